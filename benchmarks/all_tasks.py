@@ -162,6 +162,8 @@ def page(folders: dict[str, list[Path]]) -> str:
     parts.append("### The paper's claims\n")
     for preset, its_folders in folders.items():
         found = [line for folder in its_folders for line in claims(folder)]
+        if not found:  # only runs with the paper's settings are compared
+            continue
         parts += [
             f"Preset `{preset}`:\n",
             table(

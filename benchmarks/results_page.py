@@ -27,12 +27,11 @@ def table(columns: list[str], rows: list[list[str]]) -> str:
 def describe(folder: Path) -> str:
     """Return the section of one run."""
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    record = json.loads((folder / "run_record.json").read_text(encoding="utf-8"))
     parts = [
         f"## {results['task']}, preset {results['preset']}\n",
         f"`gflownet-envs run {results['task']} --preset {results['preset']} --seed "
         f"{results['seed']}`\n",
-        training(results, record),
+        training(results),
         verdicts(results),
         coverage(results),
         fragility(results),
@@ -41,14 +40,10 @@ def describe(folder: Path) -> str:
     return "\n".join(parts)
 
 
-def training(results: dict[str, Any], record: dict[str, Any]) -> str:
-    """Distance, noise and cost."""
+def training(results: dict[str, Any]) -> str:
+    """Distance and noise; what it cost is in the table of all tasks."""
     distance = results["distance_to_exact"]
     noise = results["training_noise"]["exact"]
-    seconds = ", ".join(
-        f"{stage} {value:.3g}" for stage, value in record["cpu_seconds"].items()
-    )
-    seconds += f"; all {sum(record['cpu_seconds'].values()):.3g}"
     rows = [
         [
             step,
@@ -61,8 +56,7 @@ def training(results: dict[str, Any], record: dict[str, Any]) -> str:
     return (
         f"Trained against exact policies, ½ Σ over the objects: mean "
         f"{distance['mean']:.2g}, worst member {distance['worst']:.2g}; members that "
-        f"did not converge: {len(results['members_not_converged'])}. CPU-seconds: "
-        f"{seconds}.\n\n"
+        f"did not converge: {len(results['members_not_converged'])}.\n\n"
     ) + table(
         [
             "step",

@@ -20,7 +20,8 @@ from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.files import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
-from ._regressor_cv import PolynomialChaosRegressorCV
+from ._regressors.best_basis import PolynomialChaosRegressorCV
+from ._regressors.kernel import PolynomialChaosKernelRegressor
 from ._report.report import report
 from ._surrogate import CompositionalPCESurrogate
 from ._version import __version__, show_versions
@@ -40,6 +41,7 @@ __all__ = [
     "NatafTransformer",
     "NoiseCorrectedIndices",
     "PolynomialChaosFeatures",
+    "PolynomialChaosKernelRegressor",
     "PolynomialChaosRegressor",
     "PolynomialChaosRegressorCV",
     "PredictedModes",

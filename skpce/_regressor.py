@@ -39,6 +39,7 @@ from ._checks import (
     unchanged_on_failure,
     validated,
 )
+from ._checks.frames import remember_frames
 from ._compositions.tables import one_table
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
@@ -321,8 +322,7 @@ class PolynomialChaosRegressor(
         if hasattr(self, "_problem") and self._problem.lacks_targets:
             raise ValueError(
                 "partial_fit cannot go on from a fit whose y has NaN; expected a fit "
-                "of "
-                "samples that have each target."
+                "of samples that have each target."
             )
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=first)
@@ -341,6 +341,7 @@ class PolynomialChaosRegressor(
                 assert self._problem.sums is not None  # not the first samples
                 sums = self._problem.sums + sum_blocks(basis, samples)
             self._store(solve_sums(solver, basis, sums))
+            remember_frames(self.expansion_, X, y)
         return self
 
     def _fit_expansion(
@@ -359,6 +360,7 @@ class PolynomialChaosRegressor(
             else:
                 problem = solve_samples(solver, basis, samples.copy())
             self._store(problem)
+            remember_frames(self.expansion_, X, y)
 
     def _store(self, problem: FittedProblem) -> None:
         """Set what a fit has found."""
@@ -546,14 +548,14 @@ class PolynomialChaosRegressor(
         check_integer("sobol_frame", "order", order, low=1)
         interval = None if ci is None else self.sobol_interval(confidence_level=ci)
         expansion = self._of_targets
-        numbers = range(expansion.n_outputs)
         return sensitivity_frame(
             expansion.interaction_indices(order),
             expansion.shapley_effects(),
-            expansion.output_names if self._labels_of_y else numbers,
+            expansion.output_names if self._labels_of_y else range(expansion.n_outputs),
             expansion.input_names,
             expansion.unexplained_share,
             interval,
+            of=expansion,
         )
 
     # What the expansion and the data of the fit give, when it is read or called.

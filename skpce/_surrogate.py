@@ -22,7 +22,9 @@ from ._basis.basis import (
     warn_of_terms,
 )
 from ._basis.index_sets import basis_advice, check_design_fits
+from ._basis.representers import Basis
 from ._checks import (
+    MOST_REPEATS,
     FloatArray,
     Samples,
     attribute_of,
@@ -36,8 +38,15 @@ from ._checks import (
     method_of,
     validated,
 )
-from ._checks.frames import make_frame
+from ._checks.frames import make_frame, remember_frames
 from ._compositions import indices, modes, predictive, probability_indices
+from ._compositions.amalgamation import (
+    Amalgamation,
+    amalgamate_parts,
+    check_amalgamate,
+    learn_amalgamation,
+    members_of_rest,
+)
 from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
 from ._compositions.log_ratio import (
     LogRatioGeometry,
@@ -53,6 +62,7 @@ from ._compositions.tables import ItemTable, one_table, refuse_class_labels, ref
 from ._compositions.zeros import warn_of_zeros
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
+from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
 from ._solvers import CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -87,6 +97,11 @@ class CompositionalPCESurrogate(
     reference, mask, zero_replacement, closure
         Parts of y, as in :class:`LogRatioTransformer`; a row of zeros is refused. In
         cross-validation give the mask itself: a rare action may vanish in a fold.
+    amalgamate : float or None, default=None
+        Threshold below which parts are rare: those that no member of the fit gives
+        this probability are added up, step by step, to one part named ``"rest"``, the
+        last of its step. For vocabularies, of which most words have no chance. None
+        leaves all parts as they are. See Notes.
     distribution, truncation, q, interaction_order
         The basis, as in :class:`PolynomialChaosRegressor`.
     solver : str, default="ridge"
@@ -104,7 +119,10 @@ class CompositionalPCESurrogate(
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
         expansion of its predictions at draws of the input distributions: see
-        ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
+        ``indices_from_`` and ``fidelity_``. A
+        :class:`PolynomialChaosKernelRegressor` is fitted to all terms of the
+        surrogate's own degree, distribution and interaction order without a list of
+        them; it stays exact, for any number of inputs. Residuals are those of five-fold
         cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
         Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
@@ -161,6 +179,8 @@ class CompositionalPCESurrogate(
         The layout of y.
     coordinate_steps_ : ndarray of int of shape (n_coordinates,)
         Step of each coordinate.
+    rest_ : dict of str to tuple of str
+        Names of the parts in the rest of each step that has one.
     multi_indices_, basis_, n_features_in_, feature_names_in_
         As in :class:`PolynomialChaosRegressor`.
 
@@ -174,6 +194,15 @@ class CompositionalPCESurrogate(
     Indices decompose variance under *independent* inputs with the stated laws. The
     expansion is of :math:`g(x) = \mathrm{clr}(p(x))` (the paper's eq. 2, which uses
     alr): :math:`\hat p(x) = \mathrm{softmax}(\sum_j c_j \psi_j(x))`.
+
+    With ``amalgamate`` everything is of the amalgamated compositions: ``predict``,
+    draws, intervals, log-ratios, indices and Q². A sum of parts is no linear function
+    of log-ratios, so these indices are not sums or parts of those of all columns; only
+    the ratio of two parts outside the rest is the same quantity with and without it.
+    Rare parts, whose logarithms vary most, weigh less. Methods and inspections that
+    compare with y take it in the columns of ``fit`` or in those of ``predict``;
+    ``amalgamate_parts`` maps one to the other. A refit in a fold learns the rest anew;
+    :func:`skpce.inspection.verdict` learns it once, from all members.
 
     References
     ----------
@@ -196,6 +225,8 @@ class CompositionalPCESurrogate(
            [0., 1.]])
     """
 
+    _amalgamation: Amalgamation | None = None  # which columns of y are added up
+
     _doc_link_module = "skpce"
     _doc_link_template = DOC_LINK_TEMPLATE
 
@@ -209,6 +240,7 @@ class CompositionalPCESurrogate(
         mask: Any = "infer",
         zero_replacement: float = 1e-12,
         closure: str = "renormalize",
+        amalgamate: float | None = None,
         distribution: Any = "normal",
         truncation: str = "total_degree",
         q: float = 1.0,
@@ -230,6 +262,7 @@ class CompositionalPCESurrogate(
         self.mask = mask
         self.zero_replacement = zero_replacement
         self.closure = closure
+        self.amalgamate = amalgamate
         self.distribution = distribution
         self.truncation = truncation
         self.q = q
@@ -281,9 +314,10 @@ class CompositionalPCESurrogate(
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
         check_boolean(owner, "alpha_per_target", self.alpha_per_target)
         check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
+        check_integer(owner, "n_permutations", self.n_permutations, high=MOST_REPEATS)
         check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
         check_parameters_of(self)
+        check_amalgamate(owner, self.amalgamate)
         y = one_table(y)
         refuse_nan(y)
         inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
@@ -299,7 +333,12 @@ class CompositionalPCESurrogate(
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
         refuse_class_labels(values)
-        geometry = learn_geometry(self, y, values, "y")
+        self._amalgamation, given = None, values.shape[1]
+        if self.amalgamate is None:
+            geometry = learn_geometry(self, y, values, "y")
+        else:
+            learned = learn_amalgamation(self, y, values)
+            self._amalgamation, values, geometry = learned
         clr = log_ratios_of(
             values,
             geometry,
@@ -307,18 +346,24 @@ class CompositionalPCESurrogate(
             zero_replacement=self.zero_replacement,
             name="y",
         )
-        basis = parameters.learn(inputs, weights, input_names(self))
+        samples = Samples(inputs, clr, weights)
+        if isinstance(self.regressor, PolynomialChaosKernelRegressor):
+            names = input_names(self)
+            solver = dual_solver(self.regressor, samples, names, parameters)
+            basis: Basis = solver.template
+        else:
+            basis = parameters.learn(inputs, weights, input_names(self))
         if solver.holds_gram:
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
             fit = f"a fit with solver={self.solver!r}"
             check_design_fits(owner, n_terms, n_terms, advice, fit)
-        samples = Samples(inputs, clr, weights)
         unnamed = isinstance(y, ItemTable)
-        self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
+        self._labels_of_y = [] if unnamed else column_labels(y, given)
         self._fitted: FittedCompositions = self._fit_coordinates(
             solver, basis, geometry, samples, scalar=targets.ndim == 1
         )
         self._n_features_out = geometry.n_coordinates
+        remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
         warn_of_terms(self, basis, len(inputs))
         warn_of_zeros(values, geometry, self.zero_replacement)
@@ -327,7 +372,7 @@ class CompositionalPCESurrogate(
     def _fit_coordinates(
         self,
         solver: CoefficientSolver,
-        basis: PolynomialBasis,
+        basis: Basis,
         geometry: LogRatioGeometry,
         samples: Samples,  # with centred log-ratios as targets
         *,
@@ -345,7 +390,7 @@ class CompositionalPCESurrogate(
             coordinates = geometry
         else:
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-        if self.regressor is not None:
+        if self.regressor is not None and isinstance(basis, PolynomialBasis):
             seen = basis, samples, coordinates, self.random_state
             solver = solver_of(solver, self.regressor, *seen)
         fitted = fit_compositions(
@@ -376,7 +421,7 @@ class CompositionalPCESurrogate(
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=round(float(fitted.weights.sum())),
-            n_terms=len(fitted.basis.multi_indices),
+            n_terms=fitted.basis.n_terms,
             permutation_p_values=p_values,
             inputs=fitted.inputs,
             basis=fitted.basis,
@@ -534,7 +579,10 @@ class CompositionalPCESurrogate(
     mask_ = attribute_of("geometry_", lambda g: g.mask)
     coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
+    _rest = property(members_of_rest)
+    rest_ = attribute_of("_rest", dict)
     _predictive = property(predictive.predictive_of_surrogate)
+    amalgamate_parts = amalgamate_parts
     get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)

@@ -180,6 +180,22 @@ def test_the_workflow_tests_each_set_of_versions_and_each_system():
         assert extra in install or extra in {"docs", "all"}
 
 
+def test_no_page_holds_both_sides_of_a_merge():
+    for path in [*ROOT.glob("*.*"), *(ROOT / "docs").rglob("*.md")]:
+        if path.is_file():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            assert not re.search(r"^(<{7}|>{7}) ", text, re.M), path
+
+
+@OF_THE_REPOSITORY
+def test_actions_are_pinned_to_commits():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        used = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
+        assert used
+        for action in used:
+            assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
+
+
 @OF_THE_REPOSITORY
 def test_continuous_integration_knows_three_sets():
     bash = shutil.which("bash")

@@ -46,6 +46,8 @@ ADDED: set[str] = {
     "skpce.inspection.ResultRow",
     "skpce.inspection.noise_test",
     "skpce.load_model",
+    "skpce.metrics.ExcessFragility",
+    "skpce.metrics.excess_fragility",
     "skpce.plotting.PartEffectsDisplay",
     "skpce.plotting.ValueOfInformationDisplay",
     "skpce.save_model",
@@ -97,9 +99,12 @@ CHANGED: set[str] = {
     "skpce.ProbabilitySobolIndices",
     # it has no partial_fit
     "skpce.PolynomialChaosRegressorCV.set_partial_fit_request",
+    # amalgamate=
+    "skpce.CompositionalPCESurrogate",
     # noise=, and conformal intervals
     "skpce.CompositionalPCESurrogate.predict_interval",
     "skpce.CompositionalPCESurrogate.sample",
+    "skpce.CompositionalPCESurrogate.sobol_interval",  # method=
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"

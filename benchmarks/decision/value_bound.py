@@ -111,7 +111,11 @@ def any_supported(size: int, kind: str, seed: int) -> bool:
 
 
 def table_of_bounds(
-    repetitions: int, n_jobs: int, strengths: list[float], laws: list[str]
+    repetitions: int,
+    n_jobs: int,
+    strengths: list[float],
+    laws: list[str],
+    kinds: list[str],
 ) -> None:
     for strength in strengths:
         exact = truth(strength)
@@ -121,7 +125,7 @@ def table_of_bounds(
         print("| --- | --- |" + " --- |" * len(SIZES))
         for name in laws:
             known = name == "given"
-            for kind in NOISES:
+            for kind in kinds:
                 cells = []
                 for size in SIZES:
                     tasks = (
@@ -158,11 +162,13 @@ def main() -> None:
     parser.add_argument("--only", choices=("bounds", "nulls"))
     parser.add_argument("--strengths", type=float, nargs="+", default=STRENGTHS)
     parser.add_argument("--laws", nargs="+", default=["learned", "given"])
+    parser.add_argument("--noises", nargs="+", choices=NOISES, default=NOISES)
     options = parser.parse_args()
     warnings.simplefilter("ignore", DependentInputsWarning)
     if options.only != "nulls":
         table_of_bounds(
-            *(options.repetitions, options.jobs, options.strengths, options.laws)
+            *(options.repetitions, options.jobs, options.strengths, options.laws),
+            options.noises,
         )
     if options.only != "bounds":
         table_of_nulls(options.repetitions, options.jobs)

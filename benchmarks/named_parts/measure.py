@@ -14,6 +14,7 @@ import numpy as np
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.part_effects import find_part_effects
 from gflownet_envs.experiments.policies import make_policies
+from gflownet_envs.experiments.tables import entries_table
 from gflownet_envs.experiments.task import PartFindings, Policies, Preset, Study
 from gflownet_envs.experiments.tasks import find_task
 from skpce.inspection import Result, ResultRow
@@ -96,7 +97,16 @@ def split(found: PartFindings) -> dict[str, Any]:
             for place, step in enumerate(effects.steps)
             if np.isfinite(step.variance_ratio)
         ],
+        "entries": entries_of(found),
     }
+
+
+def entries_of(found: PartFindings) -> dict[str, Any] | None:
+    """Return the table of verified entries as a run reports it."""
+    table = entries_table(found)
+    if table is None:
+        return None
+    return {"caption": table.caption, "columns": table.columns, "rows": table.rows}
 
 
 def indices(effects: Result, place: int, step: ResultRow) -> dict[str, Any]:

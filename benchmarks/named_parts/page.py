@@ -72,6 +72,8 @@ def rows_of_task(task: dict[str, Any]) -> list[list[str]]:
 
 # Parts of a choice that are listed on the page of a task.
 _LISTED, _LEAST = 3, 0.05
+# Verified entries of a choice that are listed there; the report of a run has ten.
+_ENTRIES = 3
 
 
 def task_tables(task: dict[str, Any]) -> str:
@@ -105,7 +107,20 @@ def task_tables(task: dict[str, Any]) -> str:
             f"{split['cpu_seconds']:.0f} CPU-s):"
         )
         texts.append(table(head, rows).rstrip())
+        if split.get("entries"):
+            texts += entries(split["entries"])
     return "\n\n".join(texts) + "\n"
+
+
+def entries(found: dict[str, Any]) -> list[str]:
+    """Return the leading entries of each choice, as they were verified."""
+    rows, rank = [], 0
+    for row in found["rows"]:
+        rank = 0 if row[0] else rank + 1
+        if rank < _ENTRIES:
+            rows.append(list(row))
+    shown = f"{found['caption']}; the first {_ENTRIES} of each choice:"
+    return [shown, table(tuple(found["columns"]), rows).rstrip()]
 
 
 def percent(value: float, error: float) -> str:

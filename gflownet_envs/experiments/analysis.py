@@ -26,7 +26,7 @@ from gflownet_envs.experiments.task import (
     stage,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce import CompositionalPCESurrogate, LogRatioTransformer
+from skpce import CompositionalPCESurrogate, LogRatioTransformer, SobolInterval
 from skpce.inspection import (
     ResultRow,
     back_to_reward,
@@ -35,8 +35,10 @@ from skpce.inspection import (
     verdict,
 )
 from skpce.metrics import (
+    ExcessFragility,
     PolicyFragility,
     crps_score,
+    excess_fragility,
     interval_width_score,
     joint_coverage_score,
     marginal_coverage_score,
@@ -73,6 +75,31 @@ def fragility(dataset: PolicyDataset) -> PolicyFragility:
         alr_reference=_reference_names(dataset),
         **measures,
     )
+
+
+def fragility_beside_equal_noise(
+    dataset: PolicyDataset, seed: int = 0
+) -> ExcessFragility:
+    """Compare the fragility of the steps with that of members with equal noise."""
+    found = excess_fragility(
+        dataset.y, steps=dataset.steps, mask=dataset.mask, random_state=seed
+    )
+    return replace(found, step_names=dataset.step_names)
+
+
+def step_intervals(
+    analysis: Analysis, seed: int, n_resamples: int = 200
+) -> dict[str, SobolInterval]:
+    """Return intervals of the step indices of a surrogate, by each method.
+
+    200 resamples and 90 % are the paper's. The embedding stays that of the fit.
+    """
+    return {
+        method: analysis.surrogate.sobol_interval(
+            method=method, n_resamples=n_resamples, random_state=seed
+        )
+        for method in ("bootstrap", "residual")
+    }
 
 
 def _reference_names(dataset: PolicyDataset) -> tuple[str, ...]:

@@ -99,15 +99,20 @@ def share_in_words(share: float, error: float) -> str:
 
 def _noise(found: PartFindings, place: int) -> str:
     """Say how much of the trained policies' variance training noise makes up."""
-    if found.noise_share is None or np.isnan(found.noise_share[place]):
+    if (
+        found.noise_share is None
+        or found.noise_error is None
+        or np.isnan(found.noise_share[place])
+    ):
         return ""
     share = float(found.noise_share[place])
     if share < _NOISY:
         return ""
+    noisy = share_in_words(share, float(found.noise_error[place]))
     if share < 0.495:  # below what is shown as one half
-        return f" Of the trained policies, {share:.0%} is training noise."
+        return f" Of the trained policies, {noisy} is training noise."
     return (
-        f" Of the trained policies, {share:.0%} is training noise: to train longer "
+        f" Of the trained policies, {noisy} is training noise: to train longer "
         "reduces more of the uncertainty than to learn more about the reward."
     )
 

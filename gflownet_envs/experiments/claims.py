@@ -6,6 +6,7 @@ Disagreement is a result, not a failure.
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import kendalltau
 
 from gflownet_envs.experiments.task import TOLERANCE, PaperClaim, SourceResults
 from skpce.metrics import ks_indistinguishable_fraction
@@ -50,6 +51,23 @@ def order_claim(text: str, first: str, second: str) -> PaperClaim:
         return f"{first} {high:.2f}, {second} {low:.2f}", bool(high > low)
 
     return PaperClaim(f"{text} (Aitchison variance)", f"{first} > {second}", measure)
+
+
+def rising_claim(text: str) -> PaperClaim:
+    """Claim that the Aitchison variance grows from step to step.
+
+    It agrees where Kendall's rank correlation of variance and position, over all steps
+    with a choice, is at least one half: three of four pairs of steps are in order.
+    """
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        variance = source.fragility.aitchison_variance
+        variance = variance[np.isfinite(variance)]
+        order = float(kendalltau(np.arange(len(variance)), variance).statistic)
+        figures = ", ".join(f"{value:.2f}" for value in variance)
+        return f"{figures} (rank correlation {order:.1f})", order >= 0.5
+
+    return PaperClaim(f"{text} (Aitchison variance)", "rising", measure)
 
 
 def shift_claim(text: str, early: str, late: str) -> PaperClaim:

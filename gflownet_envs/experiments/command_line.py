@@ -181,6 +181,73 @@ def compare(folders: tuple[Path, ...]) -> None:
     console.print("\n= agrees with the paper, ≠ does not; a disagreement is a result.")
 
 
+@main.command()
+@click.option(
+    "--out",
+    required=True,
+    type=_Folder(file_okay=False, path_type=Path),
+    help="Folder of the page, its pictures, and the finished pieces.",
+)
+@click.option(
+    "--preset",
+    default="quick",
+    show_default=True,
+    help="quick: the paper's settings, fewer members held out; full: its sizes too.",
+)
+@click.option(
+    "--from",
+    "runs",
+    multiple=True,
+    type=_Folder(file_okay=False, exists=True, path_type=Path),
+    help="Folder with finished runs TASK-PRESET, or with pieces of an earlier page; "
+    "may be given several times.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1))
+@_data_home
+@_jobs
+def paper(
+    out: Path,
+    preset: str,
+    runs: tuple[Path, ...],
+    seed: int,
+    data_home: Path | None,
+    jobs: int,
+) -> None:
+    """Write one page with every figure, table and claim of the paper beside ours.
+
+    Finished pieces and blocks of training stay in the folder: a call that was
+    interrupted goes on where it was when the same command is given again.
+    """
+    from gflownet_envs.experiments.paper.make import make_paper
+
+    console = make_console()
+    try:
+        with progress_bars() as progress, warnings.catch_warnings():
+            # members far from convergence are part of the paper's settings
+            warnings.simplefilter("ignore")
+            counts = make_paper(
+                out,
+                preset=preset,
+                runs=runs,
+                seed=seed,
+                progress=progress,
+                n_jobs=jobs,
+                options={"data_home": data_home},
+            )
+    except KeyboardInterrupt:
+        console.print(
+            f"Interrupted. Finished pieces are in {out / 'pieces'}, blocks of training "
+            f"in {out / 'policies'}; the same command goes on from there."
+        )
+        raise SystemExit(130) from None
+    except (ValueError, OSError, ImportError) as error:
+        raise click.ClickException(str(error)) from error
+    page = counts.pop("page")
+    for word, count in counts.items():
+        console.print(f"{word}: {count}", highlight=False)
+    console.print(f"\nPage: {page}", highlight=False)
+
+
 def _run(
     arguments: dict[str, Any], folder: Path, data_home: Path | None, jobs: int
 ) -> None:

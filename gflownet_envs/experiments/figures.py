@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults
+from gflownet_envs.experiments.task import (
+    LEVELS,
+    PartFindings,
+    RunResults,
+    SourceResults,
+)
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce.inspection import Result
 from skpce.plotting import (
     CoverageDisplay,
     PartEffectsDisplay,
     PolicyDistributionDisplay,
     SobolDisplay,
+    StepVarianceDisplay,
 )
 
 #: Steps shown in the figure of the policies, and in the overview, at most.
@@ -35,8 +40,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     for number, found in enumerate(results.parts, start=1):
         figures[f"parts_{number}"] = (
             parts_figure(
-                found.effects,
-                found.noise_share,
+                found,
                 results.headline if number == 1 else None,
             ),
             f"Which named part of the reward explains which choice ({found.named.title}"
@@ -58,6 +62,11 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
         "Policies along the reference trajectory: held-out members beside the "
         "predictive distribution of the surrogate.",
     )
+    figures["variances"] = (
+        variances_figure(results),
+        "How much the members vary at each step, and what the inputs explain of it. "
+        "The sum grows with the number of actions; the other measures do not.",
+    )
     figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
     return figures | results.task.extra_figures(results)
 
@@ -70,12 +79,13 @@ def _figure(width: float, height: float) -> Any:
 
 
 def parts_figure(
-    effects: Result,
-    noise_share: np.ndarray | None,  # shape: (n_steps,)
+    found: PartFindings,
     source: SourceResults | None = None,
 ) -> Any:
     """Named parts, the answer; beside them what the inputs of a surrogate explain."""
-    display = PartEffectsDisplay(effects, noise_share=noise_share)
+    display = PartEffectsDisplay(
+        found.effects, noise_share=found.noise_share, noise_error=found.noise_error
+    )
     n_rows = min(len(display.output_names), _MOST_ROWS)
     height = max(1.4 + 0.5 * n_rows, 0.9 + 0.24 * len(display.segment_names))
     if source is None:
@@ -116,6 +126,24 @@ def _draw_sobol(source: SourceResults, ax: Any, *, with_steps: bool = True) -> N
         ax.set_xlabel(f"share of the variance\n{len(shown)} of {n_steps} steps")
     if not with_steps:
         ax.set_yticklabels([])
+
+
+def variances_figure(results: RunResults) -> Any:
+    """The total variance of each step as a bar, beside measures free of its width."""
+    sources = _exact_first(results)
+    n_steps = results.headline.dataset.n_steps
+    figure = _figure(11.0, len(sources) * (1.7 + 0.36 * n_steps))
+    parts = figure.subfigures(len(sources), 1, squeeze=False)[:, 0]
+    for source, part in zip(sources, parts, strict=True):
+        verdict = source.main.verdict
+        q2 = np.array([step.q2 for step in verdict.steps])
+        StepVarianceDisplay(
+            source.fragility,
+            unexplained=1.0 - np.clip(q2, 0.0, 1.0),
+            supported=[bool(step.attributable) for step in verdict.steps],
+        ).plot(ax=part.subplots(1, 3))
+        part.suptitle(f"{source.dataset.source} policies, degree {source.main.degree}")
+    return figure
 
 
 def coverage_figure(results: RunResults) -> Any:

@@ -50,8 +50,7 @@ def build_report(
     _add_answers(report, results, figures)
     _add_verdict(report, results, figures)
     report.add_heading("What drives each step")
-    for source in results.sources.values():
-        _add_table(report, tables.shares_table(source))
+    _add_indices(report, results, figures)
     _add_policies(report, results, figures)
     _add_own_figures(report, results, figures)
     _add_calibration(report, results, figures)
@@ -131,6 +130,17 @@ def _add_verdict(
     )
 
 
+def _add_indices(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
+    report.add_png(*figures["variances"])
+    for source in results.sources.values():
+        _add_table(report, tables.shares_table(source))
+        _add_table(report, tables.intervals_table(source))
+        actions = tables.actions_table(source)
+        report.add_folded(actions.columns, actions.rows, actions.caption)
+
+
 def _add_policies(
     report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
@@ -138,6 +148,7 @@ def _add_policies(
     _add_table(report, tables.training_table(results))
     _add_table(report, tables.noise_table(results))
     _add_table(report, tables.fragility_table(results))
+    _add_table(report, tables.excess_table(results))
     report.add_text(
         "The measures can rank the steps differently. Aitchison variance and ALR sum "
         "grow with the number of actions and weigh rare actions like frequent ones; "
@@ -152,7 +163,7 @@ def _add_own_figures(
     report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
     """Add the figures of the task itself, which no other section shows."""
-    others = {"overview", "policies", "coverage"}
+    others = {"overview", "policies", "coverage", "variances"}
     others |= {f"parts_{number}" for number, _ in enumerate(results.parts, start=1)}
     for name in figures:
         if name not in others:
@@ -307,6 +318,7 @@ def _parts_record(found: PartFindings) -> dict[str, Any]:
         "n_draws": effects.figures.get("n_draws"),
         "n_solutions": effects.figures.get("n_solutions"),
         "noise_share": found.noise_share,
+        "noise_error": found.noise_error,
     } | {
         name: None if table is None else _columns_record(table)
         for name, table in frames.items()
@@ -357,6 +369,8 @@ def _source_record(source: SourceResults) -> dict[str, Any]:
         "n_held_out": source.dataset.test.n_members,
         "main_degree": source.main.degree,
         "fragility": asdict(source.fragility),
+        "excess_fragility": asdict(source.excess),
+        "intervals": {name: asdict(found) for name, found in source.intervals.items()},
         "level_shares": source.level_shares,
         "analyses": [_analysis_record(analysis) for analysis in source.analyses],
     }
@@ -454,7 +468,7 @@ def paper_tables(folders: Sequence[Path]) -> list[Table]:
     """Return the paper's figures beside those of finished runs, a table for each task.
 
     One column for each run and kind of policies; "=" says that a figure agrees with
-    the paper's, "≠" that it does not. Runs of another preset may leave claims out.
+    the paper's, "≠" that it does not. Runs of other presets than ``paper`` have none.
     """
     if len({folder.resolve() for folder in folders}) < len(folders):
         names = ", ".join(str(folder) for folder in folders)
@@ -495,7 +509,7 @@ def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
     ]
     caption = f"{task}: the paper's figures and ours"
     if not rows:
-        caption += " (the paper has none)"
+        caption += f" (none: no run of the preset {tables.PAPER_PRESET!r})"
     heads = tuple(f"{run}: {source}" for run, source in columns)
     return Table(caption, ("claim", "paper", *heads), tuple(rows))
 

@@ -28,11 +28,14 @@ from skpce.inspection import (
     part_effects,
     part_effects_from_members,
     part_entries,
+    training_noise_share,
 )
 from skpce.metrics import policy_fragility
 
 # Of the variance of trained policies; more supports no effect of a part.
 _MOST_NOISE = 0.5
+# Groups of rewards that are left out for the standard error of training noise.
+_N_NOISE_GROUPS = 10
 
 
 def find_part_effects(
@@ -50,7 +53,8 @@ def find_part_effects(
     the trained policies on the parts' own components stands in.
     """
     solve = exact_solver(study, policies)
-    noise_share = noise_beside_exact(noise, policies)
+    beside = noise_beside_exact(policies)
+    noise_share, noise_error = (None, None) if beside is None else beside
     found = []
     for named in study.named_parts:
         started = time.process_time()
@@ -63,7 +67,9 @@ def find_part_effects(
                     named, study, policies, solve, n_draws, seed, progress
                 )
         spent = time.process_time() - started
-        found.append(PartFindings(named, effects, noise_share, entries, spent))
+        found.append(
+            PartFindings(named, effects, noise_share, noise_error, entries, spent)
+        )
     return tuple(found)
 
 
@@ -186,21 +192,40 @@ def leading_entries(named: NamedParts, effects: Result, **known: Any) -> Result 
 
 
 def noise_beside_exact(
-    noise: TrainingNoise | None, policies: Policies
-) -> np.ndarray | None:  # shape: (n_steps,)
+    policies: Policies,
+) -> tuple[np.ndarray, np.ndarray] | None:  # shapes: (n_steps,) each
     r"""Return the share of training noise, were it independent of the rewards.
 
     :math:`N / (N + V)`, with V the Aitchison variance of the exact policies of the
-    training members and N that of the differences between trained and exact ones.
+    training members and N that of the differences between trained and exact ones. The
+    second array has standard errors: one of ten groups of rewards is left out after
+    the other (delete-a-group jackknife).
     """
-    if noise is None or noise.exact is None or policies.trained is None:
+    if policies.trained is None or policies.exact is None:
         return None
-    assert policies.exact is not None  # there is noise against it
-    of_noise = noise.exact.log_ratio_share * _variance(policies.trained)
-    return np.asarray(of_noise / (of_noise + _variance(policies.exact)))
+    trained, exact = policies.trained.train, policies.exact.train
+    groups = np.unique(trained.rewards) % _N_NOISE_GROUPS
+    left_out = [
+        _noise_share(*(d.select(d.rewards % _N_NOISE_GROUPS != g) for d in both))
+        for both in [(trained, exact)]
+        for g in np.unique(groups)
+    ]
+    factor = len(left_out) - 1  # (n - 1) / n times the sum of squares
+    error = np.sqrt(factor * np.var(left_out, axis=0))
+    return _noise_share(trained, exact), error
 
 
-def _variance(dataset: PolicyDataset) -> np.ndarray:  # shape: (n_steps,)
-    train = dataset.train
-    found = policy_fragility(train.y, steps=train.steps, mask=train.mask)
+def _noise_share(
+    trained: PolicyDataset, exact: PolicyDataset
+) -> np.ndarray:  # shape: (n_steps,)
+    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
+    targets = exact.y[[place[int(reward)] for reward in trained.rewards]]
+    of_noise = _variance(trained) * training_noise_share(
+        trained.y, exact=targets, steps=trained.steps, mask=trained.mask
+    )
+    return np.asarray(of_noise / (of_noise + _variance(exact)))
+
+
+def _variance(members: PolicyDataset) -> np.ndarray:  # shape: (n_steps,)
+    found = policy_fragility(members.y, steps=members.steps, mask=members.mask)
     return np.asarray(found.aitchison_variance)

@@ -18,7 +18,9 @@ from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.analysis import (
     analyse,
     fragility,
+    fragility_beside_equal_noise,
     level_shares,
+    step_intervals,
     training_noise,
 )
 from gflownet_envs.experiments.files import write_run
@@ -310,6 +312,8 @@ def _analyse_source(
         dataset,
         analyses,
         fragility(dataset.train),
+        fragility_beside_equal_noise(dataset.train, seed),
+        step_intervals(analyses[0], seed),
         level_shares(analyses[0].pipeline, dataset.train, study.levels),
     )
 

@@ -26,6 +26,13 @@ from skpce.inspection import Result, ResultRow
 _MOST_PARTS, _MOST_PAIRS = 6, 3
 
 
+def _noise_cell(found: PartFindings, place: int) -> str:
+    if found.noise_share is None or np.isnan(found.noise_share[place]):
+        return "–"
+    assert found.noise_error is not None
+    return _with_error(found.noise_share[place], found.noise_error[place])
+
+
 def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     """What each named part explains of each step: the leading parts, largest first.
 
@@ -35,11 +42,10 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     for place, row in enumerate(effects.steps):
         if np.isnan(row.first).any():
             continue
-        noise = np.nan if found.noise_share is None else found.noise_share[place]
         of_step = (
             "yes" if row.supported else "no",
             _variance_ratio(row),
-            "–" if np.isnan(noise) else f"{noise:.0%}",
+            _noise_cell(found, place),
         )
         order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
         for rank, part in enumerate(order[:_MOST_PARTS]):
@@ -292,6 +298,75 @@ def step_coverage_table(source: SourceResults) -> Table:
     )
 
 
+def intervals_table(source: SourceResults) -> Table:
+    """Indices of each step and input with two kinds of intervals."""
+    main, intervals = source.main, source.intervals
+    found = main.surrogate.sobol_indices("step")
+    rows: list[tuple[Any, ...]] = []
+    for step, row in enumerate(main.verdict.steps):
+        if np.isnan(row.q2):
+            continue
+        for place, name in enumerate(main.input_names):
+            cells: list[Any] = []
+            for order in ("first_order", "total_order"):
+                cells.append(f"{getattr(found, order)[step, place]:.2f}")
+                bounds = [getattr(i, order)[:, step, place] for i in intervals.values()]
+                cells += [interval_in_words(*ends) for ends in bounds]
+            first = place == 0
+            rows.append(
+                (row.step if first else "", name, *cells, _answer(row) if first else "")
+            )
+    level = next(iter(intervals.values())).confidence_level
+    methods = [f"{level:.0%}, {method}" for method in intervals]
+    return Table(
+        f"Sobol indices of the steps ({source.dataset.source} policies, degree "
+        f"{main.degree}), shares of the variance of the expansion, with intervals. The "
+        "bootstrap shows the error of the coefficients alone; residuals add what the "
+        "expansion leaves out, about the unexplained share or more",
+        ("step", "input", "first order", *methods, "total", *methods, "attribution"),
+        tuple(rows),
+    )
+
+
+def actions_table(source: SourceResults) -> Table:
+    """Indices of each action: of its centred log-ratio."""
+    main, dataset = source.main, source.dataset
+    found = main.surrogate.sobol_indices("coordinate", coordinates="clr")
+    possible = np.flatnonzero(dataset.mask)
+    step_of = np.repeat(np.arange(dataset.n_steps), dataset.steps)[possible]
+    choice = np.bincount(step_of, minlength=dataset.n_steps)[step_of] > 1
+    # One coordinate for each possible action of a step with a choice.
+    rows = [
+        (
+            dataset.step_names[step],
+            dataset.action_names[action],
+            float(variance),
+            *map(float, first),
+            *map(float, total),
+        )
+        for step, action, variance, first, total in zip(
+            step_of[choice],
+            possible[choice],
+            found.total_variance,
+            found.first_order,
+            found.total_order,
+            strict=True,
+        )
+    ]
+    names = main.input_names
+    return Table(
+        f"Sobol indices of every action ({dataset.source} policies, degree "
+        f"{main.degree}): of its centred log-ratio, shares of the variance of the "
+        "expansion",
+        (
+            *("step", "action", "variance of the expansion"),
+            *(f"{name}, first order" for name in names),
+            *(f"{name}, total" for name in names),
+        ),
+        tuple(rows),
+    )
+
+
 def fragility_table(results: RunResults) -> Table:
     """Measures of disagreement side by side, trained beside exact."""
     rows: list[tuple[Any, ...]] = []
@@ -304,6 +379,48 @@ def fragility_table(results: RunResults) -> Table:
     return Table(
         "How much the members disagree (training members)",
         ("step", "policies", *(heading for heading, _ in columns[1:])),
+        tuple(rows),
+    )
+
+
+def excess_table(results: RunResults) -> Table:
+    """Fragility beside that of members with equal noise, trained beside exact."""
+    rows: list[tuple[Any, ...]] = []
+    for name, source in results.sources.items():
+        found = source.excess
+        for i, step in enumerate(found.step_names):
+            if found.n_possible[i] < 2:
+                continue
+            rows.append(
+                (
+                    step,
+                    name,
+                    int(found.n_possible[i]),
+                    float(found.contestedness[i]),
+                    float(found.total_variation[i]),
+                    float(found.expected[i]),
+                    _with_error(found.excess[i], found.excess_error[i], "{:.2f}"),
+                )
+            )
+    rows.sort(key=lambda row: _step_position(results, row[0]))
+    scales = ", ".join(
+        f"{name}: {source.excess.noise_scale:.2g}"
+        for name, source in results.sources.items()
+    )
+    return Table(
+        "Is a step more fragile than number of actions and mean policy explain? Total "
+        "variation to the mean, beside that of members with the same mean policy "
+        "and equal noise in the log-weight of every action of every step (standard "
+        f"deviation of that noise: {scales})",
+        (
+            "step",
+            "policies",
+            "actions",
+            "contestedness (1 − Σ p²)",
+            "total variation (TV)",
+            "TV of equal noise",
+            "TV over that of equal noise",
+        ),
         tuple(rows),
     )
 
@@ -428,8 +545,18 @@ def _split_texts(split: ResultRow) -> list[str]:
     ]
 
 
+#: The preset with the paper's settings.
+PAPER_PRESET = "paper"
+
+
 def paper_table(results: RunResults) -> Table | None:
-    """The paper's figures beside ours; None for a task without claims."""
+    """The paper's figures beside ours; None for a task without claims.
+
+    Like is compared with like: there is none for presets with other settings, whose
+    figures neither confirm nor refute the paper's.
+    """
+    if results.preset_name != PAPER_PRESET:
+        return None
     claims = results.task.claims(results.preset)
     if not claims:
         return None

@@ -22,9 +22,9 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training.spec import TrainingSpec
-from skpce import CompositionalPCESurrogate
+from skpce import CompositionalPCESurrogate, SobolInterval
 from skpce.inspection import Result, ResultRow
-from skpce.metrics import PolicyFragility
+from skpce.metrics import ExcessFragility, PolicyFragility
 
 Progress = Callable[[str, int, int], None]
 
@@ -61,6 +61,9 @@ class Preset:
     n_part_draws : int
         Pairs of recombined members behind the effects of named parts; see
         `skpce.inspection.part_effects`.
+    n_reward_features : int or None
+        How many of the reward features, drawn at random, the principal components are
+        found in; None for all. Of tasks whose features are values at objects.
     """
 
     n_train: int
@@ -74,6 +77,7 @@ class Preset:
     n_control: int = 0
     variant: str = ""
     n_part_draws: int = 256
+    n_reward_features: int | None = None
 
 
 @dataclass(frozen=True)
@@ -338,6 +342,13 @@ class Analysis:
         """The last step of the pipeline."""
         return self.pipeline[-1]
 
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs of the surrogate."""
+        if self.input_features is not None:
+            return self.input_features
+        return tuple(self.pipeline[:-1].get_feature_names_out())
+
 
 @dataclass(frozen=True)
 class SourceResults:
@@ -347,6 +358,9 @@ class SourceResults:
     # one per degree of the preset; the first is reported
     analyses: tuple[Analysis, ...]
     fragility: PolicyFragility  # of the training members
+    excess: ExcessFragility  # of them, beside members with equal noise
+    # of the step indices of the main analysis, by the method: "bootstrap", "residual"
+    intervals: dict[str, SobolInterval]
     # shape: (n_steps,), see `analysis.level_shares`, with the main analysis
     level_shares: dict[str, dict[str, np.ndarray]]
 
@@ -368,6 +382,8 @@ class PartFindings:
     noise_share : ndarray of shape (n_steps,) or None
         Share of training noise in the variance that exact policies and the noise of
         the trained ones have together; None where nothing was trained.
+    noise_error : ndarray of shape (n_steps,) or None
+        Standard error of ``noise_share``.
     entries : Result or None
         Of `skpce.inspection.part_entries`: what matters most in the leading part of
         each step; None where that has no entries.
@@ -377,6 +393,7 @@ class PartFindings:
     named: NamedParts
     effects: Result
     noise_share: np.ndarray | None
+    noise_error: np.ndarray | None
     entries: Result | None
     cpu_seconds: float
 

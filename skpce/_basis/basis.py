@@ -27,6 +27,7 @@ from .._input_laws.columns import check_columns
 from .index_sets import (
     basis_advice,
     build_multi_indices,
+    check_degrees,
     check_design_fits,
     check_multi_indices,
     check_truncation,
@@ -51,10 +52,6 @@ _SMALLEST_BLOCK = 64
 _LARGEST_PRODUCT = 1e60
 # Features that are fitted by nothing may be as large as numbers are.
 _LARGEST_FEATURE = 1e300
-
-# More functions of one input than this are refused; no number of samples tells them
-# apart.
-_MOST_FUNCTIONS = 10_000
 
 
 class MoreTermsThanRowsWarning(UserWarning):
@@ -111,6 +108,21 @@ class PolynomialBasis:
     def degrees(self) -> IndexArray:
         """Total degree of each term, shape (n_terms,); a contrast counts one."""
         return self.exponents.sum(axis=1)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms, with the constant."""
+        return len(self.multi_indices)
+
+    @property
+    def n_functions(self) -> int:
+        """Number of coefficients of an output, one for each term."""
+        return len(self.multi_indices)
+
+    @property
+    def total_degree(self) -> int:
+        """Largest total degree of a term."""
+        return int(self.degrees.max())
 
     def terms_within(self, features: Collection[int]) -> IndexArray:
         """Return the positions of the constant and the terms of these inputs alone."""
@@ -296,9 +308,9 @@ class BasisParameters:
     owner: str
     degree: Any
     distribution: Any
-    truncation: Any
-    q: Any
     interaction_order: Any
+    truncation: Any = "total_degree"
+    q: Any = 1.0
     anisotropy: Any = None
     multi_indices: Any = None
     has_anisotropy: bool = False
@@ -345,16 +357,26 @@ class BasisParameters:
         in_blocks: bool = False,  # True when the design matrix is never whole in memory
     ) -> PolynomialBasis:
         """Learn the input distributions and build the index set that they can carry."""
-        specifications = self.check(names)
-        refuse_extremes(X, "X", varying=True)
-        laws = learn_input_laws(specifications, X, weights)
-        check_columns(self.owner, laws, X, weights, names)
+        laws = self.learn_laws(X, weights, names)
         n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
         multi_indices = self._index_set(laws, names, n_rows)
         needed = multi_indices.max(axis=0).tolist()
         for law, name, degree in zip(laws, names, needed, strict=True):
             law.check_degree(self.owner, name, degree)
         return PolynomialBasis(laws, multi_indices)
+
+    def learn_laws(
+        self,
+        X: FloatArray,  # shape: (n_samples, n_features)
+        weights: FloatArray,  # shape: (n_samples,)
+        names: Sequence[str],
+    ) -> list[InputLaw]:
+        """Check the parameters and learn the input laws."""
+        specifications = self.check(names)
+        refuse_extremes(X, "X", varying=True)
+        laws = learn_input_laws(specifications, X, weights)
+        check_columns(self.owner, laws, X, weights, names)
+        return laws
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
         """Raise ``ValueError`` when the parameters no longer give this basis."""
@@ -395,7 +417,7 @@ def explicit_multi_indices(
     n_samples: int,
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """Add the constant where it is missing, and sort as the built sets are sorted."""
-    _check_degrees(owner, "multi_indices", rows.max(axis=0))
+    check_degrees(owner, "multi_indices", rows.max(axis=0))
     for law, needed, name in zip(laws, rows.max(axis=0).tolist(), names, strict=True):
         if needed > law.largest_degree:
             raise ValueError(
@@ -407,15 +429,6 @@ def explicit_multi_indices(
         rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])
     check_design_fits(owner, n_samples, len(rows), "Give fewer 'multi_indices'.")
     return sort_graded(rows, categorical_inputs(laws))
-
-
-def _check_degrees(owner: str, name: str, degrees: Any) -> None:
-    """Refuse more functions of one input than any number of samples tells apart."""
-    if np.max(degrees) > _MOST_FUNCTIONS:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} asks for degree {np.max(degrees):.0f} "
-            f"in one input; expected at most {_MOST_FUNCTIONS}."
-        )
 
 
 def truncated_multi_indices(
@@ -433,7 +446,7 @@ def truncated_multi_indices(
     n_features = len(laws)
     weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
     ends = np.array([law.largest_degree for law in laws])
-    _check_degrees(owner, "degree", np.minimum(degree / weights, ends))
+    check_degrees(owner, "degree", np.minimum(degree / weights, ends))
     truncation = {
         "q": q,
         "interaction_order": interaction_order,

@@ -161,7 +161,10 @@ def build_multi_indices(
     options = (q, interaction_order, anisotropy, largest, categorical)
     cut = _Truncation.checked(owner, n_features, degree, *options)
     n_terms = cut.count(terms_that_fit(n_features))
-    check_design_fits(owner, n_features, n_terms, basis_advice(anisotropy=True))
+    table = f"a table of them for n_features={n_features}"
+    advice = basis_advice(anisotropy=True)
+    check_design_fits(owner, n_features, n_terms, advice, table)
+    check_degrees(owner, "degree", cut.function_numbers())
     active, exponents = _list_affordable(cut.univariate_costs(), cut.budget, cut.order)
     return _dense(active, exponents, cut.categorical)
 
@@ -304,7 +307,7 @@ class _Truncation(NamedTuple):
         alike = np.all(self.weights == 1.0) and np.all(self.largest >= self.degree)
         if alike and not self.categorical.any():
             return _count_isotropic(self, stop_above)
-        univariate = float(self._function_numbers().sum())
+        univariate = float(self.function_numbers().sum())
         if univariate > min(stop_above, _LARGEST_UNIVARIATE):
             return int(min(univariate, _LARGEST_COUNT))
         costs, limit, order = self.univariate_costs(), self.budget, self.order
@@ -315,7 +318,7 @@ class _Truncation(NamedTuple):
                 return lower_bound
         return _count_affordable(costs, limit, order, stop_above)
 
-    def _function_numbers(self) -> FloatArray:
+    def function_numbers(self) -> FloatArray:
         """Return an upper bound of the number of functions of each input alone."""
         with np.errstate(over="ignore"):
             affordable = np.floor(self.degree * (1.0 + _TOLERANCE) / self.weights)
@@ -326,7 +329,7 @@ class _Truncation(NamedTuple):
     def univariate_costs(self) -> list[FloatArray]:
         """Return, for each input, the costs of its functions that fit alone."""
         inputs = zip(
-            self.weights, self._function_numbers(), self.categorical, strict=True
+            self.weights, self.function_numbers(), self.categorical, strict=True
         )
         costs = []
         for weight, number, kind in inputs:
@@ -510,6 +513,20 @@ def _round_up(costs: list[FloatArray], limit: float, n_steps: int) -> list[Float
     grid = limit / n_steps
     rounded = [np.ceil(cost / grid * (1.0 - _TOLERANCE)) * grid for cost in costs]
     return [cost[cost <= limit] for cost in rounded]
+
+
+# More functions of one input than this are refused; no number of samples tells them
+# apart.
+_MOST_FUNCTIONS = 10_000
+
+
+def check_degrees(owner: str, name: str, degrees: Any) -> None:
+    """Refuse more functions of one input than any number of samples tells apart."""
+    if np.max(degrees, initial=0) > _MOST_FUNCTIONS:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} asks for degree {np.max(degrees):.0f} "
+            f"in one input; expected at most {_MOST_FUNCTIONS}."
+        )
 
 
 # A fit needs about three arrays of the size of the design matrix, of 8 bytes each.

@@ -124,14 +124,25 @@ def is_position(value: Any, size: int) -> bool:
 
 
 def check_integer(
-    owner: str, name: str, value: Any, *, low: int = 0, none_allowed: bool = False
+    owner: str,
+    name: str,
+    value: Any,
+    *,
+    low: int = 0,
+    high: int | None = None,
+    none_allowed: bool = False,
 ) -> None:
-    """Raise ``ValueError`` unless ``value`` is an int in ``[low, inf)``."""
+    """Raise ``ValueError`` unless ``value`` is an int from ``low`` to ``high``."""
     if value is None and none_allowed:
         return
-    if not _is_integer(value) or value < low:
+    if not _is_integer(value) or value < low or (high is not None and value > high):
+        end = "inf)" if high is None else f"{high}]"
         suffix = " or None" if none_allowed else ""
-        raise fail(owner, name, f"an int in the range [{low}, inf){suffix}", value)
+        raise fail(owner, name, f"an int in the range [{low}, {end}{suffix}", value)
+
+
+#: More permutations, resamples or repeated fits than this take hours.
+MOST_REPEATS = 200_000
 
 
 def check_real(

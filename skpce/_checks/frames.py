@@ -1,16 +1,18 @@
 """Data frames: the one place that makes them, and that knows one when it is given.
 
 Results are frames of the library of the data where these are at hand; else of the one
-that ``sklearn.set_config(transform_output=...)`` names; else of pandas, or of polars
-where pandas is not installed. Frames of other libraries come from narwhals.
+that ``sklearn.set_config(transform_output=...)`` names; else of that of the data which
+the result came from; else of pandas, or of polars where pandas is not installed. Frames
+of other libraries come from narwhals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn import get_config
@@ -19,6 +21,10 @@ from .extras import import_extra
 
 _LIBRARIES = ("pandas", "polars")
 _WHO = "a data frame"
+_MEMORY = "_library_of_frames"
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def is_table(given: Any) -> bool:
@@ -53,6 +59,7 @@ def make_frame(
     columns: Iterable[Any],  # each of shape (n_rows,)
     *,
     like: Any = None,  # the data, whose library is used where it is one of frames
+    of: Any = None,  # what remembers the library of its data
     index: tuple[str, Sequence[Any]] | None = None,  # name and labels of the rows
     levels: tuple[str, str] | None = None,  # what pairs of names are
 ) -> Any:
@@ -61,7 +68,7 @@ def make_frame(
     Row labels are the index in pandas, elsewhere a first column. Pairs of names are two
     levels in pandas, elsewhere ``first__second``, which the estimators read alike.
     """
-    library = _library_for(like)
+    library = _library_for(like, of)
     found, names = list(columns), list(names)
     if library == "pandas":
         return _of_pandas(names, found, like, index, levels)
@@ -75,7 +82,43 @@ def make_frame(
     return narwhals.from_dict(table, backend=library).to_native()
 
 
-def _library_for(like: Any) -> str:
+def remembers_frames(function: Callable[P, R]) -> Callable[P, R]:
+    """Let what a function returns remember the library of the data that it is given."""
+
+    @wraps(function)
+    def remembering(*args: P.args, **kwargs: P.kwargs) -> R:
+        found = function(*args, **kwargs)
+        remember_frames(found, *args, *kwargs.values())
+        return found
+
+    return remembering
+
+
+def remember_frames(holder: Any, *given: Any) -> None:
+    """Let frames of an object be of the first library among what is given.
+
+    That is data, or what remembers the library of its data: also a fitted estimator, or
+    the last step of a pipeline, by its expansion.
+    """
+    found = next(filter(None, map(_library_behind, given)), "")
+    if found:
+        vars(holder)[_MEMORY] = found
+        for table in getattr(holder, "tables", {}).values():
+            vars(table)[_MEMORY] = found
+
+
+def _library_behind(given: Any) -> str:
+    """Return the library of frames of data, or of data that something came from."""
+    library = _library_of(given)
+    if library in _LIBRARIES or _narwhals_knows(given):
+        return library
+    last = getattr(given, "_final_estimator", given)
+    holders = (last, getattr(last, "expansion_", None))
+    found = (getattr(holder, "__dict__", {}).get(_MEMORY) for holder in holders)
+    return str(next(filter(None, found), ""))
+
+
+def _library_for(like: Any, of: Any) -> str:
     """Return the library of a new frame."""
     given = _library_of(like)
     if given in _LIBRARIES or _narwhals_knows(like):
@@ -83,6 +126,9 @@ def _library_for(like: Any) -> str:
     wanted = get_config()["transform_output"]
     if wanted in _LIBRARIES:
         return str(wanted)
+    remembered = _library_behind(of)
+    if remembered and _is_installed(remembered):
+        return remembered
     installed = (name for name in _LIBRARIES if _is_installed(name))
     return next(installed, "pandas")
 

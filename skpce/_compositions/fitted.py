@@ -19,11 +19,13 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis
 from .._checks import FloatArray, IndexArray, Samples, make_generator
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem, linear_problem
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._solvers.dual_ridge import DualFit, DualRidgeSolver
 from .._solvers.external import copies_of, cross_validated_fit, require_weights
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
@@ -160,7 +162,7 @@ class FittedCompositions:
     scalar: bool = False  # whether y was one-dimensional
 
     @property
-    def basis(self) -> PolynomialBasis:
+    def basis(self) -> Basis:
         """Distributions of the inputs and index set."""
         return self.expansion.basis
 
@@ -193,11 +195,13 @@ class FittedCompositions:
     def clr_at(
         self,
         X: FloatArray,  # shape: (n_members, n_features), checked
-    ) -> FloatArray:  # shape: (n_members, n_active)
+        columns: slice = slice(None),
+    ) -> FloatArray:  # shape: (n_members, n_active or as many as chosen)
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
         if self.models is None:
-            return self.basis.combine(X, self.expansion.coefficients)
-        return self.fitted_geometry.from_coordinates(self.models.predict(X))
+            return self.basis.combine(X, self.expansion.coefficients[columns])
+        fitted = self.models.predict(X)
+        return self.fitted_geometry.from_coordinates(fitted)[:, columns]
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
@@ -256,7 +260,7 @@ def map_rows(
 
 def fit_compositions(
     solver: CoefficientSolver,
-    basis: PolynomialBasis,
+    basis: Basis,
     samples: Samples,  # with centred log-ratios as targets
     geometry: LogRatioGeometry,
     coordinates: LogRatioGeometry,
@@ -273,8 +277,10 @@ def fit_compositions(
     spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
     if not samples.targets.shape[1]:  # no step has a choice: nothing to search
         solver = LeastSquaresSolver()
-    on_inputs = isinstance(solver, InputModelSolver)
+    on_inputs = isinstance(solver, (InputModelSolver, DualRidgeSolver))
     fit = solver.fit(linear_problem(basis, samples, groups, on_inputs))
+    if isinstance(fit, DualFit):
+        basis = fit.basis  # with the weights that were learned
     step_spread = spread[coordinates.step_of_coordinate]
     problem = FittedProblem(
         basis, solver, fit, step_spread, groups, samples, on_inputs=on_inputs

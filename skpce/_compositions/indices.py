@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
+from .._basis.representers import RepresenterBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -29,7 +30,7 @@ from .._checks.frames import make_frame
 from .._checks.workers import workers
 from .._expansion import indices as kernels
 from .._expansion.indices import SobolIndices
-from .._expansion.intervals import SobolInterval
+from .._expansion.intervals import INTERVAL_METHODS, SobolInterval
 from .._expansion.noise_correction import (
     NoiseCorrectedIndices,
     coefficients_of_halves,
@@ -50,6 +51,7 @@ from .log_ratio import (
     check_log_ratio_parameters,
     sum_by_step,
 )
+from .residual_intervals import RESIDUAL_LEVELS, residual_indices
 
 #: Levels at which indices are given.
 LEVELS = ("coordinate", "step", "trajectory")
@@ -259,17 +261,13 @@ def sobol_interval(
     level: str = "step",
     confidence_level: float = 0.9,
     *,
+    method: str = "bootstrap",
     coordinates: str | None = None,
     reference: int | None = None,
     n_resamples: int = 200,
     random_state: Any = None,
 ) -> SobolInterval:
-    """Return bootstrap intervals of the indices.
-
-    Percentiles over resamples of the members [1]_, with the terms and penalties of
-    the fit. Input distributions that were learned are learned anew, frozen ones stay.
-    **They ignore truncation and shrinkage**: read them beside
-    ``step_unexplained_share_``.
+    """Return intervals of the indices, from resamples or from residuals.
 
     Parameters
     ----------
@@ -277,10 +275,18 @@ def sobol_interval(
         What is explained.
     confidence_level : float, default=0.9
         Nominal probability, one index at a time.
+    method : {"bootstrap", "residual"}, default="bootstrap"
+        - ``"bootstrap"``: percentiles over resamples of the members [1]_, with the
+          terms and penalties of the fit; learned laws are learned anew, frozen ones
+          stay. **It ignores truncation and shrinkage**: read it beside
+          ``step_unexplained_share_``.
+        - ``"residual"``: from leave-one-out residuals, which contain both, as in
+          :meth:`PolynomialChaosRegressor.sobol_interval`; for steps and the
+          trajectory. About as wide as the unexplained share or wider.
     coordinates, reference : str and int, or None, default=None
         As in :meth:`sobol_indices`.
     n_resamples : int, default=200
-        Number of resamples, refitted in batches, ``n_jobs`` at a time.
+        Number of draws; resamples are refitted in batches, ``n_jobs`` at a time.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
 
@@ -289,6 +295,12 @@ def sobol_interval(
     interval : SobolInterval
         ``first_order``, ``total_order`` and ``shapley`` of shape
         (2, n_rows, n_features), lower bounds first.
+
+    Raises
+    ------
+    ValueError
+        For a bad argument, or residuals of coordinates or of a ``regressor`` that has
+        no coefficients.
 
     References
     ----------
@@ -314,8 +326,17 @@ def sobol_interval(
     each = len(fitted.weights)
     check_draws(owner, "n_resamples", n_resamples, each=each)
     check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
+    check_option(owner, "method", method, INTERVAL_METHODS)
     generator = fitted.generator(random_state)
-    return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
+    if method == "bootstrap":
+        return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
+    check_option(f"{owner}(method='residual')", "level", level, RESIDUAL_LEVELS)
+    if fitted.models is not None:
+        raise ValueError(
+            f"{owner} has method='residual' for fits with coefficients. The regressor "
+            "of this one has none: expected method='bootstrap'."
+        )
+    return residual_indices(fitted, level, n_resamples, confidence_level, generator)
 
 
 def noise_corrected_sobol_indices(
@@ -401,6 +422,10 @@ def unexplained_share(
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
+    if isinstance(fitted.basis, RepresenterBasis):
+        targets = level.coefficients(fitted.expansion.coefficients)
+        groups = level.groups, len(level.steps)
+        return kernels.shares(*fitted.basis.partial_variances(targets, *groups))
     return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
 
 
@@ -574,4 +599,4 @@ def sobol_frame(
         for prefix, (low, high) in pairs:
             columns[f"{prefix}low"] = low.ravel()
             columns[f"{prefix}high"] = high.ravel()
-    return make_frame(columns, columns.values())
+    return make_frame(columns, columns.values(), of=fitted.expansion)

@@ -6,7 +6,9 @@ what compositions add to it: their geometry, and distances between logits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,13 @@ from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray, validated
 from .._expansion.prediction import PredictionInterval, draw, interval
-from .._expansion.predictive import OutputSpace, Predictive
+from .._expansion.predictive import CHUNK_ENTRIES, OutputSpace, Predictive
 from .._expansion.problem import FittedProblem
+from .._expansion.residuals import NoiseScale
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
 from .scoring import checked_policies
+from .softmax_quantiles import quantiles_of_draws, softmax_quantiles
 from .steps import replace_zeros
 
 # Smallest probability that has a logit; the largest is one rounding below 1.
@@ -60,6 +64,63 @@ class SimplexSpace(OutputSpace):
         bounds[0][:, self.geometry.active_parts] = _widened(expit(lower), -1)
         bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
         return bounds
+
+    @cached_property
+    def _first_of_step(self) -> tuple[IndexArray, IndexArray]:
+        """The first coordinate of each step, and the step of each coordinate."""
+        steps = self.fitted_geometry.step_of_coordinate
+        _, first, step = np.unique(steps, return_index=True, return_inverse=True)
+        return first, step
+
+    def quantiles(
+        self,
+        rows: FloatArray,
+        scale: FloatArray,
+        centre: FloatArray,
+        levels: Sequence[float],
+    ) -> FloatArray:
+        """Return those of the softmax, unless coordinates of a step differ in scale."""
+        first, step = self._first_of_step
+        by_step = scale[:, first]
+        if not np.array_equal(by_step[:, step], scale):
+            return super().quantiles(rows, scale, centre, levels)
+        found = np.empty((len(levels), len(centre), self.n_values))
+        found[:] = self.geometry.mask  # parts that do not vary
+        found[..., self.geometry.active_parts] = softmax_quantiles(
+            self.image(rows), by_step, centre, self.geometry.active_slices, levels
+        )
+        return found
+
+    def quantiles_of_draws(
+        self,
+        predictive: Predictive,
+        rows: FloatArray,
+        which: IndexArray,
+        X: FloatArray,
+        noise: NoiseScale | None,
+        levels: Sequence[float],
+    ) -> FloatArray:
+        """Go through the parts in blocks where they are many."""
+        first, step = self._first_of_step
+        leverage = predictive.problem.fit.leverage
+        alike = all(
+            np.array_equal(values[first][step], values)
+            for values in (leverage.alpha, leverage.factor_of_target)
+        )
+        if not alike or len(which) * len(step) < CHUNK_ENTRIES:
+            given = predictive, rows, which, X, noise, levels
+            return super().quantiles_of_draws(*given)
+        found = np.empty((len(levels), self.n_values))
+        found[:] = self.geometry.mask
+        found[:, self.geometry.active_parts] = quantiles_of_draws(
+            self.image(rows),
+            which,
+            predictive.scale_of(first, X, noise),
+            partial(predictive.centre, X),
+            self.geometry.active_slices,
+            levels,
+        )
+        return found
 
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Return the root mean square over the coordinates of the step of each part."""
@@ -115,6 +176,7 @@ def predictive_of_surrogate(surrogate: Any) -> Predictive:
         alone = clone(surrogate).set_params(
             steps=geometry.layout.widths,
             mask=geometry.mask,
+            amalgamate=None,
             n_resamples=0,
             n_permutations=0,
         )
@@ -235,7 +297,8 @@ def predict_interval(
     residual : {"resampled", "gaussian"} or None, default="resampled"
         As in :meth:`sample`; only with ``method="residual"``.
     n_samples : int, default=2000
-        Draws from which the quantiles are taken.
+        Draws from which the quantiles are taken; those of the residuals themselves
+        where the members have equal weights and are not more than this.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
     method : {"residual", "conformal"}, default="residual"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import rel_entr
 
 from .._checks import FloatArray, as_floats
 from .steps import (
+    StepLayout,
     close_compositions,
     column_labels,
     label_text,
@@ -26,30 +28,48 @@ def checked_policies(
     values = np.atleast_1d(as_floats(y, name))
     if values.ndim == 1:
         values = values[:, np.newaxis]
-    layout = surrogate.geometry_.layout
     n_rows = len(values) if n_members is None else n_members
-    if values.shape != (n_rows, layout.n_parts) or not values.size:
+    layout, mask = surrogate.geometry_.layout, surrogate.mask_
+    amalgamation, widths = surrogate._amalgamation, [layout.n_parts]
+    if amalgamation is not None:
+        widths = [amalgamation.given.n_parts, layout.n_parts]
+    if values.ndim != 2 or len(values) != n_rows or values.shape[1] not in widths:
+        expected = " or ".join(str((n_rows, width)) for width in widths)
         raise ValueError(
-            f"{name} has shape {np.shape(y)}; expected {(n_rows, layout.n_parts)}: "
+            f"{name} has shape {np.shape(y)}; expected {expected}: "
             "the members of X, one or more, and the parts seen in fit."
+        )
+    if not values.size:
+        raise ValueError(
+            f"{name} has shape {np.shape(y)}; expected one member of X or more."
         )
     if np.isinf(values).any():
         raise ValueError(f"{name} has infinite entries; expected probabilities.")
-    _refuse_other_columns(y, surrogate, name)
-    refuse_masked(values, surrogate.mask_, layout, name)
+    is_given = amalgamation is not None and values.shape[1] == widths[0]
+    seen = surrogate._labels_of_y
+    if is_given:
+        given = amalgamation.given
+        _refuse_other_columns(y, given, seen, name)
+        refuse_masked(values, amalgamation.possible, given, name)
+        closed = close_compositions(values, given, surrogate.closure, name)
+        values = amalgamation.of(closed)
+    else:
+        _refuse_other_columns(y, layout, seen if amalgamation is None else (), name)
+    refuse_masked(values, mask, layout, name)
     return close_compositions(values, layout, surrogate.closure, name)
 
 
-def _refuse_other_columns(y: Any, surrogate: Any, name: str) -> None:
+def _refuse_other_columns(
+    y: Any, layout: StepLayout, seen: Sequence[tuple[str, str]], name: str
+) -> None:
     """Refuse columns labelled neither as in ``fit`` nor as by ``predict_frame``."""
     if isinstance(y, ItemTable):
         return  # its items have no names
-    layout = surrogate.geometry_.layout
-    seen, given = surrogate._labels_of_y, column_labels(y, layout.n_parts)
+    given = column_labels(y, layout.n_parts)
     if not seen or not given:
         return  # one of the two has no names to compare
     steps = [layout.step_names[step] for step in layout.step_of_part]
-    if given in (seen, list(zip(steps, layout.part_names, strict=True))):
+    if given in (list(seen), list(zip(steps, layout.part_names, strict=True))):
         return
     pairs = enumerate(zip(given, seen, strict=True))
     position = next(at for at, (found, wanted) in pairs if found != wanted)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -22,10 +22,10 @@ from .._checks import (
     refuse_not_finite,
     refuse_other_names,
 )
-from .._checks.frames import make_frame
+from .._checks.frames import make_frame, remember_frames
 from .._solvers.problem import sum_rows
 from . import figures
-from .indices import SobolIndices, checked_features, sobol_indices
+from .indices import SobolIndices, checked_features, shares
 from .moments import marginal_basis
 from .targets import (
     checked_coefficients,
@@ -123,7 +123,7 @@ class Expansion:
     array([[0.5, 0. ]])
     """
 
-    basis: PolynomialBasis
+    basis: Basis
     coefficients: FloatArray
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
@@ -136,7 +136,7 @@ class Expansion:
 
     def __init__(
         self,
-        basis: PolynomialBasis,
+        basis: Basis,
         coefficients: ArrayLike,
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
@@ -148,13 +148,13 @@ class Expansion:
         target_variance: ArrayLike | None = None,
         loo_error: ArrayLike | None = None,
     ) -> None:
-        if not isinstance(basis, PolynomialBasis):
+        if not isinstance(basis, Basis):
             raise TypeError(
                 "basis must be the basis_ of a fitted estimator. Got "
                 f"{type(basis).__name__} instead."
             )
-        n_terms, n_inputs = basis.multi_indices.shape
-        values = checked_coefficients(coefficients, n_terms)
+        n_inputs = len(basis.laws)
+        values = checked_coefficients(coefficients, basis.n_functions)
         outputs = checked_names("output_names", output_names, "y", len(values))
         positions = None
         if groups is None:
@@ -198,6 +198,7 @@ class Expansion:
     derivative_sensitivity = figures.derivative_sensitivity
     lipschitz_estimate = figures.lipschitz_estimate
     sobol_frame = figures.sobol_frame
+    explicit = figures.explicit
 
     @property
     def multi_indices(self) -> IndexArray:
@@ -207,7 +208,7 @@ class Expansion:
     @property
     def n_inputs(self) -> int:
         """Number of inputs."""
-        return self.basis.multi_indices.shape[1]
+        return len(self.basis.laws)
 
     @property
     def n_outputs(self) -> int:
@@ -496,12 +497,12 @@ class Expansion:
         He1(x0)  2.0
         """
         terms = ("", self.term_names)
-        return make_frame(self.output_names, self.coefficients, index=terms)
+        return make_frame(self.output_names, self.coefficients, of=self, index=terms)
 
     def __repr__(self) -> str:
         return (
             f"Expansion(n_outputs={self.n_outputs}, n_inputs={self.n_inputs}, "
-            f"n_terms={len(self.multi_indices)}, n_groups={self.n_groups})"
+            f"n_terms={self.basis.n_terms}, n_groups={self.n_groups})"
         )
 
     def __str__(self) -> str:
@@ -513,11 +514,11 @@ class Expansion:
         return "\n".join(lines)
 
     def _headline(self) -> str:
-        n_terms, degree = len(self.multi_indices), int(self.basis.degrees.max())
         return (
             f"Expansion of {_counted(self.n_outputs, 'output')} in "
-            f"{_counted(self.n_inputs, 'input')}: {_counted(n_terms, 'term')} of "
-            f"degree up to {degree}."
+            f"{_counted(self.n_inputs, 'input')}: "
+            f"{_counted(self.basis.n_terms, 'term')} of degree up to "
+            f"{self.basis.total_degree}."
         )
 
     def _line(self, group: int) -> str:
@@ -547,7 +548,7 @@ class Expansion:
 
     @cached_property
     def _indices(self) -> SobolIndices:
-        return sobol_indices(self.term_norms, self.multi_indices)
+        return shares(*figures.partial_variances(self))
 
     @cached_property
     def term_norms(self) -> FloatArray:
@@ -556,6 +557,7 @@ class Expansion:
         Of shape (n_groups, n_terms). Its squares are the partial variances of a group,
         term by term, so that the formulas for one output hold for a group.
         """
+        _ = self.multi_indices  # an expansion without a list of terms has none
         if self.groups is None:
             return self.coefficients
         squares = np.square(self.coefficients)
@@ -565,7 +567,9 @@ class Expansion:
         """Return another expansion, whose Q² is not known."""
         same = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         unknown = dict.fromkeys(("q2", "target_variance", "loo_error"))
-        return Expansion(**(same | unknown | changes))
+        other = Expansion(**(same | unknown | changes))
+        remember_frames(other, self)
+        return other
 
     def checked_inputs(
         self, X: ArrayLike, features: Sequence[int] | None = None

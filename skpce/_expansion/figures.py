@@ -7,12 +7,13 @@ estimators hand on to their expansion.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis, RepresenterBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -38,11 +39,13 @@ class ExpansionLike(Protocol):
     """What the figures need of an expansion."""
 
     @property
-    def basis(self) -> PolynomialBasis: ...
+    def basis(self) -> Basis: ...
     @property
     def coefficients(self) -> FloatArray: ...  # shape: (n_outputs, n_terms)
     @property
     def multi_indices(self) -> IndexArray: ...  # shape: (n_terms, n_inputs)
+    @property
+    def groups(self) -> IndexArray | None: ...  # shape: (n_outputs,)
     @property
     def input_names(self) -> tuple[str, ...]: ...
     @property
@@ -302,8 +305,7 @@ def sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.sobol_index([0, 1]).round(1)
     array([0.4])
     """
-    chosen = checked_features(features, self.input_names)
-    return kernels.interaction_index(self.term_norms, self.multi_indices, chosen)
+    return _share_of_set(self, "exact", features)
 
 
 def closed_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
@@ -337,8 +339,7 @@ def closed_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.closed_sobol_index([0, 1]).round(1)
     array([0.8])
     """
-    chosen = checked_features(features, self.input_names)
-    return kernels.closed_index(self.term_norms, self.multi_indices, chosen)
+    return _share_of_set(self, "closed", features)
 
 
 def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
@@ -367,8 +368,7 @@ def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.total_sobol_index([0]).round(1)
     array([1.])
     """
-    chosen = checked_features(features, self.input_names)
-    return kernels.total_index(self.term_norms, self.multi_indices, chosen)
+    return _share_of_set(self, "total", features)
 
 
 def interaction_indices(self: ExpansionLike, max_order: int = 2) -> InteractionIndices:
@@ -398,6 +398,10 @@ def interaction_indices(self: ExpansionLike, max_order: int = 2) -> InteractionI
     (((0,), (1,), (0, 1)), array([[0.6, 0. , 0.4]]))
     """
     check_integer("interaction_indices", "max_order", max_order, low=1)
+    if max_order == 1 and isinstance(self.basis, RepresenterBasis):
+        of_inputs = self.sobol_indices()
+        every = tuple((i,) for i in range(len(self.input_names)))
+        return InteractionIndices(every, of_inputs.first_order, of_inputs.total_order)
     return kernels.interaction_indices(self.term_norms, self.multi_indices, max_order)
 
 
@@ -478,7 +482,7 @@ def aggregated_sobol_indices(
             f"weights must be {n_groups} finite numbers of 0 or more, one per target. "
             f"Got {weights!r}."
         )
-    return kernels.aggregated_indices(self.term_norms, self.multi_indices, given)
+    return kernels.aggregated_shares(partial_variances(self), given)
 
 
 def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
@@ -517,4 +521,79 @@ def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
         self.group_names,
         self.input_names,
         self.unexplained_share,
+        of=self,
     )
+
+
+def explicit(self: ExpansionLike) -> Any:
+    """Return the same expansion with its terms listed.
+
+    An expansion of :class:`PolynomialChaosKernelRegressor` is a sum over terms that are
+    not listed. What needs the terms (moments beyond the variance, gradients,
+    interactions of pairs, ``to_frame``) is to be asked of this one.
+
+    Returns
+    -------
+    expansion : Expansion
+        The expansion itself, where its terms are listed already.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 200,000 terms; take :meth:`marginal` of fewer inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce import PolynomialChaosKernelRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 1000))
+    >>> pce = PolynomialChaosKernelRegressor(2).fit(X, X[:, 0] * X[:, 1])
+    >>> pce.expansion_.basis.n_terms
+    501501
+    >>> pce.marginal([0, 1]).explicit().term_names[1:]
+    ['He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
+    """
+    if not isinstance(self.basis, RepresenterBasis):
+        return self
+    basis, coefficients = self.basis.listed(self.coefficients)
+    listed: Any = self
+    return replace(listed, basis=basis, coefficients=coefficients)
+
+
+# What an expansion is made of, with its terms or without a list of them.
+
+
+def partial_variances(
+    self: ExpansionLike,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return first-order, total and Shapley partial variances, and the variance.
+
+    Of each group; the first three have an axis of inputs.
+    """
+    if isinstance(self.basis, RepresenterBasis):
+        return self.basis.partial_variances(self.coefficients, *_groups(self))
+    return kernels.partial_variances(self.term_norms, self.multi_indices)
+
+
+def _groups(self: ExpansionLike) -> tuple[IndexArray, int]:
+    """Return the group of each output, and the number of groups."""
+    own = np.arange(len(self.coefficients)) if self.groups is None else self.groups
+    return own, len(self.group_names)
+
+
+_OF_SETS = {
+    "exact": kernels.interaction_index,
+    "closed": kernels.closed_index,
+    "total": kernels.total_index,
+}
+
+
+def _share_of_set(self: ExpansionLike, kind: str, features: Any) -> FloatArray:
+    """Return the share of the terms of a set of inputs, for each group."""
+    chosen = checked_features(features, self.input_names)
+    if not isinstance(self.basis, RepresenterBasis):
+        return _OF_SETS[kind](self.term_norms, self.multi_indices, chosen)
+    groups = _groups(self)
+    part = self.basis.variance_of_set(kind, chosen, self.coefficients, *groups)
+    variance = self.sobol_indices().total_variance
+    return part / np.where(variance > 0, variance, 1.0)

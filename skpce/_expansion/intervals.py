@@ -24,7 +24,7 @@ of the leverage that belongs to the terms of the set: no refits are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,8 @@ from .problem import (
     resample_counts,
 )
 
+Image = Callable[[FloatArray], FloatArray]
+
 #: How an interval is made.
 INTERVAL_METHODS = ("residual", "bootstrap")
 
@@ -79,6 +81,28 @@ class SobolInterval:
     shapley: FloatArray
     confidence_level: float
     method: str
+
+
+def _same(values: FloatArray) -> FloatArray:
+    """Return what is given."""
+    return values
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """What bounds are of: each target, or sums over targets in other coordinates.
+
+    Variances add up in the rows of a step or of the trajectory; the identity
+    :math:`V_i = \\hat V_i + 2 E[e \\hat f_i] + a_i E[e^2]` holds for the sums.
+    """
+
+    image: Image = _same  # maps (..., n_targets) to (..., n_images), linearly
+    add: Image = _same  # adds (..., n_images) up to (..., n_rows)
+    largest: Image = _same  # (..., n_targets) to (..., n_rows): of the targets of a row
+    variance: Image = _same  # the same: adds variances of the targets of a row
+
+
+EACH_TARGET = RowSums()
 
 
 def sobol_interval(
@@ -177,6 +201,15 @@ def sobol_interval(
     bounds = np.empty((2, len(problem.spread), 3 * len(problem.basis.laws)))
     for part, targets in problem.parts:
         bounds[:, targets] = _bounds_of_shares(part, *draws, generator)
+    return ordered_interval(bounds, confidence_level, method)
+
+
+def ordered_interval(
+    bounds: FloatArray,  # shape: (2, n_rows, 3 * n_features)
+    confidence_level: float,
+    method: str,
+) -> SobolInterval:
+    """Return bounds of first-order, total and Shapley shares as an interval."""
     first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
     # An index is at most the Shapley effect, which is at most the total index.
     low = np.maximum.accumulate([first[0], shapley[0], total[0]])
@@ -215,33 +248,38 @@ def residual_bounds(
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
-) -> FloatArray:  # shape: (2, n_targets, n_masks)
+    rows: RowSums = EACH_TARGET,
+) -> FloatArray:  # shape: (2, n_rows, n_masks)
     """Return bounds of the shares of the variance."""
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
     below, masks = masks, masks[: coefficients.shape[1]]
-    rows = _bayesian_bootstrap(weights, n_resamples, generator)
-    price = search_price(problem, fit)
+    shares = _bayesian_bootstrap(weights, n_resamples, generator)
     residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
-    defined = np.isfinite(residuals).all(axis=0)
-    residuals = np.where(defined, residuals, 0.0)
-    factor = _variance_factor(fit, weights, n_resamples, generator)
-    unresolved = price * factor * (rows @ np.square(residuals))
-    changes, excess = _law_errors(laws, coefficients, weights, rows, below, generator)
+    missing = ~np.isfinite(residuals).all(axis=0)
+    residuals = rows.image(np.where(missing, 0.0, residuals))
+    undefined = rows.largest(missing.astype(np.float64)) > 0
+    price = rows.largest(search_price(problem, fit))
+    factor = rows.largest(_variance_factor(fit, weights, n_resamples, generator))
+    unresolved = price * factor * rows.add(shares @ np.square(residuals))
+    given = np.moveaxis(rows.image(np.moveaxis(coefficients, 0, -1)), -1, 0)
+    changes, excess = _law_errors(laws, given, weights, shares, below, generator)
+    changes = np.moveaxis(rows.add(np.moveaxis(changes, 1, -1)), -1, 1)
+    excess = np.moveaxis(rows.add(np.moveaxis(excess, 0, -1)), -1, 0)
     share = weights / weights.sum()
 
     def known(mask: FloatArray, component: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the square of the coefficients, and twice the cross term."""
-        product = residuals * component
+        product = rows.add(residuals * rows.image(component))
         center = share @ product
-        spread = rows @ product - center
+        spread = shares @ product - center
         seen = spread.var(axis=0)
-        expected = regression_variance(fit, coefficients, mask)
+        expected = rows.variance(regression_variance(fit, coefficients, mask))
         ratio = expected / np.where(seen > 0, seen, np.inf)
         cross = center + spread * np.sqrt(price * factor * np.maximum(ratio, 1.0))
-        return np.square(coefficients) @ mask, 2.0 * cross
+        return rows.add(np.square(given) @ mask), 2.0 * cross
 
     all_squares, all_cross = known(*next(components))
-    bounds = np.empty((2, len(coefficients), masks.shape[1]))
+    bounds = np.empty((2, len(all_squares), masks.shape[1]))
     tail = (1.0 - confidence_level) / 2.0
     for number, (mask, component) in enumerate(components):
         squares, cross = known(mask, component)
@@ -255,8 +293,9 @@ def residual_bounds(
         bounds[0, :, number] = np.quantile(surely / safe, tail, axis=0)
         upper = (inside + unresolved) / safe
         bounds[1, :, number] = np.quantile(upper, 1.0 - tail, axis=0)
-    bounds[0, ~defined], bounds[1, ~defined] = 0.0, 1.0
-    bounds[:, weighted_spread(problem.targets, weights) == 0] = 0.0
+    bounds[0, undefined], bounds[1, undefined] = 0.0, 1.0
+    spread_of_targets = weighted_spread(problem.targets, weights)
+    bounds[:, rows.largest(spread_of_targets) == 0] = 0.0
     return bounds
 
 

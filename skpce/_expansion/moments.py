@@ -40,6 +40,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis, RepresenterBasis
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws import InputLaw
 
@@ -315,21 +316,23 @@ def _higher_moments(
     return third, fourth
 
 
-def marginal_basis(
-    basis: PolynomialBasis, features: Sequence[int]
-) -> tuple[PolynomialBasis, IndexArray]:
+def marginal_basis(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:
     """Return the basis on these inputs alone, and its rows in the whole basis."""
+    if isinstance(basis, RepresenterBasis):
+        return basis.of_inputs(features), np.arange(basis.n_functions)
     rows: Any = basis.terms_within(features)
     laws = [basis.laws[i] for i in features]
     return PolynomialBasis(laws, basis.multi_indices[np.ix_(rows, features)]), rows
 
 
 def main_effects(
-    basis: PolynomialBasis,
+    basis: Basis,
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     X: FloatArray,  # shape: (n_samples, n_features)
 ) -> FloatArray:  # shape: (n_samples, n_features, n_targets)
     r"""Evaluate the effect of each input alone, :math:`E[y \mid x_i] - E[y]`."""
+    if isinstance(basis, RepresenterBasis):
+        return basis.main_effects(coefficients, X)
     effects = np.empty((len(X), X.shape[1], len(coefficients)))
     for i, law in enumerate(basis.laws):
         rows = basis.terms_within([i])[1:]

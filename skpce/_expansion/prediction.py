@@ -21,16 +21,18 @@ from .._checks import (
     validated_array,
 )
 from .conformal import cross_bounds, split_bounds
-from .predictive import QUANTILE, Predictive, RealSpace, simultaneous_bands
+from .predictive import (
+    CHUNK_ENTRIES,
+    Predictive,
+    RealSpace,
+    simultaneous_bands,
+)
 from .problem import FittedProblem
 from .residuals import NOISES, RESIDUAL_LAWS
 from .targets import refuse_other_outputs
 
 #: How an interval follows from the members.
 METHODS = ("residual", "conformal")
-
-# Values in memory at a time while quantiles are taken: 64 MiB.
-_CHUNK_ENTRIES = 8_388_608
 
 
 class PredictionInterval(NamedTuple):
@@ -143,37 +145,55 @@ def interval(
     sampler = predictive.input_sampler(owner, inputs)
     scale = predictive.noise_scale(noise, owner)
     law = predictive.residual_law(scale, owner)
+    if X is None and joint is None:
+        drawn = (
+            *law.drawn(n_samples, residual, generator),
+            sampler(n_samples, generator),
+        )
+        found = predictive.space.quantiles_of_draws(
+            predictive, *drawn, scale, _tails(confidence_level)
+        )
+        return PredictionInterval(*found[:, np.newaxis])
     if X is None:
         rows = law.draw(n_samples, residual, generator)
         image = predictive.draw_around(rows, sampler(n_samples, generator), scale)
         draws = image[:, np.newaxis]
-        return PredictionInterval(*_bounds(predictive, draws, confidence_level, joint))
+        return PredictionInterval(*_bands(predictive, draws, confidence_level, joint))
     values = predictive.checked(X)
-    rows = law.atoms(n_samples, residual, generator)
+    every = joint is None and predictive.space.keeps_order
+    rows = law.atoms(n_samples, residual, generator, every=every)
     bounds = np.empty((2, len(values), predictive.space.n_values))
-    chunk = max(1, _CHUNK_ENTRIES // (len(rows) * bounds.shape[2]))
+    draws_at_once = 1 if joint is None else len(rows)
+    chunk = max(1, CHUNK_ENTRIES // (draws_at_once * bounds.shape[2]))
     for start in range(0, len(values), chunk):
-        block = values[start : start + chunk]
-        image = predictive.draw_around(rows[:, np.newaxis], block, scale)
-        bounds[:, start : start + chunk] = _bounds(
-            predictive, image, confidence_level, joint
-        )
+        at = slice(start, start + chunk)
+        if joint is None:
+            bounds[:, at] = predictive.space.quantiles(
+                rows,
+                predictive.scale_at(values[at], scale),
+                predictive.centre(values[at]),
+                _tails(confidence_level),
+            )
+        else:
+            image = predictive.draw_around(rows[:, np.newaxis], values[at], scale)
+            bounds[:, at] = _bands(predictive, image, confidence_level, joint)
     return PredictionInterval(bounds[0], bounds[1])
 
 
-def _bounds(
+def _tails(confidence_level: float) -> tuple[float, float]:
+    """Return the levels of the lower and of the upper quantile."""
+    return (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
+
+
+def _bands(
     predictive: Predictive,
     image: FloatArray,  # shape: (n_draws, n_members, n_image)
     confidence_level: float,
-    joint: str | None,
+    joint: str,
 ) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Take the quantiles of draws of each member, or joint bands."""
+    """Return joint bands of the draws of each member."""
     space = predictive.space
     values = space.values(image)
-    if joint is None:
-        tails = [(1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0]
-        found: FloatArray = np.quantile(values, tails, axis=0, method=QUANTILE)
-        return found
     bands = simultaneous_bands(
         space.scores(values), space.groups(joint), confidence_level
     )
@@ -206,8 +226,9 @@ def _predictive_of_part(
     expansion = estimator.expansion_
     owner, scalar = type(estimator).__name__, expansion.scalar
 
-    def centre(X: FloatArray) -> FloatArray:
-        return np.asarray(expansion.basis.combine(X, expansion.coefficients[chosen]))
+    def centre(X: FloatArray, columns: slice = slice(None)) -> FloatArray:
+        coefficients = expansion.coefficients[chosen[columns]]
+        return np.asarray(expansion.basis.combine(X, coefficients))
 
     def refit(rows: IndexArray) -> Predictive:
         samples = problem.require_samples(f"{owner}.predict_interval")
@@ -371,7 +392,7 @@ def predict_interval(
         others must hold out each member once.
     n_samples : int, default=2000
         Draws from which quantiles are taken, where they are not those of the residuals
-        themselves.
+        themselves; most residuals from which a joint band is made.
     random_state : int, RandomState instance or None, default=None
         Randomness of draws and of folds.
 

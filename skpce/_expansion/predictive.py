@@ -36,6 +36,9 @@ from .residuals import NoiseScale, ResidualLaw, learn_noise_scale
 # spite of it.
 QUANTILE: Final = "median_unbiased"
 
+# Values in memory at a time while quantiles are taken: 64 MiB.
+CHUNK_ENTRIES: Final = 8_388_608
+
 # Quantiles whose distance from the median is the spread: one standard deviation.
 _LEVELS = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))
 
@@ -52,6 +55,8 @@ class OutputSpace(ABC):
     """
 
     joint: Sequence[str] = ()  # over what a band may be joint
+    # Whether a value rises with its own residual and depends on no other.
+    keeps_order: bool = False
 
     @property
     @abstractmethod
@@ -84,6 +89,37 @@ class OutputSpace(ABC):
     ) -> FloatArray:  # shape: (2, n_members, n_values)
         """Map bounds of scores to those of values."""
 
+    def quantiles(
+        self,
+        rows: FloatArray,  # shape: (n_draws, n_fitted), residuals
+        scale: FloatArray,  # shape: (n_inputs, n_fitted)
+        centre: FloatArray,  # shape: (n_inputs, n_image)
+        levels: Sequence[float],
+    ) -> FloatArray:  # shape: (n_levels, n_inputs, n_values)
+        """Return quantiles over rows, scaled and added to the centre of each input."""
+        found = np.empty((len(levels), len(centre), self.n_values))
+        some = max(1, CHUNK_ENTRIES // (len(rows) * self.n_values))
+        for start in range(0, len(centre), some):
+            at = slice(start, start + some)
+            image = self.image(rows[:, np.newaxis] * scale[at]) + centre[at]
+            values = np.sort(np.moveaxis(self.values(image), 0, -1), axis=-1)
+            found[:, at] = sorted_quantiles(values, levels)
+        return found
+
+    def quantiles_of_draws(
+        self,
+        predictive: Predictive,
+        rows: FloatArray,  # shape: (n_rows, n_fitted), residuals
+        which: IndexArray,  # shape: (n_draws,), the row of each draw
+        X: FloatArray,  # shape: (n_draws, n_features)
+        noise: NoiseScale | None,
+        levels: Sequence[float],
+    ) -> FloatArray:  # shape: (n_levels, n_values)
+        """Return quantiles over draws that have inputs of their own."""
+        values = self.values(predictive.draw_around(rows[which], X, noise))
+        ordered = np.sort(np.ascontiguousarray(values.T), axis=-1)
+        return sorted_quantiles(ordered, levels)
+
     @abstractmethod
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
@@ -104,6 +140,7 @@ class RealSpace(OutputSpace):
     n_targets: int
 
     joint = ("targets",)
+    keeps_order = True
 
     @property
     def n_values(self) -> int:
@@ -127,6 +164,17 @@ class RealSpace(OutputSpace):
     ) -> FloatArray:
         return np.stack([lower, upper])
 
+    def quantiles(
+        self,
+        rows: FloatArray,
+        scale: FloatArray,
+        centre: FloatArray,
+        levels: Sequence[float],
+    ) -> FloatArray:
+        # A scale that is not negative keeps the order of the residuals.
+        ordered = np.sort(rows.T, axis=-1)
+        return sorted_quantiles(ordered, levels, lambda one: centre + scale * one)
+
     def score_scale(self, scale: FloatArray) -> FloatArray:
         return scale
 
@@ -144,7 +192,8 @@ class Predictive:
     problem: FittedProblem
     names: Sequence[str]  # of the inputs
     space: OutputSpace
-    centre: Callable[[FloatArray], FloatArray]  # inputs -> (n_members, n_image)
+    # (inputs[, columns]) -> (n_members, n_image), or some columns of it
+    centre: Callable[..., FloatArray]
     owner: str  # for messages
     random_state: Any = None
     scalar: bool = False  # whether y was one-dimensional
@@ -191,6 +240,16 @@ class Predictive:
         """Return errors of prediction over residuals of equal variance."""
         scale = self.problem.fit.prediction_scale(self.basis.evaluate(X))
         return scale if noise is None else scale * noise.at(X)
+
+    def scale_of(
+        self, targets: IndexArray, X: FloatArray, noise: NoiseScale | None
+    ) -> FloatArray:  # shape: (n_inputs, n_chosen)
+        """Return the same of some targets of the fit."""
+        leverage = self.problem.fit.leverage.of_targets(targets)
+        scale = np.sqrt(1.0 + leverage.at(self.basis.evaluate(X)))
+        if noise is None:
+            return scale
+        return scale * noise.by_group(X)[:, noise.group_of_target[targets]]
 
     def draw_around(
         self,
@@ -282,6 +341,28 @@ def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
             "finite numbers."
         )
     return rows
+
+
+def sorted_quantiles(
+    ordered: FloatArray,  # shape: (..., n_draws), ascending
+    levels: Sequence[float],
+    image: Callable[[FloatArray], FloatArray] | None = None,  # ascending too
+) -> FloatArray:  # shape: (n_levels, ...)
+    """Return quantiles over the last axis as NumPy does, of the image of the values."""
+    # R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The
+    # American Statistician 50 (1996), definition 8: median unbiased.
+    last = ordered.shape[-1] - 1
+    found = []
+    for level in levels:
+        place = min(max((last + 1 + 1 / 3) * level + 1 / 3 - 1.0, 0.0), float(last))
+        left, right = ordered[..., int(place)], ordered[..., min(int(place) + 1, last)]
+        if image is not None:
+            left, right = image(left), image(right)
+        share, step = place - int(place), right - left
+        # From the nearer end: no rounding at either of them.
+        near = left + share * step if share < 0.5 else right - (1.0 - share) * step
+        found.append(near)
+    return np.stack(found)
 
 
 def simultaneous_bands(

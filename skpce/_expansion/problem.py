@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis
 from .._checks import FloatArray, IndexArray, Samples, one_thread_if_small
 from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
@@ -50,7 +51,7 @@ _NO_WEIGHT = 1e-12
 class FittedProblem:
     """The data and the outcome of a linear fit."""
 
-    basis: PolynomialBasis
+    basis: Basis
     solver: CoefficientSolver  # with its penalties
     fit: LinearFit
     spread: (
@@ -189,16 +190,17 @@ class FittedProblem:
 
 
 def linear_problem(
-    basis: PolynomialBasis,
+    basis: Basis,
     samples: Samples,
     groups: IndexArray,
     on_inputs: bool = False,
 ) -> LinearProblem:
     """Return what a solver is given: the basis at the inputs, and the targets."""
     design = samples.inputs if on_inputs else basis.evaluate(samples.inputs)
-    return LinearProblem(
-        design, samples.targets, samples.weights, groups, basis.exponents
-    )
+    exponents = np.zeros((0, samples.inputs.shape[1]), dtype=np.int64)
+    if isinstance(basis, PolynomialBasis):
+        exponents = basis.exponents
+    return LinearProblem(design, samples.targets, samples.weights, groups, exponents)
 
 
 def solve_samples(

@@ -81,28 +81,48 @@ class ResidualLaw:
         ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
         whole rows; None gives zeros, the push-forward alone.
         """
+        rows, which = self.drawn(size, kind, generator)
+        return rows[which]
+
+    def drawn(
+        self, size: int, kind: str | None, generator: np.random.Generator
+    ) -> tuple[FloatArray, IndexArray]:  # (n_rows, n_fitted), (size,)
+        """Return rows, and which of them each draw has."""
         if kind is None:
-            return np.zeros((size, self.residuals.shape[1]))
+            nothing = np.zeros((1, self.residuals.shape[1]))
+            return nothing, np.zeros(size, dtype=np.int64)
         refuse_undefined(self.residuals)
         share = self.weights / self.weights.sum()
         if kind == "resampled":
-            return self.residuals[generator.choice(len(share), size=size, p=share)]
+            return self.residuals, generator.choice(len(share), size=size, p=share)
         # R'R are the second moments; R has a row for each coordinate at most.
         root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r")
-        return generator.standard_normal(size=(size, len(root))) @ root
+        rows = generator.standard_normal(size=(size, len(root))) @ root
+        return rows, np.arange(size)
 
     def atoms(
-        self, size: int, kind: str | None, generator: np.random.Generator
+        self,
+        size: int,
+        kind: str | None,
+        generator: np.random.Generator,
+        *,
+        every: bool = False,
     ) -> FloatArray:
         """Return rows for quantiles: each residual once where the weights are equal.
 
-        This avoids the noise of drawing. None has one atom, zero.
+        This avoids the noise of drawing. Of more than ``size`` residuals so many are
+        drawn without replacement, unless the caller can use ``every`` one. None has one
+        atom, zero.
         """
         if kind is None:
             return np.zeros((1, self.residuals.shape[1]))
         if kind == "resampled" and np.ptp(self.weights) == 0:
             refuse_undefined(self.residuals)
-            return self.residuals
+            n_members = len(self.residuals)
+            if every or n_members <= size:
+                return self.residuals
+            drawn = generator.choice(n_members, size, replace=False)
+            return self.residuals[drawn]
         return self.draw(size, kind, generator)
 
 

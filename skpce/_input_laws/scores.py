@@ -27,7 +27,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
 from sklearn.neighbors import NearestNeighbors
 
-from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis
 from .._checks import FloatArray, IndexArray, correlations_of
 from . import EmpiricalLaw, InputLaw, NormalLaw
 
@@ -556,7 +556,7 @@ class SurrogateDiagnostics:
     n_terms: int
     permutation_p_values: FloatArray | None
     inputs: FloatArray = field(repr=False)
-    basis: PolynomialBasis = field(repr=False)
+    basis: Basis = field(repr=False)
 
     @cached_property
     def largest_correlation(self) -> float:
@@ -566,6 +566,8 @@ class SurrogateDiagnostics:
     @cached_property
     def condition_number(self) -> float:
         """Of the centred design matrix without the constant; inf below full rank."""
+        if self.basis.n_terms > len(self.inputs) > 1:
+            return float("inf")
         design = self.basis.evaluate(self.inputs)
         if design.shape[1] == 1:
             return 1.0

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, Samples
+from .._basis.representers import RepresenterBasis
+from .._checks import FloatArray, IndexArray, Samples
+from .._compositions.amalgamation import Amalgamation
 from .._compositions.fitted import (
     FittedCompositions,
     InputModelFit,
@@ -37,6 +39,7 @@ from .._input_laws.families import is_frozen
 from .._input_laws.maps import IsoprobabilisticMap
 from .._input_laws.measures import FiniteMeasure
 from .._solvers import CRITERIA, SOLVERS, DesignMoments, LinearFit
+from .._solvers.dual_ridge import DualFit, DualRidgeSolver
 from .._solvers.external import AutomaticSolver, ExternalSolver
 from .._solvers.problem import Leverage, LeverageFactor
 from .state import Field, Kind, check_value, register, shown
@@ -71,6 +74,7 @@ _AXES = {
     "components": "explained_variance_",
     "components inputs": "components_",
     "inputs components": "x_rotations_ x_loadings_",
+    "given": "given_names possible place",
     "quantiles": "references_",
     "quantiles inputs": "quantiles_",
     "centres": "center",
@@ -297,6 +301,28 @@ _noun(
         **dict.fromkeys(("groups", "target_variance", "loo_error"), "outputs"),
     },
 )
+_noun(
+    "basis of representers",
+    RepresenterBasis,
+    axes={
+        "inputs": "representers inputs",
+        "input_weights": "kernels inputs",
+        "cell_weights": "kernels cells",
+    },
+)
+_noun(
+    "ridge on all terms",
+    DualRidgeSolver,
+    axes={"input_weights": "inputs", "input_groups": "inputs"},
+    template=RepresenterBasis,
+    input_weights=FloatArray | None,
+    input_groups=IndexArray | None,
+    order_weights=FloatArray | None,
+    degree_decay=float | None,
+    alphas=FloatArray | None,
+    n_folds=int,
+    shared=bool,
+)
 _noun("regressor of the basis", ExternalSolver, regressor=Any)
 _noun(
     "regressor of the inputs",
@@ -321,6 +347,7 @@ _fit = partial(
 )
 _fit("linear fit", LinearFit)
 _fit("fit to models of the inputs", InputModelFit, models=InputModels)
+_fit("fit to representers", DualFit)
 _noun("models of the inputs", InputModels)
 _noun("samples", Samples)
 _noun("sums over the samples", DesignMoments)
@@ -336,6 +363,16 @@ _noun(
     rules={
         "the widths of 'steps' are not those of their parts": lambda steps: (
             min(steps.widths, default=0) > 0 and steps.n_parts == len(steps.part_names)
+        )
+    },
+)
+_noun(
+    "amalgamation",
+    Amalgamation,
+    axes={"step_names": "", "given_widths": ""},
+    rules={
+        "an 'amalgamation' has columns beyond its steps": lambda made: (
+            sum(made.given_widths) == len(made.place) and made.place.min() >= 0
         )
     },
 )
@@ -439,6 +476,10 @@ OURS: Mapping[str, Mapping[str, Field]] = {
         levels_=dict,
     )
     | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
+    "skpce.PolynomialChaosKernelRegressor": _fitted(
+        "alpha_", _problem=FittedProblem, expansion_=Expansion, _is_scalar=bool
+    )
+    | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
     "skpce.PolynomialChaosRegressorCV": _fitted(
         best_estimator_=partial(check_estimator, path="skpce.PolynomialChaosRegressor"),
         degree_=int,
@@ -453,7 +494,8 @@ OURS: Mapping[str, Mapping[str, Field]] = {
         _labels_of_y=tuple[Sequence[str], ...],
         _n_features_out=int,
         levels_=dict,
-    ),
+    )
+    | {"amalgamation": Field("_amalgamation", Amalgamation | None, "", True)},
     "skpce.LogRatioTransformer": _fitted(
         axes={"n_features_in_": "parts", "feature_names_in_": "parts"},
         geometry_=LogRatioGeometry,

@@ -141,7 +141,7 @@ def check_value(value: Any, holds: Any) -> None:
     origin, arguments = get_origin(holds), get_args(holds)
     if holds is Any or (origin is UnionType and value is None):
         return
-    if origin is UnionType:
+    if origin is UnionType and arguments[1] is type(None):
         check_value(value, arguments[0])
     elif origin is np.ndarray:
         _check_array(value, np.dtype(*get_args(arguments[-1])).kind)
@@ -154,7 +154,7 @@ def check_value(value: Any, holds: Any) -> None:
     elif type(holds) is tuple:
         if value not in holds:
             raise ValueError(f"must be one of {holds}. Got {shown(value)}")
-    elif not isinstance(holds, type):
+    elif origin is not UnionType and not isinstance(holds, type):
         holds(value)
     elif not isinstance(value, holds):
         tags = [

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from ..metrics import coverage_interval
-from ..plotting import CoverageDisplay, PolicyDistributionDisplay, StepVarianceDisplay
+from ..plotting import CoverageDisplay, PolicyDistributionDisplay
 from .content import ReportContent
 from .page import LEVELS, HtmlReport, coverage_columns, fragility_columns
 
 # More steps than this have no panel of their own in a report.
 _MOST_POLICY_FIGURES = 8
 
+# Draws behind such a panel: fewer where a draw has very many parts (32 MiB in all).
+_MOST_DRAWS, _FEWEST_DRAWS, _MOST_VALUES = 2000, 200, 4_194_304
+
 
 def add_fragility(page: HtmlReport, content: ReportContent) -> None:
     found = content.fragility
     page.add_heading("How much the members disagree")
     page.add_columns(
-        fragility_columns(found),
+        content.rows(fragility_columns(found)),
         f"Fragility of the {len(content.y)} members of the test data",
     )
     page.add_text(
@@ -26,11 +29,8 @@ def add_fragility(page: HtmlReport, content: ReportContent) -> None:
         "or between two members. Mutual information is that of member and action, in "
         "nats. “Of largest” divides by the largest value that so many actions allow."
     )
-    display = StepVarianceDisplay.from_estimator(
-        content.pipeline, content.y, verdict=content.verdict
-    )
     page.add_figure(
-        display,
+        content.spread_display(),
         "Disagreement per step. Variance bars are cut into what the inputs explain "
         f"({content.source}) and the rest.",
     )
@@ -57,7 +57,7 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
         for kind in ("marginal", "joint")
     }
     page.add_columns(
-        coverage_columns(content.step_names, scores),
+        coverage_columns(content.step_names, scores, content.listed),
         f"Intervals given the inputs, {len(content.y)} members of the test data",
     )
     page.add_text(
@@ -79,13 +79,19 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
     except ValueError:
         return
     page.add_heading("Policies: members and surrogate")
+    most = max(_FEWEST_DRAWS, _MOST_VALUES // content.y.shape[1])
+    n_samples = min(_MOST_DRAWS, most)
     if len(steps) < len(ranked):
         page.add_text(
             f"The {len(steps)} steps of the largest summed variance are shown."
         )
     for step in steps:
         display = PolicyDistributionDisplay.from_estimator(
-            content.pipeline, content.y, step=step, random_state=seed
+            content.pipeline,
+            content.y,
+            step=step,
+            random_state=seed,
+            n_samples=n_samples,
         )
         name = content.step_names[step]
         page.add_figure(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._checks import FloatArray
+from .._checks import FloatArray, IndexArray
 from .._compositions.outputs import Outputs, checked_outputs
 from .._compositions.scoring import checked_policies
 from .._input_laws.scores import SurrogateDiagnostics
 from ..inspection import Result
 from ..inspection._reading import Reading
+from ..plotting import StepVarianceDisplay
 from ..plotting._steps import spread_of
 from ..plotting._style import (
     NO_VARIANCE,
@@ -20,6 +22,15 @@ from ..plotting._style import (
     Support,
     composition_q2,
     output_q2,
+)
+from .page import Column
+from .shown import (
+    MOST_DRAWN,
+    MOST_LISTED,
+    of_largest,
+    some_of,
+    some_rows,
+    some_spread,
 )
 
 
@@ -136,6 +147,29 @@ class ReportContent:
         found = self.fragility
         variance = found.variance if self.is_real else found.aitchison_variance
         return np.nan_to_num(variance)
+
+    @cached_property
+    def listed(self) -> IndexArray:
+        """Steps or outputs that tables list."""
+        return of_largest(self.variance, MOST_LISTED)
+
+    @cached_property
+    def drawn(self) -> IndexArray:
+        """Steps or outputs that figures draw."""
+        return of_largest(self.variance, MOST_DRAWN)
+
+    def rows(self, columns: Iterable[Column]) -> list[Column]:
+        """Return the rows of a table that are listed."""
+        return some_rows(columns, self.listed)
+
+    def spread_display(self) -> StepVarianceDisplay:
+        """Draw how much the members disagree, cut into what is explained."""
+        display = StepVarianceDisplay(
+            some_spread(self.fragility, self.drawn),
+            unexplained=self.support.unexplained[self.drawn],
+            supported=some_of(self.support.supported, self.drawn),
+        )
+        return display.plot()
 
     @cached_property
     def diagnostics(self) -> SurrogateDiagnostics:

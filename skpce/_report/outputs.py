@@ -6,7 +6,7 @@ from typing import Any
 
 from ..inspection._reading import group_matrix
 from ..metrics._output_coverage import output_coverage
-from ..plotting import CoverageDisplay, MainEffectsDisplay, StepVarianceDisplay
+from ..plotting import CoverageDisplay, MainEffectsDisplay
 from .content import ReportContent
 from .page import LEVELS, Column, HtmlReport, coverage_columns
 
@@ -27,7 +27,8 @@ def add_spread(page: HtmlReport, content: ReportContent) -> None:
     columns: list[Column] = [("output", content.step_names)]
     columns += [(heading, found.columns[name]) for heading, name in _SPREAD.items()]
     page.add_columns(
-        columns, f"Spread of the {len(content.y)} members of the test data"
+        content.rows(columns),
+        f"Spread of the {len(content.y)} members of the test data",
     )
     text = (
         "Variances are in squared units of each output, those of its columns added up; "
@@ -37,11 +38,8 @@ def add_spread(page: HtmlReport, content: ReportContent) -> None:
     if (found.members < len(content.y)).any():
         text += " A member that failed in one output (NaN) counts in the others."
     page.add_text(text)
-    display = StepVarianceDisplay.from_estimator(
-        content.pipeline, content.y, verdict=content.verdict, outputs=content.outputs
-    )
     page.add_figure(
-        display,
+        content.spread_display(),
         "Disagreement per output. Variance bars are cut into what the inputs explain "
         f"({content.source}) and the rest.",
     )
@@ -78,7 +76,7 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
         for kind in kinds or ("marginal",)
     }
     page.add_columns(
-        coverage_columns(content.step_names, scores, "output"),
+        coverage_columns(content.step_names, scores, content.listed, "output"),
         f"Intervals given the inputs, {len(content.y)} members of the test data",
     )
     text = "Marginal: the share of values inside their interval, which should be the "

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import FloatArray, html_table, write_file
+from .._checks import FloatArray, IndexArray, html_table, write_file
 from ..metrics import CoverageInterval, PolicyFragility
 from ..plotting import SobolDisplay
 
@@ -36,7 +36,8 @@ pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
       overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 nav ul { padding-left: 1.2rem; columns: 2 18rem; margin: 0.5rem 0 1.5rem; }
-details { border-bottom: 1px solid #ccc; } summary { cursor: pointer; }
+details { border-bottom: 1px solid #ccc; }
+summary { cursor: pointer; font-weight: 600; font-size: 0.9rem; }
 summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2rem; }
 .answer { font-size: 1.1rem; }
 .badge { border-radius: 0.6rem; padding: 0.1rem 0.6rem; white-space: nowrap;
@@ -117,6 +118,16 @@ class HtmlReport:
             badge = f'<td><span class="badge {kind}">{word}</span></td>'
             table = table.replace(f"<td>{word}</td>", badge)
         self._parts.append(f'<div class="scroll">{table}</div>')
+
+    def add_folded(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
+    ) -> None:
+        """Add a table that is shown when its title is clicked."""
+        table = html_table(columns, rows, digits=2)
+        self._parts.append(
+            f"<details><summary>{escape(title)}</summary>"
+            f'<div class="scroll">{table}</div></details>'
+        )
 
     def add_columns(self, columns: Iterable[Column], caption: str = "") -> None:
         """Add a table of columns, each with its heading."""
@@ -222,11 +233,12 @@ def share_columns(display: SobolDisplay, noun: str = "step") -> list[Column]:
 def coverage_columns(
     names: Sequence[str],
     scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
+    listed: IndexArray,  # positions of the names
     noun: str = "step",
 ) -> list[Column]:
-    """Return coverage with its error, level by level, of each step with a choice."""
+    """Return coverage with its error, level by level, of listed steps with a choice."""
     first = next(iter(scores.values()))[0]
-    steps = np.flatnonzero(~np.isnan(first.coverage))
+    steps = listed[~np.isnan(first.coverage[listed])]
     columns: list[Column] = [
         (noun, [names[int(step)] for step in steps for _ in LEVELS]),
         ("level", [*LEVELS] * len(steps)),

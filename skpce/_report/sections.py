@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__, installed_version
-from ..plotting import EmbeddingDisplay, InteractionDisplay, PrismDisplay, SobolDisplay
+from ..plotting import EmbeddingDisplay, InteractionDisplay, SobolDisplay
 from .content import ReportContent
 from .page import Column, HtmlReport, interval_in_words, share_columns
+from .shown import some_of_prism, some_shares, verdict_in_words
 
 _GOODNESS = {
     "step": "Q² is one minus the squared error over the squared deviation from the "
@@ -29,6 +30,12 @@ def add_answer(page: HtmlReport, content: ReportContent) -> None:
     """Say the answer, show it, and list it: a row for each decision or output."""
     verdict = content.verdict
     page.add_heading("Answer")
+    if len(content.listed) < len(content.step_names):
+        page.add_text(
+            f"There are {len(content.step_names)} {content.noun}s. Tables list the "
+            f"{len(content.listed)} and figures draw the {len(content.drawn)} of the "
+            "largest variance in the test data; a verdict and the fit have all."
+        )
     if verdict is None:
         page.add_text(
             "No verdict was given. All figures below are conditional on the inputs as "
@@ -40,7 +47,7 @@ def add_answer(page: HtmlReport, content: ReportContent) -> None:
         page.add_answer(verdict.figures.get("sentences", ()))
     shares = SobolDisplay.from_fit(content.pipeline, **content.known)
     page.add_figure(
-        shares.plot(),
+        some_shares(shares, content.drawn).plot(),
         "Shares of the variance between members: what each input explains alone, what "
         f"several explain together, and what none explains ({content.source}).",
     )
@@ -60,7 +67,7 @@ def add_answer(page: HtmlReport, content: ReportContent) -> None:
             ("p (Holm)", verdict.p_value),
             ("training noise", [_percent(share) for share in verdict.noise_share]),
         ]
-    page.add_columns(columns)
+    page.add_columns(content.rows(columns))
 
 
 def _percent(share: float) -> str:
@@ -72,22 +79,24 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
     if verdict is None:
         return
     page.add_heading("Verdict")
-    page.add_preformatted(str(verdict))
+    page.add_preformatted(verdict_in_words(verdict, content.listed))
     ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     page.add_columns(
-        [
-            (content.noun, verdict.step_names),
-            ("Q², cross-fitted", verdict.q2),
-            (
-                f"{verdict.confidence_level:.0%} interval",
-                [interval_in_words(low, high) for low, high in ends],
-            ),
-            ("Q² of the mean", verdict.mean_only_q2),
-            ("Q² at degree 1", verdict.degree_one_q2),
-            ("p (Holm)", verdict.p_value),
-            ("training noise", verdict.noise_share),
-            ("attribution", content.answers),
-        ],
+        content.rows(
+            [
+                (content.noun, verdict.step_names),
+                ("Q², cross-fitted", verdict.q2),
+                (
+                    f"{verdict.confidence_level:.0%} interval",
+                    [interval_in_words(low, high) for low, high in ends],
+                ),
+                ("Q² of the mean", verdict.mean_only_q2),
+                ("Q² at degree 1", verdict.degree_one_q2),
+                ("p (Holm)", verdict.p_value),
+                ("training noise", verdict.noise_share),
+                ("attribution", content.answers),
+            ]
+        ),
         "The same in figures, beside two simpler models",
     )
     page.add_text(
@@ -107,7 +116,7 @@ def add_goodness(page: HtmlReport, content: ReportContent) -> None:
     ]
     if content.verdict is not None:
         columns.append(("Q², cross-fitted", content.verdict.q2))
-    page.add_columns([*columns, ("attribution", content.answers)])
+    page.add_columns(content.rows([*columns, ("attribution", content.answers)]))
     units = "in units of their standard deviations" if content.is_scaled else "as given"
     page.add_text(_GOODNESS[content.noun].format(units=units))
 
@@ -117,19 +126,23 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     known = content.known
     shares = SobolDisplay.from_fit(content.pipeline, **known)
     page.add_columns(
-        [*share_columns(shares, content.noun), ("attribution", content.answers)],
+        content.rows(
+            [*share_columns(shares, content.noun), ("attribution", content.answers)]
+        ),
         "Shares of the variance between members: first order times Q² "
         f"({content.source})",
     )
     total = content.expansion.sobol_indices().total_order
     total = np.where(np.isnan(shares.unexplained)[:, np.newaxis], np.nan, total)
     page.add_columns(
-        [
-            (content.noun, content.step_names),
-            *zip(content.input_names, total.T, strict=True),
-            ("explained", 1.0 - shares.unexplained),
-            ("attribution", content.answers),
-        ],
+        content.rows(
+            [
+                (content.noun, content.step_names),
+                *zip(content.input_names, total.T, strict=True),
+                ("explained", 1.0 - shares.unexplained),
+                ("attribution", content.answers),
+            ]
+        ),
         "Total Sobol indices: shares of the variance of the expansion alone",
     )
     if content.is_sampled:
@@ -139,20 +152,17 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
             "variance that the expansion has on fresh draws."
         )
         fidelity = content.surrogate.fidelity_
-        page.add_columns([("step", content.step_names), ("fidelity", fidelity)])
+        page.add_columns(
+            content.rows([("step", content.step_names), ("fidelity", fidelity)])
+        )
     page.add_text(
         "Indices assume independent inputs with the stated distributions. Total "
         "indices count an interaction once for each of its inputs, so a row can "
         "exceed one."
     )
     if not content.is_real and content.variance.sum() > 0:
-        display = PrismDisplay.from_estimator(
-            content.pipeline,
-            content.y,
-            verdict=content.verdict,
-            input_features=content.input_names,
-        )
-        page.add_figure(display, "From inputs to steps: widths add up to one.")
+        prism = some_of_prism(shares, content.variance, content.drawn)
+        page.add_figure(prism.plot(), "From inputs to steps: widths add up to one.")
     if len(content.input_names) > 1:
         for step in content.explained_steps()[:1]:
             pairs = InteractionDisplay.from_estimator(

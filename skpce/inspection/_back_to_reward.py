@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray, check_real
+from .._checks.frames import remembers_frames
 from .._input_laws import NormalLaw
 from .._input_laws.scores import largest_correlation
 from ._affine_map import AffineMap, affine_map
@@ -34,6 +35,7 @@ _UNCORRELATED = 0.05
 _RETAINED = 0.5  # part of its own move below which a feature is worth a caution
 
 
+@remembers_frames
 def back_to_reward(
     pipeline: Any,
     X: Any,

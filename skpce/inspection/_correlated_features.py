@@ -18,6 +18,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
+from .._checks.frames import remembers_frames
 from .._expansion.expansion import Expansion
 from .._expansion.indices import gradient_moments
 from .._expansion.moments import (
@@ -57,6 +58,7 @@ _RETAINED = 0.5
 _ROUNDING = 1e-12  # share of the variance of a feature that is rounding
 
 
+@remembers_frames
 def original_space_indices(
     pipeline: Any,
     X: Any,
@@ -359,6 +361,7 @@ def _cautions(
 _LARGEST_GAME = 12  # subsets of more features than this are too many
 
 
+@remembers_frames
 def shapley_effects(
     estimator: Any,
     X: Any,

@@ -12,6 +12,7 @@ from scipy.stats import qmc
 from sklearn.base import clone
 
 from .._checks import FloatArray, check_draws, check_integer, make_generator
+from .._checks.frames import remembers_frames
 from .._input_laws.maps import (
     IsoprobabilisticTransformer,
     NatafTransformer,
@@ -38,15 +39,21 @@ _KINDS = ("first_order", "total_order", "shapley")
 _OUTSIDE_DRAWS = 1000
 
 _BATCHES = 16  # scrambled point sets; they give the standard error
-_LARGEST_WHOLE_GAME = 8  # with more players than this, orders are drawn at random
+# With more players than this, orders are drawn at random unless they are very many.
+_LARGEST_WHOLE_GAME = 8
+_LARGEST_GAME = 16  # with more players than this, always
 
 # Orders of a batch where their number is not given; each comes with its reverse.
 _ORDERS = 4
+
+_MOST_DRAWS = 1e10  # rows drawn from conditional laws, which take hours
+_SMALLEST_REDRAW = 1000  # a redraw takes at least as long as one of so many rows
 
 #: Shares of the variance by name, and the variance; each (n_targets, n_players or 1).
 Shares = dict[str, FloatArray]
 
 
+@remembers_frames
 def dependent_sobol_indices(
     estimator: Any,
     X: Any,
@@ -78,7 +85,8 @@ def dependent_sobol_indices(
         Points, rounded up to 16 times a power of two; each redraw takes as many.
     n_permutations : int or None, default=None
         Random orders of the inputs in each of 16 batches, for the Shapley effects.
-        None visits every set of up to 8 inputs, and 4 orders a batch beyond.
+        None visits every set of up to 8 inputs, and 4 orders a batch beyond. Every set
+        of up to 16 inputs is visited, too, where the orders hold as many sets.
     n_resamples : int, default=0
         Bootstrap resamples of the rows of X, for the error that the distribution
         brings.
@@ -116,8 +124,8 @@ def dependent_sobol_indices(
     Raises
     ------
     ValueError
-        For bad arguments, an estimator that does not end in an expansion, or a
-        distribution that cannot be learned from X.
+        For bad arguments, an estimator that does not end in an expansion, a
+        distribution that cannot be learned from X, or more than 1e10 rows to draw.
     NotFittedError
         If the estimator is not fitted.
 
@@ -192,6 +200,8 @@ def dependent_sobol_indices(
         )
     reading = numeric_expansion_of(owner, estimator, X, min_q2)
     players = column_groups(groups, reading.rows.names)
+    n_permutations = None if n_permutations is None else int(n_permutations)
+    _refuse_work(owner, len(players), n_samples, n_permutations, n_resamples)
     generator = make_generator(random_state)
     fitted = clone(NatafTransformer() if law is None else law)
     fitted.fit(reading.rows.values)
@@ -200,8 +210,8 @@ def dependent_sobol_indices(
         fitted,
         list(players.values()),
         group_matrix(reading.expansion),
-        2 ** int(np.ceil(np.log2(int(n_samples) / _BATCHES))),
-        None if n_permutations is None else int(n_permutations),
+        _points_of_a_batch(n_samples),
+        n_permutations,
         generator.integers(2**31, size=_BATCHES).tolist(),
     )
     shares, errors = redraws.estimate()
@@ -215,6 +225,45 @@ def dependent_sobol_indices(
         float(min_q2),
         law_cautions(reading, fitted, draws),
     )
+
+
+def _points_of_a_batch(n_samples: int) -> int:
+    """Return the points of a batch, a power of two."""
+    return int(2 ** int(np.ceil(np.log2(int(n_samples) / _BATCHES))))
+
+
+def _orders(n_players: int, n_permutations: int | None) -> int | None:
+    """Return the random orders of a batch; None for every set of players."""
+    if n_permutations is None:
+        return None if n_players <= _LARGEST_WHOLE_GAME else _ORDERS
+    visited = 2 * n_permutations * max(n_players - 1, 1)
+    all_sets = n_players <= _LARGEST_GAME and visited >= 2**n_players
+    return None if all_sets else n_permutations
+
+
+def _refuse_work(
+    owner: str,
+    n_players: int,
+    n_samples: int,
+    n_permutations: int | None,
+    n_resamples: int,
+) -> None:
+    """Raise ``ValueError`` for indices that take days."""
+    orders = _orders(n_players, n_permutations)
+    sets = 2.0**n_players
+    if orders is not None:
+        sets = 2.0 * min(orders, 10**30) * (n_players - 1)
+    rows = float(max(_points_of_a_batch(n_samples), _SMALLEST_REDRAW))
+    needed = (1.0 + n_resamples) * _BATCHES * (sets + 2 * n_players) * rows
+    if needed > _MOST_DRAWS:
+        raise ValueError(
+            f"{owner} would draw about {needed:.2g} rows from conditional laws, which "
+            f"takes days: {_BATCHES} batches of {rows:.0f} rows for each of "
+            f"{sets + 2 * n_players:.3g} sets of {n_players} inputs, once and for each "
+            f"resample (n_samples={n_samples}, n_permutations={n_permutations}, "
+            f"n_resamples={n_resamples}). Expected at most {_MOST_DRAWS:.0e} rows: "
+            "lower one of these, or give larger 'groups'."
+        )
 
 
 def _law_errors(
@@ -473,13 +522,13 @@ class Redraws:
                 return variance
             return self.group @ batch.redraw(players)[0]
 
-        if self.n_permutations is None and n_players <= _LARGEST_WHOLE_GAME:
+        n_orders = _orders(n_players, self.n_permutations)
+        if n_orders is None:
             values = [
                 cost(frozenset(i for i in everyone if position >> i & 1))
                 for position in range(2**n_players)
             ]
             return subset_shapley(np.array(values).T, n_players) * variance[:, None]
-        n_orders = _ORDERS if self.n_permutations is None else self.n_permutations
         gains = np.zeros((len(variance), n_players))
         for _ in range(n_orders):
             order = batch.generator.permutation(n_players)

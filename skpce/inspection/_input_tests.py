@@ -19,7 +19,7 @@ from .._checks import (
     binary_scales,
     validated_array,
 )
-from .._checks.frames import take
+from .._checks.frames import remembers_frames, take
 from .._checks.levels import with_codes
 from ._ensembles.cross_fit import Split, quiet_fit
 from ._reading import last_and_inputs
@@ -34,6 +34,7 @@ _LARGEST_SHAPIRO = 5000
 _SMALLEST_FOLD = 4
 
 
+@remembers_frames
 def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     r"""Test pairs of inputs for dependence, and each input for a normal law.
 

@@ -20,6 +20,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
+from .._checks.frames import remembers_frames
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
 from .._input_laws import by_position
@@ -40,6 +41,7 @@ from ._result import Result, table_of_targets
 OUTSIDE_POINTS = 1000
 
 
+@remembers_frames
 def sobol_indices(
     estimator: Any,
     X: Any,
@@ -340,9 +342,9 @@ class ExpansionOptions:
             _EXPANDED_BY,
             degree,
             self.distribution,
+            self.interaction_order,
             self.truncation,
             self.q,
-            self.interaction_order,
             has_anisotropy=True,
         )
 

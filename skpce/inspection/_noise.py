@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 from .._checks import (
+    MOST_REPEATS,
     BoolArray,
     FloatArray,
     IndexArray,
     check_draws,
+    check_integer,
     check_real,
     make_generator,
 )
+from .._checks.frames import remembers_frames
 from .._expansion.problem import FittedProblem
 from .._expansion.residuals import learn_noise_scale, permuted_q2
 from ._reading import NoExpansionError, Reading, expansion_of
@@ -36,6 +39,7 @@ _FEWEST_PERMUTATIONS = 199
 _CAUTION_LEVEL = 0.01
 
 
+@remembers_frames
 def noise_test(
     pipeline: Any,
     *,
@@ -122,6 +126,9 @@ def noise_test(
     (False, True)
     """
     check_real("noise_test", "significance_level", significance_level, low=0, high=1)
+    check_integer(
+        "noise_test", "n_permutations", n_permutations, low=19, high=MOST_REPEATS
+    )
     check_draws("noise_test", "n_permutations", n_permutations, low=19)
     reading = expansion_of(pipeline)
     if reading.problem is None:

@@ -35,13 +35,15 @@ from .._expansion.indices import checked_features
 from .._expansion.problem import FittedProblem
 from .._expansion.targets import groups_of_outputs
 from .._regressor import PolynomialChaosRegressor
-from .._regressor_cv import PolynomialChaosRegressorCV
+from .._regressors.best_basis import PolynomialChaosRegressorCV
+from .._regressors.kernel import PolynomialChaosKernelRegressor
 from .._surrogate import CompositionalPCESurrogate
 
 # Estimators that have an expansion once they are fitted.
 _EXPANSIONS = (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
+    PolynomialChaosKernelRegressor,
     CompositionalPCESurrogate,
 )
 

@@ -172,9 +172,9 @@ class Result:
         frame : data frame of pandas or polars
             Keys, columns, whether the row is supported, and the reasons where not.
             Of the library that ``sklearn.set_config(transform_output=...)`` names,
-            else pandas where it is installed, else polars.
+            else of that of the data, else pandas where it is installed, else polars.
         """
-        return make_frame(self._framed, map(self._cells, self._framed))
+        return make_frame(self._framed, map(self._cells, self._framed), of=self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the leading columns as sorted bars, with their errors where known.

@@ -11,6 +11,7 @@ from ._coverage import (
     pit_uniformity,
     pit_values,
 )
+from ._equal_noise import ExcessFragility, excess_fragility
 from ._fragility import (
     PolicyFragility,
     aitchison_distance,
@@ -45,6 +46,8 @@ __all__ = [
     "KSComparison",
     "policy_fragility",
     "PolicyFragility",
+    "excess_fragility",
+    "ExcessFragility",
     "total_variation_distance",
     "jensen_shannon_divergence",
     "aitchison_distance",

@@ -10,6 +10,7 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
+    MOST_REPEATS,
     FloatArray,
     check_integer,
     check_option,
@@ -24,6 +25,7 @@ from .._checks.frames import as_table, take
 from .._checks.workers import workers
 from .._compositions.log_ratio import composition_geometry
 from ..inspection._ensembles.cross_fit import with_parameters
+from ..inspection._ensembles.members import with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
     UNEXPLAINED_COLOR,
@@ -160,7 +162,7 @@ class ConvergenceDisplay:
         """
         owner = "ConvergenceDisplay.from_estimator"
         check_option(owner, "quantity", quantity, QUANTITIES)
-        check_integer(owner, "n_repeats", n_repeats, low=1)
+        check_integer(owner, "n_repeats", n_repeats, low=1, high=MOST_REPEATS)
         check_real(owner, "test_size", test_size, low=0, high=1)
         for name, table in (("X", X), ("y", y)):
             check_rows(owner, name, table)
@@ -252,6 +254,8 @@ class _Refit:
                 f"The pipeline ends in {last!r}; expected an estimator that can be "
                 "fitted to subsets."
             )
+        pipeline, y, _, _ = with_amalgamated(pipeline, y)
+        _, last = final_estimator(pipeline)
         if getattr(last, "mask", None) is None:  # not of compositions
             copy = with_parameters(pipeline)
             return cls(copy, X, y, quantity, step, outputs, None)

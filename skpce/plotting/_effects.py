@@ -172,7 +172,7 @@ class MainEffectsDisplay:
         """
         owner = "MainEffectsDisplay.from_estimator"
         check_option(owner, "quantity", quantity, QUANTITIES)
-        check_integer(owner, "n_points", n_points, low=2)
+        check_integer(owner, "n_points", n_points, low=2, high=10_000)
         check_draws(owner, "n_samples", n_samples)
         reading = expansion_of(
             pipeline, X, input_features, outputs=outputs, verdict=verdict

@@ -63,6 +63,8 @@ class PartEffectsDisplay:
         are those of the rewards that they were trained on. All other shares are
         multiplied by one minus it. One or more leaves nothing to be attributed; below
         zero and NaN count as zero.
+    noise_error : array-like of shape (n_outputs,) or None, default=None
+        Standard errors of ``noise_share``.
     max_parts : int, default=7
         Parts with a colour of their own; all others are drawn as one.
 
@@ -79,7 +81,7 @@ class PartEffectsDisplay:
     ------
     ValueError
         If ``effects`` is no Result of named parts, or ``noise_share`` has another
-        length than its outputs.
+        length than its outputs, as ``noise_error``.
 
     See Also
     --------
@@ -92,8 +94,9 @@ class PartEffectsDisplay:
     that are too narrow for them carry a whisker of the same length at their end. The
     standard error of a sum of parts (*others*, *interactions*) is the root of the
     summed squares, as if the estimates of parts were independent. A first-order index
-    below zero is sampling error and has no width; where the widths of the parts exceed
-    the bar, all of them shrink in proportion.
+    below zero is sampling error and has no width, as interactions below zero have none;
+    where the widths of the parts exceed the bar, all of them shrink in proportion, and
+    the numbers remain the estimates.
 
     Outputs that are not *supported* (dependent parts) are hatched and have no numbers.
 
@@ -119,6 +122,7 @@ class PartEffectsDisplay:
         effects: Result,
         *,
         noise_share: ArrayLike | None = None,
+        noise_error: ArrayLike | None = None,
         max_parts: int = 7,
     ) -> None:
         check_integer(OWNER, "max_parts", max_parts, low=1)
@@ -127,7 +131,14 @@ class PartEffectsDisplay:
         self.output_names: list[str] = list(map(str, next(iter(effects.keys.values()))))
         self.part_names: list[str] = list(map(str, effects.part_names))
         self.has_noise = noise_share is not None
-        self.noise_share: FloatArray = _checked_noise(noise_share, len(first))
+        self.noise_share: FloatArray = np.clip(
+            np.nan_to_num(_by_output(noise_share, "noise_share", len(first), 0.0)),
+            0.0,
+            1.0,
+        )
+        self.noise_error: FloatArray = _by_output(
+            noise_error, "noise_error", len(first), np.nan
+        )
 
     @classmethod
     def from_effects(
@@ -135,6 +146,7 @@ class PartEffectsDisplay:
         effects: Result,
         noise_share: ArrayLike | None = None,
         *,
+        noise_error: ArrayLike | None = None,
         max_parts: int = 7,
         ax: Any = None,
         **kwargs: Any,
@@ -143,12 +155,17 @@ class PartEffectsDisplay:
 
         Parameters
         ----------
-        effects, noise_share, max_parts
+        effects, noise_share, noise_error, max_parts
             As in :class:`PartEffectsDisplay`.
         ax, **kwargs
             As in :meth:`plot`.
         """
-        display = cls(effects, noise_share=noise_share, max_parts=max_parts)
+        display = cls(
+            effects,
+            noise_share=noise_share,
+            noise_error=noise_error,
+            max_parts=max_parts,
+        )
         return display.plot(ax=ax, **kwargs)
 
     @property
@@ -310,7 +327,8 @@ class PartEffectsDisplay:
     def estimates(self) -> tuple[FloatArray, FloatArray]:
         """Estimates of the segments and their standard errors, (n_outputs, n_segments).
 
-        Unlike ``shares`` they are not clipped. Training noise has no standard error.
+        Unlike ``shares`` they are not clipped. The standard error of training noise
+        is ``noise_error``, NaN where that is not given.
         """
         first = _table_of(self.effects, "first")
         error = _table_of(self.effects, "first_error")
@@ -329,7 +347,7 @@ class PartEffectsDisplay:
             return found
         return (
             np.column_stack([found[0], self.noise_share]),
-            np.column_stack([found[1], np.full(len(first), np.nan)]),
+            np.column_stack([found[1], self.noise_error]),
         )
 
     def _write(
@@ -434,17 +452,19 @@ def _table_of(effects: Any, column: str) -> FloatArray:
     return np.asarray(columns[column], dtype=np.float64)
 
 
-def _checked_noise(noise_share: ArrayLike | None, n_outputs: int) -> FloatArray:
-    """Return shares from zero to one."""
-    if noise_share is None:
-        return np.zeros(n_outputs)
-    given = as_floats(noise_share, "noise_share")
+def _by_output(
+    values: ArrayLike | None, name: str, n_outputs: int, default: float
+) -> FloatArray:  # shape: (n_outputs,)
+    """Return numbers, one for each output."""
+    if values is None:
+        return np.full(n_outputs, default)
+    given = as_floats(values, name)
     if given.shape != (n_outputs,):
         raise ValueError(
-            f"noise_share has shape {given.shape}; expected ({n_outputs},), one share "
-            "for each output."
+            f"{name} has shape {given.shape}; expected ({n_outputs},), one number for "
+            "each output."
         )
-    return np.clip(np.nan_to_num(given, nan=0.0), 0.0, 1.0)
+    return given
 
 
 def _fitting_text(value: float, error: float, width: float) -> str:

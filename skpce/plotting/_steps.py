@@ -328,6 +328,21 @@ def fragility_of(surrogate: Any, y: ArrayLike) -> PolicyFragility:
     return replace(found, step_names=layout.step_names, alr_reference=tuple(references))
 
 
+def prism_flows(
+    shares: SobolDisplay,
+    measure: FloatArray,  # shape: (n_steps,)
+) -> FloatArray:  # shape: (n_features + 2, n_steps)
+    """Return the widths of the ribbons of a prism, which add up to 1."""
+    weights = np.nan_to_num(measure)
+    weights[weights < _ROUNDING] = 0.0  # a step without choice
+    if weights.sum() <= 0:
+        raise ValueError(
+            "The members of y agree at every step; expected at least one step "
+            "where they differ."
+        )
+    return np.asarray(shares.shares.T * weights / weights.sum())
+
+
 #: Measures whose shares are the widths of the steps.
 PRISM_MEASURES = {
     "aitchison_variance": "the Aitchison variance of all steps",
@@ -435,15 +450,9 @@ class PrismDisplay:
             verdict=verdict,
             input_features=input_features,
         )
-        weights = np.nan_to_num(getattr(fragility_of(reading.estimator, y), measure))
-        weights[weights < _ROUNDING] = 0.0  # a step without choice
-        if weights.sum() <= 0:
-            raise ValueError(
-                "The members of y agree at every step; expected at least one step "
-                "where they differ."
-            )
+        weights = getattr(fragility_of(reading.estimator, y), measure)
         display = cls(
-            shares.shares.T * weights / weights.sum(),
+            prism_flows(shares, weights),
             shares.input_names,
             shares.step_names,
             supported=shares.supported,

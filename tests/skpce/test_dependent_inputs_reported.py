@@ -165,6 +165,38 @@ def test_one_column_a_search_and_the_same_seed():
     np.testing.assert_allclose(one.first_order, 1.0)
 
 
+def test_more_orders_than_sets_visit_every_set():
+    pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=40)
+    given = {"n_samples": 1024, "random_state": 0}
+    every = dependent_sobol_indices(pce, X, **given)
+    # in a fuzz run, so many orders of three inputs took longer than two minutes
+    many = dependent_sobol_indices(pce, X, n_permutations=10**6, **given)
+    np.testing.assert_array_equal(many.shapley, every.shapley)
+    few = dependent_sobol_indices(pce, X, n_permutations=1, **given)
+    assert np.any(few.shapley != every.shapley)
+    one = PolynomialChaosRegressor(1).fit(X[:, :1], X[:, 0])
+    alone = dependent_sobol_indices(one, X[:, :1], n_permutations=10**6, **given)
+    np.testing.assert_allclose(alone.shapley, 1.0)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n_permutations": 10**6},
+        {"n_permutations": 10**400},
+        {"n_resamples": 10**6},
+        {"n_permutations": 1000, "n_resamples": 1000, "n_samples": 2**20},
+    ],
+)
+def test_days_of_work_are_refused(given):
+    X = np.random.default_rng(0).normal(size=(60, 20))
+    pce = PolynomialChaosRegressor(1).fit(X, X[:, 0])
+    (name, value), *_ = given.items()
+    expected = rf"takes days.*{name}={value}.*at most 1e\+10"
+    with pytest.raises(ValueError, match=expected):
+        dependent_sobol_indices(pce, X, **given)
+
+
 def test_bad_input():
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=40)
     with pytest.raises(ValueError, match="last step is LinearRegression"):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import ks_2samp, kstest, norm
+from sklearn.decomposition import PCA
 
 from skpce import (
     CompositionalPCESurrogate,
@@ -20,13 +21,15 @@ from skpce import (
 from skpce._expansion.problem import sample_extremes
 from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, UniformLaw
 from skpce._solvers import SOLVERS
-from skpce.inspection import input_tests, verdict
+from skpce.decision import value_of_information
+from skpce.inspection import compare_embeddings, input_tests, noise_test, verdict
 from skpce.metrics import (
     aitchison_distance,
     crps_score,
     kl_divergence_loss,
     marginal_coverage_score,
 )
+from skpce.plotting import ConvergenceDisplay, MainEffectsDisplay
 from skpce.sample_size import required_ensemble_size, sobol_error_interval
 
 
@@ -319,6 +322,43 @@ class TestMemory:
         fitted = PolynomialChaosRegressor(2).fit(*data)
         with pytest.raises(ValueError, match="'n_designs' parameter of required_ensem"):
             required_ensemble_size(fitted, n_designs=n_designs)
+
+
+MILLION = {name: {name: 10**6} for name in ("n_permutations", "n_resamples")}
+
+
+class TestRepeats:
+    """A sweep of the fuzz suite: a million repeats of a fit end after hours."""
+
+    @pytest.mark.parametrize("name", ["n_permutations", "n_resamples"])
+    def test_value_of_information(self, data, name):
+        X, y = data
+        with pytest.raises(ValueError, match=rf"{name!r} .* 200000\]. Got 1000000"):
+            value_of_information(
+                PolynomialChaosRegressor(1),
+                X,
+                np.column_stack([y, -y]),
+                **MILLION[name],
+            )
+
+    def test_tests_and_displays(self, data):
+        pytest.importorskip("matplotlib")
+        X, y = data
+        model = PolynomialChaosRegressor(1).fit(X, y)
+        million = MILLION["n_permutations"]
+        expected = r"'n_permutations' .* 200000\]. Got 1000000"
+        with pytest.raises(ValueError, match=expected):
+            verdict(model, X, y, **million)
+        with pytest.raises(ValueError, match=expected):
+            noise_test(model, **million)
+        with pytest.raises(ValueError, match=expected):
+            compare_embeddings({"pca": PCA()}, X, y, **million)
+        with pytest.raises(ValueError, match=expected):
+            CompositionalPCESurrogate(1, **million).fit(X, np.full((len(X), 2), 0.5))
+        with pytest.raises(ValueError, match=r"'n_repeats' .* 200000"):
+            ConvergenceDisplay.from_estimator(model, X, y, n_repeats=10**6)
+        with pytest.raises(ValueError, match=r"'n_points' .* 10000"):
+            MainEffectsDisplay.from_estimator(model, X, n_points=10**6)
 
 
 def counted_by_hand(n_features, degree, q):

@@ -1,18 +1,20 @@
 """Frames of the library that the user has, or gives; names of columns in each."""
 
+import pickle
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import sklearn
+from scipy import stats
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._checks import frames
 from skpce.ensembles import from_frame
-from skpce.inspection import verdict
+from skpce.inspection import dependent_sobol_indices, noise_test, verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import ConvergenceDisplay
 
@@ -180,3 +182,35 @@ def test_nobody_needs_pandas():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+@names_of_polars
+def test_results_are_of_the_library_of_their_data(data):
+    X, y = data
+    pipeline = make_pipeline(PolynomialChaosRegressor(2))
+    of_polars = pl.DataFrame(X, schema=NAMES)
+    model = pipeline.fit(of_polars, y)[-1]
+    odds = np.exp(X[:, :2])
+    policies = odds / odds.sum(axis=1, keepdims=True)
+    surrogate = CompositionalPCESurrogate(1).fit(of_polars, policies)
+    judged = verdict(pipeline, of_polars, y, n_permutations=19, random_state=0)
+    indices = dependent_sobol_indices(pipeline, of_polars, n_samples=1024)
+    found = [
+        model.sobol_frame(),
+        model.expansion_.sobol_frame(),
+        model.expansion_.grouped(None).to_frame(),
+        surrogate.sobol_frame(),
+        judged.to_frame(),
+        indices.to_frame(),
+        noise_test(pipeline, n_permutations=19).to_frame(),
+        pickle.loads(pickle.dumps(judged)).to_frame(),
+    ]
+    assert all(isinstance(frame, pl.DataFrame) for frame in found)
+    with sklearn.config_context(transform_output="pandas"):
+        assert isinstance(judged.to_frame(), pd.DataFrame)
+    assert isinstance(model.fit(X, y).sobol_frame(), pd.DataFrame)
+    growing = PolynomialChaosRegressor(
+        1, distribution=[stats.norm()] * 3, criterion="gcv"
+    )
+    growing.partial_fit(of_polars, pl.Series(y))
+    assert isinstance(growing.sobol_frame(), pl.DataFrame)

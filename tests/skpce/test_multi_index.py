@@ -144,3 +144,11 @@ def test_degree_must_be_a_natural_number(degree):
 def test_bad_truncation(parameters, message):
     with pytest.raises(ValueError, match=message):
         PolynomialChaosFeatures(2, **parameters).fit(np.zeros((3, 2)))
+
+
+def test_sets_that_no_samples_tell_apart_are_refused():
+    with pytest.raises(ValueError, match=r"'degree' parameter .* at most 10000"):
+        build_multi_indices(4, 10**6, interaction_order=1)
+    with pytest.raises(ValueError, match=r"n_features=1000000 needs about .* GiB"):
+        build_multi_indices(10**6, 1)
+    assert len(build_multi_indices(1, 10_000)) == 10_001

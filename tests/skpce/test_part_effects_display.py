@@ -78,6 +78,8 @@ def test_numbers_are_estimates_with_their_standard_errors():
     display = PartEffectsDisplay.from_effects(effects)
     # the sum of two estimates: the root of two squares
     assert written(display) == ["40 ± 3 %", "30 ± 3 %", "30 ± 4 %"]
+    noisy = PartEffectsDisplay.from_effects(effects, [0.6], noise_error=[0.02])
+    assert written(noisy)[-1] == "60 ± 2 %"
     noisy = PartEffectsDisplay.from_effects(effects, [0.5])
     assert written(noisy) == ["20 ± 2 %", "15 ± 2 %", "15 ± 2 %", "50 %"]
 
@@ -250,6 +252,7 @@ def test_colour_blind_readers_can_distinguish_the_segments():
     [
         ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
         ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
+        ({"noise_error": [0.1]}, r"noise_error has shape \(1,\); expected \(2,\)"),
         ({"max_parts": 0}, "max_parts"),
     ],
 )

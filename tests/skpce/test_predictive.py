@@ -199,11 +199,13 @@ def test_a_random_state_instance_moves_on(fitted):
     assert np.abs(first - second).max() > 1e-3
 
 
-def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch):
+@pytest.mark.parametrize("joint", [None, "step"])
+def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch, joint):
     X, _ = simulate()
-    whole = fitted.predict_interval(X, n_samples=30)
-    monkeypatch.setattr("skpce._expansion.prediction._CHUNK_ENTRIES", 30 * 9 * 7)
-    chunked = fitted.predict_interval(X, n_samples=30)
+    whole = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
+    entries = 9 * 7 if joint is None else 30 * 9 * 7
+    monkeypatch.setattr("skpce._expansion.prediction.CHUNK_ENTRIES", entries)
+    chunked = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
     np.testing.assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
     np.testing.assert_allclose(chunked.upper, whole.upper, rtol=1e-12)
 

@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsRegressor
@@ -19,7 +20,10 @@ from skpce import (
     report,
 )
 from skpce._checks import format_cell
+from skpce._report.content import ReportContent
+from skpce._report.shown import some_of_prism
 from skpce.inspection import verdict
+from skpce.inspection._reading import expansion_of
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import SobolDisplay
 
@@ -327,3 +331,27 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(
 def test_importing_does_not_import_matplotlib():
     code = "import sys, skpce; skpce.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_report_of_many_steps_is_small():
+    rng = np.random.default_rng(0)
+    n_steps = 150
+    X = rng.normal(size=(40, 2))
+    logits = X[:, :1, np.newaxis] * rng.normal(size=(n_steps, 2))
+    logits = logits + 0.5 * rng.normal(size=logits.shape)
+    y = softmax(logits, axis=-1).reshape(40, -1)
+    surrogate = CompositionalPCESurrogate(1, steps=(2,) * n_steps, random_state=0)
+    surrogate.fit(X[:25], y[:25])
+    judged = verdict(surrogate, X[:25], y[:25], n_permutations=19, random_state=0)
+    page = report(surrogate, X[25:], y[25:], verdict=judged)
+    assert len(page) < 1_000_000
+    assert "There are 150 steps. Tables list the 60 and figures draw the 12" in page
+    assert "- (90 more)" in page
+    shown = ReportContent(surrogate, expansion_of(surrogate, X[25:]), y[25:], judged, 0)
+    spread = shown.variance
+    assert spread[shown.drawn].min() >= np.delete(spread, shown.drawn).max()
+    prism = some_of_prism(
+        SobolDisplay.from_fit(surrogate, verdict=judged), spread, shown.drawn
+    )
+    assert prism.step_names[-1] == "138 others"
+    assert prism.flows.sum() == pytest.approx(1.0)

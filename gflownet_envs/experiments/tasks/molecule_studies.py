@@ -67,6 +67,9 @@ class MoleculeSettings:
     n_reference: int = 500
     # how many of the real fragments are used, the first ones; None is all
     n_fragments: int | None = None
+    # what the predictions that become inputs are for, of the toy: the reference
+    # "chains", or every fragment at each of the "positions" of the best of them
+    inputs: str = "chains"
 
 
 @dataclass(frozen=True)
@@ -106,23 +109,24 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
     )
     names = list(TOY_FRAGMENTS)
     best = chains[int(np.argmax(scores))]
-    predicted = proxies.predict(features)
+    shown = feature_chains(settings, run["seed"])
+    predicted = proxies.predict(chain_features(descriptors, shown))
     reward = ChainProxyReward(environment, proxies, descriptors)
     return Study(
         environment=environment,
         reward=reward,
         reward_features=predicted,
-        feature_names=tuple(" | ".join(names[f] for f in row) for row in chains),
+        feature_names=_feature_names(settings, shown, names),
         n_train=preset.n_train,
         n_test=preset.n_test,
         members=members,
         trajectory=trajectory_of_actions(
             environment, (np.array(environment.offsets) + best).tolist()
         ),
-        levels=columns_of_levels(chains, positions, names),
-        feature_unit="predicted score of the reference chains",
+        levels=columns_of_levels(shown, positions, names),
+        feature_unit="predicted score of chains",
         tables=(
-            _proxy_table("Score proxies", "score", proxies, predicted),
+            _proxy_table("Score proxies", "score", proxies, proxies.predict(features)),
             Table(
                 "The chains",
                 ("what", "value"),
@@ -142,6 +146,43 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
         cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
         named_parts=_toy_parts(environment, reward, descriptors),
     )
+
+
+def feature_chains(settings: MoleculeSettings, seed: int) -> np.ndarray:
+    # shape: -> (n_features, n_positions), int
+    """Return the toy chains whose predicted scores are the reward features.
+
+    Per position they are the chains that differ from the best reference chain by one
+    fragment: the outputs of a network that a policy compares along that chain.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind of inputs.
+    """
+    chains = reference_chains(settings.n_reference, settings.n_positions, seed)
+    if settings.inputs == "chains":
+        return chains
+    if settings.inputs != "positions":
+        raise ValueError(
+            f"inputs must be 'chains' or 'positions', got {settings.inputs!r}"
+        )
+    best = chains[int(np.argmax(descriptor_score(chains)))]
+    n_fragments = len(TOY_FRAGMENTS)
+    shown = np.tile(best, (settings.n_positions, n_fragments, 1))
+    for position, rows in enumerate(shown):
+        rows[:, position] = np.arange(n_fragments)
+    return shown.reshape(-1, settings.n_positions)
+
+
+def _feature_names(
+    settings: MoleculeSettings, shown: np.ndarray, names: list[str]
+) -> tuple[str, ...]:
+    """Name chains by their fragments, or by the one in which they differ."""
+    if settings.inputs == "chains":
+        return tuple(" | ".join(names[f] for f in row) for row in shown)
+    positions = POSITIONS[: settings.n_positions]
+    return tuple(f"{position}: {name}" for position in positions for name in names)
 
 
 def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:

@@ -30,13 +30,13 @@ from gflownet_envs.experiments.task import (
 from gflownet_envs.experiments.tasks.molecule_studies import (
     MoleculeSettings,
     RealStudy,
+    feature_chains,
     real_study,
     toy_study,
 )
 from gflownet_envs.rewards.molecules import (
     POSITIONS,
     descriptor_score,
-    reference_chains,
 )
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
@@ -200,7 +200,7 @@ def draw_toy_scores(
     ax.errorbar(scores, centre, spread, fmt=".", color="C0", ecolor="0.8", lw=0.5)
     ax.axline((0.75, 0.75), slope=1, color="k", lw=0.8)
     ax.set(
-        xlabel="score of a reference chain",
+        xlabel="score of a chain",
         ylabel="predicted by the members, mean ± deviation",
     )
     ax.set_title("reference: " + ", ".join(reference), fontsize="small")
@@ -342,7 +342,9 @@ class MoleculesTask(Task):
             degrees=(5, 1),
             solver="paper",
             proxy=MoleculeSettings(
-                replace(PAPER_PROXY, hidden=(64, 64)), n_positions=5
+                replace(PAPER_PROXY, hidden=(64, 64)),
+                n_positions=5,
+                inputs="positions",
             ),
             variant="toy",
         ),
@@ -375,10 +377,7 @@ class MoleculesTask(Task):
         if isinstance(study, RealStudy):
             draw_reference_molecule(results, study, ax)
             return
-        settings = results.preset.proxy
-        chains = reference_chains(
-            settings.n_reference, settings.n_positions, results.seed
-        )
+        chains = feature_chains(results.preset.proxy, results.seed)
         names = results.headline.dataset.trajectory
         draw_toy_scores(study, descriptor_score(chains), names, ax)
 

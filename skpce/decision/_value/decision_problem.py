@@ -23,7 +23,7 @@ from ..._expansion.problem import FittedProblem
 from ..._expansion.targets import ConstantTargetWarning
 from ..._input_laws import by_position, check_distribution
 from ..._regressor import PolynomialChaosRegressor
-from ..._regressor_cv import PolynomialChaosRegressorCV
+from ..._regressors.best_basis import PolynomialChaosRegressorCV
 from ..._surrogate import CompositionalPCESurrogate
 from ...inspection._reading import Reading, expansion_of, final_estimator
 

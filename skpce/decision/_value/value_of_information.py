@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._checks import (
+    MOST_REPEATS,
     FloatArray,
     check_integer,
     check_option,
@@ -16,6 +17,7 @@ from ..._checks import (
     fail,
     make_generator,
 )
+from ..._checks.frames import remembers_frames
 from ..._expansion.indices import closed_index
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._ensembles.conditions import holm
@@ -37,6 +39,7 @@ class DependentInputsWarning(UserWarning):
     """Inputs are dependent, and what is computed assumes that they are not."""
 
 
+@remembers_frames
 def value_of_information(
     surrogate: Any,
     X: Any = None,
@@ -295,8 +298,8 @@ def _check_arguments(**given: Any) -> None:
     check_integer(
         OWNER, "n_observations", given["n_observations"], low=1, none_allowed=True
     )
-    check_integer(OWNER, "n_permutations", given["n_permutations"], low=0)
-    check_integer(OWNER, "n_resamples", given["n_resamples"], low=0)
+    for name in ("n_permutations", "n_resamples"):
+        check_integer(OWNER, name, given[name], high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", given["n_samples"], low=128)
     for name in ("significance_level", "confidence_level"):
         check_real(OWNER, name, given[name], low=0.0, high=1.0)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..._checks import FloatArray, check_boolean, fail, make_generator
 from ..._checks.callbacks import takes_callbacks
-from ..._checks.frames import take
+from ..._checks.frames import remembers_frames, take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
@@ -45,6 +45,7 @@ from .members import (
     labels_of,
     make_cross_fit,
     read_members,
+    with_amalgamated,
     without_replicates,
 )
 from .training_noise import refuse_failed
@@ -63,6 +64,7 @@ _FRAMED = (
 )
 
 
+@remembers_frames
 @takes_callbacks
 def compare_embeddings(
     candidates: dict[str, Any],
@@ -314,6 +316,7 @@ def compare_embeddings(
     generator = make_generator(random_state)
     given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
     scale: dict[str, Any] = {"outputs": outputs, "standardize": standardize}
+    surrogate, y, _, _ = with_amalgamated(surrogate, y)
     table, policies, read, steps = read_members(
         surrogate, X, y, zero_replacement=zero_replacement, owner=OWNER, **scale
     )

@@ -21,6 +21,7 @@ from ..._checks import (
 )
 from ..._checks.frames import as_table, is_table, make_frame, take, take_columns
 from ..._checks.levels import label_columns
+from ..._compositions.amalgamation import amalgamated_once
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import close_compositions
 from ..._compositions.tables import ItemTable, one_table
@@ -101,6 +102,22 @@ def read_members(
     if len(X) < 4:
         raise ValueError(f"A verdict needs at least 4 members in X; got {len(X)}.")
     return X, y, read, steps
+
+
+def with_amalgamated(
+    pipeline: Any, y: Any, steps: Any = None, mask: Any = "infer"
+) -> tuple[Any, Any, Any, Any]:
+    """Add up rare parts once, as all members give them, and fix steps and mask by it.
+
+    Without amalgamation everything is returned as it is.
+    """
+    _, last = final_estimator(pipeline)
+    if getattr(last, "amalgamate", None) is None or y is None:
+        return pipeline, y, steps, mask
+    given = mask if not isinstance(mask, str) else None
+    values, steps, mask = amalgamated_once(last, y, steps, given)
+    fixed = with_parameters(pipeline, steps=steps, mask=mask, amalgamate=None)
+    return fixed, values, steps, mask
 
 
 # Rows further than this from one are closed before any fold, with one warning.

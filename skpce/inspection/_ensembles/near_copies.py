@@ -25,8 +25,10 @@ _MOST_DISTANCES, _ROUNDING = 2_000_000, 1e-7
 # A column of at most so many values has levels; more values have to be multiples of a
 # step, of which the range has at most so many.
 _FEW_VALUES, _MOST_STEPS = 8, 1e5
-# Groups of more than so many have to lie apart by a factor, and those of more than this
-# share of all members by a larger one: two modes are not copies of two members.
+# Groups have to lie apart by a factor, as in many dimensions all distances are nearly
+# equal and any gap is improbable; those of more than so many by a larger one, and those
+# of more than this share of all members by the largest: two modes are not copies.
+_LEAST_APART = 1.5
 _LARGE_GROUP, _APART = 8, 3.0
 _LARGE_SHARE, _FAR_APART = 1 / 8, 20.0
 # Where more than this share of members has copies, all that are as near are copies.
@@ -133,7 +135,7 @@ def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2
         return none
     # (log p-values; a gap of factor f before j others has p = f^(-D j))
     scores = np.log(number * (number + 1.0)) - near * np.log(2.0) / median
-    needed = np.where(number >= _LARGE_GROUP, np.log(_APART), 0.0)
+    needed = np.log(np.where(number >= _LARGE_GROUP, _APART, _LEAST_APART))
     needed[number >= _LARGE_SHARE * n_unique] = np.log(_FAR_APART)
     scores[gaps < needed] = 0.0
     size = np.argmin(scores, axis=1)  # (position of the widest gap)

@@ -16,6 +16,7 @@ from ..._checks import (
     check_real,
     checked_sample_weight,
 )
+from ..._checks.frames import remembers_frames
 from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
 from .._result import Result
@@ -148,6 +149,7 @@ def refuse_failed(values: FloatArray, name: str) -> None:
         )
 
 
+@remembers_frames
 def variance_decomposition(
     y: ArrayLike,
     reward: ArrayLike | None = None,

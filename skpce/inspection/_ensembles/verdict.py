@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._checks import (
+    MOST_REPEATS,
     FloatArray,
     IndexArray,
     check_boolean,
@@ -20,7 +21,7 @@ from ..._checks import (
     make_generator,
 )
 from ..._checks.callbacks import takes_callbacks
-from ..._checks.frames import take
+from ..._checks.frames import remembers_frames, take
 from .._answer import NOUNS, shares_of, verdict_table
 from .._closed_form.permuted_fits import factorise, factorise_wide
 from .._input_tests import fitted_inputs
@@ -56,11 +57,13 @@ from .members import (
     make_splits,
     read_members,
     repetition_caution,
+    with_amalgamated,
     without_replicates,
 )
 from .training_noise import split_variance
 
 
+@remembers_frames
 @takes_callbacks
 def verdict(
     pipeline: Any,
@@ -295,6 +298,7 @@ def verdict(
     check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
     reward = labels_of("verdict", reward, groups)
+    pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps, mask)
     table, y, read, steps = read_members(
         pipeline,
         *(X, y),
@@ -373,11 +377,12 @@ def verdict(
         "measured_as": read,
     }
     if all(judged.shares is not None for _, judged in found):
-        shares = [judged.shares for _, judged in found if judged.shares is not None]
-        figures["share_inputs"] = shares[0][1]
-        figures["shares"] = np.empty((read.n_groups, len(shares[0][1])))
-        for (groups, _), (values, _) in zip(found, shares, strict=True):
-            figures["shares"][groups] = values
+        explained = [judged.shares for _, judged in found if judged.shares is not None]
+        names = explained[0][1]
+        table_of_shares = np.empty((read.n_groups, len(names)))
+        for (groups, _), (values, _) in zip(found, explained, strict=True):
+            table_of_shares[groups] = values
+        figures |= {"share_inputs": names, "shares": table_of_shares}
     n_present = np.empty(read.n_groups, dtype=np.int64)
     for rows, groups in blocks:
         n_present[groups] = len(rows)
@@ -482,7 +487,10 @@ def _measure(
 
 
 def check_arguments(**values: Any) -> None:
-    check_integer("verdict", "n_permutations", values["n_permutations"], low=19)
+    n_permutations = values["n_permutations"]
+    check_integer(
+        "verdict", "n_permutations", n_permutations, low=19, high=MOST_REPEATS
+    )
     check_real("verdict", "min_q2", values["min_q2"], high=1, closed="right")
     for name in ("significance_level", "confidence_level", "zero_replacement"):
         check_real("verdict", name, values[name], low=0, high=1)

@@ -244,7 +244,7 @@ def part_effects(
         "actions": _table_of_actions(
             contributions(solver, draws, by_group=False), read, source.names
         ),
-        "dependence": _table_of_dependence(named),
+        "dependence": table_of_dependence(named),
     }
     if sets is not None:
         keys = {read.noun: read.names, "set": tuple(together)}
@@ -302,7 +302,7 @@ def _table_of_actions(
     )
 
 
-def _table_of_dependence(parts: Mapping[str, NDArray[Any]]) -> Result:
+def table_of_dependence(parts: Mapping[str, NDArray[Any]]) -> Result:
     """Return distance correlations of every two parts; NaN for one that is constant."""
     tables = [
         np.reshape(values, (len(values), -1)).astype(np.float64)
@@ -365,7 +365,7 @@ def _table(
         notes=(
             f"From {figures['n_draws']} draws of {figures['n_members']} members, "
             f"{figures['n_solutions']} solutions; ± is a standard error.",
-            f"Independence: {_most_dependent(dependent)}smallest p-value of two parts "
+            f"Independence: {most_dependent(dependent)}smallest p-value of two parts "
             f"{smallest:.2g} over all pairs.",
         ),
         figures=figures,
@@ -373,7 +373,7 @@ def _table(
     )
 
 
-def _most_dependent(dependence: Result) -> str:
+def most_dependent(dependence: Result) -> str:
     """Name the two parts that depend most on each other; nothing where none vary."""
     values = np.nan_to_num(dependence.distance_correlation, nan=-1.0)
     largest = int(np.argmax(values))

@@ -27,13 +27,17 @@ from ..._surrogate import CompositionalPCESurrogate
 from .._ensembles.dispersion import jackknife_error
 from .._ensembles.training_noise import refuse_failed
 from .._ensembles.verdict import verdict
+from .._input_tests import smallest_p_value
 from .._reading import expansion_of
 from .._result import Result
+from .effects import most_dependent, table_of_dependence
 from .recombination import leading_parts, read_parts
 
 OWNER = "part_effects_from_members"
 
 _N_GROUPS = 10  # of members that are left out for the standard errors
+# Two parts with such a distance correlation cannot be told apart by a fit to members.
+_DEPENDENT = 0.8
 _NORMAL_QUANTILE = 1.6448536269514722  # of 0.95: intervals of Q² hold 90 %
 
 
@@ -98,8 +102,10 @@ def part_effects_from_members(
         cross-fitted Q², and ``unexplained``, the share ``1 - q2`` (at most one) that
         the expansion does not explain: beside it and the interactions the first-order
         effects add up to one. Of the whole: ``verdict``, the Result of :func:`verdict`
-        that decides what is supported; ``n_members``, ``n_components`` (of each part)
-        and ``n_terms``.
+        that decides what is supported; ``dependence``, the distance correlation of
+        every two parts and its p-value; ``n_members``, ``n_components`` (of each part)
+        and ``n_terms``. Nothing is supported where two parts have a distance
+        correlation of 0.8 or more: a fit cannot separate what they explain.
 
     Raises
     ------
@@ -178,7 +184,8 @@ def part_effects_from_members(
     )
     found = _indices(clone(pipeline).fit(table, y), n_inputs, read)
     errors = _jackknife_errors(pipeline, table, y, n_inputs, read, generator)
-    return _table(tuple(named), read, judged, found, errors, n_inputs)
+    dependence = table_of_dependence(named)
+    return _table(tuple(named), read, judged, found, errors, n_inputs, dependence)
 
 
 def _check_outputs(y: Any, outputs: Outputs, n_members: int) -> None:
@@ -290,6 +297,7 @@ def _table(
     indices: FloatArray,
     errors: FloatArray,
     n_inputs: IndexArray,
+    dependence: Result,
 ) -> Result:
     """Scale the indices by Q², and put them into words."""
     known = np.where(np.isnan(judged.q2), np.nan, np.clip(judged.q2, 0.0, 1.0))
@@ -310,12 +318,15 @@ def _table(
         "n_components": dict(zip(names, n_inputs.tolist(), strict=True)),
         "n_terms": judged.n_terms,
         "verdict": judged,
+        "dependence": dependence,
     }
+    too_dependent = _too_dependent(dependence)
+    reasons = tuple((*given, *too_dependent) for given in judged.reasons)
     return Result(
         {outputs.noun: outputs.names, "part": names},
         columns,
-        supported=judged.supported,
-        reasons=judged.reasons,
+        supported=tuple(not reason for reason in reasons),
+        reasons=reasons,
         facts=tuple(
             _in_words(names, columns, group) for group in range(outputs.n_groups)
         ),
@@ -323,10 +334,24 @@ def _table(
             f"From a fit to {judged.n_members} members, with {n_inputs.sum()} "
             "principal components of the parts; nothing was solved again. ± is a "
             "standard error.",
+            f"Independence: {most_dependent(dependence)}smallest p-value of two parts "
+            f"{smallest_p_value(dependence.p_value):.2g} over all pairs.",
             *judged.notes,
         ),
         figures=figures,
         printed=("total", "first"),
+    )
+
+
+def _too_dependent(dependence: Result) -> tuple[str, ...]:
+    """Name two parts that a fit to members cannot separate, or nothing."""
+    values = np.nan_to_num(dependence.distance_correlation)
+    largest = int(np.argmax(values))
+    if values[largest] < _DEPENDENT:
+        return ()
+    return (
+        f"{dependence.keys['pair'][largest]} have a distance correlation of "
+        f"{values[largest]:.2f}: a fit cannot separate what they explain",
     )
 
 

@@ -40,7 +40,7 @@ def draw_nothing(patch: pytest.MonkeyPatch) -> None:
 def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:
     """Stand in for figures that take longer than the run."""
     names = [f"parts_{number + 1}" for number in range(len(results.parts))]
-    names += ["overview", "policies", "coverage"]
+    names += ["overview", "policies", "variances", "coverage"]
     return {name: (None, name) for name in names}
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
+from tests.gflownet_envs.experiments.conftest import named_figures
 
 testing = pytest.importorskip("click.testing")
 
@@ -28,7 +30,7 @@ RECORD = (
     '{"task": "grid", "preset": "smoke", "seed": 0, "policies": {"exact": {}},'
     ' "beside_the_paper": []}'
 )
-FIGURES = {"overview.png", "policies.png", "coverage.png", "parts_1.png"}
+FIGURES = {f"{n}.png" for n in named_figures(SimpleNamespace(parts=[0]))}
 
 
 def invoke(*arguments):
@@ -278,29 +280,47 @@ def test_a_report_needs_a_run(tmp_path, content):
     assert "results.json" in result.output
 
 
-def test_the_papers_figures_beside_those_of_runs(smoke, tmp_path):
+@pytest.fixture
+def compared(smoke, tmp_path):
+    """Folders of two runs with the paper's settings, and their claims."""
     record = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
     record["preset"] = "paper"
-    claims = record["beside_the_paper"]
-    claims[0]["exact"], claims[0]["exact agrees"] = "so much", False
-    del claims[1]
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "results.json").write_text(json.dumps(record), encoding="utf-8")
-    (table,) = paper_tables([smoke[0], other])
-    assert table.columns[:2] == ("claim", "paper")
-    assert "other (paper): exact" in table.columns
-    first, second = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
-    assert first["other (paper): exact"] == "so much ≠"
-    assert second["other (paper): exact"] == "–"
-    ours = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
-    for shown, claim in zip((first, second), ours["beside_the_paper"], strict=True):
-        sign = "=" if claim["trained agrees"] else "≠"
-        assert shown["claim"] == claim["claim"]
-        assert f"{claim['trained']} {sign}" in shown.values()
-    result = invoke("compare", smoke[0], other)
+    claims = [
+        {"claim": "a", "paper": "1", "exact": "one", "exact agrees": True},
+        {"claim": "b", "paper": "2", "exact": "two", "exact agrees": False},
+    ]
+    for row in claims:
+        row |= {"trained": "none", "trained agrees": False}
+    folders = [tmp_path / "one" / "run-paper", tmp_path / "other"]
+    for folder, shown in zip(folders, (claims, claims[1:]), strict=True):
+        folder.mkdir(parents=True)
+        content = json.dumps(record | {"beside_the_paper": shown})
+        (folder / "results.json").write_text(content, encoding="utf-8")
+    return folders
+
+
+def test_the_papers_figures_beside_those_of_runs(compared):
+    (table,) = paper_tables(compared)
+    assert table.columns == (
+        *("claim", "paper", "run-paper: trained", "run-paper: exact"),
+        *("other (paper): trained", "other (paper): exact"),
+    )
+    assert table.rows == (
+        ("a", "1", "none ≠", "one =", "–", "–"),
+        ("b", "2", "none ≠", "two ≠", "none ≠", "two ≠"),
+    )
+    result = invoke("compare", *compared)
     assert result.exit_code == 0, result.output
-    assert "so much ≠" in result.output
+    assert "two ≠" in result.output
+
+
+def test_runs_with_other_settings_are_not_compared_with_the_paper(smoke):
+    record = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
+    assert record["beside_the_paper"] == []
+    assert "Beside the paper" not in (smoke[0] / "report.html").read_text("utf-8")
+    result = invoke("compare", smoke[0])
+    assert result.exit_code == 0, result.output
+    assert "no run of the preset 'paper'" in " ".join(result.output.split())
 
 
 def test_comparing_needs_different_runs(smoke, tmp_path):
@@ -313,12 +333,12 @@ def test_comparing_needs_different_runs(smoke, tmp_path):
         assert message in result.output
 
 
-def test_runs_in_folders_of_one_name_stand_side_by_side(smoke, tmp_path):
-    other = tmp_path / smoke[0].name
-    other.mkdir()
-    shutil.copy(smoke[0] / "results.json", other)
-    (table,) = paper_tables([smoke[0], other])
-    assert f"{other}: exact" in table.columns
+def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
+    same = tmp_path / compared[0].name
+    same.mkdir()
+    shutil.copy(compared[0] / "results.json", same)
+    (table,) = paper_tables([compared[0], same])
+    assert f"{same}: exact" in table.columns
     assert len(table.columns) == 2 + 2 * 2
 
 

@@ -1,5 +1,6 @@
 """The paper's claims as checks, on results made by hand."""
 
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ from gflownet_envs.experiments.claims import (
     coverage_claim,
     gain_claim,
     order_claim,
+    rising_claim,
     shift_claim,
     two_modes_claim,
 )
@@ -60,6 +62,23 @@ def source():
 )
 def test_our_figure_stands_beside_the_papers(source, claim, figure, agrees):
     assert claim.measure(source) == (figure, agrees)
+
+
+@pytest.mark.parametrize(
+    ("variance", "figure", "agrees"),
+    [
+        ([0.41, 0.50, 0.37, 0.11, 0.67], "0.41, 0.50, 0.37, 0.11, 0.67", False),
+        ([0.1, 0.3, np.nan, 0.2, 0.4], "0.10, 0.30, 0.20, 0.40", True),
+    ],
+)
+def test_a_rise_is_judged_by_all_steps(source, variance, figure, agrees):
+    """The first and the last of five moves alone would say that it rises."""
+    source.fragility.aitchison_variance = np.array(variance)
+    found, is_rising = rising_claim("x").measure(source)
+    assert found.startswith(figure)
+    assert is_rising == agrees
+    signs = [np.sign(b - a) for a, b in combinations(variance, 2)]
+    assert f"correlation {np.nanmean(signs):.1f})" in found
 
 
 def test_the_last_step_with_a_choice_stands_in_for_one_without(source):

@@ -226,22 +226,31 @@ def test_dependent_parts_get_no_answer_but_what_needs_no_independence(tiny):
 
 
 def test_training_noise_stands_beside_what_rewards_imply(tiny):
-    """N / (N + V), recomputed from the policies."""
+    """N / (N + V), recomputed from the policies, and its jackknife."""
     _, results = tiny
-    share = noise_beside_exact(results.noise, results.policies)
+    share, error = noise_beside_exact(results.policies)
     trained = results.policies.trained.train
     exact = results.policies.exact.y[: trained.n_members]
     clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
     own = clr.fit_transform(trained.y)
     of_exact = clr.transform(exact)
+    groups = trained.rewards % 10
     for place in range(5):
         columns = clr.coordinate_steps_ == place
-        noise = (own - of_exact)[:, columns].var(axis=0).sum()
-        variance = of_exact[:, columns].var(axis=0).sum()
-        assert share[place] == pytest.approx(noise / (noise + variance))
-    noisy = replace(results.parts[0], noise_share=np.full(6, 0.7))
+        found = []
+        for group in [-1, *np.unique(groups)]:  # (-1 leaves out nothing)
+            rows = np.flatnonzero(groups != group)
+            noise = (own - of_exact)[rows][:, columns].var(axis=0).sum()
+            variance = of_exact[rows][:, columns].var(axis=0).sum()
+            found.append(noise / (noise + variance))
+        assert share[place] == pytest.approx(found[0])
+        squares = np.square(np.subtract(found[1:], np.mean(found[1:]))).sum()
+        n_groups = len(found) - 1
+        assert error[place] ** 2 == pytest.approx((n_groups - 1) / n_groups * squares)
+    noise = {"noise_share": np.full(6, 0.7), "noise_error": np.full(6, 0.1)}
+    noisy = replace(results.parts[0], **noise)
     text = answers(replace(results, parts=(noisy,)))[0]
-    assert "70% is training noise: to train longer" in text
+    assert "70% (± 10%) is training noise: to train longer" in text
 
 
 def test_a_task_without_named_parts_says_so(tiny):

@@ -16,7 +16,7 @@ from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import train
-from skpce.metrics import crps_score
+from skpce.metrics import crps_score, excess_fragility
 
 
 def read_results(folder):
@@ -288,6 +288,54 @@ def test_the_table_of_fragility_has_every_measure(tiny):
     assert sorted(row.values()) == sorted(measures.values())
     assert row["Jensen–Shannon (JS) to the mean"] == exact.jensen_shannon[0]
     assert np.isnan(table.rows[-1][2:-1]).all()  # only stop is left
+
+
+def test_indices_stand_with_both_kinds_of_intervals(tiny):
+    source = tiny[1].sources["exact"]
+    table = tables.intervals_table(source)
+    surrogate = source.main.surrogate
+    assert [row[1] for row in table.rows] == ["pca0", "pca1"] * (len(table.rows) // 2)
+    steps = [row[0] for row in table.rows[::2]]
+    first = dict(zip(table.columns, table.rows[1], strict=True))
+    assert steps[0] == "move 1"
+    assert first["total"] == f"{surrogate.step_total_sobol_indices_[0, 1]:.2f}"
+    for place, method in ((3, "bootstrap"), (4, "residual")):
+        assert table.columns[place] == f"90%, {method}"
+        expected = surrogate.sobol_interval(
+            method=method, n_resamples=200, random_state=0
+        ).first_order[:, 0, 1]
+        assert table.rows[1][place] == "[{:.2f}, {:.2f}]".format(*expected)
+
+
+def test_every_action_has_its_indices(tiny):
+    source = tiny[1].sources["exact"]
+    table, dataset = tables.actions_table(source), source.dataset
+    frame = source.main.surrogate.sobol_frame("action")
+    rows = frame[frame["input"] == "pca1"].reset_index(drop=True)
+    possible = [dataset.mask[columns].sum() for columns in dataset.step_slices]
+    assert len(table.rows) == sum(n for n in possible if n > 1)
+    for row, (_, expected) in zip(table.rows, rows.iterrows(), strict=False):
+        assert (row[0], row[1]) == tuple(expected["coordinate"].split(":"))
+        assert row[-1] == pytest.approx(expected["total_order"])
+    page = (tiny[0] / "report.html").read_text(encoding="utf-8")
+    assert page.count("<details><summary>Sobol indices of every action") == 2
+
+
+def test_fragility_stands_beside_that_of_equal_noise(tiny):
+    results = tiny[1]
+    table = tables.excess_table(results)
+    source = results.sources["trained"]
+    found = excess_fragility(
+        source.dataset.train.y,
+        steps=source.dataset.steps,
+        mask=source.dataset.mask,
+        random_state=0,
+    )
+    row = next(row for row in table.rows if row[:2] == ("move 1", "trained"))
+    assert row[3] == found.contestedness[0]
+    assert row[-1] == f"{found.excess[0]:.2f} ± {found.excess_error[0]:.2f}"
+    assert "stop" not in {row[0] for row in table.rows}  # no choice
+    assert f"trained: {found.noise_scale:.2g}" in table.caption
 
 
 def test_the_table_of_training_names_who_did_not_converge(tiny):

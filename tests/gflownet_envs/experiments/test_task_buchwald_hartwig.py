@@ -13,19 +13,23 @@ from gflownet_envs.experiments.tasks.buchwald_hartwig import (
 )
 
 
+def small_study(seed=0, **changes):
+    folder = os.environ.get("SKPCE_DATA")
+    if not folder or not (Path(folder) / "buchwald_hartwig.csv").exists():
+        pytest.skip("SKPCE_DATA is not set to a folder with buchwald_hartwig.csv")
+    task = BuchwaldHartwigTask()
+    preset = replace(task.presets["smoke"], n_train=2, n_test=1, **changes)
+    return task.prepare(
+        preset, seed=seed, store=None, progress=lambda *done: None, options={}
+    )
+
+
 @pytest.mark.parametrize(
     ("variant", "sizes"),
     [("", (4, 3, 16, 24)), (WITHOUT_CONTROLS, (4, 3, 15, 23))],
 )
 def test_the_absent_levels_are_there_or_left_out(variant, sizes):
-    folder = os.environ.get("SKPCE_DATA")
-    if not folder or not (Path(folder) / "buchwald_hartwig.csv").exists():
-        pytest.skip("SKPCE_DATA is not set to a folder with buchwald_hartwig.csv")
-    task = BuchwaldHartwigTask()
-    preset = replace(task.presets["smoke"], n_train=2, n_test=1, variant=variant)
-    study = task.prepare(
-        preset, seed=0, store=None, progress=lambda *done: None, options={}
-    )
+    study = small_study(variant=variant)
     assert study.environment.sizes == sizes
     assert study.reward_features.shape == (3, np.prod(sizes))
     log_reward = study.reward.log_reward.numpy()
@@ -33,3 +37,21 @@ def test_the_absent_levels_are_there_or_left_out(variant, sizes):
     # The reference reaction is the measured one of highest yield.
     reference = dict(study.tables[1].rows)
     assert reference["measured yield, percent"] == pytest.approx(100.0, abs=0.5)
+
+
+def test_components_may_come_from_some_of_the_reactions():
+    """The paper's are found in 500 predictions; the rewards stay those of all."""
+    assert BuchwaldHartwigTask.presets["paper"].n_reward_features == 500
+    study, whole = small_study(n_reward_features=300), small_study()
+    assert study.reward_features.shape == (3, 300)
+    assert len(set(study.feature_names)) == 300
+    places = [whole.feature_names.index(name) for name in study.feature_names]
+    np.testing.assert_array_equal(
+        study.reward_features, whole.reward_features[:, places]
+    )
+    np.testing.assert_array_equal(study.reward.log_reward, whole.reward.log_reward)
+    for component, levels in study.levels.items():
+        for level, columns in levels.items():
+            expected = np.isin(places, whole.levels[component][level])
+            np.testing.assert_array_equal(np.flatnonzero(expected), columns)
+    assert small_study(1, n_reward_features=300).feature_names != study.feature_names

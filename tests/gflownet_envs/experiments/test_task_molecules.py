@@ -15,6 +15,7 @@ from gflownet_envs.experiments.files import build_report
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.tasks import molecule_studies
 from gflownet_envs.experiments.tasks import molecules as task_file
+from gflownet_envs.experiments.tasks.molecule_studies import feature_chains
 from gflownet_envs.experiments.tasks.molecules import (
     MoleculesTask,
     molecule_laws,
@@ -237,3 +238,20 @@ def test_parts_add_up_to_log_r(request, variant):
         apart = (found - log_reward[: len(found)]).numpy()
         np.testing.assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-4)
         assert set(named.parts) <= set(named.phrases)
+
+
+def test_inputs_per_position_are_outputs_along_the_reference_chain(toy):
+    """100 chains for five positions, each one fragment away from the best one."""
+    preset = MoleculesTask.presets["paper"]
+    assert preset.proxy.inputs == "positions"
+    settings = replace(toy[0].preset.proxy, inputs="positions")
+    shown = feature_chains(settings, toy[0].seed)
+    best = toy[0].study.trajectory.states[-1].numpy()
+    assert shown.shape == (3 * 20, 3)
+    for number, chain in enumerate(shown):
+        position, fragment = divmod(number, 20)
+        expected = best.copy()
+        expected[position] = fragment
+        np.testing.assert_array_equal(chain, expected)
+    with pytest.raises(ValueError, match="inputs must be 'chains' or 'positions'"):
+        feature_chains(replace(settings, inputs="molecules"), 0)

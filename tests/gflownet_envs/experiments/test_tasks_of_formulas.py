@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments import claims
 from gflownet_envs.experiments.figures import overview_figure
+from gflownet_envs.experiments.tables import paper_table
 
 NAMES = (
     "continuous-grid",
@@ -36,8 +38,11 @@ def test_a_run_has_what_every_task_has(smoke_runs, name):
         for columns in dataset.step_slices:
             np.testing.assert_allclose(dataset.y[:, columns].sum(axis=1), 1, atol=1e-6)
         assert len(source.main.verdict.steps) == len(results.study.trajectory)
-    claims = [row["claim"] for row in record["beside_the_paper"]]
-    assert len(claims) == len(results.task.paper_claims) > 0
+    assert record["beside_the_paper"] == []  # the settings are not the paper's
+    rows = paper_table(replace(results, preset_name="paper")).rows
+    assert [row[:2] for row in rows] == [
+        (claim.text, claim.paper) for claim in results.task.paper_claims
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)

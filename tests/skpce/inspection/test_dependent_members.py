@@ -88,6 +88,17 @@ def test_a_few_modes_are_no_copies(n_modes):
     assert n_found <= 5
 
 
+@pytest.mark.parametrize("n_of_mode", [3, 4, 6])
+def test_a_rare_mode_of_whitened_members_is_no_copy(n_of_mode):
+    """Whitened members are all equally far apart: a mode of y makes a gap of some %."""
+    rng = np.random.default_rng(n_of_mode)
+    X = rng.normal(size=(30, 100))
+    X = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[0][:, :29] * 30**0.5
+    y = rng.normal(size=(30, 1)) * 0.1
+    y[:n_of_mode] += 2.5
+    assert labels_of_copies([X], y) is None
+
+
 def test_copies_behind_an_embedding():
     X, y = copies(np.random.default_rng(0), n_inputs=100)
     model = make_pipeline(PCA(15, whiten=True), PolynomialChaosRegressor(1))

@@ -72,6 +72,17 @@ def test_noise_is_not_supported():
     assert found.unexplained[0] > 0.8
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_parts_that_cannot_be_separated_are_not_supported(noise):
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=100)
+    parts = {"one": one, "other": noise * rng.normal(size=100) - one}
+    found = part_effects_from_members(parts, one, n_permutations=19, random_state=0)
+    assert not any(found.supported)
+    assert "one and other have a distance correlation of" in found.reasons[0][0]
+    assert found.dependence.distance_correlation.shape == (1,)
+
+
 def test_standard_errors_are_those_of_repetitions():
     """Over ensembles: 1.96 of them hold the effect of a linear model."""
     hits = []

@@ -16,7 +16,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._checks import (
+from .._checks import (
     FloatArray,
     attribute_of,
     check_integer,
@@ -28,17 +28,17 @@ from ._checks import (
     unchanged_on_failure,
     validated,
 )
-from ._checks.callbacks import (
+from .._checks.callbacks import (
     CALLBACK_BASES,
     N_WRAPPERS,
     FitProgress,
     ends_callbacks,
 )
-from ._expansion.targets import warn_of_targets
-from ._model_file.state import plain_state, restore_state
-from ._regressor import PolynomialChaosRegressor
-from ._solvers import PENALIZED, SOLVERS
-from ._version import DOC_LINK_TEMPLATE
+from .._expansion.targets import warn_of_targets
+from .._model_file.state import plain_state, restore_state
+from .._regressor import PolynomialChaosRegressor
+from .._solvers import PENALIZED, SOLVERS
+from .._version import DOC_LINK_TEMPLATE
 
 
 class PolynomialChaosRegressorCV(

@@ -1,0 +1,1 @@
+"""Decisions under learned models: the studies of ``docs/studies``."""

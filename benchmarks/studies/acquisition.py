@@ -1,0 +1,243 @@
+"""How much is left to decide on after k components were observed, held out.
+
+An expansion is fitted to the training members. Of each held-out member the first k
+components of some order are observed, the others are averaged out.
+
+- *Utilities*: share of the variance of the contrasts of the utilities that is not
+  explained.
+- *Regret*: the utility that is lost by taking the action which is best by the expansion
+  given these components, over what is lost by the best fixed action.
+- *Value*: share of the variance of the policy's expected value, under measured yields
+  or under the gold reward, that is not explained by an expansion of degree two. This is
+  what the release reports.
+
+Orders: by the value of information of each component (``value_of_information`` on the
+training members), by its Sobol share of the utilities, by its own variance, and the
+mean over 20 random orders. Errors are those of the mean over prompts, or of a bootstrap
+over held-out members.
+
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.acquisition
+--blocks runs/studies --write docs/studies/acquisition_tables.md``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy.special import softmax
+
+from benchmarks.studies.bayesian_optimization import r_squared
+from benchmarks.studies.best_of_n import answers_of, learn
+from benchmarks.studies.rewards import UNITS, components_of, reward_ensemble
+from benchmarks.studies.tables import mean_and_error, publish, study_parser, table
+from benchmarks.studies.worth_of_rewards import policy_values, worth
+from skpce import PolynomialChaosRegressor
+
+COMMAND = (
+    "OMP_NUM_THREADS=1 python -m benchmarks.studies.acquisition --blocks runs/studies"
+)
+N_COMPONENTS = {"buchwald-hartwig": 6, "grid": 4, "molecules": 6, "preferences": 4}
+N_RANDOM, N_RESAMPLES = 20, 200
+TEMPERATURE = 0.5  # of the selection under a reward model
+N_COMPARISONS = 40
+ORDERS = ("value", "Sobol share", "variance", "random")
+#: Published residuals of the value after k components.
+RELEASE = {
+    ("buchwald-hartwig", "value"): (1.103, 0.500, 0.380, 0.368, 0.359, 0.338, 0.336),
+    ("buchwald-hartwig", "variance"): (1.103, 0.500, 0.380, 0.368, 0.365, 0.338, 0.336),
+    ("buchwald-hartwig", "random"): (1.103, 1.104, 1.103, 0.557, 0.524, 0.362, 0.336),
+    ("preferences", "value"): (1.018, 0.829, 0.788, 0.808, 0.845),
+    ("preferences", "variance"): (1.018, 1.020, 0.929, 0.875, 0.845),
+    ("preferences", "random"): (1.018, 0.949, 0.852, 0.875, 0.845),
+}
+
+Loss = Callable[[np.ndarray, np.ndarray], float]
+
+
+def orders_of(
+    inputs: np.ndarray, utility: np.ndarray, seed: int = 0
+) -> dict[str, list[np.ndarray]]:
+    """Return the orders in which components are observed; several random ones."""
+    found = worth(inputs, utility, n_permutations=0)
+    n_inputs = inputs.shape[1]
+    rng = np.random.default_rng(seed)
+    return {
+        "value": [np.argsort(-found.plug_in[:n_inputs], kind="stable")],
+        "Sobol share": [np.argsort(-found.variance_share[:n_inputs], kind="stable")],
+        "variance": [np.arange(n_inputs)],
+        "random": [rng.permutation(n_inputs) for _ in range(N_RANDOM)],
+    }
+
+
+def predictions_after(
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    order: np.ndarray,
+    n_train: int,
+    degree: int,
+) -> list[np.ndarray]:  # each (n_test, n_targets)
+    """Return what is expected of held-out members after 0, 1, ... components."""
+    train, test = slice(n_train), slice(n_train, None)
+    n_test = len(inputs) - n_train
+    found = [np.tile(targets[train].mean(axis=0), (n_test, 1))]
+    for k in range(1, len(order) + 1):
+        model = PolynomialChaosRegressor(degree)
+        model.fit(inputs[train][:, order[:k]], targets[train])
+        found.append(model.predict(inputs[test][:, order[:k]]).reshape(n_test, -1))
+    return found
+
+
+def unexplained(truth: np.ndarray, predicted: np.ndarray) -> float:
+    """Return the residual over the variance of the truth."""
+    return 1.0 - r_squared(truth, predicted)
+
+
+def lost(truth: np.ndarray, predicted: np.ndarray) -> float:
+    """Return the mean utility that is lost by the best predicted action."""
+    chosen = truth[np.arange(len(truth)), predicted.argmax(axis=1)]
+    return float((truth.max(axis=1) - chosen).mean())
+
+
+def curves(
+    inputs: np.ndarray, targets: np.ndarray, utility: np.ndarray, n_train: int, **how
+) -> dict[str, np.ndarray]:  # order -> (n_resamples + 1, n_components + 1)
+    """Return the loss after k components; the first row is that of all members."""
+    degree, loss = how["degree"], how["loss"]
+    truth = targets[n_train:]
+    rng = np.random.default_rng(1)
+    n_test = len(truth)
+    resamples = [np.arange(n_test)]
+    resamples += [
+        rng.integers(n_test, size=n_test) for _ in range(how.get("n_resamples", 0))
+    ]
+    found = {}
+    for name, orders in orders_of(inputs[:n_train], utility[:n_train]).items():
+        curve = np.zeros((len(resamples), inputs.shape[1] + 1))
+        for order in orders:
+            after = predictions_after(inputs, targets, order, n_train, degree)
+            curve += [[loss(truth[rows], p[rows]) for p in after] for rows in resamples]
+        found[name] = curve / len(orders)
+    return found
+
+
+def relative(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Divide by the loss before anything is observed."""
+    return {name: curve / curve[:, :1] for name, curve in found.items()}
+
+
+def rows_of(system: str, what: str, found: dict[str, np.ndarray]) -> list[list[str]]:
+    """Return a row for each order, with bootstrap errors, and those of the release."""
+    rows = []
+    for name in ORDERS:
+        mean, errors = found[name][0], found[name][1:].std(axis=0, ddof=1)
+        cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, errors, strict=True)]
+        rows.append([what, name, *cells])
+    if what == "value":
+        for name in ORDERS:
+            if (system, name) in RELEASE:
+                cells = [f"{value:.2f}" for value in RELEASE[system, name]]
+                rows.append(["value, published", name, *cells])
+    return rows
+
+
+def task_section(system: str, blocks: Path | None) -> str:
+    """Return the curves of the rewards of a task."""
+    ensemble = reward_ensemble(system, blocks)
+    inputs = ensemble.components(N_COMPONENTS[system])
+    utility, n_train = ensemble.utilities(), ensemble.n_train
+    contrasts = utility - utility.mean(axis=1, keepdims=True)
+    common = {"n_resamples": N_RESAMPLES}
+    of_utilities = curves(
+        *(inputs, contrasts, utility, n_train), degree=1, loss=unexplained, **common
+    )
+    of_choice = curves(
+        *(inputs, contrasts, utility, n_train), degree=1, loss=lost, **common
+    )
+    rows = rows_of(system, "utilities", of_utilities)
+    rows += rows_of(system, "regret", relative(of_choice))
+    if ensemble.measured is not None:
+        values = policy_values(ensemble)[:, np.newaxis]
+        of_value = curves(
+            *(inputs, values, utility, n_train), degree=2, loss=unexplained, **common
+        )
+        rows += rows_of(system, "value", of_value)
+    n_members = len(utility)
+    split = f"{n_train} members to learn from, {n_members - n_train} held out."
+    return f"### {system}\n\n{split}\n\n{table(_columns(inputs.shape[1]), rows)}"
+
+
+def preference_curves(seed: int) -> dict[str, dict[str, np.ndarray]]:
+    """Return the curves of one prompt, for each loss."""
+    models, answers = learn(seed, N_COMPARISONS), answers_of(seed)
+    rewards = models.rewards(answers)
+    n_train = 80
+    gold = answers @ models.gold
+    values = softmax(rewards / TEMPERATURE, axis=1) @ gold
+    inputs = components_of(rewards, n_train, N_COMPONENTS["preferences"])
+    contrasts = rewards - rewards.mean(axis=1, keepdims=True)
+    return {
+        "utilities": curves(
+            *(inputs, contrasts, rewards, n_train), degree=1, loss=unexplained
+        ),
+        "regret": relative(
+            curves(*(inputs, contrasts, rewards, n_train), degree=1, loss=lost)
+        ),
+        "value": curves(
+            *(inputs, values[:, np.newaxis], rewards, n_train),
+            degree=2,
+            loss=unexplained,
+        ),
+    }
+
+
+def preference_section(repetitions: int) -> str:
+    """Return the mean curves over prompts."""
+    found = [preference_curves(seed) for seed in range(repetitions)]
+    found = [f for f in found if _is_complete(f)]
+    rows = []
+    for what in ("utilities", "regret", "value"):
+        for name in ORDERS:
+            values = np.array([one[what][name][0] for one in found])
+            cells = [mean_and_error(column, 2) for column in values.T]
+            rows.append([what, name, *cells])
+    for name in ORDERS:
+        if ("preferences", name) in RELEASE:
+            cells = [f"{value:.2f}" for value in RELEASE["preferences", name]]
+            rows.append(["value, published", name, *cells])
+    n_components = N_COMPONENTS["preferences"]
+    title = (
+        f"### Simulated preferences\n\n{N_COMPARISONS} comparisons, β = "
+        f"{TEMPERATURE:g}, mean ± standard error over {len(found)} prompts; 80 members "
+        "to learn from, 200 held out. The first component is mostly the offset."
+    )
+    return f"{title}\n\n{table(_columns(n_components), rows)}"
+
+
+def _is_complete(found: dict[str, dict[str, np.ndarray]]) -> bool:
+    """Whether every order has a curve of full length and a regret to begin with."""
+    length = N_COMPONENTS["preferences"] + 1
+    return all(
+        curve.shape[1] == length and np.isfinite(curve).all()
+        for curves_of_loss in found.values()
+        for curve in curves_of_loss.values()
+    )
+
+
+def _columns(n_components: int) -> list[str]:
+    return ["residual of", "order", *(f"k = {k}" for k in range(n_components + 1))]
+
+
+def main() -> None:
+    parser = study_parser(__doc__, 20)
+    parser.add_argument("--blocks", type=Path, help="folder of trained networks")
+    parser.add_argument("--tasks", nargs="*", choices=UNITS, default=list(UNITS))
+    arguments = parser.parse_args()
+    sections = [task_section(name, arguments.blocks) for name in arguments.tasks]
+    sections.append(preference_section(arguments.repetitions))
+    publish(sections, COMMAND, arguments.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Posteriors of Gaussian processes over candidates, and who is said to drive them.
+
+A draw of the posterior is ``f = m + sum_j sqrt(l_j) xi_j v_j`` with independent
+standard normal ``xi``. The policy ``softmax(f / t)`` has log-ratios that are linear in
+``xi``, so that all their indices have a closed form: to a candidate r, mode j has the
+share ``l_j (v_jk - v_jr)^2 / sum_i l_i (v_ik - v_ir)^2`` of candidate k.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+
+from gflownet_envs.datasets import fetch_buchwald_hartwig
+from gflownet_envs.rewards.gaussian_process import (
+    gaussian_process_modes,
+    one_hot_levels,
+)
+from skpce.decision import knowledge_gradient
+
+#: Indices that no choice of a reference candidate enters.
+FREE_OF_REFERENCE = ("clr", "Aitchison", "probabilities", "worth")
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Mean and covariance over the candidates, in prior standard deviations.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_candidates,)
+    covariance : ndarray of shape (n_candidates, n_candidates)
+    noise_variance : float
+        Of a measurement.
+    truth : ndarray of shape (n_candidates,)
+        What a measurement without noise would find.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    noise_variance: float
+    truth: np.ndarray
+
+    def modes(self) -> tuple[np.ndarray, np.ndarray]:  # (K,), (K, K)
+        """Return falling variances, and the modes in rows."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return np.clip(values[::-1], 0.0, None), vectors[:, ::-1].T
+
+    def draw(
+        self, n_draws: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:  # (n, K), (n, K)
+        """Draw inputs of all modes, and functions."""
+        variances, modes = self.modes()
+        xi = rng.normal(size=(n_draws, len(variances)))
+        return xi, self.mean + (xi * np.sqrt(variances)) @ modes
+
+    def without(self, candidate: int) -> Posterior:
+        """Leave out a candidate."""
+        kept = np.delete(np.arange(len(self.mean)), candidate)
+        return Posterior(
+            self.mean[kept],
+            self.covariance[np.ix_(kept, kept)],
+            self.noise_variance,
+            self.truth[kept],
+        )
+
+    def observing(self, candidate: int) -> Posterior:
+        """Update by the true value at a candidate, with the noise of a measurement."""
+        gain = self.covariance[candidate] / (
+            self.covariance[candidate, candidate] + self.noise_variance
+        )
+        surprise = self.truth[candidate] - self.mean[candidate]
+        covariance = self.covariance - np.outer(gain, self.covariance[candidate])
+        return Posterior(
+            self.mean + gain * surprise, covariance, self.noise_variance, self.truth
+        )
+
+
+def synthetic(
+    seed: int, n_candidates: int = 25, n_observed: int = 6, width: float = 0.15
+) -> Posterior:
+    """Draw a function on the unit interval, and observe it at some places."""
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0.0, 1.0, n_candidates)[:, np.newaxis]
+    places = rng.random((n_observed, 1))
+    kernel, noise = RBF(width), 0.01
+    every = np.vstack([places, x])
+    root = np.linalg.cholesky(kernel(every) + 1e-9 * np.eye(len(every)))
+    values = root @ rng.normal(size=len(every))
+    observed = values[:n_observed] + np.sqrt(noise) * rng.normal(size=n_observed)
+    process = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
+    mean, covariance = process.fit(places, observed).predict(x, return_cov=True)
+    return Posterior(mean, covariance, noise, values[n_observed:])
+
+
+def of_reactions(
+    seed: int, n_candidates: int = 15, n_observed: int = 30, data: tuple | None = None
+) -> Posterior:
+    """Take measured reactions, and candidates among the others.
+
+    Yields are in standard deviations of those that are observed; ``data`` is levels and
+    yields, the Buchwald–Hartwig reactions by default.
+    """
+    rng = np.random.default_rng(seed)
+    levels, yields = reactions() if data is None else data
+    sizes = levels.max(axis=0) + 1
+    rows = rng.permutation(len(yields))[: n_observed + n_candidates]
+    seen, candidates = rows[:n_observed], rows[n_observed:]
+    with warnings.catch_warnings():  # few rows take a parameter to its bound
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = gaussian_process_modes(
+            one_hot_levels(levels[seen], sizes),
+            yields[seen],
+            one_hot_levels(levels[candidates], sizes),
+            n_modes=1,
+            random_state=seed,
+        )
+    centre, scale = yields[seen].mean(), yields[seen].std()
+    return Posterior(
+        (found.mean - centre) / scale,
+        found.covariance / scale**2,
+        found.noise_variance / scale**2,
+        (yields[candidates] - centre) / scale,
+    )
+
+
+def reactions() -> tuple[np.ndarray, np.ndarray]:
+    """Return levels and measured yields."""
+    data = fetch_buchwald_hartwig()
+    return data.data, data.target
+
+
+def rankings(
+    posterior: Posterior,
+    n_modes: int,
+    temperature: float,
+    references: dict[str, int],
+    n_draws: int = 20000,
+) -> dict[str, np.ndarray]:  # shape of each: (n_modes,)
+    """Return the share of each mode by each way to count it.
+
+    The names of ``references`` are ways of their own: the mean of the indices of all
+    log-ratios to this candidate. ``"clr"`` is the mean of the indices of the centred
+    log-ratios, ``"Aitchison"`` the share of their total variance, ``"probabilities"``
+    the mean of the indices of the probabilities, and ``"worth"`` the value of knowing
+    the mode before the best candidate is taken.
+    """
+    variances, modes = (part[:n_modes] for part in posterior.modes())
+    slopes = np.sqrt(variances)[:, np.newaxis] * modes  # (n_modes, K)
+    found = {"variance": variances / variances.sum()}
+    for name, place in references.items():
+        found[name] = mean_index(slopes - slopes[:, [place]])
+    centred = slopes - slopes.mean(axis=1, keepdims=True)
+    total = np.square(centred).sum(axis=1)
+    found["clr"] = mean_index(centred)
+    found["Aitchison"] = total / total.sum()
+    found["probabilities"] = indices_of_probabilities(
+        posterior.mean, slopes, temperature, n_draws
+    )
+    gain = knowledge_gradient(
+        posterior.mean, posterior.covariance, 0.0, measurements=modes
+    )
+    found["worth"] = gain / gain.sum() if gain.sum() > 0 else gain
+    return found
+
+
+def mean_index(
+    slopes: np.ndarray,  # shape: (n_modes, K)
+) -> np.ndarray:  # shape: (n_modes,)
+    """Average the indices of linear functions over those that vary."""
+    squares = np.square(slopes)
+    total = squares.sum(axis=0)
+    varies = total > 1e-12 * total.max()
+    return (squares[:, varies] / total[varies]).mean(axis=1)
+
+
+def indices_of_probabilities(
+    mean: np.ndarray,  # shape: (K,)
+    slopes: np.ndarray,  # shape: (n_modes, K)
+    temperature: float,
+    n_draws: int,
+) -> np.ndarray:  # shape: (n_modes,)
+    """Estimate first-order indices by draws that share one input (Saltelli, 2010)."""
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, n_draws, len(slopes)))
+    first = softmax((mean + one @ slopes) / temperature, axis=1)
+    second = softmax((mean + other @ slopes) / temperature, axis=1)
+    centred, found = first - first.mean(axis=0), []
+    for j in range(len(slopes)):
+        mixed = second_inputs(other, one, j)
+        third = softmax((mean + mixed @ slopes) / temperature, axis=1)
+        found.append((centred * (third - second)).mean(axis=0) / first.var(axis=0))
+    return np.mean(found, axis=1)
+
+
+def second_inputs(base: np.ndarray, donor: np.ndarray, column: int) -> np.ndarray:
+    """Return the inputs of one sample with a column of the other."""
+    mixed = base.copy()
+    mixed[:, column] = donor[:, column]
+    return mixed

@@ -1,0 +1,1 @@
+"""What the paper claims, and how each claim is compared with ours."""

@@ -1,0 +1,237 @@
+"""From policies to the page: what is measured, in which order, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gflownet_envs.experiments.paper.measures import measure
+from gflownet_envs.experiments.paper.page.page import page_files
+from gflownet_envs.experiments.paper.pieces import Pieces
+from gflownet_envs.experiments.paper.studies.ablation import ablate
+from gflownet_envs.experiments.paper.studies.embeddings import compare_embeddings_of
+from gflownet_envs.experiments.paper.studies.surrogates import evaluate, split_of
+from gflownet_envs.experiments.paper.systems import (
+    SETTINGS,
+    System,
+    find_system,
+    preset_of,
+)
+from gflownet_envs.experiments.run import writable_folder
+from gflownet_envs.experiments.task import Progress
+from gflownet_envs.experiments.tasks import TASKS
+from gflownet_envs.extras import OF_A_RUN, require_extras
+from gflownet_envs.storage import write_together
+
+PRESETS = ("quick", "full")
+
+#: Tasks of the paper's Table 1, and its methods.
+_COMPARED_TASKS = ("buchwald-hartwig", "sachs")
+_COMPARED_METHODS = ("mean", "paper", "ridge1", "mlp", "gp")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What every piece of one call needs."""
+
+    quick: bool
+    folder: Path
+    runs: Path | None
+    seed: int
+    n_jobs: int | None
+    progress: Progress
+    options: Mapping[str, Any]
+    known: dict[tuple[str, str], System]
+
+    def system(self, task: str, settings: str) -> System:
+        """Return the policies of a task, made or read once."""
+        place = (task, settings)
+        if place not in self.known:
+            self.known.clear()  # one at a time in memory
+            self.known[place] = find_system(
+                task,
+                settings,
+                quick=self.quick,
+                folder=self.folder / "policies",
+                runs=self.runs,
+                seed=self.seed,
+                n_jobs=self.n_jobs,
+                progress=self.progress,
+                options=self.options,
+            )
+        return self.known[place]
+
+
+def make_paper(
+    out: str | Path,
+    *,
+    preset: str = "quick",
+    runs: Sequence[str | Path] = (),
+    seed: int = 0,
+    progress: Progress | None = None,
+    n_jobs: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write the page of the whole paper: figures, tables and claims beside ours.
+
+    Parameters
+    ----------
+    out : str or Path
+        Folder of the page, its pictures, and what was finished on the way: the same
+        call goes on from there.
+    preset : {"quick", "full"}, default="quick"
+        ``"full"`` has the paper's sizes and settings, and beside them the preset
+        ``default`` of each task. ``"quick"`` has the paper's settings with fewer
+        held-out members, and with less training for the two tasks of graphs.
+    runs : sequence of str or Path, default=()
+        Folders to take from: finished runs in folders ``TASK-PRESET``, or the pieces
+        of an earlier page.
+    seed : int, default=0
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+    n_jobs : int, optional
+        Processes for training.
+    options : mapping, optional
+        ``data_home`` for tasks with data.
+
+    Returns
+    -------
+    summary : dict
+        ``page`` (its path), and how many claims agree, do not, cannot be compared.
+
+    Raises
+    ------
+    ValueError
+        For an unknown preset, a bad seed, or a folder of runs that is not there.
+    OSError
+        When the folder cannot be written or data cannot be had.
+    """
+    require_extras(OF_A_RUN, "make_paper")
+    if preset not in PRESETS:
+        raise ValueError(f"preset must be one of {PRESETS}, got {preset!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
+    places = tuple(Path(place) for place in runs)
+    for place in places:
+        if not place.is_dir():
+            raise ValueError(f"runs must be folders that exist, got {str(place)!r}.")
+    report = progress if progress is not None else _silent
+    with writable_folder(Path(out)) as folder:
+        pieces = Pieces(folder / "pieces", places, {"preset": preset, "seed": seed})
+        call = _Call(
+            quick=preset == "quick",
+            folder=folder,
+            runs=_folder_of_runs(places),
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=report,
+            options=options or {},
+            known={},
+        )
+        found = _all_pieces(pieces, call)
+        report("writing the page", 0, 1)
+        files, counts = page_files(found, preset, seed)
+        (folder / "figures").mkdir(exist_ok=True)
+        write_together(
+            {folder / name: payload for name, payload in files.items()},
+            last=folder / "paper.html",
+        )
+        report("writing the page", 1, 1)
+    return {"page": folder / "paper.html", **counts}
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Show nothing."""
+
+
+def _folder_of_runs(places: Sequence[Path]) -> Path | None:
+    """Return the first folder that holds finished runs."""
+    return next(
+        (
+            place
+            for place in places
+            if any((place / f"{task}-{s}").is_dir() for task in TASKS for s in SETTINGS)
+        ),
+        None,
+    )
+
+
+def _all_pieces(pieces: Pieces, call: _Call) -> dict[str, Any]:
+    """Return every piece by its name; finished ones are read."""
+    jobs: dict[str, Callable[[], dict[str, Any]]] = {}
+    for task in TASKS:
+        for settings in SETTINGS[:1] if call.quick else SETTINGS:
+            jobs[f"{task}-{settings}"] = partial(_task_piece, call, task, settings)
+        if task == "buchwald-hartwig":
+            jobs["embeddings"] = partial(_embeddings, call)
+            jobs["ablation"] = partial(_ablation, call)
+        if task in _COMPARED_TASKS:
+            jobs[f"surrogates-{task}"] = partial(_surrogates, call, task)
+    found = {}
+    for number, (name, job) in enumerate(jobs.items()):
+        call.progress("pieces of the page", number, len(jobs))
+        found[name] = pieces.get(name, job)
+    call.progress("pieces of the page", len(jobs), len(jobs))
+    return found
+
+
+def _task_piece(call: _Call, task: str, settings: str) -> dict[str, Any]:
+    """Measure exact and trained policies of one task."""
+    system = call.system(task, settings)
+    name = f"{task}: measuring"
+    sources = {}
+    for number, (source, dataset) in enumerate(system.datasets.items()):
+        call.progress(name, number, len(system.datasets))
+        sources[source] = measure(dataset, system.preset, call.seed)
+    call.progress(name, len(sources), len(sources))
+    return {"record": dict(system.record), "sources": sources}
+
+
+def _surrogates(call: _Call, task: str) -> dict[str, Any]:
+    """Compare surrogates as Table 1 does."""
+    system = call.system(task, "paper")
+    total = len(system.datasets) * len(_COMPARED_METHODS)
+    found: dict[str, Any] = {}
+    done = 0
+    for source, dataset in system.datasets.items():
+        split = split_of(dataset, system.preset.n_components)
+        found[source] = {}
+        for method in _COMPARED_METHODS:
+            call.progress(f"{task}: surrogates", done, total)
+            found[source][method] = evaluate(
+                method, split, system.preset.degrees[0], call.seed
+            )
+            done += 1
+    call.progress(f"{task}: surrogates", total, total)
+    return found
+
+
+def _embeddings(call: _Call) -> dict[str, Any]:
+    """Compare embeddings of the reactions, exact policies and trained ones."""
+    datasets = call.system("buchwald-hartwig", "paper").datasets
+    return {
+        source: compare_embeddings_of(
+            dataset, call.seed, partial(call.progress, f"embeddings, {source}")
+        )
+        for source, dataset in datasets.items()
+    }
+
+
+def _ablation(call: _Call) -> dict[str, Any]:
+    """Ablate the surrogate of the reactions."""
+    system = call.system("buchwald-hartwig", "paper")
+    preset = replace(preset_of(system.task, "paper", quick=False)[0])
+    return {
+        source: ablate(
+            dataset,
+            n_components=preset.n_components,
+            degree=preset.degrees[0],
+            n_fit=preset.n_train,
+            seed=call.seed,
+            progress=partial(call.progress, f"ablation, {source}"),
+        )
+        for source, dataset in system.datasets.items()
+    }

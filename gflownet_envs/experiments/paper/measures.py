@@ -1,0 +1,289 @@
+"""What the page draws and compares of one data set: small, and ready for JSON."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.stats import shapiro
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
+
+from gflownet_envs.experiments.analysis import (
+    INTERVALS,
+    expansion_alr_sum,
+    fragility,
+    held_out_q2,
+    make_pipeline,
+)
+from gflownet_envs.experiments.task import LEVELS, Preset
+from gflownet_envs.policy_dataset import PolicyDataset
+from skpce import LogRatioTransformer
+from skpce.metrics import (
+    ks_indistinguishable_fraction,
+    marginal_coverage_score,
+    policy_mean_absolute_error,
+)
+
+N_SAMPLES = 10_000  # the paper's number of draws
+_N_DRAWS = 2000  # behind spreads and tests
+_N_SHOWN = 3  # steps of a panel of policies
+_MOST_ACTIONS = 8  # of such a panel
+_FEW_ACTIONS = 5  # up to so many, all steps are shown, and indices of each log-ratio
+_N_ENTRIES = 500  # outputs of the proxies that the paper's components see
+_N_ENTRY_DRAWS = 5
+_END = "EOS"
+
+
+def measure(dataset: PolicyDataset, preset: Preset, seed: int) -> dict[str, Any]:
+    """Fit the preset's surrogate of its first degree, and measure everything.
+
+    Parameters
+    ----------
+    dataset : PolicyDataset
+    preset : Preset
+    seed : int
+
+    Returns
+    -------
+    measures : dict
+        Lists have one entry a step, None for a step without choice.
+    """
+    train, test = dataset.train, dataset.test
+    pipeline = make_pipeline(dataset, preset, preset.degrees[0], seed)
+    with threadpool_limits(1):
+        pipeline.fit(train.X, train.y)
+        inputs = pipeline[:-1].transform(train.X)
+        fit_seconds = _seconds_of(lambda: pipeline[-1].fit(inputs, train.y))
+        draws, sample_seconds = _timed_samples(pipeline, seed)
+        spread = fragility(train)
+        found = {
+            "steps": list(dataset.step_names),
+            "widths": list(dataset.steps),
+            "trajectory": list(dataset.trajectory),
+            "n_train": train.n_members,
+            "n_test": test.n_members,
+            "degree": preset.degrees[0],
+            "n_terms": len(pipeline[-1].multi_indices_),
+            "d_expansion": expansion_alr_sum(pipeline, train),
+            "d_members": spread.alr_sum,
+            "aitchison": spread.aitchison_variance,
+            "per_freedom": spread.variance_per_freedom,
+            "total_variation": spread.total_variation,
+            "n_possible": spread.n_possible,
+            "q2": held_out_q2(pipeline, test),
+            "fit_seconds": fit_seconds,
+            "sample_seconds": sample_seconds,
+            "mae": float(policy_mean_absolute_error(test.y, pipeline.predict(test.X))),
+            "mae_of_mean": _error_of_the_mean(train, test),
+            "coverage": _coverage(pipeline, test, "push-forward alone", seed),
+            "coverage_given": _coverage(pipeline, test, "given the inputs", seed),
+            **_indices(pipeline),
+            **_inputs(pipeline, train, inputs),
+            **_ks(test, draws),
+            "bimodal": _bimodal(dataset, pipeline),
+            "by_action": _indices_by_action(dataset, pipeline),
+            "theorem_a": _theorem_a(pipeline, train),
+            "panels": _panels(dataset, draws),
+        }
+    return rounded(found)
+
+
+def rounded(value: Any) -> Any:
+    """Return plain JSON values with five significant digits."""
+    if isinstance(value, dict):
+        return {str(key): rounded(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return rounded(value.tolist())
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    if isinstance(value, float | np.floating):
+        return float(f"{float(value):.5g}") if np.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _seconds_of(call: Any) -> float:
+    """Return the CPU-seconds of the fastest of three calls."""
+    seconds = []
+    for _ in range(3):
+        started = time.process_time()
+        call()
+        seconds.append(time.process_time() - started)
+    return min(seconds)
+
+
+def _timed_samples(pipeline: Pipeline, seed: int) -> tuple[np.ndarray, float]:
+    """Return draws of the push-forward, and CPU-seconds for 10,000 of them."""
+    surrogate = pipeline[-1]
+    started = time.process_time()
+    draws = surrogate.sample(N_SAMPLES, residual=None, random_state=seed)
+    return draws[:_N_DRAWS], time.process_time() - started
+
+
+def _error_of_the_mean(train: PolicyDataset, test: PolicyDataset) -> float:
+    mean = np.tile(train.y.mean(axis=0), (test.n_members, 1))
+    return float(policy_mean_absolute_error(test.y, mean))
+
+
+def _coverage(pipeline: Pipeline, test: PolicyDataset, kind: str, seed: int) -> Any:
+    """Return marginal coverage, (n_levels, n_steps)."""
+    how = INTERVALS[kind]
+    X = pipeline[:-1].transform(test.X) if how["given_inputs"] else None
+    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
+    return np.array(
+        [
+            marginal_coverage_score(
+                test.y,
+                *pipeline[-1].predict_interval(
+                    X,
+                    confidence_level=level,
+                    residual=how["residual"],
+                    random_state=seed,
+                ),
+                **shape,
+            )
+            for level in LEVELS
+        ]
+    )
+
+
+def _indices(pipeline: Pipeline) -> dict[str, Any]:
+    """Return indices of steps, and the paper's means over additive log-ratios."""
+    surrogate = pipeline[-1]
+    first, total = surrogate.sobol_indices_, surrogate.total_sobol_indices_
+    steps = surrogate.coordinate_steps_
+    n_steps = len(surrogate.step_sobol_indices_)
+    means = np.full((2, n_steps, first.shape[1]), np.nan)
+    for step in np.unique(steps):
+        means[:, step] = first[steps == step].mean(0), total[steps == step].mean(0)
+    return {
+        "first": surrogate.step_sobol_indices_,
+        "total": surrogate.step_total_sobol_indices_,
+        "mean_first": means[0],
+        "mean_total": means[1],
+    }
+
+
+def _indices_by_action(dataset: PolicyDataset, pipeline: Pipeline) -> Any:
+    """Return first-order indices of each log-ratio where there are few actions."""
+    if max(dataset.steps) > _FEW_ACTIONS:
+        return None
+    alr = clone(pipeline[-1]).set_params(log_ratio="alr")
+    alr.fit(pipeline[:-1].transform(dataset.train.X), dataset.train.y)
+    found = []
+    for step, columns in enumerate(dataset.step_slices):
+        names = np.array(dataset.action_names[columns])[dataset.mask[columns]]
+        rows = alr.sobol_indices_[alr.coordinate_steps_ == step]
+        found.append({"actions": names[: len(rows)].tolist(), "first": rows.tolist()})
+    return found
+
+
+def _theorem_a(pipeline: Pipeline, train: PolicyDataset) -> dict[str, Any]:
+    """Return what the formula of Theorem A takes, from a fit of degree 1."""
+    line = clone(pipeline[-1]).set_params(degree=1, log_ratio="alr", solver="ridge")
+    inputs = pipeline[:-1].transform(train.X)
+    alr = LogRatioTransformer("alr", steps=train.steps, mask=train.mask)
+    missed = alr.fit_transform(train.y) - line.fit(inputs, train.y).transform(inputs)
+    surrogate = pipeline[-1]
+    return {
+        "n_terms": len(surrogate.multi_indices_),
+        "n_inputs": inputs.shape[1],
+        "noise": float(missed.var(axis=0).mean()),
+        "signal": float(line.total_variance_.min()),
+    }
+
+
+def _inputs(
+    pipeline: Pipeline,
+    train: PolicyDataset,
+    inputs: np.ndarray,  # shape: (n_members, n_inputs)
+) -> dict[str, Any]:
+    """Return what the inputs keep of the rewards, and whether they look independent."""
+    correlation = np.corrcoef(inputs.T) - np.eye(inputs.shape[1])
+    found: dict[str, Any] = {
+        "max_rho": float(np.abs(correlation).max()),
+        "shapiro_p": [float(shapiro(column).pvalue) for column in inputs.T],
+    }
+    found["feature_sd"] = train.X.std(axis=0) if train.X.shape[1] <= 60 else None
+    if isinstance(pipeline[0], str) or not hasattr(pipeline[0], "components_"):
+        return found | {"explained": None}
+    loadings = pipeline[0].components_[0]
+    cosine = abs(loadings.mean()) * np.sqrt(len(loadings)) / np.linalg.norm(loadings)
+    n_components = min(10, *train.X.shape)
+    ratios = PCA(n_components, svd_solver="full").fit(train.X).explained_variance_ratio_
+    rng = np.random.default_rng(0)
+    of_some = []
+    for _ in range(_N_ENTRY_DRAWS if train.X.shape[1] > _N_ENTRIES else 0):
+        some = train.X[:, rng.choice(train.X.shape[1], _N_ENTRIES, replace=False)]
+        held = PCA(inputs.shape[1], svd_solver="full").fit(some)
+        of_some.append(float(held.explained_variance_ratio_.sum()))
+    return found | {
+        "explained": ratios,
+        "pc1_uniform": float(cosine),
+        "explained_of_500": float(np.median(of_some)) if of_some else None,
+    }
+
+
+def _ks(test: PolicyDataset, draws: np.ndarray) -> dict[str, Any]:
+    """Return the pairs that a two-sample test cannot distinguish, per step."""
+    found = ks_indistinguishable_fraction(
+        test.y, draws, steps=test.steps, mask=test.mask
+    )
+    tested = [int(np.isfinite(found.p_values[c]).sum()) for c in test.step_slices]
+    passed = [int(found.indistinguishable[c].sum()) for c in test.step_slices]
+    return {"ks_passed": passed, "ks_pairs": tested}
+
+
+def _bimodal(dataset: PolicyDataset, pipeline: Pipeline) -> list[str] | None:
+    """Return the steps where the probability of ending has two modes."""
+    found = []
+    for step, columns in enumerate(dataset.step_slices):
+        names, mask = dataset.action_names[columns], dataset.mask[columns]
+        if _END not in names:
+            return None
+        place = names.index(_END)
+        if mask.sum() < 2 or not mask[place]:
+            continue
+        modes = pipeline[-1].predicted_modes(step, place, random_state=0)
+        if modes.bimodal:
+            found.append(dataset.step_names[step])
+    return found
+
+
+def _panels(dataset: PolicyDataset, draws: np.ndarray) -> list[dict[str, Any]]:
+    """Return means and standard deviations of the policies of some steps.
+
+    All steps where there are few actions; the first, the middle and the last one with
+    a choice elsewhere, and their likeliest actions.
+    """
+    choices = [
+        step
+        for step, columns in enumerate(dataset.step_slices)
+        if dataset.mask[columns].sum() > 1
+    ]
+    shown = choices
+    if max(dataset.steps) > _FEW_ACTIONS:
+        places = np.linspace(0, len(choices) - 1, min(_N_SHOWN, len(choices)))
+        shown = [choices[int(i)] for i in places.round()]
+    panels = []
+    for step in shown:
+        columns = np.arange(len(dataset.mask))[dataset.step_slices[step]]
+        columns = columns[dataset.mask[columns]]
+        mean = dataset.test.y[:, columns].mean(axis=0)
+        columns = columns[np.sort(np.argsort(-mean, kind="stable")[:_MOST_ACTIONS])]
+        panels.append(
+            {
+                "step": dataset.step_names[step],
+                "actions": [dataset.action_names[column] for column in columns],
+                "members": _centre(dataset.test.y[:, columns]),
+                "surrogate": _centre(draws[:, columns]),
+            }
+        )
+    return panels
+
+
+def _centre(values: np.ndarray) -> list[list[float]]:
+    return [values.mean(axis=0).tolist(), values.std(axis=0).tolist()]

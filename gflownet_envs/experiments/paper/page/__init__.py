@@ -1,0 +1,1 @@
+"""The page: its pictures, its tables, and the HTML around them."""

@@ -1,0 +1,246 @@
+"""Panels: one small picture each, so that the page can put them side by side or not."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skpce.plotting._fonts import choose_fonts
+from skpce.plotting._style import COLORS, MARKERS, UNEXPLAINED_COLOR
+
+#: Of the paper's figures, exact and trained policies.
+SOURCE_COLORS = {"paper": "#999999", "exact": COLORS[0], "trained": COLORS[5]}
+#: Of members and surrogate, as in the paper.
+MEMBERS_COLOR, SURROGATE_COLOR = "#C0392B", "#2E6DA4"
+
+_DPI = 130
+_WIDTH = 4.6  # inches: as wide as a column of the page, and as a telephone
+_LETTERS = 22  # of a name
+
+
+def new_figure(height: float = 3.4, width: float = _WIDTH) -> Any:
+    """Return a figure that needs no screen and leaves pyplot as it is."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def png(figure: Any) -> bytes:
+    """Return the bytes of a picture."""
+    choose_fonts(figure)
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def short(name: str, letters: int = _LETTERS) -> str:
+    """Return a name that fits beside an axis."""
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def bars(
+    categories: Sequence[str],
+    series: Mapping[str, Sequence[Any]],
+    label: str,
+    *,
+    log: bool = False,
+    colors: Mapping[str, str] = SOURCE_COLORS,
+) -> Any:
+    """Draw grouped bars; None leaves a gap."""
+    figure = new_figure(max(2.6, 0.9 + 0.2 * len(categories) * len(series)))
+    ax = figure.subplots()
+    height = 0.8 / len(series)
+    places = np.arange(len(categories))
+    for number, (name, values) in enumerate(series.items()):
+        known = [np.nan if v is None else v for v in values]
+        shift = (number - (len(series) - 1) / 2) * height
+        color = colors.get(name, COLORS[number])
+        ax.barh(places + shift, known, height, label=name, color=color)
+    ax.set_yticks(places, [short(c) for c in categories])
+    ax.invert_yaxis()
+    ax.set_xlabel(label)
+    if log:
+        ax.set_xscale("log")
+    _legend(figure, ax)
+    return figure
+
+
+def shares(
+    steps: Sequence[str],
+    by_source: Mapping[str, Sequence[Sequence[Any]]],
+    names: Sequence[str],
+    label: str,
+    *,
+    stacked: bool,
+) -> Any:
+    """Draw indices per step and input, one column for each kind of policies.
+
+    First-order indices are stacked, up to one; total ones stand side by side.
+    """
+    per_row = 0.3 if stacked else 0.13 * len(names) + 0.12
+    figure = new_figure(max(2.6, 1.1 + per_row * len(steps)))
+    axes = figure.subplots(1, len(by_source), sharey=True, squeeze=False)[0]
+    places = np.arange(len(steps))
+    for ax, (source, rows) in zip(axes, by_source.items(), strict=True):
+        table = np.array(
+            [[np.nan if v is None else v for v in row] for row in rows], dtype=float
+        )
+        left = np.zeros(len(steps))
+        for column in range(table.shape[1]):
+            values = np.nan_to_num(table[:, column])
+            kind = {"color": COLORS[column % len(COLORS)], "label": names[column]}
+            if stacked:
+                ax.barh(places, values, 0.75, left=left, **kind)
+                left += values
+            else:
+                height = 0.8 / table.shape[1]
+                shift = (column - (table.shape[1] - 1) / 2) * height
+                ax.barh(places + shift, values, height, **kind)
+        if stacked:
+            rest = np.where(left > 0, np.maximum(1 - left, 0), 0)
+            kind = {"color": UNEXPLAINED_COLOR, "label": "interactions"}
+            ax.barh(places, rest, 0.75, left=left, **kind)
+        ax.set_title(source, fontsize=9)
+        ax.set_xlim(0, 1.02)
+        ax.set_xlabel(label, fontsize=9)
+    axes[0].set_yticks(places, [short(step) for step in steps])
+    axes[0].invert_yaxis()
+    _legend(figure, axes[0])
+    return figure
+
+
+def lines(
+    x: Sequence[float],
+    series: Mapping[str, Sequence[Any]],
+    labels: tuple[str, str],
+    *,
+    diagonal: bool = False,
+    logy: bool = False,
+    styles: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Any:
+    """Draw lines with markers; None leaves a gap."""
+    figure = new_figure(3.6)
+    ax = figure.subplots()
+    if diagonal:
+        ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", linewidth=1)
+        ax.set_xlim(0.45, 1.0)
+        ax.set_ylim(0, 1.03)
+    for number, (name, values) in enumerate(series.items()):
+        known = [np.nan if v is None else v for v in values]
+        kind = {
+            "color": COLORS[number % len(COLORS)],
+            "marker": MARKERS[number % len(MARKERS)],
+            "markersize": 4,
+        } | dict((styles or {}).get(name, {}))
+        ax.plot(x, known, label=name, **kind)
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+    if logy:
+        ax.set_yscale("log")
+    _legend(figure, ax, columns=2)
+    return figure
+
+
+def policies(panels: Sequence[Mapping[str, Any]]) -> Any:
+    """Draw members and surrogate with their standard deviations, step by step."""
+    n_rows = [len(panel["actions"]) for panel in panels]
+    figure = new_figure(0.7 + sum(0.62 + 0.26 * n for n in n_rows))
+    axes = figure.subplots(
+        len(panels), 1, squeeze=False, height_ratios=[2 + n for n in n_rows]
+    )[:, 0]
+    for ax, panel in zip(axes, panels, strict=True):
+        places = np.arange(len(panel["actions"]))
+        for name, color, shift in (
+            ("members", MEMBERS_COLOR, -0.19),
+            ("surrogate", SURROGATE_COLOR, 0.19),
+        ):
+            mean, spread = panel[name]
+            ax.barh(
+                places + shift,
+                mean,
+                0.36,
+                xerr=spread,
+                color=color,
+                alpha=0.8,
+                label=name,
+                error_kw={"elinewidth": 0.8, "ecolor": "0.25"},
+            )
+        ax.set_yticks(places, [short(a) for a in panel["actions"]], fontsize=8)
+        ax.invert_yaxis()
+        ax.set_xlim(0, max(0.05, min(1.0, ax.get_xlim()[1])))
+        ax.set_title(panel["step"], fontsize=9, loc="left")
+    axes[-1].set_xlabel("probability, ± standard deviation")
+    _legend(figure, axes[0])
+    return figure
+
+
+def graph(
+    nodes: Sequence[str],
+    known: Sequence[tuple[str, str]],
+    added: Sequence[tuple[str, str]],
+) -> Any:
+    """Draw a graph on a circle: known edges, and those of our trajectory."""
+    figure = new_figure(4.4)
+    ax = figure.subplots()
+    angles = np.linspace(0, 2 * np.pi, len(nodes), endpoint=False) + np.pi / 2
+    place = {
+        node: np.array([np.cos(angle), np.sin(angle)])
+        for node, angle in zip(nodes, angles, strict=True)
+    }
+    for edges, color, width, curve in (
+        (known, "0.65", 1.0, 0.0),
+        (added, COLORS[0], 1.8, 0.12),
+    ):
+        for one, other in edges:
+            style = {
+                "arrowstyle": "-|>",
+                "color": color,
+                "lw": width,
+                "shrinkA": 14,
+                "shrinkB": 14,
+                "connectionstyle": f"arc3,rad={curve}",
+            }
+            ax.annotate("", place[other], place[one], arrowprops=style)
+    for node, (x, y) in place.items():
+        box = {"boxstyle": "circle,pad=0.25", "fc": "white", "ec": "0.4"}
+        ax.text(x, y, node, ha="center", va="center", fontsize=8, bbox=box)
+    ax.plot([], [], color="0.65", label="published")
+    ax.plot([], [], color=COLORS[0], label="our reference trajectory")
+    ax.set(xlim=(-1.25, 1.25), ylim=(-1.25, 1.25), aspect="equal")
+    ax.set_axis_off()
+    _legend(figure, ax)
+    return figure
+
+
+def chain(names: Sequence[str], texts: Sequence[str]) -> Any:
+    """Draw the steps of a construction, one below another, each with a line."""
+    figure = new_figure(0.6 + 0.62 * len(names))
+    ax = figure.subplots()
+    for row, (name, text) in enumerate(zip(names, texts, strict=True)):
+        y = len(names) - row
+        box = {"boxstyle": "round,pad=0.35", "fc": "#EAF2F8", "ec": COLORS[0]}
+        ax.text(0.18, y, textwrap.fill(name, 16), ha="center", va="center", bbox=box)
+        ax.text(0.4, y, text, va="center", fontsize=8.5)
+        if row:
+            style = {"arrowstyle": "-|>", "color": "0.4"}
+            ax.annotate("", (0.18, y + 0.28), (0.18, y + 0.72), arrowprops=style)
+    ax.set(xlim=(0, 1), ylim=(0.5, len(names) + 0.5))
+    ax.set_axis_off()
+    return figure
+
+
+def _legend(figure: Any, ax: Any, columns: int = 3) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    if handles:
+        figure.legend(
+            handles,
+            labels,
+            loc="outside lower center",
+            ncols=min(columns, len(labels)),
+            frameon=False,
+            fontsize=8,
+        )

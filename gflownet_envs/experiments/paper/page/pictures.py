@@ -1,0 +1,461 @@
+"""Every figure of the paper, in its form, from our data: panels by label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
+from gflownet_envs.experiments.paper.page import panels
+from gflownet_envs.experiments.task import LEVELS
+
+Found = Mapping[str, Any]  # pieces by name
+Panels = list[tuple[str, Any]]  # what a panel shows, and the picture
+
+_TITLES = {
+    "grid": "grid",
+    "continuous-grid": "continuous grid",
+    "symbolic-regression": "symbolic regression",
+    "llm-arithmetic": "arithmetic",
+    "strategy-reasoning": "strategies",
+    "buchwald-hartwig": "Buchwald–Hartwig",
+    "sachs": "Sachs",
+    "structure-learning": "five-node graphs",
+    "molecules": "molecules",
+}
+_PAPERS_D = {"catalyst": 71.3, "base": 69.0, "additive": 179.2}
+_PAPERS_MOLECULES = {
+    "scaffold 1": 19.1,
+    "scaffold 2": 19.4,
+    "linker": 28.2,
+    "decoration 1": 17.6,
+    "decoration 2": 14.4,
+}
+
+
+def draw_figures(found: Found) -> dict[str, Panels]:
+    """Return the panels of each figure of the paper.
+
+    Parameters
+    ----------
+    found : mapping of str to dict
+        The pieces of the page.
+    """
+    return {label: draw(found) for label, draw in _FIGURES.items()}
+
+
+def _sources(found: Found, task: str) -> dict[str, dict[str, Any]]:
+    """Return the measures of exact and trained policies under the paper's settings."""
+    sources: dict[str, dict[str, Any]] = found[f"{task}-paper"]["sources"]
+    return sources
+
+
+def _inputs(measures: Mapping[str, Any], noun: str = "PC") -> list[str]:
+    return [f"{noun}{i + 1}" for i in range(len(measures["total"][0]))]
+
+
+def _total(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
+    """Total indices per step, as the paper draws them: means over the actions."""
+    sources = _sources(found, task)
+    some = next(iter(sources.values()))
+    rows = _steps_with_choice(some)
+    picture = panels.shares(
+        [_step_name(some, row) for row in rows],
+        {
+            name: [measures["mean_total"][row] for row in rows]
+            for name, measures in sources.items()
+        },
+        _inputs(some, noun),
+        "total index",
+        stacked=False,
+    )
+    return "Total-order indices per step, mean over the actions.", picture
+
+
+def _first(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
+    sources = _sources(found, task)
+    some = next(iter(sources.values()))
+    rows = _steps_with_choice(some)
+    picture = panels.shares(
+        [_step_name(some, row) for row in rows],
+        {
+            name: [measures["mean_first"][row] for row in rows]
+            for name, measures in sources.items()
+        },
+        _inputs(some, noun),
+        "first-order index",
+        stacked=True,
+    )
+    return "First-order indices per step, mean over the actions.", picture
+
+
+def _steps_with_choice(measures: Mapping[str, Any]) -> list[int]:
+    return [row for row, n in enumerate(measures["n_possible"]) if n > 1]
+
+
+def _step_name(measures: Mapping[str, Any], row: int) -> str:
+    step, action = measures["steps"][row], measures["trajectory"][row]
+    return f"{step}: {action}" if " → " in action else step.replace("_", " ")
+
+
+def _policies(found: Found, task: str) -> Panels:
+    """Members beside the surrogate, a picture for each kind of policies."""
+    return [
+        (
+            f"Members held out (red) and surrogate (blue), {name} policies.",
+            panels.policies(measures["panels"]),
+        )
+        for name, measures in _sources(found, task).items()
+    ]
+
+
+def _variances(found: Found, task: str, papers: Mapping[str, float]) -> tuple[str, Any]:
+    """D per step beside the paper's."""
+    sources = _sources(found, task)
+    steps = next(iter(sources.values()))["steps"]
+    series = {"paper": [papers.get(step) for step in steps]}
+    for name, measures in sources.items():
+        series[name] = measures["d_expansion"]
+        series[f"{name}, members"] = measures["d_members"]
+    colors = panels.SOURCE_COLORS | {
+        "exact, members": "#9CC3E0",
+        "trained, members": "#EDBB99",
+    }
+    picture = panels.bars(
+        [step.replace("_", " ") for step in steps],
+        series,
+        "D (additive log-ratios)",
+        log=True,
+        colors=colors,
+    )
+    return (
+        "Total variance D of the expansion, as the paper has it, and of the members "
+        "themselves (pale).",
+        picture,
+    )
+
+
+def _calibration(found: Found, task: str) -> Panels:
+    """Coverage of each step."""
+    pictures: Panels = []
+    for name, measures in _sources(found, task).items():
+        table = np.array(measures["coverage"], dtype=object)
+        series = {
+            measures["steps"][row].replace("_", " "): table[:, row].tolist()
+            for row in _steps_with_choice(measures)
+        }
+        picture = panels.lines(
+            LEVELS, series, ("nominal level", "empirical coverage"), diagonal=True
+        )
+        text = f"Coverage of the push-forward intervals, {name} policies."
+        pictures.append((text, picture))
+    return pictures
+
+
+# ------------------------------------------------------------- figures 1 to 7
+
+
+def _prism(found: Found) -> Panels:
+    """The prism with our shares, at the step that the paper calls the most fragile."""
+    pictures: Panels = []
+    for name, measures in _sources(found, "buchwald-hartwig").items():
+        row = measures["mean_first"][-1]
+        text = f"Indices of the additive as the rays of the prism, {name} policies."
+        pictures.append((text, _rays(row, measures["q2"][-1])))
+    return [*pictures, _variances(found, "buchwald-hartwig", _PAPERS_D)]
+
+
+def _rays(shares: list[float], q2: float) -> Any:
+    """Draw a prism: variance enters, indices leave as rays of their width."""
+    from matplotlib.patches import Polygon
+
+    figure = panels.new_figure(3.4)
+    ax = figure.subplots()
+    ax.add_patch(
+        Polygon([(0, -1), (1, 1), (2, -1)], fc="#F2F4F4", ec="0.4", joinstyle="round")
+    )
+    ax.plot([-1.6, 0.55], [-0.3, 0.0], color="0.25", linewidth=4)
+    ax.text(-1.6, 0.05, "variance of\nthe policy", fontsize=8.5)
+    n = len(shares)
+    for number, share in enumerate(shares):
+        y = 0.85 - 1.7 * number / max(1, n - 1)
+        color = panels.COLORS[number % len(panels.COLORS)]
+        width = 0.6 + 12 * max(share, 0.0)
+        ax.plot([1.45, 3.1], [0.0, y], color=color, linewidth=width, alpha=0.85)
+        ax.text(3.18, y, f"$S_{number + 1}$ = {share:.2f}", va="center", fontsize=9)
+    ax.text(1.0, -0.75, f"held-out Q²\n{q2:.2f}", ha="center", fontsize=8.5)
+    ax.set(xlim=(-1.7, 4.3), ylim=(-1.15, 1.15))
+    ax.set_axis_off()
+    return figure
+
+
+def _buchwald(found: Found) -> Panels:
+    task = "buchwald-hartwig"
+    sources = _sources(found, task)
+    some = next(iter(sources.values()))
+    texts = [
+        "\n".join(
+            f"{name}: D {measures['d_expansion'][row]:.3g}, members "
+            f"{measures['d_members'][row]:.3g}"
+            for name, measures in sources.items()
+        )
+        + f"\nreference: {panels.short(some['trajectory'][row], 26)}"
+        for row in range(len(some["steps"]))
+    ]
+    names = [step.replace("_", " ") for step in some["steps"]]
+    return [
+        ("Construction of the conditions, with D.", panels.chain(names, texts)),
+        _variances(found, task, _PAPERS_D),
+        _first(found, task),
+        *_calibration(found, task),
+    ]
+
+
+def _sachs(found: Found) -> Panels:
+    sources = _sources(found, "sachs")
+    some = next(iter(sources.values()))
+    edges = [
+        tuple(action.split(" → ")) for action in some["trajectory"] if " → " in action
+    ]
+    nodes = sorted({node for edge in CONSENSUS_EDGES for node in edge})
+    nodes += sorted({node for edge in edges for node in edge} - set(nodes))
+    return [
+        (
+            "The published edges, and those that our reference trajectory adds.",
+            panels.graph(nodes, list(CONSENSUS_EDGES), edges),
+        ),
+        _total(found, "sachs"),
+        *_policies(found, "sachs"),
+    ]
+
+
+def _grid(found: Found) -> Panels:
+    figure = panels.new_figure(3.8)
+    ax = figure.subplots()
+    rows, columns = np.indices((5, 5))
+    zone = 2 * (rows >= 2) + (columns >= 2)
+    ax.imshow(zone, cmap="Pastel1", vmin=0, vmax=8)
+    moves = {"right": (0, 1), "down": (1, 0), "left": (0, -1), "up": (-1, 0)}
+    place, walk = np.zeros(2, dtype=int), [(0, 0)]
+    for action in next(iter(_sources(found, "grid").values()))["trajectory"]:
+        if action in moves:
+            place = place + moves[action]
+            walk.append((int(place[0]), int(place[1])))
+    path = np.array(walk)
+    ax.plot(path[:, 1], path[:, 0], "k-o", markersize=4)
+    ax.set(xticks=range(5), yticks=range(5), xlabel="column", ylabel="row")
+    return [
+        ("The board with its four zones, and our reference walk.", figure),
+        _total(found, "grid"),
+        *_policies(found, "grid"),
+    ]
+
+
+def _symbolic(found: Found) -> Panels:
+    figure = panels.new_figure(3.2)
+    ax = figure.subplots()
+    end = 2 * np.pi
+    x = np.linspace(0, end, 200)
+    variance = np.zeros_like(x)
+    for k in (1, 2):
+        rate = (k - 0.5) * np.pi
+        mode = np.sqrt(2 / end) * np.sin(rate * x / end)
+        variance += (end / rate) ** 2 * mode**2
+    target = np.sin(x) + 2 - x
+    spread = np.sqrt(variance)
+    ax.fill_between(x, target - spread, target + spread, color="0.85")
+    ax.plot(x, target, color=panels.COLORS[0])
+    ax.set(xlabel="x", ylabel="f(x)")
+    return [
+        ("sin x + 2 − x with the envelope of two modes (± 1 sd).", figure),
+        _total(found, "symbolic-regression", "mode "),
+        *_policies(found, "symbolic-regression"),
+    ]
+
+
+def _llm(found: Found) -> Panels:
+    task = "llm-arithmetic"
+    some = next(iter(_sources(found, task).values()))
+    figure = panels.new_figure(3.0)
+    ax = figure.subplots()
+    variance = np.square(some["feature_sd"] or [])
+    ax.bar(np.arange(1, len(variance) + 1), variance, color=panels.COLORS[2])
+    ax.set(xlabel="problem", ylabel="variance between members")
+    return [
+        ("Variance of the reward models' outputs on each labelled problem.", figure),
+        _total(found, task),
+        *_policies(found, task),
+    ]
+
+
+def _molecules(found: Found) -> Panels:
+    return [
+        _variances(found, "molecules", _PAPERS_MOLECULES),
+        _first(found, "molecules"),
+    ]
+
+
+# ------------------------------------------------------------- figures S1 to S8
+
+
+def _by_action(found: Found, task: str, noun: str) -> Panels:
+    """First-order indices of each log-ratio, step by step."""
+    pictures: Panels = []
+    for name, measures in _sources(found, task).items():
+        labels, rows = [], []
+        for step, entry in zip(measures["steps"], measures["by_action"], strict=True):
+            for action, row in zip(entry["actions"], entry["first"], strict=True):
+                labels.append(f"{step}: {action}")
+                rows.append(row)
+        picture = panels.shares(
+            labels, {name: rows}, _inputs(measures, noun), "first-order", stacked=True
+        )
+        text = f"First-order indices of each action's log-ratio, {name} policies."
+        pictures.append((text, picture))
+    return pictures
+
+
+def _discrete(found: Found) -> Panels:
+    return [*_policies(found, "grid"), *_by_action(found, "grid", "PC")]
+
+
+def _continuous(found: Found) -> Panels:
+    task = "continuous-grid"
+    return [*_policies(found, task), *_by_action(found, task, "amplitude ")]
+
+
+def _all_indices(found: Found) -> Panels:
+    """Mean total index of the first two inputs, task by task."""
+    tasks = [task for task in _TITLES if f"{task}-paper" in found]
+    pictures: Panels = []
+    for column in (0, 1):
+        series = {}
+        for source in ("exact", "trained"):
+            series[source] = [
+                _mean_of(_sources(found, task).get(source), column) for task in tasks
+            ]
+        picture = panels.bars([_TITLES[t] for t in tasks], series, "total index")
+        text = f"Mean total-order index of input {column + 1}, all steps and actions."
+        pictures.append((text, picture))
+    return pictures
+
+
+def _mean_of(measures: Mapping[str, Any] | None, column: int) -> float | None:
+    if measures is None:
+        return None
+    known = [row[column] for row in measures["mean_total"] if row[column] is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _all_calibration(found: Found) -> Panels:
+    pictures: Panels = []
+    for kind, text in (
+        ("coverage", "the push-forward alone, as in the paper"),
+        ("coverage_given", "with the residual distribution, given the inputs"),
+    ):
+        for source in ("exact", "trained"):
+            series = {}
+            for task, title in _TITLES.items():
+                measures = found[f"{task}-paper"]["sources"].get(source)
+                if measures is not None:
+                    series[title] = [_mean(row) for row in measures[kind]]
+            picture = panels.lines(
+                LEVELS, series, ("nominal level", "empirical coverage"), diagonal=True
+            )
+            pictures.append((f"Coverage, {source} policies: {text}.", picture))
+    return pictures
+
+
+def _mean(values: list[Any]) -> float:
+    return float(np.mean([value for value in values if value is not None]))
+
+
+def _compared(found: Found, other: str, title: str) -> Panels:
+    """Error and time of the expansion beside another surrogate."""
+    papers: dict[str, dict[str, tuple[float, float]]] = {
+        "mae": {"paper": (0.153, 0.016), "mlp": (0.041, 0.018), "gp": (0.027, 0.017)},
+        "fit_seconds": {
+            "paper": (0.006, 0.026),
+            "mlp": (0.337, 0.687),
+            "gp": (2.05, 36.6),
+        },
+    }
+    pictures: Panels = []
+    tasks = ("buchwald-hartwig", "sachs")
+    for key, label, log in (
+        ("mae", "mean absolute error", False),
+        ("fit_seconds", "CPU-seconds to fit", True),
+    ):
+        categories, series = [], {"paper": [], "exact": [], "trained": []}  # type: dict[str, list[Any]]
+        for place, task in enumerate(tasks):
+            for method, name in (("paper", "expansion"), (other, title)):
+                categories.append(f"{_TITLES[task]}, {name}")
+                series["paper"].append(papers[key][method][place])
+                rows = found[f"surrogates-{task}"]
+                for source in ("exact", "trained"):
+                    value = rows[source][method][key] if source in rows else None
+                    series[source].append(value)
+        pictures.append((f"{label}.", panels.bars(categories, series, label, log=log)))
+    return pictures
+
+
+def _mlp(found: Found) -> Panels:
+    return _compared(found, "mlp", "network")
+
+
+def _gp(found: Found) -> Panels:
+    return _compared(found, "gp", "process")
+
+
+def _ablation(found: Found) -> Panels:
+    pictures: Panels = []
+    for curve, label in (
+        ("members", "members to fit"),
+        ("degrees", "degree"),
+        ("components", "components"),
+    ):
+        series: dict[str, list[Any]] = {}
+        at: list[Any] = []
+        styles = {}
+        for source, rows in found["ablation"].items():
+            at = [row["at"] for row in rows[curve]]
+            color = panels.SOURCE_COLORS[source]
+            for key, name, line in (
+                ("mae_paper", "paper's expansion", "-"),
+                ("mae_ridge1", "ridge, degree 1", "--"),
+                ("mae_mean", "mean policy", ":"),
+            ):
+                if key in rows[curve][0]:
+                    series[f"{source}: {name}"] = [row[key] for row in rows[curve]]
+                    styles[f"{source}: {name}"] = {"color": color, "linestyle": line}
+        picture = panels.lines(
+            at, series, (label, "mean absolute error"), logy=True, styles=styles
+        )
+        pictures.append((f"Error of held-out policies against {label}.", picture))
+    return pictures
+
+
+def _strategies(found: Found) -> Panels:
+    task = "strategy-reasoning"
+    return [_first(found, task), _total(found, task)]
+
+
+_FIGURES: Mapping[str, Callable[[Found], Panels]] = {
+    "fig:framework": _prism,
+    "fig:buchwald": _buchwald,
+    "fig:sachs": _sachs,
+    "fig:gridworld": _grid,
+    "fig:symreg": _symbolic,
+    "fig:llm": _llm,
+    "fig:moldesign": _molecules,
+    "fig:s_discrete": _discrete,
+    "fig:s_continuous": _continuous,
+    "fig:s_sobol_all": _all_indices,
+    "fig:s_calibration": _all_calibration,
+    "fig:s_mlp": _mlp,
+    "fig:s_gp": _gp,
+    "fig:s_ablation": _ablation,
+    "fig:s_controlled_llm": _strategies,
+}

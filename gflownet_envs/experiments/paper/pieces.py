@@ -1,0 +1,75 @@
+"""Finished pieces of the page: small JSON files that a later call goes on from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gflownet_envs.storage import canonical_json, plain_json, write_bytes
+
+#: Rises when what a piece holds changes: pieces of another number are made again.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces in a folder, and in folders that are only read.
+
+    Attributes
+    ----------
+    folder : Path
+        New pieces are written here.
+    others : tuple of Path
+        Folders whose finished pieces are taken as they are.
+    key : mapping
+        What a piece must have been made with: preset and seed.
+    """
+
+    folder: Path
+    others: tuple[Path, ...]
+    key: Mapping[str, Any]
+
+    def get(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return a piece: a finished one, or a new one, which is written."""
+        found = self.find(name)
+        if found is not None:
+            return found
+        piece = make()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        payload = {"key": {**self.key, "format": FORMAT}, "piece": piece}
+        write_bytes(self.folder / f"{name}.json", _compact(payload))
+        return piece
+
+    def find(self, name: str) -> dict[str, Any] | None:
+        """Return a finished piece; None where there is none of this key."""
+        for folder in _places(self.folder, self.others):
+            path = folder / f"{name}.json"
+            if not path.is_file():
+                continue
+            try:
+                record = json.loads(path.read_text(encoding="utf-8"))
+            except json.JSONDecodeError:
+                continue  # of something else, or cut off: made again
+            if not isinstance(record, dict):
+                continue
+            if record.get("key") == {**self.key, "format": FORMAT}:
+                piece: dict[str, Any] = record["piece"]
+                if folder != self.folder:
+                    self.folder.mkdir(parents=True, exist_ok=True)
+                    write_bytes(self.folder / f"{name}.json", _compact(record))
+                return piece
+        return None
+
+
+def _compact(payload: dict[str, Any]) -> bytes:
+    """Return JSON in one line: pieces are many, and are read by machines."""
+    plain = plain_json(payload, "piece", nan_as_null=True)
+    return f"{canonical_json(plain)}\n".encode()
+
+
+def _places(folder: Path, others: Iterable[Path]) -> list[Path]:
+    """Return the folders in which a piece may lie."""
+    return [folder, *others, *(other / "pieces" for other in others)]

@@ -1,0 +1,1 @@
+"""Surrogates, embeddings and ablations of one data set, side by side."""

@@ -1,0 +1,215 @@
+"""Ablations and controls of the surrogate on one data set.
+
+Members, degree and components; correlation brought into the inputs. Errors are those
+of held-out members that no fit of a curve sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from threadpoolctl import threadpool_limits
+
+from gflownet_envs.experiments.paper.measures import rounded
+from gflownet_envs.experiments.paper.studies.surrogates import (
+    Split,
+    make_surrogate,
+    policy_errors,
+)
+from gflownet_envs.policy_dataset import PolicyDataset
+from skpce import CompositionalPCESurrogate
+from skpce.metrics import marginal_coverage_score
+
+SIZES = (10, 20, 30, 40, 50, 60, 80, 100)
+DEGREES = (1, 2, 3, 4, 5)
+COMPONENTS = (1, 2, 3, 5, 7, 10)
+CORRELATION = 0.8
+N_DRAWS = 3  # of the fitted members of each size
+LEVEL = 0.95
+
+
+def ablate(
+    dataset: PolicyDataset,
+    *,
+    n_components: int | None,
+    degree: int,
+    n_fit: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Return the curves of the paper's figure S7, and its negative controls.
+
+    Parameters
+    ----------
+    dataset : PolicyDataset
+    n_components : int or None
+    degree : int
+        Of the paper's expansion where it is not varied.
+    n_fit : int
+        Members to fit where they are not varied.
+    seed : int
+    progress : callable, optional
+
+    Returns
+    -------
+    curves : dict
+        ``members``, ``degrees``, ``components`` (lists of dicts), ``correlation``.
+    """
+    draw = _draws(dataset, seed)
+    largest = len(draw[0][0])
+    sizes = [size for size in SIZES if size <= largest]
+    jobs: list[tuple[str, int, Callable[[], dict[str, Any]]]] = [
+        (
+            "members",
+            size,
+            lambda size=size: _at(
+                dataset,
+                draw,
+                size,
+                n_components,
+                degree,
+                seed,
+                methods=("paper", "ridge1", "gp") if size in (20, 60) else _USUAL,
+            ),
+        )
+        for size in sizes
+    ]
+    n_fit = min(n_fit, largest)
+    jobs += [
+        (
+            "degrees",
+            p,
+            lambda p=p: _at(
+                dataset, draw, n_fit, n_components, p, seed, methods=("paper",)
+            ),
+        )
+        for p in DEGREES
+    ]
+    if n_components is not None:
+        most = min(n_fit - 1, dataset.X.shape[1])
+        jobs += [
+            ("components", k, lambda k=k: _at(dataset, draw, n_fit, k, degree, seed))
+            for k in COMPONENTS
+            if k <= most
+        ]
+    found: dict[str, Any] = {"members": [], "degrees": [], "components": []}
+    for number, (curve, value, job) in enumerate(jobs):
+        with threadpool_limits(1):
+            found[curve].append({"at": value} | job())
+        if progress is not None:
+            progress(number + 1, len(jobs))
+    split = _split(dataset, draw[0], n_fit, n_components)
+    found["correlation"] = injected_correlation(split, degree, seed)
+    return rounded(found)
+
+
+_USUAL = ("paper", "ridge1")
+
+
+def _draws(dataset: PolicyDataset, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return orders of the members to fit, and those that are held out throughout."""
+    rng = np.random.default_rng(seed)
+    n_test = min(50, dataset.n_members // 3)
+    return [
+        (order[n_test:], order[:n_test])
+        for order in (rng.permutation(dataset.n_members) for _ in range(N_DRAWS))
+    ]
+
+
+def _split(
+    dataset: PolicyDataset,
+    draw: tuple[np.ndarray, np.ndarray],
+    n_fit: int,
+    n_components: int | None,
+) -> Split:
+    fitted, held_out = draw[0][:n_fit], draw[1]
+    X, X_test = dataset.X[fitted], dataset.X[held_out]
+    if n_components is not None:
+        pca = PCA(min(n_components, n_fit - 1), whiten=True, svd_solver="full").fit(X)
+        X, X_test = pca.transform(X), pca.transform(X_test)
+    return Split(
+        X,
+        dataset.y[fitted],
+        X_test,
+        dataset.y[held_out],
+        dataset.steps,
+        dataset.mask,
+    )
+
+
+def _at(
+    dataset: PolicyDataset,
+    draws: Sequence[tuple[np.ndarray, np.ndarray]],
+    n_fit: int,
+    n_components: int | None,
+    degree: int,
+    seed: int,
+    methods: Sequence[str] = _USUAL,
+) -> dict[str, Any]:
+    """Return errors and coverage of the push-forward, means over the draws."""
+    rows = []
+    for draw in draws:
+        split = _split(dataset, draw, n_fit, n_components)
+        row: dict[str, float] = {}
+        for method in methods:
+            surrogate = make_surrogate(method, split, degree, seed)
+            surrogate.fit(split.X, split.y)
+            errors = policy_errors(surrogate.predict(split.X_test), split)
+            row[f"mae_{method}"] = errors["mae"]
+            row[f"q2_{method}"] = errors["q2"]
+            row[f"coverage_{method}"] = pushed_coverage(surrogate, split, seed)
+        mean = np.tile(split.y.mean(axis=0), (len(split.y_test), 1))
+        row["mae_mean"] = policy_errors(mean, split)["mae"]
+        rows.append(row)
+    found = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    key = f"mae_{methods[0]}"
+    found["mae_error"] = float(np.std([row[key] for row in rows], ddof=1)) / np.sqrt(
+        len(rows)
+    )
+    found["n_terms"] = int(_n_terms(split.X.shape[1], degree))
+    if n_components is not None:
+        X = dataset.X[draws[0][0][:n_fit]]
+        ratios = PCA(svd_solver="full").fit(X).explained_variance_ratio_
+        found["explained"] = float(ratios[:n_components].sum())
+    return found
+
+
+def _n_terms(n_inputs: int, degree: int) -> int:
+    from math import comb
+
+    return comb(n_inputs + degree, degree)
+
+
+def pushed_coverage(
+    surrogate: CompositionalPCESurrogate, split: Split, seed: int
+) -> float:
+    """Return the coverage of 95 % intervals of the push-forward alone."""
+    band = surrogate.predict_interval(
+        confidence_level=LEVEL, residual=None, random_state=seed
+    )
+    found = marginal_coverage_score(split.y_test, *band, **split.shape)
+    return float(np.nanmean(found))
+
+
+def injected_correlation(split: Split, degree: int, seed: int) -> dict[str, float]:
+    """Return how far indices move where the second input is made to follow the first.
+
+    The inputs stay standardised; the policies are the same.
+    """
+    mixed = split.X.copy()
+    if mixed.shape[1] < 2:
+        return {"change": float("nan"), "change_ridge1": float("nan")}
+    mixed[:, 1] = CORRELATION * mixed[:, 0] + np.sqrt(1 - CORRELATION**2) * mixed[:, 1]
+    found = {}
+    for name, method in {"change": "paper", "change_ridge1": "ridge1"}.items():
+        totals = []
+        for X in (split.X, mixed):
+            surrogate = make_surrogate(method, split, degree, seed).fit(X, split.y)
+            totals.append(surrogate.step_total_sobol_indices_)
+        has_choice = totals[0].sum(axis=1) > 0
+        change = np.abs(totals[1] - totals[0])[has_choice][:, :2]
+        found[name] = float(change.mean()) if change.size else float("nan")
+    return found

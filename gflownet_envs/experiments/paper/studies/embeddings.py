@@ -1,0 +1,145 @@
+"""The paper's table of embeddings, with the columns that it lacks.
+
+500 outputs of the yield proxies, 30 members to fit, 50 to test, five inputs, degree 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.stats import shapiro
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_limits
+
+from gflownet_envs.experiments.paper.measures import rounded
+from gflownet_envs.experiments.paper.studies.surrogates import Split, aitchison_q2
+from gflownet_envs.policy_dataset import PolicyDataset
+from skpce import CompositionalPCESurrogate
+from skpce.embedding import BetaVAE, NormalizingFlow
+from skpce.metrics import marginal_coverage_score
+
+N_FIT, N_TEST, N_ENTRIES, N_INPUTS, DEGREE = 30, 50, 500, 5, 3
+LEVEL = 0.95
+
+#: Names of the embeddings in the claims and in the table.
+EMBEDDINGS: Mapping[str, str] = {
+    "pca": "linear PCA",
+    "kernel": "kernel PCA (RBF)",
+    "vae": "β-VAE (β = 4), trained to the end",
+    "flow": "PCA and flow",
+    "random": "five random numbers (not in the paper)",
+}
+
+
+class RandomInputs:
+    """Inputs that know nothing of the rewards."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def fit(self, X: np.ndarray) -> RandomInputs:
+        """Do nothing."""
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Return new numbers."""
+        return self._rng.normal(size=(len(X), N_INPUTS))
+
+
+def compare_embeddings_of(
+    dataset: PolicyDataset, seed: int, progress: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """Return the figures of each embedding on one data set of the reactions.
+
+    Parameters
+    ----------
+    dataset : PolicyDataset
+        Of at least 80 members; with fewer the held-out ones are fewer.
+    seed : int
+    progress : callable
+        Called as ``progress(done, total)``.
+    """
+    rng = np.random.default_rng(seed)
+    n_entries = min(N_ENTRIES, dataset.X.shape[1])
+    entries = rng.choice(dataset.X.shape[1], n_entries, replace=False)
+    X, y = dataset.X[:, entries], dataset.y
+    last = min(N_FIT + N_TEST, dataset.n_members)
+    found = {}
+    for number, name in enumerate(EMBEDDINGS):
+        with threadpool_limits(1):
+            embedding = _make(name, X[:N_FIT], seed).fit(X[:N_FIT])
+            inputs = embedding.transform(X[:last])
+        split = Split(
+            inputs[:N_FIT],
+            y[:N_FIT],
+            inputs[N_FIT:],
+            y[N_FIT:last],
+            dataset.steps,
+            dataset.mask,
+        )
+        found[name] = _about(name, embedding, X[:last], split, seed)
+        progress(number + 1, len(EMBEDDINGS))
+    return rounded(found)
+
+
+def _make(name: str, X: np.ndarray, seed: int) -> Any:
+    width = 1.0 / (X.shape[1] * X.var(axis=0).mean())
+    makers: dict[str, Callable[[], Any]] = {
+        "pca": lambda: PCA(N_INPUTS, whiten=True, svd_solver="full"),
+        "kernel": lambda: KernelPCA(N_INPUTS, kernel="rbf", gamma=width),
+        "vae": lambda: BetaVAE(N_INPUTS, validation_fraction=None, random_state=seed),
+        "flow": lambda: NormalizingFlow(
+            N_INPUTS, validation_fraction=None, random_state=seed
+        ),
+        "random": lambda: RandomInputs(seed),
+    }
+    return makers[name]()
+
+
+def _about(
+    name: str, embedding: Any, X: np.ndarray, split: Split, seed: int
+) -> dict[str, Any]:
+    """Return what the inputs keep, how they look, and what they predict."""
+    back = _reconstruction(name, embedding, X, split)
+    mean = X[:N_FIT].mean(axis=0)
+    found: dict[str, Any] = {}
+    parts = {"": slice(N_FIT), "_new": slice(N_FIT, None)}
+    inputs = {"": split.X, "_new": split.X_test}
+    for part, rows in parts.items():
+        lost = np.square(X[rows] - back[rows]).sum() if back is not None else np.nan
+        found[f"r2{part}"] = 1.0 - lost / np.square(X[rows] - mean).sum()
+        correlation = np.corrcoef(inputs[part].T) - np.eye(N_INPUTS)
+        found[f"rho{part}"] = float(np.abs(correlation).max())
+        smallest = min(float(shapiro(column).pvalue) for column in inputs[part].T)
+        found[f"shapiro_p{part}"] = smallest
+    shape: dict[str, Any] = {**split.shape, "random_state": seed}
+    paper = CompositionalPCESurrogate(
+        DEGREE, solver="paper", log_ratio="alr", **shape
+    ).fit(split.X, split.y)
+    band = paper.predict_interval(confidence_level=LEVEL, residual=None)
+    covered = marginal_coverage_score(split.y_test, *band, **split.shape)
+    line = CompositionalPCESurrogate(1, **shape).fit(split.X, split.y)
+    predicted = {"q2_paper": paper, "q2": line}
+    return found | {
+        "coverage": float(np.nanmean(covered)),
+        **{
+            key: float(np.nanmean(aitchison_q2(model.predict(split.X_test), split)))
+            for key, model in predicted.items()
+        },
+    }
+
+
+def _reconstruction(
+    name: str, embedding: Any, X: np.ndarray, split: Split
+) -> np.ndarray | None:
+    """Return the rewards back from the inputs; by least squares for kernel PCA."""
+    inputs = np.concatenate([split.X, split.X_test])
+    if name == "random":
+        return None
+    if name == "kernel":  # the paper has none; scikit-learn's pre-image is the mean
+        back = LinearRegression().fit(split.X, X[:N_FIT])
+        return np.asarray(back.predict(inputs))
+    return np.asarray(embedding.inverse_transform(inputs))

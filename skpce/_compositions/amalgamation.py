@@ -1,0 +1,209 @@
+"""Amalgamation: rare parts of each step added up to one, the rest.
+
+References
+----------
+J. Aitchison, "The Statistical Analysis of Compositional Data", Chapman and Hall, 1986,
+section 2.6: sums of parts are compositions, but no linear functions of log-ratios.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import BoolArray, FloatArray, IndexArray, as_floats, check_real
+from .._solvers.problem import sum_rows
+from .log_ratio import LogRatioGeometry, check_parameters_of
+from .scoring import checked_policies
+from .steps import (
+    StepLayout,
+    close_compositions,
+    refuse_masked,
+    refuse_negative,
+    resolve_layout,
+    resolve_mask,
+)
+from .tables import one_table, refuse_nan
+
+#: Name of the part that holds the others.
+REST = "rest"
+
+
+@dataclass(frozen=True, eq=False)
+class Amalgamation:
+    """Which columns of y are added up."""
+
+    step_names: tuple[str, ...]
+    given_widths: tuple[int, ...]  # of each step
+    given_names: tuple[str, ...]  # of each column of y
+    possible: BoolArray  # shape: (n_given,), False for a part that must be zero
+    place: IndexArray  # shape: (n_given,), the part to which a column belongs
+
+    @cached_property
+    def given(self) -> StepLayout:
+        """The columns as they are given."""
+        return StepLayout(self.given_widths, self.step_names, self.given_names)
+
+    @cached_property
+    def layout(self) -> StepLayout:
+        """The columns once the rest is added up."""
+        sizes = np.bincount(self.place)
+        first = np.unique(self.place, return_index=True)[1]
+        step = self.given.step_of_part[first]
+        widths = tuple(np.bincount(step, minlength=self.given.n_steps).tolist())
+        names = [self.given_names[column] for column in first]
+        for part in np.flatnonzero(sizes > 1):
+            taken = {names[other] for other in np.flatnonzero(step == step[part])}
+            own = f"{REST} of {self.step_names[step[part]]}"
+            names[part] = own if REST in taken else REST
+        return StepLayout(widths, self.step_names, tuple(names))
+
+    def of(
+        self,
+        values: FloatArray,  # shape: (n_members, n_given)
+    ) -> FloatArray:  # shape: (n_members, n_parts)
+        """Add up the parts of the rest."""
+        sums = sum_rows(values.T, self.place, self.layout.n_parts)
+        return np.ascontiguousarray(sums.T)
+
+
+def check_amalgamate(owner: str, threshold: Any) -> None:
+    """Raise ``ValueError`` for a bad threshold."""
+    if threshold is not None:
+        check_real(owner, "amalgamate", threshold, low=0, high=1)
+
+
+def learn_amalgamation(
+    estimator: Any,
+    y: Any,  # may have names of columns
+    values: FloatArray,  # shape: (n_members, n_given)
+    name: str = "y",
+    *,
+    steps: Any = None,
+    mask: Any = None,
+) -> tuple[Amalgamation, FloatArray, LogRatioGeometry]:
+    """Add up what no member uses above the threshold; also return coordinates."""
+    owner = type(estimator).__name__
+    check_amalgamate(owner, estimator.amalgamate)
+    steps = estimator.steps if steps is None else steps
+    mask = estimator.mask if mask is None else mask
+    given = resolve_layout(y, steps, values.shape[1], owner, name=name)
+    refuse_negative(values, given, name)
+    flags = resolve_mask(mask, values, given, owner, name)
+    is_inferred = isinstance(mask, str)
+    possible = np.ones_like(flags) if is_inferred else flags
+    refuse_masked(values, possible, given, name)
+    closed = close_compositions(values, given, estimator.closure, name)
+    place = _places(closed.max(axis=0), given, float(estimator.amalgamate), owner)
+    found = Amalgamation(
+        given.step_names, given.widths, given.part_names, possible, place
+    )
+    check_parameters_of(estimator, found.layout)
+    geometry = LogRatioGeometry(
+        found.layout,
+        np.bincount(place, flags) > 0,
+        estimator.log_ratio,
+        int(estimator.reference),
+    )
+    return found, found.of(closed), geometry
+
+
+def amalgamated_once(
+    surrogate: Any,
+    y: Any,
+    steps: Any,
+    mask: Any,
+) -> tuple[FloatArray, dict[str, int], BoolArray]:
+    """Return amalgamated members, and the steps and mask for fits to some of them."""
+    y = one_table(y)
+    refuse_nan(y)
+    values = as_floats(y, "y")
+    if values.ndim != 2:
+        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
+    found, values, geometry = learn_amalgamation(
+        surrogate, y, values, steps=steps, mask=mask
+    )
+    layout = found.layout
+    return (
+        values,
+        dict(zip(layout.step_names, layout.widths, strict=True)),
+        geometry.mask,
+    )
+
+
+def _places(
+    largest: FloatArray,  # shape: (n_given,), over the members
+    given: StepLayout,
+    threshold: float,
+    owner: str,
+) -> IndexArray:  # shape: (n_given,)
+    """Number the parts that stay, and the rest of a step after them."""
+    place, n_parts = np.empty(given.n_parts, dtype=np.int64), 0
+    for step, columns in enumerate(given.slices):
+        rare = largest[columns] < threshold
+        if rare.all():
+            raise ValueError(
+                f"The 'amalgamate' parameter of {owner} is {threshold!r}, and no part "
+                f"of step {given.step_names[step]!r} has a larger probability; "
+                f"expected at most {largest[columns].max():.3g}, the largest one."
+            )
+        rare &= rare.sum() > 1  # a single one stays what it is
+        own = np.cumsum(~rare) - 1
+        n_kept = int((~rare).sum())
+        place[columns] = n_parts + np.where(rare, n_kept, own)
+        n_parts += n_kept + int(rare.any())
+    return place
+
+
+def members_of_rest(surrogate: Any) -> dict[str, tuple[str, ...]]:
+    """Return the names of the parts in the rest of each step that has one."""
+    found: dict[str, tuple[str, ...]] = {}
+    made, _ = surrogate._amalgamation, surrogate.geometry_  # refuses without a fit
+    if made is None:
+        return found
+    in_rest = np.bincount(made.place)[made.place] > 1
+    for name, columns in zip(made.step_names, made.given.slices, strict=True):
+        parts = columns.start + np.flatnonzero(in_rest[columns])
+        if parts.size:
+            found[name] = tuple(made.given_names[part] for part in parts)
+    return found
+
+
+def amalgamate_parts(surrogate: Any, y: ArrayLike) -> FloatArray:
+    """Return probabilities in the parts of ``predict``, the rest added up.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_members, n_columns) or data frame
+        Probabilities in the columns that ``fit`` got.
+
+    Returns
+    -------
+    y : ndarray of shape (n_members, n_parts)
+        In the columns of ``predict``. Closed to one; unchanged otherwise where
+        nothing is amalgamated.
+
+    Raises
+    ------
+    ValueError
+        If y has another shape or other columns than in ``fit``, or is no composition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce import CompositionalPCESurrogate
+    >>> X = np.arange(4.0)[:, np.newaxis]
+    >>> y = np.array([[0.5, 0.48, 0.01, 0.01]] * 4)
+    >>> surrogate = CompositionalPCESurrogate(1, amalgamate=0.1).fit(X, y)
+    >>> surrogate.part_names_
+    ('0', '1', 'rest')
+    >>> surrogate.amalgamate_parts(y[:1])
+    array([[0.5 , 0.48, 0.02]])
+    """
+    check_is_fitted(surrogate)
+    return checked_policies(y, surrogate)

@@ -1,0 +1,1 @@
+"""Regressors built on others, or on expansions without a list of terms."""

@@ -1,0 +1,101 @@
+"""Which of many steps, or outputs, a report shows: those of the largest variance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from .._checks import FloatArray, IndexArray
+from ..inspection import Result
+from ..metrics import PolicyFragility
+from ..plotting import PrismDisplay, SobolDisplay
+from ..plotting._steps import prism_flows
+from .page import Column
+
+#: Rows of a table, and bars of a figure, at most.
+MOST_LISTED = 60
+MOST_DRAWN = 12
+
+
+def of_largest(variance: FloatArray, most: int) -> IndexArray:
+    """Return the positions of the largest variances, in their order."""
+    order = np.argsort(-variance, kind="stable")
+    return np.sort(order[:most])
+
+
+def some_of(values: Any, rows: IndexArray) -> Any:
+    """Return some entries of a tuple, a list or an array; None stays None."""
+    if values is None or isinstance(values, np.ndarray):
+        return None if values is None else values[rows]
+    return tuple(values[row] for row in rows)
+
+
+def some_rows(columns: Iterable[Column], rows: IndexArray) -> list[Column]:
+    """Return some rows of a table."""
+    return [(heading, some_of(values, rows)) for heading, values in columns]
+
+
+def some_spread(found: Any, rows: IndexArray) -> Any:
+    """Return the disagreement at some steps, or of some outputs."""
+    if isinstance(found, PolicyFragility):
+        kept = {
+            one.name: some_of(getattr(found, one.name), rows) for one in fields(found)
+        }
+        return replace(found, **kept)
+    keys = {name: some_of(labels, rows) for name, labels in found.keys.items()}
+    columns = {name: some_of(values, rows) for name, values in found.columns.items()}
+    return replace(found, keys=keys, columns=columns)
+
+
+def some_shares(shares: SobolDisplay, rows: IndexArray) -> SobolDisplay:
+    """Return the shares of some steps, for a figure."""
+    return SobolDisplay(
+        shares.first_order[rows],
+        shares.unexplained[rows],
+        some_of(shares.step_names, rows),
+        shares.input_names,
+        supported=some_of(shares.supported, rows),
+        sampled=shares.sampled,
+    )
+
+
+def some_of_prism(
+    shares: SobolDisplay, variance: FloatArray, rows: IndexArray
+) -> PrismDisplay:
+    """Return a prism of some steps; the others are one."""
+    flows, names = prism_flows(shares, variance), list(some_of(shares.step_names, rows))
+    supported, others = shares.supported, np.ones(len(variance), dtype=bool)
+    others[rows] = False
+    columns = [flows[:, rows]]
+    if others.any():
+        columns.append(flows[:, others].sum(axis=1, keepdims=True))
+        names.append(f"{others.sum()} others")
+        if supported is not None:
+            supported = (*supported, bool(np.array(supported)[others].all()))
+            rows = np.append(rows, len(variance))
+    return PrismDisplay(
+        np.hstack(columns),
+        shares.input_names,
+        names,
+        supported=some_of(supported, rows),
+    )
+
+
+def verdict_in_words(verdict: Result, rows: IndexArray) -> str:
+    """Return what a verdict says, of some of many steps."""
+    left_out = len(verdict.rows) - len(rows)
+    if not left_out:
+        return str(verdict)
+    good = sum(verdict.supported)
+    key = next(iter(verdict.keys))
+    lines: Sequence[str] = [
+        f"Attribution is supported for {good} of {len(verdict.rows)} {key}s. The "
+        f"{len(rows)} of the largest variance:",
+        *(f"- {verdict.rows[row]}" for row in rows),
+        f"- ({left_out} more)",
+        *verdict.notes,
+    ]
+    return "\n".join(lines)

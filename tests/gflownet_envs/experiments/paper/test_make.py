@@ -1,0 +1,142 @@
+"""The page as a whole: made, resumed, refused, interrupted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gflownet_envs.experiments.command_line import main
+from gflownet_envs.experiments.paper import make, systems
+from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.make import make_paper
+from gflownet_envs.experiments.paper.page import page as page_module
+from gflownet_envs.experiments.paper.page.page import page_files
+from gflownet_envs.experiments.task import Preset
+from gflownet_envs.experiments.tasks.grid import GridTask
+from gflownet_envs.training.spec import TrainingSpec
+
+PIECES = Path(__file__).parents[4] / "benchmarks" / "paper" / "pieces"
+
+TINY = Preset(
+    n_train=12,
+    n_test=6,
+    training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=9),
+    n_components=2,
+    degrees=(2,),
+    solver="paper",
+)
+
+
+@pytest.fixture
+def tiny_grid(monkeypatch):
+    """A paper of one small task, whose page only says what it was given."""
+    monkeypatch.setitem(GridTask.presets, "paper", TINY)
+    tasks = {"grid": systems.TASKS["grid"]}
+    monkeypatch.setattr(make, "TASKS", tasks)
+    made = {}
+
+    def page_of(found, preset, seed):
+        made.update(found)
+        return {"paper.html": b"page", "figures/a.png": b"png"}, {"agrees": 1}
+
+    monkeypatch.setattr(make, "page_files", page_of)
+    return made
+
+
+def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkeypatch):
+    counts = make_paper(tmp_path / "out", preset="quick")
+    assert counts == {"page": tmp_path / "out" / "paper.html", "agrees": 1}
+    assert (tmp_path / "out" / "figures" / "a.png").read_bytes() == b"png"
+    piece = tiny_grid["grid-paper"]
+    assert set(piece["sources"]) == {"exact", "trained"}
+    assert piece["sources"]["trained"]["n_train"] == 12
+    assert json.loads(json.dumps(piece)) == piece
+
+    def never(*arguments, **options):
+        raise AssertionError("made again")
+
+    monkeypatch.setattr(make, "find_system", never)
+    tiny_grid.clear()
+    make_paper(tmp_path / "out", preset="quick")
+    assert tiny_grid["grid-paper"] == piece
+    tiny_grid.clear()
+    make_paper(tmp_path / "new", preset="quick", runs=[tmp_path / "out"])
+    assert tiny_grid["grid-paper"] == piece
+
+
+def test_policies_are_kept_where_a_piece_is_not(tiny_grid, tmp_path, monkeypatch):
+    make_paper(tmp_path, preset="quick")
+    (tmp_path / "pieces" / "grid-paper.json").unlink()
+
+    def never(*arguments, **options):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(systems, "make_policies", never)
+    make_paper(tmp_path, preset="quick")
+    assert (tmp_path / "pieces" / "grid-paper.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"preset": "smoke"}, "preset must be one of .*'smoke'"),
+        ({"seed": -1}, "seed must be an int"),
+        ({"seed": True}, "seed must be an int"),
+        ({"runs": ["nowhere"]}, "runs must be folders that exist, got 'nowhere'"),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_work(options, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        make_paper(tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
+    """From the pieces of the full run, which are in the repository."""
+    monkeypatch.setattr(page_module, "png", lambda figure: b"png")
+    found = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))["piece"]
+        for path in PIECES.glob("*.json")
+    }
+    files, counts = page_files(found, "full", 0)
+    text = files["paper.html"].decode()
+    listed = claim_list()
+    assert [c.id for c in listed.claims if f'id="{c.id}"' not in text] == []
+    assert sum(counts.values()) == len(listed.claims)
+    for item in (*listed.figures, *listed.tables):
+        label = item.label.replace(":", "_").replace("-", "_")
+        assert f'id="{label}"' in text
+    for item in listed.figures:
+        assert f"figures/{item.label.replace(':', '_')}_1.png" in files
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_the_command_names_the_page_and_what_agrees(monkeypatch, tmp_path):
+    page = tmp_path / "paper.html"
+    monkeypatch.setattr(
+        make, "make_paper", lambda out, **options: {"page": page, "agrees": 3}
+    )
+    result = CliRunner().invoke(main, ["paper", "--out", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "agrees: 3" in result.output
+    assert "Page:" in result.output
+
+
+def test_an_interrupted_command_says_how_to_go_on(monkeypatch, tmp_path):
+    def interrupted(out, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(make, "make_paper", interrupted)
+    result = CliRunner().invoke(main, ["paper", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "goes on from" in result.output
+
+
+def test_the_command_says_what_is_wrong(tmp_path):
+    arguments = ["paper", "--out", str(tmp_path / "out"), "--preset", "smoke"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "preset must be one of" in result.output

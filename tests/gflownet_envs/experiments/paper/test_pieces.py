@@ -1,0 +1,53 @@
+"""Finished pieces: kept, taken from elsewhere, and made again where they must be."""
+
+from __future__ import annotations
+
+import pytest
+
+from gflownet_envs.experiments.paper.pieces import Pieces
+
+KEY = {"preset": "quick", "seed": 0}
+
+
+def never():
+    raise AssertionError("made again")
+
+
+def test_a_finished_piece_is_read(tmp_path):
+    pieces = Pieces(tmp_path, (), KEY)
+    assert pieces.get("one", lambda: {"value": 1.5}) == {"value": 1.5}
+    assert pieces.get("one", never) == {"value": 1.5}
+
+
+def test_a_piece_of_another_call_is_made_again(tmp_path):
+    Pieces(tmp_path, (), KEY).get("one", lambda: {"value": 1})
+    other = Pieces(tmp_path, (), {"preset": "full", "seed": 0})
+    assert other.get("one", lambda: {"value": 2}) == {"value": 2}
+
+
+def test_a_piece_that_was_cut_off_is_made_again(tmp_path):
+    pieces = Pieces(tmp_path, (), KEY)
+    pieces.get("one", lambda: {"value": 1})
+    path = tmp_path / "one.json"
+    path.write_bytes(path.read_bytes()[:10])
+    assert pieces.get("one", lambda: {"value": 3}) == {"value": 3}
+    path.write_text("[]")
+    assert pieces.get("one", lambda: {"value": 4}) == {"value": 4}
+
+
+def test_pieces_of_another_folder_are_copied(tmp_path):
+    Pieces(tmp_path / "page" / "pieces", (), KEY).get("one", lambda: {"value": 1})
+    new = Pieces(tmp_path / "new", (tmp_path / "page",), KEY)
+    assert new.get("one", never) == {"value": 1}
+    assert Pieces(tmp_path / "new", (), KEY).get("one", never) == {"value": 1}
+
+
+def interrupted():
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_piece_leaves_nothing(tmp_path):
+    pieces = Pieces(tmp_path / "pieces", (), KEY)
+    with pytest.raises(KeyboardInterrupt):
+        pieces.get("one", interrupted)
+    assert not (tmp_path / "pieces").exists()

@@ -1,0 +1,104 @@
+"""How claims are compared, on figures made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from gflownet_envs.experiments.paper.claims.claim_list import Claim
+from gflownet_envs.experiments.paper.claims.rules import answer
+
+
+def claim_of(rule, task="grid", **values):
+    return Claim(
+        "X-1", "section", "text", "paper", rule, ("quote",), task=task, values=values
+    )
+
+
+@pytest.fixture
+def measures():
+    return {
+        "steps": ["first", "last"],
+        "widths": [3, 3],
+        "trajectory": ["a → b", "stop"],
+        "d_expansion": [10.0, 30.0],
+        "total_variation": [0.2, 0.1],
+        "aitchison": [1.0, 2.0],
+        "n_possible": [3, 3],
+        "total": [[0.8, 0.3], [0.2, 0.9]],
+        "mean_first": [[0.6, 0.1], [0.1, 0.7]],
+        "coverage": [[0.5, 0.5], [0.8, 0.8], [0.9, 0.9], [1.0, 0.8]],
+        "ks_passed": [1, 0],
+        "ks_pairs": [3, 3],
+        "bimodal": None,
+        "max_rho": 0.0,
+        "q2": [0.1, None],
+    }
+
+
+@pytest.fixture
+def found(measures):
+    trained = measures | {"d_expansion": [10.0, 300.0]}
+    sources = {"exact": measures, "trained": trained}
+    return {"grid-paper": {"record": {"reduced": ""}, "sources": sources}}
+
+
+def test_the_word_is_about_trained_policies(found):
+    claim = claim_of("near", measure="d_expansion", step="last", value=29.0)
+    result = answer(claim, found)
+    assert result.sides["exact, paper"] == ("30", True)
+    assert result.sides["trained, paper"] == ("300", False)
+    assert result.word == "does not"
+
+
+def test_the_word_is_about_exact_ones_where_training_is_shorter(found):
+    claim = claim_of("near", measure="d_expansion", step="last", value=29.0)
+    found["grid-paper"]["record"]["reduced"] = "300 iterations"
+    assert answer(claim, found).word == "agrees"
+    found["grid-paper"]["record"]["reduced"] = "n_test 4"
+    assert answer(claim, found).word == "does not"
+
+
+def test_what_is_not_there_cannot_be_compared(found):
+    claim = claim_of("edge", edge=["b", "c"], component=1, value=0.9)
+    result = answer(claim, found)
+    assert result.word == "cannot be compared"
+    assert "trajectory" in result.why
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "text", "word"),
+    [
+        ("at_most", {"measure": "max_rho", "value": 0.1}, "0", "agrees"),
+        ("at_least", {"measure": "mean_q2", "value": 0.5}, "0.1", "does not"),
+        ("ends", {"measure": "coverage95_all", "low": 0.8, "high": 1.0, "within": 0.05},
+         "0.8 to 1", "agrees"),
+        ("each", {"measure": "mean_coverage", "values": [0.5, 0.8, 0.9, 0.7],
+                  "within": 0.05}, "0.5 / 0.8 / 0.9 / 0.9", "does not"),
+        ("lowest", {"measure": "d_expansion", "step": "first"}, None, "agrees"),
+        ("highest", {"measure": "aitchison", "step": "first"}, None, "does not"),
+        ("greater", {"measure": "total_variation", "step": "first", "other": "last"},
+         "first 0.2, last 0.1", "agrees"),
+        ("shift", {}, "first 0.8 and 0.3, last 0.2 and 0.9", "agrees"),
+        ("gain", {}, None, "agrees"),
+        ("share", {"value": [0, 63]}, "1 of 6", "does not"),
+        ("share", {"value": [0, 3], "step": "last"}, "0 of 3", "agrees"),
+        ("equal", {"value": "2 × 3 = 6"}, "2 × 3 = 6", "agrees"),
+        ("edge", {"edge": ["b", "a"], "component": 1, "value": 0.82},
+         "a → b: PC1 0.8, PC2 0.3", "agrees"),
+        ("theory", {"measure": "terms_and_one", "values": [5, 3, 57]}, "57", "agrees"),
+        ("theory", {"measure": "terms", "values": [5, 3, 57]}, "56", "does not"),
+    ],
+)  # fmt: skip
+def test_rules(found, rule, values, text, word):
+    result = answer(claim_of(rule, **values), found)
+    assert result.word == word
+    if text is not None:
+        assert result.sides["exact, paper"][0] == text
+
+
+def test_settings_are_those_of_the_preset():
+    same = claim_of("settings", settings={"n_train": 50, "degree": 5})
+    assert answer(same, {}).word == "same"
+    other = answer(claim_of("settings", settings={"n_train": 51, "degree": 5}), {})
+    assert other.word == "differs"
+    assert other.sides["exact, paper"] == ("n_train 50", False)

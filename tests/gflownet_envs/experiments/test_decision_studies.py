@@ -1,0 +1,317 @@
+"""The functions of ``benchmarks/studies``, on problems of a few actions."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from benchmarks.studies import best_of_n, closed_loop_arms
+from benchmarks.studies.acquisition import curves, lost, relative, unexplained
+from benchmarks.studies.bayesian_optimization import (
+    ranking_section,
+    reference_section,
+    residuals,
+    sequence,
+)
+from benchmarks.studies.closed_loop import ARMS, campaign, regret_table, start
+from benchmarks.studies.closed_loop_arms import node_widths, policies_of_tree, walk
+from benchmarks.studies.gaussian_posterior import (
+    FREE_OF_REFERENCE,
+    Posterior,
+    indices_of_probabilities,
+    mean_index,
+    of_reactions,
+    rankings,
+    synthetic,
+)
+from benchmarks.studies.rewards import RewardEnsemble, components_of
+from benchmarks.studies.tables import mean_and_error, publish
+from benchmarks.studies.worth_of_rewards import (
+    component_section,
+    part_section,
+    policy_values,
+    value_section,
+    worth,
+)
+from skpce import CompositionalPCESurrogate
+from skpce.decision import knowledge_gradient
+
+SIZES = (2, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    return synthetic(0, n_candidates=9)
+
+
+@pytest.fixture(scope="module")
+def table_of_yields():
+    levels = np.indices(SIZES).reshape(len(SIZES), -1).T
+    yields = 20.0 * levels[:, 0] + 10.0 * levels[:, 2] + 5.0 * levels[:, 1]
+    yields[3] = np.nan
+    return levels, yields
+
+
+# Posteriors
+
+
+def permuted(one, order):
+    return Posterior(
+        one.mean[order],
+        one.covariance[np.ix_(order, order)],
+        one.noise_variance,
+        one.truth[order],
+    )
+
+
+def test_draws_have_the_moments_of_the_posterior(posterior):
+    _, values = posterior.draw(200_000, np.random.default_rng(0))
+    np.testing.assert_allclose(values.mean(axis=0), posterior.mean, atol=0.01)
+    np.testing.assert_allclose(np.cov(values.T), posterior.covariance, atol=0.02)
+
+
+def test_an_observation_conditions_the_posterior(posterior):
+    """Against the formula with the inverse, for two observations."""
+    places, noise = [2, 6], posterior.noise_variance
+    found = posterior.observing(2).observing(6)
+    cross = posterior.covariance[:, places]
+    inner = posterior.covariance[np.ix_(places, places)] + noise * np.eye(2)
+    gain = cross @ np.linalg.inv(inner)
+    surprise = posterior.truth[places] - posterior.mean[places]
+    np.testing.assert_allclose(found.mean, posterior.mean + gain @ surprise)
+    np.testing.assert_allclose(
+        found.covariance, posterior.covariance - gain @ cross.T, atol=1e-12
+    )
+    assert len(found.without(2).mean) == 8
+
+
+def test_the_order_of_the_candidates_decides_by_a_reference_only(posterior):
+    order = np.random.default_rng(1).permutation(9)
+    one = rankings(posterior, 4, 1.0, {"last": 8})
+    other = rankings(permuted(posterior, order), 4, 1.0, {"last": 8})
+    for name in FREE_OF_REFERENCE:
+        np.testing.assert_allclose(one[name], other[name], atol=1e-9)
+    assert np.abs(one["last"] - other["last"]).max() > 0.05
+
+
+def test_shares_are_those_of_a_fitted_surrogate(posterior):
+    """Log-ratios are linear in the modes: degree one is exact."""
+    xi, _ = posterior.draw(60, np.random.default_rng(0))
+    variances, modes = posterior.modes()
+    slopes = np.sqrt(variances[:3])[:, np.newaxis] * modes[:3]
+    y = softmax(posterior.mean + xi[:, :3] @ slopes, axis=1)
+    laws = CompositionalPCESurrogate(1, solver="ols").fit(xi[:, :3], y)
+    spread = xi[:, :3].var(axis=0)  # learned distributions have the sample's variances
+    scaled = slopes * np.sqrt(spread)[:, np.newaxis]
+    centred = scaled - scaled.mean(axis=1, keepdims=True)
+    total = np.square(centred).sum(axis=1)
+    np.testing.assert_allclose(
+        laws.step_sobol_indices_[0], total / total.sum(), rtol=0.05, atol=0.01
+    )
+    to_last = mean_index(scaled - scaled[:, [-1]])
+    assert to_last.sum() == pytest.approx(1.0)
+
+
+def test_indices_of_probabilities_in_the_linear_limit():
+    """At a high temperature probabilities are linear in the inputs."""
+    rng = np.random.default_rng(0)
+    slopes = rng.normal(size=(3, 6))
+    found = indices_of_probabilities(np.zeros(6), slopes, 1e3, 100_000)
+    exact = mean_index(slopes - slopes.mean(axis=1, keepdims=True))
+    np.testing.assert_allclose(found, exact, atol=0.02)
+
+
+def test_the_worth_of_a_mode_is_a_knowledge_gradient(posterior):
+    found = rankings(posterior, 2, 1.0, {}, n_draws=2)["worth"]
+    _, modes = posterior.modes()
+    gain = knowledge_gradient(
+        posterior.mean, posterior.covariance, 0.0, measurements=modes[:2]
+    )
+    np.testing.assert_allclose(found, gain / gain.sum())
+
+
+def test_the_residual_falls_with_the_modes(posterior):
+    found = np.array([residuals(posterior, d, 1.0, 0) for d in (2, 4, 6)])
+    assert (np.diff(found, axis=0) < 0).all()
+    np.testing.assert_allclose(found[:, 0], found[:, 1], atol=0.05)
+
+
+def test_sections_of_bayesian_optimisation(posterior):
+    make = {"synthetic": partial(synthetic, n_candidates=9)}
+    assert "mode" in ranking_section("synthetic", posterior)
+    assert "%" in reference_section(make, 2)
+    steps = sequence(posterior, 1.0, 3, 0)
+    assert len(steps) == 4
+    assert steps[0][0] == steps[0][3]
+
+
+def test_a_posterior_of_reactions(table_of_yields):
+    levels, yields = table_of_yields
+    known = np.isfinite(yields)
+    data = (levels[known], yields[known])
+    found = of_reactions(0, n_candidates=4, n_observed=7, data=data)
+    assert found.mean.shape == (4,)
+    assert np.linalg.eigvalsh(found.covariance).min() > -1e-9
+
+
+# Best of n
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_the_best_of_n_by_simulation(n):
+    rewards = np.array([[0.3, -1.0, 2.0, 0.1]])
+    found = best_of_n.best_of(rewards, n)
+    drawn = np.random.default_rng(0).integers(4, size=(200_000, n))
+    best = drawn[np.arange(len(drawn)), rewards[0][drawn].argmax(axis=1)]
+    np.testing.assert_allclose(
+        found[0], np.bincount(best, minlength=4) / len(best), atol=5e-3
+    )
+    assert found.sum() == pytest.approx(1.0)
+
+
+def test_an_offset_of_the_rewards_selects_nothing():
+    models = best_of_n.learn(0, 40, n_members=30)
+    rewards = models.rewards(best_of_n.answers_of(0))
+    shifted = rewards + np.linspace(-9, 9, 30)[:, np.newaxis]
+    for select in best_of_n.selections().values():
+        np.testing.assert_allclose(select(rewards), select(shifted), atol=1e-9)
+
+
+def test_tables_of_best_of_n(monkeypatch):
+    for name, value in {"N_TRAIN": 25, "N_TEST": 15, "N_COMPONENTS": 2}.items():
+        monkeypatch.setattr(best_of_n, name, value)
+    models = best_of_n.learn(0, 40, n_members=40)
+    rewards = [models.rewards(best_of_n.answers_of(seed)) for seed in range(2)]
+    assert "best of 16" in best_of_n.selection_section(rewards, 40)
+    assert "of 2 |" in best_of_n.worth_section(rewards, 40, n_permutations=19)
+    assert "0.934" in best_of_n.published()
+
+
+# Rewards
+
+
+def linear_ensemble(n_members=60, n_train=30, noise=0.0):
+    rng = np.random.default_rng(0)
+    parts = {
+        "base": rng.normal(size=(n_members, 1, 3)),
+        "acid": rng.normal(size=(n_members, 2, 1)),
+    }
+    values = sum(parts.values()).reshape(n_members, -1)
+    values = 5.0 * values + noise * rng.normal(size=values.shape)
+    return RewardEnsemble(values, n_train, "percent", parts, np.arange(6.0))
+
+
+def test_components_are_learned_on_training_members():
+    ensemble = linear_ensemble()
+    found = ensemble.components(3)
+    np.testing.assert_allclose(found[:30].std(axis=0, ddof=1), 1.0)
+    values = ensemble.predictions
+    np.testing.assert_allclose(found[:30], components_of(values[:30], 30, 3))
+    assert ensemble.components(6).shape == (60, 4)  # no more vary
+
+
+def test_components_of_parts_are_grouped():
+    inputs, groups = linear_ensemble().part_components(2)
+    assert groups == {"base": [0, 1], "acid": [2, 3]}
+    assert inputs.shape == (60, 4)
+
+
+def test_sections_of_the_worth_of_rewards():
+    ensemble = linear_ensemble()
+    text = component_section("reactions", ensemble, n_permutations=39)
+    assert "**1.00 held out**" in text
+    assert "| acid |" in part_section("reactions", ensemble, n_permutations=39)
+    assert "published" in value_section(ensemble, n_permutations=39)
+    assert policy_values(ensemble).shape == (60,)
+
+
+# Acquisition
+
+
+def test_curves_end_at_nothing_without_noise():
+    ensemble = linear_ensemble()
+    inputs, utility = ensemble.components(5), ensemble.utilities()
+    contrasts = utility - utility.mean(axis=1, keepdims=True)
+    given = (inputs, contrasts, utility, 30)
+    residual = curves(*given, degree=1, loss=unexplained, n_resamples=3)
+    regret = relative(curves(*given, degree=1, loss=lost))
+    for name in residual:
+        assert residual[name].shape == (4, 5)
+        assert residual[name][0, 0] >= 1.0
+        assert residual[name][0, -1] == pytest.approx(0.0, abs=1e-3)
+        assert regret[name][0, 0] == 1.0
+        assert regret[name][0, -1] == pytest.approx(0.0, abs=0.02)
+    found = worth(inputs[:30], utility[:30], n_permutations=0)
+    assert found.plug_in[-1] == found.evpi
+
+
+# The closed loop
+
+
+def test_policies_of_a_tree_multiply_to_the_target():
+    log_reward = np.random.default_rng(0).normal(size=(2, 12))
+    policies = policies_of_tree(log_reward, SIZES)
+    assert policies.shape == (2, sum(node_widths(SIZES)))
+    ends = np.cumsum(node_widths(SIZES))[:-1]
+    for member, target in zip(policies, softmax(log_reward, axis=1), strict=True):
+        first, second, third = (
+            np.concatenate(nodes)
+            for nodes in np.split(
+                np.array(np.split(member, ends), dtype=object), [1, 1 + SIZES[0]]
+            )
+        )
+        product = np.repeat(np.repeat(first, 2) * second, 3) * third
+        np.testing.assert_allclose(product, target)
+
+
+@pytest.mark.parametrize("leaf", range(12))
+def test_a_walk_reaches_its_leaf(leaf):
+    policies = policies_of_tree(np.where(np.arange(12) == leaf, 50.0, 0.0)[None], SIZES)
+    blocks = np.split(policies[0], np.cumsum(node_widths(SIZES))[:-1])
+    assert walk(np.array([block.argmax() for block in blocks]), SIZES) == leaf
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_an_arm_measures_each_reaction_once(name, table_of_yields, monkeypatch):
+    monkeypatch.setattr(closed_loop_arms.Networks, "n_members", 6)
+    monkeypatch.setattr(closed_loop_arms.Networks, "hidden", (4,))
+    monkeypatch.setattr(closed_loop_arms.Surrogate, "n_components", 2)
+    monkeypatch.setattr(closed_loop_arms.Measurer, "n_candidates", 3)
+    laboratory = start(0, *table_of_yields, n_start=6)
+    measured = list(laboratory.measured)
+    seen = []
+    original = closed_loop_arms.Laboratory.measure
+
+    def watched(self, row):
+        seen.append(row)
+        return original(self, row)
+
+    monkeypatch.setattr(closed_loop_arms.Laboratory, "measure", watched)
+    outcome = campaign(ARMS[name], laboratory, n_batches=2, batch=2)
+    assert laboratory.measured == measured
+    assert len({*seen, *measured}) == 10
+    assert 3 not in seen  # not measured in the table
+    assert 0.0 <= outcome.found <= outcome.running
+    assert outcome.recommended >= 0.0
+
+
+def test_the_table_of_regret(table_of_yields):
+    laboratory = start(0, *table_of_yields, n_start=6)
+    names = ["Gaussian process, expected improvement", "at random"]
+    outcomes = {name: [campaign(ARMS[name], laboratory, 1, 2)] * 2 for name in names}
+    text = regret_table(outcomes)
+    assert "over 2 campaigns" in text
+    assert text.count("\n") == 6
+
+
+def test_cells_and_files(tmp_path, capsys):
+    assert mean_and_error([1.0, 3.0], 1) == "2.0 ± 1.0"
+    publish(["one", "two"], "a command", tmp_path / "tables.md")
+    text = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert text.startswith(
+        "<!-- Written by `a command`; do not edit. -->\n\none\n\ntwo"
+    )
+    assert capsys.readouterr().out.strip() == text.strip()

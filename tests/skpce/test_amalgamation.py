@@ -1,0 +1,232 @@
+"""Rare parts added up to a rest: as if the table had been amalgamated by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from skpce import CompositionalPCESurrogate, load_model, report, save_model
+from skpce.inspection import compare_embeddings, verdict
+from skpce.metrics import marginal_coverage_score
+from skpce.plotting import ConvergenceDisplay
+
+STEPS = {"first": 6, "second": 3}
+THRESHOLD = 0.02
+
+
+@pytest.fixture(scope="module")
+def members():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    logits = X @ rng.normal(size=(2, 9)) * 0.4 + 0.3 * rng.normal(size=(60, 9))
+    logits[:, [1, 3, 4]] -= 9.0  # rare parts of the first step
+    logits[:, 4] -= 900.0  # and one that underflows to 0
+    blocks = [softmax(logits[:, :6], axis=1), softmax(logits[:, 6:], axis=1)]
+    return X, np.hstack(blocks)
+
+
+def by_hand(y):
+    return np.column_stack([y[:, [0, 2, 5]], y[:, [1, 3, 4]].sum(axis=1), y[:, 6:]])
+
+
+@pytest.fixture(scope="module")
+def pair(members):
+    X, y = members
+    options = {"random_state": 0}
+    amalgamated = CompositionalPCESurrogate(
+        2, steps=STEPS, amalgamate=THRESHOLD, **options
+    )
+    plain = CompositionalPCESurrogate(2, steps={"first": 4, "second": 3}, **options)
+    return amalgamated.fit(X, y), plain.fit(X, by_hand(y))
+
+
+def test_names_and_shapes(pair):
+    surrogate, _ = pair
+    assert surrogate.steps_ == (4, 3)
+    assert surrogate.part_names_ == ("0", "2", "5", "rest", "0", "1", "2")
+    assert surrogate.rest_ == {"first": ("1", "3", "4")}
+    names = list(surrogate.predict_frame(np.zeros((1, 2))).columns)
+    assert names[3] == ("first", "rest")
+    assert "first:rest" in surrogate.expansion_.output_names
+
+
+def test_everything_is_that_of_a_table_amalgamated_by_hand(pair, members):
+    X, y = members
+    surrogate, plain = pair
+    for name in ("coefficients_", "step_total_sobol_indices_", "mask_"):
+        ours, theirs = getattr(surrogate, name), getattr(plain, name)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+    for call in (
+        lambda model: model.predict(X),
+        lambda model: model.transform(X),
+        lambda model: model.sample(5, X[:3]),
+        lambda model: model.predict_interval(X),
+        lambda model: model.predict_interval(X, joint="step"),
+        lambda model: model.predict_interval(X, method="conformal"),
+        lambda model: model.probability_sobol_indices(256).total_order,
+    ):
+        ours, theirs = call(surrogate), call(plain)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
+    expected = plain.score(X, by_hand(y))
+    assert surrogate.score(X, y) == pytest.approx(expected, rel=1e-12)
+    assert surrogate.score(X, by_hand(y)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_table_in_the_columns_of_predict(pair, members):
+    X, y = members
+    surrogate, _ = pair
+    table = surrogate.amalgamate_parts(y)
+    np.testing.assert_allclose(table, by_hand(y), rtol=1e-12)
+    np.testing.assert_allclose(surrogate.amalgamate_parts(table), table, rtol=1e-12)
+    bounds = surrogate.predict_interval(X)
+    assert 0.85 < marginal_coverage_score(table, *bounds) <= 1.0
+    calibration = X + 1e-3, y
+    interval = surrogate.predict_interval(
+        X, method="conformal", calibration=calibration
+    )
+    assert interval.lower.shape == (60, 7)
+    with pytest.raises(ValueError, match=r"\(60, 9\) or \(60, 7\)"):
+        surrogate.score(X, y[:, :8])
+    with pytest.raises(NotFittedError):
+        CompositionalPCESurrogate(amalgamate=0.1).amalgamate_parts(y)
+
+
+def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
+    X, y = members
+    options = {"log_ratio": "alr", "reference": 0, "alphas": [1e-3]}
+    whole = CompositionalPCESurrogate(2, steps=STEPS, **options).fit(X, y)
+    rest = CompositionalPCESurrogate(
+        2, steps=STEPS, amalgamate=THRESHOLD, **options
+    ).fit(X, y)
+    names = [list(model.get_feature_names_out()) for model in (whole, rest)]
+    places = [one.index("first:2/0") for one in names]
+    np.testing.assert_allclose(
+        whole.coefficients_[places[0]], rest.coefficients_[places[1]], rtol=1e-10
+    )
+
+
+def test_a_verdict_adds_up_once(pair, members):
+    X, y = members
+    surrogate, plain = pair
+    options = {"n_permutations": 19, "random_state": 0, "cv": 3}
+    ours = verdict(surrogate, X, y, **options)
+    theirs = verdict(plain, X, by_hand(y), **options)
+    assert ours.step_names == ("first", "second")
+    for name in ("q2", "p_value", "q2_low"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name))
+    # In a fold the rest may be another one: a part that only one member uses.
+    few = y.copy()
+    few[0, :6] = 0.5, 0.1, 0.1, 0.1, 0.1, 0.1
+    assert np.isfinite(verdict(surrogate, X, few, **options).q2).all()
+
+
+def test_embeddings_are_compared(pair, members):
+    X, y = members
+    found = compare_embeddings(
+        {"pca": PCA(whiten=True)},
+        X,
+        y,
+        surrogate=pair[0],
+        dimensions=(1, 2),
+        degrees=(1,),
+        n_permutations=19,
+        random_state=0,
+    )
+    assert np.isfinite(found.best.verdict.q2).all()
+
+
+def test_report_and_model_file(pair, members, tmp_path):
+    X, y = members
+    pipeline = make_pipeline(PCA(2, whiten=True), pair[0]).fit(X[:40], y[:40])
+    judged = verdict(pipeline, X[:40], y[:40], n_permutations=19, random_state=0)
+    page = report(pipeline, X[40:], y[40:], verdict=judged)
+    assert "rest" in page
+    save_model(pipeline, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert loaded[-1].rest_ == pipeline[-1].rest_
+    np.testing.assert_array_equal(loaded.predict(X), pipeline.predict(X))
+    assert loaded.score(X, y) == pipeline.score(X, y)
+
+
+def test_convergence_display(pair, members):
+    display = ConvergenceDisplay.from_estimator(
+        pair[0], *members, quantity="q2", n_repeats=2, sizes=(20, 40)
+    )
+    assert np.isfinite(display.values).all()
+
+
+def test_frames(members):
+    pandas = pytest.importorskip("pandas")
+    X, y = members
+    columns = [f"first__{name}" for name in "abcdef"] + ["second__a", "second__rest"]
+    table = pandas.DataFrame(np.column_stack([y[:, :6], y[:, 6:8]]), columns=columns)
+    table.iloc[:, 6:] /= table.iloc[:, 6:].sum(axis=1).to_numpy()[:, None]
+    model = CompositionalPCESurrogate(1, amalgamate=THRESHOLD).fit(X, table)
+    assert model.part_names_ == ("a", "c", "f", "rest", "a", "rest")
+    predicted = model.predict_frame(X)
+    assert model.score(X, predicted) > 0.2
+    with pytest.raises(ValueError, match="expected 'first__a'"):
+        model.score(X, table.rename(columns={"first__a": "first__z"}))
+
+
+def test_masked_parts(members):
+    X, y = members
+    mask = np.ones(9, dtype=bool)
+    mask[4] = False
+    y = y.copy()
+    y[:, 4] = 0.0
+    options = {"steps": STEPS, "mask": mask, "amalgamate": THRESHOLD}
+    model = CompositionalPCESurrogate(1, **options).fit(X, y)
+    assert model.rest_["first"] == ("1", "3", "4")
+    assert model.mask_.all()
+    wrong = y.copy()
+    wrong[0, 4] = 0.1
+    with pytest.raises(ValueError, match="masked"):
+        model.score(X, wrong)
+    with pytest.raises(ValueError, match="masked"):
+        CompositionalPCESurrogate(1, **options).fit(X, wrong)
+
+
+def test_a_name_that_is_taken_and_a_single_rare_part():
+    X = np.arange(5.0)[:, np.newaxis]
+    y = np.tile([0.5, 0.49, 0.01], (5, 1))
+    model = CompositionalPCESurrogate(1, amalgamate=0.1).fit(X, y)
+    assert model.rest_ == {}
+    assert model.part_names_ == ("0", "1", "2")
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(
+        np.tile([0.9, 0.05, 0.05], (5, 1)), columns=["a__rest", "a__b", "a__c"]
+    )
+    model = CompositionalPCESurrogate(1, amalgamate=0.1).fit(X, table)
+    assert model.part_names_ == ("rest", "rest of a")
+
+
+@pytest.mark.parametrize("bad", [0, 1, -0.1, "rare", np.nan, True])
+def test_bad_thresholds(bad):
+    with pytest.raises(ValueError, match="'amalgamate'"):
+        CompositionalPCESurrogate(1, amalgamate=bad).fit(
+            np.zeros((3, 1)), np.full((3, 2), 0.5)
+        )
+
+
+def test_a_threshold_that_no_part_reaches(members):
+    X, y = members
+    model = CompositionalPCESurrogate(1, steps=STEPS, amalgamate=0.999)
+    with pytest.raises(ValueError, match="no part of step 'first' has a larger"):
+        model.fit(X, y)
+
+
+def test_a_vocabulary():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    logits = (
+        -3.0 * np.log(1.0 + np.arange(20_000)) + rng.normal(size=(30, 1)) * X[:, :1]
+    )
+    y = softmax(logits + 0.3 * rng.normal(size=logits.shape), axis=1)
+    model = CompositionalPCESurrogate(1, amalgamate=1e-3).fit(X, y)
+    assert 5 < model.steps_[0] < 60
+    np.testing.assert_allclose(model.predict(X).sum(axis=1), 1.0)

@@ -1,0 +1,105 @@
+"""Bounds of the indices of steps from leave-one-out residuals."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+
+LAW = norm(0, 1)
+
+
+def ensemble(n_members=80, noise=0.0, seed=0):
+    """Two steps: one follows x0 and a little x1, the other x0 x1."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 2))
+    log_weights = [
+        np.c_[X[:, 0], 0.5 * X[:, 1], 0 * X[:, 0]],
+        np.c_[X[:, 0] * X[:, 1], 0 * X[:, 0]],
+    ]
+    y = [softmax(w + noise * rng.normal(size=w.shape), axis=1) for w in log_weights]
+    return X, np.hstack(y)
+
+
+def fitted(X, y, degree=2, **options):
+    options = {"distribution": LAW, "random_state": 0} | options
+    return CompositionalPCESurrogate(degree, steps=(3, 2), **options).fit(X, y)
+
+
+def test_a_step_of_two_actions_is_a_real_output():
+    """Its only coordinate has the same fit: the bounds are those of a regressor."""
+    X, y = ensemble(noise=0.3)
+    surrogate = CompositionalPCESurrogate(2, distribution=LAW, solver="ols")
+    found = surrogate.fit(X, y[:, 3:]).sobol_interval(method="residual", random_state=1)
+    log_ratio = np.log(y[:, 3] / y[:, 4]) / np.sqrt(2)
+    regressor = PolynomialChaosRegressor(2, distribution=LAW, solver="ols")
+    expected = regressor.fit(X, log_ratio).sobol_interval(random_state=1)
+    for name in ("first_order", "total_order", "shapley"):
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=1e-8, atol=1e-10
+        )
+    assert found.method == "residual"
+
+
+@pytest.mark.parametrize("level", ["step", "trajectory"])
+def test_bounds_contain_the_known_indices(level):
+    """Aitchison variances by hand: 2/3 and 1/6 of step one, 1/2 of step two."""
+    true_total = np.array([[0.8, 0.2], [1.0, 1.0]])
+    if level == "trajectory":
+        variances = np.array([2 / 3 + 1 / 6, 1 / 2])
+        true_total = (variances @ true_total / variances.sum())[np.newaxis]
+    inside = []
+    for seed in range(8):
+        X, y = ensemble(noise=0.4, seed=seed)
+        low, high = fitted(X, y).sobol_interval(level, method="residual").total_order
+        inside.append((low - 1e-9 <= true_total) & (true_total <= high + 1e-9))
+    assert np.mean(inside) >= 0.85
+
+
+def test_noise_widens_the_bounds_and_not_the_bootstrap():
+    quiet, loud = (fitted(*ensemble(noise=noise)) for noise in (0.0, 2.0))
+    width = {}
+    for method in ("residual", "bootstrap"):
+        for name, model in (("quiet", quiet), ("loud", loud)):
+            low, high = model.sobol_interval(method=method).total_order
+            width[method, name] = float((high - low).mean())
+    assert width["residual", "loud"] > 0.7 > 0.05 > width["residual", "quiet"]
+    assert width["residual", "loud"] > width["bootstrap", "loud"]
+
+
+def test_coordinates_do_not_matter():
+    X, y = ensemble(noise=0.3)
+    ilr, clr = (
+        fitted(X, y, log_ratio=kind).sobol_interval(method="residual", random_state=0)
+        for kind in ("ilr", "clr")
+    )
+    np.testing.assert_allclose(ilr.total_order, clr.total_order, rtol=1e-8, atol=1e-10)
+
+
+def test_steps_without_choice_and_the_papers_solver():
+    X, y = ensemble(noise=0.3)
+    certain = np.column_stack((y, np.ones(len(y))))
+    model = CompositionalPCESurrogate(
+        2, steps=(3, 2, 1), distribution=LAW, solver="paper", random_state=0
+    ).fit(X, certain)
+    interval = model.sobol_interval(method="residual")
+    assert interval.total_order.shape == (2, 3, 2)
+    np.testing.assert_array_equal(interval.total_order[:, 2], 0)
+    low, high = interval.total_order[:, :2]
+    assert np.all((low >= 0) & (low <= high) & (high <= 1))
+
+
+def test_what_is_refused():
+    X, y = ensemble()
+    model = fitted(X, y)
+    with pytest.raises(ValueError, match="method"):
+        model.sobol_interval(method="residuals")
+    with pytest.raises(ValueError, match="level"):
+        model.sobol_interval("coordinate", method="residual")
+    process = fitted(
+        X, y, regressor=GaussianProcessRegressor(alpha=1e-3, optimizer=None)
+    )
+    with pytest.raises(ValueError, match="expected method='bootstrap'"):
+        process.sobol_interval(method="residual")

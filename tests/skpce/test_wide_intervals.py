@@ -1,0 +1,114 @@
+"""Intervals without an array of draws times inputs times parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._compositions import softmax_quantiles as module
+from skpce._expansion.predictive import sorted_quantiles
+
+METHOD = "median_unbiased"
+
+
+def policies(steps, n_members=30, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 2))
+    logits = 3.0 * X @ rng.normal(size=(2, sum(steps)))
+    logits += rng.normal(size=logits.shape)
+    blocks = np.split(logits, np.cumsum(steps)[:-1], axis=1)
+    return X, np.hstack([softmax(block, axis=1) for block in blocks])
+
+
+def by_draws(surrogate, X, confidence_level):
+    """Quantiles over a table of all draws at all inputs."""
+    predictive = surrogate._predictive
+    rows = predictive.residual_law(None, "").residuals
+    values = predictive.space.values(predictive.draw_around(rows[:, None], X))
+    tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
+    return np.quantile(values, tails, axis=0, method=METHOD)
+
+
+@pytest.mark.parametrize("n_draws", [1, 2, 7, 40])
+@pytest.mark.parametrize("level", [0.0001, 0.025, 0.3, 0.5, 0.8, 0.9999])
+def test_sorted_quantiles_are_those_of_numpy(n_draws, level):
+    values = np.random.default_rng(n_draws).normal(size=(3, n_draws))
+    found = sorted_quantiles(np.sort(values), [level])[0]
+    expected = np.quantile(values, level, axis=1, method=METHOD)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("block", [64, module._BLOCK])
+@pytest.mark.parametrize("steps", [(3, 2, 4), (1, 5, 5, 5, 2), (300,), (20,) * 15])
+@pytest.mark.parametrize("options", [{}, {"alpha_per_target": True}])
+def test_intervals_are_quantiles_of_draws(monkeypatch, steps, options, block):
+    monkeypatch.setattr(module, "_BLOCK", block)
+    X, y = policies(steps)
+    surrogate = CompositionalPCESurrogate(2, steps=steps, **options).fit(X, y)
+    for level in (0.5, 0.95, 0.999):
+        found = surrogate.predict_interval(X, confidence_level=level)
+        expected = by_draws(surrogate, X, level)
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-14)
+        assert np.all(found.upper <= 1.0)
+
+
+def test_masked_parts_and_steps_without_choice():
+    X, y = policies((3, 2))
+    y[:, 1], y[:, 0] = 0.0, y[:, 0] + y[:, 1]
+    y[:, 3:] = 0.0, 1.0
+    surrogate = CompositionalPCESurrogate(1, steps=(3, 2)).fit(X, y)
+    lower, upper = surrogate.predict_interval(X)
+    np.testing.assert_array_equal(lower[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
+    np.testing.assert_array_equal(upper[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
+    assert np.all(lower[:, [0, 2]] < upper[:, [0, 2]])
+
+
+def test_a_sum_that_underflows():
+    # The largest residuals belong to a part whose centre is 2,000 below the others.
+    rows = np.array([[1000.0, -1000.0], [900.0, -900.0], [0.0, 0.0]])
+    centre = np.array([[-1000.0, 1000.0]])
+    found = module.softmax_quantiles(
+        rows, np.ones((1, 1)), centre, [slice(0, 2)], [0.1, 0.5, 0.9]
+    )
+    values = softmax(centre + rows, axis=1)
+    expected = np.quantile(values, [0.1, 0.5, 0.9], axis=0, method=METHOD)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-11)
+
+
+def test_real_targets():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
+    model = PolynomialChaosRegressor(1).fit(X, y)
+    predictive = model._predictive
+    rows = predictive.residual_law(None, "").residuals
+    values = predictive.draw_around(rows[:, None], X)
+    expected = np.quantile(values, [0.05, 0.95], axis=0, method=METHOD)
+    found = model.predict_interval(X, confidence_level=0.9)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_draws_are_as_many_as_members_up_to_a_number():
+    X, y = policies((3,), n_members=500)
+    law = CompositionalPCESurrogate(1).fit(X, y)._predictive.residual_law(None, "")
+    generator = np.random.default_rng(0)
+    assert len(law.atoms(500, "resampled", generator)) == 500
+    assert len(law.atoms(500, "resampled", generator, every=True)) == 500
+    fewer = law.atoms(400, "resampled", generator)
+    assert len(np.unique(fewer, axis=0)) == len(fewer) == 400
+
+
+@pytest.mark.parametrize("steps", [(3, 2, 4), (1, 5, 5, 5, 2), (300,)])
+@pytest.mark.parametrize("residual", ["resampled", "gaussian", None])
+@pytest.mark.parametrize("noise", ["constant", "inputs"])
+def test_draws_at_inputs_of_their_own(monkeypatch, steps, residual, noise):
+    X, y = policies(steps)
+    surrogate = CompositionalPCESurrogate(1, steps=steps, random_state=0).fit(X, y)
+    options = {"residual": residual, "noise": noise, "n_samples": 200}
+    whole = surrogate.predict_interval(**options)
+    monkeypatch.setattr("skpce._compositions.predictive.CHUNK_ENTRIES", 1)
+    for size in (1, 200 * 7, 2**20):
+        monkeypatch.setattr(module, "_BLOCK_OF_DRAWS", size)
+        blocked = surrogate.predict_interval(**options)
+        np.testing.assert_allclose(blocked, whole, rtol=1e-11, atol=1e-14)
