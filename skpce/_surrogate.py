@@ -14,6 +14,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 
 from ._basis.basis import (
     BasisParameters,
@@ -47,7 +48,13 @@ from ._compositions.amalgamation import (
     learn_amalgamation,
     members_of_rest,
 )
-from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
+from ._compositions.fitted import (
+    FittedCompositions,
+    adds_members,
+    fit_compositions,
+    partial_fit,
+    solver_of,
+)
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     check_parameters_of,
@@ -581,6 +588,7 @@ class CompositionalPCESurrogate(
 
     _rest = property(members_of_rest)
     rest_ = attribute_of("_rest", dict)
+    partial_fit = available_if(adds_members)(partial_fit)
     _predictive = property(predictive.predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts
     get_feature_names_out = get_feature_names_out

@@ -186,8 +186,8 @@ def _single_terms(degree: int, last: Any) -> Any:
 
 
 def _sparse(degree: int, law: Any, n_inputs: int) -> Any:
-    """Return subspace pursuit on as many terms as fit: pairs up to 200 inputs."""
-    few = n_inputs <= 200
+    """Return subspace pursuit on as many terms as fit: pairs up to 100 inputs."""
+    few = n_inputs <= 100
     curved = few and degree > 2
     return PolynomialChaosRegressor(
         degree,

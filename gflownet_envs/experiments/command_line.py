@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gflownet_envs.experiments.task import RunResults, Table
 
 _PLAIN_WIDTH = 120
+_SECONDS_TO_CONNECT = 10
 
 
 class _Folder(click.Path):
@@ -53,6 +54,13 @@ _jobs = click.option(
     show_default=True,
     type=click.IntRange(min=1),
     help="Processes for training and for the permutations of the verdict.",
+)
+
+_cluster = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Scheduler of a dask cluster, such as tcp://host:8786, that trains and judges "
+    "in place of processes here; a killed worker costs its task only.",
 )
 
 
@@ -114,6 +122,7 @@ def list_tasks() -> None:
 )
 @_data_home
 @_jobs
+@_cluster
 def run(
     task: str,
     preset: str,
@@ -124,6 +133,7 @@ def run(
     out: Path | None,
     data_home: Path | None,
     jobs: int,
+    cluster: str | None,
 ) -> None:
     """Run TASK and write results, data sets, figures and a report.
 
@@ -143,14 +153,17 @@ def run(
         "n_replicates": replicates,
         "n_control": control,
     }
-    _run(arguments, folder, data_home, jobs)
+    _run(arguments, folder, data_home, jobs, cluster)
 
 
 @main.command()
 @click.argument("folder", type=_Folder(path_type=Path))
 @_data_home
 @_jobs
-def report(folder: Path, data_home: Path | None, jobs: int) -> None:
+@_cluster
+def report(
+    folder: Path, data_home: Path | None, jobs: int, cluster: str | None
+) -> None:
     """Make the results, figures and report of the run in FOLDER again.
 
     What was trained is read from the folder; the surrogate, the verdict and the
@@ -162,7 +175,7 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
         settings = read_settings(folder)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    _run(settings, folder, data_home, jobs)
+    _run(settings, folder, data_home, jobs, cluster)
 
 
 @main.command()
@@ -249,7 +262,11 @@ def paper(
 
 
 def _run(
-    arguments: dict[str, Any], folder: Path, data_home: Path | None, jobs: int
+    arguments: dict[str, Any],
+    folder: Path,
+    data_home: Path | None,
+    jobs: int,
+    cluster: str | None,
 ) -> None:
     """Run a task with progress bars, print its tables, and say what went wrong."""
     from gflownet_envs.experiments.run import run_task
@@ -257,7 +274,11 @@ def _run(
 
     console = make_console()
     try:
-        with progress_bars() as progress, warnings.catch_warnings():
+        with (
+            _on_cluster(cluster),
+            progress_bars() as progress,
+            warnings.catch_warnings(),
+        ):
             # the table of training names them
             warnings.simplefilter("ignore", NotConvergedWarning)
             warnings.simplefilter("ignore", DivergedWarning)
@@ -265,7 +286,7 @@ def _run(
                 **arguments,
                 out=folder,
                 progress=progress,
-                n_jobs=jobs,
+                n_jobs=jobs if cluster is None else None,  # all workers
                 options={"data_home": data_home},
             )
     except KeyboardInterrupt:
@@ -277,6 +298,29 @@ def _run(
     except (ValueError, OSError, ImportError) as error:
         raise click.ClickException(str(error)) from error
     print_results(console, results, folder)
+
+
+@contextmanager
+def _on_cluster(address: str | None) -> Iterator[None]:
+    """Let joblib send its tasks to a dask cluster, where one is given."""
+    if address is None:
+        yield
+        return
+    from joblib import parallel_config
+
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError("--cluster needs dask: pip install 'skpce[dask]'") from None
+    try:
+        client = Client(address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"--cluster {address!r}: no scheduler of dask answers there ({error}); "
+            "expected the address that `dask scheduler` prints."
+        ) from error
+    with client, parallel_config("dask"):
+        yield
 
 
 def make_console() -> Console:

@@ -64,7 +64,7 @@ _CHOOSE_TERMS = frozenset({"lars", "omp", "subspace_pursuit", "ard"})
 
 def warn_of_terms(estimator: Any, basis: PolynomialBasis, n_rows: int) -> None:
     """Warn of more terms than rows, from two calls up, unless terms are chosen."""
-    n_terms = len(basis.multi_indices)
+    n_terms = basis.n_terms
     if n_terms <= n_rows or estimator.regressor is not None:
         return
     if estimator.solver not in _CHOOSE_TERMS:
@@ -108,6 +108,11 @@ class PolynomialBasis:
     def degrees(self) -> IndexArray:
         """Total degree of each term, shape (n_terms,); a contrast counts one."""
         return self.exponents.sum(axis=1)
+
+    @property
+    def with_terms(self) -> PolynomialBasis:
+        """The basis itself, whose terms are listed."""
+        return self
 
     @property
     def n_terms(self) -> int:
@@ -278,7 +283,7 @@ class PolynomialBasis:
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw independent inputs; shape (size, n_features)."""
-        return np.column_stack([law.sample(size, generator) for law in self.laws])
+        return sample_laws(self.laws, size, generator)
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Return one name per term, such as ``He2(x0)*He1(x1)``."""
@@ -287,6 +292,13 @@ class PolynomialBasis:
             or "1"
             for row in self._sparse_rows()
         ]
+
+
+def sample_laws(
+    laws: Sequence[InputLaw], size: int, generator: np.random.Generator
+) -> FloatArray:  # shape: (size, n_features)
+    """Draw independent inputs."""
+    return np.column_stack([law.sample(size, generator) for law in laws])
 
 
 def _append_run(runs: list[_Run], new: _Run) -> None:

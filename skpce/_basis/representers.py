@@ -27,7 +27,7 @@ import numpy as np
 
 from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
-from .basis import PolynomialBasis, categorical_inputs
+from .basis import PolynomialBasis, categorical_inputs, sample_laws
 from .index_sets import build_multi_indices, check_design_fits
 from .symmetric_sums import Block, Cells, SymmetricSums
 from .univariate import UnivariateFunctions
@@ -106,12 +106,18 @@ class RepresenterBasis:
         """Not listed: raises :class:`NoTermsError`."""
         raise NoTermsError(
             f"This expansion is a sum over {self.n_terms:.6g} terms that are not "
-            "listed; expected one with its terms. expansion.explicit() lists them if "
-            "they are few, expansion.marginal(inputs).explicit() those of some inputs."
+            "listed; expected one with its terms, or 1 for 'order' and 'max_order'. "
+            "expansion.explicit() lists them if they are few, "
+            "expansion.marginal(inputs).explicit() those of some inputs."
         )
 
     exponents = multi_indices
     degrees = multi_indices
+
+    @property
+    def with_terms(self) -> PolynomialBasis:
+        """Not available, like ``multi_indices``."""
+        return PolynomialBasis(self.laws, self.multi_indices)
 
     @property
     def total_degree(self) -> int:
@@ -191,9 +197,19 @@ class RepresenterBasis:
             np.matmul(design, coefficients.T, out=values[rows])
         return values
 
-    warn_outside = PolynomialBasis.warn_outside
-    p_values = PolynomialBasis.p_values
-    sample = PolynomialBasis.sample
+    def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
+        """Warn about values outside the support of their distribution."""
+        for i, law in enumerate(self.laws):
+            law.warn_outside(X[:, i], names[i])
+
+    def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
+        """Return the goodness of fit of each input to its law."""
+        columns = zip(self.laws, X.T, strict=True)
+        return np.array([law.p_value(column) for law, column in columns])
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        """Draw independent inputs; shape (size, n_features)."""
+        return sample_laws(self.laws, size, generator)
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Not available, like ``multi_indices``."""

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Cells:
 
     def counts(
         self,
-        n_functions: IndexArray,  # shape: (n_inputs, degree), functions of each degree
+        n_functions: Any,  # shape: (n_inputs, degree), functions, or their weights
     ) -> FloatArray:  # shape: (n_cells,)
         """Count the terms of each cell."""
         sums = self.constant(())
@@ -202,14 +203,14 @@ class SymmetricSums:
     def _direct_functions(self) -> dict[int, tuple[FloatArray, FloatArray]]:
         """Functions of the direct inputs, (degree, n_functions, n_rows), at both."""
         chosen = set(self.direct.tolist())
-        found = {}
+        found: dict[int, tuple[FloatArray, FloatArray]] = {}
         for (positions, left), (_, right) in self._pairs():
             shared = is_shared(positions, left)
             for column, i in enumerate(positions.tolist()):
                 if i in chosen:
                     own = slice(column, column + 1) if shared else slice(None)
-                    both = left[:, :, own], right[:, :, own]
-                    found[i] = tuple(v.transpose(0, 2, 1).copy() for v in both)
+                    one, two = left[:, :, own], right[:, :, own]
+                    found[i] = _rows_last(one), _rows_last(two)
         return found
 
     def _factors(self, i: int) -> FloatArray:  # (n_degrees, n_rows, n_others)
@@ -357,6 +358,11 @@ class SymmetricSums:
 def is_shared(positions: IndexArray, values: FloatArray) -> bool:
     """Whether a block has one function a degree for each of its inputs."""
     return len(positions) == values.shape[2]
+
+
+def _rows_last(values: FloatArray) -> FloatArray:
+    """Copy values (degree, n_rows, n_functions) to (degree, n_functions, n_rows)."""
+    return np.ascontiguousarray(values.transpose(0, 2, 1))
 
 
 def products_of(

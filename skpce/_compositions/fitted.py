@@ -15,21 +15,46 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from .._basis.basis import PolynomialBasis
+from .._basis.basis import BasisParameters, PolynomialBasis
+from .._basis.index_sets import basis_advice, check_design_fits
 from .._basis.representers import Basis
-from .._checks import FloatArray, IndexArray, Samples, make_generator
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    Samples,
+    checked_sample_weight,
+    input_names,
+    make_generator,
+    unchanged_on_failure,
+    validated,
+)
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
-from .._expansion.problem import FittedProblem, linear_problem
-from .._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._expansion.problem import FittedProblem, linear_problem, sum_blocks
+from .._solvers import (
+    FROM_MOMENTS,
+    CoefficientSolver,
+    DesignMoments,
+    LinearFit,
+    LinearProblem,
+    make_solver,
+)
 from .._solvers.dual_ridge import DualFit, DualRidgeSolver
 from .._solvers.external import copies_of, cross_validated_fit, require_weights
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
-from .log_ratio import LogRatioGeometry, sum_by_step
+from .log_ratio import (
+    LogRatioGeometry,
+    check_parameters_of,
+    learn_geometry,
+    log_ratios_of,
+    sum_by_step,
+)
+from .steps import column_labels, refuse_nan, refuse_ragged
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -174,7 +199,12 @@ class FittedCompositions:
     @property
     def samples(self) -> Samples:
         """Inputs, fitted coordinates and frequencies of the members."""
-        assert self.problem.samples is not None  # a surrogate is fitted to samples
+        if self.problem.samples is None:
+            raise ValueError(
+                f"{self.owner} was fitted by partial_fit, which keeps sums over the "
+                "members and not these; expected a surrogate after fit, for whatever "
+                "needs residuals, resamples or the members themselves."
+            )
         return self.problem.samples
 
     @property
@@ -218,6 +248,38 @@ class FittedCompositions:
         """Sum squared clr residuals by step; shape (n_steps,)."""
         clr = self.fitted_geometry.from_coordinates(residuals)
         return sum_by_step(self.weights @ np.square(clr), self.fitted_geometry)
+
+    def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
+        """Return sums of squares of coordinates; shape (n_coordinates,).
+
+        Where only sums are known, those of their steps: 0 where these do not vary.
+        """
+        if self.problem.samples is None:
+            return self._step_sums[1][geometry.step_of_coordinate]
+        values = geometry.to_coordinates(self.clr)
+        return weighted_spread(values, self.weights, LOG_RATIO_FLOOR)
+
+    @property
+    def press_and_spread(self) -> tuple[FloatArray, FloatArray]:
+        """Squares left out and squares about the mean; each of shape (n_steps,)."""
+        if self.problem.samples is None:
+            return self._step_sums
+        spread = weighted_spread(self.clr, self.weights, LOG_RATIO_FLOOR)
+        by_step = sum_by_step(spread, self.geometry)
+        return self.step_press(self.fit.loo_residuals), by_step
+
+    @property
+    def _step_sums(self) -> tuple[FloatArray, FloatArray]:
+        """The same from sums over the members, by generalised cross-validation."""
+        problem, groups = self.problem, self.fitted_geometry.step_of_coordinate
+        assert problem.sums is not None  # a fit keeps its samples or their sums
+        criterion = self.fit.criterion * problem.total_weight
+        press, spread = (
+            np.bincount(groups, values, self.geometry.layout.n_steps)
+            for values in (criterion, problem.sums.target_spread)
+        )
+        rounding = np.square(LOG_RATIO_FLOOR) * problem.total_weight
+        return press, np.where(spread > rounding, spread, 0.0)
 
     @property
     def alpha(self) -> FloatArray:
@@ -300,3 +362,168 @@ def fit_compositions(
     return FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
     )
+
+
+# Fits from sums over the members, which are never in memory together.
+
+
+def add_up(
+    solver: Any,  # that fits from sums
+    basis: PolynomialBasis,
+    samples: Samples,  # with centred log-ratios as targets
+    geometry: LogRatioGeometry,
+    names: Sequence[str],
+    sums: DesignMoments | None = None,  # over members before these
+) -> FittedCompositions:
+    """Add members to the sums and fit; a step shares its penalty."""
+    coordinates = geometry
+    if geometry.log_ratio != "ilr":
+        coordinates = replace(geometry, log_ratio="ilr", reference=-1)
+    targets = coordinates.to_coordinates(samples.targets)
+    added = sum_blocks(basis, replace(samples, targets=targets))
+    sums = added if sums is None else sums + added
+    groups = coordinates.step_of_coordinate
+    fit = solver.fit_moments(sums, groups, basis.exponents)
+    spread = np.bincount(groups, sums.target_spread, geometry.layout.n_steps)
+    problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)
+    expansion = Expansion(
+        basis,
+        map_rows(coordinates.from_coordinates, problem.coefficients),
+        names,
+        geometry.active_names,
+        groups=geometry.step_of_active,
+        group_names=geometry.layout.step_names,
+    )
+    found = FittedCompositions(expansion, problem, geometry, coordinates)
+    q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread
+    return replace(found, expansion=replace(expansion, q2=q2))
+
+
+def adds_members(surrogate: Any) -> bool:
+    """Raise ``AttributeError`` with the reason where ``partial_fit`` is not exact."""
+    laws = surrogate.distribution
+    listed = laws if isinstance(laws, (list, tuple, np.ndarray)) else [laws]
+    exact = (
+        surrogate.regressor is None
+        and surrogate.solver in FROM_MOMENTS
+        and not any(isinstance(law, str) for law in listed)
+        and not isinstance(surrogate.mask, str)
+        and surrogate.amalgamate is None
+        and not surrogate.alpha_per_target
+        and not (surrogate.n_resamples or surrogate.n_permutations)
+    )
+    if not exact:
+        raise AttributeError(
+            "partial_fit is exact, and exists, only with frozen laws, a mask of bools, "
+            f"a solver among {', '.join(map(repr, sorted(FROM_MOMENTS)))}, and without "
+            "regressor, amalgamate, alpha_per_target, n_resamples and n_permutations."
+        )
+    return True
+
+
+def partial_fit(
+    self: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> Any:
+    """Add members to the fit, of which only sums are kept.
+
+    After the last call the fit is that of all members at once, in whatever order they
+    came. The penalty of each step is chosen by generalised cross-validation, which
+    needs no second pass; ``fit`` takes leave-one-out, so that the two may differ in it.
+    The method exists only where this is exact: with frozen laws, a mask that is given,
+    and a solver that fits from sums (the ridge solvers and ``"ols"``).
+    :func:`skpce.ensembles.member_blocks` goes through arrays on disk.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_members, n_features)
+        Inputs of each member.
+    y : array-like of shape (n_members, n_parts) or data frame
+        Probabilities, the steps side by side.
+    sample_weight : array-like of shape (n_members,) or None, default=None
+        Frequency of each member.
+
+    Returns
+    -------
+    self : CompositionalPCESurrogate
+        The fitted estimator. Predictions, indices, scores and the model file are those
+        of any fit; draws, intervals and diagnostics need the members, and say so.
+
+    Raises
+    ------
+    ValueError
+        For a bad parameter, rows of y that are no compositions, or another basis,
+        number of features or of parts than before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from scipy.stats import norm
+    >>> from skpce import CompositionalPCESurrogate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = softmax(np.c_[X[:, 0], 0 * X[:, 0], X[:, 1]], axis=1)
+    >>> surrogate = CompositionalPCESurrogate(
+    ...     1, distribution=norm(), mask=np.ones(3, dtype=bool)
+    ... )
+    >>> for rows in np.split(np.arange(300), 3):
+    ...     surrogate = surrogate.partial_fit(X[rows], y[rows])
+    >>> surrogate.step_total_sobol_indices_.round(2)
+    array([[0.5, 0.5]])
+    """
+    owner = type(self).__name__
+    solver = make_solver(owner, self.solver, self.alphas, criterion="gcv")
+    check_parameters_of(self)
+    refuse_ragged(y)
+    refuse_nan(y)
+    before = getattr(self, "_fitted", None)
+    if before is not None and before.problem.sums is None:
+        before = None  # after ``fit`` the members come anew
+    with unchanged_on_failure(self):
+        inputs, targets = validated(
+            self, X, y, reset=before is None, multi_output=True, y_numeric=True
+        )
+        values = targets.reshape(targets.shape[0], -1).astype(np.float64)
+        weights = checked_sample_weight(sample_weight, inputs)
+        used = weights > 0
+        inputs, values, weights = inputs[used], values[used], weights[used]
+        parameters, names = BasisParameters.of(self), input_names(self)
+        if before is None:
+            parameters.check(inputs.shape[1])
+            geometry = learn_geometry(self, y, values, "y")
+            basis = parameters.learn(inputs, weights, names, in_blocks=True)
+            n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
+            check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
+            self._labels_of_y = column_labels(y, values.shape[1])
+            self._amalgamation = None
+        else:
+            geometry, basis = before.geometry, before.basis
+            parameters.refuse_another(basis, names)
+            n_parts = geometry.layout.n_parts
+            if values.shape[1] != n_parts:
+                raise ValueError(
+                    f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
+                    "members before."
+                )
+        clr = log_ratios_of(
+            values,
+            geometry,
+            closure=self.closure,
+            zero_replacement=self.zero_replacement,
+            name="y",
+        )
+        samples = Samples(inputs, clr, weights)
+        sums = None if before is None else before.problem.sums
+        fitted = add_up(solver, basis, samples, geometry, names, sums)
+        self._fitted = replace(
+            fitted,
+            owner=owner,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            scalar=targets.ndim == 1,
+        )
+        self._n_features_out = geometry.n_coordinates
+        vars(self).pop("diagnostics_", None)  # of members before
+    return self

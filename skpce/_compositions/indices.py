@@ -2,8 +2,7 @@
 
 All follow from one set of clr coefficients. A *coordinate* is a linear image of them. A
 *step* adds the squares of its parts, which is its Aitchison variance: the same in every
-orthonormal basis of the log-ratios, and free of a reference. The *trajectory* adds all
-steps.
+orthonormal basis of the log-ratios, free of a reference. The *trajectory* adds steps.
 """
 
 from __future__ import annotations
@@ -39,17 +38,14 @@ from .._expansion.noise_correction import (
 from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
 from .._solvers import LinearProblem
 from .._solvers.problem import (
-    LOG_RATIO_FLOOR,
     q2_from_sums,
     sum_rows,
-    weighted_spread,
 )
 from .fitted import FittedCompositions, map_rows
 from .log_ratio import (
     LOG_RATIOS,
     LogRatioGeometry,
     check_log_ratio_parameters,
-    sum_by_step,
 )
 from .residual_intervals import RESIDUAL_LEVELS, residual_indices
 
@@ -62,8 +58,7 @@ FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 #: Step of a row that belongs to all steps.
 ALL_STEPS = -1
 
-# Resamples that are refitted together, whatever n_jobs, so that the intervals do not
-# depend on it.
+# Resamples refitted together, whatever n_jobs: intervals do not depend on it.
 _RESAMPLES_A_BLOCK = 64
 
 # Coefficients in memory at a time while indices are computed: 64 MiB.
@@ -120,8 +115,7 @@ def index_level(
     """Check a level and its coordinates, and return its rows."""
     check_option(owner, "level", level, LEVELS)
     geometry = _geometry_of(fitted.geometry, owner, level, coordinates, reference)
-    clr = geometry.to_coordinates(fitted.clr)
-    spread = weighted_spread(clr, fitted.weights, LOG_RATIO_FLOOR)
+    spread = fitted.spread_in(geometry)
     groups = geometry.step_of_coordinate
     if level == "coordinate":
         rows, names = np.arange(len(groups)), tuple(geometry.coordinate_names)
@@ -411,21 +405,18 @@ def unexplained_share(
 ) -> FloatArray:  # of the shape of ``steps``
     """Return the unexplained share of the variance of steps."""
     by_step = fitted.expansion.unexplained_share
-    press = fitted.step_press(fitted.fit.loo_residuals)
-    spread = weighted_spread(fitted.clr, fitted.weights, LOG_RATIO_FLOOR)
+    press, spread = fitted.press_and_spread
     defined = np.isfinite(by_step)
-    whole = q2_from_sums(
-        press[defined].sum(), sum_by_step(spread, fitted.geometry)[defined].sum()
-    )
+    whole = q2_from_sums(press[defined].sum(), spread[defined].sum())
     return np.append(by_step, np.clip(1.0 - whole, 0.0, 1.0))[steps]
 
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
     if isinstance(fitted.basis, RepresenterBasis):
-        targets = level.coefficients(fitted.expansion.coefficients)
+        values = level.coefficients(fitted.expansion.coefficients)
         groups = level.groups, len(level.steps)
-        return kernels.shares(*fitted.basis.partial_variances(targets, *groups))
+        return kernels.shares(*fitted.basis.partial_variances(values, *groups))
     return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
 
 
@@ -455,7 +446,7 @@ def bootstrap_indices(
     """Return percentile intervals of first-order, total and Shapley shares."""
     problem = fitted.problem
     linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
-    solver = RelearningSolver(problem.solver, fitted.basis, fitted.inputs)
+    solver = RelearningSolver(problem.solver, fitted.basis.with_terms, fitted.inputs)
     counts = resample_counts(linear.weights, n_resamples, generator)
     size = n_terms * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))

@@ -15,6 +15,7 @@ times inputs times parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.special import logsumexp
@@ -50,6 +51,10 @@ def softmax_quantiles(
             quantiles = _quantiles_of_steps(residuals, own, values, levels)
             found[:, at, columns] = quantiles.reshape(*quantiles.shape[:2], -1)
     return found
+
+
+def _probabilities(centre: FloatArray, rest: FloatArray) -> FloatArray:
+    return np.asarray(np.minimum(np.exp(centre + rest), 1.0))
 
 
 def _runs(steps: Sequence[slice], n_draws: int) -> Iterator[tuple[int, int, slice]]:
@@ -95,7 +100,7 @@ def _quantiles_of_steps(
         values.sort(axis=-1)
         logs = centre[..., block]
         found[..., block] = sorted_quantiles(
-            values, levels, lambda one, logs=logs: np.minimum(np.exp(logs + one), 1.0)
+            values, levels, partial(_probabilities, logs)
         )
     return found
 
@@ -144,7 +149,7 @@ def quantiles_of_draws(
             values -= total[:, step_of[block] - first]
             ordered = np.sort(np.ascontiguousarray(values.T), axis=-1)
             found[:, block] = sorted_quantiles(
-                ordered, levels, lambda one: np.minimum(np.exp(one), 1.0)
+                ordered, levels, partial(_probabilities, np.zeros(1))
             )
         first = last
     return found

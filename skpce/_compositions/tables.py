@@ -106,7 +106,9 @@ def refuse_class_labels(values: FloatArray, name: str = "y") -> None:
 
     Such numbers are the classes that a classifier predicts, or counts.
     """
-    if values.ndim != 2 or values.shape[1] < 2 or not np.isfinite(values).all():
+    if values.ndim != 2 or values.shape[1] < 2 or not len(values):
+        return
+    if not np.isfinite(values).all():
         return
     sums = values.sum(axis=1)
     if (values == np.rint(values)).all() and np.ptp(sums) > 0 and values.max() > 1:

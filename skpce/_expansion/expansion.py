@@ -25,8 +25,8 @@ from .._checks import (
 from .._checks.frames import make_frame, remember_frames
 from .._solvers.problem import sum_rows
 from . import figures
-from .indices import SobolIndices, checked_features, shares
-from .moments import marginal_basis
+from .indices import SobolIndices, checked_features, shares, variances_of
+from .moments import basis_of_inputs
 from .targets import (
     checked_coefficients,
     checked_groups,
@@ -397,7 +397,7 @@ class Expansion:
         array([4.])
         """
         chosen = checked_features(features, self.input_names)
-        basis, rows = marginal_basis(self.basis, chosen)
+        basis, rows = basis_of_inputs(self.basis, chosen)
         names = self.input_names
         return self._with(
             basis=basis,
@@ -548,7 +548,7 @@ class Expansion:
 
     @cached_property
     def _indices(self) -> SobolIndices:
-        return shares(*figures.partial_variances(self))
+        return shares(*variances_of(self))
 
     @cached_property
     def term_norms(self) -> FloatArray:

@@ -31,7 +31,7 @@ from .indices import (
     checked_features,
     sensitivity_frame,
 )
-from .moments import ExpansionMoments, expansion_moments, marginal_basis
+from .moments import ExpansionMoments, basis_of_inputs, expansion_moments
 from .moments import main_effects as input_effects
 
 
@@ -103,7 +103,7 @@ def conditional_expectation(
     """
     chosen = checked_features(features, self.input_names)
     inputs = self.checked_inputs(X, chosen)
-    basis, rows = marginal_basis(self.basis, chosen)
+    basis, rows = basis_of_inputs(self.basis, chosen)
     values = basis.combine(inputs, self.coefficients[:, rows])
     return values[..., 0] if self.scalar else values
 
@@ -305,7 +305,8 @@ def sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.sobol_index([0, 1]).round(1)
     array([0.4])
     """
-    return _share_of_set(self, "exact", features)
+    chosen = checked_features(features, self.input_names)
+    return kernels.share_of_set(self, "exact", chosen)
 
 
 def closed_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
@@ -339,7 +340,8 @@ def closed_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.closed_sobol_index([0, 1]).round(1)
     array([0.8])
     """
-    return _share_of_set(self, "closed", features)
+    chosen = checked_features(features, self.input_names)
+    return kernels.share_of_set(self, "closed", chosen)
 
 
 def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
@@ -368,7 +370,8 @@ def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.total_sobol_index([0]).round(1)
     array([1.])
     """
-    return _share_of_set(self, "total", features)
+    chosen = checked_features(features, self.input_names)
+    return kernels.share_of_set(self, "total", chosen)
 
 
 def interaction_indices(self: ExpansionLike, max_order: int = 2) -> InteractionIndices:
@@ -482,7 +485,7 @@ def aggregated_sobol_indices(
             f"weights must be {n_groups} finite numbers of 0 or more, one per target. "
             f"Got {weights!r}."
         )
-    return kernels.aggregated_shares(partial_variances(self), given)
+    return kernels.aggregated_shares(kernels.variances_of(self), given)
 
 
 def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
@@ -558,42 +561,3 @@ def explicit(self: ExpansionLike) -> Any:
     basis, coefficients = self.basis.listed(self.coefficients)
     listed: Any = self
     return replace(listed, basis=basis, coefficients=coefficients)
-
-
-# What an expansion is made of, with its terms or without a list of them.
-
-
-def partial_variances(
-    self: ExpansionLike,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return first-order, total and Shapley partial variances, and the variance.
-
-    Of each group; the first three have an axis of inputs.
-    """
-    if isinstance(self.basis, RepresenterBasis):
-        return self.basis.partial_variances(self.coefficients, *_groups(self))
-    return kernels.partial_variances(self.term_norms, self.multi_indices)
-
-
-def _groups(self: ExpansionLike) -> tuple[IndexArray, int]:
-    """Return the group of each output, and the number of groups."""
-    own = np.arange(len(self.coefficients)) if self.groups is None else self.groups
-    return own, len(self.group_names)
-
-
-_OF_SETS = {
-    "exact": kernels.interaction_index,
-    "closed": kernels.closed_index,
-    "total": kernels.total_index,
-}
-
-
-def _share_of_set(self: ExpansionLike, kind: str, features: Any) -> FloatArray:
-    """Return the share of the terms of a set of inputs, for each group."""
-    chosen = checked_features(features, self.input_names)
-    if not isinstance(self.basis, RepresenterBasis):
-        return _OF_SETS[kind](self.term_norms, self.multi_indices, chosen)
-    groups = _groups(self)
-    part = self.basis.variance_of_set(kind, chosen, self.coefficients, *groups)
-    variance = self.sobol_indices().total_variance
-    return part / np.where(variance > 0, variance, 1.0)

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._basis.representers import RepresenterBasis
 from .._checks import BoolArray, FloatArray, IndexArray, listed
 from .._checks.frames import make_frame
 from .._input_laws import InputLaw
@@ -236,6 +237,45 @@ def interaction_indices(
         _share_of_terms(coefficients, exact),
         _share_of_terms(coefficients, superset),
     )
+
+
+# Of an expansion, which lists its terms or not.
+
+
+def variances_of(
+    expansion: Any,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return first-order, total and Shapley partial variances, and the variance.
+
+    Of each group of outputs; the first three have an axis of inputs.
+    """
+    basis = expansion.basis
+    if isinstance(basis, RepresenterBasis):
+        return basis.partial_variances(expansion.coefficients, *_groups(expansion))
+    return partial_variances(expansion.term_norms, expansion.multi_indices)
+
+
+def share_of_set(expansion: Any, kind: str, chosen: Sequence[int]) -> FloatArray:
+    """Return the share of the terms of a set of inputs; shape (n_groups,).
+
+    Those of exactly the set, those that lie in it, or those that meet it.
+    """
+    basis = expansion.basis
+    if not isinstance(basis, RepresenterBasis):
+        of_sets = {"exact": interaction_index, "closed": closed_index}
+        of_set = of_sets.get(kind, total_index)
+        return of_set(expansion.term_norms, expansion.multi_indices, chosen)
+    groups = _groups(expansion)
+    part = basis.variance_of_set(kind, chosen, expansion.coefficients, *groups)
+    variance = expansion.sobol_indices().total_variance
+    return np.asarray(part / np.where(variance > 0, variance, 1.0))
+
+
+def _groups(expansion: Any) -> tuple[IndexArray, int]:
+    """Return the group of each output, and the number of groups."""
+    groups = expansion.groups
+    own = np.arange(expansion.n_outputs) if groups is None else groups
+    return own, expansion.n_groups
 
 
 def aggregated_indices(

@@ -227,7 +227,7 @@ def _bounds_of_shares(
 ) -> FloatArray:  # shape: (2, n_targets, 3 * n_features)
     """Return bounds of first-order, total and Shapley shares of complete targets."""
     linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
-    laws = LearnedLaws(problem.basis, inputs)
+    laws = LearnedLaws(problem.basis.with_terms, inputs)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
         if method == "bootstrap":
@@ -255,7 +255,7 @@ def residual_bounds(
     below, masks = masks, masks[: coefficients.shape[1]]
     shares = _bayesian_bootstrap(weights, n_resamples, generator)
     residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
-    missing = ~np.isfinite(residuals).all(axis=0)
+    missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
     price = rows.largest(search_price(problem, fit))

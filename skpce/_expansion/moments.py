@@ -316,10 +316,17 @@ def _higher_moments(
     return third, fourth
 
 
-def marginal_basis(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:
-    """Return the basis on these inputs alone, and its rows in the whole basis."""
+def basis_of_inputs(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:
+    """Return the basis on these inputs alone, and its functions in the whole basis."""
     if isinstance(basis, RepresenterBasis):
         return basis.of_inputs(features), np.arange(basis.n_functions)
+    return marginal_basis(basis, features)
+
+
+def marginal_basis(
+    basis: PolynomialBasis, features: Sequence[int]
+) -> tuple[PolynomialBasis, IndexArray]:
+    """Return the basis on these inputs alone, and its rows in the whole basis."""
     rows: Any = basis.terms_within(features)
     laws = [basis.laws[i] for i in features]
     return PolynomialBasis(laws, basis.multi_indices[np.ix_(rows, features)]), rows

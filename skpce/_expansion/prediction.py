@@ -146,15 +146,14 @@ def interval(
     scale = predictive.noise_scale(noise, owner)
     law = predictive.residual_law(scale, owner)
     if X is None and joint is None:
-        drawn = (
-            *law.drawn(n_samples, residual, generator),
-            sampler(n_samples, generator),
-        )
+        drawn = law.drawn(n_samples, residual, generator)
+        unknown = sampler(n_samples, generator)
         found = predictive.space.quantiles_of_draws(
-            predictive, *drawn, scale, _tails(confidence_level)
+            predictive, *drawn, unknown, scale, _tails(confidence_level)
         )
         return PredictionInterval(*found[:, np.newaxis])
     if X is None:
+        assert joint is not None
         rows = law.draw(n_samples, residual, generator)
         image = predictive.draw_around(rows, sampler(n_samples, generator), scale)
         draws = image[:, np.newaxis]

@@ -10,13 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from .._basis.basis import PolynomialBasis
+from .._basis.basis import sample_laws
+from .._basis.representers import Basis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -204,7 +206,7 @@ class Predictive:
     parts: tuple[tuple[Predictive, IndexArray], ...] = ()
 
     @property
-    def basis(self) -> PolynomialBasis:
+    def basis(self) -> Basis:
         """Distributions of the inputs and index set."""
         return self.problem.basis
 
@@ -286,7 +288,7 @@ class Predictive:
             specifications = check_distribution(owner, inputs, names)
             samples = self.problem.require_samples(owner)
             laws = learn_input_laws(specifications, samples.inputs, samples.weights)
-            draw = PolynomialBasis(laws, basis.multi_indices).sample
+            draw = partial(sample_laws, laws)
         else:
             rows = _checked_rows(owner, inputs, len(names))
 

@@ -106,6 +106,7 @@ _MAY_LACK = (
     "levels_",
     "target_variance",
     "loo_error",
+    "diagnostics_",
 )
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -477,7 +478,11 @@ OURS: Mapping[str, Mapping[str, Field]] = {
     )
     | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
     "skpce.PolynomialChaosKernelRegressor": _fitted(
-        "alpha_", _problem=FittedProblem, expansion_=Expansion, _is_scalar=bool
+        "alpha_",
+        _problem=FittedProblem,
+        expansion_=Expansion,
+        _is_scalar=bool,
+        levels_=dict,
     )
     | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
     "skpce.PolynomialChaosRegressorCV": _fitted(

@@ -26,6 +26,7 @@ from .._checks import (
     method_of,
     unchanged_on_failure,
 )
+from .._checks.frames import remember_frames
 from .._checks.memory import refuse_memory
 from .._expansion.expansion import Expansion
 from .._expansion.problem import FittedProblem, linear_problem
@@ -225,6 +226,7 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
             n_targets = samples.targets.shape[1]
             groups = np.arange(n_targets)
             self._store(solve_dual(solver, samples, groups))
+            remember_frames(self.expansion_, X, y)
         warn_of_targets(self.expansion_, self._problem)
         return self
 
@@ -288,7 +290,7 @@ def dual_solver(
     """Check the parameters, learn the distributions, and return the solver."""
     parameters = BasisParameters.of(estimator) if parameters is None else parameters
     n_features = samples.inputs.shape[1]
-    parameters.check(n_features)
+    parameters.check(names)
     degree = int(parameters.degree)
     given = parameters.interaction_order
     order = degree if given is None else min(int(given), degree)

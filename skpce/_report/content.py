@@ -185,7 +185,7 @@ class ReportContent:
         return SurrogateDiagnostics(
             self.expansion.q2,
             round(problem.total_weight),
-            len(self.expansion.multi_indices),
+            self.expansion.basis.n_terms,
             None,
             inputs,
             self.expansion.basis,

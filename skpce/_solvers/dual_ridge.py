@@ -49,14 +49,7 @@ from .problem import (
     best_penalties,
     sum_rows,
 )
-from .term_weights import (
-    DEGREE_DECAYS,
-    ORDER_RATIOS,
-    Part,
-    Shape,
-    descend,
-    ratio_at,
-)
+from .term_weights import DECAY, Part, Shape
 
 #: Most steps of the weights of the inputs, and steps without a gain before the end.
 _MOST_STEPS = 10
@@ -264,22 +257,16 @@ class DualRidgeSolver(CoefficientSolver):
                 known[candidate] = press(candidate)
             return float(best_penalties(known[candidate], groups)[1].sum())
 
-        moves: list[Callable[[Shape, float], Shape]] = []
-        grids, positions = [], []
+        places: list[int] = []
         if self.order_weights is None:
-            for place in range(self.template.order - 1):
-                moves.append(lambda at, value, place=place: ratio_at(at, place, value))
-                grids.append(ORDER_RATIOS)
-                positions.append(lambda at, place=place: at.order_ratios[place])
+            places += range(self.template.order - 1)
         if self.degree_decay is None and self.template.degree > 1:
-            moves.append(lambda at, value: replace(at, decay=value))
-            grids.append(DEGREE_DECAYS)
-            positions.append(lambda at: at.decay)
+            places.append(DECAY)
         error(shape)
         for _ in range(_SWEEPS):
             before = shape
-            for move, grid, position in zip(moves, grids, positions, strict=True):
-                shape = descend(error, move, shape, grid, position(shape))
+            for place in places:
+                shape = shape.improved(place, error)
             if shape == before:
                 break
         return shape, known[shape]

@@ -183,7 +183,8 @@ def distinct_samples(
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     _, first, own_row = np.unique(keys, return_index=True, return_inverse=True)
     own_row = own_row.ravel()
-    weights = np.bincount(own_row, problem.weights, len(first))
+    weights = np.zeros(len(first))
+    np.add.at(weights, own_row, problem.weights)
     return problem.design[first], problem.targets[first], weights, own_row
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,8 +12,11 @@ from .._checks import FloatArray, IndexArray
 from .kernel_ridge import RELATIVE_ALPHAS, KernelData, KernelDecomposition
 
 # What is tried: weights of orders in units of the one below, and decays by degree.
-ORDER_RATIOS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-DEGREE_DECAYS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+ORDER_RATIOS: tuple[float, ...] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+DEGREE_DECAYS: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+
+#: Place of the decay among the numbers of a shape; the ratios are from 0 on.
+DECAY = -1
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,27 @@ class Shape:
         )
         total = weights @ counts
         return weights / total if total > 0 else weights
+
+    def at(self, place: int, value: float) -> Shape:
+        """Return the shape with another ratio, or decay."""
+        if place == DECAY:
+            return replace(self, decay=value)
+        ratios = list(self.order_ratios)
+        ratios[place] = value
+        return replace(self, order_ratios=tuple(ratios))
+
+    def improved(self, place: int, error: Callable[[Shape], float]) -> Shape:
+        """Go along a grid as long as the error falls."""
+        grid = DEGREE_DECAYS if place == DECAY else ORDER_RATIOS
+        now = self.decay if place == DECAY else self.order_ratios[place]
+        step = int(np.argmin(np.abs(np.asarray(grid) - now)))
+        while True:
+            near = [k for k in (step - 1, step, step + 1) if 0 <= k < len(grid)]
+            errors = [error(self.at(place, grid[k])) for k in near]
+            best = near[int(np.argmin(errors))]
+            if best == step:
+                return self.at(place, grid[step])
+            step = best
 
 
 @dataclass
@@ -108,28 +132,3 @@ class Part:
         ):
             matrices[1][own] += times * decomposition.inverse(penalty)
         return matrices
-
-
-def ratio_at(shape: Shape, place: int, value: float) -> Shape:
-    """Return the shape with another ratio of one order to the one below."""
-    ratios = list(shape.order_ratios)
-    ratios[place] = value
-    return replace(shape, order_ratios=tuple(ratios))
-
-
-def descend(
-    error: Callable[[Shape], float],
-    move: Callable[[Shape, float], Shape],
-    shape: Shape,
-    grid: Sequence[float],
-    now: float,
-) -> Shape:
-    """Go along a grid as long as the error falls."""
-    place = int(np.argmin(np.abs(np.asarray(grid) - now)))
-    while True:
-        near = [k for k in (place - 1, place, place + 1) if 0 <= k < len(grid)]
-        errors = [error(move(shape, grid[k])) for k in near]
-        best = near[int(np.argmin(errors))]
-        if best == place:
-            return move(shape, grid[place])
-        place = best

@@ -4,6 +4,7 @@ Plain functions that return an :class:`Ensemble`: inputs as numbers, their
 distributions, outputs, and which members are replicates. Data frames need pandas.
 """
 
+from ._blocks import member_blocks
 from ._designs import sample_inputs, slice_design
 from ._searches import from_cv_results, from_study
 from ._table import Ensemble, from_frame
@@ -13,6 +14,7 @@ __all__ = [
     "from_cv_results",
     "from_frame",
     "from_study",
+    "member_blocks",
     "sample_inputs",
     "slice_design",
 ]

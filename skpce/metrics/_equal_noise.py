@@ -18,9 +18,11 @@ from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax, logsumexp
 
 from .._checks import (
+    MOST_REPEATS,
     FloatArray,
     IndexArray,
     check_draws,
+    check_integer,
     check_real,
     checked_sample_weight,
     make_generator,
@@ -158,7 +160,7 @@ def excess_fragility(
     ------
     ValueError
         For compositions, steps or weights that are not valid, a noise scale that is
-        not positive, or fewer than 4 draws.
+        not positive, fewer than 4 draws or more than 200,000.
 
     See Also
     --------
@@ -209,8 +211,9 @@ def excess_fragility(
     owner = "excess_fragility"
     if noise_scale is not None:
         check_real(owner, "noise_scale", noise_scale, low=0)
-    check_draws(owner, "n_draws", n_draws, low=4)
+    check_integer(owner, "n_draws", n_draws, low=4, high=MOST_REPEATS)
     values = read_table(y, "y")
+    check_draws(owner, "n_draws", n_draws, each=values.shape[1])
     layout = resolve_layout(y, steps, values.shape[1], owner)
     weights = checked_sample_weight(sample_weight, values)
     closed = close_compositions(values, layout, "renormalize")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._basis.representers import RepresenterBasis
 from .._checks import (
     FloatArray,
     check_draws,
@@ -461,10 +462,11 @@ class InteractionDisplay:
         found = Support.of(expansion, verdict)
         names = expansion.group_names
         step = check_position("step", step, len(names), names)
+        expansion, share = _with_pairs(expansion, step)
         indices = expansion.interaction_indices(2)
         unexplained = float(found.unexplained[step])
         explained = 0.0 if np.isnan(unexplained) else 1.0 - unexplained
-        shares = explained * indices.values[step]
+        shares = explained * share * indices.values[step]
         values = np.zeros((expansion.n_inputs,) * 2)
         for subset, share in zip(indices.subsets, shares, strict=True):
             values[subset[-1], subset[0]] = share
@@ -473,7 +475,11 @@ class InteractionDisplay:
         title = names[step]
         good = found.supported is None or found.supported[step]
         display = cls(*shown, expansion.input_names, title=title, supported=good)
+        if share < 1.0:
+            display._rest = "other inputs, three or more"
         return display.plot(ax=ax, **kwargs)
+
+    _rest = "three or more inputs"  # what the map does not show
 
     def plot(self, ax: Any = None, **kwargs: Any) -> InteractionDisplay:
         """Draw the map, on ``ax`` or, without one, in a new figure.
@@ -501,5 +507,25 @@ class InteractionDisplay:
         if not self.supported:
             heads.append(NOT_SUPPORTED)
         if len(self.input_names) > 2:
-            heads.append(f"three or more inputs: {self.higher_order:.2f}")
+            heads.append(f"{self._rest}: {self.higher_order:.2f}")
         return [*heads, f"unexplained: {self.unexplained:.2f}"]
+
+
+#: Inputs on the map of pairs of an expansion that does not list its terms.
+_MOST_INPUTS_OF_PAIRS = 12
+
+
+def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
+    """Return an expansion with its terms, of the leading inputs where they are many.
+
+    And its share of the variance of the group.
+    """
+    if not isinstance(expansion.basis, RepresenterBasis):
+        return expansion, 1.0
+    indices = expansion.sobol_indices()
+    order = np.argsort(-indices.total_order[group], kind="stable")
+    chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
+    listed = expansion.marginal(chosen.tolist()).explicit()
+    whole = float(indices.total_variance[group])
+    part = float(listed.total_variance[group])
+    return listed, min(part / whole, 1.0) if whole > 0 else 1.0

@@ -442,7 +442,7 @@ def fitted_facts(owner: str, estimator: Any, outputs: Any = None) -> FittedFacts
         _free_coordinates(reading),
         max(round(problem.total_weight), 1),
         problem.gram,
-        expansion.basis,
+        expansion.basis.with_terms,
     )
 
 

@@ -68,8 +68,21 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "distribution": LAWS,
         "interaction_order": (None, 1),
     },
+    "PolynomialChaosKernelRegressor": {
+        "degree": (1, 2, 2, 3),
+        "distribution": LAWS,
+        "interaction_order": (None, None, 1, 2),
+        "input_weights": ("learned", "equal", "equal", [1.0, 0.5]),
+        "input_groups": (None, None, [0, 0], ["a", "b"]),
+        "order_weights": (None, None, [1.0], [1.0, 0.1]),
+        "degree_decay": (None, None, 0.5, 1.0),
+        "alphas": (None, None, [1.0], (1e-3, 10.0)),
+        "n_folds": (5, 2, 3),
+        "shared_weights": (False, True),
+    },
     "CompositionalPCESurrogate": {
         **BASIS,
+        "amalgamate": (None, None, None, 0.02, 0.3),
         "log_ratio": ("ilr", "alr", "clr"),
         "reference": (-1, 0),
         "closure": ("renormalize", "renormalize", "strict"),
@@ -153,6 +166,7 @@ def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
         *["CompositionalPCESurrogate"] * 4,
         *["PolynomialChaosFeatures", "LogRatioTransformer", "NatafTransformer"],
         *["RosenblattTransformer", "PLSTransformer", "PolynomialChaosRegressor"],
+        "PolynomialChaosKernelRegressor",
         draw.one_of(rng, ["PolynomialChaosRegressor", "PolynomialChaosRegressorCV"]),
     )
     name = draw.one_of(rng, names)
@@ -291,6 +305,18 @@ def _of_regressor(steps: tuple[int, ...], fitted: Any) -> true.Faults:
         yield "total indices add up to less than 1"
 
 
+def _of_kernel_regressor(steps: tuple[int, ...], fitted: Any) -> true.Faults:
+    first, total = fitted.sobol_indices_, fitted.total_sobol_indices_
+    yield from true.shares("indices", first, total)
+    yield from true.finite("dual_coefficients_", fitted.dual_coefficients_)
+    yield from true.finite("total_variance_", fitted.total_variance_)
+    yield from true.between("unexplained_share_", fitted.unexplained_share_, nan=True)
+    yield from true.between("feature_importances_", fitted.feature_importances_)
+    yield from true.q2("q2_", fitted.q2_)
+    if (fitted.loo_error_ < 0).any() or np.isnan(fitted.loo_error_).any():
+        yield f"loo_error_ is {fitted.loo_error_}"
+
+
 def _of_surrogate(steps: tuple[int, ...], fitted: Any) -> true.Faults:
     first, total = fitted.step_sobol_indices_, fitted.step_total_sobol_indices_
     yield from true.shares("step indices", first, total)
@@ -318,6 +344,7 @@ _FAULTS_OF_FITS: Mapping[str, Callable[..., true.Faults]] = {
     "PolynomialChaosRegressor": _of_regressor,
     "PolynomialChaosRegressorCV": _of_regressor,
     "CompositionalPCESurrogate": _of_surrogate,
+    "PolynomialChaosKernelRegressor": _of_kernel_regressor,
     **dict.fromkeys(
         [
             *("PolynomialChaosFeatures", "LogRatioTransformer", "NatafTransformer"),
@@ -491,12 +518,12 @@ def _methods_of_regressor(
         else ("transform", lambda: fitted.transform(at), finite),
         (
             "noise_corrected_sobol_indices",
-            fitted.noise_corrected_sobol_indices,
+            lambda: fitted.noise_corrected_sobol_indices(),
             lambda found: true.finite("corrected", found.total_variance),
         ),
         (
             "derivative_sensitivity",
-            fitted.derivative_sensitivity,
+            lambda: fitted.derivative_sensitivity(),
             lambda found: true.between(
                 "mean_square", found.mean_square, 0.0, np.inf, nan=True
             ),
@@ -510,13 +537,21 @@ def _methods_of_regressor(
         ),
         ("sobol_frame", lambda: fitted.sobol_frame(order), true.nothing),
         *_methods_of_expansion(fitted, rng, spoil),
-        ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
+        ("get_feature_names_out", lambda: fitted.get_feature_names_out(), true.nothing),
         (
             "save_model",
             lambda: _reloaded(fitted),
             partial(_same_predictions, X, fitted),
         ),
     ]
+
+
+def _methods_of_kernel_regressor(
+    fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
+) -> list[Method]:
+    """Return the methods of other regressors that it has."""
+    every = _methods_of_regressor(fitted, rng, X, y, steps, spoil)
+    return [one for one in every if hasattr(fitted, one[0].partition(" ")[0])]
 
 
 def _methods_of_expansion(fitted: Any, rng: Generator, spoil: bool) -> list[Method]:
@@ -578,6 +613,7 @@ def _methods_of_surrogate(
         answers = draw.corrupted(rng, answers) if what == 5 else answers
     size = 7 if isinstance(size, int) and size > 10**5 else size
     on_simplex = partial(true.simplex, "prediction", widths=steps)
+    policies: Any = draw.corrupted(rng, y) if spoil else y
 
     def in_unit(found: Any) -> true.Faults:
         yield from _bounds(found)
@@ -640,6 +676,7 @@ def _methods_of_surrogate(
             _modes,
         ),
         ("predict_frame", lambda: fitted.predict_frame(at), true.nothing),
+        ("amalgamate_parts", lambda: fitted.amalgamate_parts(policies), on_simplex),
         ("sobol_frame", lambda: fitted.sobol_frame(), true.nothing),
         ("inverse_transform", round_trip, on_simplex),
         ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
@@ -721,6 +758,7 @@ _METHODS: Mapping[str, Callable[..., list[Method]]] = {
     "PolynomialChaosRegressor": _methods_of_regressor,
     "PolynomialChaosRegressorCV": _methods_of_regressor,
     "CompositionalPCESurrogate": _methods_of_surrogate,
+    "PolynomialChaosKernelRegressor": _methods_of_kernel_regressor,
     "PolynomialChaosFeatures": _methods_of_features,
     "LogRatioTransformer": _methods_of_log_ratio,
     "NatafTransformer": _methods_of_map,

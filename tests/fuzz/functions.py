@@ -261,6 +261,23 @@ def _fragile(rng: Generator) -> Drawn:
     return metrics.policy_fragility, {"y": y, "steps": steps}, faults
 
 
+def _excess(rng: Generator) -> Drawn:
+    _, y, steps = policies(rng)
+    given = {"y": y, "steps": steps, "n_draws": 64, "random_state": a_seed(rng)}
+    if rng.random() < 0.3:
+        given["noise_scale"] = draw.one_of(rng, [0.1, 1.0, 10.0, 1e-6, 1e3])
+    if rng.random() < 0.3:
+        given["sample_weight"] = draw.weights(rng, len(y))
+
+    def faults(found: Any) -> true.Faults:
+        for name, values in vars(found).items():
+            if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+                yield from true.between(name, values, 0.0, np.inf, nan=True)
+        found.to_frame()
+
+    return metrics.excess_fragility, given, faults
+
+
 def _scorer(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
     model = skpce.CompositionalPCESurrogate(1, steps=steps)
@@ -401,6 +418,7 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.metrics.pit_uniformity": _drawn("pit_uniformity"),
     "skpce.metrics.pit_values": _drawn("pit_values"),
     "skpce.metrics.policy_fragility": _fragile,
+    "skpce.metrics.excess_fragility": _excess,
     "skpce.metrics.policy_mean_absolute_error": _pair(
         "policy_mean_absolute_error", 0.0, np.inf
     ),
@@ -431,6 +449,7 @@ EXEMPT: Mapping[str, str] = {
             "skpce.inspection.EmbeddingSetting",
             *("skpce.inspection.ResultRow", "skpce.metrics.CoverageInterval"),
             *("skpce.metrics.PITUniformity", "skpce.metrics.PolicyFragility"),
+            "skpce.metrics.ExcessFragility",
             *("skpce.metrics.KSComparison", "skpce.sample_size.RequiredEnsembleSize"),
         ],
         "a result, made by the calls and read by their invariants",

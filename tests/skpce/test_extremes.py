@@ -15,6 +15,7 @@ from skpce import (
     CompositionalPCESurrogate,
     InputOutsideSupportWarning,
     PolynomialChaosFeatures,
+    PolynomialChaosKernelRegressor,
     PolynomialChaosRegressor,
     count_terms,
 )
@@ -26,6 +27,7 @@ from skpce.inspection import compare_embeddings, input_tests, noise_test, verdic
 from skpce.metrics import (
     aitchison_distance,
     crps_score,
+    excess_fragility,
     kl_divergence_loss,
     marginal_coverage_score,
 )
@@ -340,6 +342,17 @@ class TestRepeats:
                 np.column_stack([y, -y]),
                 **MILLION[name],
             )
+
+    def test_draws_of_equal_noise(self):
+        with pytest.raises(ValueError, match=r"'n_draws' .* 200000\]. Got 1000000"):
+            excess_fragility([[0.2, 0.8], [0.6, 0.4]], steps=(2,), n_draws=10**6)
+
+    def test_pairs_of_an_expansion_without_listed_terms(self, data):
+        X, y = data
+        fitted = PolynomialChaosKernelRegressor(2, input_weights="equal").fit(X, y)
+        with pytest.raises(ValueError, match=r"or 1 for 'order' and 'max_order'"):
+            fitted.sobol_frame(order=2)
+        assert len(fitted.sobol_frame()) == X.shape[1]
 
     def test_tests_and_displays(self, data):
         pytest.importorskip("matplotlib")

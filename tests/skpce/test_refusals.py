@@ -44,6 +44,7 @@ from skpce.metrics import (
     jensen_shannon_divergence,
     ks_indistinguishable_fraction,
     marginal_coverage_score,
+    pit_values,
     policy_mean_absolute_error,
 )
 from skpce.plotting import EmbeddingDisplay, MainEffectsDisplay
@@ -521,3 +522,13 @@ class TestLater:
                 np.column_stack([X[:, 0], -X[:, 0]]),
                 n_resamples=10**9,
             )
+
+
+def test_ragged_outputs_and_no_members_are_refused_in_words():
+    """Found by the fuzz suite in what had been added that day."""
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    with pytest.raises(ValueError, match=r"\by\b"):
+        PolynomialChaosRegressor(1).fit(X, [[1.0], [2.0], [3.0], [1.0, 2.0]])
+    draws = np.full((3, 4, 2), 0.5)
+    with pytest.raises(ValueError, match="y_true"):
+        pit_values(np.empty((0, 2)), draws, steps=(2,))

@@ -292,7 +292,7 @@ def _mean_under_rule(
     basis, rule = utilities.basis, scores.basis
     law = basis.laws[0]
     if len(basis.laws) > 1 or law.atoms(1) is not None:
-        points, masses = _points_of(basis)
+        points, masses = _points_of(basis.with_terms)
         known = basis.combine(points, utilities.coefficients)
         said = rule.combine(points, scores.coefficients)
         return np.asarray(masses @ _taken_less_fixed(known, said))

@@ -40,7 +40,8 @@ class Row:
         """Average the other inputs out of the expansion of all inputs."""
         problem = None if given.members is None else given.members.problem
         basis = given.expansion.basis if problem is None else problem.basis
-        return cls(features, basis, given.contrasts, features, problem)
+        listed = basis.with_terms
+        return cls(features, listed, given.contrasts, features, problem)
 
     @classmethod
     def regression(cls, given: DecisionProblem, features: list[int]) -> Row:

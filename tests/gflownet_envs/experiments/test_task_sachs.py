@@ -12,6 +12,7 @@ import torch
 from matplotlib.figure import Figure
 from sklearn.utils import Bunch
 
+from benchmarks.gflownet.sachs_interventions import interventional_scores
 from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES, FEATURE_NAMES
 from gflownet_envs.environments.dag import DagEnvironment
@@ -24,7 +25,11 @@ from gflownet_envs.experiments.tasks.graphs import (
     stopping_table,
 )
 from gflownet_envs.experiments.tasks.sachs import SachsTask
-from gflownet_envs.rewards.graph_scores import log_marginal_likelihoods, subsample_rows
+from gflownet_envs.rewards.graph_scores import (
+    bge_scores,
+    log_marginal_likelihoods,
+    subsample_rows,
+)
 
 
 def simulated_cells(**_):
@@ -236,3 +241,23 @@ def test_the_real_cells():
     shares = [facts[f"share of the covariances in PC{i}"] for i in (1, 2)]
     assert 0.8 < sum(shares) < 0.95
     assert facts["standardised by"] == "all cells, before they are drawn"
+
+
+def test_interventions_decide_the_direction_of_an_edge():
+    """The cause of a perturbed protein does not explain it; that of others does."""
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=(2, 200))
+    effect = cause + 0.3 * rng.normal(size=(2, 200))
+    targets = np.repeat([-1, 1], 100)
+    effect[:, targets == 1] = rng.normal(size=(2, 100))
+    samples = np.stack((cause, effect), axis=2)
+    nowhere = np.full(200, -1)
+    np.testing.assert_array_equal(
+        interventional_scores(samples, nowhere), bge_scores(samples)
+    )
+    scores = interventional_scores(samples, targets)
+    forth = scores[:, 0, 0b00] + scores[:, 1, 0b01]
+    back = scores[:, 1, 0b00] + scores[:, 0, 0b10]
+    assert np.all(forth > back + 10)
+    np.testing.assert_array_equal(scores[:, 0], bge_scores(samples)[:, 0])
+    np.testing.assert_array_equal(scores[:, 1], bge_scores(samples[:, :100])[:, 1])

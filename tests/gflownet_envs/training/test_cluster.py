@@ -83,3 +83,39 @@ def test_the_verdict_outlives_a_worker(cluster, kill_one):
     assert killed
     assert str(there) == str(here)
     np.testing.assert_array_equal(there.q2, here.q2)
+
+
+def test_the_command_line_sends_its_tasks_to_a_cluster(cluster, tmp_path, monkeypatch):
+    testing = pytest.importorskip("click.testing")
+    pytest.importorskip("rich")
+    from gflownet_envs.experiments import command_line, run
+    from gflownet_envs.training.workers import workers
+
+    def run_task(*, n_jobs, **_):
+        tasks = (joblib.delayed(os.getpid)() for _ in range(4))
+        found = set(workers(n_jobs)(tasks))
+        there = {worker.pid for worker in cluster.workers.values()}
+        raise ValueError("on the cluster" if found <= there else f"{found} {there}")
+
+    monkeypatch.setattr(run, "run_task", run_task)
+    given = ["run", "grid", "--out", str(tmp_path / "run")]
+    given += ["--cluster", cluster.scheduler_address]
+    with joblib.parallel_config("sequential"):
+        done = testing.CliRunner().invoke(command_line.main, given)
+    assert "on the cluster" in done.output
+
+
+def test_an_address_without_a_scheduler(tmp_path, monkeypatch):
+    testing = pytest.importorskip("click.testing")
+    pytest.importorskip("rich")
+    from gflownet_envs.experiments import command_line
+
+    monkeypatch.setattr(command_line, "_SECONDS_TO_CONNECT", 1)
+    for address in ("tcp://127.0.0.1:1", "nowhere at all"):
+        done = testing.CliRunner().invoke(
+            command_line.main,
+            ["run", "grid", "--out", str(tmp_path / "run"), "--cluster", address],
+        )
+        assert done.exit_code == 1
+        assert "no scheduler of dask answers there" in done.output
+        assert not (tmp_path / "run").exists()

@@ -1,0 +1,303 @@
+"""Cost as a function of size: CPU time, memory, and the exponents of the curves.
+
+An exponent is the slope of the logarithm of the time between two sizes: 1 is linear,
+below it a constant share still counts. Single sizes run in a process of their own,
+whose largest memory counts.
+
+Run: ``python -m benchmarks.wide.scaling`` (curves), ``... --goals`` (single sizes),
+``... --simulate`` (members, tokens and prompts, streamed and scaled down).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy.special import softmax
+from scipy.stats import norm
+
+from benchmarks.wide.many_decays import hundred_inputs, of_hundred
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce.ensembles import member_blocks
+from skpce.inspection import verdict
+
+Work = Callable[[], object]
+
+
+def policies(
+    n_members: int, n_steps: int, n_actions: int, n_inputs: int = 3
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw policies whose logits are linear in the inputs, with noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_members, n_inputs))
+    logits = X @ rng.normal(size=(n_inputs, n_steps * n_actions))
+    logits += 0.5 * rng.normal(size=logits.shape)
+    shape = n_members, n_steps, n_actions
+    return X, softmax(logits.reshape(shape), axis=-1).reshape(n_members, -1)
+
+
+def surrogate(
+    n_members: int, n_steps: int, n_actions: int, n_inputs: int = 3, degree: int = 2
+) -> tuple[CompositionalPCESurrogate, np.ndarray, np.ndarray]:
+    """Return a surrogate, not fitted, and its members."""
+    X, y = policies(n_members, n_steps, n_actions, n_inputs)
+    steps = (n_actions,) * n_steps
+    return CompositionalPCESurrogate(degree, steps=steps, random_state=0), X, y
+
+
+def fit(*size: int) -> Work:
+    model, X, y = surrogate(*size)
+    return lambda: model.fit(X, y)
+
+
+def interval(*size: int) -> Work:
+    model, X, y = surrogate(*size)
+    model.fit(X, y)
+    return lambda: model.predict_interval(X)
+
+
+def judge(n_permutations: int, *size: int) -> Work:
+    model, X, y = surrogate(*size)
+    return lambda: verdict(model, X, y, n_permutations=n_permutations, random_state=0)
+
+
+def stream(n_members: int, n_actions: int) -> Work:
+    """Add up blocks of members from a file; they are drawn as they are written."""
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "y.npy"
+    shape = n_members, n_actions
+    table = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_members, 3))
+    effect = rng.normal(size=(3, n_actions))
+    for start in range(0, n_members, 1000):
+        rows = slice(start, start + 1000)
+        logits = X[rows] @ effect
+        table[rows] = softmax(logits + rng.normal(size=logits.shape), axis=1)
+    table.flush()
+    mask = np.ones(n_actions, dtype=bool)
+    model = CompositionalPCESurrogate(2, distribution=norm(), mask=mask)
+    opened = np.load(path, mmap_mode="r")
+
+    def work() -> None:
+        for block in member_blocks(X, opened, n_rows=2000):
+            model.partial_fit(*block)
+        folder.cleanup()
+
+    return work
+
+
+def decays(solver: str) -> Work:
+    X, y, _, laws = of_hundred(400)
+    basis = {"truncation": "hyperbolic", "q": 0.5}
+    model = PolynomialChaosRegressor(3, distribution=laws, solver=solver, **basis)
+
+    def work() -> None:
+        model.fit(X[:400], y[:400])
+        miss = model.predict(X[400:]) - hundred_inputs(X[400:])
+        print(f"relative error {np.mean(miss**2) / y.var():.4f}", file=sys.stderr)
+
+    return work
+
+
+WORKS: dict[str, Callable[..., Work]] = {
+    "fit": fit,
+    "interval": interval,
+    "judge": judge,
+    "stream": stream,
+    "decays": decays,
+}
+
+#: Name of the curve, the work, its sizes, and what grows.
+CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
+    "fit: actions, 100 members": (
+        "fit",
+        [(100, 1, k) for k in (1000, 4000, 16000)],
+        (1000, 4000, 16000),
+    ),
+    "fit: steps of 20 actions, 100 members": (
+        "fit",
+        [(100, k, 20) for k in (50, 200, 800)],
+        (50, 200, 800),
+    ),
+    "fit: members, 100 actions": (
+        "fit",
+        [(n, 1, 100) for n in (500, 2000, 8000)],
+        (500, 2000, 8000),
+    ),
+    "fit: terms, 2,000 members, 20 actions": (
+        "fit",
+        [(2000, 1, 20, 5, degree) for degree in (3, 4, 5, 6)],
+        (56, 126, 252, 462),
+    ),
+    "fit: inputs at degree 1, 200 members, 20 actions": (
+        "fit",
+        [(200, 1, 20, d, 1) for d in (250, 1000, 4000)],
+        (250, 1000, 4000),
+    ),
+    "intervals: actions, 100 members": (
+        "interval",
+        [(100, 1, k) for k in (1000, 4000, 16000)],
+        (1000, 4000, 16000),
+    ),
+    "intervals: members, 10 actions": (
+        "interval",
+        [(n, 1, 10) for n in (500, 1000, 2000, 4000, 8000)],
+        (500, 1000, 2000, 4000, 8000),
+    ),
+    "verdict: permutations, 50 members, 4 steps of 10": (
+        "judge",
+        [(p, 50, 4, 10) for p in (250, 1000, 4000)],
+        (250, 1000, 4000),
+    ),
+    "verdict of 199: actions, 50 members": (
+        "judge",
+        [(199, 50, 1, k) for k in (1000, 4000, 16000)],
+        (1000, 4000, 16000),
+    ),
+    "partial_fit: members, 200 actions": (
+        "stream",
+        [(n, 200) for n in (2500, 10000, 40000)],
+        (2500, 10000, 40000),
+    ),
+}
+
+GOALS = {
+    "fit, 200 × 50,000": ("fit", (200, 1, 50_000)),
+    "intervals, 200 × 50,000": ("interval", (200, 1, 50_000)),
+    "verdict of 199, 200 × 50,000": ("judge", (199, 200, 1, 50_000)),
+    "fit, 200 × (1,000 × 50)": ("fit", (200, 1000, 50)),
+    "intervals, 200 × (1,000 × 50)": ("interval", (200, 1000, 50)),
+    "verdict of 199, 200 × (1,000 × 50)": ("judge", (199, 200, 1000, 50)),
+    "verdict of 999, 50 members, 4 steps": ("judge", (999, 50, 4, 10)),
+    "100 inputs, anisotropic_ridge": ("decays", ("anisotropic_ridge",)),
+    "100 inputs, auto": ("decays", ("auto",)),
+    "partial_fit, 10⁵ × 1,000": ("stream", (100_000, 1000)),
+}
+
+
+def measure(work: str, size: list) -> dict[str, float]:
+    """Run in this process; return CPU seconds and the largest memory in GiB."""
+    run = WORKS[work](*size)
+    started = time.process_time()
+    run()
+    seconds = time.process_time() - started
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {"seconds": seconds, "memory": memory}
+
+
+def measured(work: str, size: tuple) -> dict[str, float]:
+    """Run in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.wide.scaling", "--work", work]
+    command += ["--size", json.dumps(size)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
+def curves() -> None:
+    """Print the curves, all from this process."""
+    print("| cost: what grows | sizes | CPU-s | exponents |")
+    print("| --- | --- | --- | --- |", flush=True)
+    for name, (work, sizes, grown) in CURVES.items():
+        WORKS[work](*sizes[0])()  # warm
+        seconds = []
+        for size in sizes:
+            run = WORKS[work](*size)
+            started = time.process_time()
+            run()
+            seconds.append(time.process_time() - started)
+        slopes = np.diff(np.log(seconds)) / np.diff(np.log(grown))
+        cells = (
+            ", ".join(f"{value:,}" for value in grown),
+            ", ".join(f"{value:.2f}" for value in seconds),
+            ", ".join(f"{value:.1f}" for value in slopes),
+        )
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def goals() -> None:
+    """Print the single sizes."""
+    print("| work | CPU-s | GiB |\n| --- | ---: | ---: |", flush=True)
+    for name, (work, size) in GOALS.items():
+        found = measured(work, size)
+        print(
+            f"| {name} | {found['seconds']:.2f} | {found['memory']:.2f} |", flush=True
+        )
+
+
+def simulate(n_members: int = 1000, n_tokens: int = 5000, n_prompts: int = 20) -> None:
+    """Stream members, prompt after prompt: a pilot learns the rest, sums the fit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_members, 3))
+    tail = -2.0 * np.log1p(np.arange(n_tokens))  # frequencies as words have them
+    seconds = {"draw": 0.0, "pilot and rest": 0.0, "log-ratios, sums and fit": 0.0}
+    kept, shares = [], []
+    started = time.process_time()
+
+    def lap(what: str) -> None:
+        nonlocal started
+        now = time.process_time()
+        seconds[what], started = seconds[what] + now - started, now
+
+    for _ in range(n_prompts):
+        logits = tail[rng.permutation(n_tokens)] + 0.3 * X @ rng.normal(
+            size=(3, n_tokens)
+        )
+        logits += 0.3 * rng.normal(size=logits.shape)
+        y = softmax(logits, axis=1)
+        lap("draw")
+        pilot = CompositionalPCESurrogate(1, amalgamate=1e-3, distribution=norm())
+        pilot.fit(X[:100], y[:100])
+        table = pilot.amalgamate_parts(y)
+        lap("pilot and rest")
+        n_parts = table.shape[1]
+        model = CompositionalPCESurrogate(
+            2, distribution=norm(), mask=np.ones(n_parts, dtype=bool)
+        )
+        for block in member_blocks(X, table, n_rows=500):
+            model.partial_fit(*block)
+        lap("log-ratios, sums and fit")
+        kept.append(n_parts)
+        shares.append(model.step_unexplained_share_[0])
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"{n_members} members, {n_tokens} tokens, {n_prompts} prompts: "
+        f"{memory:.2f} GiB,"
+    )
+    print(f"{np.mean(kept):.0f} parts a prompt, {np.mean(shares):.0%} unexplained.")
+    for what, value in seconds.items():
+        each = 1e9 * value / (n_members * n_prompts)
+        print(
+            f"{what}: {value:.2f} CPU-s, {each:,.0f} ns a member and prompt, "
+            f"{each / n_tokens:.2f} ns a token"
+        )
+
+
+def main() -> None:
+    """Print what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work", choices=list(WORKS))
+    parser.add_argument("--size")
+    parser.add_argument("--goals", action="store_true")
+    parser.add_argument("--simulate", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.work is not None:
+        print(json.dumps(measure(arguments.work, json.loads(arguments.size))))
+    elif arguments.simulate:
+        simulate()
+    elif arguments.goals:
+        goals()
+    else:
+        curves()
+
+
+if __name__ == "__main__":
+    main()
