@@ -86,9 +86,6 @@ class CompositionalPCESurrogate(
     on the simplices [1]_. The coefficients give, in closed form, the share of the
     variance of each step that each input drives.
 
-    Nothing here knows where the ensemble comes from: bagged classifiers, token
-    distributions of language models and policies of agents all do.
-
     Parameters
     ----------
     degree : int, default=2
@@ -126,11 +123,10 @@ class CompositionalPCESurrogate(
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
         expansion of its predictions at draws of the input distributions: see
-        ``indices_from_`` and ``fidelity_``. A
-        :class:`PolynomialChaosKernelRegressor` is fitted to all terms of the
-        surrogate's own degree, distribution and interaction order without a list of
-        them; it stays exact, for any number of inputs. Residuals are those of five-fold
-        cross-validation, here and in ``diagnostics_``.
+        ``indices_from_`` and ``fidelity_``. A :class:`PolynomialChaosKernelRegressor`
+        stays exact, for any number of inputs, with the surrogate's own basis.
+        Residuals are those of five-fold cross-validation, here and in
+        ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
         Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
     alpha_per_target : bool, default=False
@@ -385,11 +381,7 @@ class CompositionalPCESurrogate(
         *,
         scalar: bool,
     ) -> FittedCompositions:
-        """Fit the log-ratios in the coordinates in which the solver sees them.
-
-        One penalty per step is pooled in an isometric system, so that the fit does
-        not depend on the coordinates in which it is reported.
-        """
+        """Fit the log-ratios in the coordinates in which the solver sees them."""
         of_the_paper = self.solver == "paper" and self.regressor is None
         if of_the_paper:
             coordinates = replace(geometry, log_ratio="alr", reference=-1)
