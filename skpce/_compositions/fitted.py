@@ -54,7 +54,8 @@ from .log_ratio import (
     log_ratios_of,
     sum_by_step,
 )
-from .steps import column_labels, refuse_nan, refuse_ragged
+from .steps import column_labels
+from .tables import ItemTable, one_table, refuse_nan
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -476,7 +477,7 @@ def partial_fit(
     owner = type(self).__name__
     solver = make_solver(owner, self.solver, self.alphas, criterion="gcv")
     check_parameters_of(self)
-    refuse_ragged(y)
+    y = one_table(y)
     refuse_nan(y)
     before = getattr(self, "_fitted", None)
     if before is not None and before.problem.sums is None:
@@ -491,12 +492,13 @@ def partial_fit(
         inputs, values, weights = inputs[used], values[used], weights[used]
         parameters, names = BasisParameters.of(self), input_names(self)
         if before is None:
-            parameters.check(inputs.shape[1])
+            parameters.check(names)
             geometry = learn_geometry(self, y, values, "y")
             basis = parameters.learn(inputs, weights, names, in_blocks=True)
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
             check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
-            self._labels_of_y = column_labels(y, values.shape[1])
+            unnamed = isinstance(y, ItemTable)
+            self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
             self._amalgamation = None
         else:
             geometry, basis = before.geometry, before.basis
