@@ -55,7 +55,7 @@ from .log_ratio import (
     sum_by_step,
 )
 from .steps import column_labels
-from .tables import ItemTable, one_table, refuse_nan
+from .tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -493,6 +493,7 @@ def partial_fit(
         parameters, names = BasisParameters.of(self), input_names(self)
         if before is None:
             parameters.check(names)
+            refuse_class_labels(values)
             geometry = learn_geometry(self, y, values, "y")
             basis = parameters.learn(inputs, weights, names, in_blocks=True)
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
