@@ -40,7 +40,7 @@ from ._checks import (
     validated,
 )
 from ._checks.frames import remember_frames
-from ._compositions.tables import one_table
+from ._checks.tables import one_table
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame

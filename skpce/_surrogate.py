@@ -40,6 +40,7 @@ from ._checks import (
     validated,
 )
 from ._checks.frames import make_frame, remember_frames
+from ._checks.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.amalgamation import (
     Amalgamation,
@@ -63,10 +64,9 @@ from ._compositions.log_ratio import (
     learn_geometry,
     log_ratios_of,
 )
+from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
-from ._compositions.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
-from ._compositions.zeros import warn_of_zeros
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver

@@ -62,7 +62,7 @@ class MoreTermsThanRowsWarning(UserWarning):
 _CHOOSE_TERMS = frozenset({"lars", "omp", "subspace_pursuit", "ard"})
 
 
-def warn_of_terms(estimator: Any, basis: PolynomialBasis, n_rows: int) -> None:
+def warn_of_terms(estimator: Any, basis: Any, n_rows: int) -> None:
     """Warn of more terms than rows, from two calls up, unless terms are chosen."""
     n_terms = basis.n_terms
     if n_terms <= n_rows or estimator.regressor is not None:

@@ -32,6 +32,7 @@ from .._checks import (
     unchanged_on_failure,
     validated,
 )
+from .._checks.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem, linear_problem, sum_blocks
@@ -55,7 +56,6 @@ from .log_ratio import (
     sum_by_step,
 )
 from .steps import column_labels
-from .tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
