@@ -5,9 +5,9 @@ from ._basis.features import PolynomialChaosFeatures
 from ._basis.index_sets import build_multi_indices, count_terms
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.modes import PredictedModes
+from ._compositions.outputs import ZeroReplacedWarning
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
-from ._compositions.zeros import ZeroReplacedWarning
 from ._expansion.expansion import Expansion
 from ._expansion.indices import DerivativeSensitivity, InteractionIndices, SobolIndices
 from ._expansion.intervals import SobolInterval

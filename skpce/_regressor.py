@@ -40,7 +40,7 @@ from ._checks import (
     validated,
 )
 from ._checks.frames import remember_frames
-from ._compositions.tables import one_table
+from ._checks.tables import one_table
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
@@ -77,9 +77,8 @@ class PolynomialChaosRegressor(
 ):
     r"""Polynomial chaos expansion with Sobol indices in closed form.
 
-    Fits :math:`y \approx \sum_j c_j \psi_j(x)` in an orthonormal polynomial basis of
-    the law of the inputs. The coefficients give the mean, the variance and the Sobol
-    indices without further sampling [1]_.
+    Fits :math:`y \approx \sum_j c_j \psi_j(x)` in an orthonormal polynomial basis. The
+    coefficients give mean, variance and Sobol indices without further sampling [1]_.
 
     Parameters
     ----------

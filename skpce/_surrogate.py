@@ -40,6 +40,7 @@ from ._checks import (
     validated,
 )
 from ._checks.frames import make_frame, remember_frames
+from ._checks.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.amalgamation import (
     Amalgamation,
@@ -63,10 +64,9 @@ from ._compositions.log_ratio import (
     learn_geometry,
     log_ratios_of,
 )
+from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
-from ._compositions.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
-from ._compositions.zeros import warn_of_zeros
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
@@ -85,9 +85,6 @@ class CompositionalPCESurrogate(
     polynomials of the inputs and maps back by the softmax, so that predictions stay
     on the simplices [1]_. The coefficients give, in closed form, the share of the
     variance of each step that each input drives.
-
-    Nothing here knows where the ensemble comes from: bagged classifiers, token
-    distributions of language models and policies of agents all do.
 
     Parameters
     ----------
@@ -126,11 +123,10 @@ class CompositionalPCESurrogate(
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
         expansion of its predictions at draws of the input distributions: see
-        ``indices_from_`` and ``fidelity_``. A
-        :class:`PolynomialChaosKernelRegressor` is fitted to all terms of the
-        surrogate's own degree, distribution and interaction order without a list of
-        them; it stays exact, for any number of inputs. Residuals are those of five-fold
-        cross-validation, here and in ``diagnostics_``.
+        ``indices_from_`` and ``fidelity_``. A :class:`PolynomialChaosKernelRegressor`
+        stays exact, for any number of inputs, with the surrogate's own basis.
+        Residuals are those of five-fold cross-validation, here and in
+        ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
         Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
     alpha_per_target : bool, default=False
@@ -385,11 +381,7 @@ class CompositionalPCESurrogate(
         *,
         scalar: bool,
     ) -> FittedCompositions:
-        """Fit the log-ratios in the coordinates in which the solver sees them.
-
-        One penalty per step is pooled in an isometric system, so that the fit does
-        not depend on the coordinates in which it is reported.
-        """
+        """Fit the log-ratios in the coordinates in which the solver sees them."""
         of_the_paper = self.solver == "paper" and self.regressor is None
         if of_the_paper:
             coordinates = replace(geometry, log_ratio="alr", reference=-1)

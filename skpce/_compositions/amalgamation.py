@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import BoolArray, FloatArray, IndexArray, as_floats, check_real
+from .._checks.tables import one_table, refuse_nan
 from .._solvers.problem import sum_rows
 from .log_ratio import LogRatioGeometry, check_parameters_of
 from .scoring import checked_policies
@@ -28,7 +29,6 @@ from .steps import (
     resolve_layout,
     resolve_mask,
 )
-from .tables import one_table, refuse_nan
 
 #: Name of the part that holds the others.
 REST = "rest"

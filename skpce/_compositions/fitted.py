@@ -33,6 +33,7 @@ from .._checks import (
     unchanged_on_failure,
     validated,
 )
+from .._checks.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 from .._expansion.expansion import Expansion
 from .._expansion.indices import index_masks
 from .._expansion.intervals import (
@@ -67,7 +68,6 @@ from .log_ratio import (
     sum_by_step,
 )
 from .steps import column_labels
-from .tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10

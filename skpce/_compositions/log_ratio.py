@@ -32,6 +32,7 @@ from .._checks import (
     refuse_not_finite,
     validated,
 )
+from .._checks.tables import one_table, refuse_class_labels, refuse_nan
 from .._model_file.state import plain_state, restore_state
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
@@ -44,7 +45,6 @@ from .steps import (
     resolve_layout,
     resolve_mask,
 )
-from .tables import one_table, refuse_class_labels, refuse_nan
 
 LOG_RATIOS = ("alr", "clr", "ilr")
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from .._checks import FloatArray, as_floats
+from .._checks.tables import ItemTable, one_table, refuse_nan
 from .steps import (
     StepLayout,
     close_compositions,
@@ -16,7 +17,6 @@ from .steps import (
     label_text,
     refuse_masked,
 )
-from .tables import ItemTable, one_table, refuse_nan
 
 
 def checked_policies(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail, listed
 from .._checks.cross_validation import warn_outside_folds
-from .tables import refuse_unsplit
+from .._checks.tables import refuse_unsplit
 
 _SEPARATOR = "__"
 

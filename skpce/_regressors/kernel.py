@@ -58,16 +58,15 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
     ----------
     degree : int, default=2
         Largest total degree of a term.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input, as in :class:`PolynomialChaosRegressor`.
+    distribution : str, frozen distribution, bounds, list or dict, default="normal"
+        Of each input, as in :class:`PolynomialChaosRegressor`.
     interaction_order : int or None, default=None
         Largest number of inputs in one term.
-    input_weights : {"learned", "equal"} or array-like of shape (n_features,), \
-            default="learned"
-        Weight of each input. ``"learned"`` steps towards the weights of largest
-        evidence and stops where the error on held-out samples is smallest, after no
-        step at all where equal weights predict best. ``"equal"`` takes none of this
-        time.
+    input_weights : {"learned", "equal"} or array-like, default="learned"
+        Weight of each input, of shape (n_features,). ``"learned"`` steps towards the
+        weights of largest evidence and stops where the error on held-out samples is
+        smallest, after no step at all where equal weights predict best. ``"equal"``
+        takes none of this time.
     input_groups : array-like of shape (n_features,) or None, default=None
         Label of the group of each input; a group learns one weight.
     order_weights : array-like of shape (n_orders,) or None, default=None

@@ -36,7 +36,8 @@ pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
       overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 nav ul { padding-left: 1.2rem; columns: 2 18rem; margin: 0.5rem 0 1.5rem; }
-details { border-bottom: 1px solid #ccc; } summary { cursor: pointer; }
+details { border-bottom: 1px solid #ccc; }
+summary { cursor: pointer; font-weight: 600; font-size: 0.9rem; }
 summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2rem; }
 .answer { font-size: 1.1rem; }
 .badge { border-radius: 0.6rem; padding: 0.1rem 0.6rem; white-space: nowrap;
@@ -122,7 +123,7 @@ class HtmlReport:
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
     ) -> None:
         """Add a table that is shown when its title is clicked."""
-        table = html_table(columns, rows)
+        table = html_table(columns, rows, digits=2)
         self._parts.append(
             f"<details><summary>{escape(title)}</summary>"
             f'<div class="scroll">{table}</div></details>'

@@ -73,8 +73,7 @@ def dependent_sobol_indices(
     estimator : fitted estimator
         As the pipeline of :func:`back_to_reward`, or the last estimator alone.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows before the Pipeline, usually those of ``fit``. The joint distribution is
-        learned from them.
+        Rows before the Pipeline, usually those of ``fit``.
     law : NatafTransformer, RosenblattTransformer or None, default=None
         The joint distribution of the columns, cloned and fitted on X. None is
         ``NatafTransformer()``: the data's marginals and a Gaussian copula.
@@ -88,8 +87,7 @@ def dependent_sobol_indices(
         None visits every set of up to 8 inputs, and 4 orders a batch beyond. Every set
         of up to 16 inputs is visited, too, where the orders hold as many sets.
     n_resamples : int, default=0
-        Bootstrap resamples of the rows of X, for the error that the distribution
-        brings.
+        Bootstrap resamples of the rows of X, for the error of the distribution.
     min_q2 : float, default=0.25
         Smallest leave-one-out Q² of the expansion.
     random_state : int, RandomState instance or None, default=None
@@ -106,14 +104,13 @@ def dependent_sobol_indices(
         first_order_standard_error, and so on : ndarray of shape (n_targets, n_features)
             Sampling error, the distribution and the expansion taken as given.
         first_order_law_error, total_order_law_error, shapley_law_error : ndarray
-            Standard deviation when the distribution is learned from resampled rows of
-            X; NaN without ``n_resamples``.
+            Standard deviation when the law is learned from resampled rows of X; NaN
+            without ``n_resamples``.
         closed_form_first_order, closed_form_total_order : ndarray
             Indices from the coefficients alone, for independent inputs; NaN behind
             transformers.
         total_variance, variance_standard_error : ndarray of shape (n_targets,)
-            Variance of the expansion under the joint distribution, and its sampling
-            error.
+            Variance of the expansion under that distribution; its sampling error.
         closed_form_variance : ndarray of shape (n_targets,)
             Variance for independent inputs.
         law : object

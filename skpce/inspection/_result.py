@@ -209,8 +209,7 @@ class Result:
         }
         if len(self.keys) == 1:
             (panel,) = make_panels(1, len(self._labels), ax)
-            supported = self.supported or None
-            draw_bars(self._labels, columns, names, panel, supported)
+            draw_bars(self._labels, columns, names, panel, self.supported or None)
             return panel
         labels = list(self.keys.values())[1]
         panels = make_panels(len(self._labels), len(labels), ax)

@@ -24,6 +24,7 @@ from .._checks import (
     refuse_extremes,
 )
 from .._checks.frames import make_frame
+from .._checks.tables import one_table, refuse_nan
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     check_log_ratio_parameters,
@@ -36,7 +37,6 @@ from .._compositions.steps import (
     resolve_layout,
     resolve_mask,
 )
-from .._compositions.tables import one_table, refuse_nan
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 
 

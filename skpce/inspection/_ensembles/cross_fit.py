@@ -22,8 +22,7 @@ from ..._checks import FloatArray, IndexArray, _controller, check_draws
 from ..._checks.callbacks import without_callbacks
 from ..._checks.frames import take
 from ..._checks.workers import workers
-from ..._compositions.outputs import Outputs
-from ..._compositions.zeros import ZeroReplacedWarning
+from ..._compositions.outputs import Outputs, ZeroReplacedWarning
 from ..._input_laws import InputOutsideSupportWarning
 from .._reading import final_estimator
 

@@ -21,11 +21,10 @@ from ..._checks import (
 )
 from ..._checks.frames import as_table, is_table, make_frame, take, take_columns
 from ..._checks.levels import label_columns
+from ..._checks.tables import ItemTable, one_table
 from ..._compositions.amalgamation import amalgamated_once
-from ..._compositions.outputs import Outputs, read_outputs
+from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
-from ..._compositions.tables import ItemTable, one_table
-from ..._compositions.zeros import warn_of_zeros
 from .._input_tests import numeric
 from .._reading import final_estimator
 from .._result import Result

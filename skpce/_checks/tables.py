@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from .._checks import FloatArray, as_floats, refuse_no_numbers
+from .numbers import FloatArray, as_floats, refuse_no_numbers
 
 _EXPECTED_SHAPE = (
     "expected one 2-D array of shape (n_members, sum of steps) with the steps side "
