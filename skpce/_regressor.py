@@ -14,7 +14,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ._basis.basis import (
     BasisParameters,
@@ -280,7 +280,7 @@ class PolynomialChaosRegressor(
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
-        warn_of_terms(self, self.basis_.n_terms, _num_samples(X))
+        warn_of_terms(self, self.basis_.n_terms, self._problem.n_rows)
         return self
 
     @available_if(_require_exact_addition)

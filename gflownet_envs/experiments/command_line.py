@@ -320,7 +320,7 @@ def _on_cluster(address: str | None) -> Iterator[None]:
     except ImportError:
         raise ImportError("--cluster needs dask: pip install 'skpce[dask]'") from None
     try:
-        client = Client(address, timeout=_SECONDS_TO_CONNECT)
+        client: Any = Client(address, timeout=_SECONDS_TO_CONNECT)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         raise ValueError(
             f"--cluster {address!r}: no scheduler of dask answers there ({error}); "

@@ -313,7 +313,7 @@ class FittedCompositions:
         assert problem.sums is not None  # a fit keeps its samples or their sums
         criterion = self.fit.criterion * problem.total_weight
         press, spread = (
-            np.bincount(groups, values, self.geometry.layout.n_steps)
+            np.bincount(groups, values, self.geometry.layout.n_steps).astype(float)
             for values in (criterion, problem.sums.target_spread)
         )
         rounding = np.square(LOG_RATIO_FLOOR) * problem.total_weight
@@ -447,7 +447,8 @@ def add_up(
     sums = added if sums is None else sums + added
     groups = coordinates.step_of_coordinate
     fit = solver.fit_moments(sums, groups, basis.exponents)
-    spread = np.bincount(groups, sums.target_spread, geometry.layout.n_steps)
+    n_steps = geometry.layout.n_steps
+    spread = np.bincount(groups, sums.target_spread, n_steps).astype(float)
     problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)
     expansion = Expansion(
         basis,

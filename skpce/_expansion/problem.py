@@ -76,6 +76,13 @@ class FittedProblem:
         return float(self.sums.total_weight)
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows; of a fit from sums the number of samples."""
+        if self.samples is None:
+            return int(self.total_weight)
+        return len(self.samples.inputs)
+
+    @property
     def target_variance(self) -> FloatArray:
         """Variance of each target; shape (n_targets,)."""
         return self.spread / self.weight_of_targets
