@@ -119,13 +119,13 @@ def entries(found: dict[str, Any]) -> list[str]:
         rank = 0 if row[0] else rank + 1
         if rank < _ENTRIES:
             rows.append(list(row))
-    shown = f"{found['caption']}; the first {_ENTRIES} of each choice:"
+    shown = f"{found['caption']} (the first {_ENTRIES} of each choice):"
     return [shown, table(tuple(found["columns"]), rows).rstrip()]
 
 
 def percent(value: float, error: float) -> str:
     """Return a share with its standard error in per cent."""
-    return f"{100 * value:.0f} ± {100 * error:.0f} %"
+    return f"{round(100 * value) + 0:.0f} ± {100 * error:.0f} %"
 
 
 def limits(task: dict[str, Any]) -> list[str]:
@@ -365,5 +365,6 @@ def destroyed_row(row: dict[str, Any]) -> list[str]:
 
 def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
     """Return a Markdown table."""
-    lines = [columns, ("---",) * len(columns), *rows]
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = [columns, ("---",) * len(columns), *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

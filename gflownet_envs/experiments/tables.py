@@ -24,6 +24,8 @@ from skpce.inspection import Result, ResultRow
 
 # Parts of a step that have a row of their own, the largest ones; pairs of parts.
 _MOST_PARTS, _MOST_PAIRS = 6, 3
+# From this share of the variance on an entry alone is said to depend on others.
+_APART = 1.5
 
 
 def _noise_cell(found: PartFindings, place: int) -> str:
@@ -85,7 +87,9 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
 
 
 def _with_error(value: float, error: float, form: str = "{:.0%}") -> str:
-    return f"{form.format(value)} ± {form.format(error)}"
+    zero = form.format(0.0)  # and no sign before it
+    text = form.format(value)
+    return f"{zero if text == f'-{zero}' else text} ± {form.format(error)}"
 
 
 def _variance_ratio(row: ResultRow) -> str:
@@ -125,6 +129,7 @@ def entries_table(found: PartFindings) -> Table | None:
     if found.entries is None:
         return None
     kinds = {name: entries.noun for name, entries in found.named.entries.items()}
+    each = list(found.entries.rows)
     rows = [
         (
             row.step if rank == 0 else "",
@@ -133,13 +138,21 @@ def entries_table(found: PartFindings) -> Table | None:
             _with_error(row.alone[rank], row.alone_error[rank]),
             _with_error(1.0 - row.left[rank], row.left_error[rank]),
         )
-        for row in found.entries.rows
+        for row in each
         for rank in range(len(row.entry))
         if row.entry[rank]
     ]
-    return Table(
+    caption = (
         "What matters most in the leading part of each step, verified by solving "
-        f"again ({_verifying(found.entries)}), ± standard error: {found.named.title}",
+        f"again ({_verifying(found.entries)}), ± standard error: {found.named.title}"
+    )
+    if any(np.nanmax(np.hstack([row.alone, row.left])) > _APART for row in each):
+        caption += (
+            ". Beyond 100 % or below zero an entry depends on others: changed alone it "
+            "makes rewards unlike those of any member"
+        )
+    return Table(
+        caption,
         ("step", "part", "entry", "variance if only it varies", "fall if it is fixed"),
         tuple(rows),
     )
