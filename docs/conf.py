@@ -43,6 +43,8 @@ exclude_patterns = [
     "benchmarks_gflownet_tables.md",
     "user_guide/coverage_tables.md",
     "user_guide/named_parts_tables.md",
+    "paper_baselines_tables.md",
+    "paper_controls_tables.md",
     "studies/*_tables.md",
     "auto_examples/*.ipynb",
     "**/GALLERY_HEADER.rst",

@@ -160,7 +160,7 @@ def tables() -> str:
             lines = [head, ["---"] * len(head)]
             lines += [line(method, rows) for method, rows in methods.items() if rows]
             parts.append(
-                f"### {task}, {source} policies ({n_seeds} seeds)\n\n"
+                f"## {task}, {source} policies ({n_seeds} seeds)\n\n"
                 + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
                 + "\n"
             )

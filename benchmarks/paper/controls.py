@@ -333,7 +333,7 @@ def tables() -> str:
                 row = rows.get(name)
                 cells += _cells(row)
             lines.append(cells)
-        parts.append(f"### {task}\n\n" + _markdown(lines))
+        parts.append(f"## {task}\n\n" + _markdown(lines))
         if fixed is not None:
             parts.append(_fixed_words(fixed))
     return "\n".join(parts)
