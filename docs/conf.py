@@ -172,6 +172,11 @@ html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
 }
+# Pages without pages below them have no navigation at their side.
+html_sidebars = {
+    name: []
+    for name in ("index", "install", "getting_started", "which_function", "concepts")
+}
 html_show_sourcelink = False
 
 
