@@ -76,7 +76,7 @@ def make_runs_tiny() -> None:
         name: (None, name)
         for name in (
             *(f"parts_{i + 1}" for i in range(len(results.parts))),
-            *("overview", "policies", "coverage"),
+            *("overview", "variances", "policies", "coverage"),
         )
     }
     files._png = lambda figure: PICTURE

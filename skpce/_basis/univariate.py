@@ -57,7 +57,10 @@ class UnivariateFunctions:
         return a, root
 
     def at(self, X: FloatArray) -> Iterator[Block]:  # X of shape (n_rows, n_inputs)
-        """Yield the values of the functions at rows of inputs."""
+        """Yield the values of the functions at rows of inputs; at least one block."""
+        if not self.counts.any():  # inputs that do not vary, with the rows alone
+            yield np.zeros(0, dtype=np.int64), np.zeros((self.degree, len(X), 0))
+            return
         for start in range(0, len(self._polynomial), _BLOCK_INPUTS):
             yield self._polynomials(X, slice(start, start + _BLOCK_INPUTS))
         yield from self._categorical(X)

@@ -368,7 +368,7 @@ def _checked_groups(owner: str, given: Any, n_features: int) -> IndexArray | Non
         return None
     labels = np.asarray(given)
     if labels.shape != (n_features,):
-        expected = f"None or {n_features} labels, one for each input"
+        expected = f"None or {n_features} labels, one for each column of X"
         raise fail(owner, "input_groups", expected, given)
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.int64)
 

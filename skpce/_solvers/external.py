@@ -211,7 +211,8 @@ def _fit_target(
     spread = values.std()
     if spread > 0 and problem.design.shape[1] > 1:
         model = ARDRegression().fit(problem.design[rows, 1:], values / spread)
-        prior = np.sqrt(model.alpha_ / model.lambda_)  # in units of the noise
+        ratio = model.alpha_ / model.lambda_  # (rounding can be below zero)
+        prior = np.sqrt(np.maximum(ratio, 0.0))  # in units of the noise
         scale[1:] = np.where(model.coef_ != 0.0, prior, 0.0)  # 0 where it is pruned
     size = int(np.count_nonzero(scale)) - 1
     price = comparison_price(size, len(scale) - 1, float(len(rows)))

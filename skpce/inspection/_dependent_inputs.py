@@ -100,7 +100,7 @@ def dependent_sobol_indices(
         attributes, beside ``cautions`` (what weakens the reading):
 
         first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
-            Shares of the variance of the expansion under the joint law.
+            Shares of the variance of the expansion under the joint distribution.
         first_order_standard_error, and so on : ndarray of shape (n_targets, n_features)
             Sampling error, the distribution and the expansion taken as given.
         first_order_law_error, total_order_law_error, shapley_law_error : ndarray
@@ -418,7 +418,7 @@ def independence_words(
         f"{head}; it differs most for {players[player]} in "
         f"{reading.expansion.group_names[target]}: total index "
         f"{closed_total[target, player]:.2f} in closed form, "
-        f"{total[target, player]:.2f} under the joint law, Shapley effect "
+        f"{total[target, player]:.2f} under the joint distribution, Shapley effect "
         f"{shapley[target, player]:.2f}"
     )
 

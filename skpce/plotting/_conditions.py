@@ -485,7 +485,7 @@ class EmbeddingDisplay:
 def _correlation(inputs: FloatArray) -> FloatArray:
     centred = inputs - inputs.mean(axis=0)
     scale = np.sqrt(np.square(centred).sum(axis=0))
-    varying = np.ptp(inputs, axis=0) > 0
+    varying = (np.ptp(inputs, axis=0) > 0) & (scale > 0)
     scaled = centred / np.where(varying, scale, np.nan)
     return np.clip(scaled.T @ scaled, -1.0, 1.0)
 

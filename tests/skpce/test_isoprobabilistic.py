@@ -293,9 +293,11 @@ def test_before_an_expansion_the_inputs_are_independent():
 
 def test_bad_input():
     X = parabola(30)
-    with pytest.raises(ValueError, match="gives x0 a DiscreteLaw; expected a contin"):
+    with pytest.raises(
+        ValueError, match="gives x0 of X a DiscreteLaw; expected a contin"
+    ):
         NatafTransformer(stats.poisson(3)).fit(X)
-    with pytest.raises(ValueError, match="gives x0 a CategoricalLaw"):
+    with pytest.raises(ValueError, match="gives x0 of X a CategoricalLaw"):
         RosenblattTransformer("categorical").fit(X)
     with pytest.raises(ValueError, match=r"'root' parameter .* Got 'lower'"):
         NatafTransformer(root="lower").fit(X)

@@ -317,7 +317,7 @@ def with_a_seed(*surrogates):
 def fitted(estimator, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if getattr(estimator, "distribution", None) == "lognormal":
+        if str(getattr(estimator, "distribution", None)) == "lognormal":
             X = 1.0 + np.abs(X)
         return clone(estimator).fit(X, y)
 

@@ -212,10 +212,10 @@ def test_a_version_that_never_was(version, content, refused):
 
 def test_a_newer_version(content, refused):
     """Even one whose records are others altogether."""
-    newer = {"format": "skpce model", "version": 3, "anything": []}
+    newer = {"format": "skpce model", "version": 4, "anything": []}
     message = refused(archive_of({"model.json": json.dumps(newer).encode()}))
-    assert "has version 3" in message
-    assert "reads versions up to 2. Install a newer skpce" in message
+    assert "has version 4" in message
+    assert "reads versions up to 3. Install a newer skpce" in message
 
 
 # What does not fit together, under the right digest

@@ -151,11 +151,13 @@ def test_blocks_of_arrays_on_disk(tmp_path):
 
 def test_blocks_of_dask_arrays():
     array = pytest.importorskip("dask.array")
+    config = pytest.importorskip("dask.config")
     X, y = members()
     model = made()
     tables = array.from_array(X, chunks=50), array.from_array(y, chunks=50)
-    for block in member_blocks(*tables, n_rows=100):
-        model.partial_fit(*block)
+    with config.set(scheduler="synchronous"):  # and not one of another test's cluster
+        for block in member_blocks(*tables, n_rows=100):
+            model.partial_fit(*block)
     expected = made().partial_fit(X, y).coefficients_
     np.testing.assert_allclose(model.coefficients_, expected, rtol=1e-9)
 

@@ -128,7 +128,7 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
         observed, predicted = (a - a.mean(axis=1, keepdims=True) for a in logs)
         press = np.square(observed - predicted).sum()
         spread = np.square(observed - observed.mean(axis=0)).sum()
-        assert goodness[step][3] == format_cell(1 - press / spread)
+        assert goodness[step][3] == format_cell(1 - press / spread, 2)
     fragility = policy_fragility(test, steps=STEPS)
     rows = table_of(page, ["step", "variance, summed"])
     for name, column in (
@@ -151,7 +151,7 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
         score = coverage_interval(test, *interval, steps=STEPS, kind=kind)
         row = table_of(page, ["step", "level"])[2]
         assert row[:2] == ["first", "0.9"]
-        assert row[column] == format_cell(float(score.coverage[0]))
+        assert row[column] == format_cell(float(score.coverage[0]), 2)
         bounds = f"[{score.lower[0]:.2f}, {score.upper[0]:.2f}]"
         assert row[column + 1] == bounds
 

@@ -183,7 +183,7 @@ def test_labels_that_are_not_levels():
     with pytest.raises(ValueError, match=r"no label in 1 of 60 rows .* 'solver'"):
         fitted.fit(MIXED.assign(solver=[None, *LABELS[1:]]), OF_MIXED)
     given = {"rate": (0, 4), "solver": "normal"}
-    with pytest.raises(ValueError, match="'normal' for solver, whose column holds lab"):
+    with pytest.raises(ValueError, match="'normal' for solver, whose column of X"):
         PolynomialChaosRegressor(1, distribution=given).fit(MIXED, OF_MIXED)
 
 

@@ -312,7 +312,7 @@ def compare_embeddings(
     check_boolean(OWNER, "permute_choice", permute_choice)
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
-    reward = labels_of(OWNER, reward, groups)
+    reward = labels_of(OWNER, reward, groups, y)
     generator = make_generator(random_state)
     given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
     scale: dict[str, Any] = {"outputs": outputs, "standardize": standardize}

@@ -231,14 +231,18 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
     return share
 
 
-def labels_of(owner: str, reward: Any, groups: Any) -> Any:
+def labels_of(owner: str, reward: Any, groups: Any, y: Any) -> Any:
     """Return the labels of replicates, which have two names."""
-    if reward is not None and groups is not None:
+    if groups is None:
+        return reward
+    if reward is not None:
         raise ValueError(
             f"{owner} has both reward= and groups=; expected one of them, the label of "
             "each member."
         )
-    return reward if groups is None else groups
+    if hasattr(y, "__len__"):  # else y itself is refused
+        _reward_labels(groups, len(y), "groups")
+    return groups
 
 
 def check_replicates(X: Any, reward: Any) -> None:
@@ -392,34 +396,34 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
             )
 
 
-def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
+def _reward_labels(reward: Any, n_members: int, name: str = "reward") -> NDArray[Any]:
     """Return labels that can be sorted; refuse missing and mixed ones."""
     if np.ma.is_masked(reward):
-        raise ValueError("reward is masked; give one label per member.")
+        raise ValueError(f"{name} is masked; give one label per member.")
     try:
         labels = np.asarray(reward)
     except ValueError:
         raise ValueError(
-            "reward has entries of different length; give one label per member."
+            f"{name} has entries of different length; give one label per member."
         ) from None
     if labels.dtype.kind in "fMm" and np.isnan(labels).any():
-        raise ValueError("reward has NaN labels; give one label per member.")
+        raise ValueError(f"{name} has NaN labels; give one label per member.")
     kinds = {type(label).__name__ for label in labels.ravel().tolist()}
     if labels.dtype.kind == "O" and len(kinds) > 1:
         raise ValueError(
-            f"reward has labels of the kinds {', '.join(sorted(kinds))}; give one "
+            f"{name} has labels of the kinds {', '.join(sorted(kinds))}; give one "
             "label per member, all strings or all numbers."
         )
     if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
-        raise ValueError("reward has missing labels (None); give one per member.")
+        raise ValueError(f"{name} has missing labels (None); give one per member.")
     if labels.dtype.kind in "cV" or not _can_be_sorted(labels):
         raise ValueError(
-            f"reward has labels of the type {type(labels.flat[0]).__name__}; expected "
+            f"{name} has labels of the type {type(labels.flat[0]).__name__}; expected "
             "numbers, text or dates."
         )
     if labels.shape != (n_members,):
         raise ValueError(
-            f"reward has shape {labels.shape}; expected ({n_members},), one label "
+            f"{name} has shape {labels.shape}; expected ({n_members},), one label "
             "per member of y."
         )
     return labels

@@ -97,7 +97,7 @@ def training_noise_share(
     >>> training_noise_share(trained, exact=softmax(signal, axis=1)).round(1)
     array([0.5])
     """
-    reward = labels_of("training_noise_share", reward, groups)
+    reward = labels_of("training_noise_share", reward, groups, y)
     given = [exact is not None, reward is not None, control is not None]
     if sum(given) != 1:
         raise ValueError(
@@ -297,7 +297,7 @@ def variance_decomposition(
     Training noise of 120 members, from 40 rewards:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
-    reward = labels_of("variance_decomposition", reward, groups)
+    reward = labels_of("variance_decomposition", reward, groups, y)
     if (reward is None) == (control is None):
         given = "neither" if reward is None else "both"
         raise ValueError(f"Give exactly one of reward= and control=; got {given}.")

@@ -297,7 +297,7 @@ def verdict(
     )
     check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
-    reward = labels_of("verdict", reward, groups)
+    reward = labels_of("verdict", reward, groups, y)
     pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps, mask)
     table, y, read, steps = read_members(
         pipeline,

@@ -84,13 +84,13 @@ def test_the_actions_of_a_panel_add_up_to_one(smoke_runs):
 
 def test_named_parts_stand_beside_the_components(results):
     found = results.parts[0]
-    figure = figures.parts_figure(found.effects, found.noise_share, results.headline)
+    figure = figures.parts_figure(found, results.headline)
     left, right = figure.axes
     assert left.get_title() == "named parts of the reward"
     assert right.get_title() == "principal components: trained policies, degree 1"
     assert rows_of(left) == list(results.headline.dataset.step_names)
     assert len(left.get_yticks()) == len(right.get_yticks())
-    alone = figures.parts_figure(found.effects, found.noise_share)
+    alone = figures.parts_figure(found)
     assert len(alone.axes) == 1
 
 

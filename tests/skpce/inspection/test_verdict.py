@@ -341,11 +341,11 @@ def test_html_escapes_what_users_name():
 
 def test_words(known):
     text = str(known)
-    assert "Attribution is supported for 3 of 3 steps" in text
+    assert "Attribution is supported for 3 of 3 decisions" in text
     assert "- step0: ATTRIBUTABLE (Q² = 0." in text
     assert "Caution: the share of training noise is not known" in text
     text = str(make_verdict("s"))
-    assert "not supported for any step, with 60 members" in text
+    assert "not supported for any decision, with 60 members" in text
     assert "s: NOT ATTRIBUTABLE (Q² = 0.10 [0.00, 0.20], p = 0.2). Because a<b." in text
 
 
