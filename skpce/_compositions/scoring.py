@@ -26,6 +26,7 @@ def checked_policies(
     y = one_table(y, name)
     refuse_nan(y, name)
     values = np.atleast_1d(as_floats(y, name))
+    refuse_nan(values, name)  # (None has become NaN)
     if values.ndim == 1:
         values = values[:, np.newaxis]
     n_rows = len(values) if n_members is None else n_members

@@ -46,7 +46,9 @@ class KernelDecomposition:
         mean = kernel @ weights / total
         centred = kernel - mean - mean[:, np.newaxis] + mean @ weights / total
         squares, vectors = eigh(root[:, np.newaxis] * centred * root)
-        largest = 10 * len(squares) * np.finfo(float).eps * max(squares[-1], 0.0)
+        # Of samples that are all equal the centred kernel is rounding.
+        whole = max(squares[-1], float(np.abs(kernel).max(initial=0.0)) * weights.max())
+        largest = 10 * len(squares) * np.finfo(float).eps * whole
         used = squares > max(largest, np.finfo(float).tiny)
         scale = float(squares[used].sum()) / len(squares)
         return cls(weights, mean, squares[used], vectors[:, used], scale or 1.0)

@@ -233,3 +233,11 @@ def test_a_vocabulary():
     model = CompositionalPCESurrogate(1, amalgamate=1e-3).fit(X, y)
     assert 5 < model.steps_[0] < 60
     np.testing.assert_allclose(model.predict(X).sum(axis=1), 1.0)
+
+
+def test_missing_probabilities_are_refused(pair, members):
+    X, y = members
+    surrogate = pair[0].fit(X, y)
+    for missing in (np.nan, None):
+        with pytest.raises(ValueError, match="y contains NaN"):
+            surrogate.amalgamate_parts(np.full(y.shape, missing, dtype=object))

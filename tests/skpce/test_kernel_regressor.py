@@ -461,3 +461,15 @@ def test_a_surrogate_has_no_resamples(surrogate):
         surrogate.sobol_interval()
     with pytest.raises(ValueError, match="no resamples"):
         surrogate.noise_corrected_sobol_indices()
+
+
+@pytest.mark.parametrize("value", [1.0, np.float32(0.6628243)])
+@pytest.mark.parametrize("distribution", ["normal", "categorical"])
+def test_inputs_that_do_not_vary_explain_nothing(value, distribution):
+    y = 1e-9 * np.random.default_rng(0).normal(size=15)
+    X = np.full((15, 1), value)
+    model = PolynomialChaosKernelRegressor(
+        interaction_order=1, distribution=distribution
+    ).fit(X, y)
+    np.testing.assert_array_equal(model.sobol_indices_, [[0.0]])
+    np.testing.assert_allclose(model.predict(X), y.mean())
