@@ -110,8 +110,12 @@ def refuse_class_labels(values: FloatArray, name: str = "y") -> None:
         return
     if not np.isfinite(values).all():
         return
-    sums = values.sum(axis=1)
-    if (values == np.rint(values)).all() and np.ptp(sums) > 0 and values.max() > 1:
+    if not (values == np.rint(values)).all() or values.max() <= 1:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = values.sum(axis=1)
+        differ = np.ptp(sums) > 0
+    if differ:
         raise ValueError(
             f"{name} holds integers, rows of which add up to {sums.min():g} to "
             f"{sums.max():g}; expected probabilities. If these are class labels, give "

@@ -354,8 +354,14 @@ def close_compositions(
     closed = np.empty_like(values)
     worst = 0.0, 0, 0  # distance from one, its row and its step
     for step, columns in enumerate(layout.slices):
-        total = values[:, columns].sum(axis=1)
+        with np.errstate(over="ignore"):
+            total = values[:, columns].sum(axis=1)
         where = f"step {layout.step_names[step]!r} of {name}"
+        if np.isinf(total).any():
+            row = int(np.argmax(np.isinf(total)))
+            raise ValueError(
+                f"Row {row} of {where} adds up to infinity; expected probabilities."
+            )
         block = values[:, columns]
         if layout.widths[step] == 1:  # the only part: 1, whatever its value
             block = np.ones_like(block)

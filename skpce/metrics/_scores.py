@@ -23,6 +23,7 @@ from .._checks import (
     check_option,
     check_real,
     checked_sample_weight,
+    refuse_extremes,
 )
 from .._compositions.log_ratio import clr_of
 from ._coverage import _mean_by_step, read_draws, scatter
@@ -463,6 +464,7 @@ def ks_indistinguishable_fraction(
         )
     if not np.isfinite(drawn).all():
         raise ValueError("y_samples has NaN or infinite entries; expected numbers.")
+    refuse_extremes(drawn, "y_samples")
     tables = y_true, drawn[:, np.newaxis]
     geometry, observed, draws = read_draws(owner, *tables, steps, mask)
     if not len(observed):

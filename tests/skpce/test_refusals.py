@@ -546,3 +546,14 @@ def test_labels_under_a_distribution_of_numbers_name_the_column_of_x():
 def test_blocks_of_sparse_members_are_refused():
     with pytest.raises(ValueError, match=r"'X' .* a dense array"):
         member_blocks(csr_array(np.eye(3)), np.zeros(3))
+
+
+def test_a_cv_of_no_dimension_sums_beyond_numbers_and_draws_beyond_them(data, policies):
+    with pytest.raises(ValueError, match="cv must be an int, a splitter, or pairs"):
+        verdict(PolynomialChaosRegressor(1), *data, cv=np.array(3.0))
+    beyond = np.full(policies.shape, 1e308)
+    model = CompositionalPCESurrogate(1, steps=(3,))
+    with pytest.raises(ValueError, match=r"expected numbers up to 1e\+70"):
+        verdict(model, data[0], beyond, n_permutations=19)
+    with pytest.raises(ValueError, match=r"y_samples has 1e\+160"):
+        ks_indistinguishable_fraction(policies, policies * 1e160)

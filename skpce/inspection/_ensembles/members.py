@@ -296,8 +296,10 @@ def make_splits(
     else:
         if isinstance(cv, (bool, np.bool_)):
             raise ValueError(f"cv must be an int or a splitter. Got {cv!r} instead.")
-        splitter = check_cv(cv)
+        splitter = None
     try:
+        if splitter is None:
+            splitter = check_cv(cv)
         splits = list(splitter.split(X, groups=reward))
     except (TypeError, ValueError) as error:
         if isinstance(error, ValueError) and "unpack" not in str(error):
