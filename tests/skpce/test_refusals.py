@@ -555,5 +555,5 @@ def test_a_cv_of_no_dimension_sums_beyond_numbers_and_draws_beyond_them(data, po
     model = CompositionalPCESurrogate(1, steps=(3,))
     with pytest.raises(ValueError, match=r"expected numbers up to 1e\+70"):
         verdict(model, data[0], beyond, n_permutations=19)
-    with pytest.raises(ValueError, match=r"y_samples has 1e\+160"):
+    with pytest.raises(ValueError, match=r"y_samples has .*e\+159 in row 0"):
         ks_indistinguishable_fraction(policies, policies * 1e160)
