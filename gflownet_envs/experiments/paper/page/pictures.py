@@ -62,37 +62,40 @@ def _inputs(measures: Mapping[str, Any], noun: str = "PC") -> list[str]:
 
 def _total(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
     """Total indices per step, as the paper draws them: means over the actions."""
-    sources = _sources(found, task)
-    some = next(iter(sources.values()))
-    rows = _steps_with_choice(some)
-    picture = panels.shares(
-        [_step_name(some, row) for row in rows],
-        {
-            name: [measures["mean_total"][row] for row in rows]
-            for name, measures in sources.items()
-        },
-        _inputs(some, noun),
-        "total index",
-        stacked=False,
-    )
+    picture = _shares_of_steps(found, task, noun, "mean_total", "total index")
     return "Total-order indices per step, mean over the actions.", picture
 
 
 def _first(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
+    """First-order indices per step, in the same form."""
+    picture = _shares_of_steps(
+        found, task, noun, "mean_first", "first-order index", stacked=True
+    )
+    return "First-order indices per step, mean over the actions.", picture
+
+
+def _shares_of_steps(
+    found: Found,
+    task: str,
+    noun: str,
+    measure: str,
+    label: str,
+    *,
+    stacked: bool = False,
+) -> Any:
     sources = _sources(found, task)
     some = next(iter(sources.values()))
     rows = _steps_with_choice(some)
-    picture = panels.shares(
+    return panels.shares(
         [_step_name(some, row) for row in rows],
         {
-            name: [measures["mean_first"][row] for row in rows]
+            name: [measures[measure][row] for row in rows]
             for name, measures in sources.items()
         },
         _inputs(some, noun),
-        "first-order index",
-        stacked=True,
+        label,
+        stacked=stacked,
     )
-    return "First-order indices per step, mean over the actions.", picture
 
 
 def _steps_with_choice(measures: Mapping[str, Any]) -> list[int]:
