@@ -473,3 +473,16 @@ def test_inputs_that_do_not_vary_explain_nothing(value, distribution):
     ).fit(X, y)
     np.testing.assert_array_equal(model.sobol_indices_, [[0.0]])
     np.testing.assert_allclose(model.predict(X), y.mean())
+
+
+def test_shares_beside_an_input_far_outside_its_distribution():
+    """Rounding of a kernel of 1e20 leaves no first-order shares above 1."""
+    rng = np.random.default_rng(8585)
+    X = rng.normal(size=(9, 4)) * [0.0, 1.0, 1.0, 0.0]
+    X[6, 0], X[:, 3] = 1e5, -7.9e9
+    y = 164368.0 + rng.normal(size=(9, 5))
+    model = PolynomialChaosKernelRegressor(
+        1, interaction_order=1, distribution=norm(0.0, 1.0)
+    ).fit(X, y)
+    shares = model.sobol_indices_
+    assert np.sum(shares, axis=-1).max() <= 1 + 1e-12
