@@ -350,7 +350,7 @@ def _checked_weights(owner: str, given: Any, n_features: int) -> FloatArray | No
     """Return the weights of the inputs; None where they are to be learned."""
     expected = (
         f"one of {', '.join(map(repr, INPUT_WEIGHTS))}, or {n_features} finite numbers "
-        "of 0 or more, not all of them 0"
+        "of 0 or more, one for each column of X, not all of them 0"
     )
     if isinstance(given, str):
         if given not in INPUT_WEIGHTS:
