@@ -420,6 +420,8 @@ def test_a_search_and_intervals():
         ({"input_weights": [0.0, 0.0, 0.0]}, "not all of them 0"),
         ({"input_weights": [1.0]}, "3 finite numbers"),
         ({"input_groups": [0, 1]}, "3 labels"),
+        ({"input_groups": [0, [1, 2], 0]}, "3 labels"),
+        ({"input_groups": [0, None, "a"]}, "3 labels"),
         ({"order_weights": [1.0]}, "2 positive finite numbers"),
         ({"order_weights": [1.0, 0.0]}, "2 positive finite numbers"),
         ({"degree_decay": 0.0}, "'degree_decay' parameter"),
