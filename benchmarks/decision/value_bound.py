@@ -141,7 +141,12 @@ def table_of_bounds(
                         f"{below.mean():.1%} ({below.min():.1%}), "
                         f"{ratio[0]:.2f} / {ratio[1]:.2f}"
                     )
-                print(f"| {name} | {WORDS.get(kind, kind)} |", " | ".join(cells), "|", flush=True)
+                print(
+                    f"| {name} | {WORDS.get(kind, kind)} |",
+                    " | ".join(cells),
+                    "|",
+                    flush=True,
+                )
 
 
 def table_of_nulls(repetitions: int, n_jobs: int) -> None:
