@@ -39,7 +39,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax, xlogy
 from scipy.stats import t as student
 from sklearn.base import clone
 
@@ -64,6 +63,8 @@ from .expected_value import by_degree, sobol_points
 # With fewer members for whom a rule leaves an action, they check too little of what the
 # expansion says of it.
 _FEWEST_CHECKS = 10
+# Logarithm of a probability that is 0.
+_NEVER = 1e4
 # Points at which a rule of several inputs is valued under given distributions.
 _RULE_POINTS = 2**13
 
@@ -162,10 +163,18 @@ class HeldOut:
         return (self._soft(y, predicted) - mean)[:, np.newaxis]
 
     def _soft(self, y: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return the utility of the soft policy of some scores, and its entropy."""
+        """Return the utility of the soft policy of some scores, and its entropy.
+
+        Of the entropy that of equal probabilities is left out, which is the same for
+        all policies and much larger than differences where the temperature is high.
+        """
         assert self.temperature is not None
-        policy = softmax(scores / self.temperature, axis=-1)
-        entropy = -xlogy(policy, policy).sum(axis=-1)
+        with np.errstate(over="ignore"):
+            below = (scores - scores.max(axis=-1, keepdims=True)) / self.temperature
+        mean = np.expm1(below).mean(axis=-1, keepdims=True)
+        logs = np.maximum(below, -_NEVER) - np.log1p(mean)  # of K times the policy
+        policy = np.exp(logs) / scores.shape[-1]
+        entropy = -(policy * logs).sum(axis=-1)
         return np.asarray((policy * y).sum(axis=-1) + self.temperature * entropy)
 
     def _limits(self, gained: FloatArray) -> tuple[float, float, float]:
@@ -256,6 +265,15 @@ class HeldOut:
             said = expansion.basis.combine(X[test], expansion.coefficients)
             found.append((expansion, said))
         return found
+
+
+def check_folds(cv: Any, n_members: int) -> None:
+    """Refuse a number of folds that members cannot be divided into."""
+    if (
+        isinstance(cv, (int, np.integer)) and n_members > 1
+    ):  # a splitter is asked when it is used
+        members = np.zeros((n_members, 1))
+        make_splits(cv, members, None, np.random.default_rng(0))
 
 
 def _refuse_others(cv: Any, splits: Sequence[Split], n_members: int) -> None:
