@@ -7,8 +7,9 @@ out. Networks, which are slow, have fewer seeds. A reward-conditional policy is 
 too: one GFlowNet that sees the inputs.
 
 Run: ``python -m benchmarks.paper.baselines --runs RUNS [--tasks ...] [--seeds 5]``.
-What is in ``benchmarks/paper/results`` is not repeated: delete the file of a task to
-measure it again. ``--page docs/paper_baselines_tables.md`` writes the tables.
+What is in ``benchmarks/paper/results`` is not repeated, and each row is written when it
+is measured: delete the file of a task to measure it again.
+``--page docs/paper_baselines_tables.md`` writes the tables.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +40,7 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
 from gflownet_envs.experiments.task import Study
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.storage import write_bytes
 from skpce import CompositionalPCESurrogate
 
 RESULTS = Path(__file__).parent / "results"
@@ -53,31 +58,35 @@ NAMES = {**METHODS, "conditional": "reward-conditional policy"}
 
 
 def measure_task(
-    task: str, runs: Path, n_seeds: int, n_slow: int, known: dict[str, Any]
-) -> dict[str, Any]:
-    """Measure what is not known yet on exact and trained policies of one task."""
+    task: str,
+    runs: Path,
+    n_seeds: int,
+    n_slow: int,
+    found: dict[str, Any],
+    save: Callable[[], None],
+) -> None:
+    """Measure what is not known yet on exact and trained policies of one task.
+
+    Rows are added to what was found, and saved one by one.
+    """
     folder = runs / f"{task}-default"
     paper = TASKS[task].presets["paper"]
-    found: dict[str, Any] = {}
     for dataset in map(PolicyDataset.load, _datasets(folder)):
         n_fit = dataset.train.n_members
-        rows = known.get(dataset.source, {}) or {method: [] for method in METHODS}
-        for seed in range(n_seeds):
+        rows = found.setdefault(dataset.source, {method: [] for method in METHODS})
+        slow_last = sorted(METHODS, key=SLOW.__contains__)
+        for method, seed in product(slow_last, range(n_seeds)):
+            known = rows[method]
+            if len(known) > seed or (method in SLOW and seed >= n_slow):
+                continue
             split = split_of(dataset, paper.n_components, fitted(dataset, n_fit, seed))
-            for method in METHODS:
-                enough = n_slow if method in SLOW else n_seeds
-                if seed >= enough or len(rows[method]) > seed:
-                    continue
-                figures = evaluate(method, split, paper.degrees[0], seed)
-                rows[method].append(
-                    {key: figures.get(key) for key, _, _ in SHOWN}
-                    | {"sample_seconds": figures["sample_seconds"]}
-                )
-        found[dataset.source] = rows
+            figures = evaluate(method, split, paper.degrees[0], seed)
+            row = {key: figures.get(key) for key, _, _ in SHOWN}
+            row["sample_seconds"] = figures["sample_seconds"]
+            known.append(rounded(row))
+            save()
         print(task, dataset.source, flush=True)
-    for source, rows in conditional(task, folder, found, n_slow).items():
-        found[source]["conditional"] = rows
-    return rounded(found)
+    conditional(task, folder, found, n_slow, save)
 
 
 def fitted(dataset: PolicyDataset, n_fit: int, seed: int) -> np.ndarray:
@@ -89,15 +98,17 @@ def fitted(dataset: PolicyDataset, n_fit: int, seed: int) -> np.ndarray:
 
 
 def conditional(
-    task: str, folder: Path, found: dict[str, Any], n_seeds: int
-) -> dict[str, list[dict[str, Any]]]:
+    task: str,
+    folder: Path,
+    found: dict[str, Any],
+    n_seeds: int,
+    save: Callable[[], None],
+) -> None:
     """Train one policy for all rewards; it predicts exact and trained members."""
-    rows = {
-        source: list(known.get("conditional", [])) for source, known in found.items()
-    }
+    rows = {source: of.setdefault("conditional", []) for source, of in found.items()}
     missing = range(min(map(len, rows.values())), n_seeds)
     if not missing:
-        return rows
+        return
     study: Study = TASKS[task].prepare(
         TASKS[task].presets["default"],
         seed=0,
@@ -126,15 +137,19 @@ def conditional(
             row = policy_errors(np.where(split.mask, predicted, 0.0), split)
             del row["q2_steps"]
             until_indices = policy.cpu_seconds + index_seconds(policy, split, study)
-            rows[source].append(
-                row
-                | {
-                    "coverage": None,
-                    "fit_seconds": policy.cpu_seconds,
-                    "index_seconds": until_indices,
-                }
-            )
-    return rows
+            row |= {
+                "coverage": None,
+                "fit_seconds": policy.cpu_seconds,
+                "index_seconds": until_indices,
+            }
+            rows[source].append(rounded(row))
+        save()
+
+
+def write_json(path: Path, found: dict[str, Any]) -> None:
+    """Write results in one line, whole or not at all."""
+    text = json.dumps(found, separators=(",", ":"))
+    write_bytes(path, text.encode())
 
 
 def _datasets(folder: Path) -> list[Path]:
@@ -203,11 +218,10 @@ def main() -> None:
         path = RESULTS / f"baselines_{task}.json"
         if arguments.runs is None:
             continue
-        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        found = measure_task(
-            task, arguments.runs, arguments.seeds, arguments.slow_seeds, known
-        )
-        path.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        save = partial(write_json, path, found)
+        sizes = arguments.seeds, arguments.slow_seeds
+        measure_task(task, arguments.runs, *sizes, found, save)
     if arguments.page is not None:
         arguments.page.write_text(tables(), encoding="utf-8")
 

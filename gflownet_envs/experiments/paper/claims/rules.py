@@ -18,6 +18,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
     DIFFERS,
     DOES_NOT,
     INCOMPARABLE,
+    OURS,
     SAME,
     TOLERANCE,
     Answer,
@@ -165,8 +166,12 @@ def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Side:
     named = [named] if isinstance(named, str) else named
     if not set(named) <= set(known):
         return "no such step", None
-    text = ", ".join(f"{step} {number(value)}" for step, value in known.items())
-    return text, pick(known, key=known.__getitem__) in named
+    parts = [f"{_spoken(step)} {number(value)}" for step, value in known.items()]
+    return ", ".join(parts), pick(known, key=known.__getitem__) in named
+
+
+def _spoken(step: str) -> str:
+    return step.replace("_", " ")
 
 
 def _mean_first_sums(measures: dict[str, Any]) -> list[float]:
@@ -284,7 +289,7 @@ def _theorem_a(claim: Claim, measures: dict[str, Any]) -> Side:
         n_features=figures["n_inputs"],
         n_actions=max(measures["n_possible"]),
     )
-    return f"{size:,}", size <= 1.2 * claim.values["value"]
+    return number(size), size <= 1.2 * claim.values["value"]
 
 
 _PER_SOURCE: Mapping[str, Callable[[Claim, dict[str, Any]], Side]] = {
@@ -320,7 +325,7 @@ def _incomparable(claim: Claim, found: Found) -> Answer:
 def _static(claim: Claim, found: Found) -> Answer:
     word = claim.values["found"]
     agrees = word in (AGREES, SAME)
-    return Answer(word, {"exact, paper": (claim.values["ours"], agrees)}, claim.why)
+    return Answer(word, {OURS: (claim.values["ours"], agrees)}, claim.why)
 
 
 def _theory(claim: Claim, found: Found) -> Answer:
@@ -331,7 +336,7 @@ def _theory(claim: Claim, found: Found) -> Answer:
     ours += claim.values["measure"] == "terms_and_one"
     agrees = ours == wanted
     word = AGREES if agrees else DOES_NOT
-    return Answer(word, {"exact, paper": (str(ours), agrees)}, claim.why)
+    return Answer(word, {OURS: (str(ours), agrees)}, claim.why)
 
 
 def _settings(claim: Claim, found: Found) -> Answer:
@@ -357,7 +362,7 @@ def _same(claim: Claim, wanted: Mapping[str, Any], *places: Any) -> Answer:
     differ = [name for name in wanted if ours[name] != wanted[name]]
     text = ", ".join(f"{name} {ours[name]}" for name in differ or wanted)
     word = DIFFERS if differ else SAME
-    return Answer(word, {"exact, paper": (text, not differ)}, claim.why)
+    return Answer(word, {OURS: (text, not differ)}, claim.why)
 
 
 def _architectures(claim: Claim, found: Found) -> Answer:
@@ -373,7 +378,7 @@ def _architectures(claim: Claim, found: Found) -> Answer:
     differ = [task for task, row in wanted.items() if architecture(task) != row]
     text = f"{len(wanted) - len(differ)} of {len(wanted)} rows"
     word = DIFFERS if differ else SAME
-    return Answer(word, {"exact, paper": (text, not differ)}, ", ".join(differ))
+    return Answer(word, {OURS: (text, not differ)}, ", ".join(differ))
 
 
 def architecture(task: str) -> tuple[int, int, int, int, int]:
@@ -394,7 +399,7 @@ def _bh_data(claim: Claim, found: Found) -> Answer:
     text = "4,599 rows; catalysts, bases, halides, additives: "
     text += ", ".join(map(str, widths))
     text += " (16 and 24 count the wells without a halide and without an additive)"
-    return Answer(SAME if same else DIFFERS, {"exact, paper": (text, same)})
+    return Answer(SAME if same else DIFFERS, {OURS: (text, same)})
 
 
 def _mean_coverages(
