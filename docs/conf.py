@@ -46,6 +46,8 @@ exclude_patterns = [
     "paper_controls_tables.md",
     "studies/*_tables.md",
     "auto_examples/*.ipynb",
+    "**/sg_execution_times.rst",
+    "sg_execution_times.rst",
     "**/GALLERY_HEADER.rst",
     "api/backreferences",
 ]
