@@ -91,6 +91,9 @@ if not _ONLINE:
     names = "|".join([*_OTHERS, "pooch", "rdkit", "zuko"])
     nitpick_ignore_regex += [(r"py:.*", rf"({names})(\..*)?")]
 
+# Doctests end in an empty line, which is not shown.
+highlight_options = {"python": {"stripnl": True}}
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
