@@ -3,8 +3,8 @@
 Policies are those of finished runs of the preset ``default``, exact and trained; the
 inputs and the degree of the expansion are the paper's. Each seed draws the members to
 fit anew among all that were trained (as many as the preset has); all others are held
-out. Networks, which are slow, have fewer seeds. On the tasks whose rewards are tables a
-reward-conditional policy is trained too: one GFlowNet that sees the inputs.
+out. Networks, which are slow, have fewer seeds. A reward-conditional policy is trained
+too: one GFlowNet that sees the inputs.
 
 Run: ``python -m benchmarks.paper.baselines --runs RUNS [--tasks ...] [--seeds 5]``.
 What is in ``benchmarks/paper/results`` is not repeated: delete the file of a task to
@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from benchmarks.paper.conditional_policy import train_conditional
+from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.surrogates import (
     METHODS,
@@ -35,12 +36,10 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
 from gflownet_envs.experiments.task import Study
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.rewards.source import RewardTable
 from skpce import CompositionalPCESurrogate
 
 RESULTS = Path(__file__).parent / "results"
 SLOW = ("mlp",)
-CONDITIONAL = ("grid", "continuous-grid", "symbolic-regression", "buchwald-hartwig")
 N_ITERATIONS = {"grid": 1500, "continuous-grid": 1500}
 SHOWN = (
     ("mae", "MAE", 4),
@@ -60,8 +59,7 @@ def measure_task(
     folder = runs / f"{task}-default"
     paper = TASKS[task].presets["paper"]
     found: dict[str, Any] = {}
-    for name in ("dataset_exact.safetensors", "dataset.safetensors"):
-        dataset = PolicyDataset.load(folder / name)
+    for dataset in map(PolicyDataset.load, _datasets(folder)):
         n_fit = dataset.train.n_members
         rows = known.get(dataset.source, {}) or {method: [] for method in METHODS}
         for seed in range(n_seeds):
@@ -77,10 +75,8 @@ def measure_task(
                 )
         found[dataset.source] = rows
         print(task, dataset.source, flush=True)
-    n_conditional = min(n_seeds, n_slow) if task in CONDITIONAL else 0
-    if len(found["exact"].get("conditional", [])) < n_conditional:
-        for source, others in conditional(task, folder, n_conditional).items():
-            found[source]["conditional"] = others
+    for source, rows in conditional(task, folder, found, n_slow).items():
+        found[source]["conditional"] = rows
     return rounded(found)
 
 
@@ -93,48 +89,58 @@ def fitted(dataset: PolicyDataset, n_fit: int, seed: int) -> np.ndarray:
 
 
 def conditional(
-    task: str, folder: Path, n_seeds: int
+    task: str, folder: Path, found: dict[str, Any], n_seeds: int
 ) -> dict[str, list[dict[str, Any]]]:
     """Train one policy for all rewards; it predicts exact and trained members."""
-    preset = TASKS[task].presets["default"]
+    rows = {
+        source: list(known.get("conditional", [])) for source, known in found.items()
+    }
+    missing = range(min(map(len, rows.values())), n_seeds)
+    if not missing:
+        return rows
     study: Study = TASKS[task].prepare(
-        preset, seed=0, store=None, progress=lambda *_: None, options={}
+        TASKS[task].presets["default"],
+        seed=0,
+        store=BlockStore(folder / "blocks"),
+        progress=lambda *_: None,
+        options={},
     )
-    reward = study.reward
-    assert isinstance(reward, RewardTable)
     n_components = TASKS[task].presets["paper"].n_components
-    datasets = [
-        PolicyDataset.load(folder / name)
-        for name in ("dataset_exact.safetensors", "dataset.safetensors")
-    ]
-    found: dict[str, list[dict[str, Any]]] = {d.source: [] for d in datasets}
-    for seed in range(n_seeds):
-        log_reward = reward.log_reward.numpy()[: study.n_train]
-        X = study.reward_features[: study.n_train]
-        inputs = X
-        if n_components is not None:
-            inputs = PCA(n_components, whiten=True, svd_solver="full").fit_transform(X)
+    splits = {
+        dataset.source: split_of(dataset, n_components)
+        for dataset in map(PolicyDataset.load, _datasets(folder))
+    }
+    inputs = study.reward_features[: study.n_train]
+    if n_components is not None:
+        inputs = PCA(n_components, whiten=True, svd_solver="full").fit_transform(inputs)
+    for seed in missing:
         policy = train_conditional(
             study.environment,
-            log_reward,
+            study.reward.select(slice(0, study.n_train)),
             inputs,
             n_iterations=N_ITERATIONS.get(task, 3000),
             seed=seed,
         )
-        for dataset in datasets:
-            split = split_of(dataset, n_components)
+        for source, split in splits.items():
             predicted = policy.policies(split.X_test, study.trajectory)
-            found[dataset.source].append(
-                policy_errors(np.where(split.mask, predicted, 0.0), split)
+            row = policy_errors(np.where(split.mask, predicted, 0.0), split)
+            del row["q2_steps"]
+            until_indices = policy.cpu_seconds + index_seconds(policy, split, study)
+            rows[source].append(
+                row
                 | {
                     "coverage": None,
                     "fit_seconds": policy.cpu_seconds,
-                    "index_seconds": policy.cpu_seconds
-                    + index_seconds(policy, split, study),
+                    "index_seconds": until_indices,
                 }
             )
-            found[dataset.source][-1].pop("q2_steps")
-    return found
+    return rows
+
+
+def _datasets(folder: Path) -> list[Path]:
+    """Return the files of exact and of trained policies of a run."""
+    names = ("dataset_exact.safetensors", "dataset.safetensors")
+    return [folder / name for name in names]
 
 
 def index_seconds(policy: Any, split: Split, study: Study) -> float:

@@ -334,6 +334,10 @@ def test_resamples_of_equal_rows():
     matrices = np.zeros((1, 3, 3))
     matrices[0, 0, 0] = -3e-16
     assert not _is_accurate(matrices, 0.0).any()
+    # Beside large columns it is large, whatever its sign: the penalty hides none of it.
+    for sign in (-1, 1):
+        matrices[0, 0, 0] = sign * 3e30
+        assert not _is_accurate(matrices, 1e4).any()
 
 
 def test_embeddings_with_other_laws(data):
