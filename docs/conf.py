@@ -46,6 +46,8 @@ exclude_patterns = [
     "paper_controls_tables.md",
     "studies/*_tables.md",
     "auto_examples/*.ipynb",
+    "**/sg_execution_times.rst",
+    "sg_execution_times.rst",
     "**/GALLERY_HEADER.rst",
     "api/backreferences",
 ]
@@ -88,6 +90,9 @@ nitpick_ignore_regex = [
 if not _ONLINE:
     names = "|".join([*_OTHERS, "pooch", "rdkit", "zuko"])
     nitpick_ignore_regex += [(r"py:.*", rf"({names})(\..*)?")]
+
+# Doctests end in an empty line, which is not shown.
+highlight_options = {"python": {"stripnl": True}}
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
