@@ -121,9 +121,10 @@ class InputBelief:
         if names is None:
             names = [f"x{i}" for i in range(n_features)]
         if isinstance(names, str) or len(listed(names, "names")) != n_features:
-            raise fail(owner, "names", f"None or {n_features} names", names)
+            expected = f"None or {n_features} names, one for each column of particles"
+            raise fail(owner, "names", expected, names)
         if len(listed(self.laws, "laws")) not in (0, n_features):
-            expected = f"empty, or {n_features} laws"
+            expected = f"empty, or {n_features} laws, one for each column of particles"
             raise fail(owner, "laws", expected, self.laws)
         if weights.max() > _LARGEST_WEIGHT:
             weights = weights / weights.max()

@@ -420,6 +420,8 @@ def test_a_search_and_intervals():
         ({"input_weights": [0.0, 0.0, 0.0]}, "not all of them 0"),
         ({"input_weights": [1.0]}, "3 finite numbers"),
         ({"input_groups": [0, 1]}, "3 labels"),
+        ({"input_groups": [0, [1, 2], 0]}, "3 labels"),
+        ({"input_groups": [0, None, "a"]}, "3 labels"),
         ({"order_weights": [1.0]}, "2 positive finite numbers"),
         ({"order_weights": [1.0, 0.0]}, "2 positive finite numbers"),
         ({"degree_decay": 0.0}, "'degree_decay' parameter"),
@@ -473,3 +475,16 @@ def test_inputs_that_do_not_vary_explain_nothing(value, distribution):
     ).fit(X, y)
     np.testing.assert_array_equal(model.sobol_indices_, [[0.0]])
     np.testing.assert_allclose(model.predict(X), y.mean())
+
+
+def test_shares_beside_an_input_far_outside_its_distribution():
+    """Rounding of a kernel of 1e20 leaves no first-order shares above 1."""
+    rng = np.random.default_rng(8585)
+    X = rng.normal(size=(9, 4)) * [0.0, 1.0, 1.0, 0.0]
+    X[6, 0], X[:, 3] = 1e5, -7.9e9
+    y = 164368.0 + rng.normal(size=(9, 5))
+    model = PolynomialChaosKernelRegressor(
+        1, interaction_order=1, distribution=norm(0.0, 1.0)
+    ).fit(X, y)
+    shares = model.sobol_indices_
+    assert np.sum(shares, axis=-1).max() <= 1 + 1e-12

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.integrate import trapezoid
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GroupKFold, ShuffleSplit
@@ -472,7 +473,7 @@ def test_the_gradient_of_particles_is_that_of_lines():
     z = np.linspace(-10, 10, 400001)
     means = np.array([0.0, 0.1, 0.0])
     best = (means[:, np.newaxis] + slopes[:, np.newaxis] * z).max(axis=0)
-    expected = np.trapezoid(best * stats.norm.pdf(z), z) - 0.1
+    expected = trapezoid(best * stats.norm.pdf(z), z) - 0.1
     assert lines.worth[0] == pytest.approx(expected, abs=0.02)
     assert lines.worth[2] == 0.0
 
