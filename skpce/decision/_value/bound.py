@@ -47,10 +47,11 @@ from ..._checks import FloatArray, IndexArray
 from ..._compositions.outputs import read_outputs
 from ..._expansion.expansion import Expansion
 from ..._expansion.targets import ConstantTargetWarning
+from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
 from ...inspection._closed_form.permuted_fits import factorise
 from ...inspection._ensembles.conditions import permutation_p_values
-from ...inspection._ensembles.cross_fit import CrossFit, Permutations, Split
+from ...inspection._ensembles.cross_fit import CrossFit, Permutations, Split, quiet
 from ...inspection._ensembles.dependent_members import (
     MemberGroups,
     find_member_groups,
@@ -137,19 +138,21 @@ class HeldOut:
         regressor = self.members.regressor_of(features)
         X = self.members.inputs[:, features]
         fit = replace(self.fit, pipeline=regressor, X=X)
-        residuals = _quiet_residuals(fit)
-        predicted = fit.y - residuals
+        rules, predicted = self._whole_fits
+        if len(features) < self.members.inputs.shape[1]:
+            rules, predicted = self._fits(regressor, X)
         gained = self._gains(predicted)
         if self.has_known_laws and self.temperature is None:
             elsewhere = _best(predicted) != np.arange(predicted.shape[1])
             checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
-            gained = gained - np.where(checked, self._controls(features, predicted), 0)
+            controls = self._controls(features, rules, predicted)
+            gained = gained - np.where(checked, controls, 0)
         estimate, error, lower = self._limits(gained)
         p_value = np.nan
         if len(self.permutations.orders):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConstantTargetWarning)
-                permuted = self._permuted(fit, np.square(residuals))
+                permuted = self._permuted(fit, np.square(fit.y - predicted))
             observed = np.array([self._statistic(predicted, fit.y)])
             p_value = float(permutation_p_values(observed, permuted[:, np.newaxis])[0])
         return Bound(estimate, error, max(lower, 0.0), p_value)
@@ -242,29 +245,34 @@ class HeldOut:
 
     # Control variate
 
-    def _controls(self, features: list[int], predicted: FloatArray) -> FloatArray:
+    def _controls(
+        self, features: list[int], rules: Sequence[Expansion], predicted: FloatArray
+    ) -> FloatArray:
         """Return what the expansion of the other folds says, less its known mean."""
-        X, y = self.members.inputs, self.members.contrasts
-        controls = np.zeros_like(predicted)
-        folds = zip(self.fit.splits, self._whole_fits, strict=True)
-        regressor = self.members.regressor_of(features)
-        for (train, test), (whole, said) in folds:
-            rule = quiet_fit(regressor, X[train][:, features], y[train])
-            own = whole.marginal(features)
-            expected = _mean_under_rule(own, rule.expansion_)
-            controls[test] = _taken_less_fixed(said, predicted[test]) - expected
+        controls = _taken_less_fixed(self._whole_fits[1], predicted)
+        folds = zip(self.fit.splits, self._whole_fits[0], rules, strict=True)
+        for (_, test), whole, rule in folds:
+            controls[test] -= _mean_under_rule(whole.marginal(features), rule)
         return controls
 
     @cached_property
-    def _whole_fits(self) -> list[tuple[Expansion, FloatArray]]:
-        """Return the expansion of all inputs of each fold, and what it says of it."""
-        X, y, found = self.members.inputs, self.members.contrasts, []
+    def _whole_fits(self) -> tuple[list[Expansion], FloatArray]:
+        return self._fits(clone(self.members.regressor), self.members.inputs)
+
+    def _fits(
+        self, regressor: Any, X: FloatArray
+    ) -> tuple[list[Expansion], FloatArray]:
+        """Return the expansion of each fold, and what it says of held-out members."""
+        y, found = self.members.contrasts, []
+        predicted = np.empty_like(y)
         for train, test in self.fit.splits:
-            whole = quiet_fit(clone(self.members.regressor), X[train], y[train])
-            expansion = whole.expansion_
-            said = expansion.basis.combine(X[test], expansion.coefficients)
-            found.append((expansion, said))
-        return found
+            with quiet(), warnings.catch_warnings():
+                # A learned distribution is that of a fold.
+                warnings.simplefilter("ignore", InputOutsideSupportWarning)
+                fitted = quiet_fit(regressor, X[train], y[train])
+                predicted[test] = fitted.predict(X[test]).reshape(len(test), -1)
+            found.append(fitted.expansion_)
+        return found, predicted
 
 
 def check_folds(cv: Any, n_members: int) -> None:

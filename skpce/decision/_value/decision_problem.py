@@ -17,6 +17,7 @@ from ..._checks import (
     as_floats,
     refuse_extremes,
     refuse_no_numbers,
+    refuse_other_names,
 )
 from ..._expansion.expansion import Expansion
 from ..._expansion.problem import FittedProblem
@@ -217,6 +218,8 @@ def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]
         if isinstance(last, CompositionalPCESurrogate):
             raise
         return expansion_of(quiet_fit(clone(surrogate), X, values), X), False
+    names = getattr(X, "columns", None)
+    refuse_other_names("X", names, getattr(surrogate, "feature_names_in_", None))
     return expansion_of(surrogate, X), True
 
 

@@ -24,7 +24,11 @@ from skpce.decision import (
     value_of_information,
 )
 from skpce.embedding import PLSTransformer
-from tests.skpce.decision.decision_problems import gain_of_normal
+from tests.skpce.decision.decision_problems import (
+    expansion_of_lines,
+    gain_of_normal,
+    law,
+)
 
 QUICK = {"n_permutations": 99, "n_resamples": 20, "n_samples": 1024, "random_state": 0}
 
@@ -140,6 +144,15 @@ def test_names_of_inputs_and_actions_are_kept(members):
     assert found.input_names == ("price", "dose", "age", "both", "all inputs")
     assert found.actions == ("wait", "treat")
     assert found.best_action == "wait"
+
+
+def test_another_order_of_the_inputs_is_refused(members):
+    """A fit knows its inputs by position, members are given by name."""
+    X, utility = members
+    frame = pd.DataFrame(X, columns=["price", "dose", "age"])
+    fitted = PolynomialChaosRegressor(1).fit(frame, utility)
+    with pytest.raises(ValueError, match=r"X has the inputs \['age', 'dose', 'price'"):
+        value_of_information(fitted, frame[["age", "dose", "price"]], utility)
 
 
 def test_a_fit_to_the_utilities_is_used_itself(members):
@@ -533,6 +546,15 @@ def test_a_known_outcome_is_worth_nothing_however_it_is_measured():
         measure_next(belief, outcome=lambda x: 1e160 * rewards(x), noise_sd=1.0)
 
 
+def test_nothing_changes_a_belief_from_outside():
+    particles = np.arange(6.0).reshape(3, 2)
+    belief = InputBelief(particles)
+    particles[0] = 99.0
+    assert belief.particles[0, 0] == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        measure_next(belief, outcome=lambda x: x.__imul__(2.0), noise_sd=1.0)
+
+
 def policy_of_a_valve():
     X = np.random.default_rng(0).normal(size=(60, 1))
     y = softmax(np.column_stack([3 * X, 0 * X]), axis=1)
@@ -590,6 +612,27 @@ def test_bad_measurements_are_named(changes, words):
     given = {"belief": InputBelief(np.eye(2)), "outcome": lambda x: x, "noise_sd": 1.0}
     with pytest.raises(ValueError, match=words):
         measure_next(**given | changes)
+
+
+def test_correlated_utilities_by_ten_million_draws():
+    """Two of four normal inputs known, three actions linear in all four."""
+    rng = np.random.default_rng(0)
+    slopes = rng.normal(size=(3, 4))
+    means = np.array([0.2, 0.0, -0.3])
+    lines = expansion_of_lines([law(stats.norm())] * 4, means, slopes)
+    found = value_of_information(lines, groups={"two": [0, 2]})
+    total = squares = 0.0
+    for _ in range(20):
+        known = rng.normal(size=(2, 500_000))
+        gain = (slopes[:, [0, 2]] @ known + means[:, np.newaxis]).max(axis=0)
+        total += gain.sum()
+        squares += np.square(gain).sum()
+    mean = total / 10**7
+    error = np.sqrt((squares / 10**7 - mean**2) / 10**7)
+    place = found.input_names.index("two")
+    margin = 4.0 * np.hypot(error, found.integration_error[place])
+    assert abs(found.plug_in[place] - (mean - means.max())) <= margin
+    assert margin < 3e-3
 
 
 def test_what_no_member_checks_is_not_claimed():
