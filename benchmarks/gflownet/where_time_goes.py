@@ -2,12 +2,11 @@
 
 Trains 50 members, or the numbers given with ``--members``, on the Buchwald–Hartwig
 shape with trajectory balance and a batch of 32, first as it is and then with a clock
-around each operation of torch. Prints CPU milliseconds an iteration by kind of work, and the
-floor: the products of matrices that a step cannot do without (the 17 states of the
-first three steps once, then 32 sampled states; forward, gradients of weights and of
+around each operation of torch. Prints CPU milliseconds an iteration by kind of work,
+and the floor: the products of matrices that a step cannot do without (the 17 states of
+the first three steps once, then 32 sampled states; forward, gradients of weights and of
 hidden values), at the highest rate that products of these shapes, batched over 50
-members, reach here. Members of a block of at most 50 are trained by NumPy, which the
-clock does not see.
+members, reach here. The clock does not see inside NumPy, which trains listed spaces.
 
 Run: ``python benchmarks/gflownet/where_time_goes.py --members 1 10 50``
 """
