@@ -135,10 +135,10 @@ class ArrayTape:
         as_policy = total.astype(policy.dtype)
         policy /= as_policy
         logits -= np.log(as_policy)
-        if epsilon > 0:
-            total /= 1 - epsilon
-        cdf /= total
-        if epsilon > 0:
+        if uniform is None:
+            cdf /= total
+        else:
+            cdf *= (1 - epsilon) / total
             cdf += uniform
         np.fmin(cdf, 1.0, out=cdf)  # rows that are no numbers draw their first action
         cdf += table.row_numbers

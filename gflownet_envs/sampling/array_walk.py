@@ -1,6 +1,7 @@
 """Roll-outs of few members by look-ups of cells, by NumPy."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +120,7 @@ class ArraySampler:
         table.entering[0][:, :-1] = self._encodings[ids]
         n_columns = columns.stop - columns.start
 
-        def with_end(values: NDArray, first: float, others: float) -> NDArray:
+        def with_end(values: NDArray[Any], first: float, others: float) -> NDArray[Any]:
             """Return the rows of the shared states, and that after the end."""
             end = np.full((1, n_columns), others, dtype=values.dtype)
             end[0, 0] = first
@@ -150,7 +151,8 @@ class ArraySampler:
         """Sample trajectories; uniforms have the shape (E, B, T)."""
         by_step = uniforms.transpose(2, 0, 1).reshape(uniforms.shape[2], -1)
         tape, cells = self.tape, self._cells
-        tape.evaluate(0, self._shared_log_mask, self._epsilon, self._shared_uniform)
+        uniform = self._shared_uniform if self._epsilon else None
+        tape.evaluate(0, self._shared_log_mask, self._epsilon, uniform)
         places = self._offset  # of the first state
         for t in self._steps:
             if t in self._first_row:
