@@ -1,7 +1,6 @@
 """Roll-outs of few members by look-ups of cells, by NumPy."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +16,12 @@ from gflownet_envs.sampling.array_tape import (
 from gflownet_envs.sampling.shared_layers import may_have_ended, shared_layers
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayWalk:
-    """What a batch did, E·B trajectories in a row.
+class ArrayWalk(NamedTuple):
+    """What a batch did, E·B trajectories in a row."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (T, E · B), int64
-        Where log P_F of each step is on the tape; log 1 after the end.
-    log_pb : ndarray of shape (E · B,) or None
-        Sum over the steps; None stands for zeros, where states have one parent.
-    objects : ndarray of shape (E · B,), int64
-    """
-
-    cells: IntArray
-    log_pb: FloatArray | None
-    objects: IntArray
+    cells: IntArray  # shape: (T, E · B), where log P_F is; that of 1 after the end
+    log_pb: FloatArray | None  # shape: (E · B,), summed; None where all are zero
+    objects: IntArray  # shape: (E · B,)
 
 
 class ArraySampler:
