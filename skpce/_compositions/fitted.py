@@ -104,6 +104,8 @@ class InputModelSolver(CoefficientSolver):
     five-fold cross-validation.
     """
 
+    resamples_together = False
+
     def __init__(
         self, regressor: Any, basis: PolynomialBasis, generator: np.random.Generator
     ) -> None:

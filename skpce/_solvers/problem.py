@@ -206,6 +206,9 @@ class CoefficientSolver(ABC):
     #: Whether matrices of n_terms by n_terms are held, also with fewer samples.
     holds_gram: ClassVar[bool] = False
 
+    #: Whether resamples are refitted as one batch; else one after the other.
+    resamples_together: ClassVar[bool] = True
+
     @abstractmethod
     def fit(self, problem: LinearProblem) -> LinearFit:
         """Choose penalties and terms for each group and estimate the coefficients."""

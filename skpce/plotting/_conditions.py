@@ -429,7 +429,8 @@ class EmbeddingDisplay:
         names, laws = reading.expansion.input_names, reading.expansion.basis.laws
         if features is not None:
             chosen = checked_features(features, names)
-            names, laws = [names[i] for i in chosen], [laws[i] for i in chosen]
+            names = tuple(names[i] for i in chosen)
+            laws = [laws[i] for i in chosen]
             inputs = inputs[:, chosen]
         law, data = _quantiles(laws, inputs, random_state)
         shown = _correlation(inputs), law, data, names

@@ -51,9 +51,11 @@ class Pieces:
                 continue
             try:
                 record = json.loads(path.read_text(encoding="utf-8"))
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):
                 continue  # of something else, or cut off: made again
-            if not isinstance(record, dict):
+            if not isinstance(record, dict) or not isinstance(
+                record.get("piece"), dict
+            ):
                 continue
             if record.get("key") == {**self.key, "format": FORMAT}:
                 piece: dict[str, Any] = record["piece"]

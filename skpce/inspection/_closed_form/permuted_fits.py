@@ -289,8 +289,8 @@ def _factorised(
         zero_replacement=last.zero_replacement,
         name="y",
     )
-    gram = _gram_fits(folds, values, outputs.geometry)
-    return PermutedFits(fit, tuple(folds), values, gram)
+    found = _gram_fits(folds, values, outputs.geometry)
+    return PermutedFits(fit, tuple(folds), values, found)
 
 
 def _gram_fits(

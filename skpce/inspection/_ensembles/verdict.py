@@ -20,7 +20,7 @@ from ..._checks import (
     fail,
     make_generator,
 )
-from ..._checks.callbacks import takes_callbacks
+from ..._checks.callbacks import check_progress, takes_callbacks
 from ..._checks.frames import remembers_frames, take
 from .._answer import NOUNS, shares_of, verdict_table
 from .._closed_form.permuted_fits import PermutedFits, factorise, factorise_wide
@@ -505,13 +505,7 @@ def check_arguments(**values: Any) -> None:
         not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
     ):
         raise fail("verdict", "n_jobs", "an int other than 0 or None", n_jobs)
-    if progress is not None and not callable(progress):
-        raise fail(
-            "verdict",
-            "progress",
-            "a callback of scikit-learn, a callable or None",
-            progress,
-        )
+    check_progress("verdict", progress)
 
 
 def training_noise(
