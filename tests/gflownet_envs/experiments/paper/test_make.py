@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,14 @@ from click.testing import CliRunner
 from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.paper import make, systems
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
-from gflownet_envs.experiments.paper.make import make_paper
+from gflownet_envs.experiments.paper.make import jobs_of, make_paper
 from gflownet_envs.experiments.paper.page import page as page_module
 from gflownet_envs.experiments.paper.page.page import page_files
+from gflownet_envs.experiments.paper.systems import (
+    preset_of,
+    read_run,
+    settings_checksum,
+)
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training.spec import TrainingSpec
@@ -108,6 +114,39 @@ def test_a_call_interrupted_anywhere_goes_on_to_the_same_piece(tiny_grid, tmp_pa
         make_paper(out, preset="quick", progress=interrupting)
         assert without_times(tiny_grid["grid-paper"]) == wanted
         assert (out / "paper.html").exists()
+
+
+def test_what_was_made_under_other_settings_is_made_again(
+    tiny_grid, tmp_path, monkeypatch
+):
+    make_paper(tmp_path, preset="quick")
+    first = tiny_grid["grid-paper"]
+    other = replace(TINY, n_train=10, n_permutations=99)
+    monkeypatch.setitem(GridTask.presets, "paper", other)
+    make_paper(tmp_path, preset="quick")
+    assert tiny_grid["grid-paper"]["sources"]["trained"]["n_train"] == 10
+
+    monkeypatch.setitem(GridTask.presets, "paper", replace(TINY, n_part_draws=3))
+    assert settings_checksum(replace(TINY, n_part_draws=3)) == settings_checksum(TINY)
+    make_paper(tmp_path, preset="quick")
+    assert without_times(tiny_grid["grid-paper"]) == without_times(first)
+
+
+def test_runs_of_other_settings_are_not_read(tmp_path):
+    written = {"settings": asdict(TINY), "distance_to_exact": None}
+    (tmp_path / "results.json").write_text(json.dumps(written))
+    (tmp_path / "run_record.json").write_text('{"cpu_seconds": {}}')
+    assert read_run("grid", "paper", TINY, tmp_path) is not None
+    assert read_run("grid", "paper", replace(TINY, n_test=5), tmp_path) is None
+
+
+def test_pieces_of_the_repository_are_of_todays_settings():
+    for name, (task, settings, _) in jobs_of(quick=False).items():
+        path = PIECES / f"{name}.json"
+        if path.exists():
+            key = json.loads(path.read_text(encoding="utf-8"))["key"]
+            preset, _ = preset_of(task, settings, quick=False)
+            assert key["settings"] == settings_checksum(preset), name
 
 
 @pytest.mark.parametrize(
