@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -24,7 +25,9 @@ from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training.spec import TrainingSpec
 
-PIECES = Path(__file__).parents[4] / "benchmarks" / "paper" / "pieces"
+ROOT = Path(__file__).parents[4]
+PIECES = ROOT / "benchmarks" / "paper" / "pieces"
+PAPER_PAGE = ROOT / "docs" / "paper.md"
 
 TINY = Preset(
     n_train=12,
@@ -179,9 +182,15 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     for item in (*listed.figures, *listed.tables):
         label = item.label.replace(":", "_").replace("-", "_")
         assert f'id="{label}"' in text
+    unfinished = re.search(r"<p>(\d+) of the rows that cannot be compared", text)
+    n_unfinished = int(unfinished[1]) if unfinished else 0
+    assert text.count("<span class=why>not finished") == n_unfinished
     drawn = [name for name in files if name.endswith("_1.png")]
     assert len(drawn) == len(listed.figures) - text.count("Not drawn")
     assert "http" not in text.replace("http-equiv", "")
+    words = (counts[word] for word in ("agrees", "does not", "cannot be compared"))
+    sentence = "{} agree, {} do not and {} cannot be compared".format(*words)
+    assert sentence in " ".join(PAPER_PAGE.read_text(encoding="utf-8").split())
 
 
 def test_a_page_of_nothing_finished_says_so(tmp_path):
