@@ -13,6 +13,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
 
+from . import fail
+
 try:
     from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
 except ImportError:  # before 1.9
@@ -33,6 +35,28 @@ def is_callback(value: Any) -> bool:
     if FitCallback is None or isinstance(value, type):
         return False
     return isinstance(value, FitCallback)
+
+
+def check_progress(owner: str, progress: Any) -> None:
+    """Refuse what can be told of nothing."""
+    if progress is not None and not callable(progress):
+        expected = "a callback of scikit-learn, a callable or None"
+        raise fail(owner, "progress", expected, progress)
+
+
+def counted(
+    progress: Callable[[int, int], None] | None, total: int, size: Callable[[Any], int]
+) -> Callable[[Any], None]:
+    """Return what adds up the sizes of results and tells ``progress`` of the sum."""
+    n_done = 0
+
+    def done(result: Any) -> None:
+        nonlocal n_done
+        n_done += size(result)
+        if progress is not None:
+            progress(n_done, total)
+
+    return done
 
 
 def without_callbacks(estimator: Any) -> Any:

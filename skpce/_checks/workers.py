@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
+from collections.abc import Callable, Generator
 from multiprocessing import current_process, parent_process
 from threading import Thread
 from typing import Any
@@ -24,6 +26,22 @@ def workers(n_jobs: int | None, **options: Any) -> Parallel:
     if "initializer" not in getattr(backend, "backend_kwargs", {}):
         options |= {"initializer": end_with_parent, "initargs": (os.getpid(),)}
     return Parallel(n_jobs=n_jobs, **options)
+
+
+def collected(
+    results: Generator[Any, None, None], done: Callable[[Any], None]
+) -> list[Any]:
+    """Return all results, each given to ``done``; stop the processes when it fails."""
+    found = []
+    try:
+        for result in results:
+            done(result)
+            found.append(result)
+    finally:  # a suspended generator dispatches for as long as a traceback holds it
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
+    return found
 
 
 def end_with_parent(parent: int) -> None:

@@ -7,7 +7,7 @@ orthonormal basis of the log-ratios, free of a reference. The *trajectory* adds 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +25,9 @@ from .._checks import (
     chosen_names,
     one_thread_if_small,
 )
+from .._checks.callbacks import check_progress, counted, takes_callbacks
 from .._checks.frames import make_frame
-from .._checks.workers import workers
+from .._checks.workers import collected, workers
 from .._expansion import indices as kernels
 from .._expansion.indices import SobolIndices
 from .._expansion.intervals import INTERVAL_METHODS, SobolInterval
@@ -37,16 +38,9 @@ from .._expansion.noise_correction import (
 )
 from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
 from .._solvers import LinearProblem
-from .._solvers.problem import (
-    q2_from_sums,
-    sum_rows,
-)
+from .._solvers.problem import q2_from_sums, sum_rows
 from .fitted import FittedCompositions, map_rows, residual_interval
-from .log_ratio import (
-    LOG_RATIOS,
-    LogRatioGeometry,
-    check_log_ratio_parameters,
-)
+from .log_ratio import LOG_RATIOS, LogRatioGeometry, check_log_ratio_parameters
 
 #: Levels at which indices are given.
 LEVELS = ("coordinate", "step", "trajectory")
@@ -249,6 +243,7 @@ def shapley_effects(
     return indices_at(fitted, rows).shapley
 
 
+@takes_callbacks
 def sobol_interval(
     fitted: FittedCompositions,
     level: str = "step",
@@ -259,6 +254,7 @@ def sobol_interval(
     reference: int | None = None,
     n_resamples: int = 200,
     random_state: Any = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> SobolInterval:
     """Return intervals of the indices, from resamples or from residuals.
 
@@ -282,6 +278,8 @@ def sobol_interval(
         Number of draws; resamples are refitted in batches, ``n_jobs`` at a time.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
+    progress : callable, callback or None, default=None
+        As in :func:`~skpce.inspection.verdict`, of the resamples of the bootstrap.
 
     Returns
     -------
@@ -320,9 +318,12 @@ def sobol_interval(
     check_draws(owner, "n_resamples", n_resamples, each=each)
     check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
     check_option(owner, "method", method, INTERVAL_METHODS)
+    check_progress(owner, progress)
     generator = fitted.generator(random_state)
     if method == "bootstrap":
-        return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
+        return bootstrap_indices(
+            fitted, rows, n_resamples, confidence_level, generator, progress
+        )
     check_option(f"{owner}(method='residual')", "level", level, LEVELS[1:])
     if fitted.models is not None or isinstance(fitted.basis, RepresenterBasis):
         raise ValueError(
@@ -441,6 +442,7 @@ def bootstrap_indices(
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
+    progress: Callable[[int, int], None] | None = None,
 ) -> SobolInterval:
     """Return percentile intervals of first-order, total and Shapley shares."""
     problem = fitted.problem
@@ -449,10 +451,16 @@ def bootstrap_indices(
     counts = resample_counts(linear.weights, n_resamples, generator)
     size = n_terms * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
+    if not problem.solver.resamples_together:
+        step = 1
     blocks = [counts[start : start + step] for start in range(0, len(counts), step)]
-    draws = workers(fitted.n_jobs)(
+    tasks = (
         delayed(_resampled_indices)(fitted, solver, linear, level, block)
         for block in blocks
+    )
+    draws = collected(
+        workers(fitted.n_jobs, return_as="generator")(tasks),
+        counted(progress, n_resamples, lambda draw: len(draw.first_order)),
     )
     first, total, shapley = (
         percentile_bounds(

@@ -350,7 +350,7 @@ def _checked_weights(owner: str, given: Any, n_features: int) -> FloatArray | No
     """Return the weights of the inputs; None where they are to be learned."""
     expected = (
         f"one of {', '.join(map(repr, INPUT_WEIGHTS))}, or {n_features} finite numbers "
-        "of 0 or more, not all of them 0"
+        "of 0 or more, one for each column of X, not all of them 0"
     )
     if isinstance(given, str):
         if given not in INPUT_WEIGHTS:
@@ -366,11 +366,15 @@ def _checked_groups(owner: str, given: Any, n_features: int) -> IndexArray | Non
     """Return the number of the group of each input."""
     if given is None:
         return None
-    labels = np.asarray(given)
+    expected = f"None or {n_features} labels, one for each column of X"
+    try:
+        labels = np.asarray(given)
+        numbers = np.unique(labels, return_inverse=True)[1]
+    except (TypeError, ValueError):  # ragged, or labels that have no order
+        raise fail(owner, "input_groups", expected, given) from None
     if labels.shape != (n_features,):
-        expected = f"None or {n_features} labels, one for each column of X"
         raise fail(owner, "input_groups", expected, given)
-    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.int64)
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def _checked_orders(owner: str, given: Any, order: int) -> FloatArray | None:

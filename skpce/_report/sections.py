@@ -12,7 +12,14 @@ from .._version import __version__, installed_version
 from ..plotting import EmbeddingDisplay, InteractionDisplay, SobolDisplay
 from .content import ReportContent
 from .page import Column, HtmlReport, interval_in_words, share_columns
-from .shown import some_of_prism, some_shares, verdict_in_words
+from .shown import (
+    some_inputs,
+    some_of,
+    some_of_prism,
+    some_rows,
+    some_shares,
+    verdict_in_words,
+)
 
 _GOODNESS = {
     "step": "Q² is one minus the squared error over the squared deviation from the "
@@ -47,7 +54,7 @@ def add_answer(page: HtmlReport, content: ReportContent) -> None:
         page.add_answer(verdict.figures.get("sentences", ()))
     shares = SobolDisplay.from_fit(content.pipeline, **content.known)
     page.add_figure(
-        some_shares(shares, content.drawn).plot(),
+        some_inputs(some_shares(shares, content.drawn), content.leading).plot(),
         "Shares of the variance between members: what each input explains alone, what "
         f"several explain together, and what none explains ({content.source}).",
     )
@@ -123,8 +130,15 @@ def add_goodness(page: HtmlReport, content: ReportContent) -> None:
 
 def add_indices(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading(f"What drives each {content.noun}")
-    known = content.known
-    shares = SobolDisplay.from_fit(content.pipeline, **known)
+    known, leading = content.known, content.leading
+    every = SobolDisplay.from_fit(content.pipeline, **known)
+    shares = some_inputs(every, leading)
+    if shares is not every:
+        page.add_text(
+            f"There are {len(content.input_names)} inputs. Tables and figures show the "
+            f"{len(leading)} of the largest total indices; shares of the others are "
+            "added up."
+        )
     page.add_columns(
         content.rows(
             [*share_columns(shares, content.noun), ("attribution", content.answers)]
@@ -138,7 +152,11 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         content.rows(
             [
                 (content.noun, content.step_names),
-                *zip(content.input_names, total.T, strict=True),
+                *zip(
+                    some_of(content.input_names, leading),
+                    total[:, leading].T,
+                    strict=True,
+                ),
                 ("explained", 1.0 - shares.unexplained),
                 ("attribution", content.answers),
             ]
@@ -192,13 +210,18 @@ def add_inputs(page: HtmlReport, content: ReportContent) -> None:
     page.add_table(["figure", "value"], list(figures.items()))
     p_values = diagnostics.law_p_values
     page.add_columns(
-        [("input", content.input_names), ("p-value", p_values)],
+        some_rows(
+            [("input", content.input_names), ("p-value", p_values)], content.leading
+        ),
         "Fit of each input to its distribution",
     )
     # A regressor retains no inputs that were not transformed.
     X = content.reading.X if content.is_real else None
     display = EmbeddingDisplay.from_estimator(
-        content.pipeline, X, input_features=content.input_names
+        content.pipeline,
+        X,
+        input_features=content.input_names,
+        features=content.leading.tolist(),
     )
     whose = "The inputs of the test data" if content.is_real else _FITTED_INPUTS
     page.add_figure(

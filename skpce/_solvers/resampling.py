@@ -220,7 +220,7 @@ def _solve_one_by_one(
 
 def _is_accurate(matrices: FloatArray, penalty: float) -> BoolArray:
     """Check the condition by a cheap bound, then by eigenvalues where it fails."""
-    trace = np.maximum(np.einsum("bii->b", matrices), 0.0)  # of zeros, rounding
+    trace = np.abs(np.einsum("bii->bi", matrices)).sum(axis=1)  # rounding has any sign
     accurate = penalty > _SMALLEST_RATIO * (trace + penalty)
     doubtful = np.flatnonzero(~accurate)
     if len(doubtful):

@@ -163,7 +163,7 @@ def from_frame(
     repeated = () if replicate is None else _names(replicate, "replicate")
     of_outputs = [column for columns in groups.values() for column in columns]
     empty = [name for name, columns in groups.items() if not columns]
-    if empty or not laws:
+    if empty or not of_outputs or not laws:
         which = "" if empty in ([], [None]) else f", with a column for {empty[0]!r}"
         raise ValueError(
             f"inputs and outputs must be at least one input and one output{which}."

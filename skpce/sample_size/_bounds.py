@@ -394,7 +394,9 @@ def paper_ensemble_size(
     check_option(owner, "variant", variant, VARIANTS)
     pairs = (n_actions - 1) * n_features / (1.0 - confidence_level)
     factor = math.log(pairs) if variant == "printed" else pairs * n_steps
-    scale = 4.0 * n_terms * noise_variance / (signal_variance * tolerance**2)
-    if not math.isfinite(scale * factor):
+    with np.errstate(all="ignore"):  # what overflows is refused
+        scale = np.float64(4.0) * n_terms * noise_variance
+        n_members = float(scale / (signal_variance * tolerance**2) * factor)
+    if not math.isfinite(n_members):
         raise fail(owner, "noise_variance", "finite over tolerance² D", noise_variance)
-    return n_terms + math.ceil(scale * factor)
+    return n_terms + math.ceil(n_members)

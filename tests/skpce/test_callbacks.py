@@ -4,11 +4,18 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV
+from skpce import (
+    CompositionalPCESurrogate,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+)
 from skpce.inspection import compare_embeddings, verdict
 
 callback = pytest.importorskip("sklearn.callback")
@@ -59,6 +66,30 @@ def test_refits_have_no_callbacks():
     pipeline.fit(X, Y)
     assert ("Pipeline", "fit") in recorder.begun
     assert found.n_permutations == 19
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("regressor", [None, LinearRegression(), KNeighborsRegressor()])
+def test_the_bootstrap_tells_of_its_resamples(regressor, n_jobs):
+    """A regressor is refitted to one resample after the other, a solver to many."""
+    y = softmax(np.column_stack([X[:, 0], X[:, 1], 0.1 * X[:, 2]]), axis=1)
+    surrogate = CompositionalPCESurrogate(1, regressor=regressor, n_jobs=n_jobs)
+    surrogate.set_params(random_state=0).fit(X, y)
+    told: list[tuple[int, int]] = []
+    arguments = {"n_resamples": 70}
+    found = surrogate.sobol_interval(
+        **arguments, progress=lambda *done: told.append(done)
+    )
+    assert told[-1] == (70, 70)
+    assert len(told) == (2 if regressor is None else 70)
+    recorder = Recorder()
+    surrogate.sobol_interval(**arguments, progress=recorder)
+    assert recorder.begun.count(("sobol_interval", "refit")) == 70
+    assert sorted(recorder.begun) == sorted(recorder.ended)
+    plain = surrogate.sobol_interval(**arguments)
+    np.testing.assert_array_equal(found.first_order, plain.first_order)
+    with pytest.raises(ValueError, match=r"'progress' parameter.*must be a callback"):
+        surrogate.sobol_interval(progress=3)
 
 
 def test_a_comparison_tells_of_its_parts():

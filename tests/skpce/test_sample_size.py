@@ -357,3 +357,8 @@ def test_index_bounds_name_bad_input():
         sobol_error_interval(1.5, 1.0, 1.0)
     with pytest.raises(ValueError, match="'design'"):
         smallest_eigenvalue([1.0, 2.0])
+
+
+def test_a_tolerance_whose_square_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="finite over tolerance² D"):
+        paper_ensemble_size(6, **PAPER | {"tolerance": 1e-300})

@@ -60,9 +60,11 @@ class Pieces:
                 continue
             try:
                 record = json.loads(path.read_text(encoding="utf-8"))
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):
                 continue  # of something else, or cut off: made again
-            if not isinstance(record, dict):
+            if not isinstance(record, dict) or not isinstance(
+                record.get("piece"), dict
+            ):
                 continue
             if record.get("key") == self.key_of(settings):
                 piece: dict[str, Any] = record["piece"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 
 from ..._basis.basis import MoreTermsThanRowsWarning
 from ..._checks import FloatArray, IndexArray, _controller, check_draws
-from ..._checks.callbacks import without_callbacks
+from ..._checks.callbacks import counted, without_callbacks
 from ..._checks.frames import take
-from ..._checks.workers import workers
+from ..._checks.workers import collected, workers
 from ..._compositions.outputs import Outputs, ZeroReplacedWarning
 from ..._input_laws import InputOutsideSupportWarning
 from .._reading import final_estimator
@@ -225,14 +225,7 @@ def permuted_q2(
     tasks = (delayed(_q2_of_orders)(fit, closed, deviations, part) for part in parts)
     if closed is not None:
         n_jobs = 1  # sending the data would take longer than the work
-    n_done = 0
-
-    def done(part: tuple[list[FloatArray], float]) -> None:
-        nonlocal n_done
-        n_done += len(part[0])
-        if progress is not None:
-            progress(n_done, len(orders))
-
+    done = counted(progress, len(orders), lambda part: len(part[0]))
     found = run_in_order(tasks, n_jobs, done)
     cpu_seconds = sum(seconds for _, seconds in found)
     return np.concatenate([q2 for q2, _ in found]), cpu_seconds
@@ -243,23 +236,7 @@ def run_in_order(
 ) -> list[Any]:
     """Return the results of tasks, each given to ``done``, which may stop them all."""
     with _controller().limit(limits=1):
-        return _collected(workers(n_jobs, return_as="generator")(tasks), done)
-
-
-def _collected(
-    results: Generator[Any, None, None], done: Callable[[Any], None]
-) -> list[Any]:
-    """Return all results, each given to ``done``; stop the processes when it fails."""
-    found = []
-    try:
-        for result in results:
-            done(result)
-            found.append(result)
-    finally:  # a suspended generator dispatches for as long as a traceback holds it
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
-    return found
+        return collected(workers(n_jobs, return_as="generator")(tasks), done)
 
 
 def _q2_of_orders(

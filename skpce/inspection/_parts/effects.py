@@ -39,6 +39,7 @@ from ..._checks import (
     listed,
     make_generator,
 )
+from ..._checks.callbacks import check_progress
 from ..._compositions.outputs import Outputs
 from .._input_tests import (
     distance_p_values,
@@ -205,8 +206,7 @@ def part_effects(
         raise fail(OWNER, "model", "callable", model)
     if combine is not None and not callable(combine):
         raise fail(OWNER, "combine", "callable or None", combine)
-    if progress is not None and not callable(progress):
-        raise fail(OWNER, "progress", "callable or None", progress)
+    check_progress(OWNER, progress)
     named = read_parts(OWNER, parts)
     source = Recombination(model, named, combine or sum_of_parts)
     generator = make_generator(random_state)

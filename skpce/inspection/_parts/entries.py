@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position, listed
+from ..._checks.callbacks import check_progress
 from .._result import Result
 from .recombination import Recombination, Solver, read_parts, sum_of_parts
 
@@ -158,8 +159,7 @@ def part_entries(
         raise fail(OWNER, "model", "callable", model)
     if combine is not None and not callable(combine):
         raise fail(OWNER, "combine", "callable or None", combine)
-    if progress is not None and not callable(progress):
-        raise fail(OWNER, "progress", "callable or None", progress)
+    check_progress(OWNER, progress)
     named = read_parts(OWNER, parts)
     given = (labels, names, candidates)
     entries = {

@@ -109,6 +109,7 @@ def test_an_input_that_does_not_vary_is_left_out(table):
         ({}, (["rate"], "rate"), "'rate' is given for two purposes"),
         ({}, ([], "accuracy"), "at least one input"),
         ({}, (["rate"], []), "at least one input and one output"),
+        ({}, (["rate"], {}), "at least one input and one output"),
         ({"accuracy": "good"}, (["rate"], "accuracy"), "no numbers, such as 'good'"),
         ({"accuracy": np.inf}, (["rate"], "accuracy"), "infinite in 40 rows"),
         ({"accuracy": 1.0}, (["rate"], "accuracy"), "is 1.0 in all runs"),

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
+from skpce._checks.workers import collected
 from skpce.inspection import verdict
-from skpce.inspection._ensembles.cross_fit import _collected
 
 WIDTHS = (3, 2, 4)
 
@@ -123,7 +123,7 @@ def test_a_generator_is_closed_although_a_traceback_holds_it():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        _collected(results(), stop)
+        collected(results(), stop)
     assert closed == [True]
     assert caught.tb is not None
 

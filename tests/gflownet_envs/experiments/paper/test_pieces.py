@@ -43,6 +43,22 @@ def test_a_piece_that_was_cut_off_is_made_again(tmp_path):
     assert pieces.get("one", lambda: {"value": 4}) == {"value": 4}
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"key": {"preset": "quick", "seed": 0, "format": 1}}',
+        b'{"key": {"preset": "quick", "seed": 0, "format": 1}, "piece": [1]}',
+    ],
+)
+def test_a_piece_that_is_something_else_is_made_again(content, tmp_path):
+    pieces = Pieces(tmp_path, (), KEY)
+    (tmp_path / "one.json").write_bytes(content)
+    assert pieces.get("one", lambda: {"value": 1}) == {"value": 1}
+    assert pieces.get("one", never) == {"value": 1}
+
+
 def test_pieces_of_another_folder_are_copied(tmp_path):
     Pieces(tmp_path / "page" / "pieces", (), KEY).get("one", lambda: {"value": 1})
     new = Pieces(tmp_path / "new", (tmp_path / "page",), KEY)
