@@ -36,17 +36,18 @@ exclude_patterns = [
     "_build",
     "results_tables.md",
     "tasks/table.md",
-    "tasks/fragility_tables.md",
+    "tasks/*_tables.md",
     "tasks/named_parts",
     "tasks/sachs_interventions.md",
     "benchmarks_tables.md",
     "benchmarks_gflownet_tables.md",
-    "user_guide/coverage_tables.md",
-    "user_guide/named_parts_tables.md",
+    "user_guide/*_tables.md",
     "paper_baselines_tables.md",
     "paper_controls_tables.md",
     "studies/*_tables.md",
     "auto_examples/*.ipynb",
+    "**/sg_execution_times.rst",
+    "sg_execution_times.rst",
     "**/GALLERY_HEADER.rst",
     "api/backreferences",
 ]
@@ -89,6 +90,9 @@ nitpick_ignore_regex = [
 if not _ONLINE:
     names = "|".join([*_OTHERS, "pooch", "rdkit", "zuko"])
     nitpick_ignore_regex += [(r"py:.*", rf"({names})(\..*)?")]
+
+# Doctests end in an empty line, which is not shown.
+highlight_options = {"python": {"stripnl": True}}
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

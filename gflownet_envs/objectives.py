@@ -4,8 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+FloatArray = NDArray[np.floating]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,11 @@ class Objective:
         Whether the network has to put out the log-flow of a state.
     min_batch_size : int
         Smallest number of trajectories for which the loss is defined.
+    score_gradient : callable or None
+        For objectives that see nothing of a trajectory but its score
+        :math:`\\sum_t (\\log P_F - \\log P_B) - \\log R`: maps the scores, shape
+        (E, B), and log Z, shape (E,), arrays of NumPy, to the losses, shape (E,), and
+        their derivatives with respect to the scores, (E, B).
     """
 
     name: str
@@ -64,6 +73,9 @@ class Objective:
     learns_log_z: bool
     learns_flow: bool
     min_batch_size: int
+    score_gradient: (
+        Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]] | None
+    ) = None
 
 
 def flows_along(
@@ -109,6 +121,15 @@ def trajectory_balance_loss(
     return residual.square().mean(dim=-1)
 
 
+def _trajectory_balance_gradient(
+    scores: FloatArray, log_z: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of squares of log Z + score, and its derivatives."""
+    residual = scores + log_z[:, None]
+    gradient = residual * (2 / scores.shape[1])
+    return np.add.reduce(residual * gradient, axis=1) / 2, gradient
+
+
 TRAJECTORY_BALANCE = Objective(
     name="trajectory_balance",
     loss=lambda terms: trajectory_balance_loss(
@@ -117,6 +138,7 @@ TRAJECTORY_BALANCE = Objective(
     learns_log_z=True,
     learns_flow=False,
     min_batch_size=1,
+    score_gradient=_trajectory_balance_gradient,
 )
 
 
@@ -296,12 +318,23 @@ def vargrad_loss(
     return log_z_estimates(log_pf, log_pb, log_reward).var(dim=-1)
 
 
+def _vargrad_gradient(
+    scores: FloatArray, log_z: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the variance of the scores, and its derivatives."""
+    mean = np.add.reduce(scores, axis=1, keepdims=True) / scores.shape[1]
+    residual = scores - mean
+    gradient = residual * (2 / (scores.shape[1] - 1))
+    return np.add.reduce(residual * gradient, axis=1) / 2, gradient
+
+
 VARGRAD = Objective(
     name="vargrad",
     loss=lambda terms: vargrad_loss(terms.log_pf, terms.log_pb, terms.log_reward),
     learns_log_z=False,
     learns_flow=False,
     min_batch_size=2,
+    score_gradient=_vargrad_gradient,
 )
 
 

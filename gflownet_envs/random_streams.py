@@ -91,3 +91,8 @@ class UniformChunks:
             self._position = 0
         self._position += 1
         return self._buffer[:, self._position - 1]
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Go on with the numbers of some members."""
+        self._generators = [self._generators[row] for row in rows]
+        self._buffer = self._buffer[rows]

@@ -130,10 +130,10 @@ class PolynomialChaosRegressor(
     criterion : {"auto", "loo", "gcv"}, default="auto"
         What chooses the penalty: leave-one-out, or generalised cross-validation.
         ``"auto"`` is leave-one-out up to four million entries of the design matrix.
-        Beyond, with more samples than terms, the ridge solvers and ``"ols"`` add up
-        sums over blocks of samples in bounded memory, which leaves generalised
-        cross-validation. ``"gcv"`` with frozen distributions always does so, and
-        allows ``partial_fit``.
+        Beyond, with more samples than terms, all solvers but ``"lars"``, ``"omp"``,
+        ``"ard"`` and ``"paper"`` add up sums over blocks of samples in bounded memory,
+        which leaves generalised cross-validation. ``"gcv"`` with frozen distributions
+        always does so, and allows ``partial_fit``.
 
     Attributes
     ----------
@@ -292,8 +292,8 @@ class PolynomialChaosRegressor(
         Exact: after the last call the fit is that of all samples at once, in whatever
         order they came. That needs distributions that learn nothing and a criterion
         that needs no second pass, so the method exists only with frozen distributions,
-        ``criterion="gcv"`` and a solver that fits from sums (the ridge solvers and
-        ``"ols"``).
+        ``criterion="gcv"`` and a solver that fits from sums (not ``"lars"``,
+        ``"omp"``, ``"ard"``, ``"paper"``).
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ def truth(columns: list[int], n_draws: int = 10**7) -> tuple[float, float]:
         gain = net_benefits(t).max(axis=1) - best
         gains.append(gain.reshape(2, -1).mean(axis=0))
     pairs = np.concatenate(gains)
-    return float(pairs.mean()), float(pairs.std() / np.sqrt(len(pairs)))
+    return max(float(pairs.mean()), 0.0), float(pairs.std() / np.sqrt(len(pairs)))
 
 
 def by_expansion(form: str) -> Callable[[np.ndarray, np.ndarray], list[float]]:

@@ -38,6 +38,8 @@ from skpce.decision import DependentInputsWarning, value_of_information
 
 SIZES = (30, 100, 500)
 NOISES = ("none", "normal", "t, 3 df", "|x0|")
+#: Words for a table in Markdown, where a bar would end the cell.
+WORDS = {"|x0|": r"normal, sd $\lvert x_0 \rvert$"}
 STRENGTHS = (1.0, 0.2)
 N_INPUTS = 3
 
@@ -139,7 +141,12 @@ def table_of_bounds(
                         f"{below.mean():.1%} ({below.min():.1%}), "
                         f"{ratio[0]:.2f} / {ratio[1]:.2f}"
                     )
-                print(f"| {name} | {kind} |", " | ".join(cells), "|", flush=True)
+                print(
+                    f"| {name} | {WORDS.get(kind, kind)} |",
+                    " | ".join(cells),
+                    "|",
+                    flush=True,
+                )
 
 
 def table_of_nulls(repetitions: int, n_jobs: int) -> None:

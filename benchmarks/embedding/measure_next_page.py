@@ -131,8 +131,8 @@ Rules by indices: *less* and *more* where the interval of the difference leaves 
 ## The numbers
 
 `OMP_NUM_THREADS=1 python benchmarks/embedding/measure_next.py --blocks
-runs/measure-blocks --write docs/user_guide/measure_next.md`, seeds {first_seed} to
-{last_seed}, with the data at hand. Stopped, it goes on where it was.
+runs/measure-blocks --write docs/user_guide/measure_next_tables.md`, seeds
+{first_seed} to {last_seed}, with the data at hand. Stopped, it goes on where it was.
 """
 
 Results = dict[str, np.ndarray]  # shapes: (n_repetitions, ...)

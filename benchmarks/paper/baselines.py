@@ -3,12 +3,13 @@
 Policies are those of finished runs of the preset ``default``, exact and trained; the
 inputs and the degree of the expansion are the paper's. Each seed draws the members to
 fit anew among all that were trained (as many as the preset has); all others are held
-out. Networks, which are slow, have fewer seeds. On the tasks whose rewards are tables a
-reward-conditional policy is trained too: one GFlowNet that sees the inputs.
+out. Networks, which are slow, have fewer seeds. A reward-conditional policy is trained
+too: one GFlowNet that sees the inputs.
 
 Run: ``python -m benchmarks.paper.baselines --runs RUNS [--tasks ...] [--seeds 5]``.
-What is in ``benchmarks/paper/results`` is not repeated: delete the file of a task to
-measure it again. ``--page docs/paper_baselines_tables.md`` writes the tables.
+What is in ``benchmarks/paper/results`` is not repeated, and each row is written when it
+is measured: delete the file of a task to measure it again.
+``--page docs/paper_baselines_tables.md`` writes the tables.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from benchmarks.paper.conditional_policy import train_conditional
+from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.surrogates import (
     METHODS,
@@ -35,12 +40,11 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
 from gflownet_envs.experiments.task import Study
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.storage import write_bytes
 from skpce import CompositionalPCESurrogate
 
 RESULTS = Path(__file__).parent / "results"
 SLOW = ("mlp",)
-CONDITIONAL = ("grid", "continuous-grid", "symbolic-regression", "buchwald-hartwig")
 N_ITERATIONS = {"grid": 1500, "continuous-grid": 1500}
 SHOWN = (
     ("mae", "MAE", 4),
@@ -54,34 +58,35 @@ NAMES = {**METHODS, "conditional": "reward-conditional policy"}
 
 
 def measure_task(
-    task: str, runs: Path, n_seeds: int, n_slow: int, known: dict[str, Any]
-) -> dict[str, Any]:
-    """Measure what is not known yet on exact and trained policies of one task."""
+    task: str,
+    runs: Path,
+    n_seeds: int,
+    n_slow: int,
+    found: dict[str, Any],
+    save: Callable[[], None],
+) -> None:
+    """Measure what is not known yet on exact and trained policies of one task.
+
+    Rows are added to what was found, and saved one by one.
+    """
     folder = runs / f"{task}-default"
     paper = TASKS[task].presets["paper"]
-    found: dict[str, Any] = {}
-    for name in ("dataset_exact.safetensors", "dataset.safetensors"):
-        dataset = PolicyDataset.load(folder / name)
+    for dataset in map(PolicyDataset.load, _datasets(folder)):
         n_fit = dataset.train.n_members
-        rows = known.get(dataset.source, {}) or {method: [] for method in METHODS}
-        for seed in range(n_seeds):
+        rows = found.setdefault(dataset.source, {method: [] for method in METHODS})
+        slow_last = sorted(METHODS, key=SLOW.__contains__)
+        for method, seed in product(slow_last, range(n_seeds)):
+            known = rows[method]
+            if len(known) > seed or (method in SLOW and seed >= n_slow):
+                continue
             split = split_of(dataset, paper.n_components, fitted(dataset, n_fit, seed))
-            for method in METHODS:
-                enough = n_slow if method in SLOW else n_seeds
-                if seed >= enough or len(rows[method]) > seed:
-                    continue
-                figures = evaluate(method, split, paper.degrees[0], seed)
-                rows[method].append(
-                    {key: figures.get(key) for key, _, _ in SHOWN}
-                    | {"sample_seconds": figures["sample_seconds"]}
-                )
-        found[dataset.source] = rows
+            figures = evaluate(method, split, paper.degrees[0], seed)
+            row = {key: figures.get(key) for key, _, _ in SHOWN}
+            row["sample_seconds"] = figures["sample_seconds"]
+            known.append(rounded(row))
+            save()
         print(task, dataset.source, flush=True)
-    n_conditional = min(n_seeds, n_slow) if task in CONDITIONAL else 0
-    if len(found["exact"].get("conditional", [])) < n_conditional:
-        for source, others in conditional(task, folder, n_conditional).items():
-            found[source]["conditional"] = others
-    return rounded(found)
+    conditional(task, folder, found, n_slow, save)
 
 
 def fitted(dataset: PolicyDataset, n_fit: int, seed: int) -> np.ndarray:
@@ -93,48 +98,64 @@ def fitted(dataset: PolicyDataset, n_fit: int, seed: int) -> np.ndarray:
 
 
 def conditional(
-    task: str, folder: Path, n_seeds: int
-) -> dict[str, list[dict[str, Any]]]:
+    task: str,
+    folder: Path,
+    found: dict[str, Any],
+    n_seeds: int,
+    save: Callable[[], None],
+) -> None:
     """Train one policy for all rewards; it predicts exact and trained members."""
-    preset = TASKS[task].presets["default"]
+    rows = {source: of.setdefault("conditional", []) for source, of in found.items()}
+    missing = range(min(map(len, rows.values())), n_seeds)
+    if not missing:
+        return
     study: Study = TASKS[task].prepare(
-        preset, seed=0, store=None, progress=lambda *_: None, options={}
+        TASKS[task].presets["default"],
+        seed=0,
+        store=BlockStore(folder / "blocks"),
+        progress=lambda *_: None,
+        options={},
     )
-    reward = study.reward
-    assert isinstance(reward, RewardTable)
     n_components = TASKS[task].presets["paper"].n_components
-    datasets = [
-        PolicyDataset.load(folder / name)
-        for name in ("dataset_exact.safetensors", "dataset.safetensors")
-    ]
-    found: dict[str, list[dict[str, Any]]] = {d.source: [] for d in datasets}
-    for seed in range(n_seeds):
-        log_reward = reward.log_reward.numpy()[: study.n_train]
-        X = study.reward_features[: study.n_train]
-        inputs = X
-        if n_components is not None:
-            inputs = PCA(n_components, whiten=True, svd_solver="full").fit_transform(X)
+    splits = {
+        dataset.source: split_of(dataset, n_components)
+        for dataset in map(PolicyDataset.load, _datasets(folder))
+    }
+    inputs = study.reward_features[: study.n_train]
+    if n_components is not None:
+        inputs = PCA(n_components, whiten=True, svd_solver="full").fit_transform(inputs)
+    for seed in missing:
         policy = train_conditional(
             study.environment,
-            log_reward,
+            study.reward.select(slice(0, study.n_train)),
             inputs,
             n_iterations=N_ITERATIONS.get(task, 3000),
             seed=seed,
         )
-        for dataset in datasets:
-            split = split_of(dataset, n_components)
+        for source, split in splits.items():
             predicted = policy.policies(split.X_test, study.trajectory)
-            found[dataset.source].append(
-                policy_errors(np.where(split.mask, predicted, 0.0), split)
-                | {
-                    "coverage": None,
-                    "fit_seconds": policy.cpu_seconds,
-                    "index_seconds": policy.cpu_seconds
-                    + index_seconds(policy, split, study),
-                }
-            )
-            found[dataset.source][-1].pop("q2_steps")
-    return found
+            row = policy_errors(np.where(split.mask, predicted, 0.0), split)
+            del row["q2_steps"]
+            until_indices = policy.cpu_seconds + index_seconds(policy, split, study)
+            row |= {
+                "coverage": None,
+                "fit_seconds": policy.cpu_seconds,
+                "index_seconds": until_indices,
+            }
+            rows[source].append(rounded(row))
+        save()
+
+
+def write_json(path: Path, found: dict[str, Any]) -> None:
+    """Write results in one line, whole or not at all."""
+    text = json.dumps(found, separators=(",", ":"))
+    write_bytes(path, text.encode())
+
+
+def _datasets(folder: Path) -> list[Path]:
+    """Return the files of exact and of trained policies of a run."""
+    names = ("dataset_exact.safetensors", "dataset.safetensors")
+    return [folder / name for name in names]
 
 
 def index_seconds(policy: Any, split: Split, study: Study) -> float:
@@ -197,11 +218,10 @@ def main() -> None:
         path = RESULTS / f"baselines_{task}.json"
         if arguments.runs is None:
             continue
-        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        found = measure_task(
-            task, arguments.runs, arguments.seeds, arguments.slow_seeds, known
-        )
-        path.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        save = partial(write_json, path, found)
+        sizes = arguments.seeds, arguments.slow_seeds
+        measure_task(task, arguments.runs, *sizes, found, save)
     if arguments.page is not None:
         arguments.page.write_text(tables(), encoding="utf-8")
 

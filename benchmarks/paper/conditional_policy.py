@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.exact.trajectories import Trajectory, policies_along
+from gflownet_envs.rewards.source import RewardSource
 
 WIDTH, MEMBERS, TRAJECTORIES = 128, 16, 16
 LEARNING_RATE, EXPLORATION = 3e-3, 0.05
@@ -63,7 +64,7 @@ class _AtInputs:
 
 def train_conditional(
     environment: Environment,
-    log_reward: np.ndarray,  # shape: (E, n_objects)
+    reward: RewardSource,  # of E members
     inputs: np.ndarray,  # shape: (E, d)
     *,
     n_iterations: int,
@@ -74,15 +75,15 @@ def train_conditional(
     Parameters
     ----------
     environment : Environment
-    log_reward, inputs : ndarray
+    reward : RewardSource
         Of the members to fit.
+    inputs : ndarray of shape (n_members, n_inputs)
     n_iterations : int
     seed : int
     """
     started = time.process_time()
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)  # of the initial weights
-    rewards = torch.as_tensor(log_reward, dtype=torch.float32)
     given = torch.as_tensor(inputs, dtype=torch.float32)
     n_features = environment.encode(environment.initial_state()).shape[-1]
     network = nn.Sequential(
@@ -98,7 +99,8 @@ def train_conditional(
     )
     for _ in range(n_iterations):
         rows = torch.randint(len(given), (MEMBERS,), generator=generator)
-        loss = _loss(environment, network, rewards[rows], given[rows], generator)
+        some = reward.select(rows.numpy())
+        loss = _loss(environment, network, some, given[rows], generator)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -109,7 +111,7 @@ def train_conditional(
 def _loss(
     environment: Environment,
     network: nn.Module,
-    rewards: Tensor,  # shape: (M, n_objects)
+    reward: RewardSource,  # of M members
     inputs: Tensor,  # shape: (M, d)
     generator: torch.Generator,
 ) -> Tensor:
@@ -138,8 +140,7 @@ def _loss(
         )
         parents = environment.backward_mask(states).sum(-1).clamp(min=1)
         balance = balance - torch.where(going, parents.log(), torch.zeros(()))
-    objects = environment.object_index(states)
-    balance = balance + rewards.gather(1, objects)
+    balance = balance + reward.of_states(states).float()
     return (balance - balance.mean(dim=1, keepdim=True).detach()).square().mean()
 
 

@@ -11,7 +11,7 @@ the members to fit), how far total indices move from those of the basis (mean ab
 difference, where the inputs are the same), and the number of steps that the verdict
 calls attributable, on the first draw.
 
-Run: ``python -m benchmarks.paper.controls --runs RUNS [--tasks ...]``; a finished task
+Run: ``python -m benchmarks.paper.controls --runs RUNS [--tasks ...]``; what is finished
 is not repeated. ``--page docs/paper_controls_tables.md`` writes the tables.
 """
 
@@ -22,6 +22,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
+from benchmarks.paper.baselines import write_json
 from gflownet_envs import policies_along, train_ensemble
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.ablation import CORRELATION
@@ -46,8 +48,7 @@ from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import marginal_coverage_score
 
 RESULTS = Path(__file__).parent / "results"
-TASKS_HERE = ("grid", "continuous-grid", "symbolic-regression", "buchwald-hartwig")
-TASKS_HERE += ("llm-arithmetic", "molecules")
+TASKS_HERE = tuple(TASKS)
 #: Tasks whose members are trained once more on one reward, and how many.
 FIXED_REWARD = {"grid": 30, "continuous-grid": 30, "buchwald-hartwig": 20}
 MEMBERS = (6, 10, 20, 30, 50, 100)
@@ -158,23 +159,31 @@ def _correlated(
     return scaled * X.std(axis=0) + X.mean(axis=0), y
 
 
-def measure_task(task: str, runs: Path) -> dict[str, Any]:
-    """Measure every variant on exact and trained policies of one task."""
+def measure_task(
+    task: str, runs: Path, found: dict[str, Any], save: Callable[[], None]
+) -> None:
+    """Measure what is not known yet on exact and trained policies of one task.
+
+    Variants are added to what was found, and saved one by one; the basis, from which
+    indices drift, is fitted again.
+    """
     preset = TASKS[task].presets["default"]
-    found: dict[str, Any] = {}
     for name in ("dataset_exact.safetensors", "dataset.safetensors"):
         dataset = PolicyDataset.load(runs / f"{task}-default" / name)
         base: list[np.ndarray] = []
-        rows = {}
+        rows = found.setdefault(dataset.source, {})
         for variant_name, variant in variants(preset, DEGREE).items():
+            if variant_name in rows and base:
+                continue
+            if len(rows) == len(variants(preset, DEGREE)):
+                break
             row = measure_variant(dataset, preset, variant, base)
-            if row is not None:
-                rows[variant_name] = row
-        found[dataset.source] = rows
+            rows[variant_name] = rounded(row)  # None: too few members
+            save()
         print(task, dataset.source, flush=True)
-    if task in FIXED_REWARD:
-        found["fixed reward"] = fixed_reward(task, preset)
-    return rounded(found)
+    if task in FIXED_REWARD and "fixed reward" not in found:
+        found["fixed reward"] = rounded(fixed_reward(task, preset))
+        save()
 
 
 def measure_variant(
@@ -383,10 +392,10 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     for task in arguments.tasks:
         path = RESULTS / f"controls_{task}.json"
-        if path.exists() or arguments.runs is None:
+        if arguments.runs is None:
             continue
-        found = measure_task(task, arguments.runs)
-        path.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        measure_task(task, arguments.runs, found, partial(write_json, path, found))
     if arguments.page is not None:
         arguments.page.write_text(tables(), encoding="utf-8")
 

@@ -11,9 +11,9 @@ draw of the posterior. What is asked is which mode of the posterior drives the c
 ``softmax`` makes log-ratios linear, so that an expansion of degree one is exact but for
 modes that are left out. The first table has the residual of a surrogate on held-out
 draws of the whole posterior; a surrogate is fitted to 120 draws and sees the first d
-modes. The second has the share of each mode by several ways to count, the third how
-often the leading mode changes with the reference candidate, the fourth four experiments
-in a row without replacement.
+modes. Then there are the share of each mode by several ways to count, the same with
+each candidate in turn as the reference, how often the leading mode changes with the
+reference over many posteriors, and four experiments in a row without replacement.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.bayesian_optimization
 --write docs/studies/bayesian_optimization_tables.md``
@@ -175,6 +175,28 @@ def ranking_section(name: str, posterior: Posterior) -> str:
     )
 
 
+def every_reference_section(name: str, posterior: Posterior) -> str:
+    """Share of each mode with each candidate as the reference, in full."""
+    n_candidates, n_modes = len(posterior.mean), SHOWN_MODES[name]
+    places = {str(k + 1): k for k in range(n_candidates)}
+    found = rankings(posterior, n_modes, TEMPERATURES[name], places, n_draws=2)
+    shares = np.array([found[place] for place in places])
+    leads = shares.argmax(axis=1) + 1
+    rows = [
+        [place, *(f"{share:.2f}" for share in own), f"mode {lead}"]
+        for place, own, lead in zip(places, shares, leads, strict=True)
+    ]
+    smallest = [f"{share:.2f}" for share in shares.min(axis=0)]
+    largest = [f"{share:.2f}" for share in shares.max(axis=0)]
+    rows += [["*smallest*", *smallest, ""], ["*largest*", *largest, ""]]
+    modes = [f"mode {k + 1}" for k in range(n_modes)]
+    title = (
+        f"The same posterior ({name}, seed 0): averages of the indices of the "
+        "log-ratios to each candidate in turn."
+    )
+    return f"{title}\n\n" + table(["reference", *modes, "said to lead"], rows)
+
+
 def leading_modes(
     posterior: Posterior, n_modes: int
 ) -> tuple[np.ndarray, int]:  # (K,), ()
@@ -292,7 +314,11 @@ def main() -> None:
     n = arguments.repetitions
     sections = [
         convergence_section(make, n),
-        *(ranking_section(name, one(0)) for name, one in make.items()),
+        *(
+            section(name, one(0))
+            for name, one in make.items()
+            for section in (ranking_section, every_reference_section)
+        ),
         reference_section(make, n),
         sequence_section(make, n),
     ]

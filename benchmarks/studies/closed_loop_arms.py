@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -136,9 +137,11 @@ class Ridge(Refitted):
 
     def scores(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         model = BayesianRidge().fit(X, y)
-        drawn = self.rng.multivariate_normal(
-            model.coef_, model.sigma_, method="cholesky"
-        )
+        normal = partial(self.rng.multivariate_normal, model.coef_, model.sigma_)
+        try:
+            drawn = normal(method="cholesky")
+        except np.linalg.LinAlgError:  # rounding has made it indefinite
+            drawn = normal(method="eigh")
         return self.X @ drawn
 
 

@@ -23,9 +23,15 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 from scipy.stats import norm
+from sklearn.base import clone
 
 from benchmarks.wide.many_decays import hundred_inputs, of_hundred
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import (
+    CompositionalPCESurrogate,
+    PolynomialChaosKernelRegressor,
+    PolynomialChaosRegressor,
+    report,
+)
 from skpce.ensembles import member_blocks
 from skpce.inspection import verdict
 
@@ -69,8 +75,12 @@ def judge(n_permutations: int, *size: int) -> Work:
     return lambda: verdict(model, X, y, n_permutations=n_permutations, random_state=0)
 
 
-def stream(n_members: int, n_actions: int) -> Work:
-    """Add up blocks of members from a file; they are drawn as they are written."""
+def stream(n_members: int, n_actions: int, n_intervals: int = 0) -> Work:
+    """Add up blocks of members from a file; they are drawn as they are written.
+
+    With intervals: also indices, and the intervals of some members, in blocks, from a
+    fit to 2,000 others, as sums have no residuals.
+    """
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name) / "y.npy"
     shape = n_members, n_actions
@@ -90,6 +100,11 @@ def stream(n_members: int, n_actions: int) -> Work:
     def work() -> None:
         for block in member_blocks(X, opened, n_rows=2000):
             model.partial_fit(*block)
+        if n_intervals:
+            print(model.step_total_sobol_indices_.round(3), file=sys.stderr)
+            few = clone(model).fit(X[:2000], np.asarray(opened[:2000]))
+            for start in range(0, n_intervals, 500):
+                few.predict_interval(X[2000 + start : 2500 + start])
         folder.cleanup()
 
     return work
@@ -108,12 +123,32 @@ def decays(solver: str) -> Work:
     return work
 
 
+def sparse(solver: str) -> Work:
+    """Fit a million rows of five inputs by a sparse solver."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_000_000, 5))
+    y = X[:, 0] * X[:, 1] + X[:, 2] ** 3 + rng.normal(size=len(X))
+    model = PolynomialChaosRegressor(3, distribution=norm(), solver=solver)
+    return lambda: model.fit(X, y)
+
+
+def page(n_inputs: int) -> Work:
+    """Make a report of a kernel regressor of many inputs."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, n_inputs))
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    model = PolynomialChaosKernelRegressor(2, input_weights="equal").fit(X, y)
+    return lambda: report(model, X[:50], y[:50])
+
+
 WORKS: dict[str, Callable[..., Work]] = {
     "fit": fit,
     "interval": interval,
     "judge": judge,
     "stream": stream,
     "decays": decays,
+    "sparse": sparse,
+    "page": page,
 }
 
 #: Name of the curve, the work, its sizes, and what grows.
@@ -181,6 +216,10 @@ GOALS = {
     "100 inputs, anisotropic_ridge": ("decays", ("anisotropic_ridge",)),
     "100 inputs, auto": ("decays", ("auto",)),
     "partial_fit, 10⁵ × 1,000": ("stream", (100_000, 1000)),
+    "and indices, and intervals of 2,000": ("stream", (100_000, 1000, 2000)),
+    "subspace pursuit, 10⁶ rows, 56 terms": ("sparse", ("subspace_pursuit",)),
+    "auto, 10⁶ rows, 56 terms": ("sparse", ("auto",)),
+    "report of 1,000 inputs": ("page", (1000,)),
 }
 
 
@@ -202,11 +241,12 @@ def measured(work: str, size: tuple) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def curves() -> None:
+def curves(only: str = "") -> None:
     """Print the curves, all from this process."""
     print("| cost: what grows | sizes | CPU-s | exponents |")
     print("| --- | --- | --- | --- |", flush=True)
-    for name, (work, sizes, grown) in CURVES.items():
+    chosen = {name: curve for name, curve in CURVES.items() if only in name}
+    for name, (work, sizes, grown) in chosen.items():
         WORKS[work](*sizes[0])()  # warm
         seconds = []
         for size in sizes:
@@ -223,10 +263,12 @@ def curves() -> None:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def goals() -> None:
+def goals(only: str = "") -> None:
     """Print the single sizes."""
     print("| work | CPU-s | GiB |\n| --- | ---: | ---: |", flush=True)
     for name, (work, size) in GOALS.items():
+        if only not in name:
+            continue
         found = measured(work, size)
         print(
             f"| {name} | {found['seconds']:.2f} | {found['memory']:.2f} |", flush=True
@@ -287,6 +329,7 @@ def main() -> None:
     parser.add_argument("--work", choices=list(WORKS))
     parser.add_argument("--size")
     parser.add_argument("--goals", action="store_true")
+    parser.add_argument("--only", default="", help="goals or curves with this in them")
     parser.add_argument("--simulate", action="store_true")
     arguments = parser.parse_args()
     if arguments.work is not None:
@@ -294,9 +337,9 @@ def main() -> None:
     elif arguments.simulate:
         simulate()
     elif arguments.goals:
-        goals()
+        goals(arguments.only)
     else:
-        curves()
+        curves(arguments.only)
 
 
 if __name__ == "__main__":

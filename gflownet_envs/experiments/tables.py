@@ -76,7 +76,7 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     shown = range(len(columns)) if not brief else (0, 1, 2, 3, 6)
     names = ("decision", "part", "alone", "total", "", "", "supported")
     return Table(
-        f"Named parts: {found.named.title}. Shares of the variance of each step, ± "
+        f"Named parts: {found.named.title}. Shares of the variance of each decision, ± "
         f"standard error, the {min(_MOST_PARTS, len(effects.part_names))} largest of "
         f"{len(effects.part_names)} "
         "parts; variance ratio: recombined members over the members as they are. "
@@ -102,7 +102,7 @@ def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
     """Return the figures that need no independent parts."""
     if "left" not in row.result.columns:
         return "–", "–"
-    return f"{row.alone[part]:.0%}", f"{1.0 - row.left[part]:.0%}"
+    return f"{row.alone[part]:.0%}", f"{round(1.0 - row.left[part], 2) + 0.0:.0%}"
 
 
 def pairs_table(found: PartFindings) -> Table:
@@ -118,7 +118,7 @@ def pairs_table(found: PartFindings) -> Table:
                 rows.append((row.step, pairs.pair_names[pair], text))
     return Table(
         f"Pairs of parts whose total interaction is more than two standard errors, at "
-        f"most {_MOST_PAIRS} a step: {found.named.title}",
+        f"most {_MOST_PAIRS} a decision: {found.named.title}",
         ("decision", "pair", "interaction"),
         tuple(rows),
     )
@@ -143,7 +143,7 @@ def entries_table(found: PartFindings) -> Table | None:
         if row.entry[rank]
     ]
     caption = (
-        "What matters most in the leading part of each step, verified by solving "
+        "What matters most in the leading part of each decision, verified by solving "
         f"again ({_verifying(found.entries)}), ± standard error: {found.named.title}"
     )
     if any(np.nanmax(np.hstack([row.alone, row.left])) > _APART for row in each):
@@ -191,7 +191,7 @@ def verdict_table(results: RunResults) -> Table:
     rows.sort(key=lambda row: _step_position(results, row[0]))
     level = results.headline.main.verdict.confidence_level
     return Table(
-        "Verdict per step and degree: is the attribution supported? Cross-fitted Q² "
+        "Verdict per decision and degree: is the attribution supported? Cross-fitted Q² "
         f"of {results.study.n_train} members with its interval, Q² on the members "
         "held out, Q² of the mean alone, p (Holm), share of training noise",
         (
@@ -302,7 +302,7 @@ def step_coverage_table(source: SourceResults) -> Table:
     """Conditional coverage per step."""
     found = source.main.calibration["given the inputs"]
     return Table(
-        f"Coverage per step, given the inputs ({source.dataset.source} policies)",
+        f"Coverage per decision, given the inputs ({source.dataset.source} policies)",
         ("decision", *(f"at {level:.0%}" for level in LEVELS)),
         tuple(
             (step, *found.coverage[:, i].tolist())
@@ -421,9 +421,9 @@ def excess_table(results: RunResults) -> Table:
         for name, source in results.sources.items()
     )
     return Table(
-        "Is a step more fragile than number of actions and mean policy explain? Total "
+        "Is a decision more fragile than number of actions and mean policy explain? Total "
         "variation to the mean, beside that of members with the same mean policy "
-        "and equal noise in the log-weight of every action of every step (standard "
+        "and equal noise in the log-weight of every action of every decision (standard "
         f"deviation of that noise: {scales})",
         (
             "decision",

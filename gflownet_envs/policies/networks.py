@@ -232,11 +232,22 @@ class StackedMLP(torch.nn.Module):
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "StackedMLP":
         """Rebuild a stack from what `to_arrays` gave."""
+        n_layers = sum(name.startswith("weight_") for name in arrays)
+        weights = [torch.tensor(arrays[f"weight_{i}"]) for i in range(n_layers)]
+        biases = [torch.tensor(arrays[f"bias_{i}"]) for i in range(n_layers)]
+        return cls.from_tensors(weights, biases)
+
+    @classmethod
+    def from_tensors(
+        cls,
+        weights: Sequence[Tensor],  # shapes: (E, fan_in, fan_out)
+        biases: Sequence[Tensor],  # shapes: (E, 1, fan_out)
+    ) -> "StackedMLP":
+        """Make a stack whose parameters are these tensors, not copies of them."""
         network = cls.__new__(cls)
         torch.nn.Module.__init__(network)
-        n_layers = sum(name.startswith("weight_") for name in arrays)
-        network.weights = _parameter_list(arrays, "weight", n_layers)
-        network.biases = _parameter_list(arrays, "bias", n_layers)
+        network.weights = torch.nn.ParameterList(map(torch.nn.Parameter, weights))
+        network.biases = torch.nn.ParameterList(map(torch.nn.Parameter, biases))
         return network
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -321,13 +332,6 @@ def _initial_arrays(
         arrays.append(rng.uniform(-bound, bound, size=(1, fan_out)))
     arrays[-2] /= hidden_gain  # the last layer is not followed by a ReLU
     return arrays
-
-
-def _parameter_list(
-    arrays: dict[str, np.ndarray], name: str, n_layers: int
-) -> torch.nn.ParameterList:
-    tensors = (torch.tensor(arrays[f"{name}_{i}"]) for i in range(n_layers))
-    return torch.nn.ParameterList([torch.nn.Parameter(t) for t in tensors])
 
 
 @contextmanager

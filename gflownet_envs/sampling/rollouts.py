@@ -304,3 +304,7 @@ class ReplayBuffer:
         rows = order.gather(1, ranks)
         index = rows[..., None].expand(-1, -1, self._actions.shape[2])
         return self._actions.gather(1, index)
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with the trajectories of some members."""
+        self._actions, self._log_reward = self._actions[rows], self._log_reward[rows]

@@ -18,6 +18,7 @@ from gflownet_envs.sampling.rollouts import (
     inverse_cdf_sample,
     with_forced,
 )
+from gflownet_envs.sampling.shared_layers import may_have_ended, shared_layers
 
 _LOG2_E = 1 / math.log(2)
 _relu_gradient = torch.ops.aten.threshold_backward  # 0 where the value is 0
@@ -258,33 +259,19 @@ class TableSampler:
         # a policy that is no number may take a closed action: it goes somewhere too
         somewhere = graph.children.amax(dim=1, keepdim=True)
         self._children = graph.children.where(graph.mask, somewhere).to(device)
-        self._may_have_ended = [
-            bool((graph.children[: graph.layer_offsets[t]] >= graph.n_states).any())
-            for t in self._steps
-        ]
+        self._may_have_ended = [may_have_ended(graph, t) for t in self._steps]
         self._columns = [graph.open_columns(t) for t in self._steps]
-        self._share_layers(batch_size)
-
-    def _share_layers(self, batch_size: int) -> None:
-        """Put the states of small layers, the first at least, into one table."""
-        ids, self._first_row, n_shared = [], {}, 0
-        for t in self._steps:
-            layer = self.graph.layer(t)
-            if layer.stop - layer.start <= batch_size:
-                self._first_row[t] = n_shared
-                ids.append(torch.arange(layer.start, layer.stop))
-                n_shared += layer.stop - layer.start
-        shared_ids = torch.cat(ids).to(self._mask.device)
-        used = [self._columns[t][0] for t in self._first_row]
-        first, last = min(c.start for c in used), max(c.stop for c in used)
+        shared = shared_layers(graph, batch_size)
+        self._first_row = shared.first_row
         # products of matrices are fastest with a multiple of 8 columns
-        stop = min(first + -(-(last - first) // 8) * 8, self.layout.n_actions)
-        columns = slice(first, stop)
+        first, width = shared.columns.start, shared.columns.stop - shared.columns.start
+        stop = min(first + -(-width // 8) * 8, self.layout.n_actions)
+        columns, ids = slice(first, stop), shared.ids.to(self._mask.device)
         self._shared_columns = columns
-        self._shared_encodings = self._encodings[shared_ids]
-        self._shared_mask = self._mask[shared_ids][:, columns]
+        self._shared_encodings = self._encodings[ids]
+        self._shared_mask = self._mask[ids][:, columns]
         self._shared_all_open = bool(self._shared_mask.all())
-        self._shared_log_mask = self._log_mask[shared_ids][:, columns]
+        self._shared_log_mask = self._log_mask[ids][:, columns]
 
     @property
     def environment(self) -> Environment:

@@ -94,6 +94,13 @@ class Checker:
             streams, shape, chunk=self._n_batches, purpose=Purpose.EVALUATION
         )
 
+    def keep(self, rows: np.ndarray, reward: RewardSource) -> None:
+        """Go on with some members, whose rewards are given."""
+        self._reward = reward
+        if self._graph is not None:
+            self._listed_reward = self._listed_reward.select(rows)
+        self._uniforms.keep(rows)
+
     @torch.no_grad()
     def __call__(self, network: PolicyNetwork) -> dict[str, np.ndarray]:
         """Return ``effective_sample_share``, ``log_z_estimate`` and ``distance``.
@@ -155,36 +162,56 @@ def reward_of(reward: RewardSource | ObjectReward, batch: RolloutBatch) -> Tenso
 
 @dataclass(eq=False)
 class Checks:
-    """What was seen of the members of a block so far."""
+    """What was seen of the members of a block so far.
+
+    Members that stopped or diverged are left out by `keep`; what is added afterwards
+    is of the others.
+    """
 
     n_members: int
     n_averaged: int = 100  # iterations behind the loss and log Z of a check
     _n_iterations: int = 0
-    _recent: Tensor | None = None  # shape: (n_averaged, 2, E)
+    _recent: Tensor | np.ndarray | None = None  # shape: (n_averaged, 2, E)
     _rows: list[dict[str, np.ndarray]] = field(default_factory=list)
     _frozen: dict[int, int] = field(default_factory=dict)
 
-    def add_iteration(self, losses: Tensor, log_z: Tensor) -> None:
+    def __post_init__(self) -> None:
+        self._present = np.arange(self.n_members)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Go on with some of the members that are present."""
+        self._present = self._present[rows]
+        if self._recent is not None:
+            self._recent = self._recent[:, :, rows]
+
+    def add_iteration(
+        self, losses: Tensor | np.ndarray, log_z: Tensor | np.ndarray
+    ) -> None:
         """Remember the losses and log Z of an iteration, shapes (E,)."""
         if self._recent is None:
-            self._recent = losses.new_zeros(self.n_averaged, 2, self.n_members)
+            shape = (self.n_averaged, 2, len(losses))
+            if isinstance(losses, Tensor):
+                self._recent = losses.new_zeros(shape)
+            else:
+                self._recent = np.zeros(shape, losses.dtype)
         row = self._recent[self._n_iterations % self.n_averaged]
-        torch.stack((losses, log_z), out=row)
+        row[0], row[1] = losses, log_z
         self._n_iterations += 1
 
-    def add_check(self, iteration: int, seen: dict[str, np.ndarray]) -> None:
-        """Remember what a check saw, with means over the last iterations."""
+    def add_check(self, iteration: int, seen: dict[str, np.ndarray] | None) -> None:
+        """Remember what a check saw, with means over the last iterations.
+
+        ``None`` stands for a check at which no member was left.
+        """
         assert self._recent is not None  # checks come after iterations
         recent = self._recent[: min(self._n_iterations, self.n_averaged)]
-        loss, log_z = recent.double().mean(dim=0)
-        self._rows.append(
-            {
-                "iteration": np.full(self.n_members, iteration),
-                "loss": loss.cpu().numpy(),
-                "log_z": log_z.cpu().numpy(),
-                **seen,
-            }
-        )
+        loss, log_z = torch.as_tensor(recent).double().mean(dim=0).cpu().numpy()
+        here = {"loss": loss, "log_z": log_z, **(seen or {})}
+        found = {name: np.full(self.n_members, np.nan) for name in CHECKED}
+        found["iteration"] = np.full(self.n_members, iteration)
+        for name, values in here.items():
+            found[name][self._present] = values
+        self._rows.append(found)
 
     def good_enough(
         self, distance: float | None, effective_sample_share: float | None

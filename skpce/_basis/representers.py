@@ -334,10 +334,11 @@ class RepresenterBasis:
             kernel = np.tensordot(cells, sums.every, 1)
             variance[some] += np.einsum("glk,lk->g", products, kernel)
         first = self._first_order(coefficients, groups, n_groups)
-        # Rounding, which is of the size of the kernel, makes no share negative and no
-        # sum of first-order shares larger than 1.
-        total, shapley = np.maximum(found, first)
-        return first, total, shapley, np.maximum(variance, first.sum(axis=1))
+        # Rounding, which is of the size of the kernel, makes no share negative or
+        # larger than 1.
+        variance = np.maximum(variance, first.sum(axis=1))
+        total, shapley = np.clip(found, first, variance[:, np.newaxis])
+        return first, total, shapley, variance
 
     def _first_order(
         self, coefficients: FloatArray, groups: IndexArray, n_groups: int

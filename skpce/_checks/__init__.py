@@ -276,7 +276,7 @@ def checked_sample_weight(
     if weights.shape != (X.shape[0],):
         raise ValueError(
             f"{name}.shape == {weights.shape}, expected {(X.shape[0],)}, a weight for "
-            "each row of X!"
+            "each row of X or y!"
         )
     refuse_not_finite(weights, name)
     if np.any(weights < 0):

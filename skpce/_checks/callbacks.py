@@ -102,7 +102,7 @@ def ends_callbacks(fit: Callable[P, R]) -> Callable[P, R]:
 
 
 class FitProgress:
-    """Reports the parts of a fit to the callbacks of an estimator, where it has some."""
+    """Reports the parts of a fit to the callbacks of an estimator, if it has some."""
 
     def __init__(self, estimator: Any, n_parts: int) -> None:
         self.estimator, self.root = estimator, None

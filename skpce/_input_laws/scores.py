@@ -22,14 +22,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
 from sklearn.neighbors import NearestNeighbors
 
 from .._basis.representers import Basis
-from .._checks import FloatArray, IndexArray, correlations_of
+from .._checks import FloatArray, IndexArray
 from . import EmpiricalLaw, InputLaw, NormalLaw
+from .correlations import largest_correlation
 
 
 class ScoreLaw(ABC):
@@ -454,35 +454,11 @@ def marginal_map(
     return DistributionMap(frozen, -low, high)
 
 
-# Level below which a correlation is not explained by chance.
-_CHANCE_LEVEL = 0.01
-
 # Rows of the data that suffice for the distances of neighbours.
 _LARGEST_REFERENCE = 5000
 
 # Share of the rows whose distance to the nearest other row counts as usual.
 _USUAL_SHARE = 0.95
-
-
-def correlation_reason(
-    X: FloatArray, max_correlation: float, names: Sequence[str]
-) -> tuple[str, ...]:
-    """Name two columns that are correlated beyond the limit and beyond chance."""
-    n_samples, n_features = X.shape
-    largest = largest_correlation(X)
-    if not largest > max_correlation:
-        return ()
-    if n_samples > 3:
-        ratio = np.sqrt((n_samples - 2) / max(1 - largest**2, 1e-12))
-        p_value = 2 * stats.t.sf(largest * ratio, n_samples - 2)
-        if p_value * n_features * (n_features - 1) / 2 > _CHANCE_LEVEL:
-            return ()
-    varying, sizes = _correlations(X)
-    first, second = varying[list(np.unravel_index(sizes.argmax(), sizes.shape))]
-    return (
-        f"{names[first]} and {names[second]} are correlated ({largest:.2f}, more than "
-        f"{max_correlation:g}): the indices assume independent inputs",
-    )
 
 
 def outside_share(X: FloatArray, design: FloatArray) -> float:
@@ -584,17 +560,3 @@ class SurrogateDiagnostics:
         is tested for its shape alone, a frozen one with its parameters.
         """
         return self.basis.p_values(self.inputs)
-
-
-def largest_correlation(X: FloatArray) -> float:
-    """Return the largest absolute Pearson correlation between two columns."""
-    _, sizes = _correlations(X)
-    return float(sizes.max(initial=0.0)) if sizes.size else float("nan")
-
-
-def _correlations(X: FloatArray) -> tuple[IndexArray, FloatArray]:
-    """Return the columns that vary, and the size of their correlations, each once."""
-    varying = np.flatnonzero(np.ptp(X, axis=0) > 0) if len(X) > 2 else np.arange(0)
-    if len(varying) < 2:
-        return varying, np.zeros((0, 0))
-    return varying, np.triu(np.abs(correlations_of(X[:, varying])), k=1)

@@ -27,6 +27,7 @@ from ..plotting._style import (
 from .page import Column
 from .shown import (
     MOST_DRAWN,
+    MOST_INPUTS,
     MOST_LISTED,
     of_largest,
     some_of,
@@ -169,6 +170,12 @@ class ReportContent:
     def drawn(self) -> IndexArray:
         """Steps or outputs that figures draw."""
         return of_largest(self.variance, MOST_DRAWN)
+
+    @cached_property
+    def leading(self) -> IndexArray:
+        """Inputs that tables and figures show: all, or those that matter most."""
+        total = self.expansion.sobol_indices().total_order
+        return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
 
     def rows(self, columns: Iterable[Column]) -> list[Column]:
         """Return the rows of a table that are listed."""

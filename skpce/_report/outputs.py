@@ -97,6 +97,7 @@ def add_effects(page: HtmlReport, content: ReportContent) -> None:
     display = MainEffectsDisplay.from_estimator(
         content.pipeline,
         content.reading.X,
+        features=content.leading.tolist(),
         random_state=content.random_state,
         **content.known,
     )

@@ -238,16 +238,16 @@ def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]
     )
 
 
-def total_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]:
-    """Return total indices, shares of the variance of the expansion alone."""
+def total_columns(display: SobolDisplay, noun: str, inputs: IndexArray) -> list[Column]:
+    """Return total indices of some inputs, shares of the variance of the expansion."""
     total = display.total_order
     assert total is not None  # of a fit
     cells: list[Any] = list(_without_empty(display, total).T)
     if display.interval is not None:
         cells = _with_intervals(display, total, display.interval.total_order)
-    return list(
-        zip([noun, *display.input_names], [display.step_names, *cells], strict=True)
-    )
+    names = [display.input_names[i] for i in inputs]
+    chosen = [cells[i] for i in inputs]
+    return list(zip([noun, *names], [display.step_names, *chosen], strict=True))
 
 
 def _without_empty(display: SobolDisplay, values: FloatArray) -> FloatArray:

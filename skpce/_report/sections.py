@@ -18,7 +18,7 @@ from .page import (
     share_columns,
     total_columns,
 )
-from .shown import some_of_prism, verdict_in_words
+from .shown import some_inputs, some_of_prism, some_rows, verdict_in_words
 
 _GOODNESS = {
     "decision": "Q² is one minus the squared error over the squared deviation from the "
@@ -133,8 +133,15 @@ def add_goodness(page: HtmlReport, content: ReportContent) -> None:
 
 def add_indices(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading(f"What drives each {content.noun}")
-    known = content.known
-    shares = SobolDisplay.from_fit(content.pipeline, **known)
+    known, leading = content.known, content.leading
+    every = SobolDisplay.from_fit(content.pipeline, **known)
+    shares = some_inputs(every, leading)
+    if shares is not every:
+        page.add_text(
+            f"There are {len(content.input_names)} inputs. Tables and figures show the "
+            f"{len(leading)} of the largest total indices; shares of the others are "
+            "added up."
+        )
     page.add_columns(
         content.rows(
             [*share_columns(shares, content.noun), ("attribution", content.answers)]
@@ -145,16 +152,16 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     page.add_columns(
         content.rows(
             [
-                *total_columns(shares, content.noun),
+                *total_columns(every, content.noun, leading),
                 ("explained", 1.0 - shares.unexplained),
                 ("attribution", content.answers),
             ]
         ),
         "Total Sobol indices: shares of the variance of the expansion alone",
     )
-    if shares.interval is not None:
+    if every.interval is not None:
         page.add_text(
-            f"In brackets: {100.0 * shares.interval.confidence_level:.3g} % intervals, "
+            f"In brackets: {100.0 * every.interval.confidence_level:.3g} % intervals, "
             "percentiles over resamples of the members. They contain the error of the "
             f"coefficients; what the {content.model} leaves out is the unexplained "
             "share, and the error of Q² is in the verdict."
@@ -206,13 +213,18 @@ def add_inputs(page: HtmlReport, content: ReportContent) -> None:
     page.add_table(["figure", "value"], list(figures.items()))
     p_values = diagnostics.law_p_values
     page.add_columns(
-        [("input", content.input_names), ("p-value", p_values)],
+        some_rows(
+            [("input", content.input_names), ("p-value", p_values)], content.leading
+        ),
         "Fit of each input to its distribution",
     )
     # A regressor retains no inputs that were not transformed.
     X = content.reading.X if content.is_real else None
     display = EmbeddingDisplay.from_estimator(
-        content.pipeline, X, input_features=content.input_names
+        content.pipeline,
+        X,
+        input_features=content.input_names,
+        features=content.leading.tolist(),
     )
     whose = "The inputs of the test data" if content.is_real else _FITTED_INPUTS
     page.add_figure(

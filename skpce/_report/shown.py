@@ -19,6 +19,9 @@ from .page import Column
 MOST_LISTED = 60
 MOST_DRAWN = 12
 
+#: Inputs in tables and figures, at most: those of the largest total indices.
+MOST_INPUTS = 24
+
 
 def of_largest(variance: FloatArray, most: int) -> IndexArray:
     """Return the positions of the largest variances, in their order."""
@@ -48,6 +51,22 @@ def some_spread(found: Any, rows: IndexArray) -> Any:
     keys = {name: some_of(labels, rows) for name, labels in found.keys.items()}
     columns = {name: some_of(values, rows) for name, values in found.columns.items()}
     return replace(found, keys=keys, columns=columns)
+
+
+def some_inputs(shares: SobolDisplay, inputs: IndexArray) -> SobolDisplay:
+    """Return the shares of some inputs; those of the others are added up."""
+    n_others = shares.first_order.shape[1] - len(inputs)
+    if not n_others:
+        return shares
+    others = np.delete(shares.first_order, inputs, axis=1).sum(axis=1)
+    return SobolDisplay(
+        np.column_stack([shares.first_order[:, inputs], others]),
+        shares.unexplained,
+        shares.step_names,
+        [*some_of(shares.input_names, inputs), f"{n_others} others"],
+        supported=shares.supported,
+        sampled=shares.sampled,
+    )
 
 
 def some_of_prism(

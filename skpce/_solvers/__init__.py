@@ -76,7 +76,9 @@ SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
 PENALIZED = frozenset({"ridge", "weighted_ridge", "anisotropic_ridge", "auto"})
 
 #: Solvers that can fit from sums over the samples, without a design matrix.
-FROM_MOMENTS = frozenset({"ridge", "weighted_ridge", "anisotropic_ridge", "ols"})
+FROM_MOMENTS = frozenset(
+    {"ridge", "weighted_ridge", "anisotropic_ridge", "ols", "subspace_pursuit", "auto"}
+)
 
 
 def make_solver(

@@ -39,6 +39,7 @@ from .kernel_ridge import (
     folds,
     left_out_press,
     left_out_residuals,
+    share_of_rounding,
 )
 from .problem import (
     CoefficientSolver,
@@ -56,6 +57,9 @@ _MOST_STEPS = 10
 _PATIENCE = 3
 # A step counts as a gain where it lowers the error by more than this share.
 _LEAST_GAIN = 0.01
+
+# Eight digits of what is found are right.
+_MOST_ROUNDING = 1e-8
 
 _START = (0.1, 0.1)
 _SWEEPS = 2
@@ -178,7 +182,8 @@ class DualRidgeSolver(CoefficientSolver):
 
         def press(shape: Shape) -> FloatArray:
             cell_weights = self._cell_weights(shape, whole)
-            decomposition = self._decomposition(whole, data, cell_weights)
+            kernel = np.tensordot(cell_weights, whole.sums.every, 1)
+            decomposition = KernelDecomposition.of(kernel, data.weights)
             return left_out_press(decomposition, data, self.alphas)[0]
 
         shape, scores = self._best_shape(press, self._first_shape(), data.groups)
@@ -337,11 +342,25 @@ class DualRidgeSolver(CoefficientSolver):
             )
         return np.where(new >= smallest, new, 0.0)
 
-    def _decomposition(
-        self, whole: Part, data: KernelData, cell_weights: FloatArray
-    ) -> KernelDecomposition:
-        kernel = np.tensordot(cell_weights, whole.sums.every, 1)
-        return KernelDecomposition.of(kernel, data.weights)
+    def _refuse_rounding(
+        self, kernel: FloatArray, dual: FloatArray, data: KernelData
+    ) -> None:
+        """Refuse inputs far outside their distributions, where digits are lost."""
+        rounding = share_of_rounding(kernel, dual)
+        if rounding <= _MOST_ROUNDING:
+            return
+        farthest = (0.0, 0)
+        for positions, values in data.blocks:
+            if len(positions) == values[0].shape[1]:  # no contrasts of categories
+                means = np.abs(values[0].mean(axis=0))
+                at = int(means.argmax())
+                farthest = max(farthest, (float(means[at]), int(positions[at])))
+        raise ValueError(
+            f"Column {farthest[1]} of X is on average {farthest[0]:.3g} standard "
+            "deviations from the mean of its distribution, so far that rounding makes "
+            f"up {rounding:.1g} of the kernel's solution; expected values inside the "
+            "distribution, or one that is learned, such as distribution='normal'."
+        )
 
     # What comes out
 
@@ -350,7 +369,8 @@ class DualRidgeSolver(CoefficientSolver):
     ) -> _GroupFit:
         whole = parts[-1]
         cell_weights = self._cell_weights(level.shape, whole)
-        decomposition = self._decomposition(whole, data, cell_weights)
+        kernel = np.tensordot(cell_weights, whole.sums.every, 1)
+        decomposition = KernelDecomposition.of(kernel, data.weights)
         alpha = self._path(decomposition)[level.choice]
         if len(parts) == 1:
             residuals = left_out_residuals(decomposition, data, alpha)
@@ -359,6 +379,7 @@ class DualRidgeSolver(CoefficientSolver):
             for part in parts[:-1]:
                 residuals[part.test] = self._held_out(part, data, level)
         coefficients = decomposition.coefficients(data.targets, alpha)
+        self._refuse_rounding(kernel, coefficients[:, 1:], data)
         coefficients *= data.unit[:, np.newaxis]
         coefficients[:, 0] += data.mean
         return _GroupFit(

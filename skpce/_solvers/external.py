@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._checks import FloatArray, IndexArray
 from .problem import (
     CoefficientSolver,
+    DesignMoments,
     Leverage,
     LeverageFactor,
     LinearFit,
@@ -233,8 +234,21 @@ class AutomaticSolver(GeneralizedRidgeSolver):
         self.candidates = candidates
 
     def fit(self, problem: LinearProblem) -> LinearFit:
-        fits = [solver.fit(problem) for solver in self.candidates.values()]
-        labels, group_of = np.unique(problem.groups, return_inverse=True)
+        return self._best(
+            [solver.fit(problem) for solver in self.candidates.values()], problem.groups
+        )
+
+    def fit_moments(
+        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
+    ) -> LinearFit:
+        """Fit from sums over the samples; generalised cross-validation chooses."""
+        candidates: Any = self.candidates.values()
+        fits = [solver.fit_moments(moments, groups, exponents) for solver in candidates]
+        return self._best(fits, groups)
+
+    def _best(self, fits: list[LinearFit], groups: IndexArray) -> LinearFit:
+        """Select the best fit of each group; the first wins a tie."""
+        labels, group_of = np.unique(groups, return_inverse=True)
         pooled = np.array(
             [np.bincount(group_of, fit.criterion, len(labels)) for fit in fits]
         )

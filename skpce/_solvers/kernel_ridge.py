@@ -140,6 +140,23 @@ class KernelData:
         return replace(self, **some)
 
 
+def share_of_rounding(
+    kernel: FloatArray,  # shape: (n_samples, n_samples)
+    dual: FloatArray,  # shape: (n_targets, n_samples)
+) -> float:
+    """Bound the share of rounding in the squared norm of a function, at worst.
+
+    The dual coefficients add up to zero, so that what is large in the kernel and equal
+    for all samples has no effect but that of its rounding.
+    """
+    norm = np.einsum("tl,lm,tm->t", dual, kernel, dual, optimize=True)
+    sizes = np.abs(dual)
+    size = np.einsum("tl,lm,tm->t", sizes, np.abs(kernel), sizes, optimize=True)
+    share = np.divide(size, norm, out=np.full(len(norm), np.inf), where=norm > 0)
+    rounding = np.finfo(float).eps * np.where(size > 0, share, 0.0)
+    return float(rounding.max(initial=0.0))
+
+
 def left_out_press(
     decomposition: KernelDecomposition,
     data: KernelData,

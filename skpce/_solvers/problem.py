@@ -104,12 +104,20 @@ class DesignMoments:
             self.target_square + other.target_square + factor * np.square(jump),
         )
 
+    def of_targets(self, columns: IndexArray) -> DesignMoments:
+        """Select targets."""
+        some = {name: getattr(self, name)[columns] for name in _OF_TARGETS}
+        return replace(self, cross=self.cross[:, columns], **some)
+
     @property
     def target_spread(self) -> FloatArray:
         """Sum of squares of the targets about their mean, 0 for rounding noise."""
         offset = self.total_weight * np.square(self.target_mean)
         rounding = np.square(10 * np.finfo(float).eps) * (self.target_square + offset)
         return np.where(self.target_square > rounding, self.target_square, 0.0)
+
+
+_OF_TARGETS = ("target_mean", "target_square")
 
 
 def sum_moments(blocks: Iterable[DesignMoments]) -> DesignMoments:
@@ -141,7 +149,8 @@ class LinearFit:
     def of_targets(self, columns: IndexArray) -> LinearFit:
         """Select targets."""
         some: dict[str, Any] = {name: getattr(self, name)[columns] for name in _ROWS}
-        some |= {name: getattr(self, name)[:, columns] for name in _COLUMNS}
+        if self.loo_residuals is not None:
+            some |= {name: getattr(self, name)[:, columns] for name in _COLUMNS}
         return replace(self, leverage=self.leverage.of_targets(columns), **some)
 
     def of_samples(self, rows: IndexArray) -> LinearFit:
@@ -176,7 +185,7 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
         name: np.concatenate([getattr(part, name) for part in parts])[order]
         for name in _ROWS
     }
-    for name in _COLUMNS:
+    for name in _COLUMNS if parts[0].loo_residuals is not None else ():
         joined[name] = np.hstack([getattr(part, name) for part in parts])[:, order]
     names = [part.solver_names for part in parts if part.solver_names is not None]
     if len(names) == len(parts):

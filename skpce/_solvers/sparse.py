@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -34,8 +35,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, orthogonal_mp
 
 from .._checks import FloatArray, IndexArray
-from .problem import LinearFit, LinearProblem, join_fits, weighted_spread
-from .ridge import GeneralizedRidgeSolver, fit_scale
+from .problem import (
+    DesignMoments,
+    LinearFit,
+    LinearProblem,
+    join_fits,
+    weighted_spread,
+)
+from .ridge import GeneralizedRidgeSolver, fit_scale, solve_moments
 
 
 class SparseSolver(GeneralizedRidgeSolver):
@@ -49,22 +56,31 @@ class SparseSolver(GeneralizedRidgeSolver):
         """Return a subset of the dictionary."""
 
     def fit(self, problem: LinearProblem) -> LinearFit:
-        dictionary = Dictionary(problem)
-        n_terms = problem.design.shape[1]
+        def fitted(targets: IndexArray, scale: FloatArray) -> LinearFit:
+            return fit_scale(problem, targets, scale, 0.0)
+
+        return self._fit_groups(Dictionary(problem), problem.groups, fitted)
+
+    def _fit_groups(
+        self,
+        dictionary: Dictionary,
+        groups: IndexArray,
+        fitted: Callable[[IndexArray, FloatArray], LinearFit],  # of targets and scales
+    ) -> LinearFit:
+        """Search the terms of each group, and fit these."""
         parts, positions = [], []
-        groups = problem.groups
         if not self.shares_terms:
-            groups = np.arange(problem.targets.shape[1])
+            groups = np.arange(len(groups))
         for label in np.unique(groups):
             targets = np.flatnonzero(groups == label)
             subset = self.search(dictionary, targets)
             price = comparison_price(
                 len(subset), len(dictionary.terms), dictionary.n_copies
             )
-            scale = np.zeros(n_terms)  # 1 for the subset and the constant
+            scale = np.zeros(dictionary.n_columns)  # 1 for the subset and the constant
             scale[0] = scale[dictionary.terms[subset]] = 1.0
             positions.append(targets)
-            parts.append(fit_scale(problem, targets, scale, 0.0).at_price(price))
+            parts.append(fitted(targets, scale).at_price(price))
         return join_fits(parts, positions)
 
 
@@ -175,6 +191,17 @@ class SubspacePursuitSolver(SparseSolver):
             elif size > _PATIENCE_RATIO * len(best) + _PATIENCE_STEPS:
                 break
         return best
+
+    def fit_moments(
+        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
+    ) -> LinearFit:
+        """Fit from sums over the samples; generalised cross-validation chooses."""
+
+        def fitted(targets: IndexArray, scale: FloatArray) -> LinearFit:
+            some = moments.of_targets(targets)
+            return solve_moments(some, np.zeros(1), np.arange(len(targets)), scale)
+
+        return self._fit_groups(SummedDictionary(moments), groups, fitted)
 
 
 def _sizes(dictionary: Dictionary) -> list[int]:
@@ -292,6 +319,7 @@ class Dictionary:
     def __init__(self, problem: LinearProblem) -> None:
         weights = problem.weights
         root = np.sqrt(weights)[:, np.newaxis]
+        self.n_columns = problem.design.shape[1]
         center = np.average(problem.design, axis=0, weights=weights)
         columns = root * (problem.design - center)
         length = np.sqrt(np.square(columns).sum(axis=0))
@@ -307,7 +335,7 @@ class Dictionary:
         self.weights = weights
         #: Number of samples, copies counted.
         self.n_copies = max(float(weights.sum()), float(len(weights)))
-        self._gram = None
+        self._gram: FloatArray | None = None
         if len(self.terms) <= _LARGEST_GRAM:
             self._gram = self.columns.T @ self.columns
 
@@ -360,3 +388,41 @@ class Dictionary:
     def correction(self, size: int) -> float:
         """Return the factor for having searched ``size`` of all terms."""
         return correction(size, len(self.terms), self.n_copies)
+
+
+class SummedDictionary(Dictionary):
+    """The same from sums over the samples, judged by generalised cross-validation.
+
+    Leverages need the samples; their mean does not.
+    """
+
+    def __init__(self, moments: DesignMoments) -> None:
+        self.n_columns = len(moments.mean)
+        length = np.sqrt(np.maximum(np.diag(moments.gram), 0.0))
+        self.terms = np.flatnonzero(length > 1e-12 * np.sqrt(moments.total_weight))
+        self.terms = self.terms[self.terms > 0]
+        length = length[self.terms]
+        self._gram = moments.gram[np.ix_(self.terms, self.terms)]
+        self._gram /= np.outer(length, length)
+        self._squares = moments.target_spread
+        cross = moments.cross[self.terms] / length[:, np.newaxis]
+        self.correlations = np.where(self._squares > 0, cross, 0.0)
+        self.n_copies = max(moments.total_weight, 1.0)
+
+    def loo_error(self, subset: IndexArray, targets: IndexArray) -> float:
+        """Return generalised cross-validation, pooled; inf where it is not defined."""
+        free = 1.0 - (len(subset) + 1.0) / self.n_copies
+        if free <= SMALLEST_COMPLEMENT:
+            return np.inf
+        try:
+            coefficients = self.solve(subset, targets)
+        except LinAlgError:
+            return np.inf
+        whole = self._squares[targets]
+        explained = (self.correlations[np.ix_(subset, targets)] * coefficients).sum(0)
+        rest = np.maximum(whole - explained, _ROUNDING * whole)  # a difference of sums
+        return float(rest.sum() / self.n_copies / free**2)
+
+
+# Share of a sum of squares below which a difference of sums is rounding.
+_ROUNDING = 1e-14

@@ -59,7 +59,8 @@ _LARGEST_WEIGHT = 1e290
 class InputBelief:
     """Draws of the inputs with weights: a belief about their values.
 
-    A belief never changes; an update makes a new one. Particles that are no finite
+    A belief never changes: its arrays are read-only, and an update makes a new one.
+    Particles that are no finite
     table are a ``ValueError``.
 
     Parameters
@@ -125,10 +126,13 @@ class InputBelief:
         if len(listed(self.laws, "laws")) not in (0, n_features):
             expected = f"empty, or {n_features} laws, one for each column of particles"
             raise fail(owner, "laws", expected, self.laws)
-        object.__setattr__(self, "particles", particles)
         if weights.max() > _LARGEST_WEIGHT:
             weights = weights / weights.max()
-        object.__setattr__(self, "weights", weights / weights.sum())
+        # What is changed elsewhere, such as by an outcome, changes no belief.
+        own = {"particles": particles.copy(), "weights": weights / weights.sum()}
+        for name, values in own.items():
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
         object.__setattr__(self, "names", tuple(str(name) for name in names))
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, check_real, fail, finite_floats
+from .._checks import FloatArray, check_real, fail, finite_floats, refuse_extremes
 from .._input_laws import NormalLaw
 from ._value.envelope import value_of_input
 
@@ -86,9 +86,15 @@ def knowledge_gradient(
             f"The 'mean' and 'covariance' parameters of {OWNER} do not agree: {size} "
             f"alternatives and shape {spread.shape}; expected {(size, size)}."
         )
+    for name, values in (("mean", means), ("covariance", spread)):
+        refuse_extremes(values, f"{OWNER}: {name}")
     if np.diag(spread).min() < 0:
         raise fail(OWNER, "covariance", expected, covariance)
     if not np.allclose(spread, spread.T, rtol=1e-8, atol=1e-12 * np.abs(spread).max()):
+        raise fail(OWNER, "covariance", expected, covariance)
+    root = np.sqrt(np.diag(spread))
+    if np.any(np.abs(spread) > (1.0 + 1e-8) * np.outer(root, root)):
+        expected = "a covariance whose correlations are between -1 and 1"
         raise fail(OWNER, "covariance", expected, covariance)
     weights = np.eye(size)
     if measurements is not None:
@@ -96,12 +102,13 @@ def knowledge_gradient(
         weights = finite_floats(OWNER, "measurements", measurements, expected)
         if weights.ndim != 2 or weights.shape[1] != size:
             raise fail(OWNER, "measurements", expected, measurements)
+        refuse_extremes(weights, f"{OWNER}: measurements")
     noise = _noise(noise_sd, len(weights))
     changes = weights @ spread
     variances = np.einsum("mk,mk->m", changes, weights)
     if variances.min() < -1e-9 * np.abs(spread).max():
         raise fail(OWNER, "covariance", "not negative", covariance)
-    total = np.sqrt(np.maximum(variances, 0.0) + noise**2)
+    total = np.hypot(np.sqrt(np.maximum(variances, 0.0)), noise)
     slopes = changes / np.where(total > 0, total, 1.0)[:, np.newaxis]
     law = NormalLaw(0.0, 1.0)
     lines = (np.column_stack([means, slope]) for slope in slopes)

@@ -20,6 +20,7 @@ from .._checks import (
     fail,
     finite_floats,
     listed,
+    refuse_extremes,
 )
 from .._input_laws import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
@@ -173,7 +174,9 @@ def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
             f"The {name} of {OWNER} returned shape {values.shape} for {n_particles} "
             "rows of inputs."
         )
-    return values.reshape(n_particles, -1)
+    values = values.reshape(n_particles, -1)
+    refuse_extremes(values, f"The {name} of {OWNER}")
+    return values
 
 
 def _labels(names: Any, n_columns: int) -> tuple[str, ...]:
@@ -229,7 +232,7 @@ def _linear_gradients(
     deviations = values - mean
     covariance = (belief.weights[:, np.newaxis] * deviations).T @ deviations
     law = NormalLaw(0.0, 1.0)
-    total = np.sqrt(np.diag(covariance)[n_actions:] + noise**2)
+    total = np.hypot(np.sqrt(np.diag(covariance)[n_actions:]), noise)
     slopes = covariance[:n_actions, n_actions:] / total
     return np.array(
         [

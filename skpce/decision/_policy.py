@@ -515,8 +515,8 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
         else:
             expected = f"None, or some of {names} or of their positions"
             raise fail(owner, "steps", expected, steps)
-    if not found:
-        raise fail(owner, "steps", f"None, or some of {names}", steps)
+    if not found or len(set(found)) < len(found):
+        raise fail(owner, "steps", f"None, or some of {names}, each once", steps)
     return found
 
 
@@ -548,6 +548,8 @@ def _moved(
     outcome = deviations[:, column]
     covariances = (weights * outcome) @ deviations
     total = covariances[column] + noise
+    if total <= 0.0:  # known already, and measured without noise to speak of
+        return state
     innovation = value - weights @ state[:, column]
     damping = 1.0 / (1.0 + np.sqrt(noise / total))
     return state + np.outer(innovation - damping * outcome, covariances / total)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._checks import FloatArray, check_real
 from .._checks.frames import remembers_frames
 from .._input_laws import NormalLaw
-from .._input_laws.scores import largest_correlation
+from .._input_laws.correlations import largest_correlation
 from ._affine_map import AffineMap, affine_map
 from ._correlated_features import NormalParts
 from ._model import ratio_of_means

@@ -29,7 +29,8 @@ from .._expansion.moments import (
     variance_along,
 )
 from .._input_laws import InputLaw, NormalLaw
-from .._input_laws.scores import correlation_reason, outside_reason, outside_share
+from .._input_laws.correlations import correlation_reason
+from .._input_laws.scores import outside_reason, outside_share
 from ._affine_map import AffineMap, affine_map
 from ._model import (
     OUTSIDE_POINTS,
@@ -54,7 +55,6 @@ _CAUTION_LEVEL = 0.01  # below this an embedded input does not have its stated l
 
 # A feature of which the embedding retains less than this is worth a caution.
 _RETAINED = 0.5
-
 _ROUNDING = 1e-12  # share of the variance of a feature that is rounding
 
 

@@ -24,10 +24,9 @@ from .._checks.frames import remembers_frames
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
 from .._input_laws import by_position
+from .._input_laws.correlations import correlation_reason, largest_correlation
 from .._input_laws.scores import (
-    correlation_reason,
     fidelity_reason,
-    largest_correlation,
     outside_reason,
     outside_share,
 )

@@ -24,6 +24,7 @@ from .._checks import (
 from .._checks.frames import as_table, take
 from .._checks.workers import workers
 from .._compositions.log_ratio import composition_geometry
+from .._expansion.indices import checked_features
 from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
@@ -391,6 +392,7 @@ class EmbeddingDisplay:
         X: ArrayLike | None = None,
         *,
         input_features: Sequence[str] | None = None,
+        features: Sequence[int | str] | None = None,
         random_state: int = 0,
         ax: Any = None,
         **kwargs: Any,
@@ -405,6 +407,8 @@ class EmbeddingDisplay:
         X : array-like of shape (n_members, n_features) or None, default=None
             Members, before any embedding. None takes those that a surrogate was
             fitted on; a regressor needs X.
+        features : sequence of int or str, or None, default=None
+            Which inputs; None takes all.
         random_state : int, default=0
             Of the draws behind the quantiles of the distributions.
         ax, **kwargs
@@ -422,8 +426,14 @@ class EmbeddingDisplay:
                 "with two or more members."
             )
         refuse_extremes(inputs, "X")
-        law, data = _quantiles(reading.expansion.basis.laws, inputs, random_state)
-        shown = _correlation(inputs), law, data, reading.expansion.input_names
+        names, laws = reading.expansion.input_names, reading.expansion.basis.laws
+        if features is not None:
+            chosen = checked_features(features, names)
+            names = tuple(names[i] for i in chosen)
+            laws = [laws[i] for i in chosen]
+            inputs = inputs[:, chosen]
+        law, data = _quantiles(laws, inputs, random_state)
+        shown = _correlation(inputs), law, data, names
         display = cls(*shown, explained_variance_ratio=_retained_variance(reading))
         return display.plot(ax=ax, **kwargs)
 

@@ -535,8 +535,9 @@ class InteractionDisplay:
         return [*heads, f"unexplained: {self.unexplained:.2f}"]
 
 
-#: Inputs on the map of pairs of an expansion that does not list its terms.
+#: Inputs on the map of pairs, where there are more than are drawn or listed.
 _MOST_INPUTS_OF_PAIRS = 12
+_MOST_DRAWN = 60
 
 
 def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
@@ -544,12 +545,14 @@ def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
 
     And its share of the variance of the group.
     """
-    if not isinstance(expansion.basis, RepresenterBasis):
+    is_listed = not isinstance(expansion.basis, RepresenterBasis)
+    if is_listed and expansion.n_inputs <= _MOST_DRAWN:
         return expansion, 1.0
     indices = expansion.sobol_indices()
     order = np.argsort(-indices.total_order[group], kind="stable")
     chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
-    listed = expansion.marginal(chosen.tolist()).explicit()
+    listed = expansion.marginal(chosen.tolist())
+    listed = listed if is_listed else listed.explicit()
     whole = float(indices.total_variance[group])
     part = float(listed.total_variance[group])
     return listed, min(part / whole, 1.0) if whole > 0 else 1.0

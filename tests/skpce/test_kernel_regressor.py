@@ -477,14 +477,29 @@ def test_inputs_that_do_not_vary_explain_nothing(value, distribution):
     np.testing.assert_allclose(model.predict(X), y.mean())
 
 
-def test_shares_beside_an_input_far_outside_its_distribution():
-    """Rounding of a kernel of 1e20 leaves no first-order shares above 1."""
+def far_outside(offset, degree):
     rng = np.random.default_rng(8585)
-    X = rng.normal(size=(9, 4)) * [0.0, 1.0, 1.0, 0.0]
-    X[6, 0], X[:, 3] = 1e5, -7.9e9
-    y = 164368.0 + rng.normal(size=(9, 5))
+    X = rng.normal(size=(15, 3))
+    y = np.column_stack([X[:, 0] + rng.normal(size=15) for _ in range(5)])
+    X[:, 2] += offset
     model = PolynomialChaosKernelRegressor(
-        1, interaction_order=1, distribution=norm(0.0, 1.0)
-    ).fit(X, y)
-    shares = model.sobol_indices_
-    assert np.sum(shares, axis=-1).max() <= 1 + 1e-12
+        degree, input_weights="equal", distribution=norm(0.0, 1.0)
+    )
+    return model.fit(X, y)
+
+
+@pytest.mark.parametrize(("offset", "degree"), [(10, 1), (10, 2), (1000, 1)])
+def test_an_input_outside_its_distribution(offset, degree):
+    """Rounding of its kernel is in no share: they add up."""
+    model = far_outside(offset, degree)
+    first, total = model.sobol_indices_, model.total_sobol_indices_
+    assert (first.sum(axis=1) <= 1.0 + 1e-12).all()
+    assert ((first <= total) & (total <= 1.0)).all()
+    both = model.closed_sobol_index([2]) + model.total_sobol_index([0, 1])
+    np.testing.assert_allclose(both, 1.0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("offset", "degree"), [(1e4, 2), (1e6, 1), (1e6, 2)])
+def test_an_input_whose_kernel_would_be_rounding_is_refused(offset, degree):
+    with pytest.raises(ValueError, match=r"Column 2 of X is on average 1e\+0[46] "):
+        far_outside(offset, degree)

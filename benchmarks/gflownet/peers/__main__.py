@@ -4,6 +4,7 @@ Run: ``python -m benchmarks.gflownet.peers --peer-python PEERS/bin/python --out
 runs/gflownet_peers.json --write docs/benchmarks_gflownet_tables.md`` from the root of
 the repository. PEERS is an environment with the packages of
 ``benchmarks/gflownet/peers/requirements.txt``; what it lacks is reported and left out.
+``--members 1 10 50 200`` compares trainings of so many members, and nothing else.
 ``--quick`` takes one round and one learning rate; ``--cost`` measures the costs of a
 finished run again, in three rounds, and keeps its searches; ``--tables FILE`` writes
 the tables of a finished run.
@@ -20,6 +21,7 @@ from typing import Any
 
 from benchmarks.pce.record import record
 
+from . import members
 from .runner import QUICK, Limits, run_shape
 from .shapes import SHAPES
 from .tables import page
@@ -37,6 +39,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--cost", action="store_true", help="the costs of the run in --out again"
     )
+    parser.add_argument("--members", type=int, nargs="+", metavar="N")
+    parser.add_argument("--rounds", type=int, default=5, help="of --members")
     return parser.parse_args()
 
 
@@ -47,7 +51,7 @@ def main() -> None:
         results = run(arguments)
     else:
         results = json.loads(arguments.tables.read_text(encoding="utf-8"))
-    text = page(results)
+    text = (members.page if "rounds" in results["record"] else page)(results)
     if arguments.write is None:
         print(text)
     else:
@@ -64,6 +68,14 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         results = json.loads(arguments.out.read_text(encoding="utf-8"))
         results["cost_record"] = about_run
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.members:
+        about_run["rounds"] = arguments.rounds
+        for name in SHAPES if arguments.shapes is None else arguments.shapes:
+            results["shapes"][name] = members.run_members(
+                name, arguments.members, arguments.rounds, arguments.peer_python
+            )
+            arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+        return results
     limits = QUICK if arguments.quick else Limits()
     if arguments.cost:
         limits = Limits(left_out=QUICK.left_out)

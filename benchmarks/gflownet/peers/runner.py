@@ -92,8 +92,13 @@ ENTRIES = (
 class Bench:
     """The workers on one shape."""
 
-    def __init__(self, shape: Shape, peer_python: str, folder: Path) -> None:
+    def __init__(
+        self, shape: Shape, peer_python: str, folder: Path, n_members: int = 0
+    ) -> None:
         self.task = shape.task()
+        if n_members > len(self.task.log_reward):  # the rewards come round again
+            rows = np.arange(n_members) % len(self.task.log_reward)
+            self.task = replace(self.task, log_reward=self.task.log_reward[rows])
         self.graph = StateGraph.from_environment(shape.environment())
         self.peer_python = peer_python
         self.folder = folder
@@ -148,7 +153,7 @@ class Bench:
                     continue
                 members = range(method.members) if method.members > 1 else (turn,)
                 runs.append(self.train(method, COST, tuple(members)))
-                _say("cost", name, runs[-1])
+                say("cost", name, runs[-1])
         return results
 
     def search(self, entry: Entry, limits: Limits) -> dict[str, Any]:
@@ -164,7 +169,7 @@ class Bench:
                     break
                 chosen = replace(settings, n_iterations=length)
                 found = self._trial(method, chosen, limits.singles)
-                _say("search", entry.name, found)
+                say("search", entry.name, found)
                 if "failed" in found:
                     return found
                 tried.append(found)
@@ -221,6 +226,7 @@ def run_shape(
             save(results)
 
 
-def _say(what: str, name: str, found: dict[str, Any]) -> None:
+def say(what: str, name: str, found: dict[str, Any]) -> None:
+    """Print what a run found, on standard error."""
     shown = {key: value for key, value in found.items() if key != "distances"}
     print(f"{what}: {name}: {shown}", file=sys.stderr, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,9 @@ _N_ENTRY_DRAWS = 5
 _END = "EOS"
 
 
-def measure(dataset: PolicyDataset, preset: Preset, seed: int) -> dict[str, Any]:
+def measure(
+    dataset: PolicyDataset, preset: Preset, seed: int, shown: Sequence[int] = ()
+) -> dict[str, Any]:
     """Fit the preset's surrogate of its first degree, and measure everything.
 
     Parameters
@@ -46,6 +49,9 @@ def measure(dataset: PolicyDataset, preset: Preset, seed: int) -> dict[str, Any]
     dataset : PolicyDataset
     preset : Preset
     seed : int
+    shown : sequence of int, default=()
+        Numbers, from 1, of the steps whose policies are drawn; those that there are.
+        Empty: as `_panels` chooses.
 
     Returns
     -------
@@ -87,7 +93,7 @@ def measure(dataset: PolicyDataset, preset: Preset, seed: int) -> dict[str, Any]
             "bimodal": _bimodal(dataset, pipeline),
             "by_action": _indices_by_action(dataset, pipeline),
             "theorem_a": _theorem_a(pipeline, train),
-            "panels": _panels(dataset, draws),
+            "panels": _panels(dataset, draws, shown),
         }
     return rounded(found)
 
@@ -253,19 +259,21 @@ def _bimodal(dataset: PolicyDataset, pipeline: Pipeline) -> list[str] | None:
     return found
 
 
-def _panels(dataset: PolicyDataset, draws: np.ndarray) -> list[dict[str, Any]]:
+def _panels(
+    dataset: PolicyDataset, draws: np.ndarray, wanted: Sequence[int]
+) -> list[dict[str, Any]]:
     """Return means and standard deviations of the policies of some steps.
 
-    All steps where there are few actions; the first, the middle and the last one with
-    a choice elsewhere, and their likeliest actions.
+    Those that are wanted; else all steps where there are few actions, and the first,
+    the middle and the last one with a choice elsewhere; always the likeliest actions.
     """
     choices = [
         step
         for step, columns in enumerate(dataset.step_slices)
         if dataset.mask[columns].sum() > 1
     ]
-    shown = choices
-    if max(dataset.steps) > _FEW_ACTIONS:
+    shown = [step for step in choices if step + 1 in wanted] or choices
+    if shown == choices and max(dataset.steps) > _FEW_ACTIONS:
         places = np.linspace(0, len(choices) - 1, min(_N_SHOWN, len(choices)))
         shown = [choices[int(i)] for i in places.round()]
     panels = []

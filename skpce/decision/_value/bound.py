@@ -39,7 +39,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax, xlogy
 from scipy.stats import t as student
 from sklearn.base import clone
 
@@ -48,10 +47,11 @@ from ..._checks import FloatArray, IndexArray
 from ..._compositions.outputs import read_outputs
 from ..._expansion.expansion import Expansion
 from ..._expansion.targets import ConstantTargetWarning
+from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
 from ...inspection._closed_form.permuted_fits import factorise
 from ...inspection._ensembles.conditions import permutation_p_values
-from ...inspection._ensembles.cross_fit import CrossFit, Permutations, Split
+from ...inspection._ensembles.cross_fit import CrossFit, Permutations, Split, quiet
 from ...inspection._ensembles.dependent_members import (
     MemberGroups,
     find_member_groups,
@@ -64,6 +64,8 @@ from .expected_value import by_degree, sobol_points
 # With fewer members for whom a rule leaves an action, they check too little of what the
 # expansion says of it.
 _FEWEST_CHECKS = 10
+# Logarithm of a probability that is 0.
+_NEVER = 1e4
 # Points at which a rule of several inputs is valued under given distributions.
 _RULE_POINTS = 2**13
 
@@ -136,19 +138,21 @@ class HeldOut:
         regressor = self.members.regressor_of(features)
         X = self.members.inputs[:, features]
         fit = replace(self.fit, pipeline=regressor, X=X)
-        residuals = _quiet_residuals(fit)
-        predicted = fit.y - residuals
+        rules, predicted = self._whole_fits
+        if len(features) < self.members.inputs.shape[1]:
+            rules, predicted = self._fits(regressor, X)
         gained = self._gains(predicted)
         if self.has_known_laws and self.temperature is None:
             elsewhere = _best(predicted) != np.arange(predicted.shape[1])
             checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
-            gained = gained - np.where(checked, self._controls(features, predicted), 0)
+            controls = self._controls(features, rules, predicted)
+            gained = gained - np.where(checked, controls, 0)
         estimate, error, lower = self._limits(gained)
         p_value = np.nan
         if len(self.permutations.orders):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConstantTargetWarning)
-                permuted = self._permuted(fit, np.square(residuals))
+                permuted = self._permuted(fit, np.square(fit.y - predicted))
             observed = np.array([self._statistic(predicted, fit.y)])
             p_value = float(permutation_p_values(observed, permuted[:, np.newaxis])[0])
         return Bound(estimate, error, max(lower, 0.0), p_value)
@@ -162,10 +166,18 @@ class HeldOut:
         return (self._soft(y, predicted) - mean)[:, np.newaxis]
 
     def _soft(self, y: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return the utility of the soft policy of some scores, and its entropy."""
+        """Return the utility of the soft policy of some scores, and its entropy.
+
+        Of the entropy that of equal probabilities is left out, which is the same for
+        all policies and much larger than differences where the temperature is high.
+        """
         assert self.temperature is not None
-        policy = softmax(scores / self.temperature, axis=-1)
-        entropy = -xlogy(policy, policy).sum(axis=-1)
+        with np.errstate(over="ignore"):
+            below = (scores - scores.max(axis=-1, keepdims=True)) / self.temperature
+        mean = np.expm1(below).mean(axis=-1, keepdims=True)
+        logs = np.maximum(below, -_NEVER) - np.log1p(mean)  # of K times the policy
+        policy = np.exp(logs) / scores.shape[-1]
+        entropy = -(policy * logs).sum(axis=-1)
         return np.asarray((policy * y).sum(axis=-1) + self.temperature * entropy)
 
     def _limits(self, gained: FloatArray) -> tuple[float, float, float]:
@@ -233,29 +245,43 @@ class HeldOut:
 
     # Control variate
 
-    def _controls(self, features: list[int], predicted: FloatArray) -> FloatArray:
+    def _controls(
+        self, features: list[int], rules: Sequence[Expansion], predicted: FloatArray
+    ) -> FloatArray:
         """Return what the expansion of the other folds says, less its known mean."""
-        X, y = self.members.inputs, self.members.contrasts
-        controls = np.zeros_like(predicted)
-        folds = zip(self.fit.splits, self._whole_fits, strict=True)
-        regressor = self.members.regressor_of(features)
-        for (train, test), (whole, said) in folds:
-            rule = quiet_fit(regressor, X[train][:, features], y[train])
-            own = whole.marginal(features)
-            expected = _mean_under_rule(own, rule.expansion_)
-            controls[test] = _taken_less_fixed(said, predicted[test]) - expected
+        controls = _taken_less_fixed(self._whole_fits[1], predicted)
+        folds = zip(self.fit.splits, self._whole_fits[0], rules, strict=True)
+        for (_, test), whole, rule in folds:
+            controls[test] -= _mean_under_rule(whole.marginal(features), rule)
         return controls
 
     @cached_property
-    def _whole_fits(self) -> list[tuple[Expansion, FloatArray]]:
-        """Return the expansion of all inputs of each fold, and what it says of it."""
-        X, y, found = self.members.inputs, self.members.contrasts, []
+    def _whole_fits(self) -> tuple[list[Expansion], FloatArray]:
+        return self._fits(clone(self.members.regressor), self.members.inputs)
+
+    def _fits(
+        self, regressor: Any, X: FloatArray
+    ) -> tuple[list[Expansion], FloatArray]:
+        """Return the expansion of each fold, and what it says of held-out members."""
+        y, found = self.members.contrasts, []
+        predicted = np.empty_like(y)
         for train, test in self.fit.splits:
-            whole = quiet_fit(clone(self.members.regressor), X[train], y[train])
-            expansion = whole.expansion_
-            said = expansion.basis.combine(X[test], expansion.coefficients)
-            found.append((expansion, said))
-        return found
+            with quiet(), warnings.catch_warnings():
+                # A learned distribution is that of a fold.
+                warnings.simplefilter("ignore", InputOutsideSupportWarning)
+                fitted = quiet_fit(regressor, X[train], y[train])
+                predicted[test] = fitted.predict(X[test]).reshape(len(test), -1)
+            found.append(fitted.expansion_)
+        return found, predicted
+
+
+def check_folds(cv: Any, n_members: int) -> None:
+    """Refuse a number of folds that members cannot be divided into."""
+    if (
+        isinstance(cv, (int, np.integer)) and n_members > 1
+    ):  # a splitter is asked when it is used
+        members = np.zeros((n_members, 1))
+        make_splits(cv, members, None, np.random.default_rng(0))
 
 
 def _refuse_others(cv: Any, splits: Sequence[Split], n_members: int) -> None:

@@ -17,6 +17,7 @@ from ..._checks import (
     as_floats,
     refuse_extremes,
     refuse_no_numbers,
+    refuse_other_names,
 )
 from ..._expansion.expansion import Expansion
 from ..._expansion.problem import FittedProblem
@@ -64,6 +65,7 @@ class Members:
     regressor: Any  # not fitted
     problem: FittedProblem  # the fit behind the expansion of the contrasts
     looks_at_y: bool  # whether an embedding has seen the utilities
+    weighted: bool  # whether the fit that was given has other weights
 
     def regressor_of(self, features: list[int]) -> Any:
         """Return a regressor with the settings, for some of the inputs alone."""
@@ -94,24 +96,36 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
     """Read a surrogate with utilities of members, or an expansion of utilities."""
     if isinstance(surrogate, Expansion):
         return _of_expansion(surrogate, X, utility)
-    if not hasattr(surrogate, "get_params"):
+    if not hasattr(surrogate, "get_params") or isinstance(surrogate, type):
+        name = surrogate if isinstance(surrogate, type) else type(surrogate)
         raise TypeError(
             f"The 'surrogate' parameter of {OWNER} must be an estimator, a Pipeline or "
-            f"an Expansion of the utilities. Got {type(surrogate).__name__} instead."
+            f"an Expansion of the utilities. Got {name.__name__} instead."
         )
     if X is None or not hasattr(X, "__len__"):
         raise ValueError(f"X of {OWNER} must be a table of members. Got {X!r}.")
     refuse_no_numbers(X, "X")
+    if len(X) == 1:
+        raise ValueError(
+            "X has one member; expected two or more, of which some are held out."
+        )
     values, names = _utilities(surrogate, X, utility)
     reading, was_fitted = _reading(surrogate, X, values)
     table = as_floats(reading.inputs, "X")
+    n_inputs = len(reading.expansion.input_names)
+    if table.shape[1] != n_inputs:
+        raise ValueError(
+            f"X has {table.shape[1]} columns; expected {n_inputs}, as many as the "
+            "surrogate was fitted to."
+        )
     regressor = _regressor_like(reading.estimator)
     laws = by_position(OWNER, regressor.distribution, reading.expansion.input_names)
     regressor.set_params(distribution=laws)
     contrasts = values - values.mean(axis=1, keepdims=True)
     contrasts[np.abs(contrasts) <= _rounding(values)] = 0.0
     expansion, problem = reading.expansion, reading.problem
-    if not was_fitted or not _is_fit_to(reading, values):
+    weighted = _is_weighted(problem)
+    if not was_fitted or weighted or not _is_fit_to(reading, values):
         expansion = quiet_fit(clone(regressor), table, values).expansion_
         problem = quiet_fit(clone(regressor), table, contrasts)._problem
     assert problem is not None  # of a fit
@@ -119,7 +133,7 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
         expansion, input_names=reading.expansion.input_names, output_names=names
     )
     looks = any(get_tags(step).target_tags.required for _, step in reading.steps)
-    members = Members(table, contrasts, regressor, problem, looks)
+    members = Members(table, contrasts, regressor, problem, looks, weighted)
     return DecisionProblem(expansion, centred(problem.coefficients), members)
 
 
@@ -204,6 +218,8 @@ def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]
         if isinstance(last, CompositionalPCESurrogate):
             raise
         return expansion_of(quiet_fit(clone(surrogate), X, values), X), False
+    names = getattr(X, "columns", None)
+    refuse_other_names("X", names, getattr(surrogate, "feature_names_in_", None))
     return expansion_of(surrogate, X), True
 
 
@@ -222,6 +238,13 @@ def _is_fit_to(reading: Reading, values: FloatArray) -> bool:
         return False
     targets = problem.samples.targets
     return targets.shape == values.shape and np.allclose(targets, values, 1e-12, 0.0)
+
+
+def _is_weighted(problem: FittedProblem | None) -> bool:
+    """Whether a fit counts some members more than others."""
+    if problem is None or problem.samples is None:
+        return False
+    return bool(np.ptp(problem.samples.weights) > 0)
 
 
 def quiet_fit(regressor: Any, table: Any, targets: FloatArray) -> Any:

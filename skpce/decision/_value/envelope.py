@@ -26,7 +26,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from ..._checks import FloatArray, IndexArray
 from ..._input_laws import InputLaw
@@ -102,9 +101,40 @@ def payoff(
     temperature: float | None,
 ) -> FloatArray:  # shape: (...)
     """Return the largest utility, or the soft one at a temperature."""
+    best = np.asarray(utilities.max(axis=0))
     if temperature is None:
-        return np.asarray(utilities.max(axis=0))
-    return np.asarray(temperature * logsumexp(utilities / temperature, axis=0))
+        return best
+    with np.errstate(over="ignore"):  # so far below the best nothing counts
+        shares = np.exp((utilities - best) / temperature)
+    return np.asarray(best + temperature * np.log(shares.sum(axis=0)))
+
+
+def gained(
+    values: FloatArray,  # shape: (n_actions, ...)
+    means: FloatArray,  # shape: (n_actions, ...), broadcast against the values
+    temperature: float | None,
+) -> FloatArray:  # shape: (...)
+    """Return what is gained at each point by knowing it; its mean is the value.
+
+    It is the payoff less that of what is decided without knowing, the best action or
+    the soft policy of the means, held fixed. At no point is it negative, and in its
+    mean what all actions share has no part, in whatever points are drawn.
+    """
+    if temperature is None:
+        best = means.argmax(axis=0)[np.newaxis]
+        return np.asarray(values.max(axis=0) - np.take_along_axis(values, best, 0)[0])
+    with np.errstate(over="ignore"):
+        policy = np.exp((means - means.max(axis=0)) / temperature)
+    policy /= policy.sum(axis=0)
+    change = values - means
+    drift = (policy * change).sum(axis=0)
+    with np.errstate(over="ignore"):
+        relative = (change - drift) / temperature
+    near = np.abs(relative).max(axis=0) <= 1.0
+    # Of small changes the payoffs differ by less than their rounding.
+    small = np.log1p((policy * np.expm1(np.where(near, relative, 0.0))).sum(axis=0))
+    large = payoff(values, temperature) - payoff(means, temperature) - drift
+    return np.maximum(np.where(near, temperature * small, large), 0.0)
 
 
 def of_points(
@@ -114,8 +144,7 @@ def of_points(
     temperature: float | None,
 ) -> Worth:
     """Return the value of knowing which of some points it is."""
-    without = float(payoff(means, temperature))
-    value = float(masses @ (payoff(gain, temperature) - without))
+    value = float(masses @ gained(gain, means[:, np.newaxis], temperature))
     best = int(np.argmax(means))
     flip = float(masses @ (gain.max(axis=0) > gain[best]))
     return Worth(max(value, 0.0), min(flip, 1.0))
@@ -130,13 +159,12 @@ def _soft_value(
 ) -> float:
     """Integrate over pieces, in panels that are halved until nothing changes."""
     degree = gain.shape[1] - 1
-    without = payoff(gain[:, 0], temperature)
-    size = max(float(np.abs(gain).max()), temperature)
+    size = float(np.abs(gain).max())
     last, parts = np.inf, 1
     while True:
         points, masses = rule_of_pieces(law, edges, degree, parts)
         values = gain @ law.evaluate(points, degree)
-        value = float(masses @ (payoff(values, temperature) - without))
+        value = float(masses @ gained(values, gain[:, :1], temperature))
         if abs(value - last) <= _ACCURACY * size or parts == _MOST_PARTS:
             return value
         last, parts = value, 2 * parts

@@ -26,12 +26,12 @@ from ..._checks import FloatArray, IndexArray
 from ..._expansion.moments import marginal_basis
 from ..._input_laws import NormalLaw
 from ..._input_laws.pieces import quantiles
-from .envelope import Worth, gains, of_points, payoff, value_of_input
+from .envelope import Worth, gained, gains, of_points, value_of_input
 
 #: From uniform numbers (n, n_dimensions) to utilities (n_actions, n).
 ValuesAt = Callable[[FloatArray], FloatArray]
 
-_BATCHES = 16  # scrambled point sets; they give the standard error
+N_BATCHES = 16  # scrambled point sets; they give the standard error
 
 # Combinations of values that are listed instead of drawn.
 _MOST_COMBINATIONS = 2**16
@@ -136,8 +136,8 @@ class Draws:
 
     def __init__(self, n_dimensions: int, n_samples: int, seed: int) -> None:
         self.n_dimensions = n_dimensions
-        self.n_bits = max(int(np.ceil(np.log2(n_samples / _BATCHES))), 3)
-        self.seeds = np.random.SeedSequence(seed).spawn(_BATCHES)
+        self.n_bits = max(int(np.ceil(np.log2(n_samples / N_BATCHES))), 3)
+        self.seeds = np.random.SeedSequence(seed).spawn(N_BATCHES)
 
     def worth(
         self,
@@ -147,15 +147,14 @@ class Draws:
     ) -> Worth:
         """Average the payoff of utilities over the batches."""
         best = int(np.argmax(means))
-        without = float(payoff(means, temperature))
         found = []
         for child in self.seeds:
             generator = np.random.default_rng(child)
             values = values_at(
                 sobol_points(self.n_dimensions, 2**self.n_bits, generator)
             )
-            value = float(payoff(values, temperature).mean()) - without
+            value = float(gained(values, means[:, np.newaxis], temperature).mean())
             found.append((value, float(np.mean(values.max(axis=0) > values[best]))))
         values, flips = np.transpose(found)
-        error = float(values.std(ddof=1) / np.sqrt(_BATCHES))
+        error = float(values.std(ddof=1) / np.sqrt(N_BATCHES))
         return Worth(max(float(values.mean()), 0.0), float(flips.mean()), error)

@@ -22,7 +22,8 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -33,7 +34,7 @@ from ..._checks import FloatArray
 from ..._expansion.moments import marginal_basis
 from ..._input_laws import InputLaw, NormalLaw
 from ..._input_laws.pieces import quantiles, rule_of_pieces
-from .envelope import Worth, gains, payoff, value_of_input
+from .envelope import Worth, gained, gains, value_of_input
 from .expected_value import Draws, by_degree, value_of_inputs
 
 # Standard deviations of the noise beyond which it is left out.
@@ -45,8 +46,12 @@ _BLOCK = 8.0
 _BISECTIONS = 48
 # Panels of the signal; with more, noise is so small that the input is known.
 _MOST_PANELS = 10_000
+# Panels that are integrated at once.
+_PANELS_AT_ONCE = 8192
 # Cuts of each panel of an input, where noise is small.
 _MOST_PARTS = 64
+# The same of a drawn input; with less noise it is known.
+_MOST_PARTS_DRAWN = 512
 
 
 def value_of_observations(
@@ -99,7 +104,7 @@ def value_of_noisy_input(
     degree = gain.shape[1] - 1
     if not gain[:, 1:].any():
         return Worth(0.0, 0.0)
-    points, masses = _fine_rule(law, degree, deviation)
+    points, masses = _fine_rule(law, degree, deviation, _MOST_PARTS)
     spread = points.max() - points.min() + 2.0 * _TAIL * deviation
     if spread > _MOST_PANELS * deviation:
         return value_of_input(law, coefficients, temperature)
@@ -108,17 +113,19 @@ def value_of_noisy_input(
 
 
 def _fine_rule(
-    law: InputLaw, degree: int, deviation: float
+    law: InputLaw, degree: int, deviation: float, most_parts: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return points and masses of an input that resolve the noise."""
     points, masses = rule_of_pieces(law, np.empty(0), degree)
     if law.atoms(max(degree, 1)) is None:
-        mean = masses @ points
-        sd = float(np.sqrt(masses @ np.square(points - mean)))
-        parts = int(min(max(np.ceil(sd / deviation), 1), _MOST_PARTS))
-        points, masses = rule_of_pieces(law, np.empty(0), degree, parts)
+        parts = math.ceil(min(_deviation_of(points, masses) / deviation, most_parts))
+        points, masses = rule_of_pieces(law, np.empty(0), degree, max(parts, 1))
     matters = masses > 1e-18
     return points[matters], masses[matters]
+
+
+def _deviation_of(points: FloatArray, masses: FloatArray) -> float:
+    return float(np.sqrt(masses @ np.square(points - masses @ points)))
 
 
 def value_of_signal(
@@ -131,25 +138,69 @@ def value_of_signal(
     """Return the value of one noisy observation of a function of the points."""
     means = utilities @ masses
     best = int(np.argmax(means))
-    signal = _Signal(points, masses, utilities - utilities[best], deviation)
-    low, high = points.min() - _TAIL * deviation, points.max() + _TAIL * deviation
-    n_panels = int(np.ceil((high - low) / deviation))
-    edges = np.linspace(low, high, min(n_panels, _MOST_PANELS) + 1)
-    if temperature is None:
-        edges = np.union1d(edges, signal.crossings(edges))
-    nodes, weights = leggauss(_NODES)
-    half = np.diff(edges)[:, np.newaxis] / 2.0
-    at = (edges[:-1, np.newaxis] + half * (nodes + 1.0)).ravel()
-    weights = (half * weights).ravel()
-    density, totals = signal.at(at)
-    flip = float(weights @ np.where(totals.max(axis=0) > totals[best], density, 0.0))
-    if temperature is None:
-        value = float(weights @ totals.max(axis=0))
-    else:
-        safe = np.where(density > 0, density, 1.0)
-        soft = density * payoff(totals / safe, temperature)
-        value = float(weights @ soft - payoff(means - means[best], temperature))
+    gain, means = utilities - utilities[best], (means - means[best])[:, np.newaxis]
+    order = np.argsort(points, kind="stable")
+    points, masses = points[order] - points[order[0]], masses[order]
+    gain = gain[:, order]
+    # Points far apart next to the noise are told apart; equal ones are one.
+    starts = np.r_[0, np.flatnonzero(np.diff(points) > 2.0 * _TAIL * deviation) + 1]
+    stops = np.r_[starts[1:], len(points)]
+    alone = points[starts] == points[stops - 1]
+    own = np.add.reduceat(masses, starts)[alone]
+    totals = np.add.reduceat(gain * masses, starts, axis=1)[:, alone]
+    value, flip = _averages(own, totals, means, best, temperature)
+    signal = _Signal(points, masses, gain, deviation)
+    low, high = points[starts[~alone]], points[stops[~alone] - 1]
+    stretches = np.stack([low, high]) + _TAIL * deviation * np.array([[-1.0], [1.0]])
+    for edges in _panels(stretches, deviation):
+        if temperature is None:
+            edges = np.union1d(edges, signal.crossings(edges))
+        at, weights = _nodes(edges, stretches)
+        density, totals = signal.at(at)
+        parts = _averages(weights * density, weights * totals, means, best, temperature)
+        value, flip = value + parts[0], flip + parts[1]
     return Worth(max(value, 0.0), min(max(flip, 0.0), 1.0))
+
+
+def _averages(
+    masses: FloatArray,  # shape: (n,)
+    totals: FloatArray,  # shape: (n_actions, n), utilities times the masses
+    means: FloatArray,  # shape: (n_actions, 1), largest for the best action
+    best: int,
+    temperature: float | None,
+) -> tuple[float, float]:
+    """Return what is gained at some signals, and how often the action changes."""
+    safe = np.where(masses > 0, masses, 1.0)
+    value = float(masses @ gained(totals / safe, means, temperature))
+    return value, float(masses[totals.max(axis=0) > totals[best]].sum())
+
+
+def _panels(
+    stretches: FloatArray,  # shape: (2, n), ends
+    deviation: float,
+) -> Iterator[FloatArray]:
+    """Cut stretches into panels as wide as the noise; give the edges of some."""
+    low, high = stretches
+    counts = np.ceil((high - low) / deviation).astype(np.int64)
+    widths = (high - low) / np.maximum(counts, 1)
+    ends = np.cumsum(counts)
+    for start in range(0, int(counts.sum()), _PANELS_AT_ONCE):
+        numbers = np.arange(start, min(start + _PANELS_AT_ONCE, int(ends[-1])))
+        place = np.searchsorted(ends, numbers, side="right")
+        steps = numbers - ends[place] + counts[place] + np.array([[0], [1]])
+        yield np.unique(low[place] + widths[place] * steps)
+
+
+def _nodes(
+    edges: FloatArray, stretches: FloatArray
+) -> tuple[FloatArray, FloatArray]:  # shape of each: (n_nodes,)
+    """Return nodes and weights of the panels that are within a stretch."""
+    middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
+    place = np.searchsorted(stretches[0], middle, side="right") - 1
+    within = (place >= 0) & (middle < stretches[1][place])
+    nodes, weights = leggauss(_NODES)
+    at = middle[within, np.newaxis] + half[within, np.newaxis] * nodes
+    return at.ravel(), (half[within, np.newaxis] * weights).ravel()
 
 
 class _Signal:
@@ -157,14 +208,13 @@ class _Signal:
 
     def __init__(
         self,
-        points: FloatArray,
+        points: FloatArray,  # increasing
         masses: FloatArray,
         gain: FloatArray,  # shape: (n_actions, n_points)
         deviation: float,
     ) -> None:
-        order = np.argsort(points, kind="stable")
-        self.points, self.deviation = points[order], deviation
-        self.weighted = np.vstack([masses, gain * masses])[:, order]
+        self.points, self.deviation = points, deviation
+        self.weighted = np.vstack([masses, gain * masses])
 
     def at(
         self, signals: FloatArray
@@ -230,7 +280,7 @@ def _drawn(
     gain, _ = gains(coefficients)
     largest = basis.multi_indices.max(axis=0).tolist()
     rules = [
-        None if isinstance(law, NormalLaw) else _fine_rule(law, degree, deviation)
+        _rule_of_drawn(law, degree, deviation)
         for law, degree, deviation in zip(basis.laws, largest, noise, strict=True)
     ]
 
@@ -252,3 +302,21 @@ def _drawn(
         return gain @ product
 
     return draws.worth(values_at, gain[:, 0], temperature)
+
+
+def _rule_of_drawn(
+    law: InputLaw, degree: int, deviation: float
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return points and masses, or None: nothing to average after the observation.
+
+    A normal input has shrunken coefficients, and without much noise an input is known.
+    """
+    if isinstance(law, NormalLaw):
+        return None
+    points, masses = rule_of_pieces(law, np.empty(0), degree)
+    if law.atoms(max(degree, 1)) is not None:
+        values = np.unique(points)
+        known = np.diff(values).min(initial=np.inf) > 2.0 * _TAIL * deviation
+    else:
+        known = _deviation_of(points, masses) > _MOST_PARTS_DRAWN * deviation
+    return None if known else _fine_rule(law, degree, deviation, _MOST_PARTS_DRAWN)

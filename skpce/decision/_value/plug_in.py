@@ -16,7 +16,7 @@ from ..._expansion.problem import (
 )
 from ..._input_laws.pieces import quantiles, rule_of_pieces
 from .decision_problem import DecisionProblem, centred
-from .envelope import Worth, of_points, payoff
+from .envelope import Worth, gained, of_points
 from .expected_value import sobol_points, value_of_inputs
 from .observations import value_of_observations
 
@@ -123,15 +123,17 @@ class Row:
             drawn = centred(solver.resample(linear, problem.fit, counts))
         points, masses = self._points(basis)
         own, kept = marginal_basis(basis, self.places)
-        needed = 16.0 * drawn.shape[0] * drawn.shape[1] * len(points)
+        copies = 2 if temperature is None else 7
+        needed = 8.0 * copies * drawn.shape[0] * drawn.shape[1] * len(points)
         what += f" and n_samples that make {len(points)} points"
         refuse_memory("value_of_information", needed, what)
         values = drawn[:, :, kept] @ own.evaluate(points).T
         means = drawn[:, :, 0]
         if self.table is not None:
             means = values @ masses
-        payoffs = payoff(np.moveaxis(values, 1, 0), temperature) @ masses
-        return np.maximum(payoffs - payoff(means.T, temperature), 0.0)
+        by_action = np.moveaxis(values, 1, 0)
+        found = gained(by_action, means.T[:, :, np.newaxis], temperature)
+        return np.asarray(found @ masses)
 
     def _points(self, basis: PolynomialBasis) -> tuple[FloatArray, FloatArray]:
         """Return points and masses that are accurate enough for a spread."""

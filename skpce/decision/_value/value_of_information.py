@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +17,11 @@ from ..._checks import (
     check_real,
     fail,
     make_generator,
+    refuse_memory,
+    refuse_no_numbers,
 )
 from ..._checks.frames import remembers_frames
+from ..._expansion.expansion import Expansion
 from ..._expansion.indices import closed_index
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._ensembles.conditions import holm
@@ -25,14 +29,16 @@ from ...inspection._ensembles.dependent_members import MemberGroups
 from ...inspection._ensembles.members import without_replicates
 from ...inspection._reading import column_groups
 from ...inspection._result import Result, cautions_in_words
-from .bound import HeldOut
+from .bound import HeldOut, check_folds
 from .decision_problem import OWNER, DecisionProblem, read_problem
+from .expected_value import N_BATCHES
 from .plug_in import Row
 
 #: Name of the row of all inputs.
 ALL = "all inputs"
 
 _LEVEL = 0.9  # of the intervals of the expansion's value
+_MOST_OBSERVATIONS = 10**18
 
 
 class DependentInputsWarning(UserWarning):
@@ -72,8 +78,8 @@ def value_of_information(
     ----------
     surrogate : estimator or Expansion
         What utilities are expanded with: a :class:`skpce.PolynomialChaosRegressor`,
-        fitted to the utilities (then it is used itself), to anything else or not at all
-        (then its settings are used); a fitted
+        fitted to the utilities (then it is used itself), with weights, to anything else
+        or not at all (then its settings are used: members count equally); a fitted
         :class:`skpce.CompositionalPCESurrogate`, whose settings are used; or a Pipeline
         that ends in one. Behind a PCA the inputs are the components. An
         :class:`skpce.Expansion` of the utilities is taken as known, without X and
@@ -242,16 +248,19 @@ def value_of_information(
         n_samples=n_samples,
     )
     soft = float(temperature) if decision == "softmax" else None
+    if not isinstance(surrogate, Expansion) and hasattr(X, "__len__"):
+        refuse_no_numbers(X, "X")
+        check_folds(cv, len(X))
     given = read_problem(surrogate, X, utility)
     if form == "regression" and given.members is None:
         raise fail(OWNER, "form", "'marginal' with an Expansion", form)
     players = _players(groups, given.inputs)
     noise = _by_row("noise_sd", noise_sd, given.inputs)
     if n_observations is not None and not noise:
-        raise fail(
-            OWNER, "noise_sd", "positive float or a mapping, with n_observations", None
-        )
+        expected = "a positive float or a mapping, with n_observations"
+        raise fail(OWNER, "noise_sd", expected, noise_sd)
     prices = None if costs is None else _prices(costs, players, given.inputs)
+    _refuse_large(given, int(n_samples))
     generator = make_generator(random_state)
     seed = int(generator.integers(2**31))
     make = Row.marginal if form == "marginal" else Row.regression
@@ -274,7 +283,7 @@ def value_of_information(
     columns["flip_probability"] = np.array([w.flip_probability for w in worths])
     if n_observations is not None:
         count = int(n_observations)
-        deviations = {i: sd / np.sqrt(count) for i, sd in noise.items()}
+        deviations = {i: _of_mean(sd, count) for i, sd in noise.items()}
         settings = (deviations, soft, int(n_samples), seed)
         columns["evsi"] = np.array([r.worth_of_observations(*settings) for r in rows])
     if prices is not None:
@@ -296,13 +305,24 @@ def _check_arguments(**given: Any) -> None:
     check_option(OWNER, "form", given["form"], ("marginal", "regression"))
     check_real(OWNER, "temperature", given["temperature"], low=0.0)
     check_integer(
-        OWNER, "n_observations", given["n_observations"], low=1, none_allowed=True
+        *(OWNER, "n_observations", given["n_observations"]),
+        low=1,
+        high=_MOST_OBSERVATIONS,
+        none_allowed=True,
     )
     for name in ("n_permutations", "n_resamples"):
         check_integer(OWNER, name, given[name], high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", given["n_samples"], low=128)
     for name in ("significance_level", "confidence_level"):
         check_real(OWNER, name, given[name], low=0.0, high=1.0)
+
+
+def _refuse_large(given: DecisionProblem, n_samples: int) -> None:
+    """Refuse points that do not fit into the memory."""
+    n_actions, n_terms = given.contrasts.shape
+    a_point = 2 * len(given.inputs) + 2 * n_terms + 7 * n_actions
+    at_once = n_samples / N_BATCHES
+    refuse_memory(OWNER, 8.0 * at_once * a_point, f"n_samples={n_samples}")
 
 
 def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
@@ -333,6 +353,12 @@ def _by_row(name: str, value: Any, inputs: Sequence[str]) -> dict[int, float]:
     for one in value.values():
         check_real(OWNER, name, one, low=0.0)
     return {i: float(value[n]) for i, n in enumerate(inputs) if n in value}
+
+
+def _of_mean(noise_sd: float, n_observations: int) -> float:
+    """Return the standard deviation of the mean of observations, not 0."""
+    mean = noise_sd / math.sqrt(n_observations)
+    return max(mean, float(np.finfo(float).tiny))
 
 
 def _refuse_unknown(name: str, value: Mapping[Any, Any], known: Sequence[str]) -> None:
@@ -467,9 +493,11 @@ def _cautions(
     if given.members is None:
         return ()
     found: tuple[str, ...] = ()
+    if given.members.weighted:
+        found = ("the surrogate was fitted with weights; here members count equally",)
     inputs = given.members.inputs
     if groups is not None:
-        found = () if groups.reason else (groups.caution,)
+        found += () if groups.reason else (groups.caution,)
         inputs = inputs[without_replicates(len(inputs), groups.labels)]
     seen = None
     if form == "marginal" and inputs.shape[1] > 1:

@@ -37,7 +37,7 @@ from ..._solvers.ridge import (
 from ..._surrogate import CompositionalPCESurrogate
 from .._ensembles.cross_fit import CrossFit, quiet_fit
 from .._reading import expansion_of
-from .gram_fits import GramFits, GramFold
+from .gram_fits import GramFits, GramFold, gram_fold
 
 # Residuals on the paths of all permutations that are solved at once.
 _LARGEST_PATH = 4_000_000
@@ -189,7 +189,7 @@ class PermutedFits:
         values = self.values[order[fold.train]]
         predicted = np.empty((len(fold.test), values.shape[1]))
         for penalty, columns in zip(chosen, geometry.active_slices, strict=True):
-            predicted[:, columns] = fold.weights[penalty] @ values[:, columns]
+            predicted[:, columns] = fold.weights(penalty) @ values[:, columns]
         return self._coordinates(predicted[np.newaxis])[0]
 
     def _coordinates(self, predicted: FloatArray) -> FloatArray:
@@ -227,18 +227,23 @@ def factorise(fit: CrossFit, errors: FloatArray) -> PermutedFits | None:
     return found if same else None
 
 
-def factorise_wide(fit: CrossFit) -> tuple[PermutedFits, FloatArray] | None:
+def factorise_wide(
+    fit: CrossFit, known: PermutedFits | None = None
+) -> tuple[PermutedFits, FloatArray] | None:
     """Factorise every fold of a wide y, and return the residuals of y as it is given.
 
     Refits of many columns take long: the residuals are those of the closed form, which
-    must reproduce those of a refit of the first fold.
+    must reproduce those of a refit of the first fold. Where this is ``known`` of the
+    same pipeline and outputs, at another degree, it is not repeated.
     """
     if np.size(fit.y) < _WIDE:
         return None
-    found = _factorised(fit)
+    found = _factorised(fit, known)
     if found is None or found.gram is None:
         return None
     residuals = found.residuals()
+    if known is not None:
+        return found, residuals
     refitted = replace(fit, splits=fit.splits[:1]).residuals()
     test = fit.splits[0][1]
     return (found, residuals) if _same(residuals[test], refitted[test]) else None
@@ -248,7 +253,9 @@ def _same(one: FloatArray, other: FloatArray) -> bool:
     return np.allclose(one, other, rtol=1e-6, atol=1e-9, equal_nan=True)
 
 
-def _factorised(fit: CrossFit) -> PermutedFits | None:
+def _factorised(
+    fit: CrossFit, known: PermutedFits | None = None
+) -> PermutedFits | None:
     """Factorise every fold; None where a solver or a transformer forbids it."""
     outputs = fit.outputs
     last = fit.pipeline[-1] if isinstance(fit.pipeline, Pipeline) else fit.pipeline
@@ -269,6 +276,9 @@ def _factorised(fit: CrossFit) -> PermutedFits | None:
         if fold is None:
             return None
         folds.append(fold)
+    if known is not None and known.gram is not None:
+        gram = known.gram.with_folds(_gram_folds(folds))
+        return PermutedFits(fit, tuple(folds), known.values, gram)
     values = np.asarray(fit.y, dtype=np.float64).reshape(len(fit.X), -1)
     if outputs.geometry is None:
         return PermutedFits(fit, tuple(folds), values)
@@ -279,8 +289,8 @@ def _factorised(fit: CrossFit) -> PermutedFits | None:
         zero_replacement=last.zero_replacement,
         name="y",
     )
-    gram = _gram_fits(folds, values, outputs.geometry)
-    return PermutedFits(fit, tuple(folds), values, gram)
+    found = _gram_fits(folds, values, outputs.geometry)
+    return PermutedFits(fit, tuple(folds), values, found)
 
 
 def _gram_fits(
@@ -289,16 +299,20 @@ def _gram_fits(
     geometry: LogRatioGeometry,
 ) -> GramFits | None:
     """Return the Gram matrices, where the solver permits and they are less work."""
-    first = folds[0]
     n_train = max(len(fold.train) for fold in folds)
     n_steps = int(geometry.has_choice.sum())
     if n_train * n_steps > _COLUMNS_A_ROW * values.shape[1] or not all(
         fold.shares_penalties for fold in folds
     ):
         return None
-    solver = first.solver
-    rows = [
-        GramFold.of_design(
+    return GramFits.of_members(_gram_folds(folds), values, geometry)
+
+
+def _gram_folds(folds: list[FoldFactors]) -> list[GramFold]:
+    """Return what each fold does with products of members."""
+    solver = folds[0].solver
+    return [
+        gram_fold(
             (fold.train, fold.test),
             fold.design.decomposed(free_intercept=True),
             fold.held_out,
@@ -307,7 +321,6 @@ def _gram_fits(
         )
         for fold in folds
     ]
-    return GramFits.of_members(rows, values, geometry)
 
 
 def _factorise_fold(

@@ -302,6 +302,11 @@ def make_splits(
             splitter = check_cv(cv)
         splits = list(splitter.split(X, groups=reward))
     except (TypeError, ValueError) as error:
+        if isinstance(error, ValueError) and "'groups'" in str(error):
+            raise ValueError(
+                "cv must be an int, a splitter that needs no groups, or pairs of the "
+                f"members for training and for testing. Got {cv!r} instead."
+            ) from None
         if isinstance(error, ValueError) and "unpack" not in str(error):
             raise
         raise ValueError(

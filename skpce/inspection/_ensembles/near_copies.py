@@ -69,7 +69,7 @@ def _weight(inputs: FloatArray, outputs: FloatArray) -> float:
 
 def _distinct(values: FloatArray) -> int:
     """Count distinct rows."""
-    return len(np.unique(values, axis=0))
+    return len(_first_rows(values)[0])
 
 
 def _has_levels(inputs: FloatArray) -> bool:
@@ -96,10 +96,21 @@ def _are_levels(values: FloatArray) -> bool:
 
 def equal_rows(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
     """Return each row that is equal to an earlier one, with the first of these."""
-    _, first, place = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    origin = first[place.ravel()]
+    first, place = _first_rows(points)
+    origin = first[place]
     later = np.flatnonzero(origin != np.arange(len(points)))
     return np.column_stack([origin[later], later])
+
+
+def _first_rows(points: FloatArray) -> tuple[IndexArray, IndexArray]:
+    """Return the first of each equal rows, in sorted order, and which each row is."""
+    order = np.argsort(points[:, 0], kind="stable")
+    if np.all(np.diff(points[order, 0]) > 0):  # the first column tells all rows apart
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return order, place
+    _, first, same = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    return first, same.ravel()
 
 
 def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
@@ -117,7 +128,7 @@ def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2
 
     Large groups are only those that lie apart by a factor: ensembles may have modes.
     """
-    origin = np.unique(points, axis=0, return_index=True)[1]  # one of each equal rows
+    origin, _ = _first_rows(points)  # one of each equal rows
     unique = _without_tails(points[origin])
     n_unique = len(unique)
     n_neighbours = min(n_unique // 2, max(_MOST_DISTANCES // n_unique, _NEIGHBOURS))

@@ -23,7 +23,7 @@ from ..._checks import (
 from ..._checks.callbacks import check_progress, takes_callbacks
 from ..._checks.frames import remembers_frames, take
 from .._answer import NOUNS, shares_of, verdict_table
-from .._closed_form.permuted_fits import factorise, factorise_wide
+from .._closed_form.permuted_fits import PermutedFits, factorise, factorise_wide
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
 from .._reading import final_estimator
@@ -462,7 +462,9 @@ def _measure(
         "q2_low": low,
         "q2_high": high,
         "mean_only_q2": group_q2(fit.mean_only_errors(), deviations, fit.outputs),
-        "degree_one_q2": _degree_one_q2(fit, deviations, closed_form),
+        "degree_one_q2": _degree_one_q2(
+            fit, deviations, None if wide is None else wide[0], closed_form
+        ),
         "p_value": permutation_p_values(q2, permuted),
     }
     once = without_replicates(n_members, None if dependent == "series" else units)
@@ -519,12 +521,15 @@ def training_noise(
 
 
 def _degree_one_q2(
-    fit: CrossFit, deviations: FloatArray, closed_form: bool
+    fit: CrossFit,
+    deviations: FloatArray,
+    known: PermutedFits | None,  # of the pipeline at its own degree
+    closed_form: bool,
 ) -> FloatArray:
     _, last = final_estimator(fit.pipeline)
     if "degree" not in last.get_params(deep=False):
         return np.full(fit.outputs.n_groups, np.nan)
     linear = replace(fit, pipeline=with_parameters(fit.pipeline, degree=1))
-    wide = factorise_wide(linear) if closed_form else None
+    wide = factorise_wide(linear, known) if closed_form else None
     residuals = linear.residuals() if wide is None else wide[1]
     return group_q2(np.square(residuals), deviations, fit.outputs)

@@ -11,6 +11,7 @@ from scipy.special import softmax
 from benchmarks.studies import best_of_n, closed_loop_arms
 from benchmarks.studies.acquisition import curves, lost, relative, unexplained
 from benchmarks.studies.bayesian_optimization import (
+    every_reference_section,
     ranking_section,
     reference_section,
     residuals,
@@ -137,6 +138,21 @@ def test_the_residual_falls_with_the_modes(posterior):
     found = np.array([residuals(posterior, d, 1.0, 0) for d in (2, 4, 6)])
     assert (np.diff(found, axis=0) < 0).all()
     np.testing.assert_allclose(found[:, 0], found[:, 1], atol=0.05)
+
+
+def test_the_leader_is_told_of_every_reference(posterior):
+    """Against the closed form of one index, by hand."""
+    rows = every_reference_section("synthetic", posterior).splitlines()
+    assert len(rows) == 4 + 9 + 2  # a title, two heads, candidates, two ranges
+    variances, modes = (part[:5] for part in posterior.modes())
+    away = modes - modes[:, [2]]
+    parts = variances[:, np.newaxis] * away**2
+    shares = np.delete(parts, 2, axis=1) / np.delete(parts.sum(axis=0), 2)
+    expected = shares.mean(axis=1)
+    cells = rows[4 + 2].strip("| ").split(" | ")
+    assert cells[0] == "3"
+    np.testing.assert_allclose([float(c) for c in cells[1:6]], expected, atol=0.006)
+    assert cells[6] == f"mode {expected.argmax() + 1}"
 
 
 def test_sections_of_bayesian_optimisation(posterior):

@@ -13,7 +13,8 @@ from gflownet_envs import (
     distance_to_exact,
     train_ensemble,
 )
-from gflownet_envs.training.block import _Block
+from gflownet_envs.training.array_learner import ArrayLearner
+from gflownet_envs.training.autograd_learner import AutogradLearner
 from gflownet_envs.training.convergence import (
     NotConvergedWarning,
     effective_sample_share,
@@ -138,22 +139,33 @@ def test_nothing_is_said_of_members_that_converged(recwarn):
     assert not [w for w in recwarn if w.category is NotConvergedWarning]
 
 
-def test_a_member_that_has_stopped_cannot_stop_the_others(monkeypatch):
+@pytest.mark.parametrize("temperature", [1.0, 1.01], ids=["arrays", "autograd"])
+def test_members_that_stopped_are_dropped_and_leave_no_trace(monkeypatch, temperature):
     rewards = np.stack([np.zeros(GRID.n_objects), log_reward(1, scale=3.0)[0]])
     spec = replace(SPEC, stop_at_distance=0.1, check_every=20, n_iterations=60)
-    clean = train_ensemble(GRID, rewards, spec)
-    assert clean.diagnostics.n_iterations.tolist() == [20, 40]
-    update = _Block._update
+    spec = replace(spec, exploration_temperature=temperature)
+    sizes = []
 
-    def spoil(block, iteration):
-        if iteration == 30:  # the loss of the first member is infinite from now on
-            block._reward.log_reward[0, 0] = 1e25
-        return update(block, iteration)
+    def counted(step):
+        def count(learner, *arguments):
+            sizes.append(learner.network.n_members)
+            return step(learner, *arguments)
 
-    monkeypatch.setattr(_Block, "_update", spoil)
-    assert_same_policies(clean, train_ensemble(GRID, rewards, spec))
+        return count
 
-
-def assert_same_policies(one, other):
-    for name, array in one.parameters.items():
-        np.testing.assert_array_equal(array, other.parameters[name])
+    for kind in (ArrayLearner, AutogradLearner):
+        monkeypatch.setattr(kind, "step", counted(kind.step))
+    together = train_ensemble(GRID, rewards, spec)
+    first, last = together.diagnostics.n_iterations.tolist()
+    assert first < last
+    assert sizes == [2] * first + [1] * (last - first)
+    parts = [
+        train_ensemble(GRID, rewards[e : e + 1], spec, members=[e]) for e in (0, 1)
+    ]
+    for name, array in together.parameters.items():
+        alone = np.concatenate([part.parameters[name] for part in parts])
+        np.testing.assert_allclose(array, alone, atol=1e-5, err_msg=name)
+    history = together.diagnostics.history["loss"]
+    n_seen = first // 20
+    assert np.isnan(history[0, n_seen:]).all()
+    assert np.isfinite(history[1, n_seen])

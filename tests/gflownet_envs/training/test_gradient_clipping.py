@@ -23,10 +23,10 @@ def gradients(max_gradient_norm, monkeypatch):
     )
     streams = member_streams(0, (0, 1, 2))
     reward = LocalScoreReward(env, scores)
-    block = _Block(BlockJob(env, None, reward, streams, spec))
-    parameters = [p for g in block._optimizer.param_groups for p in g["params"]]
-    monkeypatch.setattr(block._optimizer, "step", lambda: None)
-    block._update(0)
+    learner = _Block(BlockJob(env, None, reward, streams, spec)).learner
+    parameters = [p for g in learner._optimizer.param_groups for p in g["params"]]
+    monkeypatch.setattr(learner._optimizer, "step", lambda: None)
+    learner.step(0, 1.0)
     return [p.grad.clone() for p in parameters]
 
 

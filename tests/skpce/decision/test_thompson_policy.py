@@ -111,6 +111,19 @@ def test_a_decision_can_be_made_step_by_step_with_one_draw(surrogate):
     assert str(policy.choose("only")) == "only: 0 (1.00)"
 
 
+def test_a_step_is_decided_once(surrogate):
+    with pytest.raises(ValueError, match="each once"):
+        started(surrogate).choose(["first", 0])
+
+
+def test_an_outcome_that_is_known_moves_nothing(surrogate):
+    """Its variance is 0, and so is that of the noise, squared."""
+    policy = started(surrogate, method="kalman")
+    before = policy.belief_.particles
+    policy.update(1.0, outcome=lambda x: 0.0 * x[:, 0], noise_sd=1e-200)
+    np.testing.assert_array_equal(policy.belief_.particles, before)
+
+
 def test_the_belief_starts_from_what_is_given(surrogate):
     policy = started(surrogate, n_particles=20_000)
     assert policy.effective_sample_size_ == pytest.approx(20_000)

@@ -13,6 +13,8 @@ from skpce._input_laws import NAMED_LAWS, NormalLaw
 from skpce._input_laws.pieces import means_of_pieces, rule_of_pieces
 from skpce.decision._value.envelope import (
     envelope_of_lines,
+    gained,
+    payoff,
     upper_envelope,
     value_of_input,
 )
@@ -272,6 +274,32 @@ def test_a_cold_soft_decision_is_the_best_action():
     table = np.random.default_rng(6).normal(size=(3, 3))
     cold = value_of_input(STANDARD, table, 1e-6).value
     assert cold == pytest.approx(value_of_input(STANDARD, table).value, abs=1e-6)
+
+
+@pytest.mark.parametrize("temperature", [1e3, 1e9, 1e15])
+def test_a_hot_soft_decision_is_half_the_variance(temperature):
+    """``p (1 - p) s^2 / (2 t)`` of two actions, where p is 1/2; no digit is lost."""
+    found = value_of_input(STANDARD, np.array([[0.0, 0.0], [0.5, 3.0]]), temperature)
+    assert found.value * temperature == pytest.approx(9.0 / 8.0, rel=1e-5, abs=0.03)
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-320, 1e-300])
+def test_the_coldest_soft_decision_is_the_best_action(temperature):
+    table = np.random.default_rng(6).normal(size=(3, 3))
+    cold = value_of_input(STANDARD, table, temperature).value
+    assert cold == pytest.approx(value_of_input(STANDARD, table).value, abs=1e-9)
+
+
+@pytest.mark.parametrize("temperature", [None, 0.3, 40.0])
+def test_what_is_gained_is_nowhere_negative_and_averages_to_the_value(temperature):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(4, 500))
+    values -= values.mean(axis=1, keepdims=True)
+    means = np.array([[0.1], [0.0], [-0.3], [0.05]])
+    found = gained(values + means, means, temperature)
+    expected = payoff(values + means, temperature).mean() - payoff(means, temperature)
+    assert found.min() >= 0.0
+    assert found.mean() == pytest.approx(expected.item(), abs=1e-12)
 
 
 def test_soft_value_of_a_normal_log_partition():

@@ -254,6 +254,58 @@ def test_a_signal_of_points_is_the_posterior_of_particles():
     assert found.value == pytest.approx(mean - 0.4, abs=1e-10)
 
 
+POINTS = np.random.default_rng(0).normal(size=300)
+UTILITIES = np.stack([POINTS, 0.0 * POINTS, POINTS**2 - 1.2])
+MASSES = np.full(300, 1.0 / 300.0)
+
+
+@pytest.mark.parametrize("deviation", [1e-300, 1e-12, 1e-6, 1e-5])
+def test_points_are_told_apart_where_noise_is_small(deviation):
+    """Then it is known which point it is."""
+    known = UTILITIES.max(axis=0).mean() - UTILITIES.mean(axis=1).max()
+    found = value_of_signal(POINTS, MASSES, UTILITIES, deviation)
+    assert found.value == pytest.approx(known, abs=1e-12)
+    best = UTILITIES.mean(axis=1).argmax()
+    flips = (UTILITIES.argmax(axis=0) != best).mean()
+    assert found.flip_probability == pytest.approx(flips, abs=1e-12)
+
+
+def test_a_signal_says_less_with_more_noise():
+    values = [
+        value_of_signal(POINTS, MASSES, UTILITIES, deviation, temperature).value
+        for temperature in (None, 0.2)
+        for deviation in 10.0 ** np.arange(-6.0, 3.0)
+    ]
+    by_kind = np.reshape(values, (2, -1))
+    assert (np.diff(by_kind, axis=1) < 1e-9).all()
+    assert by_kind[:, -1].max() < 1e-3
+
+
+@pytest.mark.parametrize("deviation", [1e-300, 1e-9, 1e-5, 1e-3])
+def test_drawn_inputs_with_little_noise_are_known(deviation):
+    one = law(stats.uniform(-1, 2))
+    laws = [one, categorical([0.3, 0.7]), one]
+    indices = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 1], [2, 0, 0], [0, 0, 2]])
+    basis = PolynomialBasis(laws, indices)
+    table = np.random.default_rng(3).normal(size=(3, 5))
+    known = value_of_inputs(basis, table, [0, 2], n_samples=2**14)
+    found = value_of_observations(
+        basis, table, {0: deviation, 2: deviation}, n_samples=2**14
+    )
+    error = np.hypot(found.standard_error, known.standard_error)
+    assert abs(found.value - known.value) <= 5.0 * error + 1e-5
+
+
+def test_hot_decisions_of_several_inputs_lose_no_digit():
+    """Half the variance over the actions, ``(1 - 1 / K) / (2 t)``; means are known."""
+    lines = expansion_of_lines([STANDARD] * 3, np.zeros(3), np.eye(3))
+    for temperature in (1e3, 1e6, 1e12):
+        found = value_of_information(
+            lines, decision="softmax", temperature=temperature, n_samples=2**14
+        )
+        assert found.evpi * temperature == pytest.approx(1.0 / 3.0, rel=2e-3)
+
+
 # Measurements
 
 
@@ -315,6 +367,9 @@ def test_the_gradient_is_the_value_of_a_sample():
         (([0.0, 1.0], np.eye(2), -1.0), "noise_sd"),
         (([0.0, 1.0], np.eye(2), [1.0, 1.0, 1.0]), "noise_sd"),
         (([np.nan, 1.0], np.eye(2), 1.0), "mean"),
+        (([0.0, 1.0], [[1.0, 2.0], [2.0, 1.0]], 1.0), "correlations"),
+        (([0.0, 1e200], np.eye(2), 1.0), "mean has"),
+        (([0.0, 1.0], 1e200 * np.eye(2), 1.0), "covariance has"),
     ],
 )
 def test_bad_measurements_are_named(arguments, name):
@@ -325,3 +380,9 @@ def test_bad_measurements_are_named(arguments, name):
 def test_measurements_of_another_width_are_named():
     with pytest.raises(ValueError, match="measurements"):
         knowledge_gradient([0.0, 1.0], np.eye(2), 1.0, measurements=[[1.0]])
+    with pytest.raises(ValueError, match="measurements has 1e"):
+        knowledge_gradient([0.0, 1.0], np.eye(2), 1.0, measurements=[[1e200, 0.0]])
+
+
+def test_noise_whose_square_overflows_is_much_noise():
+    assert knowledge_gradient([0.0, 0.0], np.eye(2), 1e300).max() < 1e-290

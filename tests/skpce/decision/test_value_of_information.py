@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.integrate import trapezoid
 from scipy.special import softmax
 from sklearn.decomposition import PCA
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import GroupKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -23,7 +24,11 @@ from skpce.decision import (
     value_of_information,
 )
 from skpce.embedding import PLSTransformer
-from tests.skpce.decision.decision_problems import gain_of_normal
+from tests.skpce.decision.decision_problems import (
+    expansion_of_lines,
+    gain_of_normal,
+    law,
+)
 
 QUICK = {"n_permutations": 99, "n_resamples": 20, "n_samples": 1024, "random_state": 0}
 
@@ -141,6 +146,15 @@ def test_names_of_inputs_and_actions_are_kept(members):
     assert found.best_action == "wait"
 
 
+def test_another_order_of_the_inputs_is_refused(members):
+    """A fit knows its inputs by position, members are given by name."""
+    X, utility = members
+    frame = pd.DataFrame(X, columns=["price", "dose", "age"])
+    fitted = PolynomialChaosRegressor(1).fit(frame, utility)
+    with pytest.raises(ValueError, match=r"X has the inputs \['age', 'dose', 'price'"):
+        value_of_information(fitted, frame[["age", "dose", "price"]], utility)
+
+
 def test_a_fit_to_the_utilities_is_used_itself(members):
     X, utility = members
     fitted = PolynomialChaosRegressor(1, alphas=[1e3]).fit(X, utility)
@@ -149,6 +163,38 @@ def test_a_fit_to_the_utilities_is_used_itself(members):
     np.testing.assert_allclose(found.plug_in, alone.plug_in, atol=1e-12)
     before = fitted.coefficients_.copy()
     np.testing.assert_array_equal(before, fitted.coefficients_)
+
+
+def test_members_count_equally(members):
+    """A fit with weights gives its settings, and the table says so."""
+    X, utility = members
+    weighted = PolynomialChaosRegressor(1).fit(
+        X, utility, sample_weight=np.linspace(0.1, 2.0, len(X))
+    )
+    one, other = (
+        value_of_information(pce, X, utility, **QUICK)
+        for pce in (weighted, PolynomialChaosRegressor(1))
+    )
+    np.testing.assert_allclose(one.plug_in, other.plug_in)
+    assert "members count equally" in str(one)
+    assert "weights" not in str(other)
+
+
+def test_hot_decisions_of_members_lose_no_digit(members):
+    """Values fall with the temperature, and so do gains of held-out members."""
+    X, utility = members
+    hot, hotter = (
+        value_of_information(
+            *(PolynomialChaosRegressor(1), X, utility, None, "softmax", temperature),
+            **QUICK,
+        )
+        for temperature in (1e6, 1e8)
+    )
+    for name in ("plug_in", "cross_fitted", "lower_bound", "standard_error"):
+        np.testing.assert_allclose(
+            getattr(hot, name)[[1, 3]], 100.0 * getattr(hotter, name)[[1, 3]], rtol=1e-3
+        )
+    assert (hot.lower_bound[[1, 3]] > 0).all()
 
 
 def test_an_expansion_is_taken_as_known(members):
@@ -357,6 +403,11 @@ BAD = [
     ({"significance_level": 2.0}, "significance_level"),
     ({"confidence_level": 1.0}, "confidence_level"),
     ({"n_samples": 1}, "n_samples"),
+    ({"n_samples": 10**13}, "n_samples"),
+    ({"n_observations": 10**30, "noise_sd": 1.0}, "n_observations"),
+    ({"n_observations": 2, "noise_sd": {}}, "noise_sd"),
+    ({"cv": GroupKFold(3)}, "cv must be an int, a splitter that needs no groups"),
+    ({"cv": True}, "cv"),
 ]
 
 
@@ -383,8 +434,18 @@ def test_bad_utilities_are_named(members):
             value_of_information(pce, X, bad)
     with pytest.raises(TypeError, match="surrogate"):
         value_of_information("pce", X, utility)
+    with pytest.raises(TypeError, match="Got PolynomialChaosRegressor"):
+        value_of_information(PolynomialChaosRegressor, X, utility)
     with pytest.raises(ValueError, match="X of"):
         value_of_information(pce, None, utility)
+    with pytest.raises(ValueError, match="X has one member"):
+        value_of_information(pce, X[:1], utility[:1])
+    with pytest.raises(ValueError, match=r"cv must be an int in the range \[2, 4\]"):
+        value_of_information(pce, X[:4], utility[:4])
+    policies = softmax(np.column_stack([X[:, 0], X[:, 1]]), axis=1)
+    surrogate = CompositionalPCESurrogate(1).fit(X, policies)
+    with pytest.raises(ValueError, match="X has 2 columns; expected 3"):
+        value_of_information(surrogate, X[:, :2], utility)
     expansion = PolynomialChaosRegressor(1).fit(X, utility).expansion_
     with pytest.raises(ValueError, match="X must be None"):
         value_of_information(expansion, X, utility)
@@ -412,7 +473,7 @@ def test_the_gradient_of_particles_is_that_of_lines():
     z = np.linspace(-10, 10, 400001)
     means = np.array([0.0, 0.1, 0.0])
     best = (means[:, np.newaxis] + slopes[:, np.newaxis] * z).max(axis=0)
-    expected = np.trapezoid(best * stats.norm.pdf(z), z) - 0.1
+    expected = trapezoid(best * stats.norm.pdf(z), z) - 0.1
     assert lines.worth[0] == pytest.approx(expected, abs=0.02)
     assert lines.worth[2] == 0.0
 
@@ -467,6 +528,31 @@ def test_variance_is_not_worth():
     only = measure_next(belief, which=[1, 2], names=list("abc"), **settings)
     assert only.candidate_names == ("b", "c")
     assert only.rank.tolist() in ([1, 2], [2, 1])
+
+
+def test_a_known_outcome_is_worth_nothing_however_it_is_measured():
+    belief = InputBelief(np.random.default_rng(0).normal(size=(50, 1)))
+
+    def rewards(x):
+        return np.column_stack([x[:, 0], np.full(len(x), 0.1)])
+
+    for by in ("knowledge_gradient", "linear_knowledge_gradient"):
+        for noise_sd in (1e-300, 1e300):
+            found = measure_next(belief, by, outcome=rewards, noise_sd=noise_sd)
+            assert found.worth[1] == 0.0
+            assert np.isfinite(found.worth).all()
+            assert (found.worth[0] > 0.1) == (noise_sd < 1.0)
+    with pytest.raises(ValueError, match="outcome of measure_next has"):
+        measure_next(belief, outcome=lambda x: 1e160 * rewards(x), noise_sd=1.0)
+
+
+def test_nothing_changes_a_belief_from_outside():
+    particles = np.arange(6.0).reshape(3, 2)
+    belief = InputBelief(particles)
+    particles[0] = 99.0
+    assert belief.particles[0, 0] == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        measure_next(belief, outcome=lambda x: x.__imul__(2.0), noise_sd=1.0)
 
 
 def policy_of_a_valve():
@@ -526,6 +612,27 @@ def test_bad_measurements_are_named(changes, words):
     given = {"belief": InputBelief(np.eye(2)), "outcome": lambda x: x, "noise_sd": 1.0}
     with pytest.raises(ValueError, match=words):
         measure_next(**given | changes)
+
+
+def test_correlated_utilities_by_ten_million_draws():
+    """Two of four normal inputs known, three actions linear in all four."""
+    rng = np.random.default_rng(0)
+    slopes = rng.normal(size=(3, 4))
+    means = np.array([0.2, 0.0, -0.3])
+    lines = expansion_of_lines([law(stats.norm())] * 4, means, slopes)
+    found = value_of_information(lines, groups={"two": [0, 2]})
+    total = squares = 0.0
+    for _ in range(20):
+        known = rng.normal(size=(2, 500_000))
+        gain = (slopes[:, [0, 2]] @ known + means[:, np.newaxis]).max(axis=0)
+        total += gain.sum()
+        squares += np.square(gain).sum()
+    mean = total / 10**7
+    error = np.sqrt((squares / 10**7 - mean**2) / 10**7)
+    place = found.input_names.index("two")
+    margin = 4.0 * np.hypot(error, found.integration_error[place])
+    assert abs(found.plug_in[place] - (mean - means.max())) <= margin
+    assert margin < 3e-3
 
 
 def test_what_no_member_checks_is_not_claimed():

@@ -17,6 +17,8 @@ from skpce import CompositionalPCESurrogate
 from skpce._compositions.outputs import read_outputs
 from skpce.inspection import verdict
 from skpce.inspection._closed_form import permuted_fits
+from skpce.inspection._closed_form.low_rank import LowRankFold
+from skpce.inspection._closed_form.pairs import PairFold
 from skpce.inspection._closed_form.permuted_fits import factorise
 from skpce.inspection._ensembles.cross_fit import CrossFit, Permutations
 
@@ -210,7 +212,7 @@ def test_a_wide_table_is_not_refitted(monkeypatch):
     )
     monkeypatch.setattr(permuted_fits, "_WIDE", 1000)
     wide = verdict(model, X, y, **options)
-    assert n_fitted.count(600) == 3  # all members, a fold, and a fold of degree 1
+    assert n_fitted.count(600) == 2  # all members, and a fold
     assert wide.attributable == refits.attributable
     for name in ("q2", "q2_low", "degree_one_q2", "p_value"):
         np.testing.assert_allclose(
@@ -253,3 +255,31 @@ def test_constant_members_and_single_differences():
     for order, errors in zip(orders, closed.group_errors(orders), strict=True):
         expected = sums(fit.permuted(order).squared_errors())
         np.testing.assert_allclose(errors, expected, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_parts", [4, 90])
+def test_few_terms_are_products_of_matrices(n_parts, monkeypatch):
+    """Singular vectors give what pairs of members give, wide step or narrow."""
+    X, y, steps = many_steps(3, n_parts, n_members=60)
+    model = CompositionalPCESurrogate(2, steps=steps)
+    fit = cross_fit(model, X, y, steps=steps)
+    monkeypatch.setattr(permuted_fits, "_COLUMNS_A_ROW", np.inf)
+    low = factorise(fit, fit.squared_errors())
+    assert {type(fold) for fold in low.gram.folds} == {LowRankFold}
+    monkeypatch.setattr(LowRankFold, "serves", lambda decomposition: False)
+    pairs = factorise(fit, fit.squared_errors())
+    assert {type(fold) for fold in pairs.gram.folds} == {PairFold}
+    orders = Permutations.draw(60, None, 20, np.random.default_rng(0)).orders
+    np.testing.assert_allclose(
+        low.group_errors(orders), pairs.group_errors(orders), rtol=1e-9
+    )
+    for one, other in zip(low.gram.folds, pairs.gram.folds, strict=True):
+        np.testing.assert_allclose(one.distances(60), other.distances(60), atol=1e-12)
+        for alpha in (0, 12, 24):
+            np.testing.assert_allclose(
+                one.weights(alpha), other.weights(alpha), atol=1e-12
+            )
+        found = [
+            gram.gram.chosen(f, orders)[0] for gram, f in ((low, one), (pairs, other))
+        ]
+        np.testing.assert_array_equal(*found)

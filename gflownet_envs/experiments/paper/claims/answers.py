@@ -28,7 +28,7 @@ class Answer:
     word : str
         One of the five words of this module.
     sides : dict of str to (str, bool or None)
-        Our figure by column, ``"exact, paper"`` for example.
+        Our figure by column, ``"exact, paper"`` for example, or `OURS` alone.
     why : str
     """
 
@@ -36,6 +36,9 @@ class Answer:
     sides: dict[str, Side] = field(default_factory=dict)
     why: str = ""
 
+
+#: Of a side that is about no policies: settings, formulas, data.
+OURS = "ours"
 
 #: The columns of the page: kind of policies, settings.
 COLUMNS = (
@@ -67,6 +70,7 @@ def number(value: Any) -> str:
     """Return a number with three digits, as tables show it."""
     if is_missing(value):
         return "–"
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{float(f'{value:.3g}'):g}"
     if value and not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.1e}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{float(f'{value:.3g}'):g}"
+        text = f"{value:.1e}"
+    return text.replace("-", "−", 1) if value < 0 else text

@@ -7,7 +7,7 @@ where nothing was trained. Policies of the preset ``default`` stand beside them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
     DIFFERS,
     DOES_NOT,
     INCOMPARABLE,
+    OURS,
     SAME,
     TOLERANCE,
     Answer,
@@ -57,7 +58,7 @@ def answer(claim: Claim, found: Found) -> Answer:
 
 def _needed(claim: Claim) -> tuple[str, ...]:
     """Return the names of the pieces that the answer to a claim is made of."""
-    if claim.rule in ("embedding", "embedding_best"):
+    if claim.rule.startswith("embedding"):
         return ("embeddings",)
     if claim.rule == "ablation":
         return ("ablation",)
@@ -113,9 +114,20 @@ def _at_most(claim: Claim, measures: dict[str, Any]) -> Side:
     return _compared(claim, measures, lambda v: v <= claim.values["value"])
 
 
-def _within_factor(claim: Claim, measures: dict[str, Any]) -> Side:
-    wanted, factor = claim.values["value"], claim.values["factor"]
-    return _compared(claim, measures, lambda v: wanted / factor <= v <= wanted * factor)
+def _no_slower(claim: Claim, measures: dict[str, Any]) -> Side:
+    limit = claim.values["value"] * claim.values["factor"]
+    return _compared(claim, measures, lambda v: v <= limit)
+
+
+def _beside(claim: Claim, measures: dict[str, Any]) -> Side:
+    """Show ours without a judgement: the claim says why."""
+    name = claim.values["measure"]
+    found = _list(claim, measures) if name in LISTS else [_value(claim, measures)]
+    texts = [number(value) for value in found if value is not None]
+    unit = claim.values.get("unit")
+    if not texts:
+        return "–", None
+    return ", ".join(texts) + (f" {unit}" if unit else ""), None
 
 
 def _range(claim: Claim, measures: dict[str, Any]) -> Side:
@@ -150,10 +162,16 @@ def _each(claim: Claim, measures: dict[str, Any]) -> Side:
 def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Side:
     values = VALUES_OF_STEPS[claim.values["measure"]](measures)
     known = {s: v for s, v in zip(measures["steps"], values, strict=True) if v}
-    if claim.values["step"] not in known:
+    named = claim.values["step"]  # one step, or any of some
+    named = [named] if isinstance(named, str) else named
+    if not set(named) <= set(known):
         return "no such step", None
-    text = ", ".join(f"{step} {number(value)}" for step, value in known.items())
-    return text, pick(known, key=known.__getitem__) == claim.values["step"]
+    parts = [f"{_spoken(step)} {number(value)}" for step, value in known.items()]
+    return ", ".join(parts), pick(known, key=known.__getitem__) in named
+
+
+def _spoken(step: str) -> str:
+    return step.replace("_", " ")
 
 
 def _mean_first_sums(measures: dict[str, Any]) -> list[float]:
@@ -271,14 +289,15 @@ def _theorem_a(claim: Claim, measures: dict[str, Any]) -> Side:
         n_features=figures["n_inputs"],
         n_actions=max(measures["n_possible"]),
     )
-    return f"{size:,}", size <= 1.2 * claim.values["value"]
+    return number(size), size <= 1.2 * claim.values["value"]
 
 
 _PER_SOURCE: Mapping[str, Callable[[Claim, dict[str, Any]], Side]] = {
     "near": _near,
     "at_least": _at_least,
     "at_most": _at_most,
-    "within_factor": _within_factor,
+    "no_slower": _no_slower,
+    "beside": _beside,
     "range": _range,
     "ends": _ends,
     "each": _each,
@@ -306,7 +325,7 @@ def _incomparable(claim: Claim, found: Found) -> Answer:
 def _static(claim: Claim, found: Found) -> Answer:
     word = claim.values["found"]
     agrees = word in (AGREES, SAME)
-    return Answer(word, {"exact, paper": (claim.values["ours"], agrees)}, claim.why)
+    return Answer(word, {OURS: (claim.values["ours"], agrees)}, claim.why)
 
 
 def _theory(claim: Claim, found: Found) -> Answer:
@@ -317,7 +336,7 @@ def _theory(claim: Claim, found: Found) -> Answer:
     ours += claim.values["measure"] == "terms_and_one"
     agrees = ours == wanted
     word = AGREES if agrees else DOES_NOT
-    return Answer(word, {"exact, paper": (str(ours), agrees)}, claim.why)
+    return Answer(word, {OURS: (str(ours), agrees)}, claim.why)
 
 
 def _settings(claim: Claim, found: Found) -> Answer:
@@ -343,7 +362,7 @@ def _same(claim: Claim, wanted: Mapping[str, Any], *places: Any) -> Answer:
     differ = [name for name in wanted if ours[name] != wanted[name]]
     text = ", ".join(f"{name} {ours[name]}" for name in differ or wanted)
     word = DIFFERS if differ else SAME
-    return Answer(word, {"exact, paper": (text, not differ)}, claim.why)
+    return Answer(word, {OURS: (text, not differ)}, claim.why)
 
 
 def _architectures(claim: Claim, found: Found) -> Answer:
@@ -359,7 +378,7 @@ def _architectures(claim: Claim, found: Found) -> Answer:
     differ = [task for task, row in wanted.items() if architecture(task) != row]
     text = f"{len(wanted) - len(differ)} of {len(wanted)} rows"
     word = DIFFERS if differ else SAME
-    return Answer(word, {"exact, paper": (text, not differ)}, ", ".join(differ))
+    return Answer(word, {OURS: (text, not differ)}, ", ".join(differ))
 
 
 def architecture(task: str) -> tuple[int, int, int, int, int]:
@@ -380,7 +399,43 @@ def _bh_data(claim: Claim, found: Found) -> Answer:
     text = "4,599 rows; catalysts, bases, halides, additives: "
     text += ", ".join(map(str, widths))
     text += " (16 and 24 count the wells without a halide and without an additive)"
-    return Answer(SAME if same else DIFFERS, {"exact, paper": (text, same)})
+    return Answer(SAME if same else DIFFERS, {OURS: (text, same)})
+
+
+def _mean_coverages(
+    found: Found, tasks: Sequence[str], source: str
+) -> dict[str, float]:
+    """Return the mean coverage of 95 % intervals of the tasks that there are."""
+    coverages = {}
+    for task in tasks:
+        measures = _measures(found, task, "paper", source)
+        if measures is not None:
+            coverages[task] = VALUES["mean_coverage95"](measures, {}) or 0.0
+    return coverages
+
+
+def _coverage_alike(claim: Claim, found: Found) -> Answer:
+    sides: dict[str, Side] = {}
+    for source in ("exact", "trained"):
+        known = _mean_coverages(found, claim.values["tasks"], source)
+        if len(known) == len(claim.values["tasks"]):
+            text = ", ".join(f"{task} {number(value)}" for task, value in known.items())
+            spread = max(known.values()) - min(known.values())
+            sides[f"{source}, paper"] = text, spread <= claim.values["within"]
+    return judged(claim, sides, found)
+
+
+def _speedups(claim: Claim, found: Found) -> Answer:
+    """Show how many times training takes the surrogate's time, over all tasks."""
+    sides: dict[str, Side] = {}
+    for source, settings in COLUMNS:
+        measures = [_measures(found, task, settings, source) for task in TASKS]
+        ratios = [VALUES["speedup"](m, {}) for m in measures if m is not None]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if known:
+            text = f"{number(min(known))} to {number(max(known))} ({len(known)} tasks)"
+            sides[f"{source}, {settings}"] = text, None
+    return Answer(INCOMPARABLE, sides, claim.why)
 
 
 _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
@@ -391,6 +446,8 @@ _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "proxy": _proxy,
     "architectures": _architectures,
     "data": _bh_data,
+    "coverage_alike": _coverage_alike,
+    "speedups": _speedups,
     **STUDY_RULES,
 }
 

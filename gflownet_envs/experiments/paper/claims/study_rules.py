@@ -102,6 +102,17 @@ def _embedding_best(claim: Claim, found: Found) -> Answer:
     return _by_source(claim, found["embeddings"], side, found)
 
 
+def _embedding_least(claim: Claim, found: Found) -> Answer:
+    key = claim.values["measure"]
+
+    def side(rows: Any) -> Side:
+        text = ", ".join(f"{name} {number(row[key])}" for name, row in rows.items())
+        least = min(row[key] for name, row in rows.items() if name != "random")
+        return text, bool(least >= claim.values["value"])
+
+    return _by_source(claim, found["embeddings"], side, found)
+
+
 def _ablation(claim: Claim, found: Found) -> Answer:
     return _by_source(
         claim, found["ablation"], _ABLATIONS[claim.values["measure"]], found
@@ -185,5 +196,6 @@ STUDY_RULES: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "surrogate_ratio": _surrogate_ratio,
     "embedding": _embedding,
     "embedding_best": _embedding_best,
+    "embedding_least": _embedding_least,
     "ablation": _ablation,
 }

@@ -72,13 +72,18 @@ def _ks_fraction(m: Measures, options: Options) -> float | None:
     return sum(m["ks_passed"]) / max(1, sum(m["ks_pairs"]))
 
 
-def _speedup(m: Measures, options: Options) -> float | None:
-    """Return CPU-seconds to train the held-out members over those of the surrogate."""
+def _training_seconds(m: Measures, options: Options) -> float | None:
+    """Return the CPU-seconds of the held-out members' share of the training."""
     trained = m["record"]["cpu_seconds"].get("training")
     if not trained or m["source"] != "trained":
         return None
-    share = m["n_test"] / (m["n_train"] + m["n_test"])
-    return float(trained * share / (m["fit_seconds"] + m["sample_seconds"]))
+    return float(trained * m["n_test"] / (m["n_train"] + m["n_test"]))
+
+
+def _speedup(m: Measures, options: Options) -> float | None:
+    """Return CPU-seconds to train the held-out members over those of the surrogate."""
+    trained = _training_seconds(m, options)
+    return trained and trained / (m["fit_seconds"] + m["sample_seconds"])
 
 
 def _rank_of_d(m: Measures, options: Options) -> float | None:
@@ -114,6 +119,7 @@ VALUES: Mapping[str, Value] = {
     "fit_seconds": lambda m, options: m["fit_seconds"],
     "sample_seconds": lambda m, options: m["sample_seconds"],
     "surrogate_seconds": lambda m, options: m["fit_seconds"] + m["sample_seconds"],
+    "training_seconds": _training_seconds,
     "speedup": _speedup,
     "rank_of_d": _rank_of_d,
     "linker_over_scaffolds": _linker_over("scaffold 1", "scaffold 2"),

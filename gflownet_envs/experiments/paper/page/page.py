@@ -15,8 +15,10 @@ from gflownet_envs.experiments.paper.claims.answers import (
     DIFFERS,
     DOES_NOT,
     INCOMPARABLE,
+    OURS,
     SAME,
     Answer,
+    Side,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim, Item, claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer
@@ -42,8 +44,10 @@ th, td { padding: .25rem .55rem; border-bottom: 1px solid #ddd; text-align: left
          vertical-align: top; }
 th { vertical-align: bottom; font-weight: 600; }
 .claims td.id { white-space: nowrap; color: #666; }
-.claims td { overflow-wrap: anywhere; }
-.claims th:nth-child(2), .claims td:nth-child(2) { width: 24%; }
+.claims table { table-layout: fixed; width: 100%; }
+.claims td { overflow-wrap: break-word; }
+.claims th:first-child { width: 3.6rem; } .claims th:nth-child(2) { width: 26%; }
+.claims th:nth-child(3) { width: 11%; } .claims th:last-child { width: 10.5rem; }
 .word { font-weight: 600; white-space: nowrap; }
 .yes { color: #00694B; } .no { color: #A93400; } .none { color: #666; }
 .why { color: #555; font-size: .82rem; display: block; font-weight: 400;
@@ -59,6 +63,7 @@ figcaption { font-size: .85rem; color: #444; }
     width: auto !important; }
   .claims tr { border-bottom: 2px solid #bbb; padding: .4rem 0; }
   .claims td { border: 0; padding: .08rem 0; }
+  .claims td.empty { display: none; }
   .claims td[data-label]::before { content: attr(data-label) ": "; color: #666; }
 }
 @media print { body { font-size: 9pt; } figure, tr { break-inside: avoid; } }
@@ -169,8 +174,11 @@ def _how_to_read() -> str:
         "exact policies; they stand beside the paper's and are not judged. = agrees "
         "with the paper, ≠ does not. The word of a row is about the trained policies, "
         "which the paper has; about the exact ones where nothing was trained with the "
-        "paper's settings. Figures agree within 20 %, coverages and shares within "
-        "0.05, times within a factor of 3, unless the row says otherwise.</p>"
+        "paper's settings. Figures agree within 20 %, coverages, shares and indices "
+        "within 0.05, shares of Kolmogorov–Smirnov pairs within 0.1, unless the row "
+        "says otherwise; a time agrees where ours is at most three times the paper's, "
+        "since a faster one does not contradict it, and the three times of a row of "
+        "Table 1 within a factor of 3.</p>"
     )
 
 
@@ -208,22 +216,35 @@ def _claims(
 
 
 def _claim_row(claim: Claim, found: Answer, columns: list[str]) -> str:
-    cells = [
-        f'<td class=id id="{claim.id}">{claim.id}</td>',
-        f"<td>{escape(claim.text)}</td>",
-        f'<td data-label="paper">{escape(claim.paper)}</td>',
-    ]
-    for column in columns:
-        text, agrees = found.sides.get(column, ("–", None))
-        mark = "" if agrees is None else "= " if agrees else "≠ "
-        if column.endswith("default"):  # of other settings: not judged
-            mark = ""
-        cells.append(f'<td data-label="{_HEADINGS[column]}">{escape(mark + text)}</td>')
     why = " ".join(part for part in (found.why, claim.note) if part)
     note = f"<span class=why>{escape(why)}</span>" if why else ""
+    cells = [
+        f'<td class=id id="{claim.id}">{claim.id}</td>',
+        f"<td>{escape(claim.text)}{note}</td>",
+        f'<td data-label="paper">{escape(claim.paper)}</td>',
+    ]
+    if OURS in found.sides:
+        text = escape(_marked(found.sides[OURS]))
+        cells.append(f'<td colspan={len(columns)} data-label="ours">{text}</td>')
+        columns = []
+    for column in columns:
+        text, agrees = found.sides.get(column, ("–", None))
+        if column.endswith("default"):  # of other settings: not judged
+            agrees = None
+        kind = ' class="empty"' if text == "–" else ""
+        label = f'data-label="{_HEADINGS[column]}"'
+        cells.append(f"<td{kind} {label}>{escape(_marked((text, agrees)))}</td>")
     kind = _CLASSES.get(found.word, "none")
-    cells.append(f'<td class="word {kind}">{found.word}{note}</td>')
+    cells.append(f'<td class="word {kind}">{found.word}</td>')
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _marked(side: Side) -> str:
+    """Return our figure with a sign of whether it agrees, where it is judged."""
+    text, agrees = side
+    if agrees is None:
+        return text
+    return f"{'=' if agrees else '≠'}\N{NO-BREAK SPACE}{text}"
 
 
 def _figure(item: Item, panels: list[tuple[str, bytes]]) -> str:

@@ -38,8 +38,11 @@ def png(figure: Any) -> bytes:
 
 
 def short(name: str, letters: int = _LETTERS) -> str:
-    """Return a name that fits beside an axis."""
-    return name if len(name) <= letters else f"{name[: letters - 1]}…"
+    """Return a name that fits beside an axis, line by line."""
+    return "\n".join(
+        line if len(line) <= letters else f"{line[: letters - 1]}…"
+        for line in name.split("\n")
+    )
 
 
 def bars(

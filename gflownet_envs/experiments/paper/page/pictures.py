@@ -192,7 +192,8 @@ def _rays(shares: list[float], q2: float) -> Any:
         width = 0.6 + 12 * max(share, 0.0)
         ax.plot([1.45, 3.1], [0.0, y], color=color, linewidth=width, alpha=0.85)
         ax.text(3.18, y, f"$S_{number + 1}$ = {share:.2f}", va="center", fontsize=9)
-    ax.text(1.0, -0.75, f"held-out Q²\n{q2:.2f}", ha="center", fontsize=8.5)
+    value = f"{q2:.2f}".replace("-", "−")
+    ax.text(1.0, -0.75, f"held-out Q²\n{value}", ha="center", fontsize=8.5)
     ax.set(xlim=(-1.7, 4.3), ylim=(-1.15, 1.15))
     ax.set_axis_off()
     return figure
@@ -392,21 +393,22 @@ def _compared(found: Found, other: str, title: str) -> Panels:
     }
     pictures: Panels = []
     tasks = ("buchwald-hartwig", "sachs")
-    for key, label, log in (
-        ("mae", "mean absolute error", False),
-        ("fit_seconds", "CPU-seconds to fit", True),
+    for key, label, what, log in (
+        ("mae", "mean absolute error", "Error on held-out members", False),
+        ("fit_seconds", "CPU-seconds to fit", "Time to fit", True),
     ):
         categories: list[str] = []
         series: dict[str, list[Any]] = {"paper": [], "exact": [], "trained": []}
         for place, task in enumerate(tasks):
             for method, name in (("paper", "expansion"), (other, title)):
-                categories.append(f"{_TITLES[task]}, {name}")
+                categories.append(f"{_TITLES[task]},\n{name}")
                 series["paper"].append(papers[key][method][place])
                 rows = found[f"surrogates-{task}"]
                 for source in ("exact", "trained"):
                     value = rows[source][method][key] if source in rows else None
                     series[source].append(value)
-        pictures.append((f"{label}.", panels.bars(categories, series, label, log=log)))
+        text = f"{what} of the expansion and of the {title}."
+        pictures.append((text, panels.bars(categories, series, label, log=log)))
     return pictures
 
 

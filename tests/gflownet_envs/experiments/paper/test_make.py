@@ -79,6 +79,37 @@ def test_policies_are_kept_where_a_piece_is_not(tiny_grid, tmp_path, monkeypatch
     assert (tmp_path / "pieces" / "grid-paper.json").exists()
 
 
+def without_times(value):
+    """Leave out what differs between two calls."""
+    if isinstance(value, dict):
+        return {k: without_times(v) for k, v in value.items() if "seconds" not in k}
+    return value
+
+
+def test_a_call_interrupted_anywhere_goes_on_to_the_same_piece(tiny_grid, tmp_path):
+    calls = []
+    make_paper(tmp_path / "whole", preset="quick", progress=lambda *c: calls.append(c))
+    wanted = without_times(tiny_grid["grid-paper"])
+    stops = (len(calls) // 3, len(calls) - 3)
+
+    for stop in stops:
+        left = [stop]
+
+        def interrupting(stage, done, total, left=left):
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+
+        out = tmp_path / f"stopped-{stop}"
+        with pytest.raises(KeyboardInterrupt):
+            make_paper(out, preset="quick", progress=interrupting)
+        assert not (out / "paper.html").exists()
+        tiny_grid.clear()
+        make_paper(out, preset="quick", progress=interrupting)
+        assert without_times(tiny_grid["grid-paper"]) == wanted
+        assert (out / "paper.html").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gflownet_envs.experiments.paper.claims.answers import OURS
 from gflownet_envs.experiments.paper.claims.claim_list import Claim
 from gflownet_envs.experiments.paper.claims.rules import answer
 
@@ -32,6 +33,10 @@ def measures():
         "bimodal": None,
         "max_rho": 0.0,
         "q2": [0.1, None],
+        "fit_seconds": 0.1,
+        "sample_seconds": 0.1,
+        "n_train": 3,
+        "n_test": 1,
     }
 
 
@@ -39,7 +44,8 @@ def measures():
 def found(measures):
     trained = measures | {"d_expansion": [10.0, 300.0]}
     sources = {"exact": measures, "trained": trained}
-    return {"grid-paper": {"record": {"reduced": ""}, "sources": sources}}
+    record = {"reduced": "", "cpu_seconds": {"training": 80.0}}
+    return {"grid-paper": {"record": record, "sources": sources}}
 
 
 def test_the_word_is_about_trained_policies(found):
@@ -76,6 +82,17 @@ def test_what_is_not_there_cannot_be_compared(found):
                   "within": 0.05}, "0.5 / 0.8 / 0.9 / 0.9", "does not"),
         ("lowest", {"measure": "d_expansion", "step": "first"}, None, "agrees"),
         ("highest", {"measure": "aitchison", "step": "first"}, None, "does not"),
+        ("lowest", {"measure": "aitchison", "step": ["last", "first"]},
+         "first 1, last 2", "agrees"),
+        ("lowest", {"measure": "aitchison", "step": ["last"]}, None, "does not"),
+        ("no_slower", {"measure": "fit_seconds", "value": 0.3, "factor": 3.0}, "0.1",
+         "agrees"),
+        ("no_slower", {"measure": "fit_seconds", "value": 0.03, "factor": 3.0}, "0.1",
+         "does not"),
+        ("beside", {"measure": "fit_seconds", "unit": "s"}, "0.1 s",
+         "cannot be compared"),
+        ("beside", {"measure": "coverage95_all"}, "1, 0.8", "cannot be compared"),
+        ("beside", {"measure": "training_seconds"}, "–", "cannot be compared"),
         ("greater", {"measure": "total_variation", "step": "first", "other": "last"},
          "first 0.2, last 0.1", "agrees"),
         ("shift", {}, "first 0.8 and 0.3, last 0.2 and 0.9", "agrees"),
@@ -93,7 +110,8 @@ def test_rules(found, rule, values, text, word):
     result = answer(claim_of(rule, **values), found)
     assert result.word == word
     if text is not None:
-        assert result.sides["exact, paper"][0] == text
+        side = result.sides.get(OURS) or result.sides["exact, paper"]
+        assert side[0] == text
 
 
 def test_settings_are_those_of_the_preset():
@@ -101,4 +119,37 @@ def test_settings_are_those_of_the_preset():
     assert answer(same, {}).word == "same"
     other = answer(claim_of("settings", settings={"n_train": 51, "degree": 5}), {})
     assert other.word == "differs"
-    assert other.sides["exact, paper"] == ("n_train 50", False)
+    assert other.sides == {OURS: ("n_train 50", False)}
+
+
+def test_times_of_training_stand_beside_the_papers_without_a_word(found):
+    result = answer(claim_of("beside", measure="speedup"), found)
+    assert result.sides["exact, paper"] == ("–", None)
+    assert result.sides["trained, paper"] == ("100", None)  # 80 s / 4 over 0.2 s
+    assert result.word == "cannot be compared"
+    over_all = answer(claim_of("speedups", task=None), found)
+    assert over_all.sides == {"trained, paper": ("100 to 100 (1 tasks)", None)}
+    assert over_all.word == "cannot be compared"
+
+
+def test_coverages_of_several_tasks_are_alike(found, measures):
+    low = measures | {"coverage": [[0.5, 0.5]]}
+    found["sachs-paper"] = {
+        "record": {"reduced": ""},
+        "sources": {"exact": measures, "trained": low},
+    }
+    claim = claim_of("coverage_alike", None, tasks=["grid", "sachs"], within=0.1)
+    result = answer(claim, found)
+    assert result.sides["exact, paper"] == ("grid 0.9, sachs 0.9", True)
+    assert result.sides["trained, paper"] == ("grid 0.9, sachs 0.5", False)
+    assert result.word == "does not"
+    del found["sachs-paper"]
+    assert answer(claim, found).word == "cannot be compared"
+
+
+def test_the_least_of_the_embeddings_leaves_out_random_inputs():
+    rows = {"pca": {"coverage": 0.99}, "vae": {"coverage": 0.98}}
+    rows["random"] = {"coverage": 0.5}
+    claim = claim_of("embedding_least", measure="coverage", value=0.98)
+    result = answer(claim, {"embeddings": {"exact": rows}})
+    assert result.sides["exact, paper"] == ("pca 0.99, vae 0.98, random 0.5", True)

@@ -1,0 +1,232 @@
+"""Roll-outs of few members by look-ups of cells, by NumPy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.policies.flat_networks import FlatNetworks
+from gflownet_envs.sampling.array_tape import (
+    ArrayTape,
+    FloatArray,
+    IntArray,
+    TableShape,
+)
+from gflownet_envs.sampling.shared_layers import may_have_ended, shared_layers
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayWalk:
+    """What a batch did, E·B trajectories in a row.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (T, E · B), int64
+        Where log P_F of each step is on the tape; log 1 after the end.
+    log_pb : ndarray of shape (E · B,) or None
+        Sum over the steps; None stands for zeros, where states have one parent.
+    objects : ndarray of shape (E · B,), int64
+    """
+
+    cells: IntArray
+    log_pb: FloatArray | None
+    objects: IntArray
+
+
+class ArraySampler:
+    """What `TableSampler` does, for few members.
+
+    A trajectory that is over stays in one row more of the shared table, whose only
+    open action leads there again: no step has to ask who is still walking. Places are
+    rows of this table, member by member, and beyond them the states that have a row
+    only when a batch meets them.
+
+    Parameters
+    ----------
+    graph : StateGraph
+    flat : FlatNetworks
+    batch_size : int
+    epsilon : float
+        Share of uniformly random actions.
+    """
+
+    def __init__(
+        self, graph: StateGraph, flat: FlatNetworks, batch_size: int, epsilon: float
+    ) -> None:
+        n_members, dtype = flat.n_members, flat.values.dtype
+        self._graph, self._epsilon, self._batch_size = graph, epsilon, batch_size
+        self._n_members = n_members
+        shared = shared_layers(graph, batch_size)
+        self._first_row, ids = shared.first_row, shared.ids.numpy()
+        self._steps = range(graph.n_layers)
+        self._n_rows = len(ids) + 1  # the last is after the end
+        self._number_of = dict.fromkeys(self._first_row, 0)
+        tables = [TableShape(self._n_rows, shared.columns)]
+        self._columns = {t: graph.open_columns(t) for t in self._steps}
+        for t in self._steps:
+            if t not in self._first_row:
+                self._number_of[t] = len(tables)
+                tables.append(TableShape(batch_size, self._columns[t][0]))
+        self.tape = ArrayTape(flat, tables)
+        self._may_have_ended = [may_have_ended(graph, t) for t in self._steps]
+        children = graph.children.numpy()
+        self._mask = graph.mask.numpy()
+        ones = np.ones((graph.n_states, 1))
+        self._encodings = np.hstack((graph.encodings.numpy(), ones)).astype(dtype)
+        self._log_mask = np.where(self._mask, 0.0, -np.inf).astype(dtype)
+        self._uniform = _uniform_share(self._mask, epsilon)
+        self._log_pb = graph.log_pb.numpy().astype(dtype)
+        self._summed_uniform = {
+            t: self._uniform[graph.layer(t)][:, self._columns[t][0]].cumsum(axis=1)
+            for t in self._steps
+            if t not in self._first_row
+        }
+        self._has_one_parent = not self._log_pb.any()
+        # a policy that is no number may take a closed action: it goes somewhere too
+        children = np.where(self._mask, children, children.max(axis=1, keepdims=True))
+        self._object_of = np.maximum(children - graph.n_states, 0)
+        self._is_end = children >= graph.n_states
+        self._ending = [
+            t for t in self._steps if self._is_end[graph.layer(t)].any(axis=None)
+        ]
+        self._offset = np.repeat(np.arange(n_members) * self._n_rows, batch_size)
+        self._everyone = np.arange(n_members * batch_size)
+        self._first_of_row = {
+            t: self._everyone * (columns.stop - columns.start) - columns.start
+            for t, (columns, _) in self._columns.items()
+        }
+        self._place_of = self._places(children, ids)
+        self._fill_shared(ids, shared.columns)
+        shape = (graph.n_layers, n_members * batch_size)
+        self._cells = np.zeros(shape, dtype=np.int64)
+        self._objects = np.zeros(shape, dtype=np.int64)
+        self._edge_log_pb = np.zeros(shape, dtype)
+
+    def _places(self, children: IntArray, ids: IntArray) -> IntArray:
+        """Return the place behind each edge; a row is that of the first member."""
+        graph, n_nodes = self._graph, self._graph.n_states
+        last_row = self._n_rows - 1
+        of_state = np.arange(n_nodes) + self._n_members * self._n_rows
+        of_state[ids] = np.arange(len(ids))
+        inner = of_state[np.minimum(children, graph.n_states - 1)]
+        return np.where(self._is_end, last_row, inner)
+
+    def _fill_shared(self, ids: IntArray, columns: slice) -> None:
+        """Write what never changes: tables of the shared rows, for every member."""
+        n_members, dtype = self._n_members, self._encodings.dtype
+        table = self.tape.tables[0]
+        table.entering[0][:, :-1] = self._encodings[ids]
+        n_columns = columns.stop - columns.start
+
+        def with_end(values: NDArray, first: float, others: float) -> NDArray:
+            """Return the rows of the shared states, and that after the end."""
+            end = np.full((1, n_columns), others, dtype=values.dtype)
+            end[0, 0] = first
+            return np.concatenate((values[ids][:, columns], end))
+
+        last_row = self._n_rows - 1
+        self._shared_log_mask = with_end(self._log_mask, 0.0, -np.inf)
+        self._shared_uniform = with_end(self._uniform, self._epsilon, 0.0).cumsum(
+            axis=1
+        )
+        places = np.broadcast_to(
+            with_end(self._place_of, last_row, last_row),
+            (n_members, self._n_rows, n_columns),
+        )
+        offset = (np.arange(n_members) * self._n_rows)[:, None, None]
+        is_row = places < self._n_rows
+        self._following = np.where(is_row, places + offset, places).ravel()
+        # one cell of the row after the end stands for cells of other tables, at clip
+        self._shared_objects = np.tile(
+            with_end(self._object_of, 0, 0).ravel(), n_members
+        )
+        self._shared_log_pb = np.tile(
+            with_end(self._log_pb, 0.0, 0.0).ravel(), n_members
+        ).astype(dtype)
+        self._after_the_end = (self._offset + last_row) * n_columns
+
+    def __call__(self, uniforms: NDArray[np.float64]) -> ArrayWalk:
+        """Sample trajectories; uniforms have the shape (E, B, T)."""
+        by_step = uniforms.transpose(2, 0, 1).reshape(uniforms.shape[2], -1)
+        tape, cells = self.tape, self._cells
+        tape.evaluate(0, self._shared_log_mask, self._epsilon, self._shared_uniform)
+        places = self._offset  # of the first state
+        for t in self._steps:
+            if t in self._first_row:
+                drawn = cells[t] = tape.draw(0, places + by_step[t])
+                places = self._following.take(drawn)
+            else:
+                places = self._sampled_step(t, places, by_step[t])
+        return ArrayWalk(cells, self._total_log_pb(), self._reached())
+
+    def _sampled_step(
+        self, t: int, places: IntArray, uniforms: NDArray[np.float64]
+    ) -> IntArray:  # shapes: (E · B,)
+        """Take a step from states that have no rows of their own."""
+        number, (columns, all_open) = self._number_of[t], self._columns[t]
+        table = self.tape.tables[number]
+        start = self._graph.layer(t).start
+        ids = places - self._n_members * self._n_rows
+        ended = self._may_have_ended[t]
+        if ended:
+            alive = ids >= 0
+            ids = np.where(alive, ids, start)
+        by_member = ids.reshape(self._n_members, self._batch_size)
+        table.entering[0][:] = self._encodings.take(by_member, axis=0)
+        log_mask = None if all_open else self._log_mask[by_member][..., columns]
+        uniform = None
+        if self._epsilon:
+            uniform = self._summed_uniform[t].take(ids - start, axis=0)
+            uniform = uniform.reshape(table.cdf.shape)
+        self.tape.evaluate(number, log_mask, self._epsilon, uniform)
+        cells = self.tape.draw(number, self._everyone + uniforms)
+        edges = ids * self._mask.shape[1]
+        edges += cells
+        edges -= self._first_of_row[t]
+        cells += table.first_cell
+        self._cells[t] = np.where(alive, cells, self._after_the_end) if ended else cells
+        if t in self._ending:
+            objects = self._object_of.take(edges)
+            self._objects[t] = objects * alive if ended else objects
+        if not self._has_one_parent:
+            log_pb = self._log_pb.take(edges)
+            self._edge_log_pb[t] = log_pb * alive if ended else log_pb
+        if t == self._steps[-1]:
+            return places  # nobody goes on
+        following = self._place_of.take(edges)
+        following = np.where(
+            following < self._n_rows, following + self._offset, following
+        )
+        return np.where(alive, following, places) if ended else following
+
+    def _reached(self) -> IntArray:  # shape: (E · B,)
+        """Return the objects, each of which one step leads to."""
+        if len(self._ending) == 1:
+            (t,) = self._ending
+            if t in self._first_row:
+                return self._shared_objects.take(self._cells[t])
+            return self._objects[t]
+        if len(self._first_row) == len(self._steps):
+            return self._shared_objects.take(self._cells).max(axis=0)
+        for t in self._first_row:
+            self._objects[t] = self._shared_objects.take(self._cells[t])
+        return self._objects.max(axis=0)
+
+    def _total_log_pb(self) -> FloatArray | None:  # shape: (E · B,)
+        """Return the sums of log P_B, where they are not all zero."""
+        if self._has_one_parent:
+            return None
+        if len(self._first_row) == len(self._steps):
+            return self._shared_log_pb.take(self._cells).sum(axis=0)
+        for t in self._first_row:
+            self._edge_log_pb[t] = self._shared_log_pb.take(self._cells[t])
+        return self._edge_log_pb.sum(axis=0)
+
+
+def _uniform_share(
+    mask: NDArray[np.bool_], epsilon: float
+) -> NDArray[np.float64]:  # shapes: (N, A) -> (N, A)
+    """Return ε times the uniform policy."""
+    share: NDArray[np.float64] = epsilon * mask / mask.sum(axis=1, keepdims=True)
+    return share

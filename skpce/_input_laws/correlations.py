@@ -1,0 +1,64 @@
+"""Correlations between many inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from .._checks import FloatArray, binary_scales, correlations_of
+
+# Level below which a correlation is not explained by chance.
+_CHANCE_LEVEL = 0.01
+
+
+def correlation_reason(
+    X: FloatArray, max_correlation: float, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Name two columns that are correlated beyond the limit and beyond chance."""
+    n_samples, n_features = X.shape
+    largest, first, second = _most_correlated(X)
+    if not largest > max_correlation:
+        return ()
+    if n_samples > 3:
+        ratio = np.sqrt((n_samples - 2) / max(1 - largest**2, 1e-12))
+        p_value = 2 * stats.t.sf(largest * ratio, n_samples - 2)
+        if p_value * n_features * (n_features - 1) / 2 > _CHANCE_LEVEL:
+            return ()
+    return (
+        f"{names[first]} and {names[second]} are correlated ({largest:.2f}, more than "
+        f"{max_correlation:g}): the indices assume independent inputs",
+    )
+
+
+def largest_correlation(X: FloatArray) -> float:
+    """Return the largest absolute Pearson correlation between two columns."""
+    return _most_correlated(X)[0]
+
+
+# Columns whose correlations with all others are in memory at once.
+_CORRELATED_AT_ONCE = 1000
+
+
+def _most_correlated(X: FloatArray) -> tuple[float, int, int]:
+    """Return the largest size of a correlation, and the columns; NaN without a pair."""
+    varying = np.flatnonzero(np.ptp(X, axis=0) > 0) if len(X) > 2 else np.arange(0)
+    if len(varying) < 2:
+        return float("nan"), 0, 0
+    if len(varying) <= _CORRELATED_AT_ONCE:
+        sizes = np.triu(np.abs(correlations_of(X[:, varying])), k=1)
+        first, second = np.unravel_index(sizes.argmax(), sizes.shape)
+        return float(sizes.max()), int(varying[first]), int(varying[second])
+    values = X[:, varying] / binary_scales(X[:, varying])
+    values -= values.mean(axis=0)
+    values /= np.sqrt(np.square(values).sum(axis=0))
+    largest, pair = -1.0, (0, 0)
+    for start in range(0, len(varying), _CORRELATED_AT_ONCE):
+        block = values[:, start : start + _CORRELATED_AT_ONCE]
+        sizes = np.triu(np.abs(block.T @ values[:, start:]), k=1)
+        if sizes.max() > largest:
+            largest = float(sizes.max())
+            first, second = np.unravel_index(sizes.argmax(), sizes.shape)
+            pair = start + int(first), start + int(second)
+    return min(largest, 1.0), int(varying[pair[0]]), int(varying[pair[1]])

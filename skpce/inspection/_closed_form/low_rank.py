@@ -1,0 +1,174 @@
+r"""What a ridge of few terms does with permuted members, by products of matrices.
+
+With the orthonormal left singular vectors :math:`u_k` of the centred design of the
+training rows, :math:`f_k = \sigma_k^2/(\sigma_k^2 + \lambda)` and the complements
+:math:`d_i` of the leverages, the leave-one-out score of a penalty and the squared error
+of a held-out member of slopes :math:`a_k` are linear in three parts of the Gram matrix
+of the training members, centred: its diagonal, :math:`V = G U` and
+:math:`C = U^T G U`,
+
+.. math:: \sum_i d_i^{-2} \Bigl(G_{ii} - 2 \sum_k f_k u_{ik} V_{ik}
+    + \sum_{kl} f_k f_l u_{ik} u_{il} C_{kl}\Bigr), \qquad
+    G_{jj} - 2 \sum_k a_k V_{jk} + \sum_{kl} a_k a_l C_{kl} .
+
+A permutation of the members permutes the rows of U. All permutations of a step are
+then one product of matrices; of a step with few columns it goes through these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._checks import BoolArray, FloatArray, IndexArray
+from ..._solvers.problem import DesignDecomposition
+from .step_members import StepMembers
+
+
+@dataclass(frozen=True)
+class LowRankFold:
+    """What a ridge does with the training rows of a fold, for each penalty.
+
+    Column 0 of what belongs to vectors is that of the mean.
+    """
+
+    train: IndexArray
+    test: IndexArray
+    vectors: FloatArray  # (n_train, 1 + rank), orthonormal
+    linear: FloatArray  # (n_alphas + 1, n_train * (1 + rank)): scores, sum of squares
+    squared: FloatArray  # (n_alphas + 1, rank * rank)
+    defined: BoolArray  # (n_alphas,)
+    slopes: FloatArray  # (n_alphas, n_test, rank), of the held-out rows
+
+    @classmethod
+    def of_design(
+        cls,
+        rows: tuple[IndexArray, IndexArray],  # of training and of testing
+        decomposition: DesignDecomposition,  # with a free intercept, members count once
+        held_out: FloatArray,  # (n_test, n_terms): design matrix of the test rows
+        alphas: FloatArray,  # (n_alphas,)
+        criterion: str,
+    ) -> LowRankFold:
+        """Write residuals and predictions of each penalty by singular vectors."""
+        left, factor = decomposition.left, decomposition.factor
+        n_train, rank = left.shape
+        complement = decomposition.path_complement(alphas)
+        if criterion == "gcv":
+            complement = np.broadcast_to(complement.mean(axis=0), complement.shape)
+        defined: BoolArray = np.asarray((complement > 0.0).all(axis=0))
+        squares = np.square(factor.singular_values)
+        centred = (held_out[:, factor.used] - factor.center[factor.used]) * factor.scale
+        inside = centred @ factor.right.T
+        linear = np.zeros((len(alphas) + 1, n_train, 1 + rank))
+        squared = np.zeros((len(alphas) + 1, rank, rank))
+        slopes = np.empty((len(alphas), len(held_out), rank))
+        linear[-1, :, 0] = 1.0
+        for row, alpha in enumerate(alphas.tolist()):
+            # A singular value that is 0 has no vector.
+            slopes[row] = inside * (factor.singular_values / (squares + alpha))
+            if defined[row]:
+                weights = np.square(complement[:, row]) * n_train
+                kept = left * (squares / (squares + alpha))
+                linear[row, :, 0] = 1.0 / weights
+                linear[row, :, 1:] = -2.0 * kept / weights[:, np.newaxis]
+                squared[row] = kept.T @ (kept / weights[:, np.newaxis])
+        mean = np.full((n_train, 1), n_train**-0.5)
+        flat = linear.reshape(len(linear), -1), squared.reshape(len(squared), -1)
+        return cls(*rows, np.hstack([mean, left]), *flat, defined, slopes)
+
+    @staticmethod
+    def serves(decomposition: DesignDecomposition) -> bool:
+        """Whether products by singular vectors are less work, and lose no digits."""
+        n_train, rank = decomposition.left.shape
+        complement = decomposition.path_complement(np.zeros(1))
+        return 4 * (rank + 1) <= n_train and bool((complement > 0.0).all())
+
+    @property
+    def entries(self) -> int:
+        """Numbers that a permutation takes."""
+        return 2 * (len(self.train) + len(self.test)) * self.vectors.shape[1]
+
+    def distances(self, n_members: int) -> FloatArray:  # (n_alphas,)
+        """Return how far the weights of a prediction are from equal ones at most."""
+        squares = np.square(self.slopes).sum(axis=2).max(axis=1, initial=0.0)
+        return np.asarray(
+            np.sqrt(squares + max(1.0 / len(self.train) - 1.0 / n_members, 0.0))
+        )
+
+    def weights(self, alpha: int) -> FloatArray:  # (n_test, n_train)
+        """Return the weights of the training rows in the predictions of a penalty."""
+        return 1.0 / len(self.train) + self.slopes[alpha] @ self.vectors[:, 1:].T
+
+    def placed(self, orders: IndexArray) -> _Placed:
+        """Place the vectors where each order of the members has its rows."""
+        n_orders, n_members = orders.shape
+        n_vectors = self.vectors.shape[1]
+        shape = n_members, n_vectors, n_orders
+        steps = np.arange(n_vectors)[:, np.newaxis] * n_orders + np.arange(n_orders)
+
+        def places(rows: IndexArray) -> IndexArray:
+            return orders[:, rows].T[:, np.newaxis] * (n_vectors * n_orders) + steps
+
+        train = places(self.train)
+        vectors = np.zeros(shape)
+        vectors.ravel()[train] = self.vectors[:, :, np.newaxis]
+        return _Placed(orders, vectors, train, places(self.test))
+
+    def parts(self, placed: _Placed, members: StepMembers) -> _Parts:
+        """Return the parts of the Gram matrix of each order."""
+        n_train, n_vectors = self.vectors.shape
+        n_members, _, n_orders = placed.vectors.shape
+        flat = placed.vectors.reshape(n_members, -1)
+        images = members.times(flat).ravel()
+        train, test = images.take(placed.train), images.take(placed.test)
+        means = train[:, 0] * n_train**-0.5  # of the products with training rows
+        whole = means.mean(axis=0)
+        offsets = train[:, 1:].mean(axis=0)
+        train[:, 1:] -= offsets
+        test[:, 1:] -= offsets
+        own = members.squares[placed.orders]
+        train[:, 0] = own[:, self.train].T - 2.0 * means + whole
+        means = test[:, 0] * n_train**-0.5
+        test[:, 0] = own[:, self.test].T - 2.0 * means + whole
+        inner = self.vectors[:, 1:].T @ train.reshape(n_train, -1)
+        inner = inner.reshape(-1, n_vectors, n_orders)[:, 1:]
+        return _Parts(train.reshape(-1, n_orders), np.ascontiguousarray(inner), test)
+
+    def scores(self, parts: _Parts) -> FloatArray:  # (n_alphas + 1, n_orders)
+        """Return the score of each penalty, and the sum of squares."""
+        inner = parts.inner.reshape(-1, parts.train.shape[1])
+        return np.asarray(self.linear @ parts.train + self.squared @ inner)
+
+    def errors(
+        self, parts: _Parts, best: IndexArray
+    ) -> Iterator[tuple[IndexArray, FloatArray]]:  # orders, (n_some, n_test)
+        """Yield the squared errors of held-out members, penalty by penalty."""
+        for alpha in np.unique(best).tolist():
+            some = np.flatnonzero(best == alpha)
+            slopes = self.slopes[alpha]
+            test, inner = parts.test[:, :, some], parts.inner[:, :, some]
+            fitted = slopes @ inner.reshape(len(inner), -1)
+            fitted = fitted.reshape(len(slopes), -1, len(some)) - 2.0 * test[:, 1:]
+            found = test[:, 0] + (slopes[:, :, np.newaxis] * fitted).sum(axis=1)
+            yield some, found.T
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """The singular vectors of each order, by members."""
+
+    orders: IndexArray  # (n_orders, n_members)
+    vectors: FloatArray  # (n_members, 1 + rank, n_orders), 0 for those held out
+    train: IndexArray  # (n_train, 1 + rank, n_orders), where training rows are
+    test: IndexArray  # (n_test, 1 + rank, n_orders)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The diagonal, in column 0, and products with vectors of centred Gram matrices."""
+
+    train: FloatArray  # (n_train * (1 + rank), n_orders)
+    inner: FloatArray  # (rank, rank, n_orders)
+    test: FloatArray  # (n_test, 1 + rank, n_orders)

@@ -1,0 +1,221 @@
+"""Training few members by NumPy takes the steps that autograd takes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs import (
+    DagEnvironment,
+    GridEnvironment,
+    HypergridEnvironment,
+    SequentialSelectionEnvironment,
+    StateGraph,
+    TokenSequenceEnvironment,
+    TrainingSpec,
+    train_ensemble,
+)
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.policies import StackedMLP
+from gflownet_envs.policies.flat_networks import FlatAdam, FlatNetworks
+from gflownet_envs.random_streams import member_streams
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.sampling import TableSampler
+from gflownet_envs.training import block
+from gflownet_envs.training.array_learner import ArrayLearner, fits_arrays
+from gflownet_envs.training.autograd_learner import AutogradLearner
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+ENVIRONMENTS = (
+    GridEnvironment(size=3, max_moves=3),  # ends early
+    HypergridEnvironment(side=5),  # several parents
+    SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pqrs")}),
+    TokenSequenceEnvironment(list("ab"), 4),  # ends early, layers grow
+    DagEnvironment(3),
+)
+SPEC = TrainingSpec(hidden=(9, 7), batch_size=4, dtype="float64", n_iterations=30)
+
+
+def learners(env, spec, n_members=3):
+    """Return both learners, with the same start.
+
+    Adam makes steps of 1e-9 of what is rounded to 0 or not: they agree to 1e-7.
+    """
+    graph = StateGraph.from_environment(env)
+    streams = member_streams(0, tuple(range(n_members)))
+    table = np.random.default_rng(0).normal(size=(n_members, env.n_objects))
+    dtype = getattr(torch, spec.dtype)
+    reward = RewardTable(env, table).to("cpu", dtype)
+    sizes = (env.encoding_size, *spec.hidden, env.n_actions)
+
+    def network():
+        return StackedMLP(sizes, streams, dtype, spec.initialization)
+
+    sampler = TableSampler(graph, spec.batch_size, dtype)
+    return (
+        ArrayLearner(graph, network(), reward, streams, spec),
+        AutogradLearner(sampler, network(), reward, streams, spec),
+        reward,
+    )
+
+
+def assert_same_steps(arrays, autograd, n_steps, first=0):
+    for i in range(first, first + n_steps):
+        found, expected = arrays.step(i, 0.9), autograd.step(i, 0.9)
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-6, atol=1e-8)
+    expected = autograd.network.to_arrays()
+    for name, values in arrays.network.to_arrays().items():
+        np.testing.assert_allclose(values, expected[name], atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS, ids=lambda env: env.name)
+@pytest.mark.parametrize("batch_size", [2, 40], ids=["sampled", "shared"])
+@pytest.mark.parametrize("objective", ["vargrad", "trajectory_balance"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_steps_are_those_of_autograd(env, batch_size, objective, epsilon):
+    spec = replace(SPEC, objective=objective, exploration_epsilon=epsilon)
+    spec = replace(spec, batch_size=batch_size)
+    arrays, autograd, _ = learners(env, spec)
+    assert_same_steps(arrays, autograd, 12)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"max_gradient_norm": 0.5},
+        {"log_z_init": 2.0, "objective": "trajectory_balance"},
+        {"hidden": ()},
+        {"hidden": (5,), "adam_betas": (0.0, 0.9)},
+        {"hidden": (6, 5, 4)},
+    ],
+    ids=str,
+)
+def test_settings_are_those_of_autograd(change):
+    arrays, autograd, _ = learners(ENVIRONMENTS[3], replace(SPEC, **change))
+    assert_same_steps(arrays, autograd, 12)
+
+
+@pytest.mark.parametrize("objective", ["vargrad", "trajectory_balance"])
+def test_both_go_on_with_some_of_the_members(objective):
+    spec = replace(SPEC, objective=objective)
+    arrays, autograd, reward = learners(ENVIRONMENTS[0], spec)
+    whole, _, _ = learners(ENVIRONMENTS[0], spec)
+    rows = np.array([0, 2])
+    for i in range(5):
+        arrays.step(i, 0.9)
+        autograd.step(i, 0.9)
+        whole.step(i, 0.9)
+    for learner in (arrays, autograd):
+        learner.keep(rows, reward.select(rows))
+        assert learner.network.n_members == 2
+    assert_same_steps(arrays, autograd, 5, first=5)
+    for i in range(5, 10):
+        whole.step(i, 0.9)
+    for name, values in whole.network.to_arrays().items():
+        np.testing.assert_array_equal(values[rows], arrays.network.to_arrays()[name])
+
+
+def test_replayed_trajectories_stay_with_their_members():
+    spec = replace(SPEC, replay_fraction=0.5, replay_capacity=6)
+    _, some, reward = learners(ENVIRONMENTS[0], spec)
+    _, whole, _ = learners(ENVIRONMENTS[0], spec)
+    rows = np.array([1, 2])
+    for i in range(10):
+        whole.step(i, 1.0)
+        if i == 4:
+            some.keep(rows, reward.select(rows))
+        some.step(i, 1.0)
+    for name, values in whole.network.to_arrays().items():
+        found = some.network.to_arrays()[name]
+        np.testing.assert_allclose(found, values[rows], atol=1e-12, err_msg=name)
+
+
+def test_adam_is_that_of_torch():
+    network = StackedMLP((3, 4, 2), member_streams(0, (0, 1)), torch.float64)
+    flat = FlatNetworks(network)
+    adam = FlatAdam(flat, (0.8, 0.95))
+    own = torch.nn.Parameter(torch.from_numpy(flat.values.copy()))
+    theirs = torch.optim.Adam([own], lr=0.01, betas=(0.8, 0.95))
+    rng = np.random.default_rng(0)
+    for rate in (0.01, 0.02, 0.005):
+        flat.gradient[:] = rng.normal(size=flat.gradient.shape)
+        own.grad = torch.from_numpy(flat.gradient.copy())
+        theirs.param_groups[0]["lr"] = rate
+        adam.step(rate)
+        theirs.step()
+    np.testing.assert_allclose(flat.values, own.detach().numpy(), rtol=1e-12)
+
+
+def test_what_is_not_written_out_is_left_to_autograd():
+    assert fits_arrays(TrainingSpec())
+    for change in (
+        {"objective": "detailed_balance"},
+        {"exploration_temperature": 2.0},
+        {"replay_fraction": 0.5},
+        {"learn_backward_policy": True},
+        {"policy": "gru", "hidden": (8,)},
+    ):
+        assert not fits_arrays(replace(TrainingSpec(), **change)), change
+
+
+def used(env, spec, reward, monkeypatch):
+    """Return the kinds of learner that a training makes."""
+    found = []
+
+    def make(*arguments):
+        learner = made(*arguments)
+        found.append(type(learner))
+        return learner
+
+    made = block._make_learner
+    monkeypatch.setattr(block, "_make_learner", make)
+    train_ensemble(env, reward, spec)
+    monkeypatch.undo()
+    return found
+
+
+def test_arrays_are_used_where_states_are_listed(monkeypatch):
+    env = ENVIRONMENTS[0]
+    reward = np.zeros((2, env.n_objects))
+    assert used(env, SPEC, reward, monkeypatch) == [ArrayLearner]
+    unlisted = replace(SPEC, max_table_states=0)
+    assert used(env, unlisted, reward, monkeypatch) == [AutogradLearner]
+
+
+class ByFormula:
+    """A source that knows objects by their numbers and has no table."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    n_members = property(lambda self: len(self.scale))
+
+    def of_objects(self, objects):
+        return self.scale[:, None] * objects
+
+    def of_states(self, states):
+        return self.of_objects(ENVIRONMENTS[1].object_index(states))
+
+    def select(self, rows):
+        return ByFormula(self.scale[rows])
+
+    def to(self, device, dtype):
+        return ByFormula(self.scale.to(device, dtype))
+
+    def digest(self):
+        return "formula"
+
+
+def test_rewards_without_a_table(monkeypatch):
+    env = ENVIRONMENTS[1]
+    source = ByFormula(torch.tensor([0.01, -0.02], dtype=torch.float64))
+    assert used(env, SPEC, source, monkeypatch) == [ArrayLearner]
+    final = sample_uniformly(env, env.n_objects).final
+    assert len(final) == env.n_objects
+    table = source.of_objects(torch.arange(env.n_objects).expand(2, -1))
+    one, other = (train_ensemble(env, r, SPEC) for r in (source, table))
+    for name, values in one.parameters.items():
+        np.testing.assert_allclose(values, other.parameters[name], atol=1e-12)

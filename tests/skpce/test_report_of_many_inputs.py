@@ -1,0 +1,62 @@
+"""Reports and correlations of more inputs than a page can show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skpce import PolynomialChaosKernelRegressor, report
+from skpce._input_laws import correlations
+from skpce._input_laws.correlations import correlation_reason, largest_correlation
+from skpce._report import shown
+from skpce.plotting import EmbeddingDisplay, SobolDisplay
+
+
+def test_blocks_find_the_same_pair(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 23))
+    X[:, 4] = 1.0  # constant
+    X[:, 19] = -X[:, 2] + 0.2 * rng.normal(size=80)
+    names = [f"x{i}" for i in range(23)]
+    whole = largest_correlation(X), correlation_reason(X, 0.3, names)
+    monkeypatch.setattr(correlations, "_CORRELATED_AT_ONCE", 5)
+    np.testing.assert_allclose(largest_correlation(X), whole[0], rtol=1e-12)
+    assert correlation_reason(X, 0.3, names) == whole[1]
+    assert "x2 and x19" in whole[1][0]
+
+
+def test_shares_of_other_inputs_are_added_up():
+    first = np.array([[0.1, 0.2, 0.3, 0.15], [0.0, 0.1, 0.0, 0.2]])
+    whole = SobolDisplay(first, [0.2, 0.3], ["a", "b"], list("wxyz"))
+    some = shown.some_inputs(whole, np.array([0, 2]))
+    assert some.input_names == ["w", "y", "2 others"]
+    np.testing.assert_allclose(some.first_order[:, 2], [0.35, 0.3])
+    np.testing.assert_allclose(some.shares[:, -2:], whole.shares[:, -2:])
+    assert shown.some_inputs(whole, np.arange(4)) is whole
+
+
+def test_a_report_shows_the_leading_inputs(monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("skpce._report.content.MOST_INPUTS", 3)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 40))
+    y = X[:, 7] * X[:, 11] + X[:, 30]
+    model = PolynomialChaosKernelRegressor(2).fit(X, y)
+    page = report(model, X[:30], y[:30])
+    assert "There are 40 inputs" in page
+    for name in ("x7", "x11", "x30", "37 others"):
+        assert name in page
+    assert "x12" not in page
+
+
+def test_an_embedding_of_some_inputs():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 6))
+    model = PolynomialChaosKernelRegressor(1).fit(X, X[:, 1])
+    display = EmbeddingDisplay.from_estimator(model, X, features=[1, "x4"])
+    assert list(display.input_names) == ["x1", "x4"]
+    np.testing.assert_allclose(display.correlation, np.corrcoef(X[:, [1, 4]].T))
+    pyplot.close(display.figure_)
+    with pytest.raises(ValueError, match="features must be names of inputs"):
+        EmbeddingDisplay.from_estimator(model, X, features=["nobody"])
