@@ -191,8 +191,8 @@ def verdict_table(results: RunResults) -> Table:
     rows.sort(key=lambda row: _step_position(results, row[0]))
     level = results.headline.main.verdict.confidence_level
     return Table(
-        "Verdict per decision and degree: is the attribution supported? Cross-fitted Q² "
-        f"of {results.study.n_train} members with its interval, Q² on the members "
+        "Verdict per decision and degree: is the attribution supported? Cross-fitted "
+        f"Q² of {results.study.n_train} members with its interval, Q² on the members "
         "held out, Q² of the mean alone, p (Holm), share of training noise",
         (
             "decision",
@@ -421,8 +421,8 @@ def excess_table(results: RunResults) -> Table:
         for name, source in results.sources.items()
     )
     return Table(
-        "Is a decision more fragile than number of actions and mean policy explain? Total "
-        "variation to the mean, beside that of members with the same mean policy "
+        "Is a decision more fragile than number of actions and mean policy explain? "
+        "Total variation to the mean, beside that of members with the same mean policy "
         "and equal noise in the log-weight of every action of every decision (standard "
         f"deviation of that noise: {scales})",
         (
