@@ -233,6 +233,11 @@ def complete_parts(
 ) -> list[tuple[IndexArray, IndexArray]]:
     """Return the samples that have some targets, and these: (rows, targets)."""
     has = ~np.isnan(targets)
+    if not has.any(axis=0).all():
+        raise ValueError(
+            f"y is NaN in column {int(has.any(axis=0).argmin())} for all samples whose "
+            "sample_weight is above 0; expected a value."
+        )
     patterns, part = np.unique(has, axis=1, return_inverse=True)
     return [
         (np.flatnonzero(pattern), np.flatnonzero(part.ravel() == number))

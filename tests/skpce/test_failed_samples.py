@@ -124,6 +124,14 @@ def test_a_target_that_nearly_all_samples_lack_is_refused(data):
         PolynomialChaosRegressor(2).fit(X, np.full(70, np.nan))
 
 
+def test_no_target_among_samples_that_count_is_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5, 2)), rng.normal(size=(5, 2))
+    y[:3, 1] = np.nan
+    with pytest.raises(ValueError, match="y is NaN in column 1 for all samples whose"):
+        PolynomialChaosRegressor(1).fit(X, y, sample_weight=[1, 1, 1, 0, 0])
+
+
 def test_partial_fit_has_no_use_for_missing_targets(data):
     X, y = data
     pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), criterion="gcv")
