@@ -54,7 +54,7 @@ def _study(rng: Generator) -> Drawn:
         for i, v in enumerate(rng.random(size(rng)))
     ]
     study = SimpleNamespace(trials=trials, directions=[None], metric_names=None)
-    given = {"study": study, "law": draw.one_of(rng, ["space", "tried"])}
+    given = {"study": study, "distribution": draw.one_of(rng, ["space", "tried"])}
     return ensembles.from_study, given, true.nothing
 
 
