@@ -228,11 +228,25 @@ def _edges(
     going_on = torch.zeros_like(mask)
     going_on[parents, actions] = ~terminal
     children = torch.full(mask.shape, -1)
-    finished = environment.object_index(reached[terminal])
+    finished = _object_numbers(environment, reached[terminal])
     children[parents[terminal], actions[terminal]] = -2 - finished
     log_pb = torch.zeros(mask.shape, dtype=torch.float64)
     log_pb[parents, actions] = environment.log_backward_policy(reached)
     return mask, going_on, reached[~terminal], children, log_pb
+
+
+def _object_numbers(environment: Environment, finished: Tensor) -> Tensor:
+    """Return the objects of finished states; refuse numbers that no object has."""
+    numbers = environment.object_index(finished)
+    wrong = (numbers < 0) | (numbers >= environment.n_objects)
+    if wrong.any():
+        state = finished[wrong][0].tolist()
+        raise ValueError(
+            f"object_index of {environment.name} is {int(numbers[wrong][0])} for the "
+            f"state {state}; expected a number from 0 to {environment.n_objects - 1}, "
+            "below n_objects. gflownet_envs.testing.check_environment finds such rules."
+        )
+    return numbers
 
 
 def _unique_rows(states: Tensor) -> tuple[Tensor, Tensor]:

@@ -38,8 +38,13 @@ class _Folder(click.Path):
     """A folder with a name; an empty one would be the current folder."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if not os.fspath(value):
-            self.fail("expected the name of a folder, got ''", param, ctx)
+        name = os.fspath(value)
+        if not str(name).strip():
+            self.fail(f"expected the name of a folder, got {name!r}", param, ctx)
+        try:
+            os.fsencode(name)
+        except UnicodeEncodeError:
+            self.fail(f"{name!r} can be no name of a folder", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -47,6 +48,9 @@ from .levels import (
 )
 from .memory import (
     refuse_memory as refuse_memory,
+)
+from .numbers import (
+    LARGEST_INTEGER,
 )
 from .numbers import (
     FloatArray as FloatArray,
@@ -102,7 +106,7 @@ def _floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     try:
         refuse_no_numbers(value, name)
         return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise fail(owner, name, expected, value) from None
 
 
@@ -135,8 +139,9 @@ def check_integer(
     """Raise ``ValueError`` unless ``value`` is an int from ``low`` to ``high``."""
     if value is None and none_allowed:
         return
-    if not _is_integer(value) or value < low or (high is not None and value > high):
-        end = "inf)" if high is None else f"{high}]"
+    high = sys.maxsize if high is None else high
+    if not _is_integer(value) or value < low or value > high:
+        end = "inf)" if high == sys.maxsize else f"{high}]"
         suffix = " or None" if none_allowed else ""
         raise fail(owner, name, f"an int in the range [{low}, {end}{suffix}", value)
 
@@ -160,6 +165,8 @@ def check_real(
     """
     left, right = closed in ("left", "both"), closed in ("right", "both")
     is_real = isinstance(value, Real) and not isinstance(value, bool)
+    if isinstance(value, int):
+        is_real &= abs(value) <= LARGEST_INTEGER
     valid = (
         is_real
         and (value >= low if left else value > low)

@@ -49,6 +49,9 @@ LARGEST_NUMBER = 1e70
 #: Columns that vary by less are refused: the squares of their variance would be 0.
 SMALLEST_SPREAD = 1e-70
 
+#: The largest integer that is a float.
+LARGEST_INTEGER = int(np.finfo(np.float64).max)
+
 _KINDS = {
     "c": "complex numbers (Complex data not supported)",
     "M": "dates",
@@ -78,7 +81,8 @@ def refuse_no_numbers(value: Any, name: str) -> None:
         raise TypeError(
             f"{name} is a sparse array; expected a dense one, {name}.toarray()."
         )
-    if np.ma.is_masked(value):
+    rows = value if isinstance(value, (list, tuple)) else ()
+    if np.ma.is_masked(value) or any(np.ma.is_masked(row) for row in rows):
         raise ValueError(
             f"{name} is a masked array, and its mask would be lost; expected an array "
             "without masked entries: leave their rows out, or fill them in."
@@ -129,6 +133,11 @@ def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, str]]:
         yield None, array.dtype.kind, str(array.dtype)
         return
     for entry in array.ravel().tolist():
+        if isinstance(entry, int) and abs(entry) > LARGEST_INTEGER:
+            raise ValueError(
+                f"{name} holds an integer that is no float: it has about "
+                f"{entry.bit_length() * 0.30103:.0f} digits."
+            )
         for types, kind in _KIND_OF_TYPES:
             if isinstance(entry, types):
                 yield None, kind, type(entry).__name__
@@ -149,7 +158,7 @@ def as_floats(value: Any, name: str) -> FloatArray:
     refuse_no_numbers(value, name)
     try:
         return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"{name} must be an array of numbers. Got {reprlib.repr(value)} instead."
         ) from None

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from .._checks import FloatArray
+from .._checks.numbers import LARGEST_NUMBER
 from .families import (
     BETA_FAMILIES,
     GAMMA_FAMILIES,
@@ -165,7 +166,10 @@ def _distinct(specifications: Sequence[Any]) -> list[Any]:
 def _read_specification(owner: str, specification: Any) -> Any:
     """Return a name or a frozen distribution; bounds become a uniform one."""
     if _are_bounds(specification):
-        low, high = map(float, specification)
+        low, high = (
+            float(bound) if abs(bound) <= LARGEST_NUMBER else np.inf
+            for bound in specification
+        )
         if not (np.isfinite([low, high]).all() and low < high):
             raise ValueError(
                 f"The 'distribution' parameter of {owner} has the bounds "

@@ -414,3 +414,42 @@ def test_a_bounded_law_still_warns_outside(data):
     fitted = PolynomialChaosRegressor(2, distribution="uniform").fit(X, y)
     with pytest.raises(InputOutsideSupportWarning, match="lie outside"):
         fitted.predict(X * 3)
+
+
+class TestGreatIntegers:
+    """Integers of hundreds of digits are no floats."""
+
+    HUGE = 10**400
+
+    @pytest.mark.parametrize("where", ["X", "y", "sample_weight"])
+    def test_digits_in_data(self, where):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+        model = PolynomialChaosRegressor(1)
+        given = {"X": X, "y": y, "sample_weight": np.ones(20)}
+        given[where] = given[where].astype(object)
+        given[where][(0, 0) if where == "X" else 0] = self.HUGE
+        with pytest.raises(ValueError, match=f"{where} holds an integer .* 400 digits"):
+            model.fit(**given)
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"degree": HUGE},
+            {"distribution": (0, HUGE)},
+            {"alphas": [HUGE]},
+            {"interaction_order": HUGE},
+        ],
+        ids=["degree", "distribution", "alphas", "interaction_order"],
+    )
+    def test_digits_in_parameters(self, parameters):
+        X = np.random.default_rng(0).normal(size=(20, 2))
+        name = next(iter(parameters))
+        with pytest.raises(ValueError, match=f"'{name}' parameter"):
+            PolynomialChaosRegressor(**{"degree": 1} | parameters).fit(X, X[:, 0])
+
+    def test_masks_inside_lists(self):
+        X = np.random.default_rng(0).normal(size=(20, 2))
+        rows = [np.ma.masked_array(X[0], [True, False]), *X[1:]]
+        with pytest.raises(ValueError, match="X is a masked array"):
+            PolynomialChaosRegressor(1).fit(rows, X[:, 0])

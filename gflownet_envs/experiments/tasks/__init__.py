@@ -57,6 +57,11 @@ def load_task(path: str) -> Task:
     'grid'
     """
     module, _, name = path.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(
+            f"The task {path!r} is no name of a module and a class; expected "
+            "module:Class, such as my_task:LevelTask."
+        )
     sys.path.insert(0, os.getcwd())  # a console script does not look there
     try:
         found = getattr(import_module(module), name, None)

@@ -15,11 +15,13 @@ import numpy as np
 from ..._checks import FloatArray, IndexArray
 
 # Significance levels: a dependence on the order, and changes that inputs explain.
-_LEVEL, _LEVEL_OF_CHANGES = 0.01, 0.05
+_LEVEL, _LEVEL_OF_CHANGES = 0.01, 0.01
+# Standard scores from which inputs and outputs both depend on the rows a lag before.
+_LARGE = 3.0
 # Other orders that are drawn, and how many of them for long series.
 _N_ORDERS, _N_ORDERS_LONG, _LONG = 999, 199, 300
 # Largest distance of two members: that of chains of which all are saved in turn.
-_LARGEST_LAG = 12
+_LARGEST_LAG = 20
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,22 @@ def find_series(
     position = np.arange(len(outputs))
     if order is not None:
         position = np.argsort(np.asarray(order), kind="stable")
-    inputs = tables[-1][position]
+    observed, left = outputs[position], residuals[position]
+    predicted, inputs = observed - left, tables[-1][position]
+    asked = [inputs, predicted]  # of many inputs the predictions have those that matter
     if order is None:
         steps = np.diff(tables[0][position], axis=0)
         sorted_by = (steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)
         if sorted_by.any():
             inputs = tables[0][position][:, ~sorted_by]
+            asked = [inputs]
     if not inputs.shape[1]:
         return None
-    observed, left = outputs[position], residuals[position]
     generator = np.random.default_rng(0)
-    of_inputs = _Dependence.of(inputs, generator)
-    if of_inputs.p_value > _LEVEL:
+    found = [_Dependence.of(values, generator) for values in asked]
+    strongest = int(np.argmax([one.scores.max() for one in found]))
+    of_inputs, inputs = found[strongest], asked[strongest]
+    if min(one.p_value for one in found) > _LEVEL:
         return None
     of_residuals = _Dependence.of(left, generator)
     of_outputs = _Dependence.of(observed, generator)
@@ -68,8 +74,12 @@ def find_series(
         )
     else:
         lag = int(np.argmax(of_inputs.scores + of_outputs.scores)) + 1
-        changes = _changes(observed - left, lag), _changes(observed, lag)
-        if of_outputs.p_value > _LEVEL or _explains(*changes, generator):
+        both = np.minimum(of_inputs.scores, of_outputs.scores) > _LARGE
+        lags = {lag, *(np.flatnonzero(both) + 1).tolist()}
+        if of_outputs.p_value > _LEVEL or all(
+            _explains(_changes(predicted, k), _changes(observed, k), generator)
+            for k in sorted(lags)
+        ):
             return None
         words = (
             "inputs and outputs both depend on the given order (correlation of "

@@ -1,5 +1,6 @@
 """The contract over all environments, and what is particular to each."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from gflownet_envs import (
     HypergridEnvironment,
     SequentialSelectionEnvironment,
     TokenSequenceEnvironment,
+    solve_exact,
 )
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import environment_checks
@@ -171,3 +173,15 @@ def test_selection_refuses_levels(levels):
 def test_step_actions_refuses_steps_out_of_range():
     with pytest.raises(ValueError, match=r"step must be in \[0, 6\), got 6"):
         GridEnvironment().step_actions(6)
+
+
+class OtherNumbers(GridEnvironment):
+    def object_index(self, states):
+        return super().object_index(states) + 5
+
+
+def test_objects_of_numbers_that_no_object_has_are_refused():
+    environment = OtherNumbers(size=3, max_moves=3)
+    log_reward = np.zeros((2, environment.n_objects))
+    with pytest.raises(ValueError, match=r"object_index of .* is \d+ for the state"):
+        solve_exact(environment, log_reward)
