@@ -237,13 +237,14 @@ def _edges(
 
 def _object_numbers(environment: Environment, finished: Tensor) -> Tensor:
     """Return the objects of finished states; refuse numbers that no object has."""
-    numbers = environment.object_index(finished)
-    wrong = (numbers < 0) | (numbers >= environment.n_objects)
+    numbers, n_objects = environment.object_index(finished), environment.n_objects
+    assert n_objects is not None  # the space is listed
+    wrong = (numbers < 0) | (numbers >= n_objects)
     if wrong.any():
         state = finished[wrong][0].tolist()
         raise ValueError(
             f"object_index of {environment.name} is {int(numbers[wrong][0])} for the "
-            f"state {state}; expected a number from 0 to {environment.n_objects - 1}, "
+            f"state {state}; expected a number from 0 to {n_objects - 1}, "
             "below n_objects. gflownet_envs.testing.check_environment finds such rules."
         )
     return numbers
