@@ -40,6 +40,7 @@ exclude_patterns = [
     "tasks/named_parts",
     "tasks/sachs_interventions.md",
     "benchmarks_tables.md",
+    "benchmarks_gflownet_members.md",
     "benchmarks_gflownet_tables.md",
     "user_guide/*_tables.md",
     "paper_baselines_tables.md",

@@ -77,6 +77,9 @@ class FlatNetworks:
 class FlatAdam:
     """Adam over the array of `FlatNetworks`: one call for all members and layers.
 
+    Each member is a tensor of its own in this call: what is rounded how depends on the
+    place in a tensor, and must not depend on how many members there are.
+
     Parameters
     ----------
     flat : FlatNetworks
@@ -84,24 +87,31 @@ class FlatAdam:
     """
 
     def __init__(self, flat: FlatNetworks, betas: tuple[float, float]) -> None:
-        self._betas = betas
-        self._values = torch.from_numpy(flat.values)
-        self._gradient = torch.from_numpy(flat.gradient)
-        self._first = torch.zeros_like(self._values)
-        self._second = torch.zeros_like(self._values)
-        self._n_steps = np.zeros((), dtype=np.float32)
+        moments = np.zeros((2, *flat.values.shape), flat.values.dtype)
+        self._use(flat, betas, moments, np.zeros((), dtype=np.float32))
+
+    def _use(
+        self,
+        flat: FlatNetworks,
+        betas: tuple[float, float],
+        moments: FloatArray,  # shape: (2, E, n_parameters + 1)
+        n_steps: FloatArray,  # shape: ()
+    ) -> None:
+        self._betas, self._moments, self._n_steps = betas, moments, n_steps
+        self._members = [
+            [torch.from_numpy(row) for row in array]
+            for array in (flat.values, flat.gradient, *moments)
+        ]
+        self._steps_of_members = [torch.from_numpy(n_steps)] * flat.n_members
 
     def step(self, rate: float) -> None:
         """Take one step."""
         self._n_steps += 1
         # what torch.optim.Adam(fused=True) calls, which itself takes five times as long
         torch._fused_adam_(
-            [self._values],
-            [self._gradient],
-            [self._first],
-            [self._second],
+            *self._members,
             [],
-            [torch.from_numpy(self._n_steps)],
+            self._steps_of_members,
             lr=rate,
             beta1=self._betas[0],
             beta2=self._betas[1],
@@ -113,7 +123,6 @@ class FlatAdam:
 
     def keep(self, flat: FlatNetworks, rows: NDArray[np.intp]) -> "FlatAdam":
         """Return the optimiser of some members, whose numbers are now in ``flat``."""
-        kept, own = FlatAdam(flat, self._betas), torch.from_numpy(rows)
-        kept._first, kept._second = self._first[own], self._second[own]
-        kept._n_steps = self._n_steps
+        kept = FlatAdam.__new__(FlatAdam)
+        kept._use(flat, self._betas, self._moments[:, rows], self._n_steps)
         return kept

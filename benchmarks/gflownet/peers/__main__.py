@@ -4,7 +4,8 @@ Run: ``python -m benchmarks.gflownet.peers --peer-python PEERS/bin/python --out
 runs/gflownet_peers.json --write docs/benchmarks_gflownet_tables.md`` from the root of
 the repository. PEERS is an environment with the packages of
 ``benchmarks/gflownet/peers/requirements.txt``; what it lacks is reported and left out.
-``--members 1 10 50 200`` compares trainings of so many members, and nothing else.
+``--members 1 10 50 200 --out runs/gflownet_members.json`` compares trainings of so many
+members, and nothing else; where the file is there, its rounds are kept.
 ``--quick`` takes one round and one learning rate; ``--cost`` measures the costs of a
 finished run again, in three rounds, and keeps its searches; ``--tables FILE`` writes
 the tables of a finished run.
@@ -39,7 +40,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--cost", action="store_true", help="the costs of the run in --out again"
     )
-    parser.add_argument("--members", type=int, nargs="+", metavar="N")
+    parser.add_argument(
+        "--members", type=int, nargs="+", choices=sorted(members.N_ITERATIONS)
+    )
     parser.add_argument("--rounds", type=int, default=5, help="of --members")
     return parser.parse_args()
 
@@ -51,7 +54,7 @@ def main() -> None:
         results = run(arguments)
     else:
         results = json.loads(arguments.tables.read_text(encoding="utf-8"))
-    text = (members.page if "rounds" in results["record"] else page)(results)
+    text = (members.page if "of" in results["record"] else page)(results)
     if arguments.write is None:
         print(text)
     else:
@@ -69,10 +72,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         results["cost_record"] = about_run
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     if arguments.members:
-        about_run["rounds"] = arguments.rounds
+        if arguments.out.exists():  # one more round for some of the sizes
+            results = json.loads(arguments.out.read_text(encoding="utf-8"))
+        results["record"]["of"] = "members"
         for name in SHAPES if arguments.shapes is None else arguments.shapes:
-            results["shapes"][name] = members.run_members(
-                name, arguments.members, arguments.rounds, arguments.peer_python
+            runs = results["shapes"].setdefault(name, [])
+            members.run_members(
+                name, arguments.members, arguments.rounds, arguments.peer_python, runs
             )
             arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
         return results

@@ -9,64 +9,69 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
-from benchmarks.pce.tables import about, ratio, seconds, table
+from benchmarks.pce.tables import about, table
 
 from .methods.base import Settings
 from .registry import METHODS, Method
 from .runner import Bench, say
 from .shapes import SHAPES
 
-SETTINGS = Settings(n_iterations=300)
 OURS = METHODS["ours, 50 members at once"]
-ONE_AT_A_TIME = (METHODS["torchgfn"], METHODS["gfnx"])
+TORCHGFN, GFNX = METHODS["torchgfn"], METHODS["gfnx"]
 TOGETHER = METHODS["gfnx, 50 members by vmap"]
+#: Iterations of a run; listing states and the check at the end are in our figures.
+N_ITERATIONS = {1: 3000, 10: 1000, 50: 300, 200: 100}
 
 
 def run_members(
-    shape: str, sizes: Sequence[int], rounds: int, peer_python: str
-) -> list[dict[str, Any]]:
-    """Return the CPU-seconds of a member, run by run, and how many were trained."""
-    found = []
+    shape: str,
+    sizes: Sequence[int],
+    rounds: int,
+    peer_python: str,
+    found: list[dict[str, Any]],
+) -> None:
+    """Add the CPU milliseconds of a member and iteration, run by run, to ``found``.
+
+    Implementations that train one member at a time need the same time for each; they
+    run once a round, torchgfn where there is one member.
+    """
+    first_turn = 1 + max((run["turn"] for run in found), default=-1)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(SHAPES[shape], peer_python, Path(folder), n_members=max(sizes))
-        for turn in range(rounds):
-            for name, method, n_members in entries(sizes):
-                first = turn if n_members == 1 else 0
-                members = tuple(range(first, first + n_members))
-                seen = bench.train(method, SETTINGS, members)
-                seen["distances"] = float(np.mean(seen.get("distances", np.nan)))
-                found.append({"name": name, "n_members": n_members, **seen})
-                say(f"{shape}, {n_members}", name, seen)
-    return found
+        for turn in range(first_turn, first_turn + rounds):
+            for size in sizes:
+                for name, method, n_members in entries(size):
+                    n_iterations = 300 if method is TORCHGFN else N_ITERATIONS[size]
+                    settings = Settings(n_iterations=n_iterations)
+                    seen = bench.train(method, settings, tuple(range(n_members)))
+                    say(f"{shape}, {size}", name, seen)
+                    cpu = 1e3 * seen.pop("cpu", float("nan")) / n_iterations
+                    seen.pop("distances", None)
+                    found.append({"turn": turn, "size": size, "name": name} | seen)
+                    found[-1]["ms"] = cpu
 
 
-def entries(sizes: Sequence[int]) -> list[tuple[str, Method, int]]:
-    """Return the runs of a round: name of the row, implementation, members.
-
-    What trains members one at a time needs the same time for each of them.
-    """
-    found = [(method.name, method, 1) for method in ONE_AT_A_TIME]
-    for size in sizes:
-        found.append(("ours", replace(OURS, members=size), size))
-        if size > 1:
-            found.append(("gfnx, by vmap", replace(TOGETHER, members=size), size))
-    return found
+def entries(size: int) -> list[tuple[str, Method, int]]:
+    """Return the runs of a round: name of the row, implementation, members."""
+    found = [("ours", replace(OURS, members=size), size), ("gfnx", GFNX, 1)]
+    if size == 1:
+        return [*found, ("torchgfn", TORCHGFN, 1)]
+    return [*found, ("gfnx, by vmap", replace(TOGETHER, members=size), size)]
 
 
 def page(results: dict[str, Any]) -> str:
     """Return the page: a table a shape, and the record."""
-    record = results["record"]
+    record, settings = results["record"], Settings()
     parts = [f"<!-- Written by `{record['command']}`; do not edit. -->\n"]
     parts += [
-        f"CPU time of a member and {SETTINGS.n_iterations} iterations of trajectory "
-        f"balance, batch {SETTINGS.batch_size}, hidden layers {SETTINGS.hidden} and "
-        f"{SETTINGS.hidden}, median of {record['rounds']} rounds in which all take "
-        "turns; in brackets the median of the ratios to ours in the same round.\n"
+        "CPU milliseconds of a member and iteration: trajectory balance, batch "
+        f"{settings.batch_size}, hidden layers {settings.hidden} and {settings.hidden}."
+        " Median of the rounds; in brackets over ours of the same round.\n"
     ]
     for shape, runs in results["shapes"].items():
-        parts += [f"**{shape}**: {SHAPES[shape].text}.\n", members_table(runs)]
+        n_rounds = len({run["turn"] for run in runs})
+        parts += [f"**{shape}**: {SHAPES[shape].text}, {n_rounds} rounds.\n"]
+        parts += [members_table(runs)]
     versions: dict[str, str] = {}
     for runs in results["shapes"].values():
         for run in runs:
@@ -77,30 +82,37 @@ def page(results: dict[str, Any]) -> str:
 
 def members_table(runs: list[dict[str, Any]]) -> str:
     """A row an implementation, a column a number of members."""
-    sizes = sorted({run["n_members"] for run in runs if run["name"] == "ours"})
-    names = ["ours", "gfnx", "gfnx, by vmap", "torchgfn"]
+    sizes = sorted({run["size"] for run in runs})
+    rows = {
+        "ours": "ours",
+        "gfnx": "gfnx, one at a time",
+        "gfnx, by vmap": "gfnx, by vmap",
+        "torchgfn": "torchgfn, one at a time",
+    }
     lines = []
-    for name in names:
-        cells = [name if name != "gfnx" else "gfnx, one at a time"]
+    for name, shown in rows.items():
+        cells = [shown]
         for size in sizes:
-            own = times(runs, name, size) or times(runs, name, 1)
             ours = times(runs, "ours", size)
-            if name == "gfnx, by vmap" and not times(runs, name, size):
-                cells.append("–")
-            elif not own:
-                cells.append("failed")
+            own = times(runs, name, 1 if name == "torchgfn" else size)
+            shared = ours.keys() & own.keys()
+            if name == "torchgfn" and size > 1:
+                over = median(own.values()) / median(ours.values())
+            elif shared:
+                over = median(own[turn] / ours[turn] for turn in shared)
             else:
-                ratios = [a / b for a, b in zip(own, ours, strict=False)]
-                cells.append(f"{seconds(median(own))} ({ratio(median(ratios), 1.0)})")
+                cells.append("–")
+                continue
+            cells.append(f"{median(own.values()):.3g} ({over:.3g})")
         lines.append(cells)
-    members = ["1 member", *(f"{size} members" for size in sizes if size > 1)]
-    return table(["implementation", *members], lines)
+    heads = ["1 member" if size == 1 else f"{size} members" for size in sizes]
+    return table(["implementation", *heads], lines)
 
 
-def times(runs: list[dict[str, Any]], name: str, n_members: int) -> list[float]:
-    """The CPU-seconds of a member, round by round."""
-    return [
-        run["cpu"]
+def times(runs: list[dict[str, Any]], name: str, size: int) -> dict[int, float]:
+    """The CPU milliseconds of a member and iteration, by round."""
+    return {
+        run["turn"]: run["ms"]
         for run in runs
-        if (run["name"], run["n_members"]) == (name, n_members) and "cpu" in run
-    ]
+        if (run["name"], run["size"]) == (name, size) and "failed" not in run
+    }
