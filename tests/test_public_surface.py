@@ -108,6 +108,13 @@ CHANGED: set[str] = {
     "skpce.CompositionalPCESurrogate.predict_interval",
     "skpce.CompositionalPCESurrogate.sample",
     "skpce.CompositionalPCESurrogate.sobol_interval",  # method=
+    # distribution= and distributions in place of law= and laws
+    "skpce.ensembles.from_study",
+    "skpce.ensembles.sample_inputs",
+    "skpce.inspection.dependent_sobol_indices",
+    # total indices and intervals as error bars
+    "skpce.plotting.InteractionDisplay",
+    "skpce.plotting.SobolDisplay",
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"
