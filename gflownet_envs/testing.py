@@ -537,5 +537,5 @@ _CHECKS: dict[str, Check] = {
 _GRAPH_CHECKS: dict[str, Check] = {
     "graph tables": graph_tables,
     "edges match parents": edges_match_parents,
-    "exact law": exact_law,
+    "exact distribution": exact_law,
 }

@@ -66,8 +66,8 @@ def _require_exact_addition(estimator: PolynomialChaosRegressor) -> bool:
     """Raise ``AttributeError`` with the reason where ``partial_fit`` is not exact."""
     if not estimator._can_add_samples():
         raise AttributeError(
-            "partial_fit is exact, and exists, only with frozen laws, criterion='gcv' "
-            f"and a solver among {', '.join(map(repr, sorted(FROM_MOMENTS)))}."
+            "partial_fit is exact, and exists, only with frozen distributions, "
+            f"criterion='gcv' and one of {', '.join(map(repr, sorted(FROM_MOMENTS)))}."
         )
     return True
 
@@ -132,8 +132,8 @@ class PolynomialChaosRegressor(
         ``"auto"`` is leave-one-out up to four million entries of the design matrix.
         Beyond, with more samples than terms, all solvers but ``"lars"``, ``"omp"``,
         ``"ard"`` and ``"paper"`` add up sums over blocks of samples in bounded memory,
-        which leaves generalised cross-validation. ``"gcv"`` with frozen laws always
-        does so, and allows ``partial_fit``.
+        which leaves generalised cross-validation. ``"gcv"`` with frozen distributions
+        always does so, and allows ``partial_fit``.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class PolynomialChaosRegressor(
     feature_importances_ : ndarray of shape (n_features,)
         Total indices aggregated over the targets, weighted by their variance.
     basis_ : PolynomialBasis
-        Input laws and index set.
+        Input distributions and index set.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -179,8 +179,8 @@ class PolynomialChaosRegressor(
 
     Notes
     -----
-    Indices decompose the variance under *independent* inputs with the stated laws.
-    For dependent inputs they are not shares of the variance.
+    Indices decompose the variance under *independent* inputs with the stated
+    distributions. For dependent inputs they are not shares of the variance.
 
     Zero weights drop a row. A weight of 2 means two copies; leave-one-out leaves out
     one of them. Weights that add up to less than the number of rows are normalised
@@ -202,8 +202,8 @@ class PolynomialChaosRegressor(
     >>> X = rng.uniform(-np.pi, np.pi, size=(1000, 3))
     >>> y = np.sin(X[:, 0]) + 7 * np.sin(X[:, 1]) ** 2
     >>> y += 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
-    >>> law = uniform(-np.pi, 2 * np.pi)
-    >>> pce = PolynomialChaosRegressor(12, distribution=law, solver="ols").fit(X, y)
+    >>> inputs = uniform(-np.pi, 2 * np.pi)
+    >>> pce = PolynomialChaosRegressor(12, distribution=inputs, solver="ols").fit(X, y)
     >>> pce.sobol_indices_.round(3) + 0.0
     array([[0.314, 0.442, 0.   ]])
     >>> pce.total_sobol_indices_.round(3)
@@ -290,8 +290,8 @@ class PolynomialChaosRegressor(
         """Add samples to the fit.
 
         Exact: after the last call the fit is that of all samples at once, in whatever
-        order they came. That needs laws that learn nothing and a criterion that needs
-        no second pass, so the method exists only with frozen laws,
+        order they came. That needs distributions that learn nothing and a criterion
+        that needs no second pass, so the method exists only with frozen distributions,
         ``criterion="gcv"`` and a solver that fits from sums (not ``"lars"``,
         ``"omp"``, ``"ard"``, ``"paper"``).
 

@@ -194,8 +194,8 @@ class CompositionalPCESurrogate(
 
     Notes
     -----
-    Indices decompose variance under *independent* inputs with the stated laws. The
-    expansion is of :math:`g(x) = \mathrm{clr}(p(x))` (the paper's eq. 2, which uses
+    Indices decompose variance under *independent* inputs with the stated distributions.
+    The expansion is of :math:`g(x) = \mathrm{clr}(p(x))` (the paper's eq. 2, which uses
     alr): :math:`\hat p(x) = \mathrm{softmax}(\sum_j c_j \psi_j(x))`.
 
     With ``amalgamate`` everything is of the amalgamated compositions: ``predict``,

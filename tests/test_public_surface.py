@@ -64,6 +64,7 @@ CHANGED: set[str] = {
     "skpce.inspection.back_to_reward",
     "skpce.plotting.ConvergenceDisplay.from_estimator",
     "skpce.plotting.CoverageDisplay",
+    "skpce.plotting.EmbeddingDisplay.from_estimator",  # features
     "skpce.plotting.InteractionDisplay.from_estimator",
     "skpce.plotting.MainEffectsDisplay.from_estimator",
     "skpce.plotting.PolicyDistributionDisplay.from_estimator",  # max_parts
@@ -107,6 +108,13 @@ CHANGED: set[str] = {
     "skpce.CompositionalPCESurrogate.predict_interval",
     "skpce.CompositionalPCESurrogate.sample",
     "skpce.CompositionalPCESurrogate.sobol_interval",  # method=
+    # distribution= and distributions in place of law= and laws
+    "skpce.ensembles.from_study",
+    "skpce.ensembles.sample_inputs",
+    "skpce.inspection.dependent_sobol_indices",
+    # total indices and intervals as error bars
+    "skpce.plotting.InteractionDisplay",
+    "skpce.plotting.SobolDisplay",
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"

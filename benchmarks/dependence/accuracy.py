@@ -127,7 +127,7 @@ def linear_table(n_seeds: int) -> None:
             law = NatafTransformer(
                 laws, correlation=covariance / np.outer(scale, scale)
             )
-            found = dependent_sobol_indices(pce, X, law=law, random_state=seed)
+            found = dependent_sobol_indices(pce, X, distribution=law, random_state=seed)
             exact = indices_of(linear_values(beta, covariance), n_inputs)
             for kind in KINDS:
                 off = np.abs(getattr(found, kind)[0] - exact[kind])
@@ -189,7 +189,7 @@ def ishigami_table() -> None:
         correlation = np.eye(3)
         correlation[0, 2] = correlation[2, 0] = rho
         law = NatafTransformer(laws, correlation=correlation)
-        found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+        found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
         loops = [indices_of(double_loop(rho, seed), 3) for seed in range(BATCHES)]
         for kind, name in KINDS.items():
             own = getattr(found, kind)[0]
@@ -226,7 +226,7 @@ def cost_table() -> None:
         seconds = [
             seconds_of(
                 lambda law=law, pce=pce, X=X: dependent_sobol_indices(
-                    pce, X, law=law, random_state=0
+                    pce, X, distribution=law, random_state=0
                 )
             )
             for law in laws

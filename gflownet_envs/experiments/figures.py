@@ -54,7 +54,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     samples = policy_samples(results)
     figures["overview"] = (
         overview_figure(results, samples),
-        f"{results.task.title}: the system, what drives each step, and policies of "
+        f"{results.task.title}: the system, what drives each decision, and policies of "
         "held-out members beside the surrogate's.",
     )
     figures["policies"] = (
@@ -64,8 +64,8 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     )
     figures["variances"] = (
         variances_figure(results),
-        "How much the members vary at each step, and what the inputs explain of it. "
-        "The sum grows with the number of actions; the other measures do not.",
+        "How much the members vary at each decision, and what the inputs explain of "
+        "it. The sum grows with the number of actions; the other measures do not.",
     )
     figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
     return figures | results.task.extra_figures(results)
@@ -115,15 +115,11 @@ def _draw_sobol(source: SourceResults, ax: Any, *, with_steps: bool = True) -> N
     n_shown = min(n_steps, _MOST_ROWS)
     # Beside named parts the rows are those of their bars, the first ones.
     shown = _spread(np.arange(n_steps), n_shown) if with_steps else list(range(n_shown))
-    display.first_order = display.first_order[shown]
-    display.unexplained = display.unexplained[shown]
-    display.step_names = [display.step_names[step] for step in shown]
-    if display.supported is not None:
-        display.supported = [display.supported[step] for step in shown]
+    display = display.some(shown)
     display.plot(ax=ax)
     ax.set_title(f"{source.dataset.source} policies, degree {main.degree}")
     if len(shown) < n_steps:
-        ax.set_xlabel(f"share of the variance\n{len(shown)} of {n_steps} steps")
+        ax.set_xlabel(f"share of the variance\n{len(shown)} of {n_steps} decisions")
     if not with_steps:
         ax.set_yticklabels([])
 

@@ -49,7 +49,7 @@ def build_report(
     report.add_text(results.task.summary)
     _add_answers(report, results, figures)
     _add_verdict(report, results, figures)
-    report.add_heading("What drives each step")
+    report.add_heading("What drives each decision")
     _add_indices(report, results, figures)
     _add_policies(report, results, figures)
     _add_own_figures(report, results, figures)
@@ -150,9 +150,9 @@ def _add_policies(
     _add_table(report, tables.fragility_table(results))
     _add_table(report, tables.excess_table(results))
     report.add_text(
-        "The measures can rank the steps differently. Aitchison variance and ALR sum "
-        "grow with the number of actions and weigh rare actions like frequent ones; "
-        "the ALR sum depends on its reference action too. Total variation and "
+        "The measures can rank the decisions differently. Aitchison variance and ALR "
+        "sum grow with the number of actions and weigh rare actions like frequent "
+        "ones; the ALR sum depends on its reference action too. Total variation and "
         "Jensen–Shannon divergence (in nats) are distances of probabilities. “Of "
         "largest” divides by the largest value that so many actions allow."
     )

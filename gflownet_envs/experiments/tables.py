@@ -63,7 +63,7 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
                 else ("", *cells, *[""] * len(of_step))
             )
     columns = (
-        "step",
+        "decision",
         "part",
         "alone (first order)",
         "with interactions (total)",
@@ -74,9 +74,9 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
         "training noise",
     )
     shown = range(len(columns)) if not brief else (0, 1, 2, 3, 6)
-    names = ("step", "part", "alone", "total", "", "", "supported")
+    names = ("decision", "part", "alone", "total", "", "", "supported")
     return Table(
-        f"Named parts: {found.named.title}. Shares of the variance of each step, ± "
+        f"Named parts: {found.named.title}. Shares of the variance of each decision, ± "
         f"standard error, the {min(_MOST_PARTS, len(effects.part_names))} largest of "
         f"{len(effects.part_names)} "
         "parts; variance ratio: recombined members over the members as they are. "
@@ -102,7 +102,7 @@ def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
     """Return the figures that need no independent parts."""
     if "left" not in row.result.columns:
         return "–", "–"
-    return f"{row.alone[part]:.0%}", f"{1.0 - row.left[part]:.0%}"
+    return f"{row.alone[part]:.0%}", f"{round(1.0 - row.left[part], 2) + 0.0:.0%}"
 
 
 def pairs_table(found: PartFindings) -> Table:
@@ -118,8 +118,8 @@ def pairs_table(found: PartFindings) -> Table:
                 rows.append((row.step, pairs.pair_names[pair], text))
     return Table(
         f"Pairs of parts whose total interaction is more than two standard errors, at "
-        f"most {_MOST_PAIRS} a step: {found.named.title}",
-        ("step", "pair", "interaction"),
+        f"most {_MOST_PAIRS} a decision: {found.named.title}",
+        ("decision", "pair", "interaction"),
         tuple(rows),
     )
 
@@ -143,7 +143,7 @@ def entries_table(found: PartFindings) -> Table | None:
         if row.entry[rank]
     ]
     caption = (
-        "What matters most in the leading part of each step, verified by solving "
+        "What matters most in the leading part of each decision, verified by solving "
         f"again ({_verifying(found.entries)}), ± standard error: {found.named.title}"
     )
     if any(np.nanmax(np.hstack([row.alone, row.left])) > _APART for row in each):
@@ -153,7 +153,7 @@ def entries_table(found: PartFindings) -> Table | None:
         )
     return Table(
         caption,
-        ("step", "part", "entry", "variance if only it varies", "fall if it is fixed"),
+        ("decision", "part", "entry", "variance if only it varies", "fall if fixed"),
         tuple(rows),
     )
 
@@ -191,11 +191,11 @@ def verdict_table(results: RunResults) -> Table:
     rows.sort(key=lambda row: _step_position(results, row[0]))
     level = results.headline.main.verdict.confidence_level
     return Table(
-        "Verdict per step and degree: is the attribution supported? Cross-fitted Q² "
-        f"of {results.study.n_train} members with its interval, Q² on the members "
+        "Verdict per decision and degree: is the attribution supported? Cross-fitted "
+        f"Q² of {results.study.n_train} members with its interval, Q² on the members "
         "held out, Q² of the mean alone, p (Holm), share of training noise",
         (
-            "step",
+            "decision",
             "policies",
             "deg",
             "supported",
@@ -278,13 +278,13 @@ def coverage_table(results: RunResults) -> Table:
         for name, source in results.sources.items()
     )
     return Table(
-        f"Coverage on held-out members ({counts}), mean over steps and actions; worst "
-        "step: largest distance from nominal of one step",
+        f"Coverage on held-out members ({counts}), mean over decisions and actions; "
+        "worst decision: largest distance from nominal of one decision",
         (
             "policies",
             "interval",
             *(f"at {level:.0%}" for level in LEVELS),
-            "worst step",
+            "worst decision",
             "joint at 95%",
             "width at 95%",
             "CRPS",
@@ -302,8 +302,8 @@ def step_coverage_table(source: SourceResults) -> Table:
     """Conditional coverage per step."""
     found = source.main.calibration["given the inputs"]
     return Table(
-        f"Coverage per step, given the inputs ({source.dataset.source} policies)",
-        ("step", *(f"at {level:.0%}" for level in LEVELS)),
+        f"Coverage per decision, given the inputs ({source.dataset.source} policies)",
+        ("decision", *(f"at {level:.0%}" for level in LEVELS)),
         tuple(
             (step, *found.coverage[:, i].tolist())
             for i, step in enumerate(source.dataset.step_names)
@@ -332,11 +332,11 @@ def intervals_table(source: SourceResults) -> Table:
     level = next(iter(intervals.values())).confidence_level
     methods = [f"{level:.0%}, {method}" for method in intervals]
     return Table(
-        f"Sobol indices of the steps ({source.dataset.source} policies, degree "
+        f"Sobol indices of the decisions ({source.dataset.source} policies, degree "
         f"{main.degree}), shares of the variance of the expansion, with intervals. The "
         "bootstrap shows the error of the coefficients alone; residuals add what the "
         "expansion leaves out, about the unexplained share or more",
-        ("step", "input", "first order", *methods, "total", *methods, "attribution"),
+        ("decision", "input", "first order", *methods, "total", *methods, "supported"),
         tuple(rows),
     )
 
@@ -372,7 +372,7 @@ def actions_table(source: SourceResults) -> Table:
         f"{main.degree}): of its centred log-ratio, shares of the variance of the "
         "expansion",
         (
-            *("step", "action", "variance of the expansion"),
+            *("decision", "action", "variance of the expansion"),
             *(f"{name}, first order" for name in names),
             *(f"{name}, total" for name in names),
         ),
@@ -391,7 +391,7 @@ def fragility_table(results: RunResults) -> Table:
     rows.sort(key=lambda row: _step_position(results, row[0]))
     return Table(
         "How much the members disagree (training members)",
-        ("step", "policies", *(heading for heading, _ in columns[1:])),
+        ("decision", "policies", *(heading for heading, _ in columns[1:])),
         tuple(rows),
     )
 
@@ -421,12 +421,12 @@ def excess_table(results: RunResults) -> Table:
         for name, source in results.sources.items()
     )
     return Table(
-        "Is a step more fragile than number of actions and mean policy explain? Total "
-        "variation to the mean, beside that of members with the same mean policy "
-        "and equal noise in the log-weight of every action of every step (standard "
+        "Is a decision more fragile than number of actions and mean policy explain? "
+        "Total variation to the mean, beside that of members with the same mean policy "
+        "and equal noise in the log-weight of every action of every decision (standard "
         f"deviation of that noise: {scales})",
         (
-            "step",
+            "decision",
             "policies",
             "actions",
             "contestedness (1 − Σ p²)",
@@ -540,7 +540,7 @@ def noise_table(results: RunResults) -> Table | None:
         "Training noise (training members)"
         if noise.exact is None
         else "Training noise: trained against exact policies (training members)",
-        ("step", *columns),
+        ("decision", *columns),
         tuple(zip(results.headline.dataset.step_names, *columns.values(), strict=True)),
     )
 

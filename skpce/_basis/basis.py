@@ -280,7 +280,7 @@ class PolynomialBasis:
             law.warn_outside(X[:, i], names[i])
 
     def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
-        """Return the goodness of fit of each input to its law."""
+        """Return the goodness of fit of each input to its distribution."""
         columns = zip(self.laws, X.T, strict=True)
         return np.array([law.p_value(column) for law, column in columns])
 
@@ -344,7 +344,7 @@ class BasisParameters:
         )
 
     def check(self, names: Sequence[str]) -> list[Any]:
-        """Check the parameters; return one specification of a law per feature."""
+        """Check the parameters; return one distribution per feature."""
         owner, n_features = self.owner, len(names)
         self._check_truncation()
         check_positive_weights(owner, "anisotropy", self.anisotropy, n_features)
@@ -386,7 +386,7 @@ class BasisParameters:
         weights: FloatArray,  # shape: (n_samples,)
         names: Sequence[str],
     ) -> list[InputLaw]:
-        """Check the parameters and learn the input laws."""
+        """Check the parameters and learn the input distributions."""
         specifications = self.check(names)
         refuse_extremes(X, "X", varying=True)
         laws = learn_input_laws(specifications, X, weights)

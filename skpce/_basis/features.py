@@ -61,7 +61,7 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     Notes
     -----
     The columns are orthonormal when the inputs are independent and have the stated
-    laws. The sample mean of their products approaches the identity at the rate
+    distributions. The sample mean of their products approaches the identity at the rate
     :math:`n^{-1/2}`.
 
     An input of finitely many values has fewer functions than values, which bounds its

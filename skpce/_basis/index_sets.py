@@ -521,7 +521,7 @@ _MOST_FUNCTIONS = 10_000
 
 
 def check_degrees(owner: str, name: str, degrees: Any) -> None:
-    """Refuse more functions of one input than any number of samples tells apart."""
+    """Refuse more functions of one input than any number of samples can distinguish."""
     if np.max(degrees, initial=0) > _MOST_FUNCTIONS:
         raise ValueError(
             f"The {name!r} parameter of {owner} asks for degree {np.max(degrees):.0f} "

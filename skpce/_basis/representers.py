@@ -203,7 +203,7 @@ class RepresenterBasis:
             law.warn_outside(X[:, i], names[i])
 
     def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
-        """Return the goodness of fit of each input to its law."""
+        """Return the goodness of fit of each input to its distribution."""
         columns = zip(self.laws, X.T, strict=True)
         return np.array([law.p_value(column) for law, column in columns])
 

@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn, which it has since 1.9, told of the progress of functions.
+"""Callbacks of scikit-learn, which it has since 1.9, and the progress of functions.
 
 A callback such as ``ProgressBar`` belongs to the fit of one estimator. A function that
 refits estimators hundreds of times stands as a task of its own, and its refits have no
@@ -38,7 +38,7 @@ def is_callback(value: Any) -> bool:
 
 
 def check_progress(owner: str, progress: Any) -> None:
-    """Refuse what can be told of nothing."""
+    """Refuse what is no callback."""
     if progress is not None and not callable(progress):
         expected = "a callback of scikit-learn, a callable or None"
         raise fail(owner, "progress", expected, progress)
@@ -47,7 +47,7 @@ def check_progress(owner: str, progress: Any) -> None:
 def counted(
     progress: Callable[[int, int], None] | None, total: int, size: Callable[[Any], int]
 ) -> Callable[[Any], None]:
-    """Return what adds up the sizes of results and tells ``progress`` of the sum."""
+    """Return what adds up the sizes of results and reports the sum to ``progress``."""
     n_done = 0
 
     def done(result: Any) -> None:
@@ -102,7 +102,7 @@ def ends_callbacks(fit: Callable[P, R]) -> Callable[P, R]:
 
 
 class FitProgress:
-    """Tells the callbacks of an estimator, where it has some, of the parts of a fit."""
+    """Reports the parts of a fit to the callbacks of an estimator, if it has some."""
 
     def __init__(self, estimator: Any, n_parts: int) -> None:
         self.estimator, self.root = estimator, None
@@ -124,7 +124,7 @@ class FitProgress:
 
 
 class _Report:
-    """Tells callbacks of a task what ``progress(done, total)`` is told."""
+    """Passes on to callbacks of a task what ``progress(done, total)`` receives."""
 
     def __init__(self, task: Any) -> None:
         self.task, self.n_done = task, 0

@@ -13,7 +13,7 @@ _PACKAGE, _FILE = "sklearn.model_selection", "_validation.py"
 def is_of_a_fold() -> bool:
     """Return whether the caller was called to fit or to score a fold.
 
-    scikit-learn tells an estimator nothing about this, so that the frames of the
+    scikit-learn gives an estimator no information about this, so that the frames of the
     callers are the only sign. It is looked for where a warning is due, and only there.
     """
     frame = sys._getframe(1)

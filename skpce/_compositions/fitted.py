@@ -480,8 +480,8 @@ def adds_members(surrogate: Any) -> bool:
     )
     if not exact:
         raise AttributeError(
-            "partial_fit is exact, and exists, only with frozen laws, a mask of bools, "
-            f"a solver among {', '.join(map(repr, sorted(FROM_MOMENTS)))}, and without "
+            "partial_fit is exact, and exists, only with frozen distributions, a mask "
+            f"of bools, one of {', '.join(map(repr, sorted(FROM_MOMENTS)))}, without "
             "regressor, amalgamate, alpha_per_target, n_resamples and n_permutations."
         )
     return True
@@ -493,14 +493,14 @@ def partial_fit(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
-    """Add members to the fit, of which only sums are kept.
+    """Add members to the fit, of which only sums are retained.
 
     After the last call the fit is that of all members at once, in whatever order they
     came. The penalty of each step is chosen by generalised cross-validation, which
     needs no second pass; ``fit`` takes leave-one-out, so that the two may differ in it.
-    The method exists only where this is exact: with frozen laws, a mask that is given,
-    and a solver that fits from sums (all but ``"lars"``, ``"omp"``, ``"ard"`` and
-    ``"paper"``).
+    The method exists only where this is exact: with frozen distributions, a mask that
+    is given, and a solver that fits from sums (all but ``"lars"``, ``"omp"``, ``"ard"``
+    and ``"paper"``).
     :func:`skpce.ensembles.member_blocks` goes through arrays on disk.
 
     Parameters

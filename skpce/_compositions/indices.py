@@ -266,8 +266,8 @@ def sobol_interval(
         Nominal probability, one index at a time.
     method : {"bootstrap", "residual"}, default="bootstrap"
         - ``"bootstrap"``: percentiles over resamples of the members [1]_, with the
-          terms and penalties of the fit; learned laws are learned anew, frozen ones
-          stay. **It ignores truncation and shrinkage**: read it beside
+          terms and penalties of the fit; learned distributions are learned anew, frozen
+          ones stay. **It ignores truncation and shrinkage**: read it beside
           ``step_unexplained_share_``.
         - ``"residual"``: from leave-one-out residuals, which contain both, as in
           :meth:`PolynomialChaosRegressor.sobol_interval`; for steps and the

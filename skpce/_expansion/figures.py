@@ -179,8 +179,8 @@ def lipschitz_estimate(
     >>> from scipy.stats import uniform
     >>> from skpce import PolynomialChaosRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50, 2))
-    >>> law = uniform(-1, 2)
-    >>> pce = PolynomialChaosRegressor(1, distribution=law, solver="ols")
+    >>> inputs = uniform(-1, 2)
+    >>> pce = PolynomialChaosRegressor(1, distribution=inputs, solver="ols")
     >>> pce.fit(X, 3 * X[:, 0] + 4 * X[:, 1])
     PolynomialChaosRegressor(...)
     >>> pce.lipschitz_estimate(random_state=0).round(6)

@@ -307,7 +307,7 @@ def _law_errors(
     masks: FloatArray,  # shape: (n_terms or more, n_masks)
     generator: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:  # ([n_resamples,] n_targets, n_masks + all terms)
-    """Return changes of sums of squares with the laws, and sums of their variances."""
+    """Return changes of sums of squares with the distributions, and variances."""
     n_resamples, shape = len(rows), (len(coefficients), masks.shape[1] + 1)
     if not laws.features:
         return np.zeros((1, *shape)), np.zeros(shape)

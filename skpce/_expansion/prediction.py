@@ -68,8 +68,8 @@ def check_predictive(
         raise fail(owner, "residual", f"one of {listed} or None", residual)
     if X is not None and inputs is not None:
         raise ValueError(
-            f"{owner} expects X, inputs of members that are known, or inputs=, a law "
-            "of unknown ones. Got both."
+            f"{owner} expects X, inputs of members that are known, or inputs=, a "
+            "distribution of unknown ones. Got both."
         )
 
 

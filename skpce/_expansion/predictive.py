@@ -328,9 +328,7 @@ def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
     try:
         rows = np.asarray(inputs, dtype=np.float64)
     except (TypeError, ValueError):
-        expected = (
-            "None, a law or a list of laws as in distribution=, or rows of inputs"
-        )
+        expected = "None, one or more distributions, or rows of inputs"
         raise fail(owner, "inputs", expected, inputs) from None
     if rows.ndim != 2 or not len(rows) or rows.shape[1] != n_features:
         raise ValueError(

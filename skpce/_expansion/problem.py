@@ -190,7 +190,7 @@ class FittedProblem:
         """Return the samples; raise ``ValueError`` for a fit from sums over them."""
         if self.samples is None:
             raise ValueError(
-                f"{owner} needs the samples, but this fit kept only sums over them. "
+                f"{owner} needs the samples, but this fit retains only sums over them. "
                 "Fit with criterion='loo' to keep the samples."
             )
         return self.samples
@@ -379,7 +379,7 @@ class LearnedLaws:
         coefficients: FloatArray,  # shape: (n_resamples or 1, n_targets, n_terms)
         matrices: Mapping[int, FloatArray],  # of the inputs, see ``changes``
     ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms or more)
-        """Return the coefficients in the functions of the laws of each resample."""
+        """Return the coefficients in the functions of each resample."""
         n_resamples = len(next(iter(matrices.values())))
         n_targets, n_terms = coefficients.shape[1:]
         every, (below, above) = self.multi_indices, self._pairs
@@ -458,7 +458,8 @@ def sample_extremes(
 
 
 class RelearningSolver(CoefficientSolver):
-    """A solver whose resamples have coefficients under input laws of their own.
+    """A solver whose resamples have coefficients under input distributions of their
+    own.
 
     The generator draws bounds beyond the samples; None learns them from the resample
     too, whose outermost samples are always inside.
@@ -484,7 +485,7 @@ class RelearningSolver(CoefficientSolver):
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
     ) -> FloatArray:
-        """Refit, and learn the laws anew; the terms are ``laws.multi_indices``."""
+        """Refit, and learn distributions anew; terms are ``laws.multi_indices``."""
         coefficients = self.solver.resample(problem, fit, counts)
         if not self.laws.features:
             return coefficients
@@ -499,7 +500,8 @@ def change_of_basis(
     degree: int,
     bounds: FloatArray | None = None,  # shape: (n_resamples, n_bounds), of no weight
 ) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
-    """Return ``m_kl`` of each resample; the identity for laws of too few values.
+    """Return ``m_kl`` of each resample; the identity for distributions of too few
+    values.
 
     One value alone has no scale: that of a constant column may be any other unit.
     """

@@ -130,7 +130,7 @@ def refuse_undefined(residuals: FloatArray) -> None:
     """Raise ``ValueError`` where leaving a member out has no residual."""
     if np.isnan(residuals).any():
         raise ValueError(
-            "The residual law is not defined: with as many terms as members a "
+            "The residual distribution is not defined: with as many terms as members a "
             "least-squares fit has no leave-one-out residuals. Use "
             "solver='ridge', a lower degree, or residual=None (the push-forward "
             "alone, which is too narrow)."

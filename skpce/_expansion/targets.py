@@ -59,9 +59,9 @@ def warn_of_targets(expansion: Any, problem: Any, wrappers: int = 0) -> None:
     if constant:
         named = [expansion.output_names[i] for i in constant]
         shown = constant if named == [f"y{i}" for i in constant] else named
-        which = "y" if expansion.scalar else f"Of y the targets {shown}"
+        which = "y has" if expansion.scalar else f"The targets {shown} of y have"
         warnings.warn(
-            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
+            f"{which} no variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,
             stacklevel=3 + wrappers,
         )

@@ -213,7 +213,7 @@ def learn_input_laws(
     X: FloatArray,  # shape: (n_samples, n_features)
     weights: FloatArray,  # shape: (n_samples,)
 ) -> list[InputLaw]:
-    """Return the law of each column: frozen ones as they are, named ones learned."""
+    """Return the distribution of each column: frozen as it is, or learned by name."""
     _refuse_no_logarithm(specifications, X, weights)
     frozen = {
         id(given): _family_of(given).from_frozen(given)

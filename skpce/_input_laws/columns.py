@@ -25,7 +25,7 @@ def check_columns(
     weights: FloatArray,  # shape: (n_samples,)
     names: Sequence[str],
 ) -> None:
-    """Refuse columns of which their learned distributions would tell nothing."""
+    """Refuse columns about which a learned distribution would say nothing."""
     for law, name, column in zip(laws, names, X.T, strict=True):
         if isinstance(law, CategoricalLaw):
             _check_levels(owner, name, column, weights)
@@ -43,7 +43,8 @@ def _check_levels(
         raise ValueError(
             f"The 'distribution' parameter of {owner} is 'categorical' for {name}, of "
             f"which all {len(levels)} values differ; expected codes of categories, "
-            "which repeat. For a continuous input take 'empirical' or another law."
+            "which repeat. For a continuous input take 'empirical' or another "
+            "distribution."
         )
     if len(levels) > _MANY_LEVELS:
         warnings.warn(

@@ -41,7 +41,7 @@ MAP_TO_NORMAL = (
 
 
 class InputOutsideSupportWarning(UserWarning):
-    """Values of X lie outside the support of the input law learned in ``fit``."""
+    """Values of X lie outside the support of the distribution learned in ``fit``."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class InputLaw(ABC):
 
     @classmethod
     def from_frozen(cls, frozen: Any) -> InputLaw:
-        """Take location and scale from a frozen ``scipy.stats`` law."""
+        """Take location and scale from a frozen ``scipy.stats`` distribution."""
         raise TypeError(f"{cls.__name__} is learned from data, not given frozen.")
 
     @abstractmethod
@@ -81,7 +81,7 @@ class InputLaw(ABC):
         """Draw from the distribution, in the units of the input."""
 
     def to_scipy(self) -> Any:
-        """Return the law as one of ``scipy.stats``; None for one without a density."""
+        """Return that of ``scipy.stats``; None for one without a density."""
         return None
 
     def goodness_of_fit(self, column: FloatArray) -> float:
@@ -185,7 +185,7 @@ class InputLaw(ABC):
     def _describe_outside(self, column: FloatArray) -> str:
         """Return what follows "values of x0" in the warning."""
         low, high = self.support
-        advice = " Give the true one as a frozen law." if self.learned else ""
+        advice = " Give the true one as a frozen distribution." if self.learned else ""
         return (
             f"lie outside [{low:.6g}, {high:.6g}], the support of its distribution; "
             f"the expansion extrapolates there.{advice}"
@@ -244,7 +244,7 @@ def is_frozen(specification: Any) -> bool:
 
 
 def family_name(specification: Any) -> str | None:
-    """Return the name of the family of a frozen law, None for anything else."""
+    """Return the name of the family of a frozen distribution; None for others."""
     if not is_frozen(specification):
         return None
     family = specification.dist
@@ -276,7 +276,7 @@ def describe(frozen: Any) -> str:
 
 
 def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
-    """Return the law with ``loc=0`` and ``scale=1``, then its loc and scale."""
+    """Return the distribution with ``loc=0`` and ``scale=1``, its loc and scale."""
     # A density that is infinite at its bound needs the small steps of numbers near 0.
     shapes = parameters(frozen)
     loc, scale = float(shapes.pop("loc")), float(shapes.pop("scale"))

@@ -1,4 +1,4 @@
-"""Isoprobabilistic maps: dependent inputs of any law to independent normal ones."""
+"""Isoprobabilistic maps from dependent inputs to independent normal ones."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class IsoprobabilisticMap:
         Returns
         -------
         inputs : ndarray of shape (n_samples, n_features)
-            With the fitted law. A column that was constant comes back constant.
+            With the fitted distribution. A constant column comes back constant.
         """
         normals = validated_array(X, "X")
         if normals.shape[1] != len(self.names):
@@ -112,7 +112,7 @@ class IsoprobabilisticMap:
         return self.from_scores(self.scores.from_independent(normals))
 
     def from_scores(self, scores: FloatArray) -> FloatArray:
-        """Map dependent normal scores to inputs, each column by its own law.
+        """Map dependent normal scores to inputs, each column by its own distribution.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class IsoprobabilisticMap:
         return np.column_stack([one.from_normal(column) for one, column in columns])
 
     def sample(self, n_samples: int = 1, *, random_state: Any = None) -> FloatArray:
-        """Draw inputs from the fitted joint law.
+        """Draw inputs from the fitted joint distribution.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
     See Also
     --------
     RosenblattTransformer : Without the assumption of a Gaussian copula.
-    skpce.inspection.dependent_sobol_indices : Indices under this law.
+    skpce.inspection.dependent_sobol_indices : Indices under this distribution.
 
     Notes
     -----
@@ -354,7 +354,8 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> NatafTransformer:
-        """Learn the law of each column, and the joint law of the normal scores.
+        """Learn the distribution of each column, and the joint distribution of the
+        normal scores.
 
         Parameters
         ----------

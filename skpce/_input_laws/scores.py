@@ -1,6 +1,6 @@
-r"""Dependence of inputs: normal scores, their joint laws, and signs of dependence.
+r"""Dependence of inputs: normal scores and their joint distributions.
 
-A normal joint law is the Gaussian copula. Any other is a kernel estimate whose
+A normal joint distribution is the Gaussian copula. Any other is a kernel estimate whose
 conditionals are exact: the mixture of :math:`N(\sqrt{1 - h^2}\, z_i,\ h^2 R)` over the
 rows :math:`z_i` of the data has their mean and correlation, whatever the bandwidth
 [1]_. At :math:`h = 1` it is the Gaussian copula, at :math:`h \to 0` it is the data.
@@ -425,7 +425,7 @@ def marginal_map(
     column: FloatArray,  # shape: (n_samples,), of the fit
     weights: FloatArray,  # shape: (n_samples,)
 ) -> MarginalMap:
-    """Return the map of a continuous law."""
+    """Return the map of a continuous distribution."""
     present = column[weights > 0]
     if law.learned and np.ptp(present) <= 1e-14 * np.abs(present).max():
         return ConstantMap(float(present[0]))
@@ -439,7 +439,7 @@ def marginal_map(
     if frozen is None:
         raise ValueError(
             f"The 'distribution' parameter of {owner} gives {name} of X a "
-            f"{type(law).__name__}; expected a continuous law: categories and counts "
+            f"{type(law).__name__}; expected a continuous one: categories and counts "
             "have no invertible map to a normal variable."
         )
     found = DistributionMap(frozen, -_FARTHEST, _FARTHEST)

@@ -125,7 +125,7 @@ class GeneralFrozenLaw(TabulatedLaw):
         return cls(float(mean), float(sd), learned=False, frozen=frozen)
 
     def _describe(self) -> str:
-        return f"the law {describe(self.frozen)}"
+        return f"the distribution {describe(self.frozen)}"
 
     @property
     def support(self) -> tuple[float, float]:
@@ -272,7 +272,7 @@ class DiscreteLaw(GeneralFrozenLaw):
         return loc + np.arange(first, last + 1.0)
 
     def _advice(self) -> str:
-        return "Lower the degree, or give a continuous law that is close."
+        return "Lower the degree, or give a continuous distribution that is close."
 
     @property
     def largest_degree(self) -> float:
@@ -366,7 +366,7 @@ class EmpiricalLaw(TabulatedLaw):
         return standardised, standardised
 
     def _describe(self) -> str:
-        return f"the empirical law of {len(self.table)} distinct values"
+        return f"the empirical distribution of {len(self.table)} distinct values"
 
     def _advice(self) -> str:
         return (

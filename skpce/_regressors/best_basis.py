@@ -55,7 +55,7 @@ class PolynomialChaosRegressorCV(
     solvers for their search. The errors of several targets are added up in units of
     the variance of each. No fold is refitted. From scikit-learn 1.9 on
     ``set_callbacks`` takes its callbacks, such as ``sklearn.callback.ProgressBar()``,
-    which are told of each combination.
+    which receive each combination.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ def add_fragility(page: HtmlReport, content: ReportContent) -> None:
         f"Fragility of the {len(content.y)} members of the test data",
     )
     page.add_text(
-        "The measures can rank the steps differently. Summed variances grow with the "
-        "number of actions and weigh rare actions like frequent ones; the alr sum "
+        "The measures can rank the decisions differently. Summed variances grow with "
+        "the number of actions and weigh rare actions like frequent ones; the alr sum "
         "depends on its reference action too. Total variation (TV) and Jensen-Shannon "
         "divergence (JS, in nats) are distances of probabilities, to the mean policy "
         "or between two members. Mutual information is that of member and action, in "
@@ -31,7 +31,7 @@ def add_fragility(page: HtmlReport, content: ReportContent) -> None:
     )
     page.add_figure(
         content.spread_display(),
-        "Disagreement per step. Variance bars are cut into what the inputs explain "
+        "Disagreement per decision. Variance bars are cut into what the inputs explain "
         f"({content.source}) and the rest.",
     )
 
@@ -62,11 +62,11 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
     )
     page.add_text(
         "Marginal: the share of probabilities inside their interval, which should be "
-        "the level. Joint: the share of members with all actions of the step inside; "
-        "marginal intervals are not made for it, so it is lower. Errors are Wilson "
-        "intervals with one trial a member."
+        "the level. Joint: the share of members with all actions of the decision "
+        "inside; marginal intervals are not made for it, so it is lower. Errors are "
+        "Wilson intervals with one trial a member."
     )
-    page.add_figure(display, "Nominal and empirical marginal coverage, all steps.")
+    page.add_figure(display, "Nominal and empirical marginal coverage, all decisions.")
 
 
 def add_policies(page: HtmlReport, content: ReportContent) -> None:
@@ -83,7 +83,7 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
     n_samples = min(_MOST_DRAWS, most)
     if len(steps) < len(ranked):
         page.add_text(
-            f"The {len(steps)} steps of the largest summed variance are shown."
+            f"The {len(steps)} decisions of the largest summed variance are shown."
         )
     for step in steps:
         display = PolicyDistributionDisplay.from_estimator(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -73,12 +74,12 @@ class ReportContent:
     @property
     def noun(self) -> str:
         """What a row of the tables is."""
-        return "output" if self.is_real else "step"
+        return "output" if self.is_real else "decision"
 
     @property
     def one(self) -> str:
         """The same at the start of a sentence."""
-        return "An output" if self.is_real else "A step"
+        return "An output" if self.is_real else "A decision"
 
     @property
     def model(self) -> str:
@@ -100,6 +101,17 @@ class ReportContent:
             "input_features": self.input_names,
             "outputs": self.outputs,
         }
+
+    def named(self, text: str) -> str:
+        """Return a text of the verdict with the names of inputs of this report."""
+        measured = {} if self.verdict is None else self.verdict.figures
+        old = tuple(map(str, measured.get("share_inputs", ())))
+        if len(old) != len(self.input_names) or old == tuple(self.input_names):
+            return text
+        new = dict(zip(old, self.input_names, strict=True))
+        longest = sorted(old, key=len, reverse=True)
+        pattern = rf"(?<!\w)({'|'.join(map(re.escape, longest))})(?!\w)"
+        return re.sub(pattern, lambda found: str(new[found[1]]), text)
 
     @property
     def is_scaled(self) -> bool:

@@ -44,7 +44,11 @@ summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2r
          background: #e4e4e4; }
 .supported { background: #cdebd8; } .refused { background: #f6d5c9; }
 @media (max-width: 30rem) {
-  body { margin: 0.5rem auto; font-size: 15px; } th, td { padding: 0.2rem 0.35rem; }
+  body { margin: 0.5rem auto; font-size: 15px; }
+  table { font-size: 0.8rem; } th, td { padding: 0.2rem 0.25rem; }
+  caption { max-width: 22rem; } .badge { white-space: normal; border-radius: 0.3rem; }
+  summary h2 { display: inline; line-height: 1.4; }
+  figure { overflow-x: auto; } img { max-width: none; width: 34rem; }
   .scroll { overflow-x: scroll; }
 }
 @media print {
@@ -216,25 +220,65 @@ _MEASURES = {
 
 def fragility_columns(found: PolicyFragility) -> list[Column]:
     """Return measures of disagreement; what is 0 but for rounding is 0."""
-    columns: list[Column] = [("step", found.step_names)]
+    columns: list[Column] = [("decision", found.step_names)]
     for heading, name in _MEASURES.items():
         columns.append((heading, without_rounding(getattr(found, name))))
     return [*columns, ("alr reference", found.alr_reference)]
 
 
-def share_columns(display: SobolDisplay, noun: str = "step") -> list[Column]:
+def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]:
     """Return shares of the variance; NaN for a step without variance."""
+    shares = display.shares
+    columns: list[Any] = list(_without_empty(display, shares).T)
+    if display.share_bounds is not None:
+        cells = _with_intervals(display, shares, display.share_bounds[0])
+        columns = [*cells, *columns[len(cells) :]]
+    return list(
+        zip([noun, *display.column_names], [display.step_names, *columns], strict=True)
+    )
+
+
+def total_columns(display: SobolDisplay, noun: str, inputs: IndexArray) -> list[Column]:
+    """Return total indices of some inputs, shares of the variance of the expansion."""
+    total = display.total_order
+    assert total is not None  # of a fit
+    cells: list[Any] = list(_without_empty(display, total).T)
+    if display.interval is not None:
+        cells = _with_intervals(display, total, display.interval.total_order)
+    names = [display.input_names[i] for i in inputs]
+    chosen = [cells[i] for i in inputs]
+    return list(zip([noun, *names], [display.step_names, *chosen], strict=True))
+
+
+def _without_empty(display: SobolDisplay, values: FloatArray) -> FloatArray:
+    """Return numbers that are NaN for a step without variance."""
     empty = np.isnan(display.unexplained)[:, np.newaxis]
-    shares = np.where(empty, np.nan, without_rounding(display.shares))
-    names = [noun, *display.column_names]
-    return list(zip(names, [display.step_names, *shares.T], strict=True))
+    return np.asarray(np.where(empty, np.nan, without_rounding(values)))
+
+
+def _with_intervals(
+    display: SobolDisplay,
+    values: FloatArray,  # shape: (n_steps, n_features or more)
+    bounds: FloatArray,  # shape: (2, n_steps, n_features)
+) -> list[list[str]]:
+    """Return a column of cells for each input: the number and its interval."""
+    values = without_rounding(values[:, : bounds.shape[2]])
+    empty = np.isnan(display.unexplained)
+
+    def cell(step: int, i: int) -> str:
+        ends = interval_in_words(*bounds[:, step, i])
+        return "–" if empty[step] else f"{values[step, i] + 0.0:.2f} {ends}"
+
+    return [
+        [cell(step, i) for step in range(len(values))] for i in range(values.shape[1])
+    ]
 
 
 def coverage_columns(
     names: Sequence[str],
     scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
     listed: IndexArray,  # positions of the names
-    noun: str = "step",
+    noun: str = "decision",
 ) -> list[Column]:
     """Return coverage with its error, level by level, of listed steps with a choice."""
     first = next(iter(scores.values()))[0]
@@ -259,5 +303,5 @@ def without_rounding(values: FloatArray) -> FloatArray:
 
 
 def interval_in_words(low: float, high: float) -> str:
-    """Return the ends of an interval; a dash where there is none."""
-    return "–" if np.isnan(low) else f"[{low:.2f}, {high:.2f}]"
+    """Return the ends of an interval on one line; a dash where there is none."""
+    return "–" if np.isnan(low) else f"[{low:.2f},\u00a0{high:.2f}]"

@@ -17,7 +17,7 @@ from . import outputs as real_outputs
 from .content import ReportContent
 from .page import HtmlReport
 
-_TITLE = "What drives each step"
+_TITLE = "What drives each decision"
 
 
 def report(
@@ -59,7 +59,7 @@ def report(
         None the page says that there is none.
     path : str, path-like or None, default=None
         Where to write the page, in one piece; None only returns it.
-    title : str, default="What drives each step"
+    title : str, default="What drives each decision"
         Heading of the page; for real outputs it ends in "output".
     input_features : sequence of str or None, default=None
         Names of the inputs of the expansion; None asks the pipeline.

@@ -11,18 +11,17 @@ import numpy as np
 from .._version import __version__, installed_version
 from ..plotting import EmbeddingDisplay, InteractionDisplay, SobolDisplay
 from .content import ReportContent
-from .page import Column, HtmlReport, interval_in_words, share_columns
-from .shown import (
-    some_inputs,
-    some_of,
-    some_of_prism,
-    some_rows,
-    some_shares,
-    verdict_in_words,
+from .page import (
+    Column,
+    HtmlReport,
+    interval_in_words,
+    share_columns,
+    total_columns,
 )
+from .shown import some_inputs, some_of_prism, some_rows, verdict_in_words
 
 _GOODNESS = {
-    "step": "Q² is one minus the squared error over the squared deviation from the "
+    "decision": "Q² is one minus the squared error over the squared deviation from the "
     "mean, in Aitchison geometry: free of any reference action. Leave-one-out is that "
     "of the surrogate alone, conditional on its inputs. The test data are members "
     "that were not fitted, provided that whoever made this page held them out.",
@@ -51,17 +50,21 @@ def add_answer(page: HtmlReport, content: ReportContent) -> None:
             "attribution is supported is not known; skpce.inspection.verdict shows it."
         )
     else:
-        page.add_answer(verdict.figures.get("sentences", ()))
+        page.add_answer(content.named(s) for s in verdict.figures.get("sentences", ()))
     shares = SobolDisplay.from_fit(content.pipeline, **content.known)
     page.add_figure(
-        some_inputs(some_shares(shares, content.drawn), content.leading).plot(),
+        shares.some(content.drawn).plot(),
         "Shares of the variance between members: what each input explains alone, what "
         f"several explain together, and what none explains ({content.source}).",
     )
-    order = np.argsort(-np.nan_to_num(shares.shares), axis=1)[:, 0]
+    explained = shares.shares[:, :-1]
+    largest = explained.argmax(axis=1)
+    known = ~np.isnan(shares.unexplained) & (explained.max(axis=1) > 0)
+    if content.support.supported is not None:
+        known &= np.array(content.support.supported)
     leading = [
-        "–" if np.isnan(rest) else f"{shares.column_names[i]} {max(row[i], 0.0):.0%}"
-        for i, row, rest in zip(order, shares.shares, shares.unexplained, strict=True)
+        f"{shares.column_names[i]} {_percent(row[i])}" if is_known else "–"
+        for i, row, is_known in zip(largest, explained, known, strict=True)
     ]
     columns: list[Column] = [
         (content.noun, content.step_names),
@@ -70,15 +73,15 @@ def add_answer(page: HtmlReport, content: ReportContent) -> None:
         ("explained by none", [_percent(rest) for rest in shares.unexplained]),
     ]
     if verdict is not None:
-        columns += [
-            ("p (Holm)", verdict.p_value),
-            ("training noise", [_percent(share) for share in verdict.noise_share]),
-        ]
+        columns.append(("p (Holm)", verdict.p_value))
+        if not np.isnan(verdict.noise_share).all():
+            noise = [_percent(share) for share in verdict.noise_share]
+            columns.append(("training noise", noise))
     page.add_columns(content.rows(columns))
 
 
 def _percent(share: float) -> str:
-    return "–" if np.isnan(share) else f"{max(share, 0.0):.0%}"
+    return "–" if np.isnan(share) else f"{100.0 * max(share, 0.0):.0f}\u00a0%"
 
 
 def add_verdict(page: HtmlReport, content: ReportContent) -> None:
@@ -86,7 +89,7 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
     if verdict is None:
         return
     page.add_heading("Verdict")
-    page.add_preformatted(verdict_in_words(verdict, content.listed))
+    page.add_preformatted(content.named(verdict_in_words(verdict, content.listed)))
     ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     page.add_columns(
         content.rows(
@@ -94,13 +97,13 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
                 (content.noun, verdict.step_names),
                 ("Q², cross-fitted", verdict.q2),
                 (
-                    f"{verdict.confidence_level:.0%} interval",
+                    f"{100.0 * verdict.confidence_level:.3g}\u00a0% interval",
                     [interval_in_words(low, high) for low, high in ends],
                 ),
                 ("Q² of the mean", verdict.mean_only_q2),
                 ("Q² at degree 1", verdict.degree_one_q2),
                 ("p (Holm)", verdict.p_value),
-                ("training noise", verdict.noise_share),
+                ("training noise", [_percent(share) for share in verdict.noise_share]),
                 ("attribution", content.answers),
             ]
         ),
@@ -146,23 +149,23 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         "Shares of the variance between members: first order times Q² "
         f"({content.source})",
     )
-    total = content.expansion.sobol_indices().total_order
-    total = np.where(np.isnan(shares.unexplained)[:, np.newaxis], np.nan, total)
     page.add_columns(
         content.rows(
             [
-                (content.noun, content.step_names),
-                *zip(
-                    some_of(content.input_names, leading),
-                    total[:, leading].T,
-                    strict=True,
-                ),
+                *total_columns(every, content.noun, leading),
                 ("explained", 1.0 - shares.unexplained),
                 ("attribution", content.answers),
             ]
         ),
         "Total Sobol indices: shares of the variance of the expansion alone",
     )
+    if every.interval is not None:
+        page.add_text(
+            f"In brackets: {100.0 * every.interval.confidence_level:.3g} % intervals, "
+            "percentiles over resamples of the members. They contain the error of the "
+            f"coefficients; what the {content.model} leaves out is the unexplained "
+            "share, and the error of Q² is in the verdict."
+        )
     if content.is_sampled:
         page.add_text(
             "The indices are by sampling: those of an expansion of the regressor's "
@@ -171,7 +174,7 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         )
         fidelity = content.surrogate.fidelity_
         page.add_columns(
-            content.rows([("step", content.step_names), ("fidelity", fidelity)])
+            content.rows([(content.noun, content.step_names), ("fidelity", fidelity)])
         )
     page.add_text(
         "Indices assume independent inputs with the stated distributions. Total "
@@ -180,7 +183,7 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     )
     if not content.is_real and content.variance.sum() > 0:
         prism = some_of_prism(shares, content.variance, content.drawn)
-        page.add_figure(prism.plot(), "From inputs to steps: widths add up to one.")
+        page.add_figure(prism.plot(), "From inputs to decisions: widths add up to one.")
     if len(content.input_names) > 1:
         for step in content.explained_steps()[:1]:
             pairs = InteractionDisplay.from_estimator(

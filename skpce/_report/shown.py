@@ -53,18 +53,6 @@ def some_spread(found: Any, rows: IndexArray) -> Any:
     return replace(found, keys=keys, columns=columns)
 
 
-def some_shares(shares: SobolDisplay, rows: IndexArray) -> SobolDisplay:
-    """Return the shares of some steps, for a figure."""
-    return SobolDisplay(
-        shares.first_order[rows],
-        shares.unexplained[rows],
-        some_of(shares.step_names, rows),
-        shares.input_names,
-        supported=some_of(shares.supported, rows),
-        sampled=shares.sampled,
-    )
-
-
 def some_inputs(shares: SobolDisplay, inputs: IndexArray) -> SobolDisplay:
     """Return the shares of some inputs; those of the others are added up."""
     n_others = shares.first_order.shape[1] - len(inputs)

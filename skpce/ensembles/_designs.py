@@ -28,7 +28,7 @@ _GENERATOR = "rng" if "rng" in signature(qmc.Sobol).parameters else "seed"
 
 
 def sample_inputs(
-    laws: Mapping[str, Any],
+    distributions: Mapping[str, Any],
     n: int,
     method: str = "sobol",
     *,
@@ -38,7 +38,7 @@ def sample_inputs(
 
     Parameters
     ----------
-    laws : dict of str to distribution
+    distributions : dict of str to distribution
         A frozen distribution of :mod:`scipy.stats` for each input, or a sequence of
         levels (numbers, text or other labels), which are drawn equally often.
     n : int
@@ -77,25 +77,26 @@ def sample_inputs(
     --------
     >>> from scipy.stats import randint, uniform
     >>> from skpce.ensembles import sample_inputs
-    >>> laws = {"rate": uniform(-4, 3), "depth": randint(1, 9), "loss": ["l1", "l2"]}
-    >>> runs = sample_inputs(laws, 8, random_state=0)
+    >>> inputs = {"rate": uniform(-4, 3), "depth": randint(1, 9), "loss": ["l1", "l2"]}
+    >>> runs = sample_inputs(inputs, 8, random_state=0)
     >>> runs.shape, sorted(runs["loss"].value_counts())
     ((8, 3), [4, 4])
     """
     owner = "sample_inputs"
     check_draws(owner, "n", n)
     check_option(owner, "method", method, _METHODS)
-    if not isinstance(laws, Mapping) or not laws:
+    if not isinstance(distributions, Mapping) or not distributions:
         raise ValueError(
-            f"laws must be a dict of names to distributions, not empty. Got {laws!r}."
+            "distributions must be a dict of names to distributions, not empty. Got "
+            f"{distributions!r}."
         )
-    for name, law in laws.items():
+    for name, law in distributions.items():
         _check_input(name, law)
     generator = make_generator(random_state)
-    points = _points(method, n, len(laws), generator)
+    points = _points(method, n, len(distributions), generator)
     columns = {
         name: _values(law, column)
-        for (name, law), column in zip(laws.items(), points.T, strict=True)
+        for (name, law), column in zip(distributions.items(), points.T, strict=True)
     }
     return make_frame(columns, columns.values())
 
@@ -108,7 +109,7 @@ def _check_input(name: str, law: Any) -> None:
     hashable = all(isinstance(level, Hashable) for level in levels)
     if len(levels) < 2 or not hashable or len(set(levels)) < len(levels):
         raise ValueError(
-            f"laws: the input {name!r} must have a frozen distribution of "
+            f"distributions: the input {name!r} must have a frozen distribution of "
             f"scipy.stats, or two or more different levels. Got {law!r}."
         )
 

@@ -14,7 +14,7 @@ from ._table import Ensemble, build
 
 
 def from_study(
-    study: Any, parameters: Sequence[str] | None = None, *, law: str = "space"
+    study: Any, parameters: Sequence[str] | None = None, *, distribution: str = "space"
 ) -> Ensemble:
     """Read an ensemble from a study of Optuna.
 
@@ -25,7 +25,7 @@ def from_study(
     parameters : sequence of str or None, default=None
         Parameters that are inputs; None takes all. With a part of them only trials
         that have all of these count: one branch of a search space with conditions.
-    law : {"space", "tried"}, default="space"
+    distribution : {"space", "tried"}, default="space"
         Distribution of a numeric parameter: uniform over the search space (over its
         logarithm where the search had one), or that of the values which were tried. A
         sampler such as TPE tries some regions more often than others.
@@ -69,7 +69,7 @@ def from_study(
     >>> runs.X["rate"].round(2).tolist()
     [-3.0, -2.0, -1.0, 0.0]
     """
-    check_option("from_study", "law", law, ("space", "tried"))
+    check_option("from_study", "distribution", distribution, ("space", "tried"))
     trials = list(getattr(study, "trials", ()))
     if not trials:
         raise ValueError(
@@ -101,7 +101,7 @@ def from_study(
     names = _all_names(complete) if parameters is None else list(parameters)
     spaces = {name: _space_of(name, complete) for name in names}
     laws = {name: _law_of(name, space) for name, space in spaces.items()}
-    if law == "tried":
+    if distribution == "tried":
         laws = {
             name: given if isinstance(given, str) else "empirical"
             for name, given in laws.items()

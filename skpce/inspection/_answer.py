@@ -188,7 +188,10 @@ def _explained(
 ) -> str:
     """Say what explains some outputs, and what of them is explained by nothing."""
     q2 = np.clip(columns["q2"][places], 0.0, 1.0)
-    rest = f" {percents(1.0 - q2)} is explained by none of the inputs"
+    unexplained = percents(1.0 - q2)
+    rest = (
+        f" {unexplained[0].upper()}{unexplained[1:]} is explained by none of the inputs"
+    )
     noise = columns["noise_share"][places]
     if not np.isnan(noise).any():
         rest += f"; {percents(noise)} is training noise"
@@ -209,6 +212,8 @@ def _explained(
 def percents(values: FloatArray) -> str:
     """Return a share, or the range of several, in percent."""
     low, high = (round(100 * float(end(values))) + 0 for end in (np.min, np.max))
+    if high == 0 and low == 0:
+        return "less than 1 %"
     return f"{low} %" if low == high else f"{low}–{high} %"
 
 

@@ -69,6 +69,21 @@ def errors_of(columns: Mapping[str, FloatArray], name: str) -> FloatArray | None
     return None
 
 
+def error_in_words(columns: Mapping[str, FloatArray], name: str, place: int) -> str:
+    """Return an interval in brackets or a standard error; nothing where none is known.
+
+    Two standard errors make about 95 %; this is one.
+    """
+    if f"{name}_low" in columns:
+        low, high = columns[f"{name}_low"][place], columns[f"{name}_high"][place]
+        return "" if np.isnan(low) else f" [{low:.3f}, {high:.3f}]"
+    for end in _ERRORS[:2]:
+        if name + end in columns:
+            error = columns[name + end][place]
+            return "" if np.isnan(error) else f" ± {error:.3f}"
+    return ""
+
+
 def drawn_columns(columns: Mapping[str, Any], printed: Sequence[str]) -> list[str]:
     """Return the columns that are drawn: printed ones without errors, else one."""
     named = [n for n in printed if not n.endswith(_ERRORS)]

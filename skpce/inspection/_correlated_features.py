@@ -260,7 +260,7 @@ class NormalParts:
 
     @classmethod
     def of(cls, embedding: AffineMap, laws: Sequence[InputLaw]) -> NormalParts:
-        """Read them off the data and the laws."""
+        """Read them off the data and the distributions."""
         loading = embedding.loading * np.array([_standard_deviation(w) for w in laws])
         residuals = embedding.residuals
         covariance = residuals.T @ residuals / len(residuals)
@@ -343,7 +343,7 @@ def _cautions(
     smallest = np.nanmin(np.append(p_values, 1.0))
     if smallest * len(p_values) < _CAUTION_LEVEL:
         found.append(
-            "an embedded input does not have its stated law (smallest p-value "
+            "an embedded input does not have its stated distribution (smallest p-value "
             f"{smallest:.2g}): the shares are approximate"
         )
     names = embedding.inputs.names

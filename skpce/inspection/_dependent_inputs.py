@@ -58,7 +58,7 @@ def dependent_sobol_indices(
     estimator: Any,
     X: Any,
     *,
-    law: Any = None,
+    distribution: Any = None,
     groups: Mapping[str, Any] | None = None,
     n_samples: int = 16384,
     n_permutations: int | None = None,
@@ -74,7 +74,7 @@ def dependent_sobol_indices(
         As the pipeline of :func:`back_to_reward`, or the last estimator alone.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows before the Pipeline, usually those of ``fit``.
-    law : NatafTransformer, RosenblattTransformer or None, default=None
+    distribution : NatafTransformer, RosenblattTransformer or None, default=None
         The joint distribution of the columns, cloned and fitted on X. None is
         ``NatafTransformer()``: the data's marginals and a Gaussian copula.
     groups : mapping of str to columns, or None, default=None
@@ -104,8 +104,7 @@ def dependent_sobol_indices(
         first_order_standard_error, and so on : ndarray of shape (n_targets, n_features)
             Sampling error, the distribution and the expansion taken as given.
         first_order_law_error, total_order_law_error, shapley_law_error : ndarray
-            Standard deviation when the law is learned from resampled rows of X; NaN
-            without ``n_resamples``.
+            Standard deviation over resampled rows of X; NaN without ``n_resamples``.
         closed_form_first_order, closed_form_total_order : ndarray
             Indices from the coefficients alone, for independent inputs; NaN behind
             transformers.
@@ -139,10 +138,10 @@ def dependent_sobol_indices(
     .. math:: S_i = \frac{\mathrm{Var}\,E[f \mid x_i]}{\mathrm{Var} f}, \qquad
         T_i = \frac{E\,\mathrm{Var}(f \mid x_{-i})}{\mathrm{Var} f},
 
-    with the conditional distributions of the joint law. For independent inputs they are
-    the Sobol indices. :math:`T_i` is what an input holds that no other one does; it may
-    be smaller than :math:`S_i`, and is 0 where the others determine it. Shapley
-    effects [2]_ [3]_ share the variance: they are not negative and add up to one.
+    with the conditional distributions of the joint distribution. For independent inputs
+    they are the Sobol indices. :math:`T_i` is what an input holds that no other one
+    does; it may be smaller than :math:`S_i`, and is 0 where the others determine it.
+    Shapley effects [2]_ [3]_ share the variance; they add up to one.
 
     Each conditional distribution is drawn from exactly, in the space of the normal
     scores: a normal distribution for Nataf's map, a mixture of normals for
@@ -190,17 +189,18 @@ def dependent_sobol_indices(
     check_draws(owner, "n_samples", n_samples, low=_BATCHES * 64)
     check_integer(owner, "n_permutations", n_permutations, low=1, none_allowed=True)
     check_draws(owner, "n_resamples", n_resamples, low=0)
-    if law is not None and not isinstance(law, IsoprobabilisticTransformer):
+    distribution = NatafTransformer() if distribution is None else distribution
+    if not isinstance(distribution, IsoprobabilisticTransformer):
         raise ValueError(
-            f"The 'law' parameter of {owner} must be a NatafTransformer, a "
-            f"RosenblattTransformer or None. Got {law!r} instead."
+            f"The 'distribution' parameter of {owner} must be a NatafTransformer, a "
+            f"RosenblattTransformer or None. Got {distribution!r} instead."
         )
     reading = numeric_expansion_of(owner, estimator, X, min_q2)
     players = column_groups(groups, reading.rows.names)
     n_permutations = None if n_permutations is None else int(n_permutations)
     _refuse_work(owner, len(players), n_samples, n_permutations, n_resamples)
     generator = make_generator(random_state)
-    fitted = clone(NatafTransformer() if law is None else law)
+    fitted = clone(distribution)
     fitted.fit(reading.rows.values)
     redraws = Redraws(
         reading,
@@ -254,7 +254,7 @@ def _refuse_work(
     needed = (1.0 + n_resamples) * _BATCHES * (sets + 2 * n_players) * rows
     if needed > _MOST_DRAWS:
         raise ValueError(
-            f"{owner} would draw about {needed:.2g} rows from conditional laws, which "
+            f"{owner} would draw about {needed:.2g} rows from the distribution, which "
             f"takes days: {_BATCHES} batches of {rows:.0f} rows for each of "
             f"{sets + 2 * n_players:.3g} sets of {n_players} inputs, once and for each "
             f"resample (n_samples={n_samples}, n_permutations={n_permutations}, "
@@ -269,7 +269,7 @@ def _law_errors(
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Shares:
-    """Return the spread of the shares over laws learned from resampled rows."""
+    """Return the spread of the shares over distributions of resampled rows."""
     shape = len(redraws.group), len(redraws.players)
     if n_resamples == 0:
         return {name: np.full(shape, np.nan) for name in _KINDS}
@@ -365,7 +365,7 @@ _LEVEL = 0.01  # level below which dependence is not put down to chance
 _MOST_ROWS = 1000  # rows and columns of the tests, whose cost is their square
 _MOST_COLUMNS = 30
 
-# Quantiles of a marginal law, and excess of its standard deviation worth a caution.
+# Quantiles of a marginal, and excess of its standard deviation worth a caution.
 _GRID = 2000
 _TIED_EXCESS = 0.1
 
@@ -428,20 +428,20 @@ def law_cautions(
     law: IsoprobabilisticTransformer,
     draws: FloatArray,  # shape: (n_draws, n_features)
 ) -> tuple[str, ...]:
-    """Say where the joint law does not fit X, or leaves the laws of the expansion."""
+    """Say where the joint distribution does not fit X or the expansion."""
     found = []
     inputs = reading.rows
     names = [str(name) for name in law.get_feature_names_out(inputs.names)]
     left = dependence_seen(law.transform(inputs.values), names)
     if left is not None:
-        remedy = "law=RosenblattTransformer() knows other copulas than the Gaussian one"
+        remedy = "distribution=RosenblattTransformer() has copulas that are not normal"
         if isinstance(law, RosenblattTransformer):
             remedy = (
                 "a column that is a function of others has no density, so leave it out"
             )
         found.append(
-            f"the joint law leaves dependence in X that it should take out: {left}; "
-            f"{remedy}"
+            "the joint distribution leaves dependence in X that it should take out: "
+            f"{left}; {remedy}"
         )
     found += _tied_columns(inputs, law)
     Z, laws = reading.latent(draws), reading.expansion.basis.laws
@@ -449,14 +449,14 @@ def law_cautions(
     share = float(np.mean(outside))
     if share > _OUTSIDE_SHARE:
         found.append(
-            f"{share:.0%} of the draws lie outside the supports of the laws of the "
-            "expansion, which extrapolates there"
+            f"{share:.0%} of the draws lie outside the supports of the distributions "
+            "of the expansion, which extrapolates there"
         )
     return tuple(found)
 
 
 def _tied_columns(inputs: Inputs, law: IsoprobabilisticTransformer) -> list[str]:
-    """Name columns whose few values the law spreads, so that it varies too much."""
+    """Name columns of few values, which the distribution spreads too much."""
     scores = ndtri((np.arange(_GRID) + 0.5) / _GRID)
     found = []
     for name, column, one in zip(inputs.names, inputs.values.T, law.maps_, strict=True):
@@ -465,9 +465,9 @@ def _tied_columns(inputs: Inputs, law: IsoprobabilisticTransformer) -> list[str]
         excess = one.from_normal(scores).std() / column.std() - 1.0
         if abs(excess) > _TIED_EXCESS:
             found.append(
-                f"the joint law draws between the {len(one.values)} distinct values of "
-                f"{name}, whose standard deviation becomes {1 + excess:.2f} times that "
-                "of X; its share of the variance is too large"
+                f"the joint distribution draws between the {len(one.values)} distinct "
+                f"values of {name}, whose standard deviation becomes {1 + excess:.2f} "
+                "times that of X; its share of the variance is too large"
             )
     return found
 

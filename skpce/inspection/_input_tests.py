@@ -1,4 +1,4 @@
-"""Are the inputs independent, and do they have the laws they are said to have?"""
+"""Are the inputs independent, and do they have the stated distributions?"""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _SMALLEST_FOLD = 4
 
 @remembers_frames
 def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
-    r"""Test pairs of inputs for dependence, and each input for a normal law.
+    r"""Test pairs of inputs for dependence, and each input for a normal distribution.
 
-    Closed-form Sobol indices assume independent inputs with the stated laws.
+    Closed-form Sobol indices assume independent inputs with the stated distributions.
 
     Parameters
     ----------

@@ -257,7 +257,7 @@ class IndependentDesign:
 
     @cached_property
     def varying(self) -> IndexArray:
-        """Columns that are not held fixed: a learned law of one value is no law."""
+        """Columns that are not held fixed: one value alone has no distribution."""
         spread = np.ptp(self.model.inputs.values, axis=0)
         learned = np.array([law.learned for law in self.basis.laws])
         return np.flatnonzero((spread > 0) | ~learned)
@@ -348,7 +348,7 @@ class ExpansionOptions:
         )
 
     def fit(self, degree: int, design: Samples, law_source: FloatArray) -> Expansion:
-        """Fit a basis; laws learned from the design would carry its sampling error."""
+        """Fit a basis of known distributions, free of the sampling error."""
         solver = make_solver(_EXPANDED_BY, self.solver, None)
         names = [f"x{i}" for i in range(law_source.shape[1])]
         adds_up = self.solver in FROM_MOMENTS

@@ -122,7 +122,7 @@ class Reading:
                 f"The steps before the expansion give NaN or infinity for {lost} of "
                 f"{len(latent)} rows that were drawn or moved, as the logarithm of a "
                 "negative number does; expected finite values. Transform X before the "
-                "pipeline, or give a law with the support of the columns."
+                "pipeline, or give a distribution with the support of the columns."
             )
         return latent
 
@@ -313,8 +313,9 @@ def refuse_categories(expansion: Expansion) -> None:
     for i, law in enumerate(expansion.basis.laws):
         if not law.is_polynomial:
             raise ValueError(
-                f"Embedded input {i} has a {type(law).__name__}; expected a law of "
-                "numbers: categories have no linear embedding and no derivatives."
+                f"Embedded input {i} has a {type(law).__name__}; expected a "
+                "distribution of numbers: categories have no linear embedding and no "
+                "derivatives."
             )
 
 

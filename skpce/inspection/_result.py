@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import format_cell, html_table
 from .._checks.frames import make_frame
-from ._bars import draw_bars, drawn_columns, make_panels
+from ._bars import draw_bars, drawn_columns, error_in_words, make_panels
 
 _PRINTED_ROWS = 12  # rows of the printed table; the frame has them all
 
@@ -278,17 +278,27 @@ class Result:
         head = head if self.supported[place] else f"NOT {head}"
         return f"{head} ({facts})." + (f" Because {reasons}." if reasons else "")
 
+    def _is_error(self, name: str) -> bool:
+        """Whether a printed column stands behind another one as its error."""
+        return any(f"{shown}_standard_error" == name for shown in self.printed)
+
     def _printed_rows(self, row: ResultRow) -> list[str]:
         """Return a line for each of the leading labels of the second key."""
         if not self.printed:
             return []
         labels = list(self.keys.values())[1]
         columns = [np.broadcast_to(getattr(row, n), len(labels)) for n in self.printed]
+        own = {n: np.atleast_1d(getattr(row, n)) for n in self.columns}
+        own = {n: v for n, v in own.items() if v.shape == (len(labels),)}
         lines = []
         for i in np.argsort(-columns[0], kind="stable")[:_PRINTED_ROWS]:
             pairs = zip(self.printed, columns, strict=True)
-            cells = ", ".join(f"{name} {values[i]:.3f}" for name, values in pairs)
-            lines.append(f"- {labels[i]}: {cells}")
+            cells = [
+                f"{name} {values[i]:.3f}{error_in_words(own, name, i)}"
+                for name, values in pairs
+                if not self._is_error(name)
+            ]
+            lines.append(f"- {labels[i]}: {', '.join(cells)}")
         left_out = len(labels) - len(lines)
         return [*lines, f"- ({left_out} more)"] if left_out else lines
 

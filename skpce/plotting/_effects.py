@@ -15,6 +15,7 @@ from .._checks import (
     check_draws,
     check_integer,
     check_option,
+    check_real,
     is_position,
     listed,
     make_generator,
@@ -27,6 +28,7 @@ from .._expansion.indices import checked_features
 from .._expansion.moments import main_effects
 from ..inspection import Result
 from ..inspection._reading import expansion_of, group_matrix
+from ._indices import interval_of
 from ._style import (
     NO_VARIANCE,
     NOT_SUPPORTED,
@@ -393,6 +395,8 @@ class InteractionDisplay:
     supported : bool, default=True
         Whether the attribution is supported; else the title marks it, and the colours
         extend to 1, not to the largest share.
+    errors : array-like of shape (n_features,) or None, default=None
+        Half the length of the interval of each input alone, written on the diagonal.
 
     Attributes
     ----------
@@ -427,11 +431,15 @@ class InteractionDisplay:
         *,
         title: str = "",
         supported: bool = True,
+        errors: ArrayLike | None = None,
     ) -> None:
         self.values: FloatArray = np.asarray(values, dtype=np.float64)
         self.higher_order, self.unexplained = float(higher_order), float(unexplained)
         self.input_names: list[str] = list(input_names)
         self.title, self.supported = title, supported
+        self.errors: FloatArray | None = (
+            None if errors is None else np.asarray(errors, dtype=np.float64)
+        )
 
     @classmethod
     def from_estimator(
@@ -442,6 +450,7 @@ class InteractionDisplay:
         verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         outputs: Any = None,
+        ci: float | None = 0.9,
         ax: Any = None,
         **kwargs: Any,
     ) -> InteractionDisplay:
@@ -451,14 +460,17 @@ class InteractionDisplay:
         ----------
         step : int or str, default=0
             Which step or output, by position or name.
-        pipeline, verdict, input_features, outputs
-            As in :meth:`SobolDisplay.from_fit`.
+        pipeline, verdict, input_features, outputs, ci
+            As in :meth:`SobolDisplay.from_fit`; pairs have no intervals.
         ax, **kwargs
             As in :meth:`plot`.
         """
-        expansion = expansion_of(
+        if ci is not None:
+            check_real("InteractionDisplay.from_estimator", "ci", ci, low=0, high=1)
+        reading = expansion_of(
             pipeline, None, input_features, outputs=outputs, verdict=verdict
-        ).expansion
+        )
+        expansion = reading.expansion
         found = Support.of(expansion, verdict)
         names = expansion.group_names
         step = check_position("step", step, len(names), names)
@@ -474,7 +486,16 @@ class InteractionDisplay:
         shown = values, 0.0 if higher < 1e-12 else higher, unexplained
         title = names[step]
         good = found.supported is None or found.supported[step]
-        display = cls(*shown, expansion.input_names, title=title, supported=good)
+        interval = interval_of(reading, ci)
+        display = cls(
+            *shown,
+            expansion.input_names,
+            title=title,
+            supported=good,
+            errors=None
+            if interval is None
+            else explained * np.diff(interval.first_order[:, step], axis=0)[0] / 2.0,
+        )
         if share < 1.0:
             display._rest = "other inputs, three or more"
         return display.plot(ax=ax, **kwargs)
@@ -494,7 +515,10 @@ class InteractionDisplay:
         largest = max(float(np.nanmax(shown)), 0.1) if self.supported else 1.0
         style: Any = {"cmap": "Blues", "vmin": 0.0, "vmax": largest} | kwargs
         names = self.input_names
-        self.image_ = draw_heat_map(ax, shown, names, names, **style)
+        errors = np.full_like(shown, np.nan)
+        if self.errors is not None and self.supported:
+            np.fill_diagonal(errors, self.errors)
+        self.image_ = draw_heat_map(ax, shown, names, names, errors=errors, **style)
         ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
         ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
         self.ax_, self.figure_ = readable(ax)

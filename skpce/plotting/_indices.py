@@ -1,38 +1,47 @@
-"""Shares of the variance: of each input, and of each entry of the reward."""
+"""Shares of the variance of each step or output: of each input, and unexplained."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, check_integer, check_option
+from .._checks import FloatArray, check_option, check_real
+from .._compositions import indices as of_steps
+from .._expansion.intervals import SobolInterval
 from ..inspection import Result
-from ..inspection._back_to_reward import effects_of
-from ..inspection._reading import expansion_of, renamed
+from ..inspection._reading import Reading, expansion_of, renamed
 from ._style import (
     COLORS,
     HATCH,
     NO_VARIANCE,
     NOT_SUPPORTED,
     Support,
-    check_position,
     draw_heat_map,
+    draw_whisker,
     hide_spines,
     label,
     legend_right,
     make_axes,
     make_panels,
     readable,
-    refuse_other_steps,
     refused,
     share_colors,
     share_names,
 )
 
 KINDS = ("stacked", "bars", "heatmap")
+# Inputs with a segment, a column or a row of their own, and steps with a row.
+_MOST_ROWS = 12
+_MOST_PANELS = 6
+# Refits behind the errors of a figure, and segments that are wide enough for one.
+_N_RESAMPLES = 100
+_VISIBLE = 0.01
+# Neighbouring whiskers are at different heights.
+_HEIGHTS = (0.0, 0.2, -0.2)
 
 # Shares below this are rounding: an additive expansion has no interactions.
 _ROUNDING = 1e-12
@@ -59,14 +68,21 @@ class SobolDisplay:
     sampled : bool, default=False
         Whether the indices are those of an expansion of another regressor's
         predictions at draws of its inputs; the axis is then labelled so.
+    total_order : ndarray of shape (n_steps, n_features) or None, default=None
+        Total indices, drawn beside the first-order ones as bars.
+    interval : SobolInterval or None, default=None
+        Intervals of the indices, from ``sobol_interval``, drawn as error bars.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where the shares are.
+        Where the shares are; of bars the first panel.
+    axes_ : list of matplotlib Axes
+        One per step; only for bars.
     bars_ : list of matplotlib BarContainer
-        One per input, then interactions, then the unexplained share. Not for a heat
-        map.
+        Stacked: one per input, then interactions, then the unexplained share. Bars:
+        per step the first-order shares and, where they are known, the total ones, the
+        largest on top. Not for a heat map.
     image_ : matplotlib AxesImage
         Only for a heat map.
 
@@ -74,6 +90,12 @@ class SobolDisplay:
     --------
     InteractionDisplay : Pairs of inputs.
     PrismDisplay : All steps of a trajectory in one picture.
+
+    Notes
+    -----
+    Errors are those of the indices times the explained share of the step; that of Q²
+    itself is in the verdict. At most a dozen inputs and a dozen steps are drawn: the
+    inputs that explain least are added up as *others*.
 
     Examples
     --------
@@ -95,27 +117,57 @@ class SobolDisplay:
         *,
         supported: Sequence[bool] | None = None,
         sampled: bool = False,
+        total_order: ArrayLike | None = None,
+        interval: SobolInterval | None = None,
     ) -> None:
         self.first_order: FloatArray = np.asarray(first_order, dtype=np.float64)
         self.unexplained: FloatArray = np.asarray(unexplained, dtype=np.float64)
         self.step_names: list[str] = list(step_names)
         self.input_names: list[str] = list(input_names)
         self.supported, self.sampled = supported, sampled
+        self.total_order: FloatArray | None = (
+            None if total_order is None else np.asarray(total_order, dtype=np.float64)
+        )
+        self.interval = interval
 
     @property
     def shares(self) -> FloatArray:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
-        explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
-        explained[np.isnan(self.first_order).any(axis=1)] = 0.0
+        explained = self._explained
         first = np.nan_to_num(self.first_order) * explained[:, np.newaxis]
         interactions = explained - first.sum(axis=1)
         interactions[interactions < _ROUNDING] = 0.0
         return np.column_stack([first, interactions, 1.0 - explained])
 
     @property
+    def total_shares(self) -> FloatArray | None:
+        """Total indices as shares of the total variance (n_steps, n_features)."""
+        if self.total_order is None:
+            return None
+        return np.nan_to_num(self.total_order) * self._explained[:, np.newaxis]
+
+    @property
+    def share_bounds(self) -> FloatArray | None:
+        """Bounds of first-order and total shares (2, 2, n_steps, n_features).
+
+        The first axis is first order and total, the second lower and upper bound. None
+        without an interval.
+        """
+        if self.interval is None:
+            return None
+        bounds = np.stack([self.interval.first_order, self.interval.total_order])
+        return np.asarray(bounds * self._explained[:, np.newaxis])
+
+    @property
     def column_names(self) -> list[str]:
         """Names of the columns of ``shares``."""
         return share_names(self.input_names)
+
+    @property
+    def _explained(self) -> FloatArray:  # shape: (n_steps,)
+        explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
+        explained[np.isnan(self.first_order).any(axis=1)] = 0.0
+        return np.asarray(explained)
 
     @classmethod
     def from_estimator(
@@ -127,6 +179,7 @@ class SobolDisplay:
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
         outputs: Any = None,
+        ci: float | None = 0.9,
         kind: str = "stacked",
         ax: Any = None,
         **kwargs: Any,
@@ -135,7 +188,7 @@ class SobolDisplay:
 
         Parameters
         ----------
-        pipeline, unexplained, verdict, input_features, step_names, outputs
+        pipeline, unexplained, verdict, input_features, step_names, outputs, ci
             As in :meth:`from_fit`.
         kind, ax, **kwargs
             As in :meth:`plot`.
@@ -147,6 +200,7 @@ class SobolDisplay:
             input_features=input_features,
             step_names=step_names,
             outputs=outputs,
+            ci=ci,
         )
         return display.plot(ax=ax, kind=kind, **kwargs)
 
@@ -160,6 +214,7 @@ class SobolDisplay:
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
         outputs: Any = None,
+        ci: float | None = 0.9,
     ) -> SobolDisplay:
         """Collect the indices of a fitted estimator, without drawing.
 
@@ -185,7 +240,14 @@ class SobolDisplay:
             ``{"accuracy": 1, "logits": 10}``; names and numbers of columns, or their
             names or positions. None takes the groups of the verdict, else those of
             the names of y in ``fit``.
+        ci : float or None, default=0.9
+            Confidence level of the error bars: percentiles over 100 resamples of the
+            members, conditional on the steps before the estimator. None draws none,
+            and there are none where the fit retains no members, its indices are by
+            sampling, or an output has several columns.
         """
+        if ci is not None:
+            check_real("SobolDisplay.from_fit", "ci", ci, low=0, high=1)
         reading = expansion_of(
             pipeline, None, input_features, outputs=outputs, verdict=verdict
         )
@@ -193,13 +255,38 @@ class SobolDisplay:
         found = Support.of(expansion, verdict)
         if unexplained is not None:
             found = found.with_unexplained(unexplained)
+        indices = expansion.sobol_indices()
         return cls(
-            expansion.sobol_indices().first_order,
+            indices.first_order,
             found.unexplained,
             renamed("step_names", step_names, list(expansion.group_names)),
             expansion.input_names,
             supported=found.supported,
             sampled=reading.is_sampled,
+            total_order=indices.total_order,
+            interval=interval_of(reading, ci),
+        )
+
+    def some(self, steps: Any) -> SobolDisplay:
+        """Return the shares of some steps, by position."""
+        chosen = [int(step) for step in steps]
+        interval = self.interval
+        if interval is not None:
+            interval = replace(
+                interval,
+                first_order=interval.first_order[:, chosen],
+                total_order=interval.total_order[:, chosen],
+                shapley=interval.shapley[:, chosen],
+            )
+        return type(self)(
+            self.first_order[chosen],
+            self.unexplained[chosen],
+            [self.step_names[step] for step in chosen],
+            self.input_names,
+            supported=self.supported and [self.supported[step] for step in chosen],
+            sampled=self.sampled,
+            total_order=None if self.total_order is None else self.total_order[chosen],
+            interval=interval,
         )
 
     def plot(
@@ -209,94 +296,197 @@ class SobolDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        ax : matplotlib Axes, sequence of them or None, default=None
+            Where to draw; bars divide it, or have one per step. None makes a figure.
         kind : {"stacked", "bars", "heatmap"}, default="stacked"
-            One bar per step, bars side by side, or a table in colours.
+            One bar per step; a panel per step with first-order and total shares side
+            by side; or a table in colours.
         **kwargs
             Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
         """
         check_option("SobolDisplay.plot", "kind", kind, KINDS)
+        most = _MOST_PANELS if kind == "bars" else _MOST_ROWS
+        n_steps = len(self.step_names)
+        shown = self.some(range(min(n_steps, most)))
+        notes = [] if n_steps <= most else [f"{most} of {n_steps} are shown"]
+        if kind == "bars":
+            self.axes_, self.bars_ = shown._plot_panels(ax, kwargs)
+            self.ax_: Any = self.axes_[0]
+            if notes:
+                last = self.axes_[-1]
+                last.set_xlabel("\n".join([last.get_xlabel(), *notes]))
+            self.figure_: Any = readable(*self.axes_)[1]
+            return self
         if kind == "heatmap":
-            self._plot_heat_map(ax, kwargs)
+            self.ax_, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
         else:
-            self._plot_bars(ax, kind == "stacked", kwargs)
-        self.figure_: Any = readable(self.ax_)[1]
+            self.ax_, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
+        self.figure_ = readable(self.ax_)[1]
         return self
 
-    def _plot_bars(self, ax: Any, is_stacked: bool, kwargs: dict[str, Any]) -> None:
+    @property
+    def _columns(self) -> tuple[FloatArray, list[str], FloatArray | None]:
+        """Shares, names and errors of at most a dozen inputs, others and the rest."""
+        shares, names, bounds = self.shares, self.input_names, self.share_bounds
+        first = shares[:, : len(names)]
+        chosen = np.arange(len(names))
+        if len(names) > _MOST_ROWS:
+            order = np.argsort(-np.abs(first).sum(axis=0), kind="stable")
+            chosen = np.sort(order[: _MOST_ROWS - 1])
+        others = np.delete(first, chosen, axis=1)
+        columns = [first[:, chosen], shares[:, -2:]]
+        kept = [names[i] for i in chosen]
+        if others.shape[1]:
+            columns.insert(1, others.sum(axis=1, keepdims=True))
+            kept.append(f"others ({others.shape[1]})")
+        error = None
+        if bounds is not None:
+            error = _distances(bounds[0][..., chosen], first[:, chosen])
+        return np.hstack(columns), share_names(kept), error
 
-        n_steps, names = len(self.step_names), self.column_names
-        shares = self.shares
-        lowest = float(shares.min(initial=0.0))
-        if is_stacked and lowest < 0.0:
+    def _plot_stacked(
+        self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
+    ) -> tuple[Any, list[Any]]:
+        shares, names, errors = self._columns
+        n_steps = len(self.step_names)
+        lowest = float(self.shares.min(initial=0.0))
+        if lowest < 0.0:
             raise ValueError(
                 f"kind='stacked' cannot show a share of {lowest:.3g}; expected "
-                "kind='bars' "
-                "or kind='heatmap'."
+                "kind='bars' or kind='heatmap'."
             )
-        each = 0.55 if is_stacked else 0.3 + 0.14 * len(names)
-        height = max(1.4 + each * n_steps, 0.9 + 0.24 * len(names))
-        ax = make_axes(ax, (8.0, height))
-        colors = share_colors(len(self.input_names))
+        ax = make_axes(ax, (8.0, max(1.4 + 0.55 * n_steps, 0.9 + 0.24 * len(names))))
+        colors = share_colors(len(names) - 2)
         left = np.zeros(n_steps)
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
         positions = np.arange(n_steps)[::-1]
-        thickness = 0.7 if is_stacked else 0.84 / len(names)
-        style = {"edgecolor": "white", "linewidth": 0.5, "height": thickness} | kwargs
-        self.bars_: list[Any] = []
+        style = {"edgecolor": "white", "linewidth": 0.5, "height": 0.7} | kwargs
+        drawn: list[Any] = []
         for column, (name, shade) in enumerate(zip(names, colors, strict=True)):
-            down = 0.0 if is_stacked else 0.42 - (column + 0.5) * thickness
             bars = ax.barh(
-                positions + down,
+                positions,
                 shares[:, column],
-                left=left if is_stacked else 0.0,
+                left=left,
                 label=label(name),
                 **({"color": shade} | style),
             )
             left += shares[:, column]
-            self.bars_.append(bars)
+            drawn.append(bars)
         for step, position in enumerate(positions):
-            self._mark_step(ax, step, position)
+            self._mark_step(ax, drawn, step, position)
+            if errors is not None and not self._refused[step]:
+                ends = zip(drawn, *errors[:, step], strict=False)
+                seen = [end for end in ends if end[0][step].get_width() >= _VISIBLE]
+                for number, (bars, low, high) in enumerate(seen):
+                    height = position + _HEIGHTS[number % len(_HEIGHTS)]
+                    draw_whisker(ax, bars[step], (low, high), height)
         ax.set_yticks(positions, [label(name) for name in self.step_names])
-        ax.set_xlim(1.1 * lowest, 1.0)
-        if lowest < 0.0:
-            ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.set_xlabel(self._axis_label())
+        ax.set_xlim(0.0, 1.0)
+        ax.set_xlabel("\n".join([self._axis_label(), *notes]))
         ax.set_ylim(-0.6, n_steps - 0.4)
         legend_right(ax, zip(names, colors, strict=True))
         hide_spines(ax)
-        self.ax_: Any = ax
+        return ax, drawn
 
-    def _mark_step(self, ax: Any, step: int, position: int) -> None:
+    def _mark_step(self, ax: Any, drawn: list[Any], step: int, position: int) -> None:
         if np.isnan(self.unexplained[step]):
             ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
         elif self._refused[step]:
-            for bars in self.bars_[:-1]:
+            for bars in drawn[:-1]:
                 bars[step].set_hatch(HATCH)
             style = {"ha": "right", "va": "center", "fontsize": 9}
             box = {"facecolor": "white", "alpha": 0.85, "linewidth": 0}
             ax.text(0.985, position, NOT_SUPPORTED, bbox=box, **style)
 
-    def _plot_heat_map(self, ax: Any, kwargs: dict[str, Any]) -> None:
-        names, n_steps = self.column_names, len(self.step_names)
-        ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.45 * n_steps))
-        shares = self.shares
+    def _plot_panels(
+        self, ax: Any, kwargs: dict[str, Any]
+    ) -> tuple[list[Any], list[Any]]:
+        n_steps, n_rows = len(self.step_names), min(len(self.input_names), _MOST_ROWS)
+        n_columns = min(n_steps, 2)
+        size = 5.6 * n_columns, -(-n_steps // n_columns) * (1.9 + 0.36 * n_rows)
+        panels = make_panels(ax, n_steps, size, n_columns=n_columns)
+        drawn: list[Any] = []
+        for step, panel in enumerate(panels):
+            drawn += self._plot_panel(panel, step, kwargs)
+            panel.set_xlabel(self._axis_label())
+        low = min(panel.get_xlim()[0] for panel in panels)
+        high = max(max(panel.get_xlim()[1] for panel in panels), 0.1)
+        for panel in panels:  # on one scale
+            panel.set_xlim(min(low, 0.0) if self.shares.min() < 0.0 else 0.0, high)
+        if self.total_order is not None:
+            keys = zip(("first order", "total"), COLORS, strict=False)
+            legend_right(panels[n_columns - 1], keys)
+        return panels, drawn
+
+    def _plot_panel(self, ax: Any, step: int, kwargs: dict[str, Any]) -> list[Any]:
+        """Draw the inputs of one step, the largest on top."""
+        tables = [self.shares[step, : len(self.input_names)]]
+        if self.total_shares is not None:
+            tables.append(self.total_shares[step])
+        if np.isnan(self.unexplained[step]):
+            tables = [np.zeros_like(table) for table in tables]
+        bounds = self.share_bounds
+        order = np.argsort(-tables[-1], kind="stable")[:_MOST_ROWS]
+        thickness = 0.8 / len(tables)
+        places = np.arange(len(order))
+        drawn = []
+        for number, table in enumerate(tables):
+            down = (number - (len(tables) - 1) / 2.0) * thickness
+            style: dict[str, Any] = {"color": COLORS[number], "height": thickness}
+            if bounds is not None:
+                pair = bounds[number][:, step]
+                style["xerr"] = _distances(pair, table)[:, order]
+                style["error_kw"] = {"elinewidth": 1.0, "capsize": 2}
+            drawn.append(ax.barh(places + down, table[order], **(style | kwargs)))
+        for bar in (bar for bars in drawn for bar in bars):
+            if self._refused[step]:
+                bar.set_hatch(HATCH)
+        ax.set_yticks(places, [label(self.input_names[i], 28, 1) for i in order])
+        ax.invert_yaxis()
+        ax.axvline(0.0, color="black", linewidth=0.8)
+        ax.set_title("\n".join(self._heads(step)), loc="left", fontsize=10)
+        hide_spines(ax)
+        return drawn
+
+    def _heads(self, step: int) -> list[str]:
+        """Name a step, what is not explained of it, and whether it is supported."""
+        name = label(self.step_names[step])
+        if np.isnan(self.unexplained[step]):
+            return [name, NO_VARIANCE]
+        tail = [NOT_SUPPORTED] if self._refused[step] else []
+        if len(self.input_names) > _MOST_ROWS:
+            tail.append(f"{_MOST_ROWS} of {len(self.input_names)} inputs are shown")
+        return [name, f"unexplained: {self.unexplained[step]:.2f}", *tail]
+
+    def _plot_heat_map(
+        self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        shares, names, distances = self._columns
+        n_steps = len(self.step_names)
+        ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.5 * n_steps))
         shares[np.isnan(self.unexplained)] = np.nan
+        errors = np.full_like(shares, np.nan)
+        if distances is not None:
+            errors[:, : distances.shape[2]] = distances.mean(axis=0)
+            errors[self._refused] = np.nan
         marks = [" *" if is_refused else "" for is_refused in self._refused]
         for step in np.flatnonzero(np.isnan(self.unexplained)):
             marks[step] = f" ({NO_VARIANCE})"
         style = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | kwargs
-        self.image_: Any = draw_heat_map(
-            ax, shares, self.step_names, names, marks=marks, **style
+        image: Any = draw_heat_map(
+            ax, shares, self.step_names, names, marks=marks, errors=errors, **style
         )
-        ax.figure.colorbar(self.image_, ax=ax, label=self._axis_label("\n"))
-        if self._refused.any():
-            ax.set_title(f"* {NOT_SUPPORTED}", fontsize=9, loc="left")
-        self.ax_ = ax
+        ax.figure.colorbar(image, ax=ax, label=self._axis_label("\n"))
+        heads = [f"* {NOT_SUPPORTED}"] if self._refused.any() else []
+        if heads or notes:
+            ax.set_title("\n".join([*heads, *notes]), fontsize=9, loc="left")
+        return ax, image
 
     def _axis_label(self, separator: str = " ") -> str:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""
+        if self.interval is not None:
+            level = 100.0 * self.interval.confidence_level
+            tail += f"{separator}({level:.3g} % intervals)"
         return f"share of the variance{tail}"
 
     @property
@@ -304,222 +494,26 @@ class SobolDisplay:
         return refused(self.supported, ~np.isnan(self.unexplained))
 
 
-#: Measures of the bars, with the label of their axis.
-MEASURES: Mapping[str, str] = {
-    "share": "share of the predicted variance",
-    "variance_share": "variance of the feature alone,\nover the predicted variance",
-    "effect_size": "change of the log-ratios\nfor one standard deviation",
-}
-_OUTPUT_CHANGE = "change of the output\nfor one standard deviation"
+def _distances(bounds: FloatArray, values: FloatArray) -> FloatArray:
+    """Return how far both bounds are from values, which may lie outside them."""
+    distances = np.stack([values - bounds[0], bounds[1] - values])
+    return np.asarray(np.maximum(np.nan_to_num(distances), 0.0))
 
 
-class RewardEffectsDisplay:
-    """Effects of entries of the reward, or groups of them, on each decision.
-
-    Parameters
-    ----------
-    effects : Result
-        From :func:`skpce.inspection.back_to_reward`.
-    supported : sequence of bool or None, default=None
-        Whether the attribution of each step is supported; None takes that of the
-        effects.
-    unexplained : array-like of shape (n_steps,) or None, default=None
-        One minus Q² of each step, NaN without variance; None takes that of the
-        effects.
-
-    Attributes
-    ----------
-    axes_ : list of matplotlib Axes
-        One per step; of a heat map one.
-    ax_, figure_ : matplotlib Axes and Figure
-        The first of them.
-    bars_ : list of matplotlib BarContainer
-        One per step. Not for a heat map.
-    image_ : matplotlib AxesImage
-        Only for a heat map.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skpce import PolynomialChaosRegressor
-    >>> from skpce.plotting import RewardEffectsDisplay
-    >>> X = np.random.default_rng(0).normal(size=(50, 3)) * [2, 1, 0.1]
-    >>> pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
-    >>> display = RewardEffectsDisplay.from_estimator(pipeline, X)
-    >>> display.leading(0, "share", n_shown=1).tolist()
-    [0]
-    >>> plt.close(display.figure_)
-    """
-
-    def __init__(
-        self,
-        effects: Result,
-        *,
-        supported: Sequence[bool] | None = None,
-        unexplained: ArrayLike | None = None,
-    ) -> None:
-        self.effects = effects
-        self.supported: tuple[bool, ...] = (
-            effects.supported if supported is None else tuple(supported)
-        )
-        self.unexplained: FloatArray = np.asarray(
-            effects.unexplained if unexplained is None else unexplained, dtype=float
-        )
-
-    @classmethod
-    def from_estimator(
-        cls,
-        pipeline: Any,
-        X: Any,
-        *,
-        groups: Mapping[str, Any] | None = None,
-        verdict: Result | None = None,
-        outputs: Any = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> RewardEffectsDisplay:
-        """Compute the effects and draw them.
-
-        Parameters
-        ----------
-        pipeline, X, groups
-            As in :func:`skpce.inspection.back_to_reward`.
-        verdict : Result or None, default=None
-            Marks the steps or outputs that are not attributable, and gives their
-            cross-fitted Q²; None takes the leave-one-out Q².
-        outputs : dict or None, default=None
-            As in :meth:`SobolDisplay.from_fit`.
-        ax, **kwargs
-            As in :meth:`plot`.
-        """
-        reading = expansion_of(pipeline, X, outputs=outputs, verdict=verdict)
-        effects = effects_of(reading, groups)
-        supported = unexplained = None
-        if verdict is not None:
-            refuse_other_steps(verdict, effects.target_names)
-            supported = verdict.attributable
-            unexplained = 1.0 - np.clip(verdict.q2, 0.0, 1.0)
-        display = cls(effects, supported=supported, unexplained=unexplained)
-        return display.plot(ax=ax, **kwargs)
-
-    def leading(self, target: int, measure: str, n_shown: int = 10) -> NDArray[np.intp]:
-        """Return the positions of at most ``n_shown`` features, the largest first.
-
-        ``target`` is the position of a step or output; ``measure`` is ``"share"``,
-        ``"variance_share"`` or ``"effect_size"``.
-        """
-        size = np.abs(getattr(self.effects, measure)[target])
-        return np.argsort(-size, kind="stable")[:n_shown]
-
-    def plot(
-        self,
-        ax: Any = None,
-        *,
-        measure: str = "share",
-        kind: str = "bars",
-        target: int = 0,
-        n_shown: int = 10,
-        **kwargs: Any,
-    ) -> RewardEffectsDisplay:
-        """Draw the leading features of every step, or the actions of one.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, sequence of them or None, default=None
-            Where to draw: one to be divided, or one per step. None makes a figure.
-        measure : {"share", "variance_share", "effect_size"}, default="share"
-            Measure of the bars, which also ranks the features. Bars of the first two
-            carry two standard errors.
-        kind : {"bars", "heatmap"}, default="bars"
-            Bars for every step, or for one step the signed change of each action's
-            centred log-ratio when a feature rises by one standard deviation.
-        target : int, default=0
-            Step of the heat map.
-        n_shown : int, default=10
-            Number of features.
-        **kwargs
-            Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
-        """
-        owner = "RewardEffectsDisplay.plot"
-        check_option(owner, "measure", measure, MEASURES)
-        check_option(owner, "kind", kind, ("bars", "heatmap"))
-        check_integer(owner, "n_shown", n_shown, low=1)
-        if kind == "heatmap":
-            target = check_position("target", target, len(self.effects.target_names))
-            self._plot_heat_map(
-                ax, target, self.leading(target, measure, n_shown), kwargs
-            )
-        else:
-            self._plot_bars(ax, measure, n_shown, kwargs)
-        self.ax_, self.figure_ = readable(*self.axes_)
-        return self
-
-    def _plot_bars(
-        self, ax: Any, measure: str, n_shown: int, kwargs: dict[str, Any]
-    ) -> None:
-        names = self.effects.target_names
-        n_bars = min(n_shown, len(self.effects.feature_names))
-        n_columns = min(len(names), 2)
-        n_rows = -(-len(names) // n_columns)
-        size = 5.6 * n_columns, n_rows * (1.8 + 0.36 * n_bars)
-        self.axes_ = make_panels(ax, len(names), size, n_columns=n_columns)
-        self.bars_: list[Any] = [
-            self._draw_target(
-                panel, target, measure, self.leading(target, measure, n_shown), kwargs
-            )
-            for target, panel in enumerate(self.axes_)
-        ]
-
-    def _draw_target(
-        self, ax: Any, target: int, measure: str, shown: Any, kwargs: dict[str, Any]
-    ) -> Any:
-        values = getattr(self.effects, measure)[target, shown]
-        errors = getattr(self.effects, f"{measure}_standard_error", None)
-        places = np.arange(len(shown))[::-1]
-        style = {"color": COLORS[0], "height": 0.7, "ecolor": "black"} | kwargs
-        double = None if errors is None else 2.0 * errors[target, shown]
-        bars = ax.barh(places, values, xerr=double, **style)
-        features = self.effects.feature_names
-        ax.set_yticks(places, [label(features[i], 28, 1) for i in shown])
-        ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.set_xlabel(self._label(measure))
-        ax.set_title(self._title(target), loc="left", fontsize=10)
-        if not self.supported[target]:
-            for bar in bars:
-                bar.set_hatch(HATCH)
-        hide_spines(ax)
-        return bars
-
-    def _label(self, measure: str) -> str:
-        is_real = not getattr(self.effects, "of_compositions", True)
-        if is_real and measure == "effect_size":
-            return _OUTPUT_CHANGE
-        return MEASURES[measure]
-
-    def _title(self, target: int) -> str:
-        name = label(self.effects.target_names[target])
-        unexplained = self.unexplained[target]
-        if np.isnan(unexplained):
-            return f"{name}\n{NO_VARIANCE}"
-        tail = "" if self.supported[target] else f"\n{NOT_SUPPORTED}"
-        return f"{name}\nunexplained: {unexplained:.2f}{tail}"
-
-    def _plot_heat_map(
-        self, ax: Any, target: int, shown: Any, kwargs: dict[str, Any]
-    ) -> None:
-        effects = self.effects
-        rows = np.flatnonzero(effects.row_targets == target)
-        table = effects.effect[np.ix_(rows, shown)].T
-        largest = float(np.abs(np.nan_to_num(table)).max(initial=0.0)) or 1.0
-        ax = make_axes(ax, (4.0 + 0.7 * len(rows), 2.4 + 0.4 * len(shown)))
-        prefix = f"{effects.target_names[target]}:"
-        style: dict[str, Any] = {"cmap": "PuOr", "vmin": -largest, "vmax": largest}
-        features = [effects.feature_names[i] for i in shown]
-        columns = [effects.row_names[row].removeprefix(prefix) for row in rows]
-        self.image_: Any = draw_heat_map(ax, table, features, columns, **style | kwargs)
-        ax.figure.colorbar(self.image_, ax=ax, label=self._label("effect_size"))
-        ax.set_title(self._title(target), loc="left", fontsize=10)
-        self.axes_ = [ax]
+def interval_of(reading: Reading, ci: float | None) -> SobolInterval | None:
+    """Return bootstrap intervals of the indices of each step or output, or None."""
+    expansion, problem = reading.expansion, reading.problem
+    if ci is None or problem is None or problem.samples is None or reading.is_sampled:
+        return None
+    seed: Any = {"n_resamples": _N_RESAMPLES, "random_state": 0, "method": "bootstrap"}
+    try:
+        if reading.compositions is not None:
+            return of_steps.sobol_interval(reading.compositions, "step", ci, **seed)
+        if expansion.n_groups < expansion.n_outputs:
+            return None
+        if not hasattr(reading.estimator, "sobol_interval"):
+            return None
+        found: SobolInterval = reading.estimator.sobol_interval(ci, **seed)
+        return found
+    except ValueError:  # weights that count no members
+        return None

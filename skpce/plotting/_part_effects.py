@@ -17,6 +17,7 @@ from ._style import (
     check_position,
     color,
     draw_heat_map,
+    draw_whisker,
     hide_spines,
     ink_on,
     label,
@@ -382,7 +383,7 @@ class PartEffectsDisplay:
             elif bar.get_width() >= _VISIBLE and not np.isnan(errors[segment]):
                 # Neighbours that are all narrow have whiskers at different heights.
                 place = position + (0.33, -0.33, 0.24)[narrow % 3]
-                _draw_whisker(ax, bar, errors[segment], place)
+                draw_whisker(ax, bar, errors[segment], place)
                 narrow += 1
 
     def _write_inside(self, ax: Any, segment: int, bar: Any, text: str) -> None:
@@ -483,17 +484,6 @@ def _fitting_text(value: float, error: float, width: float) -> str:
 def _error_text(error: float) -> str:
     """Return per cent without decimals; an error that rounds to zero is below one."""
     return "<1" if error < 0.005 else f"{100 * error:.0f}"
-
-
-def _draw_whisker(ax: Any, bar: Any, error: float, place: float) -> None:
-    """Draw one standard error to each side of the end of a segment."""
-    from matplotlib.patheffects import withStroke
-
-    end = bar.get_x() + bar.get_width()
-    low, high = max(end - error, 0.0), min(end + error, 1.0)
-    style: dict[str, Any] = {"color": "black", "linewidth": 1.2}
-    style["path_effects"] = [withStroke(linewidth=3.0, foreground="white")]
-    ax.plot([low, high], [place, place], solid_capstyle="butt", **style)
 
 
 def _legend(ax: Any, names: list[str], colors: list[str]) -> None:

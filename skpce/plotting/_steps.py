@@ -345,10 +345,10 @@ def prism_flows(
 
 #: Measures whose shares are the widths of the steps.
 PRISM_MEASURES = {
-    "aitchison_variance": "the Aitchison variance of all steps",
-    "variance_per_freedom": "the variance per degree of freedom of all steps",
-    "total_variation": "the total variation of all steps",
-    "jensen_shannon": "the Jensen-Shannon divergence of all steps",
+    "aitchison_variance": "the Aitchison variance of all decisions",
+    "variance_per_freedom": "the variance per degree of freedom of all decisions",
+    "total_variation": "the total variation of all decisions",
+    "jensen_shannon": "the Jensen-Shannon divergence of all decisions",
 }
 _NODE = 0.025  # width of the bars at both ends
 _GAP = 0.02  # between nodes, in shares

@@ -174,6 +174,7 @@ def draw_heat_map(
     columns: Any,
     *,
     marks: Sequence[str] | None = None,  # after names of rows, however short these
+    errors: Any = None,  # shape: (n_rows, n_columns); NaN cells have none
     **kwargs: Any,
 ) -> Any:
     """Draw a table in colours, with its numbers, and return the image."""
@@ -182,7 +183,7 @@ def draw_heat_map(
     names = [f"{label(row)}{mark}" for row, mark in zip(rows, marks, strict=True)]
     ax.set_yticks(np.arange(len(rows)), names)
     name_columns(ax, columns)
-    _write_cells(ax, image, np.asarray(values))
+    _write_cells(ax, image, np.asarray(values), errors)
     hide_spines(ax, ax.spines)
     ax.tick_params(length=0)
     return image
@@ -218,14 +219,19 @@ def points_across(ax: Any) -> float:
     return float(72.0 * width)
 
 
-def _write_cells(ax: Any, image: Any, values: Any) -> None:
+def _write_cells(ax: Any, image: Any, values: Any, errors: Any) -> None:
     """Write the numbers, unless the cells are too narrow for legible ones."""
     texts = {
         place: f"{value:.2f}".replace("-0.00", "0.00")
         for place, value in np.ndenumerate(values)
         if not np.isnan(value)
     }
-    longest = max(map(len, texts.values()), default=1)
+    if errors is not None:
+        for place in texts:
+            if not np.isnan(errors[place]):
+                texts[place] += f"\n± {errors[place]:.2f}"
+    lines = [line for text in texts.values() for line in text.split("\n")]
+    longest = max(map(len, lines), default=1)
     width = _points_per_column(ax, values.shape[1])
     size = min(9.0, 10.0 * width / (_DIGIT * (longest + 0.5)))
     if size < 6.0:
@@ -247,6 +253,20 @@ def ink_on(
     srgb = np.asarray(shade[:3], dtype=np.float64)
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     return "white" if linear @ [0.2126, 0.7152, 0.0722] < 0.179 else "black"
+
+
+def draw_whisker(
+    ax: Any, bar: Any, error: float | tuple[float, float], place: float
+) -> None:
+    """Draw an error, or those to the left and to the right, at the end of a segment."""
+    from matplotlib.patheffects import withStroke
+
+    end = bar.get_x() + bar.get_width()
+    left, right = error if isinstance(error, tuple) else (error, error)
+    low, high = max(end - left, 0.0), min(end + right, 1.0)
+    style: dict[str, Any] = {"color": "black", "linewidth": 1.2}
+    style["path_effects"] = [withStroke(linewidth=3.0, foreground="white")]
+    ax.plot([low, high], [place, place], solid_capstyle="butt", **style)
 
 
 def text_width(lines: Iterable[str], size: float) -> float:

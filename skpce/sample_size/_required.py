@@ -156,7 +156,7 @@ def required_ensemble_size(
         :math:`D` of each output. None takes the variance of the expansion, or what
         leave-one-out finds that it predicts, if that is less.
     n_designs : int, default=19
-        Designs simulated from the input laws. The smallest of their
+        Designs simulated from the input distributions. The smallest of their
         :math:`\lambda_{\min}` is used; that of a new design is smaller with
         probability about ``1 / (n_designs + 1)``.
     random_state : int, RandomState instance or None, default=0
@@ -308,7 +308,7 @@ def _warn_if_vacuous(required: RequiredEnsembleSize) -> None:
     warnings.warn(
         f"With {required.n_available} members and {required.n_terms} terms the bound "
         f"says nothing about {', '.join(names)}: {reason}. The indices may still be "
-        "right; the bound cannot tell.",
+        "right; the bound cannot decide that.",
         VacuousBoundWarning,
         stacklevel=3,
     )
@@ -347,7 +347,7 @@ class SimulatedDesigns:
 
     @property
     def can_grow(self) -> bool:
-        """Whether larger designs are affordable and would still tell something."""
+        """Whether larger designs are affordable and would still be informative."""
         size, total = self.sizes[-1], self.totals[-1]
         return size * _GROWTH <= self._largest and total < _NEAR_ONE * size
 

@@ -129,7 +129,7 @@ def inspections() -> Results:
         "dependent under nataf": inspection.dependent_sobol_indices(
             pipeline[-1],
             pipeline[:-1].transform(wide),
-            law=NatafTransformer().fit(pipeline[:-1].transform(wide)),
+            distribution=NatafTransformer().fit(pipeline[:-1].transform(wide)),
             **joint,
         ),
         "shapley": inspection.shapley_effects(regressor.predict, X, **sampled),

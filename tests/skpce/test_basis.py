@@ -144,7 +144,7 @@ def test_a_normal_law_has_no_outside():
     ("distribution", "message"),
     [
         ("cauchy", "must be one of 'beta', .*'uniform'.*Got 'cauchy'"),
-        (t(3), r"x0 the law scipy.stats.t\(df=3\), .*QuantileTransformer"),
+        (t(3), r"x0 the distribution scipy.stats.t\(df=3\), .*QuantileTransformer"),
         (None, "Got None"),
         (norm, "without its parameters; expected the frozen distribution"),
         (["normal"], "has 1 entries but X has 2 features"),

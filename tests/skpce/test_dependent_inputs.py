@@ -78,7 +78,7 @@ def assert_close(found, first, total, shapley=None):
 def test_the_linear_gaussian_model(seed):
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1)
     law = NatafTransformer(NORMALS, correlation=R)
-    found = dependent_sobol_indices(pce, X, law=law, random_state=seed)
+    found = dependent_sobol_indices(pce, X, distribution=law, random_state=seed)
     covariance = R * np.outer(SCALE, SCALE)
     assert_close(found, *linear_gaussian(BETA, covariance))
     variance = BETA @ covariance @ BETA
@@ -93,7 +93,7 @@ def test_two_inputs_in_closed_form(rho):
     (a, b), (s, t) = BETA[:2], SCALE[:2]
     pce, X = exact_pce(lambda X: X @ BETA[:2], NORMALS[:2], 1)
     law = NatafTransformer(NORMALS[:2], correlation=[[1, rho], [rho, 1]])
-    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     whole = (a * s) ** 2 + (b * t) ** 2 + 2 * rho * a * b * s * t
     joint = rho * a * b * s * t
     first = (a * s) ** 2 * (1 - rho**2 / 2) + joint + (b * t * rho) ** 2 / 2
@@ -118,7 +118,7 @@ def test_the_portfolio_model():
     laws = [stats.norm(m, d) for m, d in zip(mean, s, strict=True)]
     pce, X = exact_pce(lambda X: X[:, 0] * X[:, 2] + X[:, 1] * X[:, 3], laws, 2)
     law = NatafTransformer(laws, correlation=correlation)
-    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     v = s**2
     whole = v[0] * (v[2] + mean[2] ** 2) + v[1] * (v[3] + mean[3] ** 2)
     whole += 2 * r12 * s[0] * s[1] * (r34 * s[2] * s[3] + mean[2] * mean[3])
@@ -200,7 +200,7 @@ def test_ishigami_with_a_gaussian_copula(ishigami_pce, rho):
     correlation[0, 2] = correlation[2, 0] = rho
     law = NatafTransformer([stats.uniform(-np.pi, 2 * np.pi)] * 3)
     law.set_params(correlation=correlation)
-    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     for name, values in zip(
         ("first_order", "total_order", "shapley"), exact[:3], strict=True
     ):
@@ -213,7 +213,7 @@ def test_ishigami_with_a_gaussian_copula(ishigami_pce, rho):
 def test_independent_inputs_have_sobol_indices(ishigami_pce):
     pce, X = ishigami_pce
     law = NatafTransformer(pce.distribution, correlation=np.eye(3))
-    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     assert_close(found, pce.sobol_indices_, pce.total_sobol_indices_)
     np.testing.assert_allclose(found.closed_form_first_order, pce.sobol_indices_)
     np.testing.assert_allclose(found.closed_form_total_order, pce.total_sobol_indices_)
@@ -223,7 +223,9 @@ def test_independent_inputs_have_sobol_indices(ishigami_pce):
 def test_an_input_without_effect_has_total_index_zero():
     pce, X = exact_pce(lambda X: X[:, 0] ** 2 + X[:, 1], NORMALS, 2)
     law = NatafTransformer(NORMALS, correlation=R)
-    found = dependent_sobol_indices(pce, X, law=law, n_samples=2048, random_state=0)
+    found = dependent_sobol_indices(
+        pce, X, distribution=law, n_samples=2048, random_state=0
+    )
     assert found.total_order[0, 2] == pytest.approx(0, abs=1e-12)
     assert found.first_order[0, 2] > 0.01  # it tells x1
     assert found.shapley[0, 2] > 0
@@ -242,7 +244,7 @@ def test_shapley_effects_of_normal_inputs_in_closed_form():
         pce, X, dependence="gaussian", degree=2, solver="ols", random_state=0
     )
     law = NatafTransformer("normal", shrinkage=0.0)
-    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     assert_close(found, None, None, other.effects)
 
 
@@ -259,7 +261,7 @@ def test_the_first_and_the_last_output_of_the_map():
 
     pce, X = exact_pce(function, laws, 2)
     law = NatafTransformer(laws, correlation=R)
-    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     fitted = law.fit(X)
     rng = np.random.default_rng(0)
     U = rng.normal(size=(3000, 3))
@@ -277,7 +279,7 @@ def test_groups():
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1)
     law = NatafTransformer(NORMALS, correlation=R)
     found = dependent_sobol_indices(
-        pce, X, law=law, groups={"pair": [0, "x2"]}, random_state=0
+        pce, X, distribution=law, groups={"pair": [0, "x2"]}, random_state=0
     )
     assert found.feature_names == ("pair", "x1")
     covariance = R * np.outer(SCALE, SCALE)
@@ -304,7 +306,9 @@ def test_random_orders_agree_with_all_subsets():
     beta = rng.normal(size=n)
     pce, X = exact_pce(lambda X: X @ beta, laws, 1)
     law = NatafTransformer(laws, correlation=covariance / np.outer(scale, scale))
-    few = dependent_sobol_indices(pce, X, law=law, n_samples=2048, random_state=0)
+    few = dependent_sobol_indices(
+        pce, X, distribution=law, n_samples=2048, random_state=0
+    )
     whole = beta @ covariance @ beta
     values = np.zeros((1, 2**n))
     for position in range(1, 2**n):
@@ -319,7 +323,7 @@ def test_random_orders_agree_with_all_subsets():
     assert np.all(error < 0.05)
     np.testing.assert_allclose(few.shapley.sum(), 1.0, atol=1e-12)
     one_order = dependent_sobol_indices(
-        pce, X, law=law, n_samples=1024, n_permutations=1, random_state=0
+        pce, X, distribution=law, n_samples=1024, n_permutations=1, random_state=0
     )
     assert one_order.shapley_standard_error.mean() > error.mean()
 
@@ -328,7 +332,9 @@ def test_standard_errors_are_those_of_repetitions():
     pce, X = exact_pce(lambda X: X[:, 0] ** 3 + X[:, 1] * X[:, 2], NORMALS, 3)
     law = NatafTransformer(NORMALS, correlation=R)
     runs = [
-        dependent_sobol_indices(pce, X, law=law, n_samples=1024, random_state=seed)
+        dependent_sobol_indices(
+            pce, X, distribution=law, n_samples=1024, random_state=seed
+        )
         for seed in range(16)
     ]
     for name in ("first_order", "total_order", "shapley"):
@@ -349,7 +355,7 @@ def test_steps_of_a_surrogate_add_up_in_aitchison_geometry():
         1, steps={"a": 3, "b": 2, "stop": 1}, distribution=stats.norm(0, 1)
     ).fit(X, y)
     law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
-    found = dependent_sobol_indices(surrogate, X, law=law, random_state=0)
+    found = dependent_sobol_indices(surrogate, X, distribution=law, random_state=0)
     assert found.target_names == ("a", "b", "stop")
     clr = surrogate.expansion_.coefficients[
         :3, 1:
@@ -375,14 +381,14 @@ def test_behind_an_embedding_the_columns_of_x_count():
     pipeline = make_pipeline(PCA(), PolynomialChaosRegressor(1, solver="ols"))
     pipeline.fit(X, X @ BETA)
     law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
-    found = dependent_sobol_indices(pipeline, X, law=law, random_state=0)
+    found = dependent_sobol_indices(pipeline, X, distribution=law, random_state=0)
     assert_close(found, *linear_gaussian(BETA, R))
     assert np.isnan(found.closed_form_first_order).all()
     assert "none for the columns before an embedding" in found.independence
     squares = make_pipeline(
         FunctionTransformer(np.square), PolynomialChaosRegressor(1, solver="ols")
     ).fit(X, X[:, 0] ** 2 + X[:, 1] ** 2)
-    found = dependent_sobol_indices(squares, X, law=law, random_state=0)
+    found = dependent_sobol_indices(squares, X, distribution=law, random_state=0)
     # Var E[x1^2 + x2^2 | x1] = 2 (1 + rho^2)^2 of a variance of 4 (1 + rho^2).
     assert found.first_order[0, 0] == pytest.approx((1 + 0.25) / 2, abs=0.01)
 
@@ -395,13 +401,15 @@ def test_a_law_that_is_no_gaussian_copula():
     pce = PolynomialChaosRegressor(1).fit(X, X[:, 1])
     nataf = dependent_sobol_indices(pce, X, n_samples=4096, random_state=0)
     kernel = dependent_sobol_indices(
-        pce, X, law=RosenblattTransformer(), n_samples=4096, random_state=0
+        pce, X, distribution=RosenblattTransformer(), n_samples=4096, random_state=0
     )
     truth = 2 / 2.09  # Var x0^2 over Var x1
     assert nataf.first_order[0, 0] < 0.1
     assert kernel.first_order[0, 0] == pytest.approx(truth, abs=0.15)
     assert kernel.total_order[0, 1] < 0.3
-    assert any("law=RosenblattTransformer()" in text for text in nataf.cautions)
+    assert any(
+        "distribution=RosenblattTransformer()" in text for text in nataf.cautions
+    )
     assert "distance correlation" in nataf.independence
     assert not any("RosenblattTransformer()" in text for text in kernel.cautions)
 
@@ -420,7 +428,7 @@ def test_the_error_of_the_law():
     kernel = dependent_sobol_indices(
         pce,
         X,
-        law=RosenblattTransformer(),
+        distribution=RosenblattTransformer(),
         n_samples=1024,
         n_resamples=2,
         random_state=0,

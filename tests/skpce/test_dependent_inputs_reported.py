@@ -61,7 +61,7 @@ def test_draws_outside_the_laws_of_the_expansion():
     found = dependent_sobol_indices(pce, X, random_state=0)
     assert any("outside the supports" in text for text in found.cautions)
     law = NatafTransformer("uniform")
-    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     assert found.cautions == ()
 
 
@@ -113,7 +113,7 @@ def test_draws_outside_the_domain_of_a_step_are_refused():
     with pytest.raises(ValueError, match=r"give NaN or infinity for \d+ of 64 rows"):
         dependent_sobol_indices(logarithm, X, n_samples=1024, random_state=0)
     law = NatafTransformer(stats.lognorm(1.0))
-    found = dependent_sobol_indices(logarithm, X, law=law, random_state=0)
+    found = dependent_sobol_indices(logarithm, X, distribution=law, random_state=0)
     assert found.first_order[0, 0] == pytest.approx(1.0, abs=0.02)
 
 
@@ -136,7 +136,7 @@ def test_a_copy_of_a_column():
     np.testing.assert_allclose(found.total_order[0, :2], 0.0, atol=0.01)
     np.testing.assert_allclose(found.first_order[0, :2], 0.5, atol=0.05)
     kernel = dependent_sobol_indices(
-        pce, X, law=RosenblattTransformer(), n_samples=1024, random_state=0
+        pce, X, distribution=RosenblattTransformer(), n_samples=1024, random_state=0
     )
     assert any("has no density, so leave it out" in text for text in kernel.cautions)
 
@@ -205,8 +205,8 @@ def test_bad_input():
         dependent_sobol_indices(PolynomialChaosRegressor(), X)
     with pytest.raises(ValueError, match=r"X has 2 features; expected 3"):
         dependent_sobol_indices(pce, X[:, :2])
-    with pytest.raises(ValueError, match=r"'law' parameter .* Got 'gaussian'"):
-        dependent_sobol_indices(pce, X, law="gaussian")
+    with pytest.raises(ValueError, match=r"'distribution' parameter .* Got 'gaussian'"):
+        dependent_sobol_indices(pce, X, distribution="gaussian")
     with pytest.raises(ValueError, match="'n_samples'"):
         dependent_sobol_indices(pce, X, n_samples=100)
     with pytest.raises(ValueError, match="'n_permutations'"):

@@ -88,9 +88,19 @@ def test_sobol_of_a_regressor(regressor):
 def test_kinds_of_sobol_draw_the_same_shares(fitted):
     found = make_verdict()
     bars = SobolDisplay.from_estimator(fitted, verdict=found, kind="bars")
-    widths = [[bar.get_width() for bar in bars] for bars in bars.bars_]
-    np.testing.assert_allclose(np.transpose(widths), bars.shares)
-    assert all(bar.get_x() == 0 for series in bars.bars_ for bar in series)
+    assert len(bars.axes_) == 3
+    for step in (0, 2):
+        first, total = bars.bars_[2 * step : 2 * step + 2]
+        inputs = [text.get_text() for text in bars.axes_[step].get_yticklabels()]
+        order = [bars.input_names.index(name) for name in inputs]
+        widths = [bar.get_width() for bar in first]
+        np.testing.assert_allclose(widths, bars.shares[step, order])
+        sizes = [bar.get_width() for bar in total]
+        np.testing.assert_allclose(sizes, bars.total_shares[step, order])
+        assert sizes == sorted(sizes, reverse=True)
+        low = [ends[0, 0] for ends in first.errorbar[2][0].get_segments()]
+        bounds = np.minimum(bars.share_bounds[0, 0, step, order], widths)
+        np.testing.assert_allclose(low, bounds, atol=1e-12)
     heat = SobolDisplay.from_estimator(fitted, verdict=found, kind="heatmap")
     np.testing.assert_allclose(heat.image_.get_array(), heat.shares)
     assert heat.image_.get_clim() == (0, 1)
@@ -131,12 +141,43 @@ def test_hostile_names_are_drawn_as_they_stand(kind):
         assert any(name in text for text in drawn)
 
 
-def test_many_inputs_have_colours_of_their_own():
-    display = SobolDisplay(
-        np.full((1, 20), 0.05), [0], ["a"], [f"x{i}" for i in range(20)]
-    )
+def test_a_dozen_inputs_have_colours_of_their_own_and_others_are_added_up():
+    first = np.linspace(0.09, 0.01, 20)[np.newaxis]
+    display = SobolDisplay(first, [0], ["a"], [f"x{i}" for i in range(20)])
     bars = display.plot().bars_
-    assert len({bar[0].get_facecolor() for bar in bars}) == 22
+    assert len({bar[0].get_facecolor() for bar in bars}) == 14
+    assert bars[11][0].get_width() == pytest.approx(first[0, 11:].sum())
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names[10:] == ["x10", "others (9)", "interactions", "unexplained"]
+
+
+def test_a_dozen_steps_are_drawn_and_the_axis_says_so():
+    many = [f"s{i}" for i in range(15)]
+    display = SobolDisplay(np.full((15, 1), 0.5), np.full(15, 0.2), many, ["x0"])
+    assert len(display.plot().bars_[0]) == 12
+    assert display.ax_.get_xlabel().endswith("12 of 15 are shown")
+    assert len(display.plot(kind="bars").axes_) == 6
+    assert display.axes_[-1].get_xlabel().endswith("6 of 15 are shown")
+
+
+def test_errors_are_those_of_the_indices_times_what_is_explained(fitted):
+    display = SobolDisplay.from_fit(fitted, ci=0.8)
+    interval = fitted.sobol_interval(
+        "step", 0.8, method="bootstrap", n_resamples=100, random_state=0
+    )
+    explained = 1 - fitted.step_unexplained_share_[:, np.newaxis]
+    np.testing.assert_allclose(
+        display.share_bounds[1], interval.total_order * explained
+    )
+    assert SobolDisplay.from_fit(fitted, ci=None).share_bounds is None
+    display.plot()
+    drawn = [line for line in display.ax_.lines if line.get_linewidth() == 1.2]
+    assert drawn
+    assert display.ax_.get_xlabel() == "share of the variance (80 % intervals)"
+    with pytest.raises(ValueError, match="'ci'"):
+        SobolDisplay.from_fit(fitted, ci=2)
+    cells = [text.get_text() for text in display.plot(kind="heatmap").ax_.texts]
+    assert any("± 0." in cell for cell in cells)
 
 
 # Fragility.

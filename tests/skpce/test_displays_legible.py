@@ -263,7 +263,7 @@ def test_negative_shares_are_drawn_left_of_0_and_never_stacked():
         display.plot()
     assert plt.get_fignums() == []
     ax = display.plot(kind="bars").ax_
-    assert display.bars_[1][0].get_width() == pytest.approx(-0.1)
+    assert display.bars_[0][1].get_width() == pytest.approx(-0.1)
     assert ax.get_xlim()[0] < -0.1
     assert "-0.10" in [
         text.get_text() for text in display.plot(kind="heatmap").ax_.texts

@@ -227,7 +227,7 @@ def test_without_residuals_the_interval_is_everything():
     assert (interval.total_order[1] == 1).all()
 
 
-@pytest.mark.filterwarnings("ignore:.*without variance")
+@pytest.mark.filterwarnings("ignore:.*no variance")
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
 def test_a_constant_target_has_indices_of_zero(method):
     X, y = noisy_data(30, 2)

@@ -481,7 +481,7 @@ def test_columns_of_calibration_are_those_of_the_fit():
 def test_a_fit_without_residuals_or_samples_says_so():
     X, y = linear_with_noise(40, seed=21)
     saturated = PolynomialChaosRegressor(3, solver="ols").fit(X[:10], y[:10])
-    with pytest.raises(ValueError, match="residual law is not defined"):
+    with pytest.raises(ValueError, match="residual distribution is not defined"):
         saturated.predict_interval(X)
     sums = PolynomialChaosRegressor(1, distribution=LAW, criterion="gcv").fit(X, y)
     with pytest.raises(ValueError, match="criterion='loo'"):

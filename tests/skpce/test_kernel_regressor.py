@@ -305,7 +305,7 @@ def test_a_constant_input_and_a_constant_target():
     X = np.column_stack([rng.normal(size=(30, 3)), np.ones(30)])
     pce = KERNEL(2).fit(X, X[:, 0])
     assert pce.q2_[0] > 0.9
-    with pytest.warns(UserWarning, match="without variance"):
+    with pytest.warns(UserWarning, match="no variance"):
         flat = KERNEL(2).fit(X, np.ones(30))
     assert flat.total_variance_[0] == 0.0
     assert not flat.total_sobol_indices_.any()
@@ -419,6 +419,8 @@ def test_a_search_and_intervals():
         ({"input_weights": [1.0, -1.0, 1.0]}, "'input_weights' parameter"),
         ({"input_weights": [0.0, 0.0, 0.0]}, "not all of them 0"),
         ({"input_weights": [1.0]}, "3 finite numbers"),
+        ({"input_weights": [1e-300] * 3}, "1e-300 as its largest weight"),
+        ({"input_weights": [1e300, 1.0, 1.0]}, "1e\\+300 as its largest weight"),
         ({"input_groups": [0, 1]}, "3 labels"),
         ({"input_groups": [0, [1, 2], 0]}, "3 labels"),
         ({"input_groups": [0, None, "a"]}, "3 labels"),

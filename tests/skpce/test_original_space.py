@@ -318,7 +318,7 @@ def test_what_is_not_supported_is_named():
     assert "embedded input" in mixed.reasons[0][-1]
     skewed = np.exp(X / 5)
     found = original_space_indices(fitted(skewed, X[:, 0], PCA(2)), skewed)
-    assert any("stated law" in caution for caution in found.cautions)
+    assert any("stated distribution" in caution for caution in found.cautions)
     X, y = rows(noise=0.1)
     good = original_space_indices(fitted(X, y[:, 0], PCA(3)), X)
     assert good.supported == (True,)

@@ -224,9 +224,11 @@ def test_no_residual_law_without_leave_one_out_residuals(simulate):
     X, y = simulate(n_members=12)
     saturated = CompositionalPCESurrogate(3, steps=WIDTHS, solver="ols").fit(X, y)
     assert (saturated.diagnostics_.loo_q2 == -np.inf).all()
-    with pytest.raises(ValueError, match=r"residual law is not defined.*residual=None"):
+    with pytest.raises(
+        ValueError, match=r"residual distribution is not defined.*residual=None"
+    ):
         saturated.sample()
-    with pytest.raises(ValueError, match="residual law is not defined"):
+    with pytest.raises(ValueError, match="residual distribution is not defined"):
         saturated.predict_interval(X)
     assert saturated.sample(3, residual=None).shape == (3, 9)
 

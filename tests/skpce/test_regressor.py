@@ -81,7 +81,7 @@ def test_one_sample_predicts_itself():
 def test_a_constant_target_is_reported(data):
     """Its indices are 0: no silent share of one."""
     X, y = data
-    message = "^y without variance: the Sobol indices are 0 and q2_ is NaN"
+    message = "^y has no variance: the Sobol indices are 0 and q2_ is NaN"
     for model in (PolynomialChaosRegressor(), PolynomialChaosRegressorCV((1, 2))):
         with pytest.warns(ConstantTargetWarning, match=message) as caught:
             model.fit(X, np.full(len(X), 0.1))
@@ -89,7 +89,7 @@ def test_a_constant_target_is_reported(data):
         assert caught[0].filename == __file__
         assert not model.total_sobol_indices_.any()
     mixed = np.column_stack([y[:, 0], np.full(len(X), 1 / 3)])
-    with pytest.warns(ConstantTargetWarning, match=r"^Of y the targets \[1\] without"):
+    with pytest.warns(ConstantTargetWarning, match=r"^The targets \[1\] of y have no"):
         pce = PolynomialChaosRegressor().fit(X, mixed)
     assert pce.total_sobol_indices_[0].sum() > 0.9
     assert not pce.total_sobol_indices_[1].any()

@@ -212,7 +212,7 @@ def test_a_constant_target_and_several_targets():
     X = rng.normal(size=(60, 2))
     y = np.c_[X[:, 0] + 0.1 * rng.normal(size=60), np.ones(60)]
     pce = PolynomialChaosRegressor(1, distribution=NORMAL)
-    with pytest.warns(UserWarning, match="without variance"):
+    with pytest.warns(UserWarning, match="no variance"):
         pce.fit(X, y)
     found = required(pce)
     assert found.names == ("y0", "y1")

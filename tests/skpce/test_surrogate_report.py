@@ -90,7 +90,7 @@ def test_without_a_verdict_the_page_says_so(pipeline, data):
     X, y = data
     page = report(pipeline, X[60:], y[60:])
     assert "No verdict was given. All figures below are conditional" in page
-    answers = [row[-1] for row in table_of(page, ["step", "actions"])]
+    answers = [row[-1] for row in table_of(page, ["decision", "actions"])]
     assert answers == ["not judged"] * 3 + ["no choice"]
 
 
@@ -117,7 +117,7 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
     X, y = data
     test, inputs = y[60:], pipeline[:-1].transform(X[60:])
     surrogate = pipeline[-1]
-    goodness = table_of(page, ["step", "actions"])
+    goodness = table_of(page, ["decision", "actions"])
     assert [row[0] for row in goodness] == list(STEPS)
     loo = surrogate.diagnostics_.loo_q2
     assert [row[2] for row in goodness] == [format_cell(value, 2) for value in loo]
@@ -130,7 +130,7 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
         spread = np.square(observed - observed.mean(axis=0)).sum()
         assert goodness[step][3] == format_cell(1 - press / spread, 2)
     fragility = policy_fragility(test, steps=STEPS)
-    rows = table_of(page, ["step", "variance, summed"])
+    rows = table_of(page, ["decision", "variance, summed"])
     for name, column in (
         ("aitchison_variance", 1),
         ("total_variation", 3),
@@ -141,23 +141,27 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
         expected = [format_cell(value, 2) for value in getattr(fragility, name)[:3]]
         assert [row[column] for row in rows[:3]] == expected
     assert rows[3][1:4] == ["0", "–", "0"]
-    shares = SobolDisplay.from_fit(pipeline, verdict=found).shares
-    rows = table_of(page, ["step", "pca0", "pca1", "interactions"])
-    for row, expected in zip(rows[:3], shares, strict=False):
-        assert row[1:-1] == [format_cell(value, 2) for value in expected]
+    display = SobolDisplay.from_fit(pipeline, verdict=found)
+    rows = table_of(page, ["decision", "pca0", "pca1", "interactions"])
+    low, high = display.share_bounds[0]
+    for step, (row, expected) in enumerate(zip(rows[:3], display.shares, strict=False)):
+        for i, cell in enumerate(row[1:3]):
+            bounds = f"[{low[step, i]:.2f},\xa0{high[step, i]:.2f}]"
+            assert cell == f"{expected[i]:.2f} {bounds}"
+        assert row[3:-1] == [format_cell(value, 2) for value in expected[2:]]
     assert rows[3][1:] == ["–"] * 4 + ["no choice"]
     interval = surrogate.predict_interval(inputs, confidence_level=0.9, random_state=0)
     for kind, column in (("marginal", 2), ("joint", 4)):
         score = coverage_interval(test, *interval, steps=STEPS, kind=kind)
-        row = table_of(page, ["step", "level"])[2]
+        row = table_of(page, ["decision", "level"])[2]
         assert row[:2] == ["first", "0.9"]
         assert row[column] == format_cell(float(score.coverage[0]), 2)
-        bounds = f"[{score.lower[0]:.2f}, {score.upper[0]:.2f}]"
+        bounds = f"[{score.lower[0]:.2f},\xa0{score.upper[0]:.2f}]"
         assert row[column + 1] == bounds
 
 
 def test_the_verdict_stands_beside_simpler_models(page, found):
-    rows = table_of(page, ["step", "Q², cross-fitted", "90% interval"])
+    rows = table_of(page, ["decision", "Q², cross-fitted", "90\xa0% interval"])
     assert [row[0] for row in rows] == list(STEPS)
     for row, step in zip(rows[:3], found.steps, strict=False):
         baselines = (step.mean_only_q2, step.degree_one_q2, step.p_value)
@@ -227,14 +231,14 @@ def test_one_step_one_input_and_a_flat_ensemble(data):
     page = report(
         CompositionalPCESurrogate(1).fit(X[:60], flat[:60]), X[60:], flat[60:]
     )
-    assert table_of(page, ["step", "actions"])[0][2:4] == ["–", "–"]
+    assert table_of(page, ["decision", "actions"])[0][2:4] == ["–", "–"]
 
 
 def test_a_fit_without_residual_law_says_so(data):
     X, y = data
     model = CompositionalPCESurrogate(3, steps=STEPS, solver="ols").fit(X[:20], y[:20])
     page = report(model, X[60:], y[60:])
-    assert "There are no intervals. The residual law is not defined" in page
+    assert "There are no intervals. The residual distribution is not defined" in page
 
 
 def test_indices_by_sampling_are_flagged(data):
@@ -244,7 +248,7 @@ def test_indices_by_sampling_are_flagged(data):
     ).fit(X[:60], y[:60])
     page = report(model, X[60:], y[60:])
     assert "The indices are by sampling" in page
-    rows = table_of(page, ["step", "fidelity"])
+    rows = table_of(page, ["decision", "fidelity"])
     assert [row[1] for row in rows] == [format_cell(f, 2) for f in model.fidelity_]
     display = SobolDisplay.from_estimator(model)
     assert "(indices by sampling)" in display.ax_.get_xlabel()
@@ -345,7 +349,7 @@ def test_a_report_of_many_steps_is_small():
     judged = verdict(surrogate, X[:25], y[:25], n_permutations=19, random_state=0)
     page = report(surrogate, X[25:], y[25:], verdict=judged)
     assert len(page) < 1_000_000
-    assert "There are 150 steps. Tables list the 60 and figures draw the 12" in page
+    assert "There are 150 decisions. Tables list the 60 and figures draw the 12" in page
     assert "- (90 more)" in page
     shown = ReportContent(surrogate, expansion_of(surrogate, X[25:]), y[25:], judged, 0)
     spread = shown.variance

@@ -118,7 +118,7 @@ def find_system(
     quick : bool
         Whether sizes are reduced.
     folder : Path
-        Where blocks of training and finished policies are kept.
+        Where blocks of training and finished policies are stored.
     runs : Path or None
         Folder with finished runs in folders ``TASK-PRESET``.
     seed : int

@@ -308,7 +308,7 @@ def leading_input_claim(
     """Claim which of two inputs leads where some edges, or all others, are added.
 
     Our figures are total indices of the expansion at these steps, PC1 and PC2. An edge
-    counts whichever way it points, since the score does not tell the direction of
+    counts whichever way it points, since the score does not show the direction of
     most. Claims about steps that are not supported describe the fit alone: the verdict
     says which are.
     """

@@ -23,6 +23,7 @@ from ..._checks.callbacks import counted, without_callbacks
 from ..._checks.frames import take
 from ..._checks.workers import collected, workers
 from ..._compositions.outputs import Outputs, ZeroReplacedWarning
+from ..._expansion.targets import ConstantTargetWarning
 from ..._input_laws import InputOutsideSupportWarning
 from .._reading import final_estimator
 
@@ -134,6 +135,7 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
         warnings.simplefilter("ignore", ZeroReplacedWarning)
+        warnings.simplefilter("ignore", ConstantTargetWarning)
         yield
 
 

@@ -268,8 +268,8 @@ def variance_decomposition(
     *Intervals* are jackknifed over rewards on the scale of the logarithm of the ratio
     of mean squares, with Student's quantile for :math:`g - 1` degrees of freedom [4]_;
     over the members of y and of the control with Welch's degrees of freedom. No
-    normal law is assumed of members or rewards. They are NaN with fewer than three
-    rewards.
+    normal distribution is assumed of members or rewards. They are NaN with fewer than
+    three rewards.
 
     References
     ----------

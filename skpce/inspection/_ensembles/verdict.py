@@ -151,7 +151,7 @@ def verdict(
         Called with (permutations done, all permutations). An exception in it, such as
         ``KeyboardInterrupt``, stops the refits in all processes. From scikit-learn 1.9
         on also one of its callbacks, such as ``sklearn.callback.ProgressBar()``; those
-        of the pipeline are not told of the refits.
+        of the pipeline do not see the refits.
     outputs : dict of str to int, sequence, or None, default=None
         Number of columns of each real output, or its columns; a group of columns is
         judged as a whole. With ``steps`` these are the columns after the compositions.

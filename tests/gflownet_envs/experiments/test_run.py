@@ -281,7 +281,7 @@ def test_the_table_of_fragility_has_every_measure(tiny):
     table = tables.fragility_table(tiny[1])
     exact = tiny[1].sources["exact"].fragility
     row = dict(zip(table.columns, table.rows[1], strict=True))
-    assert (row.pop("step"), row.pop("policies")) == ("move 1", "exact")
+    assert (row.pop("decision"), row.pop("policies")) == ("move 1", "exact")
     assert row.pop("alr reference") == exact.alr_reference[0] == "stop"
     others = {"step_names", "n_possible", "alr_reference"}
     measures = {name: v[0] for name, v in vars(exact).items() if name not in others}

@@ -97,7 +97,7 @@ def test_search_spaces_give_the_distributions(study):
 
 
 def test_tried_values_can_give_the_distributions(study):
-    runs = from_study(study, law="tried")
+    runs = from_study(study, distribution="tried")
     assert set(runs.distribution) == {"empirical", "categorical"}
 
 
@@ -140,8 +140,8 @@ def test_bad_studies_are_refused(study):
         from_study(SimpleNamespace(trials=study.trials[:1]))
     with pytest.raises(ValueError, match="None of 30 trials of study is complete"):
         from_study(study, ["nothing"])
-    with pytest.raises(ValueError, match="'law' parameter of from_study"):
-        from_study(study, law="prior")
+    with pytest.raises(ValueError, match="'distribution' parameter of from_study"):
+        from_study(study, distribution="prior")
     study.trials[3].distributions = SPACE | {"rate": FloatDistribution(1e-9, 1)}
     with pytest.raises(ValueError, match="'rate' changed between trials"):
         from_study(study)

@@ -126,5 +126,5 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="expected a fitted"):
         noise_test(model.expansion_)
     saturated = PolynomialChaosRegressor(3, solver="ols").fit(X[:10], y[:10])
-    with pytest.raises(ValueError, match="residual law is not defined"):
+    with pytest.raises(ValueError, match="residual distribution is not defined"):
         noise_test(saturated)

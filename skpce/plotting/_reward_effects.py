@@ -1,0 +1,248 @@
+"""Effects of entries of the reward, or of groups of them, on each decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._checks import FloatArray, check_integer, check_option
+from ..inspection import Result
+from ..inspection._back_to_reward import effects_of
+from ..inspection._reading import expansion_of
+from ._style import (
+    COLORS,
+    HATCH,
+    NO_VARIANCE,
+    NOT_SUPPORTED,
+    check_position,
+    draw_heat_map,
+    hide_spines,
+    label,
+    make_axes,
+    make_panels,
+    readable,
+    refuse_other_steps,
+)
+
+#: Measures of the bars, with the label of their axis.
+MEASURES: Mapping[str, str] = {
+    "share": "share of the predicted variance",
+    "variance_share": "variance of the feature alone,\nover the predicted variance",
+    "effect_size": "change of the log-ratios\nfor one standard deviation",
+}
+_OUTPUT_CHANGE = "change of the output\nfor one standard deviation"
+
+
+class RewardEffectsDisplay:
+    """Effects of entries of the reward, or groups of them, on each decision.
+
+    Parameters
+    ----------
+    effects : Result
+        From :func:`skpce.inspection.back_to_reward`.
+    supported : sequence of bool or None, default=None
+        Whether the attribution of each step is supported; None takes that of the
+        effects.
+    unexplained : array-like of shape (n_steps,) or None, default=None
+        One minus Q² of each step, NaN without variance; None takes that of the
+        effects.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        One per step; of a heat map one.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first of them.
+    bars_ : list of matplotlib BarContainer
+        One per step. Not for a heat map.
+    image_ : matplotlib AxesImage
+        Only for a heat map.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skpce import PolynomialChaosRegressor
+    >>> from skpce.plotting import RewardEffectsDisplay
+    >>> X = np.random.default_rng(0).normal(size=(50, 3)) * [2, 1, 0.1]
+    >>> pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
+    >>> display = RewardEffectsDisplay.from_estimator(pipeline, X)
+    >>> display.leading(0, "share", n_shown=1).tolist()
+    [0]
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        effects: Result,
+        *,
+        supported: Sequence[bool] | None = None,
+        unexplained: ArrayLike | None = None,
+    ) -> None:
+        self.effects = effects
+        self.supported: tuple[bool, ...] = (
+            effects.supported if supported is None else tuple(supported)
+        )
+        self.unexplained: FloatArray = np.asarray(
+            effects.unexplained if unexplained is None else unexplained, dtype=float
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        pipeline: Any,
+        X: Any,
+        *,
+        groups: Mapping[str, Any] | None = None,
+        verdict: Result | None = None,
+        outputs: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> RewardEffectsDisplay:
+        """Compute the effects and draw them.
+
+        Parameters
+        ----------
+        pipeline, X, groups
+            As in :func:`skpce.inspection.back_to_reward`.
+        verdict : Result or None, default=None
+            Marks the steps or outputs that are not attributable, and gives their
+            cross-fitted Q²; None takes the leave-one-out Q².
+        outputs : dict or None, default=None
+            As in :meth:`SobolDisplay.from_fit`.
+        ax, **kwargs
+            As in :meth:`plot`.
+        """
+        reading = expansion_of(pipeline, X, outputs=outputs, verdict=verdict)
+        effects = effects_of(reading, groups)
+        supported = unexplained = None
+        if verdict is not None:
+            refuse_other_steps(verdict, effects.target_names)
+            supported = verdict.attributable
+            unexplained = 1.0 - np.clip(verdict.q2, 0.0, 1.0)
+        display = cls(effects, supported=supported, unexplained=unexplained)
+        return display.plot(ax=ax, **kwargs)
+
+    def leading(self, target: int, measure: str, n_shown: int = 10) -> NDArray[np.intp]:
+        """Return the positions of at most ``n_shown`` features, the largest first.
+
+        ``target`` is the position of a step or output; ``measure`` is ``"share"``,
+        ``"variance_share"`` or ``"effect_size"``.
+        """
+        size = np.abs(getattr(self.effects, measure)[target])
+        return np.argsort(-size, kind="stable")[:n_shown]
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        measure: str = "share",
+        kind: str = "bars",
+        target: int = 0,
+        n_shown: int = 10,
+        **kwargs: Any,
+    ) -> RewardEffectsDisplay:
+        """Draw the leading features of every step, or the actions of one.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, sequence of them or None, default=None
+            Where to draw: one to be divided, or one per step. None makes a figure.
+        measure : {"share", "variance_share", "effect_size"}, default="share"
+            Measure of the bars, which also ranks the features. Bars of the first two
+            carry two standard errors.
+        kind : {"bars", "heatmap"}, default="bars"
+            Bars for every step, or for one step the signed change of each action's
+            centred log-ratio when a feature rises by one standard deviation.
+        target : int, default=0
+            Step of the heat map.
+        n_shown : int, default=10
+            Number of features.
+        **kwargs
+            Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
+        """
+        owner = "RewardEffectsDisplay.plot"
+        check_option(owner, "measure", measure, MEASURES)
+        check_option(owner, "kind", kind, ("bars", "heatmap"))
+        check_integer(owner, "n_shown", n_shown, low=1)
+        if kind == "heatmap":
+            target = check_position("target", target, len(self.effects.target_names))
+            self._plot_heat_map(
+                ax, target, self.leading(target, measure, n_shown), kwargs
+            )
+        else:
+            self._plot_bars(ax, measure, n_shown, kwargs)
+        self.ax_, self.figure_ = readable(*self.axes_)
+        return self
+
+    def _plot_bars(
+        self, ax: Any, measure: str, n_shown: int, kwargs: dict[str, Any]
+    ) -> None:
+        names = self.effects.target_names
+        n_bars = min(n_shown, len(self.effects.feature_names))
+        n_columns = min(len(names), 2)
+        n_rows = -(-len(names) // n_columns)
+        size = 5.6 * n_columns, n_rows * (1.8 + 0.36 * n_bars)
+        self.axes_ = make_panels(ax, len(names), size, n_columns=n_columns)
+        self.bars_: list[Any] = [
+            self._draw_target(
+                panel, target, measure, self.leading(target, measure, n_shown), kwargs
+            )
+            for target, panel in enumerate(self.axes_)
+        ]
+
+    def _draw_target(
+        self, ax: Any, target: int, measure: str, shown: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        values = getattr(self.effects, measure)[target, shown]
+        errors = getattr(self.effects, f"{measure}_standard_error", None)
+        places = np.arange(len(shown))[::-1]
+        style = {"color": COLORS[0], "height": 0.7, "ecolor": "black"} | kwargs
+        double = None if errors is None else 2.0 * errors[target, shown]
+        bars = ax.barh(places, values, xerr=double, **style)
+        features = self.effects.feature_names
+        ax.set_yticks(places, [label(features[i], 28, 1) for i in shown])
+        ax.axvline(0.0, color="black", linewidth=0.8)
+        ax.set_xlabel(self._label(measure))
+        ax.set_title(self._title(target), loc="left", fontsize=10)
+        if not self.supported[target]:
+            for bar in bars:
+                bar.set_hatch(HATCH)
+        hide_spines(ax)
+        return bars
+
+    def _label(self, measure: str) -> str:
+        is_real = not getattr(self.effects, "of_compositions", True)
+        if is_real and measure == "effect_size":
+            return _OUTPUT_CHANGE
+        return MEASURES[measure]
+
+    def _title(self, target: int) -> str:
+        name = label(self.effects.target_names[target])
+        unexplained = self.unexplained[target]
+        if np.isnan(unexplained):
+            return f"{name}\n{NO_VARIANCE}"
+        tail = "" if self.supported[target] else f"\n{NOT_SUPPORTED}"
+        return f"{name}\nunexplained: {unexplained:.2f}{tail}"
+
+    def _plot_heat_map(
+        self, ax: Any, target: int, shown: Any, kwargs: dict[str, Any]
+    ) -> None:
+        effects = self.effects
+        rows = np.flatnonzero(effects.row_targets == target)
+        table = effects.effect[np.ix_(rows, shown)].T
+        largest = float(np.abs(np.nan_to_num(table)).max(initial=0.0)) or 1.0
+        ax = make_axes(ax, (4.0 + 0.7 * len(rows), 2.4 + 0.4 * len(shown)))
+        prefix = f"{effects.target_names[target]}:"
+        style: dict[str, Any] = {"cmap": "PuOr", "vmin": -largest, "vmax": largest}
+        features = [effects.feature_names[i] for i in shown]
+        columns = [effects.row_names[row].removeprefix(prefix) for row in rows]
+        self.image_: Any = draw_heat_map(ax, table, features, columns, **style | kwargs)
+        ax.figure.colorbar(self.image_, ax=ax, label=self._label("effect_size"))
+        ax.set_title(self._title(target), loc="left", fontsize=10)
+        self.axes_ = [ax]
