@@ -82,23 +82,20 @@ def make_tables(found: Found) -> dict[str, Table]:
 
 
 def _surrogates(found: Found) -> Table:
-    tasks = ("buchwald-hartwig", "sachs")
-    names = {"buchwald-hartwig": "BH", "sachs": "Sachs"}
-    columns = ["surrogate"]
-    for task in tasks:
-        for what in ("MAE", "fit, s", "10k, s"):
-            columns += [f"{names[task]} {what}: paper", *_SOURCES]
+    columns = ["task", "surrogate"]
+    for what in ("MAE", "s to fit", "s for 10,000"):
+        columns += [f"{what}: paper", *_SOURCES]
     rows = []
-    for method in ("mean", "paper", "ridge1", "mlp", "gp"):
-        row: list[Any] = [METHODS[method]]
-        for place, task in enumerate(tasks):
+    for place, task in enumerate(("buchwald-hartwig", "sachs")):
+        for method in ("mean", "paper", "ridge1", "mlp", "gp"):
+            row: list[Any] = [task, METHODS[method]]
+            papers = _SURROGATES.get(method)
             for number, key in enumerate(("mae", "fit_seconds", "sample_seconds")):
-                papers = _SURROGATES.get(method)
                 row.append("–" if papers is None else papers[place][number])
                 for source in _SOURCES:
                     piece = found.get(f"surrogates-{task}", {}).get(source)
                     row.append("–" if piece is None else piece[method][key])
-        rows.append(tuple(row))
+            rows.append(tuple(row))
     return Table(
         "Surrogates on held-out members, under the paper's settings. The paper has no "
         "row for the mean policy",
@@ -119,7 +116,7 @@ def _architectures(found: Found) -> Table:
         rows.append((task, paper, ours, reduced or "–"))
     return Table(
         "Architectures and settings; all with trajectory balance",
-        ("task", "paper", "our preset `paper`", "reduced on this page"),
+        ("task", "paper", "our preset paper", "reduced on this page"),
         tuple(rows),
     )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from gflownet_envs.experiments.paper.pieces import Pieces
+from gflownet_envs.experiments.paper.pieces import FORMAT, Pieces
 
 KEY = {"preset": "quick", "seed": 0}
+WHOLE_KEY = {**KEY, "format": FORMAT, "settings": ""}
 
 
 def never():
@@ -48,8 +51,8 @@ def test_a_piece_that_was_cut_off_is_made_again(tmp_path):
     [
         b"\xff\xfe",
         b"[" * 100_000,
-        b'{"key": {"preset": "quick", "seed": 0, "format": 1}}',
-        b'{"key": {"preset": "quick", "seed": 0, "format": 1}, "piece": [1]}',
+        json.dumps({"key": WHOLE_KEY}).encode(),
+        json.dumps({"key": WHOLE_KEY, "piece": [1]}).encode(),
     ],
 )
 def test_a_piece_that_is_something_else_is_made_again(content, tmp_path):
