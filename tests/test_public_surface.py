@@ -64,6 +64,7 @@ CHANGED: set[str] = {
     "skpce.inspection.back_to_reward",
     "skpce.plotting.ConvergenceDisplay.from_estimator",
     "skpce.plotting.CoverageDisplay",
+    "skpce.plotting.EmbeddingDisplay.from_estimator",  # features
     "skpce.plotting.InteractionDisplay.from_estimator",
     "skpce.plotting.MainEffectsDisplay.from_estimator",
     "skpce.plotting.PolicyDistributionDisplay.from_estimator",  # max_parts

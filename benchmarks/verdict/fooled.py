@@ -69,6 +69,46 @@ def autoregressions(rng: np.random.Generator, correlation: float = 0.8) -> Case:
     return PolynomialChaosRegressor(2), values[:, :2], values[:, 2:]
 
 
+def short_walks(rng: np.random.Generator) -> Case:
+    X, y = (np.cumsum(rng.normal(size=(30, k)), axis=0) for k in (2, 1))
+    return PolynomialChaosRegressor(2), X, y
+
+
+def walks_with_a_clock(rng: np.random.Generator) -> Case:
+    model, X, y = walks(rng)
+    return model, np.column_stack([X, np.arange(60)]), y
+
+
+def chains_in_turn(rng: np.random.Generator) -> Case:
+    """Four chains of twenty members, of which each is saved in turn."""
+    X, y = (np.cumsum(rng.normal(size=(20, 4, k)), axis=0) for k in (2, 1))
+    return PolynomialChaosRegressor(2), X.reshape(80, 2), y.reshape(80, 1)
+
+
+def shared_pattern(rng: np.random.Generator, pattern: np.ndarray, other: Any) -> Case:
+    """An input and an output have a pattern in time, each with noise of its own."""
+    noise = rng.normal(0.0, 0.3, size=(60, 3))
+    X = np.column_stack([pattern + noise[:, 0], noise[:, 1]])
+    return PolynomialChaosRegressor(1), X, (other + noise[:, 2])[:, np.newaxis]
+
+
+def trends(rng: np.random.Generator) -> Case:
+    time = np.linspace(-1.0, 1.0, 60)
+    return shared_pattern(rng, time, time)
+
+
+def turns(rng: np.random.Generator) -> Case:
+    sign = np.tile([-1.0, 1.0], 30)
+    return shared_pattern(rng, sign, sign)
+
+
+def seasons(rng: np.random.Generator) -> Case:
+    """A period of 6 to 20 members, and two phases."""
+    phases, period = rng.uniform(0.0, 2 * np.pi, size=2), rng.uniform(6.0, 20.0)
+    angle = 2 * np.pi * np.arange(60) / period
+    return shared_pattern(rng, *(np.sin(angle + phase) for phase in phases))
+
+
 def batches(rng: np.random.Generator) -> Case:
     """Twelve batches of five share a part of their inputs and of their outputs."""
     batch = np.repeat(np.arange(12), 5)
@@ -145,6 +185,12 @@ NULL: dict[str, Callable[[np.random.Generator], Case]] = {
     "exact copies": lambda rng: copied(rng, 0.0, 2, 4),
     "exact copies, ten of each": lambda rng: large_groups(rng, 0.0, 10),
     "two random walks": walks,
+    "two random walks, 30 members": short_walks,
+    "two random walks, and the time": walks_with_a_clock,
+    "four walks saved in turn": chains_in_turn,
+    "two trends": trends,
+    "two that change in turn": turns,
+    "two of one period": seasons,
     "autoregressions, 0.8": autoregressions,
     "batches, in order": batches,
     "batches, shuffled": shuffled_batches,

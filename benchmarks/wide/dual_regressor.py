@@ -61,12 +61,14 @@ def row(problem: str, size: int, method: str, figures: Iterable[float]) -> str:
     return f"| {problem} | {size} | {method} | {' | '.join(shown)} | {seconds:.1f} |"
 
 
-def reactions(blocks: str | None) -> tuple[np.ndarray, np.ndarray]:
+def reactions(
+    blocks: str | None, n_members: int = max(MEMBERS)
+) -> tuple[np.ndarray, np.ndarray]:
     """Return log rewards of all reactions and the leading mode of each step."""
     from benchmarks.embedding.reactions import Reactions
 
     study = Reactions(blocks)
-    X = study.log_reward(max(MEMBERS))
+    X = study.log_reward(n_members)
     policies = study.policies(X)
     modes, start = [], 0
     for width in study.steps.values():
@@ -101,12 +103,13 @@ def rows(arguments: argparse.Namespace) -> Iterator[str]:
     chosen = [m for m in METHODS if arguments.method in (None, m)]
     for problem in PROBLEMS:
         if arguments.only in (None, problem.name):
-            for size in SIZES:
+            for size in arguments.sizes or SIZES:
                 for method in chosen:
                     yield synthetic(problem, size, method)
     if arguments.only in (None, REACTIONS):
-        X, Y = reactions(arguments.blocks)
-        for size in MEMBERS:
+        sizes = arguments.sizes or MEMBERS
+        X, Y = reactions(arguments.blocks, max(sizes))
+        for size in sizes:
             for method in chosen:
                 yield crossed(X, Y, size, method)
 
@@ -116,6 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=[*(p.name for p in PROBLEMS), REACTIONS])
     parser.add_argument("--method", choices=list(METHODS))
+    parser.add_argument("--sizes", type=int, nargs="+", help="samples, or members")
     parser.add_argument("--blocks", help="folder of trained networks")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()

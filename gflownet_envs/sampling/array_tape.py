@@ -27,15 +27,33 @@ class ArrayTable(NamedTuple):
     entering: list[FloatArray]  # shapes: (E, n, H + 1): inputs, hidden values
     hidden: list[FloatArray]  # shapes: (E, n, H): without the last column
     zeros: list[FloatArray]  # shapes: (E, n, H + 1)
+    leaving: FloatArray  # shape: (E, H + 1, n), the last hidden values transposed
     last_layer: FloatArray  # shape: (E, H + 1, C)
-    transposed: FloatArray  # shape: (E, C, H + 1), room for the last layer
+    turned: FloatArray  # shape: (E, C, H + 1), the last layer transposed
+    copy: FloatArray  # shape: (E, C, H + 1), room for a copy of it
     log_policy: FloatArray  # shape: (E, n, C), −inf where closed
     policy: FloatArray  # shape: (E, n, C)
     cdf: NDArray[np.float64]  # shape: (E, n, C), plus the row e·n + i
+    total: NDArray[np.float64]  # shape: (E, n, 1), its last column
+    flat_cdf: NDArray[np.float64]  # shape: (E · n · C,)
     row_numbers: NDArray[np.float64]  # shape: (E, n, 1)
     delta: FloatArray  # shape: (E, n, C), gradient of the logits
     below: FloatArray | None  # shape: (E, n, H + 1), gradient of the hidden values
     gradient: FloatArray  # shape: (E, H + 1, C), of the last layer
+
+
+class HiddenLayer(NamedTuple):
+    """Views of what the gradient of a hidden layer, over all tables, needs."""
+
+    values: FloatArray  # shape: (E, n, H + 1)
+    is_positive: NDArray[np.bool_]  # shape: (E, n, H + 1)
+    delta: FloatArray  # shape: (E, n, H + 1), gradient of the values
+    of_layer: FloatArray  # shape: (E, n, H); nothing flows into the column of ones
+    entering: FloatArray  # shape: (E, F + 1, n), what enters the layer, transposed
+    gradient: FloatArray  # shape: (E, F + 1, H), of the layer
+    turned: FloatArray  # shape: (E, H, F + 1), the layer transposed
+    copy: FloatArray  # shape: (E, H, F + 1), room for a copy of it
+    below: FloatArray | None  # shape: (E, n, F + 1), gradient of what enters
 
 
 class ArrayTape:
@@ -65,8 +83,20 @@ class ArrayTape:
         self._deltas = [np.zeros_like(values) for values in self._entering[1:]]
         of_width = {w: np.zeros((n_members, n_rows, w), dtype) for w in widths[1:]}
         zeros = [of_width[width] for width in widths[1:]]
-        self._is_positive = [np.empty(d.shape, dtype=bool) for d in self._deltas]
-        self._transposed = [_room_for_transposed(layer) for layer in flat.layers]
+        self._hidden_layers = [
+            HiddenLayer(
+                values=self._entering[i + 1],
+                is_positive=np.empty(delta.shape, dtype=bool),
+                delta=delta,
+                of_layer=delta[..., :-1],
+                entering=self._entering[i].transpose(0, 2, 1),
+                gradient=flat.layer_gradients[i],
+                turned=flat.layers[i].transpose(0, 2, 1),
+                copy=_room_for_transposed(flat.layers[i]),
+                below=self._deltas[i - 1] if i > 0 else None,
+            )
+            for i, delta in reversed(list(enumerate(self._deltas)))
+        ]
         sizes = [n_members * t.n_rows * _width(t.columns) for t in tables]
         cell_ends = np.cumsum([0, *sizes])
         self._n_cells = int(cell_ends[-1])
@@ -92,11 +122,15 @@ class ArrayTape:
                     entering=[values[:, rows] for values in self._entering],
                     hidden=[values[:, rows, :-1] for values in self._entering[1:]],
                     zeros=[values[:, rows] for values in zeros],
+                    leaving=self._entering[-1][:, rows].transpose(0, 2, 1),
                     last_layer=layer,
-                    transposed=_room_for_transposed(layer),
+                    turned=layer.transpose(0, 2, 1),
+                    copy=_room_for_transposed(layer),
                     log_policy=self._log_policy[own].reshape(of_cells),
                     policy=self._policy[own].reshape(of_cells),
                     cdf=self._cdf[own].reshape(of_cells),
+                    total=self._cdf[own].reshape(of_cells)[..., -1:],
+                    flat_cdf=self._cdf[own],
                     row_numbers=numbers.reshape(n_members, shape.n_rows, 1),
                     delta=self._delta[own].reshape(of_cells),
                     below=self._deltas[-1][:, rows] if self._deltas else None,
@@ -131,14 +165,14 @@ class ArrayTape:
         logits -= np.maximum.reduce(logits, axis=-1, keepdims=True)
         np.exp(logits, out=policy)
         np.add.accumulate(policy, axis=-1, dtype=np.float64, out=cdf)
-        total = cdf[..., -1:].copy()
+        total = table.total.copy()
         as_policy = total.astype(policy.dtype)
         policy /= as_policy
         logits -= np.log(as_policy)
-        if epsilon > 0:
-            total /= 1 - epsilon
-        cdf /= total
-        if epsilon > 0:
+        if uniform is None:
+            cdf /= total
+        else:
+            cdf *= (1 - epsilon) / total
             cdf += uniform
         np.fmin(cdf, 1.0, out=cdf)  # rows that are no numbers draw their first action
         cdf += table.row_numbers
@@ -147,8 +181,8 @@ class ArrayTape:
         self, number: int, points: NDArray[np.float64]
     ) -> IntArray:  # shapes: points (...), e·n + i + uniform -> (...)
         """Return the cells of a table, from 0, that the points fall into."""
-        table = self.tables[number]
-        cells: IntArray = table.cdf.reshape(-1).searchsorted(points, side="right")
+        cdf = self.tables[number].flat_cdf
+        cells: IntArray = cdf.searchsorted(points, side="right")
         return cells
 
     def pick(self, cells: IntArray) -> FloatArray:  # shapes: (...) -> (...)
@@ -169,32 +203,24 @@ class ArrayTape:
         total = self._flat.layer_gradients[-1]
         if self._overlap:
             total[:] = 0
-        last_values = self._entering[-1]
-        for table, rows, columns in zip(
-            self.tables, self._rows, self._columns, strict=True
-        ):
+        for table, columns in zip(self.tables, self._columns, strict=True):
             delta = table.delta
             picked = np.add.reduce(delta, axis=-1, keepdims=True)
             delta -= table.policy * picked
-            values = last_values[:, rows].transpose(0, 2, 1)
-            np.matmul(values, delta, out=table.gradient)
+            np.matmul(table.leaving, delta, out=table.gradient)
             if self._overlap:
                 total[..., columns] += table.gradient
             if table.below is not None:
                 # a product with a transposed matrix takes longer than copying it
-                table.transposed[:] = table.last_layer.transpose(0, 2, 1)
-                np.matmul(delta, table.transposed, out=table.below)
-        for layer in reversed(range(len(self._deltas))):
-            delta, is_positive = self._deltas[layer], self._is_positive[layer]
-            np.greater(self._entering[layer + 1], 0, out=is_positive)
-            np.multiply(delta, is_positive, out=delta)
-            of_layer = delta[..., :-1]  # nothing flows into the column of ones
-            values = self._entering[layer].transpose(0, 2, 1)
-            np.matmul(values, of_layer, out=self._flat.layer_gradients[layer])
-            if layer > 0:
-                transposed = self._transposed[layer]
-                transposed[:] = self._flat.layers[layer].transpose(0, 2, 1)
-                np.matmul(of_layer, transposed, out=self._deltas[layer - 1])
+                np.copyto(table.copy, table.turned)
+                np.matmul(delta, table.copy, out=table.below)
+        for layer in self._hidden_layers:
+            np.greater(layer.values, 0, out=layer.is_positive)
+            np.multiply(layer.delta, layer.is_positive, out=layer.delta)
+            np.matmul(layer.entering, layer.of_layer, out=layer.gradient)
+            if layer.below is not None:
+                np.copyto(layer.copy, layer.turned)
+                np.matmul(layer.of_layer, layer.copy, out=layer.below)
 
 
 def _room_for_transposed(layer: FloatArray) -> FloatArray:

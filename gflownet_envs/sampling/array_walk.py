@@ -1,6 +1,6 @@
 """Roll-outs of few members by look-ups of cells, by NumPy."""
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,22 +16,12 @@ from gflownet_envs.sampling.array_tape import (
 from gflownet_envs.sampling.shared_layers import may_have_ended, shared_layers
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayWalk:
-    """What a batch did, E·B trajectories in a row.
+class ArrayWalk(NamedTuple):
+    """What a batch did, E·B trajectories in a row."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (T, E · B), int64
-        Where log P_F of each step is on the tape; log 1 after the end.
-    log_pb : ndarray of shape (E · B,) or None
-        Sum over the steps; None stands for zeros, where states have one parent.
-    objects : ndarray of shape (E · B,), int64
-    """
-
-    cells: IntArray
-    log_pb: FloatArray | None
-    objects: IntArray
+    cells: IntArray  # shape: (T, E · B), where log P_F is; that of 1 after the end
+    log_pb: FloatArray | None  # shape: (E · B,), summed; None where all are zero
+    objects: IntArray  # shape: (E · B,)
 
 
 class ArraySampler:
@@ -119,7 +109,7 @@ class ArraySampler:
         table.entering[0][:, :-1] = self._encodings[ids]
         n_columns = columns.stop - columns.start
 
-        def with_end(values: NDArray, first: float, others: float) -> NDArray:
+        def with_end(values: NDArray[Any], first: float, others: float) -> NDArray[Any]:
             """Return the rows of the shared states, and that after the end."""
             end = np.full((1, n_columns), others, dtype=values.dtype)
             end[0, 0] = first
@@ -150,7 +140,8 @@ class ArraySampler:
         """Sample trajectories; uniforms have the shape (E, B, T)."""
         by_step = uniforms.transpose(2, 0, 1).reshape(uniforms.shape[2], -1)
         tape, cells = self.tape, self._cells
-        tape.evaluate(0, self._shared_log_mask, self._epsilon, self._shared_uniform)
+        uniform = self._shared_uniform if self._epsilon else None
+        tape.evaluate(0, self._shared_log_mask, self._epsilon, uniform)
         places = self._offset  # of the first state
         for t in self._steps:
             if t in self._first_row:

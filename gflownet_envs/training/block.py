@@ -34,7 +34,7 @@ from gflownet_envs.training.spec import TrainingSpec
 #: Array of a block in which members diverged: when each did, −1 for those that did not.
 DIVERGED_AT = "diverged_at"
 
-_MAX_ARRAY_MEMBERS = 50
+_MAX_ARRAY_MEMBERS = 25  # torch is quicker with more, measured on two spaces
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Has it converged? Diagnostics of every member, during training and after it."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -171,7 +172,7 @@ class Checks:
     n_members: int
     n_averaged: int = 100  # iterations behind the loss and log Z of a check
     _n_iterations: int = 0
-    _recent: Tensor | np.ndarray | None = None  # shape: (n_averaged, 2, E)
+    _recent: Any = None  # (n_averaged, 2, E), a tensor or an array like the losses
     _rows: list[dict[str, np.ndarray]] = field(default_factory=list)
     _frozen: dict[int, int] = field(default_factory=dict)
 

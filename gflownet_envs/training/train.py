@@ -44,6 +44,7 @@ from gflownet_envs.training.workers import workers
 __all__ = ["PAPER_TRAINING", "TrainingSpec", "train_ensemble"]
 
 
+_MEMBERS_ON_A_GPU = 1024  # of a block: steps of many cost what steps of few do
 _BLOCK_FORMAT = 1  # to be raised when blocks of the same key get other arrays
 
 
@@ -89,7 +90,8 @@ def train_ensemble(
         alone. Replicates of one reward keep streams of their own, the same ones for
         every reward.
     device : str, default="cpu"
-        A torch device. On ``"cuda"`` all members are one block.
+        A torch device. On ``"cuda"`` a block has up to 1024 members, or
+        ``spec.block_size`` if that is more.
     n_jobs : int, optional
         Processes that train blocks, through joblib: None is one, unless
         `joblib.parallel_config` says otherwise (loky, dask, …). The numbers are the
@@ -139,8 +141,7 @@ def train_ensemble(
     stream_numbers = shared_numbers if common_random_numbers else numbers
     graph = list_states(environment, spec)
     fingerprint = None if store is None else environment_digest(environment)
-    block_size = spec.block_size if torch.device(device).type == "cpu" else len(rows)
-    blocks = share_out(len(rows), block_size)
+    blocks = share_out(len(rows), _block_size(device, spec))
 
     def make_job(block: slice) -> BlockJob:
         return BlockJob(
@@ -196,6 +197,13 @@ def train_ensemble(
     _warn_if_diverged(ensemble)
     _warn_if_not_converged(ensemble)
     return ensemble
+
+
+def _block_size(device: str, spec: TrainingSpec) -> int:
+    """Return how many members are trained together, and stored when they are."""
+    if torch.device(device).type == "cpu":
+        return spec.block_size
+    return max(spec.block_size, _MEMBERS_ON_A_GPU)
 
 
 def _run_jobs(

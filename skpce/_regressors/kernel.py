@@ -40,6 +40,8 @@ from .._version import DOC_LINK_TEMPLATE
 #: What ``input_weights`` may be, beside numbers.
 INPUT_WEIGHTS = ("learned", "equal")
 
+_LARGEST_WEIGHT = 1e20  # of an input, so that products over terms are numbers
+
 
 class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Polynomial chaos in very many inputs: ridge on all terms, through a kernel.
@@ -359,6 +361,12 @@ def _checked_weights(owner: str, given: Any, n_features: int) -> FloatArray | No
     weights = finite_floats(owner, "input_weights", given, expected)
     if weights.shape != (n_features,) or weights.min() < 0 or weights.max() <= 0:
         raise fail(owner, "input_weights", expected, given)
+    if not 1.0 / _LARGEST_WEIGHT <= weights.max() <= _LARGEST_WEIGHT:
+        raise ValueError(
+            f"The 'input_weights' parameter of {owner} has {weights.max():.3g} as its "
+            f"largest weight; expected it between {1.0 / _LARGEST_WEIGHT:g} and "
+            f"{_LARGEST_WEIGHT:g}, so that products of weights are numbers too."
+        )
     return weights
 
 

@@ -26,11 +26,11 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
+from scipy.linalg import LinAlgError, qr
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, orthogonal_mp
 
@@ -272,7 +272,7 @@ def _gain(
 ) -> float:
     """Return the sum of squares that a subset explains."""
     return float(
-        np.sum(dictionary.correlations[np.ix_(subset, targets)] * coefficients)
+        np.sum(dictionary.correlations[subset[:, np.newaxis], targets] * coefficients)
     )
 
 
@@ -344,18 +344,24 @@ class Dictionary:
         if self._gram is None:
             gram = self.columns[:, subset].T @ self.columns[:, subset]
         else:
-            gram = self._gram[np.ix_(subset, subset)]
+            gram = self._gram[subset[:, np.newaxis], subset]
         gram.flat[:: len(gram) + 1] += _JITTER
-        return cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+        if not len(subset):
+            return gram
+        # Of LAPACK itself: most systems have a few unknowns.
+        factor, failed = dpotrf(gram, lower=1, clean=1)
+        if failed:
+            raise LinAlgError("The columns depend on one another.")
+        return np.asarray(factor)
 
     def solve(
         self, subset: IndexArray, targets: IndexArray
     ) -> FloatArray:  # shape: (n_subset, n_chosen_targets)
         """Return least-squares coefficients of the unit columns."""
-        right = self.correlations[np.ix_(subset, targets)]
+        right = self.correlations[subset[:, np.newaxis], targets]
         if not len(subset):  # scipy before 1.14 refuses a system without unknowns
             return right
-        return cho_solve((self.factor(subset), True), right, check_finite=False)
+        return np.asarray(dpotrs(self.factor(subset), right, lower=1)[0])
 
     def remaining(
         self, subset: IndexArray, coefficients: FloatArray, targets: IndexArray
@@ -373,10 +379,9 @@ class Dictionary:
         except LinAlgError:
             return np.inf
         left = self.columns[:, subset].T
-        right = self.correlations[np.ix_(subset, targets)]
+        right = self.correlations[subset[:, np.newaxis], targets]
         if len(subset):  # scipy before 1.14 refuses a system without unknowns
-            solve = partial(solve_triangular, factor, lower=True, check_finite=False)
-            left, right = solve(left), solve(right)
+            left, right = (dtrtrs(factor, one, lower=1)[0] for one in (left, right))
         residual = self.targets[:, targets] - left.T @ right
         leverage = np.square(left).sum(axis=0) / self.weights + 1.0 / self.weights.sum()
         complement = 1.0 - np.minimum(self.weights, 1.0) * leverage
@@ -419,7 +424,8 @@ class SummedDictionary(Dictionary):
         except LinAlgError:
             return np.inf
         whole = self._squares[targets]
-        explained = (self.correlations[np.ix_(subset, targets)] * coefficients).sum(0)
+        correlations = self.correlations[subset[:, np.newaxis], targets]
+        explained = (correlations * coefficients).sum(axis=0)
         rest = np.maximum(whole - explained, _ROUNDING * whole)  # a difference of sums
         return float(rest.sum() / self.n_copies / free**2)
 

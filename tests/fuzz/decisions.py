@@ -162,6 +162,7 @@ def _known(rng: Generator) -> Drawn:
         "X": X,
         "utility": X @ slopes + rng.normal(size=(len(X), slopes.shape[1])),
         "decision": draw.one_of(rng, ["argmax", "softmax"]),
+        "temperature": draw.one_of(rng, [1e-320, 0.1, 1.0, 1e9]),
         "form": draw.one_of(rng, ["marginal", "regression"]),
         "n_observations": draw.one_of(rng, [None, 3]),
         "noise_sd": 0.5,
@@ -201,9 +202,12 @@ def _measured(rng: Generator) -> Drawn:
     slopes = rng.normal(size=(2, 3))
     given = {
         "belief": decision.InputBelief(rng.normal(size=(size(rng), 2))),
-        "by": draw.one_of(rng, ["knowledge_gradient", "evppi", "variance"]),
+        "by": draw.one_of(
+            rng,
+            ["knowledge_gradient", "linear_knowledge_gradient", "evppi", "variance"],
+        ),
         "outcome": lambda x: x @ slopes,
-        "noise_sd": float(rng.uniform(0.1, 2.0)),
+        "noise_sd": draw.one_of(rng, [1e-300, 1e-6, 0.1, 2.0, 1e300]),
     }
 
     def faults(found: Any) -> true.Faults:

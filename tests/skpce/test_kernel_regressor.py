@@ -419,6 +419,8 @@ def test_a_search_and_intervals():
         ({"input_weights": [1.0, -1.0, 1.0]}, "'input_weights' parameter"),
         ({"input_weights": [0.0, 0.0, 0.0]}, "not all of them 0"),
         ({"input_weights": [1.0]}, "3 finite numbers"),
+        ({"input_weights": [1e-300] * 3}, "1e-300 as its largest weight"),
+        ({"input_weights": [1e300, 1.0, 1.0]}, "1e\\+300 as its largest weight"),
         ({"input_groups": [0, 1]}, "3 labels"),
         ({"input_groups": [0, [1, 2], 0]}, "3 labels"),
         ({"input_groups": [0, None, "a"]}, "3 labels"),

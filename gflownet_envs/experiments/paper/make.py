@@ -19,6 +19,7 @@ from gflownet_envs.experiments.paper.systems import (
     System,
     find_system,
     preset_of,
+    settings_checksum,
 )
 from gflownet_envs.experiments.run import writable_folder
 from gflownet_envs.experiments.task import Progress
@@ -69,6 +70,9 @@ class _Call:
                 options=self.options,
             )
         return self.known[place]
+
+
+_Job = Callable[[_Call], dict[str, Any]]
 
 
 def make_paper(
@@ -170,23 +174,36 @@ def _folder_of_runs(places: Sequence[Path]) -> Path | None:
 
 def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any]:
     """Return every piece by its name; finished ones are read, others made or not."""
-    jobs: dict[str, Callable[[], dict[str, Any]]] = {}
-    for task in TASKS:
-        for settings in SETTINGS[:1] if call.quick else SETTINGS:
-            jobs[f"{task}-{settings}"] = partial(_task_piece, call, task, settings)
-        if task == "buchwald-hartwig":
-            jobs["embeddings"] = partial(_embeddings, call)
-            jobs["ablation"] = partial(_ablation, call)
-        if task in _COMPARED_TASKS:
-            jobs[f"surrogates-{task}"] = partial(_surrogates, call, task)
+    jobs = jobs_of(call.quick)
     found = {}
-    for number, (name, job) in enumerate(jobs.items()):
+    for number, (name, (task, settings, job)) in enumerate(jobs.items()):
         call.progress("pieces of the page", number, len(jobs))
-        piece = pieces.find(name) if finished else pieces.get(name, job)
+        preset, _ = preset_of(task, settings, quick=call.quick)
+        checksum = settings_checksum(preset)
+        if finished:
+            piece = pieces.find(name, checksum)
+        else:
+            piece = pieces.get(name, partial(job, call), checksum)
         if piece is not None:
             found[name] = piece
     call.progress("pieces of the page", len(jobs), len(jobs))
     return found
+
+
+def jobs_of(quick: bool) -> dict[str, tuple[str, str, _Job]]:
+    """Return what makes each piece, with the task and the settings it depends on."""
+    jobs: dict[str, tuple[str, str, _Job]] = {}
+    for task in TASKS:
+        for settings in SETTINGS[:1] if quick else SETTINGS:
+            job = partial(_task_piece, task=task, settings=settings)
+            jobs[f"{task}-{settings}"] = (task, settings, job)
+        if task == "buchwald-hartwig":
+            jobs["embeddings"] = (task, "paper", _embeddings)
+            jobs["ablation"] = (task, "paper", _ablation)
+        if task in _COMPARED_TASKS:
+            job = partial(_surrogates, task=task)
+            jobs[f"surrogates-{task}"] = (task, "paper", job)
+    return jobs
 
 
 def _task_piece(call: _Call, task: str, settings: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from gflownet_envs.storage import canonical_json, plain_json, write_bytes
 
 #: Rises when what a piece holds changes: pieces of another number are made again.
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,27 @@ class Pieces:
     others: tuple[Path, ...]
     key: Mapping[str, Any]
 
-    def get(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return a piece: a finished one, or a new one, which is written."""
-        found = self.find(name)
+    def get(
+        self, name: str, make: Callable[[], dict[str, Any]], settings: str = ""
+    ) -> dict[str, Any]:
+        """Return a piece: a finished one, or a new one, which is written.
+
+        ``settings`` is a checksum of what the piece depends on beside the key.
+        """
+        found = self.find(name, settings)
         if found is not None:
             return found
         piece = make()
         self.folder.mkdir(parents=True, exist_ok=True)
-        payload = {"key": {**self.key, "format": FORMAT}, "piece": piece}
+        payload = {"key": self.key_of(settings), "piece": piece}
         write_bytes(self.folder / f"{name}.json", _compact(payload))
         return piece
 
-    def find(self, name: str) -> dict[str, Any] | None:
+    def key_of(self, settings: str) -> dict[str, Any]:
+        """Return the key that a piece of these settings has."""
+        return {**self.key, "format": FORMAT, "settings": settings}
+
+    def find(self, name: str, settings: str = "") -> dict[str, Any] | None:
         """Return a finished piece; None where there is none of this key."""
         for folder in _places(self.folder, self.others):
             path = folder / f"{name}.json"
@@ -57,7 +66,7 @@ class Pieces:
                 record.get("piece"), dict
             ):
                 continue
-            if record.get("key") == {**self.key, "format": FORMAT}:
+            if record.get("key") == self.key_of(settings):
                 piece: dict[str, Any] = record["piece"]
                 if folder != self.folder:
                     self.folder.mkdir(parents=True, exist_ok=True)

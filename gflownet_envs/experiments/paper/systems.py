@@ -6,9 +6,10 @@ solved and trained, without the verdicts and pictures of a run.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,12 @@ from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import Preset, Progress
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.storage import json_bytes, write_together
+from gflownet_envs.storage import (
+    canonical_json,
+    json_bytes,
+    plain_json,
+    write_together,
+)
 
 #: Settings of the policies: the paper's, or those of the preset ``default``.
 SETTINGS = ("paper", "default")
@@ -31,6 +37,9 @@ _QUICK_SIZES: Mapping[str, Mapping[str, int]] = {
     "structure-learning": {"n_test": 10},
     "molecules": {"n_test": 5},
 }
+# Settings of a run that change neither policies nor what the page measures.
+_WITHOUT_EFFECT = ("n_control", "n_part_draws", "n_permutations")
+
 _QUICK_ITERATIONS: Mapping[str, int] = {"sachs": 300, "structure-learning": 600}
 
 
@@ -74,6 +83,20 @@ def preset_of(task: str, settings: str, *, quick: bool) -> tuple[Preset, str]:
     return smaller, ", ".join(words)
 
 
+def settings_checksum(settings: Preset | Mapping[str, Any]) -> str:
+    """Return a checksum of the settings on which policies and measures depend.
+
+    Parameters
+    ----------
+    settings : Preset or mapping
+        A preset, or the settings that a run has written.
+    """
+    record = asdict(settings) if isinstance(settings, Preset) else dict(settings)
+    kept = {key: record[key] for key in record if key not in _WITHOUT_EFFECT}
+    plain = plain_json(kept, "settings", nan_as_null=False)
+    return hashlib.sha256(canonical_json(plain).encode()).hexdigest()[:16]
+
+
 def find_system(
     task: str,
     settings: str,
@@ -114,7 +137,7 @@ def find_system(
         if finished is not None:
             return finished
     place = folder / f"{task}-{settings}"
-    kept = _read_kept(task, settings, preset, place, reduced)
+    kept = _read_kept(task, settings, preset, place)
     if kept is not None:
         return kept
     made = _make(task, settings, preset, place, seed, n_jobs, progress, options)
@@ -124,16 +147,19 @@ def find_system(
         place / f"{source}.safetensors": dataset.to_bytes()
         for source, dataset in made.datasets.items()
     }
-    payloads[place / "record.json"] = json_bytes(record)
+    kept_record = record | {"settings": settings_checksum(preset)}
+    payloads[place / "record.json"] = json_bytes(kept_record)
     write_together(payloads, last=place / "record.json")
     return replace(made, record=record)
 
 
 def read_run(task: str, settings: str, preset: Preset, folder: Path) -> System | None:
-    """Return the policies of a finished run, None where there is none."""
+    """Return the policies of a finished run, None where there is none of the preset."""
     if not (folder / "results.json").is_file():
         return None
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    if settings_checksum(results["settings"]) != settings_checksum(preset):
+        return None
     times = json.loads((folder / "run_record.json").read_text(encoding="utf-8"))
     datasets = {}
     for name in ("dataset_exact.safetensors", "dataset.safetensors"):
@@ -148,14 +174,12 @@ def read_run(task: str, settings: str, preset: Preset, folder: Path) -> System |
     return System(task, settings, preset, datasets, record)
 
 
-def _read_kept(
-    task: str, settings: str, preset: Preset, folder: Path, reduced: str
-) -> System | None:
-    """Return the policies that an earlier call has finished."""
+def _read_kept(task: str, settings: str, preset: Preset, folder: Path) -> System | None:
+    """Return the policies that an earlier call has finished under the same settings."""
     if not (folder / "record.json").is_file():
         return None
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    if record["reduced"] != reduced:
+    if record.pop("settings", None) != settings_checksum(preset):
         return None
     datasets = {
         source: PolicyDataset.load(folder / f"{source}.safetensors")

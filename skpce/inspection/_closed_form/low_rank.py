@@ -75,7 +75,8 @@ class LowRankFold:
                 linear[row, :, 1:] = -2.0 * kept / weights[:, np.newaxis]
                 squared[row] = kept.T @ (kept / weights[:, np.newaxis])
         mean = np.full((n_train, 1), n_train**-0.5)
-        flat = linear.reshape(len(linear), -1), squared.reshape(len(squared), -1)
+        n_forms = len(alphas) + 1
+        flat = linear.reshape(n_forms, -1), squared.reshape(n_forms, rank * rank)
         return cls(*rows, np.hstack([mean, left]), *flat, defined, slopes)
 
     @staticmethod
@@ -133,12 +134,12 @@ class LowRankFold:
         means = test[:, 0] * n_train**-0.5
         test[:, 0] = own[:, self.test].T - 2.0 * means + whole
         inner = self.vectors[:, 1:].T @ train.reshape(n_train, -1)
-        inner = inner.reshape(-1, n_vectors, n_orders)[:, 1:]
+        inner = inner.reshape(n_vectors - 1, n_vectors, n_orders)[:, 1:]
         return _Parts(train.reshape(-1, n_orders), np.ascontiguousarray(inner), test)
 
     def scores(self, parts: _Parts) -> FloatArray:  # (n_alphas + 1, n_orders)
         """Return the score of each penalty, and the sum of squares."""
-        inner = parts.inner.reshape(-1, parts.train.shape[1])
+        inner = parts.inner.reshape(self.squared.shape[1], parts.train.shape[1])
         return np.asarray(self.linear @ parts.train + self.squared @ inner)
 
     def errors(
@@ -149,8 +150,9 @@ class LowRankFold:
             some = np.flatnonzero(best == alpha)
             slopes = self.slopes[alpha]
             test, inner = parts.test[:, :, some], parts.inner[:, :, some]
-            fitted = slopes @ inner.reshape(len(inner), -1)
-            fitted = fitted.reshape(len(slopes), -1, len(some)) - 2.0 * test[:, 1:]
+            rank, n_some = len(inner), len(some)
+            fitted = slopes @ inner.reshape(rank, rank * n_some)
+            fitted = fitted.reshape(len(slopes), rank, n_some) - 2.0 * test[:, 1:]
             found = test[:, 0] + (slopes[:, :, np.newaxis] * fitted).sum(axis=1)
             yield some, found.T
 

@@ -18,11 +18,10 @@ from .._input_tests import numeric
 from .._reading import last_and_inputs
 from .cross_fit import CrossFit
 from .near_copies import labels_of_copies
+from .series import find_series
 
 # Groups that a verdict needs; with fewer no permutation test has power.
 _LEAST_GROUPS = 8
-# Significance level of each test of a series, and permutations behind it.
-_SERIES_LEVEL, _N_ORDERS = 0.01, 999
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,8 @@ def find_member_groups(
     tables = _inputs(fit, fitted)
     if not tables or np.isnan(residuals).any() or not np.ptp(observed, axis=0).any():
         return None
-    outputs, left = _scaled(observed, groups), _scaled(residuals, groups)
+    outputs = _scaled(observed, groups)
+    left = _scaled(residuals, groups, like=observed)
     copies = _near_copies(tables, outputs)
     if copies is None:
         return _series(tables, outputs, left, order)
@@ -132,79 +132,27 @@ def _inputs(fit: CrossFit, fitted: Any) -> list[FloatArray]:
     return found
 
 
-def _scaled(values: FloatArray, groups: IndexArray | None = None) -> FloatArray:
+def _scaled(
+    values: FloatArray,
+    groups: IndexArray | None = None,
+    like: FloatArray | None = None,  # values whose columns and deviations are taken
+) -> FloatArray:
     """Centre columns that vary and divide each, or each group, by its deviation."""
-    varies = np.ptp(values, axis=0) > 0
-    centred = values[:, varies] - values[:, varies].mean(axis=0)
-    variance = np.square(centred).mean(axis=0)
+    like = values if like is None else like
+    varies = np.ptp(like, axis=0) > 0
+    variance = like[:, varies].var(axis=0)
     if groups is not None:
         total = np.bincount(groups[varies], weights=variance)
         variance = total[groups[varies]]
+    centred = values[:, varies] - values[:, varies].mean(axis=0)
     return np.asarray(centred / np.sqrt(variance))
 
 
 def _series(
-    tables: list[FloatArray],
-    outputs: FloatArray,  # scaled, as the residuals
-    residuals: FloatArray,
-    order: Any,
+    tables: list[FloatArray], outputs: FloatArray, left: FloatArray, order: Any
 ) -> MemberGroups | None:
-    """Return blocks where both residuals and inputs depend on those before them.
-
-    Rows that are sorted by an input are no series: their order has nothing that the
-    input has not.
-    """
-    n_members = len(residuals)
-    position = np.arange(n_members)
-    if order is not None:
-        position = np.argsort(np.asarray(order), kind="stable")
-    raw = tables[0][position]
-    steps = np.diff(raw, axis=0)
-    if order is None and ((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)).any():
+    """Return the blocks of members that follow one another."""
+    found = find_series(tables, outputs, left, order)
+    if found is None:
         return None
-    left = residuals[position]
-    inputs = tables[-1][position]
-    generator = np.random.default_rng(0)
-    for values in (left, inputs):
-        if _p_value_of_order(values, generator) > _SERIES_LEVEL:
-            return None
-    length = _block_length(outputs[position], inputs)
-    labels = np.empty(n_members, dtype=np.int64)
-    n_blocks = max(n_members // length, 1)
-    for number, block in enumerate(np.array_split(position, n_blocks)):
-        labels[block] = number
-    words = (
-        "members depend on those before them in the given order (correlation of "
-        f"consecutive residuals {_autocorrelation(left, 1):.2f}, of inputs "
-        f"{_autocorrelation(inputs, 1):.2f})"
-    )
-    return MemberGroups(labels, kind="series", words=words)
-
-
-def _autocorrelation(values: FloatArray, lag: int) -> float:
-    """Return the correlation of rows that are a lag apart, over all columns."""
-    total = np.square(values).sum()
-    return float((values[lag:] * values[:-lag]).sum() / total) if total > 0 else 0.0
-
-
-def _p_value_of_order(values: FloatArray, generator: np.random.Generator) -> float:
-    """Test the correlation of consecutive rows against those of other orders."""
-    given = _autocorrelation(values, 1)
-    gram = values @ values.T
-    total = np.trace(gram)
-    if not total > 0:
-        return 1.0
-    orders = (generator.permutation(len(values)) for _ in range(_N_ORDERS))
-    found = [gram[order[1:], order[:-1]].sum() / total for order in orders]
-    return (1 + sum(one >= given for one in found)) / (1 + _N_ORDERS)
-
-
-def _block_length(outputs: FloatArray, inputs: FloatArray) -> int:
-    """Return thrice the lag up to which outputs and inputs both depend on the past."""
-    n_members = len(outputs)
-    noise = 2.0 / np.sqrt(n_members)
-    for lag in range(1, n_members // 2):
-        pair = _autocorrelation(outputs, lag), _autocorrelation(inputs, lag)
-        if min(pair) < noise:
-            return 3 * lag
-    return n_members
+    return MemberGroups(found.labels, kind="series", words=found.words)

@@ -365,27 +365,52 @@ def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[st
 
 
 # Squared correlation from which an input has all that there is in an output.
-_COPY = 1.0 - 1e-9
+_COPY = 1.0 - 1e-5
 
 
 def copy_caution(X: Any, y: Any, outputs: Outputs) -> tuple[str, ...]:
-    """Caution when an input is a linear copy of a real output."""
+    """Caution when an input is nearly a linear function of the outputs.
+
+    Of compositions the probabilities and their log-ratios are both asked.
+    """
     inputs = numeric(X)
-    if inputs is None or outputs.geometry is not None:
+    if inputs is None or not inputs.size:
         return ()
-    values = np.asarray(y, dtype=np.float64).reshape(len(inputs), -1)
-    centred = [table - table.mean(axis=0) for table in (inputs, values)]
-    sizes = [np.square(table).sum(axis=0) for table in centred]
-    limits = np.outer(*sizes) * _COPY
-    copies = (np.square(centred[0].T @ centred[1]) >= limits) & (limits > 0)
-    if not copies.any():
+    tables = [outputs.coordinates(y)]
+    if outputs.geometry is not None:
+        tables.append(np.asarray(y, dtype=np.float64).reshape(len(inputs), -1))
+    found = np.zeros(inputs.shape[1])
+    for table in tables:
+        has = ~np.isnan(table).any(axis=1)
+        if has.any():
+            found = np.maximum(found, _linear_shares(inputs[has], table[has]))
+    if found.max() < _COPY:
         return ()
     names = getattr(X, "columns", range(inputs.shape[1]))
-    column = list(names)[int(np.argmax(copies.any(axis=1)))]
+    column = list(names)[int(found.argmax())]
     return (
-        f"the input {column!r} is a linear function of an output, without any noise; "
-        "if it was computed from the output, the attribution is circular",
+        f"the input {column!r} is a linear function of the outputs, with hardly any "
+        "noise; if it was computed from them, the attribution is circular",
     )
+
+
+def _linear_shares(inputs: FloatArray, table: FloatArray) -> FloatArray:
+    """Return the share of each input that a linear function of the columns explains.
+
+    So many columns that they explain anything are asked one by one.
+    """
+    centred = [values - values.mean(axis=0) for values in (inputs, table)]
+    size = np.square(centred[0]).sum(axis=0)
+    if 4 * table.shape[1] > len(table):
+        sizes = np.square(centred[1]).sum(axis=0)
+        products = np.square(centred[0].T @ centred[1])
+        shares = np.divide(products, sizes, np.zeros_like(products), where=sizes > 0)
+        explained = shares.max(axis=1, initial=0.0)
+    else:
+        left, values, _ = np.linalg.svd(centred[1], full_matrices=False)
+        left = left[:, values > 1e-9 * values.max(initial=0.0)]
+        explained = np.square(centred[0].T @ left).sum(axis=1)
+    return np.asarray(np.divide(explained, size, np.zeros_like(size), where=size > 0))
 
 
 def _refuse_leaks(splits: list[Split], reward: Any) -> None:

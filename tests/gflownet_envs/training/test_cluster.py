@@ -1,9 +1,12 @@
 """A cluster of dask trains and judges, also when one of its workers is killed."""
 
+import json
 import os
 import signal
 import sys
 import warnings
+from contextlib import contextmanager
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -18,6 +21,8 @@ from skpce.inspection import verdict
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+KILL = signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM
+NOT_COMPARED = {"record", "seconds"}
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=1)
 
@@ -49,7 +54,7 @@ def kill_one(cluster):
     def progress(*done):
         if not killed:
             pid = next(iter(cluster.workers.values())).pid
-            os.kill(pid, signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+            os.kill(pid, KILL)
             killed.append(pid)
 
     return progress, killed
@@ -103,6 +108,73 @@ def test_the_command_line_sends_its_tasks_to_a_cluster(cluster, tmp_path, monkey
     with joblib.parallel_config("sequential"):
         done = testing.CliRunner().invoke(command_line.main, given)
     assert "on the cluster" in done.output
+
+
+@pytest.fixture
+def small_grid(monkeypatch):
+    """A task of five blocks whose verdict has no closed form."""
+    pytest.importorskip("rich")
+    from gflownet_envs.experiments.tasks.grid import GridTask
+
+    smoke = GridTask.presets["smoke"]
+    small = replace(
+        smoke,
+        training=replace(smoke.training, block_size=4, n_iterations=10),
+        solver="subspace_pursuit",
+        degrees=(1,),
+        n_permutations=19,
+    )
+    monkeypatch.setattr(GridTask, "presets", {"smoke": small})
+
+
+def test_a_run_from_the_command_line_outlives_workers(
+    cluster, small_grid, tmp_path, monkeypatch
+):
+    testing = pytest.importorskip("click.testing")
+    from gflownet_envs.experiments import command_line
+
+    killed = {}
+
+    @contextmanager
+    def killing_bars():
+        def progress(stage, done, total):
+            kind = next((k for k in ("training", "verdict") if k in stage), None)
+            if kind is not None and kind not in killed and 0 < done < total:
+                killed[kind] = next(iter(cluster.workers.values())).pid
+                os.kill(killed[kind], KILL)
+
+        yield progress
+
+    def run(folder, *options):
+        given = ["run", "grid", "--preset", "smoke", "--out", str(folder), *options]
+        with joblib.parallel_config("sequential"):
+            done = testing.CliRunner().invoke(command_line.main, given)
+        assert done.exit_code == 0, done.output
+        return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+    here = run(tmp_path / "here")
+    monkeypatch.setattr(command_line, "progress_bars", killing_bars)
+    there = run(tmp_path / "there", "--cluster", cluster.scheduler_address)
+    assert set(killed) == {"training", "verdict"}
+    assert len(set(killed.values())) == 2
+    assert_same_numbers(here, there)
+
+
+def assert_same_numbers(here, there, where=""):
+    """Compare what two runs wrote, but for times, paths and commands."""
+    assert type(here) is type(there), where
+    if isinstance(here, dict):
+        assert here.keys() == there.keys(), where
+        for key in here.keys() - NOT_COMPARED:
+            assert_same_numbers(here[key], there[key], f"{where}.{key}")
+    elif isinstance(here, list):
+        assert len(here) == len(there), where
+        for i, pair in enumerate(zip(here, there, strict=True)):
+            assert_same_numbers(*pair, f"{where}[{i}]")
+    elif isinstance(here, float):
+        assert here == pytest.approx(there, rel=1e-4, abs=1e-5, nan_ok=True), where
+    else:
+        assert here == there, where
 
 
 def test_an_address_without_a_scheduler(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import torch
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
+from gflownet_envs.training import train
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=2)
@@ -95,6 +96,33 @@ def test_a_device_by_its_name():
     here = train_ensemble(GRID, log_reward(2), SPEC)
     there = train_ensemble(GRID, log_reward(2), SPEC, device="cpu:0")
     assert_same(here, there)
+
+
+def test_blocks_of_a_gpu_are_large_and_bounded():
+    assert train._block_size("cpu", SPEC) == SPEC.block_size
+    assert train._block_size("cuda:1", SPEC) == 1024
+    assert train._block_size("cuda", replace(SPEC, block_size=5000)) == 5000
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_blocks_of_a_gpu_are_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(train, "_MEMBERS_ON_A_GPU", 2)
+    spec = replace(SPEC, block_size=1)
+    store = BlockStore(tmp_path)
+
+    def interrupt(done, total):
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_ensemble(
+            GRID, log_reward(4), spec, device="cuda", store=store, progress=interrupt
+        )
+    assert any(path.is_file() for path in tmp_path.rglob("*"))
+    resumed = train_ensemble(GRID, log_reward(4), spec, device="cuda", store=store)
+    here = train_ensemble(GRID, log_reward(4), spec)
+    for name, values in here.parameters.items():
+        np.testing.assert_allclose(resumed.parameters[name], values, atol=1e-3)
 
 
 @pytest.mark.parametrize(

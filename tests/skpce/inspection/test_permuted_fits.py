@@ -283,3 +283,18 @@ def test_few_terms_are_products_of_matrices(n_parts, monkeypatch):
             gram.gram.chosen(f, orders)[0] for gram, f in ((low, one), (pairs, other))
         ]
         np.testing.assert_array_equal(*found)
+
+
+def test_inputs_that_do_not_vary_have_no_vectors():
+    """A design of rank 0 predicts the mean of the training members."""
+    X, y, steps = many_steps(1, 60)
+    fit = cross_fit(
+        CompositionalPCESurrogate(1, steps=steps), np.ones_like(X), y, steps=steps
+    )
+    closed = factorise(fit, fit.squared_errors())
+    assert closed.gram.folds[0].vectors.shape[1] == 1
+    orders = Permutations.draw(40, None, 3, np.random.default_rng(0)).orders
+    sums = fit.outputs.sum_by_group
+    for order, errors in zip(orders, closed.group_errors(orders), strict=True):
+        expected = sums(fit.permuted(order).mean_only_errors())
+        np.testing.assert_allclose(errors, expected, rtol=1e-9)

@@ -14,6 +14,7 @@ TOLERANCE = 0.2
 
 AGREES, DOES_NOT, INCOMPARABLE = "agrees", "does not", "cannot be compared"
 SAME, DIFFERS = "same", "differs"
+UNFINISHED = "not finished"  # how the reason of such a row begins
 
 Found = Mapping[str, Any]  # pieces by name
 Side = tuple[str, bool | None]  # our figure, and whether it agrees

@@ -21,6 +21,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
     OURS,
     SAME,
     TOLERANCE,
+    UNFINISHED,
     Answer,
     Found,
     Side,
@@ -44,7 +45,7 @@ def answer(claim: Claim, found: Found) -> Answer:
     """Answer one claim from the pieces."""
     missing = [name for name in _needed(claim) if name not in found]
     if missing:
-        why = f"not finished: {', '.join(missing)}"
+        why = f"{UNFINISHED}: {', '.join(missing)}"
         return Answer(INCOMPARABLE, {}, why)
     if claim.rule in _WHOLE:
         return _WHOLE[claim.rule](claim, found)

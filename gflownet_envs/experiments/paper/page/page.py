@@ -17,6 +17,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
     INCOMPARABLE,
     OURS,
     SAME,
+    UNFINISHED,
     Answer,
     Side,
 )
@@ -106,7 +107,7 @@ def page_files(
         for label, panels in draw_figures(found).items()
     }
     body = [
-        _summary(found, counts, preset),
+        _summary(found, counts, preset, answers),
         "<h2 id=claims>Claims</h2>",
         _how_to_read(),
         *_claims(listed.claims, answers, has_default="grid-default" in found),
@@ -139,16 +140,26 @@ def count_words(
     }
 
 
-def _summary(found: Mapping[str, Any], counts: Mapping[str, int], preset: str) -> str:
+def _summary(
+    found: Mapping[str, Any],
+    counts: Mapping[str, int],
+    preset: str,
+    answers: Mapping[str, Answer],
+) -> str:
     n_findings = counts[AGREES] + counts[DOES_NOT] + counts[INCOMPARABLE]
     reduced = [
         f"{name.removesuffix('-paper')} ({piece['record']['reduced']})"
         for name, piece in found.items()
         if piece.get("record", {}).get("reduced")
     ]
+    unfinished = sum(row.why.startswith(UNFINISHED) for row in answers.values())
     note = ""
-    if reduced:
+    if unfinished:
         note = (
+            f"<p>{unfinished} of the rows that cannot be compared are {UNFINISHED}.</p>"
+        )
+    if reduced:
+        note += (
             f"<p>Preset <code>{preset}</code>, with sizes smaller than the paper's: "
             f"{escape('; '.join(reduced))}.</p>"
         )

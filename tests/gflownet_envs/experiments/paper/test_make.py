@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,21 @@ from click.testing import CliRunner
 from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.paper import make, systems
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
-from gflownet_envs.experiments.paper.make import make_paper
+from gflownet_envs.experiments.paper.make import jobs_of, make_paper
 from gflownet_envs.experiments.paper.page import page as page_module
 from gflownet_envs.experiments.paper.page.page import page_files
+from gflownet_envs.experiments.paper.systems import (
+    preset_of,
+    read_run,
+    settings_checksum,
+)
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training.spec import TrainingSpec
 
-PIECES = Path(__file__).parents[4] / "benchmarks" / "paper" / "pieces"
+ROOT = Path(__file__).parents[4]
+PIECES = ROOT / "benchmarks" / "paper" / "pieces"
+PAPER_PAGE = ROOT / "docs" / "paper.md"
 
 TINY = Preset(
     n_train=12,
@@ -110,6 +119,39 @@ def test_a_call_interrupted_anywhere_goes_on_to_the_same_piece(tiny_grid, tmp_pa
         assert (out / "paper.html").exists()
 
 
+def test_what_was_made_under_other_settings_is_made_again(
+    tiny_grid, tmp_path, monkeypatch
+):
+    make_paper(tmp_path, preset="quick")
+    first = tiny_grid["grid-paper"]
+    other = replace(TINY, n_train=10, n_permutations=99)
+    monkeypatch.setitem(GridTask.presets, "paper", other)
+    make_paper(tmp_path, preset="quick")
+    assert tiny_grid["grid-paper"]["sources"]["trained"]["n_train"] == 10
+
+    monkeypatch.setitem(GridTask.presets, "paper", replace(TINY, n_part_draws=3))
+    assert settings_checksum(replace(TINY, n_part_draws=3)) == settings_checksum(TINY)
+    make_paper(tmp_path, preset="quick")
+    assert without_times(tiny_grid["grid-paper"]) == without_times(first)
+
+
+def test_runs_of_other_settings_are_not_read(tmp_path):
+    written = {"settings": asdict(TINY), "distance_to_exact": None}
+    (tmp_path / "results.json").write_text(json.dumps(written))
+    (tmp_path / "run_record.json").write_text('{"cpu_seconds": {}}')
+    assert read_run("grid", "paper", TINY, tmp_path) is not None
+    assert read_run("grid", "paper", replace(TINY, n_test=5), tmp_path) is None
+
+
+def test_pieces_of_the_repository_are_of_todays_settings():
+    for name, (task, settings, _) in jobs_of(quick=False).items():
+        path = PIECES / f"{name}.json"
+        if path.exists():
+            key = json.loads(path.read_text(encoding="utf-8"))["key"]
+            preset, _ = preset_of(task, settings, quick=False)
+            assert key["settings"] == settings_checksum(preset), name
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -140,9 +182,15 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     for item in (*listed.figures, *listed.tables):
         label = item.label.replace(":", "_").replace("-", "_")
         assert f'id="{label}"' in text
+    unfinished = re.search(r"<p>(\d+) of the rows that cannot be compared", text)
+    n_unfinished = int(unfinished[1]) if unfinished else 0
+    assert text.count("<span class=why>not finished") == n_unfinished
     drawn = [name for name in files if name.endswith("_1.png")]
     assert len(drawn) == len(listed.figures) - text.count("Not drawn")
     assert "http" not in text.replace("http-equiv", "")
+    words = (counts[word] for word in ("agrees", "does not", "cannot be compared"))
+    sentence = "{} agree, {} do not and {} cannot be compared".format(*words)
+    assert sentence in " ".join(PAPER_PAGE.read_text(encoding="utf-8").split())
 
 
 def test_a_page_of_nothing_finished_says_so(tmp_path):

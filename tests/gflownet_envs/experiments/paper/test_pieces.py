@@ -25,6 +25,14 @@ def test_a_piece_of_another_call_is_made_again(tmp_path):
     assert other.get("one", lambda: {"value": 2}) == {"value": 2}
 
 
+def test_a_piece_of_other_settings_is_made_again(tmp_path):
+    pieces = Pieces(tmp_path, (), KEY)
+    pieces.get("one", lambda: {"value": 1}, "some")
+    assert pieces.find("one", "others") is None
+    assert pieces.get("one", lambda: {"value": 2}, "others") == {"value": 2}
+    assert pieces.find("one", "some") is None
+
+
 def test_a_piece_that_was_cut_off_is_made_again(tmp_path):
     pieces = Pieces(tmp_path, (), KEY)
     pieces.get("one", lambda: {"value": 1})
