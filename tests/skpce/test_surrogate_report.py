@@ -359,3 +359,12 @@ def test_a_report_of_many_steps_is_small():
     )
     assert prism.step_names[-1] == "138 others"
     assert prism.flows.sum() == pytest.approx(1.0)
+
+
+def test_sentences_have_the_names_of_the_report(pipeline, data, found):
+    X, y = (values[60:] for values in data)
+    names = ["level", "contrast"]
+    page = report(pipeline, X, y, verdict=found, input_features=names)
+    begin = page[: page.index("<figure>")]
+    assert "level" in begin
+    assert "pca" not in begin
