@@ -106,7 +106,13 @@ def list_tasks() -> None:
     show_default=True,
     help="train: GFlowNets beside exact policies; exact: exact policies only.",
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1))
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 2**32 - 1),
+    help="Seed of rewards, training and draws.",
+)
 @click.option(
     "--replicates",
     default=1,
@@ -225,7 +231,13 @@ def compare(folders: tuple[Path, ...]) -> None:
     is_flag=True,
     help="Make the page of the finished pieces; compute nothing.",
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1))
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 2**32 - 1),
+    help="Seed of rewards, training and draws.",
+)
 @_data_home
 @_jobs
 def paper(

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from html import escape
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -359,3 +360,10 @@ def test_a_report_of_many_steps_is_small():
     )
     assert prism.step_names[-1] == "138 others"
     assert prism.flows.sum() == pytest.approx(1.0)
+
+
+def test_sentences_have_the_names_of_the_report():
+    judged = SimpleNamespace(figures={"share_inputs": ("pca0", "pca1", "pca10")})
+    content = SimpleNamespace(verdict=judged, input_names=("level", "part", "tail"))
+    text = ReportContent.named(content, "pca1 explains 5 %, pca10 and pca0 4 %.")
+    assert text == "part explains 5 %, tail and level 4 %."

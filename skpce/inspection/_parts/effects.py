@@ -386,7 +386,7 @@ def most_dependent(dependence: Result) -> str:
 def _leading(names: Sequence[str], columns: dict[str, FloatArray], group: int) -> str:
     """Name the parts that explain most, alone."""
     first, error = columns["first"][group], columns["first_error"][group]
-    together = 1.0 - first.sum()
+    together = round(1.0 - float(first.sum()), 2) + 0.0  # no sign before zero
     ratio = columns["variance_ratio"][group]
     return (
         f"alone {leading_parts(names, first, error)}; interactions {together:.0%}; "

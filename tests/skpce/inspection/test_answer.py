@@ -121,3 +121,17 @@ def test_a_verdict_of_figures_alone_has_an_answer():
     assert "Trust it: members" in found.sentences[1]
     weak = verdict_by_hand(["a"], [True], cautions=("two inputs are correlated",))
     assert weak.sentences[1].startswith("Trust it with care, see the cautions: ")
+
+
+def test_a_share_that_rounds_to_zero_is_less_than_one_percent():
+    assert percents(np.array([0.001])) == "less than 1 %"
+    assert percents(np.array([0.001, 0.2])) == "0–20 %"
+    first = str(said(X["rate"] + X["size"])).splitlines()[0]
+    assert first.endswith("Less than 1 % is explained by none of the inputs.")
+
+
+@pytest.mark.filterwarnings("error")
+def test_refits_do_not_repeat_that_an_output_has_no_variance():
+    found = said(np.c_[X["rate"], np.ones(60)], n_permutations=19)
+    assert found.attributable[0]
+    assert "y1: no choice, or no variance between members" in str(found)

@@ -114,3 +114,25 @@ def test_a_copy_says_the_same(found, again):
     assert str(other) == str(found)
     assert repr(other) == repr(found)
     np.testing.assert_array_equal(other.share, found.share)
+
+
+def test_printed_numbers_have_their_errors():
+    columns = {
+        "total": np.array([[0.75, 0.25]]),
+        "total_low": np.array([[0.5, 0.125]]),
+        "total_high": np.array([[0.875, 0.5]]),
+        "first": np.array([[0.5, 0.25]]),
+        "first_error": np.array([[0.125, np.nan]]),
+    }
+    found = Result(
+        {"output": ("y",), "input": ("a", "b")},
+        columns,
+        supported=(True,),
+        reasons=((),),
+        facts=("Q² = 1",),
+        printed=("total", "first"),
+    )
+    assert str(found).splitlines()[1:] == [
+        "- a: total 0.750 [0.500, 0.875], first 0.500 ± 0.125",
+        "- b: total 0.250 [0.125, 0.500], first 0.250",
+    ]
