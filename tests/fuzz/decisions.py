@@ -59,10 +59,14 @@ def _study(rng: Generator) -> Drawn:
 
 
 def _sampled(rng: Generator) -> Drawn:
-    laws = {
+    distributions = {
         f"x{i}": draw.one_of(rng, LAWS[-6:]) for i in range(int(rng.integers(1, 4)))
     }
-    given = {"laws": laws, "n": int(rng.integers(1, 40)), "random_state": 0}
+    given = {
+        "distributions": distributions,
+        "n": int(rng.integers(1, 40)),
+        "random_state": 0,
+    }
     given["method"] = draw.one_of(rng, ["sobol", "lhs", "random"])
 
     def faults(found: Any) -> true.Faults:

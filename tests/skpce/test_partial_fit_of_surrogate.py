@@ -112,7 +112,7 @@ def test_what_needs_members_says_so(call):
     [
         {"distribution": "normal"},
         {"mask": "infer"},
-        {"solver": "subspace_pursuit"},
+        {"solver": "lars"},
         {"amalgamate": 0.1},
         {"alpha_per_target": True},
         {"n_resamples": 5},

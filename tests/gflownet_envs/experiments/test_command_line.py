@@ -230,7 +230,7 @@ def test_tables_fit_a_terminal_of_80_columns(tiny, capsys):
     # One line per step, source and degree: nothing is wrapped or cut.
     for step in ("move 1", "move 5"):
         for source in ("trained", "exact"):
-            start = f"{step} {source:<8}"
+            start = f"{step:<8} {source:<8}"
             (row,) = [line for line in lines if line.startswith(start)]
             assert row.rstrip().endswith("%")
             assert "[" in row

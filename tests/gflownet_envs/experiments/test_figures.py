@@ -103,13 +103,14 @@ def test_many_steps_are_shown_by_a_dozen(results, monkeypatch):
     display.unexplained = np.linspace(0.1, 0.9, 18)
     display.step_names = [f"edge {i}" for i in range(18)]
     display.supported = [True] * 18
+    display.interval = display.total_order = None
     stand_in = SimpleNamespace(from_fit=lambda *_, **__: display)
     monkeypatch.setattr(figures, "SobolDisplay", stand_in)
     ax = figures._figure(8, 6).subplots()
     figures._draw_sobol(source, ax)
     rows = rows_of(ax)
     assert (len(rows), rows[0], rows[-1]) == (12, "edge 0", "edge 17")
-    assert "12 of 18 steps" in ax.get_xlabel()
+    assert "12 of 18 decisions" in ax.get_xlabel()
 
 
 def test_pictures_are_drawn_as_savefig_draws_them(results):

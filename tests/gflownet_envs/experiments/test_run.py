@@ -304,7 +304,7 @@ def test_indices_stand_with_both_kinds_of_intervals(tiny):
         expected = surrogate.sobol_interval(
             method=method, n_resamples=200, random_state=0
         ).first_order[:, 0, 1]
-        assert table.rows[1][place] == "[{:.2f}, {:.2f}]".format(*expected)
+        assert table.rows[1][place] == "[{:.2f},\xa0{:.2f}]".format(*expected)
 
 
 def test_every_action_has_its_indices(tiny):
