@@ -543,12 +543,17 @@ def pit_uniformity(
 
 
 def read_draws(
-    owner: str, y_true: Any, draws: Any, steps: Any, mask: Any
+    owner: str,
+    y_true: Any,
+    draws: Any,
+    steps: Any,
+    mask: Any,
+    name_of_draws: str = "draws",
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
     """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
-    observed, drawn = as_floats(y_true, "y_true"), as_floats(draws, "draws")
-    for table, name in ((observed, "y_true"), (drawn, "draws")):
+    observed, drawn = as_floats(y_true, "y_true"), as_floats(draws, name_of_draws)
+    for table, name in ((observed, "y_true"), (drawn, name_of_draws)):
         if np.isinf(table).any():
             raise ValueError(f"{name} has infinite entries; expected finite ones.")
         rows = table.reshape(-1, table.shape[-1])

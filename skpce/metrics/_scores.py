@@ -466,7 +466,7 @@ def ks_indistinguishable_fraction(
         raise ValueError("y_samples has NaN or infinite entries; expected numbers.")
     refuse_extremes(drawn, "y_samples")
     tables = y_true, drawn[:, np.newaxis]
-    geometry, observed, draws = read_draws(owner, *tables, steps, mask)
+    geometry, observed, draws = read_draws(owner, *tables, steps, mask, "y_samples")
     if not len(observed):
         raise ValueError("y_true has no members; expected at least one.")
     parts = geometry.active_parts

@@ -285,8 +285,8 @@ def make_splits(
         if not 2 <= cv <= n_units:
             kind = "members" if reward is None else "different rewards"
             raise ValueError(
-                f"cv must be an int in the range [2, {n_units}], the number of {kind}, "
-                f"or a splitter. Got {cv!r} instead."
+                f"cv must be an int in the range [2, {n_units}], the number of {kind} "
+                f"in X, or a splitter. Got {cv!r} instead."
             )
         seed = int(generator.integers(2**31 - 1))
         if reward is None:
