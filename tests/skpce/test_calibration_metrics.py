@@ -368,5 +368,5 @@ def test_bad_parameters_are_named(call, message):
 
 def test_negative_samples_are_refused_by_their_name():
     members = np.full((4, 2), 0.5)
-    with pytest.raises(ValueError, match="y_samples has -1.0 in row 0"):
+    with pytest.raises(ValueError, match=r"y_samples has -1\.0 in row 0"):
         ks_indistinguishable_fraction(members, members * [-2.0, 4.0])
