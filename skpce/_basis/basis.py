@@ -437,8 +437,8 @@ def explicit_multi_indices(
         if needed > law.largest_degree:
             raise ValueError(
                 f"The 'multi_indices' parameter of {owner} has the entry {needed} "
-                f"for {name}; expected at most {law.largest_degree:g}, the largest "
-                "degree of a function of its distribution."
+                f"for {name} of X; expected at most {law.largest_degree:g}, the "
+                "largest degree of a function of its distribution."
             )
     if rows.any(axis=1).all():
         rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])

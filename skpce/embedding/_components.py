@@ -376,7 +376,8 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         try:
             with np.errstate(all="ignore"):
                 pls = pls.set_output(transform="default").fit(inputs, targets)
-            defined = bool(np.isfinite(pls.x_rotations_).all())
+            found = pls.x_rotations_, pls.x_loadings_
+            defined = all(bool(np.isfinite(part).all()) for part in found)
         except ValueError as error:
             if "n_components" in str(error):
                 raise ValueError(

@@ -125,7 +125,8 @@ def _unpack(rng: Generator) -> Drawn:
 
     def faults(found: Any) -> true.Faults:
         y = np.asarray(given["y"], dtype=float)
-        if not np.array_equal(np.hstack(found), y, equal_nan=True):
+        steps = list(found.values()) if isinstance(found, dict) else found
+        if not np.array_equal(np.hstack(steps), y, equal_nan=True):
             yield "the steps are not the columns of y"
 
     given = {"y": y, "steps": steps}
