@@ -185,3 +185,11 @@ def test_pls_of_policies_looks_at_their_log_ratios(simulate):
     pipeline = make_pipeline(embedding, CompositionalPCESurrogate(1, steps=steps))
     found = verdict(pipeline, X, y, n_permutations=19, random_state=0)
     assert found.steps[0].q2 > 0.25
+
+
+def test_columns_whose_mean_is_not_their_value_to_the_last_bit():
+    """Of constant columns rounding is left, whose loadings are no numbers."""
+    X = np.full((30, 2), -8.734366563199176e-56)
+    y = np.random.default_rng(0).normal(size=30)
+    with pytest.raises(ValueError, match="X has no direction that goes with y"):
+        PLSTransformer(2).fit(X, y)
