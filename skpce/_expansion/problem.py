@@ -511,7 +511,8 @@ def change_of_basis(
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
-        values, mass = column[row > 0], row[row > 0].astype(np.float64)
+        has = row > _NO_WEIGHT * row.sum()
+        values, mass = column[has], row[has].astype(np.float64)
         if bounds is not None:
             values = np.append(values, bounds[number])
             mass = np.append(mass, np.full(bounds.shape[1], _NO_WEIGHT * mass.sum()))

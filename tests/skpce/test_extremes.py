@@ -19,7 +19,8 @@ from skpce import (
     PolynomialChaosRegressor,
     count_terms,
 )
-from skpce._expansion.problem import sample_extremes
+from skpce._expansion.problem import change_of_basis, sample_extremes
+from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, UniformLaw
 from skpce._solvers import SOLVERS
 from skpce.decision import value_of_information
@@ -453,3 +454,11 @@ class TestGreatIntegers:
         rows = [np.ma.masked_array(X[0], [True, False]), *X[1:]]
         with pytest.raises(ValueError, match="X is a masked array"):
             PolynomialChaosRegressor(1).fit(rows, X[:, 0])
+
+
+def test_a_sample_of_next_to_no_weight_has_no_part_in_a_resampled_distribution():
+    """With it alone beside another, the deviation would be 1e-80 of what it was."""
+    column = np.array([0.5, 1.5])
+    law = NAMED_LAWS["normal"].learn(column, np.ones(2))
+    (found,) = change_of_basis(law, column, np.array([[1.0, 1e-160]]), 4)
+    np.testing.assert_array_equal(found, np.eye(5))
