@@ -16,6 +16,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     as_floats,
+    check_boolean,
     fail,
     finite_floats,
     refuse_extremes,
@@ -153,6 +154,7 @@ class Expansion:
                 "basis must be the basis_ of a fitted estimator. Got "
                 f"{type(basis).__name__} instead."
             )
+        check_boolean("Expansion", "scalar", scalar)
         n_inputs = len(basis.laws)
         values = checked_coefficients(coefficients, basis.n_functions)
         outputs = checked_names("output_names", output_names, "y", len(values))

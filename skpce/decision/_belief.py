@@ -389,6 +389,8 @@ def read_observation(
     noise = _numbers(owner, "noise_sd", noise_sd, expected)
     if len(noise) not in (1, len(values)) or np.any(noise <= 0):
         raise fail(owner, "noise_sd", expected, noise_sd)
+    if not np.all(np.square(noise) > 0):
+        raise fail(owner, "noise_sd", f"{expected}, with a positive square", noise_sd)
     predict = as_function(owner, outcome, names)
     columns = None if which is None else _columns(owner, which, len(values))
 

@@ -13,6 +13,7 @@ from sklearn.decomposition import PCA
 
 from skpce import (
     CompositionalPCESurrogate,
+    Expansion,
     InputOutsideSupportWarning,
     PolynomialChaosFeatures,
     PolynomialChaosKernelRegressor,
@@ -24,6 +25,7 @@ from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, UniformLaw
 from skpce._solvers import SOLVERS
 from skpce.decision import value_of_information
+from skpce.decision._belief import read_observation
 from skpce.inspection import compare_embeddings, input_tests, noise_test, verdict
 from skpce.metrics import (
     aitchison_distance,
@@ -462,3 +464,13 @@ def test_a_sample_of_next_to_no_weight_has_no_part_in_a_resampled_distribution()
     law = NAMED_LAWS["normal"].learn(column, np.ones(2))
     (found,) = change_of_basis(law, column, np.array([[1.0, 1e-160]]), 4)
     np.testing.assert_array_equal(found, np.eye(5))
+
+
+def test_a_scalar_that_is_no_bool_and_a_noise_whose_square_is_zero():
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    fitted = PolynomialChaosRegressor(1).fit(X, X[:, 0])
+    expansion = fitted.expansion_
+    with pytest.raises(ValueError, match="'scalar' parameter of Expansion"):
+        Expansion(expansion.basis, expansion.coefficients, scalar=[True, False])
+    with pytest.raises(ValueError, match=r"noise_sd.* with a positive square"):
+        read_observation("Policy", [0.1], fitted.predict, 1e-300, None)
