@@ -276,7 +276,7 @@ def test_laws_cap_and_expand_the_set():
 
 @pytest.mark.parametrize(
     ("row", "message"),
-    [([0, 3, 0], "entry 3 for b; .* at most 2"), ([0, 0, 4], "entry 4 for c")],
+    [([0, 3, 0], "entry 3 for b of X; .* at most 2"), ([0, 0, 4], "entry 4 for c")],
 )
 def test_explicit_rows_beyond_a_cap(row, message):
     rows = check_multi_indices("Owner", [row], 3)
