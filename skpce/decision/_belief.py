@@ -371,6 +371,11 @@ class Observation:
 
     def log_likelihood(self, inputs: FloatArray) -> FloatArray:
         """Return the log-density of the values at each row, up to a constant."""
+        if not np.all(self.noise_variance > 0):
+            raise ValueError(
+                "noise_sd must be a positive finite float with a positive square, so "
+                "that there is a likelihood. Its square is 0."
+            )
         errors = np.square(self.values - self.outcome(inputs))
         return -0.5 * (errors / self.noise_variance).sum(axis=1)
 
@@ -389,8 +394,6 @@ def read_observation(
     noise = _numbers(owner, "noise_sd", noise_sd, expected)
     if len(noise) not in (1, len(values)) or np.any(noise <= 0):
         raise fail(owner, "noise_sd", expected, noise_sd)
-    if not np.all(np.square(noise) > 0):
-        raise fail(owner, "noise_sd", f"{expected}, with a positive square", noise_sd)
     predict = as_function(owner, outcome, names)
     columns = None if which is None else _columns(owner, which, len(values))
 

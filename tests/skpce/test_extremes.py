@@ -472,5 +472,6 @@ def test_a_scalar_that_is_no_bool_and_a_noise_whose_square_is_zero():
     expansion = fitted.expansion_
     with pytest.raises(ValueError, match="'scalar' parameter of Expansion"):
         Expansion(expansion.basis, expansion.coefficients, scalar=[True, False])
+    seen = read_observation("Policy", [0.1], fitted.predict, 1e-300, None)
     with pytest.raises(ValueError, match=r"noise_sd.* with a positive square"):
-        read_observation("Policy", [0.1], fitted.predict, 1e-300, None)
+        seen.log_likelihood(X)
