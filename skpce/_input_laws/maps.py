@@ -117,7 +117,7 @@ class IsoprobabilisticMap:
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_features)
-            Normal scores, as ``law_`` draws them.
+            Normal scores, as ``distribution_`` draws them.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
         Of R.
     maps_ : tuple of MarginalMap
         Of each column to its scores and back.
-    law_ : GaussianScores
+    distribution_ : GaussianScores
         Joint distribution of the scores.
     n_features_in_ : int
         Number of features seen in ``fit``.
@@ -411,7 +411,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
             )
 
     maps_ = attribute_of("_map", lambda m: m.columns)
-    law_ = attribute_of("_map", lambda m: m.scores)
+    distribution_ = attribute_of("_map", lambda m: m.scores)
 
     transform = method_of("_map", IsoprobabilisticMap.transform)
     inverse_transform = method_of(
@@ -447,7 +447,7 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     ----------
     bandwidth_ : float
         h.
-    law_ : GaussianScores or KernelScores
+    distribution_ : GaussianScores or KernelScores
         Joint distribution of the scores.
     correlation_, shrinkage_, maps_, n_features_in_, feature_names_in_
         As in :class:`NatafTransformer`.
@@ -569,7 +569,7 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
         return BANDWIDTHS[int(np.argmax(found))]
 
     maps_ = attribute_of("_map", lambda m: m.columns)
-    law_ = attribute_of("_map", lambda m: m.scores)
+    distribution_ = attribute_of("_map", lambda m: m.scores)
 
     transform = method_of("_map", IsoprobabilisticMap.transform)
     inverse_transform = method_of(

@@ -16,7 +16,7 @@ _COLORS = ("#0072B2", "#E69F00", "#009E73")
 _UNSUPPORTED = "#BBBBBB"
 
 #: Ends of the names of columns that are errors of others.
-_ERRORS = ("_standard_error", "_error", "_law_error", "_low", "_high")
+_ERRORS = ("_standard_error", "_error", "_distribution_error", "_low", "_high")
 
 
 def draw_bars(

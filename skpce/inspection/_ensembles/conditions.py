@@ -134,10 +134,10 @@ def input_cautions(
             f"{what}; the closed-form shares assume independent inputs, and "
             "skpce.inspection.dependent_sobol_indices gives shares that do not"
         )
-    if tests is not None and tests.smallest_law_p_value < _CAUTION_LEVEL:
+    if tests is not None and tests.smallest_distribution_p_value < _CAUTION_LEVEL:
         found.append(
             "an input does not have its stated distribution (smallest p-value "
-            f"{np.nanmin(tests.law_p_values):.2g}), so that the shares are "
+            f"{np.nanmin(tests.distribution_p_values):.2g}), so that the shares are "
             "approximate; distribution='empirical' takes that of the data"
         )
     if n_terms > n_members:

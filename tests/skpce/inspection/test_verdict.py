@@ -424,8 +424,8 @@ def test_the_inputs_of_a_search_are_those_of_its_best_estimator(ensemble):
         )
         expected = input_tests(whole.fit_transform(X))
         np.testing.assert_allclose(found.inputs.spearman, expected.spearman)
-        assert found.inputs.law_p_values.shape == (2,)
-        assert not np.isnan(found.inputs.law_p_values).any()
+        assert found.inputs.distribution_p_values.shape == (2,)
+        assert not np.isnan(found.inputs.distribution_p_values).any()
         assert found.n_terms == 6
 
 
