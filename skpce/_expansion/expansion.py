@@ -24,6 +24,7 @@ from .._checks import (
     refuse_other_names,
 )
 from .._checks.frames import make_frame, remember_frames
+from .._input_laws.columns import warn_outside
 from .._solvers.problem import sum_rows
 from . import figures
 from .indices import SobolIndices, checked_features, shares, variances_of
@@ -588,11 +589,10 @@ class Expansion:
                 f"X has shape {values.shape}; expected {self.n_inputs} features, those "
                 f"of the expansion: {', '.join(self.input_names[:5])}."
             )
-        positions = range(self.n_inputs) if features is None else features
-        chosen = values[:, list(positions)]
-        refuse_not_finite(chosen, "X")
-        for column, i in zip(chosen.T, positions, strict=True):
-            self.basis.laws[i].warn_outside(column, self.input_names[i])
+        own = list(range(self.n_inputs) if features is None else features)
+        refuse_not_finite(chosen := values[:, own], "X")
+        names = [self.input_names[i] for i in own]
+        warn_outside([self.basis.laws[i] for i in own], chosen, names)
         return chosen
 
 

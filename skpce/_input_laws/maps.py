@@ -30,6 +30,7 @@ from .._checks import (
 from .._model_file.state import plain_state, restore_state
 from .._version import DOC_LINK_TEMPLATE
 from . import InputLaw, check_distribution, learn_input_laws
+from .columns import warn_outside
 from .scores import (
     DistributionMap,
     GaussianScores,
@@ -85,9 +86,11 @@ class IsoprobabilisticMap:
         """
         values = as_floats(X, "X")
         refuse_not_finite(values, "X")
-        for i, name in enumerate(self.names):
-            if isinstance(self.columns[i], DistributionMap):  # others go on beyond data
-                self.laws[i].warn_outside(values[:, i], name)
+        ends = [  # others go on beyond the data
+            i for i, one in enumerate(self.columns) if isinstance(one, DistributionMap)
+        ]
+        names = [self.names[i] for i in ends]
+        warn_outside([self.laws[i] for i in ends], values[:, ends], names)
         return self.scores.to_independent(normal_scores(self.columns, values))
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:

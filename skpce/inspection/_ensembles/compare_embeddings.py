@@ -17,7 +17,7 @@ from ..._checks.frames import remembers_frames, take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
-from .._answer import verdict_table
+from .._answer import NOUNS, corrected_for, verdict_table
 from .._input_tests import fitted_inputs, held_out_inputs
 from .._reading import final_estimator, last_and_inputs
 from .._result import Result
@@ -427,8 +427,10 @@ def _nested_verdict(
     q2, low, high = figures
     p_values = fixed.p_value if p_values is None else p_values
     reasons = []
+    (key,) = fixed.keys
+    corrected = corrected_for(p_values, NOUNS[key])
     for each, p_value, noise in zip(q2, p_values, fixed.noise_share, strict=True):
-        failed = failed_conditions(each, p_value, noise, limits)
+        failed = failed_conditions(each, p_value, noise, limits, corrected)
         if np.isnan(p_value) and not np.isnan(each):
             failed += ("the choice was not permuted; permute_choice=True does so",)
         reasons.append(failed)
