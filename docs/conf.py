@@ -117,7 +117,8 @@ def pages_that_run():
         except (OSError, ImportError) as error:
             missing.append(page)
             print(f"example plot_{page} is not run: {error}")
-    return rf"/plot_(?!({'|'.join(missing)})_)" if missing else "/plot_"
+    shown_only = rf"(?!({'|'.join(missing)})_)" if missing else ""
+    return rf"/(plot_{shown_only}|way_)"
 
 
 sphinx_gallery_conf = {
@@ -126,6 +127,7 @@ sphinx_gallery_conf = {
     "filename_pattern": pages_that_run(),
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
+    "default_thumb_file": str(Path(__file__).parent / "_static" / "logo.svg"),
     "show_memory": False,
     "min_reported_time": 5,
     "plot_gallery": True,

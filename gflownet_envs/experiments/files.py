@@ -87,7 +87,7 @@ def verdict_words(source: SourceResults) -> str:
 def explained_words(source: SourceResults) -> str:
     """Say in one sentence what share of the variance the inputs explain."""
     shares = [
-        f"{step.step} {max(step.q2, 0.0):.0%}"
+        f"{step.step} {'<1%' if step.q2 < 0.005 else f'{step.q2:.0%}'}"
         for step in source.main.verdict.steps
         if not np.isnan(step.q2)
     ]
