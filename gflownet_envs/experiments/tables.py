@@ -171,15 +171,16 @@ def verdict_table(results: RunResults) -> Table:
                 if np.isnan(step.q2):
                     rows.append((step.step, name, analysis.degree, *_NO_CHOICE))
                     continue
+                ends = interval_in_words(step.q2_low, step.q2_high)
                 rows.append(
                     (
                         step.step,
                         name,
                         analysis.degree,
                         step.attributable,
-                        f"{step.q2:.2f} {interval_in_words(step.q2_low, step.q2_high)}",
-                        f"{analysis.held_out_q2[i]:.2f}",
-                        f"{step.mean_only_q2:.2f}",
+                        f"{step.q2:z.2f} {ends}",
+                        f"{analysis.held_out_q2[i]:z.2f}",
+                        f"{step.mean_only_q2:z.2f}",
                         f"{step.p_value:.3f}",
                         _share_text(step),
                     )
@@ -318,7 +319,7 @@ def intervals_table(source: SourceResults) -> Table:
         for place, name in enumerate(main.input_names):
             cells: list[Any] = []
             for order in ("first_order", "total_order"):
-                cells.append(f"{getattr(found, order)[step, place]:.2f}")
+                cells.append(f"{getattr(found, order)[step, place]:z.2f}")
                 bounds = [getattr(i, order)[:, step, place] for i in intervals.values()]
                 cells += [interval_in_words(*ends) for ends in bounds]
             first = place == 0
@@ -400,7 +401,6 @@ def excess_table(results: RunResults) -> Table:
         for i, step in enumerate(found.step_names):
             if found.n_possible[i] < 2:
                 continue
-            excess = round(float(found.excess[i]), 2) + 0.0
             rows.append(
                 (
                     step,
@@ -409,7 +409,7 @@ def excess_table(results: RunResults) -> Table:
                     float(found.contestedness[i]),
                     float(found.total_variation[i]),
                     float(found.expected[i]),
-                    f"{excess:.2f} ± {found.excess_error[i]:.2f}",
+                    f"{found.excess[i]:z.2f} ± {found.excess_error[i]:.2f}",
                 )
             )
     rows.sort(key=lambda row: _step_position(results, row[0]))

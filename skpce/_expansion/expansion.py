@@ -530,14 +530,14 @@ class Expansion:
         names = self.input_names
         total = indices.total_order[group]
         leading = np.argsort(-total, kind="stable")[:_PRINTED_INPUTS]
-        shares = ", ".join(f"{names[i]} {total[i]:.2f}" for i in leading)
+        shares = ", ".join(f"{names[i]} {total[i]:z.2f}" for i in leading)
         more = ", ..." if len(total) > len(leading) else ""
         text = (
             f"{self.group_names[group]}: variance "
             f"{indices.total_variance[group]:.3g}, {shares}{more} (total indices)"
         )
         if np.isfinite(self.q2[group]):
-            return f"{text}, unexplained {self.unexplained_share[group]:.0%}"
+            return f"{text}, unexplained {self.unexplained_share[group]:z.0%}"
         return text
 
     def _repr_html_(self) -> str:

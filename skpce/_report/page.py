@@ -279,7 +279,7 @@ def _with_intervals(
 
     def cell(step: int, i: int) -> str:
         ends = interval_in_words(*bounds[:, step, i])
-        return "–" if empty[step] else f"{values[step, i] + 0.0:.2f} {ends}"
+        return "–" if empty[step] else f"{values[step, i]:z.2f} {ends}"
 
     return [
         [cell(step, i) for step in range(len(values))] for i in range(values.shape[1])
@@ -318,7 +318,7 @@ def percent_with_error(value: float, error: float) -> str:
     """Return a share and its standard error in percent; "<1%" if both round to zero."""
     if 0.0 < abs(value) < 0.005 and error < 0.005:
         return "<1%"
-    return f"{round(value, 2) + 0.0:.0%} ± {error_in_percent(error)}"
+    return f"{value:z.0%} ± {error_in_percent(error)}"
 
 
 def error_in_percent(error: float) -> str:
@@ -328,4 +328,4 @@ def error_in_percent(error: float) -> str:
 
 def interval_in_words(low: float, high: float) -> str:
     """Return the ends of an interval on one line; a dash where there is none."""
-    return "–" if np.isnan(low) else f"[{low:.2f},\u00a0{high:.2f}]"
+    return "–" if np.isnan(low) else f"[{low:z.2f},\u00a0{high:z.2f}]"

@@ -76,7 +76,7 @@ def error_in_words(columns: Mapping[str, FloatArray], name: str, place: int) -> 
     """
     if f"{name}_low" in columns:
         low, high = columns[f"{name}_low"][place], columns[f"{name}_high"][place]
-        return "" if np.isnan(low) else f" [{low:.3f}, {high:.3f}]"
+        return "" if np.isnan(low) else f" [{low:z.3f}, {high:z.3f}]"
     for end in _ERRORS[:2]:
         if name + end in columns:
             error = columns[name + end][place]

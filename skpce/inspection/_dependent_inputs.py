@@ -385,7 +385,7 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     clearest = np.where(p_values <= np.nanmin(p_values), strength, -1.0)
     first, second = map(int, np.unravel_index(np.argmax(clearest), clearest.shape))
     pearson, distance = tests.pearson[first, second], tests.distance[first, second]
-    how = f"correlation {pearson:.2f}"
+    how = f"correlation {pearson:z.2f}"
     if abs(pearson) < 0.5 * distance:
         how += f", distance correlation {distance:.2f}"
     how += f", p = {tests.smallest_dependence_p_value:.2g}"
@@ -417,9 +417,9 @@ def independence_words(
     return (
         f"{head}; it differs most for {players[player]} in "
         f"{reading.expansion.group_names[target]}: total index "
-        f"{closed_total[target, player]:.2f} in closed form, "
-        f"{total[target, player]:.2f} under the joint distribution, Shapley effect "
-        f"{shapley[target, player]:.2f}"
+        f"{closed_total[target, player]:z.2f} in closed form, "
+        f"{total[target, player]:z.2f} under the joint distribution, Shapley effect "
+        f"{shapley[target, player]:z.2f}"
     )
 
 

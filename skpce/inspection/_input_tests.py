@@ -180,7 +180,7 @@ def _in_words(tests: Result, is_stated: bool) -> str:
 
 def without_sign(value: float) -> str:
     """Return two digits behind the point, 0.00 for -0.00."""
-    return f"{round(float(value), 2) + 0.0:.2f}"
+    return f"{float(value):z.2f}"
 
 
 def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
@@ -320,7 +320,7 @@ def _held_out_result(folds: Sequence[tuple[FloatArray, FloatArray]]) -> Result:
         found,
         title=(
             f"{len(rows)} members held out: largest correlation of two inputs "
-            f"{largest:.2f}, p = {found.smallest_dependence_p_value:.2g} over all "
+            f"{largest:z.2f}, p = {found.smallest_dependence_p_value:.2g} over all "
             f"pairs; normality p = {found.smallest_normality_p_value:.2g} over all "
             "inputs"
         ),

@@ -294,7 +294,7 @@ class Result:
         for i in np.argsort(-columns[0], kind="stable")[:_PRINTED_ROWS]:
             pairs = zip(self.printed, columns, strict=True)
             cells = [
-                f"{name} {values[i]:.3f}{error_in_words(own, name, i)}"
+                f"{name} {values[i]:z.3f}{error_in_words(own, name, i)}"
                 for name, values in pairs
                 if not self._is_error(name)
             ]

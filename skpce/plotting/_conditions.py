@@ -488,7 +488,7 @@ class EmbeddingDisplay:
         name_columns(ax, [*names, "not retained"])
         if len(places) <= _MOST_NUMBERS:
             for place, value in zip(places, [*shares, rest], strict=True):
-                ax.text(place, value + 0.01, f"{value:.2f}", ha="center", fontsize=8)
+                ax.text(place, value + 0.01, f"{value:z.2f}", ha="center", fontsize=8)
         ax.set_ylim(0.0, min(1.08, max(float(shares.max()), rest) * 1.15 + 0.02))
         ax.set_ylabel("share of the variance of X")
         hide_spines(ax)

@@ -127,7 +127,7 @@ def input_cautions(
         largest, ranks, distance = map(
             tests.largest, ("pearson", "spearman", "distance")
         )
-        what = f"two inputs are correlated ({largest:.2f})"
+        what = f"two inputs are correlated ({largest:z.2f})"
         if not max(abs(largest), abs(ranks)) >= 0.5 * distance:
             what = (
                 "two inputs are dependent without being correlated (distance "

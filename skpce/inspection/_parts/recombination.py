@@ -89,7 +89,7 @@ def leading_parts(
 ) -> str:
     """Name the parts of the three largest shares."""
     order = np.argsort(-shares, kind="stable")[:3]
-    return ", ".join(f"{names[i]} {shares[i]:.0%} ± {errors[i]:.0%}" for i in order)
+    return ", ".join(f"{names[i]} {shares[i]:z.0%} ± {errors[i]:.0%}" for i in order)
 
 
 class Solver:
