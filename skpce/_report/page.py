@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, IndexArray, html_table, write_file
+from ..inspection._result import error_in_percent
 from ..metrics import CoverageInterval, PolicyFragility
 from ..plotting import SobolDisplay
 
@@ -319,11 +320,6 @@ def percent_with_error(value: float, error: float) -> str:
     if 0.0 < abs(value) < 0.005 and error < 0.005:
         return "<1%"
     return f"{value:z.0%} ± {error_in_percent(error)}"
-
-
-def error_in_percent(error: float) -> str:
-    """Return an error in percent; one that rounds to zero is below one."""
-    return "<1%" if 0.0 < error < 0.005 else f"{error:.0%}"
 
 
 def interval_in_words(low: float, high: float) -> str:

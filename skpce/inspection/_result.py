@@ -404,3 +404,8 @@ def too_little(share: float, limit: float, of_what: str) -> str:
         return f"less than 1% {of_what}{needed}"
     places = 0 if f"{share:.0%}" != f"{limit:.0%}" else 1
     return f"{share:.{places}%} {of_what}, less than {limit:.0%}"
+
+
+def error_in_percent(error: float) -> str:
+    """Return an error in percent; one that rounds to zero is below one."""
+    return "<1%" if 0.0 < error < 0.005 else f"{error:.0%}"
