@@ -169,7 +169,8 @@ class PolynomialChaosRegressorCV(
         y: ArrayLike,
         sample_weight: ArrayLike | None,
     ) -> None:
-        fitted, rows = [], []
+        fitted: list[Any] = []
+        rows = []
         for degree, q, solver in combinations:
             candidate = self._candidate(degree, q, solver)
             with warnings.catch_warnings():

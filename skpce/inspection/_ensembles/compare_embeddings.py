@@ -534,7 +534,7 @@ def _in_words(row: dict[str, Any], tested: dict[str, float]) -> str:
         known = not np.isnan(found.p_value).all()
         return f"{worth}." if known else f"Q² {steps}; not tested."
     tests = (
-        "largest correlation {correlation:z.2f} (held out {held_out_correlation:z.2f}, "
+        "largest correlation {correlation:.2f} (held out {held_out_correlation:.2f}, "
         "p = {held_out_dependence_p:.2g}), normality p = {normality_p:.2g} (held out "
         "{held_out_normality_p:.2g})."
     ).format(**tested)

@@ -139,7 +139,9 @@ def input_cautions(
         )
     if tests is not None and tests.smallest_distribution_p_value < _CAUTION_LEVEL:
         p_values = np.asarray(tests.distribution_p_values)
-        name = names[np.nanargmin(p_values)] if len(names) == len(p_values) else None
+        name = (
+            names[int(np.nanargmin(p_values))] if len(names) == len(p_values) else None
+        )
         found.append(
             f"{name or 'an input'} does not have its stated distribution (p-value "
             f"{np.nanmin(p_values):.2g}), so that the shares are approximate; "
