@@ -34,6 +34,7 @@ extensions = [
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = [
     "_build",
+    "*_tables.md",
     "**/*_tables.md",
     "tasks/table.md",
     "tasks/named_parts",
