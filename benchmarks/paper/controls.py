@@ -4,7 +4,8 @@ One fit is varied in one thing at a time: members (fewer than terms, too), degre
 components, penalty, solver, the distribution of the inputs, the embedding. Controls
 destroy what the surrogate is to find: inputs of other members, policies of other
 members, random inputs; or break an assumption: correlated inputs, wrong distributions,
-a fit with as many terms as members; or have nothing to find: one reward for all members.
+a fit with as many terms as members; or have nothing to find: one reward for all
+members.
 
 Per variant: MAE, Q² and 95 % coverage on held-out members (means over three draws of
 the members to fit), how far total indices move from those of the basis (mean absolute
