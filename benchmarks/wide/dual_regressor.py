@@ -120,7 +120,9 @@ def main() -> None:
     parser.add_argument("--only", choices=[*(p.name for p in PROBLEMS), REACTIONS])
     parser.add_argument("--method", choices=list(METHODS))
     parser.add_argument("--sizes", type=int, nargs="+", help="samples, or members")
-    parser.add_argument("--seeds", type=int, default=N_SEEDS, help="samples of each size")
+    parser.add_argument(
+        "--seeds", type=int, default=N_SEEDS, help="samples of each size"
+    )
     parser.add_argument("--blocks", help="folder of trained networks")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()

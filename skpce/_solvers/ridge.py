@@ -261,15 +261,18 @@ def _fit_projected(
     criterion: FloatArray | None,
 ) -> LinearFit:
     loo, scaled = np.empty_like(centred), np.empty_like(centred)
-    for value in np.unique(alpha).tolist():
-        chosen = alpha == value
-        complement = decomposition.path_complement(np.array([value]))
-        safe = np.where(complement > 0.0, complement, np.nan)
+    values, value_of = np.unique(alpha, return_inverse=True)
+    complement = decomposition.path_complement(values)
+    safe = np.where(complement > 0.0, complement, np.nan)
+    size = max(1, _LARGEST_PATH_BLOCK // max(len(centred), 1))
+    for start in range(0, len(alpha), size):
+        some = slice(start, start + size)
+        of = value_of[some]
         residuals = decomposition.residuals(
-            centred[:, chosen], loadings[:, chosen], value
+            centred[:, some], loadings[:, some], alpha[some]
         )
-        loo[:, chosen] = residuals / safe
-        scaled[:, chosen] = loo[:, chosen] * np.sqrt(complement)
+        loo[:, some] = residuals / safe[:, of]
+        scaled[:, some] = loo[:, some] * np.sqrt(complement[:, of])
     weights = decomposition.weights
     if criterion is None:
         criterion = weights @ np.square(loo) / weights.sum()
