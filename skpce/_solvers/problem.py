@@ -461,7 +461,9 @@ class DesignDecomposition:
 
     def project(self, targets: FloatArray) -> FloatArray:
         """Return the loadings of centred targets; shape (rank, n_targets)."""
-        return self.left.T @ (self.weights[:, np.newaxis] * targets)
+        if (self.weights != 1.0).any():
+            targets = self.weights[:, np.newaxis] * targets
+        return np.asarray(self.left.T @ targets)
 
     @cached_property
     def _left_out(self) -> FloatArray:
@@ -504,16 +506,20 @@ class DesignDecomposition:
         centred: FloatArray,  # shape: (n_samples, n_targets)
         loadings: FloatArray,  # shape: (rank, n_targets)
         alpha: float | FloatArray,  # of all targets, or of each
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
-        """Return the residuals of one penalty a target."""
-        found = self._outside(centred, loadings)
-        found += self.left @ (self._complement(np.atleast_1d(alpha)) * loadings)
+        rows: slice = slice(None),
+    ) -> FloatArray:  # shape: (n_rows, n_targets)
+        """Return the residuals of one penalty a target, of some samples."""
+        found = self._outside(centred, loadings, rows)
+        shrunk = self._complement(np.atleast_1d(alpha)) * loadings
+        found += self.left[rows] @ shrunk
         return found
 
-    def _outside(self, centred: FloatArray, loadings: FloatArray) -> FloatArray:
-        """Return what no penalty changes; shape (n_samples, n_targets)."""
-        outside = centred - self.left @ loadings
-        outside[self._unpenalized_complement == 0.0] = 0.0
+    def _outside(
+        self, centred: FloatArray, loadings: FloatArray, rows: slice = slice(None)
+    ) -> FloatArray:  # shape: (n_rows, n_targets)
+        """Return what no penalty changes."""
+        outside = centred[rows] - self.left[rows] @ loadings
+        outside[self._unpenalized_complement[rows] == 0.0] = 0.0
         return outside
 
     def coefficients(

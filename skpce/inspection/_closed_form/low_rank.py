@@ -24,6 +24,7 @@ import numpy as np
 
 from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._solvers.problem import DesignDecomposition
+from ..._solvers.ridge import SMALLEST_LENGTH
 from .step_members import StepMembers
 
 
@@ -37,8 +38,9 @@ class LowRankFold:
     train: IndexArray
     test: IndexArray
     vectors: FloatArray  # (n_train, 1 + rank), orthonormal
-    linear: FloatArray  # (n_alphas + 1, n_train * (1 + rank)): scores, sum of squares
-    squared: FloatArray  # (n_alphas + 1, rank * rank)
+    linear: FloatArray  # (n_forms, n_train * (1 + rank)): what scores are sums of
+    shares: FloatArray  # (n_alphas, n_forms): of the forms in the scores
+    squared: FloatArray  # (n_alphas, rank * rank)
     defined: BoolArray  # (n_alphas,)
     slopes: FloatArray  # (n_alphas, n_test, rank), of the held-out rows
 
@@ -61,10 +63,9 @@ class LowRankFold:
         squares = np.square(factor.singular_values)
         centred = (held_out[:, factor.used] - factor.center[factor.used]) * factor.scale
         inside = centred @ factor.right.T
-        linear = np.zeros((len(alphas) + 1, n_train, 1 + rank))
-        squared = np.zeros((len(alphas) + 1, rank, rank))
+        linear = np.zeros((len(alphas), n_train, 1 + rank))
+        squared = np.zeros((len(alphas), rank, rank))
         slopes = np.empty((len(alphas), len(held_out), rank))
-        linear[-1, :, 0] = 1.0
         for row, alpha in enumerate(alphas.tolist()):
             # A singular value that is 0 has no vector.
             slopes[row] = inside * (factor.singular_values / (squares + alpha))
@@ -75,9 +76,10 @@ class LowRankFold:
                 linear[row, :, 1:] = -2.0 * kept / weights[:, np.newaxis]
                 squared[row] = kept.T @ (kept / weights[:, np.newaxis])
         mean = np.full((n_train, 1), n_train**-0.5)
-        n_forms = len(alphas) + 1
-        flat = linear.reshape(n_forms, -1), squared.reshape(n_forms, rank * rank)
-        return cls(*rows, np.hstack([mean, left]), *flat, defined, slopes)
+        forms, shares = _combined(linear.reshape(len(alphas), -1))
+        flat = squared.reshape(len(alphas), rank * rank)
+        vectors = np.hstack([mean, left])
+        return cls(*rows, vectors, forms, shares, flat, defined, slopes)
 
     @staticmethod
     def serves(decomposition: DesignDecomposition) -> bool:
@@ -139,8 +141,11 @@ class LowRankFold:
 
     def scores(self, parts: _Parts) -> FloatArray:  # (n_alphas + 1, n_orders)
         """Return the score of each penalty, and the sum of squares."""
-        inner = parts.inner.reshape(self.squared.shape[1], parts.train.shape[1])
-        return np.asarray(self.linear @ parts.train + self.squared @ inner)
+        n_orders = parts.train.shape[1]
+        inner = parts.inner.reshape(self.squared.shape[1], n_orders)
+        scores = self.shares @ (self.linear @ parts.train) + self.squared @ inner
+        own = parts.train.reshape(len(self.train), -1, n_orders)[:, 0]
+        return np.vstack([scores, own.sum(axis=0)])
 
     def errors(
         self, parts: _Parts, best: IndexArray
@@ -155,6 +160,17 @@ class LowRankFold:
             fitted = fitted.reshape(len(slopes), rank, n_some) - 2.0 * test[:, 1:]
             found = test[:, 0] + (slopes[:, :, np.newaxis] * fitted).sum(axis=1)
             yield some, found.T
+
+
+def _combined(
+    forms: FloatArray,  # (n_alphas, n_entries)
+) -> tuple[FloatArray, FloatArray]:  # (n_forms, n_entries), (n_alphas, n_forms)
+    """Write smooth functions of the penalty as sums of as few as there are digits."""
+    length = np.sqrt(np.square(forms).sum(axis=1, keepdims=True))
+    unit = forms / np.where(length > 0.0, length, 1.0)
+    shares, values, rows = np.linalg.svd(unit, full_matrices=False)
+    large = values > SMALLEST_LENGTH * values[0]
+    return rows[large], length * (shares * values)[:, large]
 
 
 @dataclass(frozen=True)
