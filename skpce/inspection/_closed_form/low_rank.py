@@ -117,15 +117,20 @@ class LowRankFold:
         train = places(self.train)
         vectors = np.zeros(shape)
         vectors.ravel()[train] = self.vectors[:, :, np.newaxis]
-        return _Placed(orders, vectors, train, places(self.test))
+        test = places(self.test)
+        scratch = np.empty(shape), np.empty(train.shape), np.empty(test.shape)
+        return _Placed(orders, vectors, train, test, scratch)
 
     def parts(self, placed: _Placed, members: StepMembers) -> _Parts:
-        """Return the parts of the Gram matrix of each order."""
+        """Return the parts of the Gram matrix of each order, until the next call."""
         n_train, n_vectors = self.vectors.shape
         n_members, _, n_orders = placed.vectors.shape
-        flat = placed.vectors.reshape(n_members, -1)
-        images = members.times(flat).ravel()
-        train, test = images.take(placed.train), images.take(placed.test)
+        images, train, test = placed.scratch
+        shape = n_members, n_vectors * n_orders
+        members.times(placed.vectors.reshape(shape), images.reshape(shape))
+        # All places are inside: without a mode the result would be made twice.
+        images.take(placed.train, out=train, mode="clip")
+        images.take(placed.test, out=test, mode="clip")
         means = train[:, 0] * n_train**-0.5  # of the products with training rows
         whole = means.mean(axis=0)
         offsets = train[:, 1:].mean(axis=0)
@@ -181,6 +186,8 @@ class _Placed:
     vectors: FloatArray  # (n_members, 1 + rank, n_orders), 0 for those held out
     train: IndexArray  # (n_train, 1 + rank, n_orders), where training rows are
     test: IndexArray  # (n_test, 1 + rank, n_orders)
+    # Written anew for each step: memory of its own costs as much as the arithmetic.
+    scratch: tuple[FloatArray, FloatArray, FloatArray]  # of all, training and test rows
 
 
 @dataclass(frozen=True)
