@@ -40,7 +40,7 @@ class Ensemble:
     distribution : tuple
         Distribution of each input, for ``distribution=`` of an estimator.
     setting : ndarray of int of shape (n_members,) or None, default=None
-        Number of the row of inputs of each member, for ``reward=`` of
+        Number of the row of inputs of each member, for ``groups=`` of
         :func:`skpce.inspection.verdict`: members of one number are replicates. None
         where no replicates were declared.
     levels : dict of str to tuple, optional

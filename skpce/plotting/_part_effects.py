@@ -36,7 +36,7 @@ TOGETHER_COLOR = "#C6C6C6"
 #: that is not supported.
 NOISE_COLOR, NOISE_HATCH, NOISE_INK = "#FFFFFF", "\\\\\\\\", "#777777"
 #: Label of a bar without room for parts.
-DROWNED = "training noise exceeds the differences between rewards"
+DROWNED = "training noise exceeds the differences between inputs"
 #: Rows of a panel of bars, and parts of a map of pairs, at most.
 MOST_ROWS = 12
 

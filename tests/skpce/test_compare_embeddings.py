@@ -600,7 +600,7 @@ def test_progress_is_reported_and_may_stop(data):
         ({"permute_choice": 1}, "'permute_choice' .* a bool"),
         ({"X": np.zeros((5, 2))}, "X has 5 members and y has 90; expected"),
         ({"reward": np.repeat(np.arange(45), 2)}, "other rows of X"),
-        ({"reward": np.arange(90), "cv": 3}, "reward has no replicates"),
+        ({"reward": np.arange(90), "cv": 3}, "groups has no replicates"),
         ({"noise_share": [0.1]}, "noise_share has shape .1,."),
     ],
 )

@@ -111,8 +111,7 @@ def compare_embeddings(
     y : array-like of shape (n_members, n_parts) or data frame
         Policies, the steps side by side.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member. Members of one reward are replicates: they
-        stay in one fold, outer and inner, and give the share of training noise.
+        Another name of ``groups``, for ensembles trained under uncertain rewards.
     dimensions : sequence of int or dict of str to sequence, default=(2, 5, 10)
         Numbers of inputs to choose from. A dict gives them by candidate; one that it
         does not name is taken as it is.
@@ -129,7 +128,7 @@ def compare_embeddings(
         steps, which the steps of most variance decide.
         :func:`skpce.metrics.aitchison_scorer` chooses by the error that Q² counts.
     cv, inner_cv : int or cross-validation splitter, default=5
-        Outer and inner folds. An int shuffles the members (or the rewards) into so
+        Outer and inner folds. An int shuffles the members (or the groups) into so
         many.
     noise_share : array-like of shape (n_steps,) or Result, default=None
         As in :func:`verdict`.
@@ -143,7 +142,7 @@ def compare_embeddings(
     min_q2, significance_level, max_noise_share : float
         Conditions of the verdict; 0.25, 0.05 and 0.5 by default.
     confidence_level : float, default=0.9
-        Of the bootstrap intervals of Q² over members (or rewards). All candidates
+        Of the bootstrap intervals of Q² over members (or groups). All candidates
         share the resamples.
     random_state : int, RandomState instance or None, default=None
         Randomness of folds, permutations, the bootstrap, and of candidates that have
@@ -157,7 +156,8 @@ def compare_embeddings(
     outputs, standardize
         Of real outputs, as in :func:`verdict`.
     groups : array-like of shape (n_members,) or None, default=None
-        Another name of ``reward``, as in scikit-learn: the label of each member.
+        Label of each member, as in scikit-learn. Members of one label are replicates:
+        they stay in one fold, outer and inner, and give the share of training noise.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def compare_embeddings(
     largest; that of ``best_of_all`` is not. Holm's method adjusts p-values over the
     steps, not over the candidates.
 
-    With ``reward=None`` the nested Q² is that of :func:`verdict` of a GridSearchCV with
+    With ``groups=None`` the nested Q² is that of :func:`verdict` of a GridSearchCV with
     the same splitters. An embedding is fitted once for all degrees: (outer folds + 1)
     × inner folds × dimensions fits of each candidate, and one more each fold.
 
@@ -268,7 +268,7 @@ def compare_embeddings(
 
     Examples
     --------
-    Ten entries of a reward vary a lot and two a little; the policy depends on the two.
+    Ten inputs vary a lot and two a little; the output depends on the two.
 
     >>> import numpy as np
     >>> from scipy.special import softmax
@@ -330,7 +330,7 @@ def compare_embeddings(
     )
     given_shares(noise_share, read)  # refuses bad shares
     if noise_share is None and reward is not None:
-        training_noise(fit, reward, confidence_level)  # refuses bad rewards
+        training_noise(fit, reward, confidence_level)  # refuses bad labels
     folds = NestedFolds.draw(fit.splits, inner_cv, fit.X, reward, generator)
     check_dimensions(given, folds.smallest_training)
     search = NestedSearch(

@@ -1,6 +1,6 @@
 """Refit a whole pipeline in every fold, for y as given or permuted.
 
-Folds and permutations hold the members of one reward together.
+Folds and permutations hold the members of one group together.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def bootstrap_q2(
     reward: Any = None,
     n_resamples: int = 2000,
 ) -> FloatArray:  # shape: (3, n_groups)
-    """Return Q² and its percentile interval over members, or over rewards."""
+    """Return Q² and its percentile interval over members, or over groups."""
     held_out = np.flatnonzero(~np.isnan(errors).any(axis=1))
     labels = np.arange(len(errors)) if reward is None else np.asarray(reward)
     names, group = np.unique(labels[held_out], return_inverse=True)
@@ -277,7 +277,7 @@ class Permutations:
         generator: np.random.Generator,
         dependent: str = "",
     ) -> Permutations:
-        """Permute members, or rewards; the inputs where replicates are unequal.
+        """Permute members, or groups; the inputs where replicates are unequal.
 
         Groups of ``dependent`` members have other inputs each: ``"copies"`` change
         places with groups of their size, and blocks of a ``"series"`` are laid one

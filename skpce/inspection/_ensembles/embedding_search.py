@@ -278,7 +278,7 @@ def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
         for train in trains
     ]
     if is_integer and not 2 <= inner_cv <= min(units):
-        kind = "members" if reward is None else "rewards"
+        kind = "members" if reward is None else "groups"
         raise ValueError(
             f"inner_cv must be an int in the range [2, {min(units)}], the number of "
             f"{kind} in the smallest training set of an outer fold, or a splitter. "

@@ -246,7 +246,7 @@ def labels_of(owner: str, reward: Any, groups: Any, y: Any) -> Any:
 
 
 def check_replicates(X: Any, reward: Any) -> None:
-    """Refuse members of one reward whose inputs differ."""
+    """Refuse members of one group whose inputs differ."""
     if reward is None:
         return
     inputs = np.asarray(X)
@@ -261,16 +261,14 @@ def check_replicates(X: Any, reward: Any) -> None:
     if differs.any():
         row = int(np.argmax(differs))
         raise ValueError(
-            f"Members {int(first[group][row])} and {row} have the reward "
-            f"{_plain(labels[row])!r} and other rows of X; expected the same: "
+            f"Members {int(first[group][row])} and {row} are of the group "
+            f"{_plain(labels[row])!r} and have other rows of X; expected the same: "
             "replicates share their inputs, X before any embedding that is random."
         )
 
 
-def without_replicates(
-    n_members: int, reward: Any
-) -> IndexArray:  # shape: (n_rewards,)
-    """Return one member of each reward: replicates share their inputs."""
+def without_replicates(n_members: int, reward: Any) -> IndexArray:  # shape: (n_groups,)
+    """Return one member of each group: replicates share their inputs."""
     if reward is None:
         return np.arange(n_members)
     return np.unique(np.asarray(reward), return_index=True)[1]
@@ -279,11 +277,11 @@ def without_replicates(
 def make_splits(
     cv: Any, X: Any, reward: Any, generator: np.random.Generator
 ) -> list[Split]:
-    """Return the folds; an int shuffles members, or rewards, into so many."""
+    """Return the folds; an int shuffles members, or groups, into so many."""
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         n_units = len(X) if reward is None else len(np.unique(np.asarray(reward)))
         if not 2 <= cv <= n_units:
-            kind = "members" if reward is None else "different rewards"
+            kind = "members" if reward is None else "different groups"
             raise ValueError(
                 f"cv must be an int in the range [2, {n_units}], the number of {kind} "
                 f"in X, or a splitter. Got {cv!r} instead."
@@ -360,7 +358,7 @@ def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[st
     return (
         f"{repeated} of {tested} held-out members have a row of X that is in their "
         "training fold too; if members with equal rows are replicates, Q² and p are "
-        "too good: give reward=",
+        "too good: give groups=",
     )
 
 
@@ -414,7 +412,7 @@ def _linear_shares(inputs: FloatArray, table: FloatArray) -> FloatArray:
 
 
 def _refuse_leaks(splits: list[Split], reward: Any) -> None:
-    """Refuse folds that divide the members of one reward."""
+    """Refuse folds that divide the members of one group."""
     if reward is None:
         return
     labels = np.asarray(reward)
@@ -422,7 +420,7 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
         shared = np.intersect1d(labels[train], labels[test])
         if shared.size:
             raise ValueError(
-                f"cv puts members of the reward {_plain(shared[0])!r} both into "
+                f"cv puts members of the group {_plain(shared[0])!r} both into "
                 "training and into test; use a splitter that respects groups, such "
                 "as sklearn.model_selection.GroupKFold, or an int."
             )
@@ -478,7 +476,7 @@ def reward_groups(
     reward: Any,
     weights: FloatArray,  # shape: (n_members,)
 ) -> IndexArray:
-    """Number the rewards of members of positive weight; refuse them without repeats."""
+    """Number the groups of members of positive weight; refuse them without repeats."""
     unweighted = bool(np.all(weights == 1))
     known = isinstance(reward, np.ndarray) and reward.shape == weights.shape
     labels = reward if known else _reward_labels(reward, len(weights))
@@ -487,18 +485,18 @@ def reward_groups(
     names, group = np.unique(labels[weights > 0], return_inverse=True)
     if unweighted and len(names) == len(labels):
         raise ValueError(
-            "reward has no replicates; expected at least two members with one label: "
+            "groups has no replicates; expected at least two members with one label: "
             "where every member has its own, the noise of training cannot be separated "
-            "from the effect of the reward."
+            "from the effect of the inputs."
         )
     if unweighted and len(names) < 2:
         raise ValueError(
-            f"reward has one label only, {_plain(names[0])!r}; the share of training "
-            "noise needs at least two rewards (or control= for one fixed reward)."
+            f"groups has one label only, {_plain(names[0])!r}; the share of training "
+            "noise needs at least two groups (or control= for members of equal inputs)."
         )
     if len(names) < 2 or weights.sum() <= len(names):
         raise ValueError(
-            f"sample_weight sums to {weights.sum():.3g} over {len(names)} rewards; "
-            "replicates need at least two rewards and more members than rewards."
+            f"sample_weight sums to {weights.sum():.3g} over {len(names)} groups; "
+            "replicates need at least two groups and more members than groups."
         )
     return group

@@ -1,4 +1,4 @@
-"""How much of the disagreement of members is their reward, how much their training."""
+"""How much of the disagreement of members is their inputs, how much their training."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def training_noise_share(
     """Return the share of the variance of y that is noise of the training, per output.
 
     Of variances, for compositions Aitchison (total) variances, from exactly one of
-    ``exact``, ``reward`` and ``control``.
+    ``exact``, ``groups`` and ``control``.
 
     Parameters
     ----------
@@ -55,14 +55,15 @@ def training_noise_share(
         What the same members would be without training noise:
         ``Var(trained - exact) / Var(trained)``. A constant bias does not count.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member: variance within rewards over the sum of
-        the variances within and between, as in :func:`variance_decomposition`.
+        Another name of ``groups``, for ensembles trained under uncertain rewards.
     control : array-like of shape (n_control, n_parts) or None, default=None
-        Members trained on ONE fixed reward: ``Var(control) / Var(trained)``.
+        Members trained with ONE setting: ``Var(control) / Var(trained)``.
     steps, mask, zero_replacement, outputs, standardize
         As in :func:`variance_decomposition`.
     groups : array-like of shape (n_members,) or None, default=None
-        Another name of ``reward``, as in scikit-learn: the label of each member.
+        Label of each member; equal labels are replicates, members with equal inputs.
+        Variance within groups over the sum of the variances within and between, as
+        in :func:`variance_decomposition`.
 
     Returns
     -------
@@ -82,9 +83,9 @@ def training_noise_share(
 
     Notes
     -----
-    The two definitions differ where training has a bias that depends on the reward:
+    The two definitions differ where training has a bias that depends on the inputs:
     ``exact`` counts its variance as noise, replicates share it and show it as an effect
-    of the reward. Only ``exact`` can see it.
+    of the inputs. Only ``exact`` can see it.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def training_noise_share(
     given = [exact is not None, reward is not None, control is not None]
     if sum(given) != 1:
         raise ValueError(
-            "Give exactly one of exact=, reward= and control=; got "
+            "Give exactly one of exact=, groups= and control=; got "
             f"{sum(given)} of them."
         )
     owner = "training_noise_share"
@@ -164,10 +165,10 @@ def variance_decomposition(
     standardize: bool = False,
     groups: ArrayLike | None = None,
 ) -> Result:
-    r"""Split the disagreement of members into reward and training noise, per step.
+    r"""Split the disagreement of members into inputs and training noise, per output.
 
-    Members that were trained on one reward, replicates (``reward``) or a control
-    (``control``), show the disagreement that would remain if the reward were known.
+    Members with equal inputs, replicates (``groups``) or a control (``control``), show
+    the disagreement that would remain if the inputs were known.
 
     Parameters
     ----------
@@ -175,10 +176,11 @@ def variance_decomposition(
         Real outputs of the members, or policies, the steps side by side. NaN where a
         member failed in a real output.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member; the numbers of replicates may differ.
+        Another name of ``groups``, for ensembles trained under uncertain rewards.
     control : array-like of shape (n_control, n_parts) or None, default=None
-        Policies of members that were all trained on ONE reward, while those of y were
-        trained on different ones. Exactly one of ``reward`` and ``control`` is given.
+        Outputs of members that were all trained with ONE setting of the inputs, while
+        those of y have different ones. Exactly one of ``groups`` and ``control`` is
+        given.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step. None reads two-level columns or names such as
         ``step__action`` of a data frame, else all columns are one step.
@@ -194,7 +196,8 @@ def variance_decomposition(
     outputs, standardize
         Of real outputs, as in :func:`verdict`. They have one measure, ``variance``.
     groups : array-like of shape (n_members,) or None, default=None
-        Another name of ``reward``, as in scikit-learn: the label of each member.
+        Label of each member, as in scikit-learn: members with equal labels are
+        replicates, with equal inputs. The numbers of replicates may differ.
 
     Returns
     -------
@@ -207,10 +210,10 @@ def variance_decomposition(
         or whose members do not differ:
 
         between : ndarray
-            Between rewards, corrected for the noise in the means of few replicates;
+            Between groups, corrected for the noise in the means of few replicates;
             at least 0.
         within : ndarray
-            Within rewards: noise of the training.
+            Within groups: noise of the training.
         total : ndarray
             Their sum.
         noise_share, noise_share_low, noise_share_high : ndarray
@@ -220,13 +223,13 @@ def variance_decomposition(
 
         ``noise_share`` of the decomposition is that of the Aitchison variance. Further
         attributes are ``step_names``, ``source`` ("replicates" or "control"),
-        ``n_members``, ``n_rewards`` (None with a control), ``n_control`` (None with
+        ``n_members``, ``n_groups`` (None with a control), ``n_control`` (None with
         replicates) and ``confidence_level``.
 
     Raises
     ------
     ValueError
-        If not exactly one of ``reward`` and ``control`` is given, there are no
+        If not exactly one of ``groups`` and ``control`` is given, there are no
         replicates, or rows are no compositions.
 
     See Also
@@ -237,9 +240,9 @@ def variance_decomposition(
 
     Notes
     -----
-    *Replicates.* Member :math:`j` of reward :math:`r` has
+    *Replicates.* Member :math:`j` of group :math:`r` has
     :math:`x_{rj} = \mu + b_r + e_{rj}` (random effects). For a convex
-    :math:`\varphi`, with group means :math:`m_r`, sizes :math:`n_r`, :math:`g` rewards
+    :math:`\varphi`, with group means :math:`m_r`, sizes :math:`n_r`, :math:`g` groups
     and :math:`N` members, the sum
     :math:`\sum_{rj} \varphi(x_{rj}) - N \varphi(m)` is exactly
 
@@ -255,21 +258,21 @@ def variance_decomposition(
     :math:`\varphi(p) = \sum_k p_k \log p_k` on probabilities, :math:`B` and :math:`W`
     are sums of Kullback-Leibler divergences to the barycentre [2]_; the correction is
     exact to second order, where the divergence is a quadratic form. ``between`` is
-    then the fragility of the rewards' mean policies, corrected for noise.
+    then the fragility of the groups' mean policies, corrected for noise.
 
-    For total variation ``within`` is the mean distance of two members of one reward,
-    the total that of two members of different rewards, both unbiased; their
+    For total variation ``within`` is the mean distance of two members of one group,
+    the total that of two members of different groups, both unbiased; their
     difference is an energy distance and not negative in the population [3]_. A
     distance grows like the root of a variance: with equal variances between and
     within, the share of noise is about 0.71 here and 0.5 in the other two.
 
     *Control.* ``within`` is the dispersion of the control, the total that of y.
 
-    *Intervals* are jackknifed over rewards on the scale of the logarithm of the ratio
+    *Intervals* are jackknifed over groups on the scale of the logarithm of the ratio
     of mean squares, with Student's quantile for :math:`g - 1` degrees of freedom [4]_;
     over the members of y and of the control with Welch's degrees of freedom. No
-    normal distribution is assumed of members or rewards. They are NaN with fewer than
-    three rewards.
+    normal distribution is assumed of members or groups. They are NaN with fewer than
+    three groups.
 
     References
     ----------
@@ -288,19 +291,19 @@ def variance_decomposition(
     >>> from scipy.special import softmax
     >>> from skpce.inspection import variance_decomposition
     >>> rng = np.random.default_rng(0)
-    >>> reward = np.repeat(np.arange(40), 3)
-    >>> logits = rng.normal(size=(40, 4))[reward] + 0.5 * rng.normal(size=(120, 4))
-    >>> found = variance_decomposition(softmax(logits, axis=1), reward)
+    >>> groups = np.repeat(np.arange(40), 3)
+    >>> logits = rng.normal(size=(40, 4))[groups] + 0.5 * rng.normal(size=(120, 4))
+    >>> found = variance_decomposition(softmax(logits, axis=1), groups=groups)
     >>> found.noise_share.round(2)  # 0.25 / 1.25 = 0.2 in the population
     array([0.2])
     >>> print(found)
-    Training noise of 120 members, from 40 rewards:
+    Training noise of 120 members, from 40 groups:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
     reward = labels_of("variance_decomposition", reward, groups, y)
     if (reward is None) == (control is None):
         given = "neither" if reward is None else "both"
-        raise ValueError(f"Give exactly one of reward= and control=; got {given}.")
+        raise ValueError(f"Give exactly one of groups= and control=; got {given}.")
     owner = "variance_decomposition"
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
@@ -377,11 +380,11 @@ def split_variance(
     weights = weights[weights > 0]
     if group is not None:
         splits = _from_replicates(ensemble, group, weights, confidence_level)
-        n_rewards, n_control = int(group.max()) + 1, None
+        n_groups, n_control = int(group.max()) + 1, None
     else:
         assert control is not None  # one of the two is given
         fixed = _Ensemble.of(control, outputs, "control")
-        n_rewards, n_control = None, len(fixed.values)
+        n_groups, n_control = None, len(fixed.values)
         if weights.sum() <= 1:
             raise ValueError(
                 f"sample_weight sums to {weights.sum():.3g}; a variance needs more "
@@ -391,7 +394,7 @@ def split_variance(
     varies = outputs.sum_by_group(outputs.spread(ensemble.values, weights)) > 0
     sizes = {
         "n_members": len(weights),
-        "n_rewards": n_rewards,
+        "n_groups": n_groups,
         "n_control": n_control,
     }
     return np.where(varies, np.array(splits), np.nan), sizes
@@ -405,9 +408,8 @@ def _result(
     between, within, *shares = np.moveaxis(splits, 1, 0)
     columns = {"between": between, "within": within, "total": between + within}
     columns |= dict(zip(SHARES, shares, strict=True))
-    kind = "rewards" if outputs.are_compositions else "settings"
     origin = (
-        f"{figures['n_rewards']} {kind}"
+        f"{figures['n_groups']} groups"
         if figures["source"] == "replicates"
         else f"a control of {figures['n_control']} members"
     )

@@ -112,10 +112,7 @@ def verdict(
         Real outputs, or policies with their steps side by side. A member that failed
         in a real output has NaN there; it counts in the others.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward, or the setting, of each member. Members of one label are
-        replicates, with equal rows of X: they stay in one fold, are permuted together,
-        and give the share of training noise by :func:`variance_decomposition`. Without
-        it, a caution reports equal rows in training and in test.
+        Another name of ``groups``, for ensembles trained under uncertain rewards.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
@@ -126,7 +123,7 @@ def verdict(
         Share of training noise per step, from :func:`training_noise_share`; NaN
         where not known. From :func:`variance_decomposition` with an interval.
     cv : int or cross-validation splitter, default=5
-        An int shuffles the members (or the rewards) into that many folds.
+        An int shuffles the members (or the groups) into that many folds.
     n_permutations : int, default=999
         Permutations of the members' inputs; the smallest possible p-value is
         ``1 / (n_permutations + 1)``.
@@ -134,7 +131,7 @@ def verdict(
         The conditions; 0.25, 0.05 and 0.5 by default.
     confidence_level : float, default=0.9
         Of the bootstrap intervals of Q² over members, and of those of the share of
-        training noise from ``reward``.
+        training noise from ``groups``.
     zero_replacement : float or None, default=None
         Probability put in place of a zero, observed or predicted. None takes the
         parameter of the last estimator, else 1e-12.
@@ -164,7 +161,10 @@ def verdict(
         Time, or position in a series, of each member, by which the dependence of
         members on those before them is tested; None takes the rows as they are.
     groups : array-like of shape (n_members,) or None, default=None
-        Another name of ``reward``, as in scikit-learn: the label of each member.
+        Label of each member, as in scikit-learn. Members of one label are
+        replicates, with equal rows of X: they stay in one fold, are permuted together,
+        and give the share of training noise by :func:`variance_decomposition`. Without
+        it, a caution reports equal rows in training and in test.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def verdict(
             What does not veto but weakens the reading: dependent inputs, inputs that
             do not have the stated distribution, more terms than members, training noise
             that is unknown or not settled, residuals that spread differently with the
-            inputs (:func:`noise_test` at level 0.01, without ``reward``).
+            inputs (:func:`noise_test` at level 0.01, without ``groups``).
         inputs : Result or None
             :func:`input_tests` of the inputs of the last estimator, of one fit on all
             members. They inform and never veto.
@@ -230,14 +230,14 @@ def verdict(
     columns of the output, as given or standardised; of policies it is the centred
     log-ratios, in Aitchison geometry: free of any reference action.
 
-    A permutation gives the rows of y to other members (or rewards, with ``reward``);
+    A permutation gives the rows of y to other members (or groups, with ``groups``);
     inputs and folds stay, so that the factorisation of a fold holds for all of them.
-    Where rewards have unequal numbers of replicates the inputs are permuted instead.
+    Where groups have unequal numbers of replicates the inputs are permuted instead.
 
     The share of training noise counts by its estimate. A caution names the steps whose
     interval holds ``max_noise_share``: there the members at hand do not settle it.
 
-    Without ``reward`` members are tested for dependence on one another. *Near-copies*
+    Without ``groups`` members are tested for dependence on one another. *Near-copies*
     are members that are nearer to another one, in their inputs and outputs, than
     independent members would be; *a series* is a set of members whose residuals and
     inputs both depend on those of the members before them (each at level 0.01). Groups

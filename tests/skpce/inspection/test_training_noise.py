@@ -73,7 +73,7 @@ def test_few_or_unequal_replicates_do_not_bias_the_share():
 
 
 def test_one_reward_is_a_control_and_not_replicates():
-    with pytest.raises(ValueError, match="reward has one label only, 3"):
+    with pytest.raises(ValueError, match="groups has one label only, 3"):
         training_noise_share(np.full((4, 2), 0.5), reward=[3] * 4)
     with pytest.raises(ValueError, match="NaN labels"):
         training_noise_share(np.full((4, 2), 0.5), reward=[1.0, 1.0, np.nan, 2.0])
@@ -122,7 +122,7 @@ Y = softmax(np.random.default_rng(0).normal(size=(6, 3)), axis=1)
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({}, "exactly one of exact=, reward= and control=; got 0"),
+        ({}, "exactly one of exact=, groups= and control=; got 0"),
         ({"exact": Y, "control": Y}, "got 2 of them"),
         ({"exact": Y[:4]}, "exact has 4 members; expected 6, as y has"),
         ({"exact": Y[:, :2]}, r"exact has shape \(6, 2\); expected \(n_members, 3\)"),

@@ -191,7 +191,7 @@ def test_a_control_agrees_with_replicates():
     two = variance_decomposition(y[::3], control=control, steps=WIDTHS)
     np.testing.assert_allclose(two.noise_share, 0.49 / 1.49, atol=0.03)
     np.testing.assert_allclose(one.noise_share, two.noise_share, atol=0.04)
-    assert (two.source, two.n_rewards, two.n_control) == ("control", None, 800)
+    assert (two.source, two.n_groups, two.n_control) == ("control", None, 800)
     for measure in MEASURES:
         split = getattr(two, measure)
         assert np.all(split.noise_share_low < split.noise_share)
@@ -283,7 +283,7 @@ def test_table_and_words():
     assert table["step"].tolist() == ["first", "second"] * 3
     np.testing.assert_allclose(table["total"], table["between"] + table["within"])
     text = str(found)
-    assert text.startswith("Training noise of 17 members, from 6 rewards:")
+    assert text.startswith("Training noise of 17 members, from 6 groups:")
     assert "- second: " in text
 
 
@@ -293,7 +293,7 @@ Y = draw(np.random.default_rng(17), UNEQUAL)
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({}, "exactly one of reward= and control=; got neither"),
+        ({}, "exactly one of groups= and control=; got neither"),
         ({"reward": UNEQUAL, "control": Y}, "got both"),
         ({"reward": np.arange(17)}, "no replicates"),
         ({"reward": np.zeros(17)}, "one label only, 0.0"),
@@ -305,7 +305,7 @@ Y = draw(np.random.default_rng(17), UNEQUAL)
         ({"reward": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
         (
             {"reward": UNEQUAL, "sample_weight": np.r_[1, np.zeros(15), 1]},
-            "sums to 2 over 2 rewards",
+            "sums to 2 over 2 groups",
         ),
         (
             {"control": Y, "sample_weight": np.full(17, 0.01)},

@@ -282,7 +282,7 @@ def test_cautions(simulate):
         ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(3,\)"),
         ({"reward": np.arange(60)}, "no replicates"),
         ({"reward": np.zeros(3)}, r"reward has shape \(3,\)"),
-        ({"reward": np.repeat(np.arange(20), 3)}, "Members 0 and 1 have the reward 0"),
+        ({"reward": np.repeat(np.arange(20), 3)}, "Members 0 and 1 are of the group 0"),
         ({"steps": (4, 4)}, "sums to 8 columns .*; expected 9"),
         ({"mask": [True] * 3}, "has 3 entries; expected 9, one for each column"),
         ({"cv": 100}, r"cv must be an int in the range \[2, 60\].* Got 100"),

@@ -196,7 +196,7 @@ def test_folds_that_divide_a_reward_are_refused(replicated):
         ),
     ):
         verdict(surrogate(), X, y, reward, cv=KFold(5, shuffle=True), random_state=0)
-    with pytest.raises(ValueError, match="the number of different rewards"):
+    with pytest.raises(ValueError, match="the number of different groups"):
         verdict(surrogate(), X, y, reward, cv=1000)
 
 
