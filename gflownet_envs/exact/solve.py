@@ -97,7 +97,9 @@ class ExactSolution:
             objects, place = (children[ends] - n_states).unique(return_inverse=True)
             members = slice(0, n_members)
             flow[:, ends] = reward_rows(self.log_reward, members, objects)[:, place]
-        return flow + self.graph.log_pb[ids] - self.log_flow[:, ids, None]
+        # By their own sum: a reward in float32, asked for some objects, may differ in
+        # the last digits from what it was for all of them.
+        return torch.log_softmax(flow + self.graph.log_pb[ids], dim=-1)
 
     def target_distribution(self) -> Tensor:  # shape: (E, n_objects)
         """Return R(x) / Z."""

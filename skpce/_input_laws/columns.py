@@ -29,10 +29,11 @@ def check_columns(
     names: Sequence[str],
 ) -> None:
     """Refuse columns about which a learned distribution would say nothing."""
-    for law, name, column in zip(laws, names, X.T, strict=True):
+    faint = _faint_columns(laws, X)
+    for i, (law, name, column) in enumerate(zip(laws, names, X.T, strict=True)):
         if isinstance(law, CategoricalLaw):
             _check_levels(owner, name, column, weights)
-        elif law.learned:
+        elif i in faint:
             _check_resolution(owner, law, name, column)
 
 
@@ -80,6 +81,18 @@ def _warn(found: Sequence[str], remedy: str = "") -> None:
         warn_outside_folds(text + remedy, InputOutsideSupportWarning)
 
 
+def _faint_columns(laws: Sequence[InputLaw], X: FloatArray) -> set[int]:
+    """Return the columns of learned scale that half of the values hardly leave."""
+    learned = [i for i, law in enumerate(laws) if law.learned]
+    learned = [i for i in learned if not isinstance(laws[i], CategoricalLaw)]
+    if not learned:
+        return set()
+    columns = X[:, learned]
+    spread = np.median(np.abs(columns - np.median(columns, axis=0)), axis=0)
+    least = [_SMALLEST_SHARE * laws[i].scale for i in learned]
+    return {i for i, fine in zip(learned, spread > least, strict=True) if not fine}
+
+
 def _check_levels(
     owner: str, name: str, column: FloatArray, weights: FloatArray
 ) -> None:
@@ -105,12 +118,9 @@ def _check_levels(
 
 def _check_resolution(owner: str, law: InputLaw, name: str, column: FloatArray) -> None:
     """Refuse a column in which a few values hide the differences of all others."""
-    distance = np.abs(column - np.median(column))
-    if np.median(distance) > _SMALLEST_SHARE * law.scale:
-        return
     standardised = 1.0 + law.standardize(column)  # differences beside the scale
     if 2 * len(np.unique(standardised)) <= len(np.unique(column)):
-        value = column[np.argmax(distance)]
+        value = column[np.argmax(np.abs(column - np.median(column)))]
         raise ValueError(
             f"X has {value!r} in {name}, beside which its other values do not differ "
             f"in double precision, so that {owner} would see a constant; expected "
