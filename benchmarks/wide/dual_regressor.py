@@ -28,7 +28,7 @@ MEMBERS = (30, 50, 100, 200)
 N_SEEDS = 1
 N_TEST = 2000
 REACTIONS = "raw rewards, 4,608 inputs"
-HEAD = "| problem | n | method | relative error | index error | Q² printed | CPU s |"
+HEAD = "| problem, n | method | relative error | index error | Q² printed | CPU s |"
 
 
 def synthetic(problem: Problem, size: int, method: str, n_seeds: int = N_SEEDS) -> str:
@@ -58,7 +58,7 @@ def row(problem: str, size: int, method: str, figures: Iterable[float]) -> str:
     """Return a row of the table; ``–`` where there is no figure."""
     error, index, q2, seconds = (float(value) for value in figures)
     shown = [f"{error:.3f}", *("–" if np.isnan(v) else f"{v:.2f}" for v in (index, q2))]
-    return f"| {problem} | {size} | {method} | {' | '.join(shown)} | {seconds:.1f} |"
+    return f"| {problem}, {size} | {method} | {' | '.join(shown)} | {seconds:.1f} |"
 
 
 def reactions(
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     quiet()
-    lines = [HEAD, "| --- | ---: | --- | ---: | ---: | ---: | ---: |"]
+    lines = [HEAD, "| --- | --- | ---: | ---: | ---: | ---: |"]
     print("\n".join(lines))
     for line in rows(arguments):
         print(line, flush=True)

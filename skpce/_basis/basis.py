@@ -23,7 +23,7 @@ from .._checks import (
 )
 from .._checks.cross_validation import warn_outside_folds
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
-from .._input_laws.columns import check_columns
+from .._input_laws.columns import check_columns, warn_of_narrow, warn_outside
 from .index_sets import (
     LARGEST_KEPT,
     basis_advice,
@@ -251,8 +251,7 @@ class PolynomialBasis:
 
     def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
         """Warn about values outside the support of their distribution."""
-        for i, law in enumerate(self.laws):
-            law.warn_outside(X[:, i], names[i])
+        warn_outside(self.laws, X, names)
 
     def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
         """Return the goodness of fit of each input to its distribution."""
@@ -412,6 +411,7 @@ class BasisParameters:
         refuse_extremes(X, "X", varying=True)
         laws = learn_input_laws(specifications, X, weights)
         check_columns(self.owner, laws, X, weights, names)
+        warn_of_narrow(laws, X[weights > 0], names)
         return laws
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:

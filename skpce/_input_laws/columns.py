@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._checks import FloatArray, at_least_one_copy
-from .families import InputLaw
+from .._checks.cross_validation import warn_outside_folds
+from .families import InputLaw, InputOutsideSupportWarning
 from .tabulated import CategoricalLaw
 
 # More levels of a category than this are warned of.
 _MANY_LEVELS = 50
+# Inputs that a warning names.
+_MOST_NAMED = 3
 
 # Deviations below this share of the scale may be rounding.
 _SMALLEST_SHARE = 1e-9
@@ -32,6 +35,50 @@ def check_columns(
             _check_levels(owner, name, column, weights)
         elif i in faint:
             _check_resolution(owner, law, name, column)
+
+
+def warn_outside(
+    laws: Sequence[InputLaw],
+    X: FloatArray,  # shape: (n_samples, n_features)
+    names: Sequence[str],
+) -> None:
+    """Warn once of values outside the supports, except in a cross-validation.
+
+    There the row with the largest value of an input is held out once, and lies
+    outside a range that was learned without it. A wider range changes no index
+    (``benchmarks/pce/learned_range.py``).
+    """
+    columns = zip(laws, X.T, names, strict=True)
+    found = [law.outside_in_words(column, name) for law, column, name in columns]
+    _warn([text for text in found if text])
+
+
+def warn_of_narrow(
+    laws: Sequence[InputLaw],
+    X: FloatArray,  # shape: (n_samples, n_features)
+    names: Sequence[str],
+) -> None:
+    """Warn once of inputs whose stated distribution is narrower than their data."""
+    found = []
+    for law, column, name in zip(laws, X.T, names, strict=True):
+        if law.learned:
+            continue
+        data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
+        found.append(law.outside_in_words(column, data))
+    _warn(
+        [text for text in found if text],
+        " The indices hold for the stated distributions. State wider ones, such as "
+        "bounds (low, high) that contain the data, or leave these rows out.",
+    )
+
+
+def _warn(found: Sequence[str], remedy: str = "") -> None:
+    """Warn of some inputs by name, and of the number of others."""
+    if found:
+        more = f" So it is for {len(found) - _MOST_NAMED} more inputs."
+        text = " ".join(found[:_MOST_NAMED])
+        text += more if len(found) > _MOST_NAMED else ""
+        warn_outside_folds(text + remedy, InputOutsideSupportWarning)
 
 
 def _faint_columns(laws: Sequence[InputLaw], X: FloatArray) -> set[int]:

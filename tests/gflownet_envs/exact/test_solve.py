@@ -215,6 +215,22 @@ def test_members_in_chunks_give_the_same(monkeypatch):
     torch.testing.assert_close(again, distance, rtol=0, atol=1e-15)
 
 
+def test_policies_sum_to_one_where_a_reward_rounds_by_what_it_is_asked():
+    """A network in float32 differs in the last digits with the size of its batch."""
+    env = TokenSequenceEnvironment(["a", "b", "c"], 3)
+    log_reward = 100 * random_log_reward(2, env.n_objects)
+
+    def rounded(members, objects):
+        return log_reward[members][:, objects] + 1e-5 * len(objects) / env.n_objects
+
+    solution = solve_exact(env, rounded, n_members=2)
+    sums = solution.log_policy_table.exp().sum(dim=-1)
+    torch.testing.assert_close(sums, torch.ones_like(sums), rtol=0, atol=1e-12)
+    last_choice = solution.graph.states[solution.graph.layer(2)][:1]
+    sums = solution.log_policy(last_choice).exp().sum(dim=-1)
+    torch.testing.assert_close(sums, torch.ones_like(sums), rtol=0, atol=1e-12)
+
+
 def test_policies_of_some_states_are_rows_of_the_table():
     env = HypergridEnvironment(n_dims=2, side=4)
     solution = solve_exact(env, random_log_reward(3, env.n_objects))

@@ -115,11 +115,6 @@ def _at_most(claim: Claim, measures: dict[str, Any]) -> Side:
     return _compared(claim, measures, lambda v: v <= claim.values["value"])
 
 
-def _no_slower(claim: Claim, measures: dict[str, Any]) -> Side:
-    limit = claim.values["value"] * claim.values["factor"]
-    return _compared(claim, measures, lambda v: v <= limit)
-
-
 def _beside(claim: Claim, measures: dict[str, Any]) -> Side:
     """Show ours without a judgement: the claim says why."""
     name = claim.values["measure"]
@@ -297,7 +292,6 @@ _PER_SOURCE: Mapping[str, Callable[[Claim, dict[str, Any]], Side]] = {
     "near": _near,
     "at_least": _at_least,
     "at_most": _at_most,
-    "no_slower": _no_slower,
     "beside": _beside,
     "range": _range,
     "ends": _ends,

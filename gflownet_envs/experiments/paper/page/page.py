@@ -187,9 +187,8 @@ def _how_to_read() -> str:
         "which the paper has; about the exact ones where nothing was trained with the "
         "paper's settings. Figures agree within 20 %, coverages, shares and indices "
         "within 0.05, shares of Kolmogorov–Smirnov pairs within 0.1, unless the row "
-        "says otherwise; a time agrees where ours is at most three times the paper's, "
-        "since a faster one does not contradict it, and the three times of a row of "
-        "Table 1 within a factor of 3.</p>"
+        "says otherwise. Seconds stand beside each other without a word, since they "
+        "were taken on different machines; ratios of times of one run are judged.</p>"
     )
 
 

@@ -320,7 +320,10 @@ def _by_action(found: Found, task: str, noun: str) -> Panels:
         picture = panels.shares(
             labels, {name: rows}, _inputs(measures, noun), "first-order", stacked=True
         )
-        text = f"First-order indices of each action's log-ratio, {name} policies."
+        text = (
+            f"First-order indices of each action's log-ratio, {name} policies. Without "
+            "a bar: a log-ratio that is the same for all members."
+        )
         pictures.append((text, picture))
     return pictures
 

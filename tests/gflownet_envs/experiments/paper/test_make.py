@@ -228,3 +228,18 @@ def test_the_command_says_what_is_wrong(tmp_path):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1
     assert "preset must be one of" in result.output
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_surrogates_are_not_compared_on_what_was_trained_for_less_long(
+    tmp_path, monkeypatch, quick
+):
+    monkeypatch.setattr(make, "split_of", lambda *arguments: None)
+    monkeypatch.setattr(make, "evaluate", lambda *arguments: {})
+    preset, _ = systems.preset_of("sachs", "paper", quick=quick)
+    datasets = {"exact": None, "trained": None}
+    system = systems.System("sachs", "paper", preset, datasets)
+    known = {("sachs", "paper"): system}
+    call = make._Call(quick, tmp_path, None, 0, None, make._silent, {}, known)
+    found = make._surrogates(call, "sachs")
+    assert set(found) == ({"exact"} if quick else {"exact", "trained"})
