@@ -59,7 +59,7 @@ def training(results: dict[str, Any]) -> str:
         f"did not converge: {len(results['members_not_converged'])}.\n\n"
     ) + table(
         [
-            "step",
+            "decision",
             "training noise, share of the log-ratio variance",
             "of the probability variance",
             "total variation to exact",
@@ -92,7 +92,7 @@ def verdicts(results: dict[str, Any]) -> str:
                 )
     return table(
         [
-            "step",
+            "decision",
             "policies",
             "degree",
             "attributable",
@@ -155,7 +155,7 @@ def coverage(results: dict[str, Any]) -> str:
             "80 %",
             "90 %",
             "95 %",
-            "worst step",
+            "worst decision",
             "width at 95 %",
             "CRPS",
         ],
@@ -184,7 +184,7 @@ def fragility(results: dict[str, Any]) -> str:
             )
     return table(
         [
-            "step",
+            "decision",
             "policies",
             "total variation to the mean",
             "Jensen–Shannon to the mean",

@@ -55,8 +55,8 @@ print("exact      ", exact.round(4))
 degrees = range(2, 14, 2)
 errors = {"frozen": [], "learned": []}
 for degree in degrees:
-    for name, law in (("frozen", frozen), ("learned", "uniform")):
-        fit = PolynomialChaosRegressor(degree, distribution=law, solver="ols")
+    for name, distribution in (("frozen", frozen), ("learned", "uniform")):
+        fit = PolynomialChaosRegressor(degree, distribution=distribution, solver="ols")
         found = fit.fit(X, y).total_sobol_indices_[0]
         errors[name].append(np.abs(found - exact).max())
 
@@ -75,7 +75,7 @@ left.set_ylabel("total Sobol index")
 left.legend(frameon=False)
 styles = {"frozen": ("o", "#0072B2"), "learned": ("s", "#E69F00")}
 for name, (marker, color) in styles.items():
-    label = f"{name} law"
+    label = f"{name} distribution"
     right.semilogy(degrees, errors[name], marker=marker, color=color, label=label)
 right.set_xlabel("degree")
 right.set_ylabel("largest error of a total index")

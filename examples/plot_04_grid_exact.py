@@ -3,9 +3,9 @@ Exact GFlowNets on a grid
 =========================
 
 A walker starts in the corner of a 5 × 5 board, makes up to five moves, and stops. The
-reward of the last cell is uncertain: each quadrant of the board has a level that we
-know only up to a uniform law. Every reward is solved exactly by dynamic programming,
-so there is no training noise. Which quadrant explains which move?
+reward of the last cell is uncertain: each quadrant of the board has a level of which
+only a uniform distribution is known. Every reward is solved exactly by dynamic
+programming, so there is no training noise. Which quadrant explains which move?
 
 This example needs torch.
 """

@@ -18,11 +18,13 @@ leave-one-out error, corrected for the search of the sparse solver.
 # %%
 # Two functions of uniform inputs.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import uniform
 
-from skpce import PolynomialChaosRegressor
+from skpce import MoreTermsThanRowsWarning, PolynomialChaosRegressor
 
 
 def ishigami(X):
@@ -41,8 +43,10 @@ problems = {
 }
 
 # %%
-# The error on new points, over the variance: the median of five random designs.
+# The error on new points, over the variance: the median of five random designs. Each
+# fit warns of more terms than samples, which is what is studied here.
 
+warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
 solvers = {
     "ridge": ("#888888", "o"),
     "anisotropic_ridge": ("#0072B2", "s"),
@@ -50,7 +54,7 @@ solvers = {
     "auto": ("#000000", "x"),
 }
 sizes = (30, 50, 80, 120, 200)
-law = uniform(-1, 2)
+inputs = uniform(-1, 2)
 
 
 def median_error(function, n_inputs, degree, solver, size):
@@ -59,7 +63,7 @@ def median_error(function, n_inputs, degree, solver, size):
         rng = np.random.default_rng(seed)
         X = rng.uniform(-1, 1, size=(size, n_inputs))
         new = rng.uniform(-1, 1, size=(5000, n_inputs))
-        model = PolynomialChaosRegressor(degree, distribution=law, solver=solver)
+        model = PolynomialChaosRegressor(degree, distribution=inputs, solver=solver)
         residual = function(new) - model.fit(X, function(X)).predict(new)
         errors.append(np.mean(residual**2) / np.var(function(new)))
     return np.median(errors)

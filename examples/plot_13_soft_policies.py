@@ -65,7 +65,7 @@ def solve(inputs):
 # The ensemble: 120 guesses, spread evenly, and the policy in four cells on the way.
 # Each cell is one step with four possible moves.
 
-laws = {
+distributions = {
     "slip": uniform(0.0, 0.4),
     "goal": norm(1.0, 0.2),
     "hole": norm(-0.5, 0.2),
@@ -81,9 +81,9 @@ def decisions(inputs):
     return pd.DataFrame(chosen.reshape(len(chosen), -1), columns=columns)
 
 
-X = sample_inputs(laws, 120, random_state=0)
+X = sample_inputs(distributions, 120, random_state=0)
 y = decisions(X)
-model = CompositionalPCESurrogate(3, distribution=list(laws.values()))
+model = CompositionalPCESurrogate(3, distribution=list(distributions.values()))
 exact_members = np.zeros(len(places))  # shares of training noise: there is none
 found = verdict(
     model, X, y, noise_share=exact_members, n_permutations=199, random_state=0
@@ -98,7 +98,7 @@ print(found)
 
 def exact_indices(n=1000):
     one, two = (
-        sample_inputs(laws, n, "random", random_state=seed).to_numpy()
+        sample_inputs(distributions, n, "random", random_state=seed).to_numpy()
         for seed in (1, 2)
     )
 
@@ -109,7 +109,7 @@ def exact_indices(n=1000):
     of_one, of_two = clr(one), clr(two)
     variance = np.concatenate([of_one, of_two]).var(axis=0).sum(axis=1)
     total = []
-    for i in range(len(laws)):
+    for i in range(len(distributions)):
         exchanged = one.copy()
         exchanged[:, i] = two[:, i]
         change = np.square(of_one - clr(exchanged)).mean(axis=0) / 2
@@ -119,7 +119,7 @@ def exact_indices(n=1000):
 
 model.fit(X, y)
 exact = exact_indices()
-names = list(laws)
+names = list(distributions)
 print(pd.DataFrame(model.step_total_sobol_indices_, places, names).round(2))
 print(pd.DataFrame(exact, places, names).round(2))
 error = np.abs(model.step_total_sobol_indices_ - exact)

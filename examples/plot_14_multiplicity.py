@@ -71,13 +71,13 @@ ENCODERS = {
 # patients (the seed). 56 combinations are made three times with other seeds: these
 # replicates show what the seed alone does.
 
-laws = {
+distributions = {
     "imputation": list(IMPUTERS),
     "scaling": list(SCALERS),
     "encoder": list(ENCODERS),
     "log10 C": uniform(-2, 4),
 }
-choices = sample_inputs(laws, 56, "lhs", random_state=0)
+choices = sample_inputs(distributions, 56, "lhs", random_state=0)
 runs = pd.concat([choices.assign(seed=seed) for seed in range(3)], ignore_index=True)
 
 
@@ -105,7 +105,7 @@ print(f"{(flipped > 0.1).sum()} of {len(test)} patients: one analysis in ten dis
 hardest = np.argsort(-malignant.std(axis=0))[:10]
 names = [f"patient {test[i]}" for i in hardest]
 runs[names] = malignant[:, hardest]
-inputs = dict.fromkeys(laws) | {"log10 C": laws["log10 C"]}
+inputs = dict.fromkeys(distributions) | {"log10 C": distributions["log10 C"]}
 ensemble = from_frame(runs, inputs, names, replicate="seed")
 y = np.stack([ensemble.y, 1 - ensemble.y], axis=2).reshape(len(runs), -1)
 
@@ -120,7 +120,7 @@ print(found)
 # bar is hatched: there the sample of patients decides, or the inputs do not predict.
 
 model.fit(ensemble.X, y)
-total = pd.DataFrame(model.step_total_sobol_indices_, names, list(laws))
+total = pd.DataFrame(model.step_total_sobol_indices_, names, list(distributions))
 print(total[list(found.attributable)].round(2))
 
 display = SobolDisplay.from_estimator(model, verdict=found)

@@ -133,14 +133,14 @@ def train(X, seeds, tables=tables):
     return np.hstack(models)
 
 
-laws = {"log10 smoothing": uniform(0, 2), "context": [0, 1, 2]}
-INPUTS = [*PARTS, *laws]
+distributions = {"log10 smoothing": uniform(0, 2), "context": [0, 1, 2]}
+INPUTS = [*PARTS, *distributions]
 distribution = [bernoulli(0.5)] * len(PARTS) + [uniform(0, 2), "categorical"]
 
 
 def settings(n, seed, method="sobol"):
-    others = sample_inputs(laws, n, method, random_state=seed).to_numpy(dtype=float)
-    return np.c_[slice_design(n, len(PARTS), random_state=seed), others]
+    others = sample_inputs(distributions, n, method, random_state=seed)
+    return np.c_[slice_design(n, len(PARTS), random_state=seed), others.astype(float)]
 
 
 rng = np.random.default_rng(0)
@@ -283,9 +283,10 @@ TEXTS = {
 characters, char_codes = np.unique(list(text), return_inverse=True)
 line_of_char = np.repeat(np.arange(len(lines)), [len(line) + 1 for line in lines])
 part_of_char = np.searchsorted(starts, line_of_char[: len(text)], side="right") - 1
-network_laws = {"text": [0, 1, 2], "log10 learning rate": uniform(-2.3, 1)}
+network_distributions = {"text": [0, 1, 2], "log10 learning rate": uniform(-2.3, 1)}
 network_setting = np.tile(np.arange(32), 2)
-network_inputs = sample_inputs(network_laws, 32, random_state=0).iloc[network_setting]
+network_inputs = sample_inputs(network_distributions, 32, random_state=0)
+network_inputs = network_inputs.iloc[network_setting]
 
 
 def train_networks(X):
@@ -378,7 +379,7 @@ if HAS_TORCH:
     print(network_verdict)
     network_model.fit(network_inputs, of_networks)
     by_prompt = network_model.step_total_sobol_indices_
-    print(pd.DataFrame(by_prompt, CHAR_PROMPTS, list(network_laws)).round(2))
+    print(pd.DataFrame(by_prompt, CHAR_PROMPTS, list(network_distributions)).round(2))
 else:
     print("The networks need torch.")
 

@@ -352,8 +352,7 @@ class PolynomialChaosRegressor(
             samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
             samples = samples.at_least_one_copy()
             basis = self._learn_basis(samples)
-            n_terms = len(basis.multi_indices)
-            from_sums = self._fits_from_sums(len(samples.inputs), n_terms)
+            from_sums = self._fits_from_sums(len(samples.inputs), basis.n_terms)
             if from_sums and not np.isnan(samples.targets).any():
                 problem = solve_sums(solver, basis, sum_blocks(basis, samples))
             else:
@@ -378,7 +377,8 @@ class PolynomialChaosRegressor(
             target_variance=problem.target_variance,
             loo_error=problem.loo_error,
         )
-        self.expansion_ = expansion.grouped(columns_of_outputs(self._labels_of_y))
+        groups = columns_of_outputs(self._labels_of_y)
+        self.expansion_ = expansion if groups is None else expansion.grouped(groups)
 
     def _make_solver(self) -> CoefficientSolver:
         owner = type(self).__name__

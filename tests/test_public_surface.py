@@ -19,6 +19,8 @@ from tests.golden.surface import surface_of
 
 ADDED: set[str] = {
     "gflownet_envs.ObjectTable",
+    "gflownet_envs.policy_relevant_features.exact_outcome_distributions",
+    "gflownet_envs.policy_relevant_features.sampled_outcome_distributions",
     "gflownet_envs.environments.ObjectTable",
     "gflownet_envs.training.DivergedWarning",
     "gflownet_envs.training.TrainedEnsemble",
@@ -65,7 +67,7 @@ CHANGED: set[str] = {
     "skpce.inspection.back_to_reward",
     "skpce.plotting.ConvergenceDisplay.from_estimator",
     "skpce.plotting.CoverageDisplay",
-    "skpce.plotting.EmbeddingDisplay.from_estimator",  # features
+    "skpce.plotting.EmbeddingDisplay",  # features, distribution_quantiles
     "skpce.plotting.InteractionDisplay.from_estimator",
     "skpce.plotting.MainEffectsDisplay.from_estimator",
     "skpce.plotting.PolicyDistributionDisplay.from_estimator",  # max_parts
@@ -113,6 +115,14 @@ CHANGED: set[str] = {
     "skpce.ensembles.from_study",
     "skpce.ensembles.sample_inputs",
     "skpce.inspection.dependent_sobol_indices",
+    # "distribution" in place of "law" in names
+    "gflownet_envs.policy_relevant_features.exact_outcome_laws",
+    "gflownet_envs.policy_relevant_features.sampled_outcome_laws",
+    "skpce.SurrogateDiagnostics",
+    "skpce.decision.InputBelief",
+    "skpce.inspection.input_tests",
+    "NatafTransformer: law_",
+    "RosenblattTransformer: law_",
     # total indices and intervals as error bars
     "skpce.plotting.InteractionDisplay",
     "skpce.plotting.SobolDisplay",

@@ -1,6 +1,6 @@
 """Theorems T1, T2 and A as properties of the code: truncation, coefficients, indices.
 
-Names as in docs/mathematics.md, "Theorems".
+Names as in docs/theorems.md.
 """
 
 from __future__ import annotations

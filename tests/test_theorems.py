@@ -1,6 +1,6 @@
 """Theorems T3 to T8 as properties of the code, and the project in lean/ as text.
 
-Names as in docs/mathematics.md, "Theorems"; T1, T2 and A are in test_theorem_rates.py.
+Names as in docs/theorems.md; T1, T2 and A are in test_theorem_rates.py.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def measure(space: Space, label: str, spec: TrainingSpec) -> None:
     n_states = StateGraph.from_environment(environment).n_states
     found = train_ensemble(environment, space.log_reward, spec, seed=1).diagnostics
     print(
-        f"| {space.name} | {n_states:,} | {environment.n_objects:,} | {label} | "
+        f"| {space.name} | {n_states:,} / {environment.n_objects:,} | {label} | "
         f"{found.distance.mean():.4f} / {found.distance.max():.4f} | "
         f"{found.effective_sample_share.min():.2f} | "
         f"{found.cpu_seconds.mean():.2f} |",
@@ -144,10 +144,10 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", NotConvergedWarning)
     print(
-        "| space | states | objects | settings | distance, mean / worst | smallest "
+        "| space | states / objects | settings | distance, mean / worst | smallest "
         "effective sample share | CPU-s a member |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for space in spaces(arguments.members, arguments.seed):
         if any(part in space.name for part in arguments.only):
             for label, spec in settings_of(space, arguments.settings):

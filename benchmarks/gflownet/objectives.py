@@ -43,12 +43,13 @@ def main() -> None:
     warnings.simplefilter("ignore", NotConvergedWarning)
     environment = HypergridEnvironment(n_dims=2, side=arguments.side)
     modes = mode_of_object(environment).numpy()
-    print(
-        "| R0 | objective | exploration | distance, mean / worst | modes found of 4 "
-        "| smallest effective sample share | CPU-s a member |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
     for r0 in arguments.r0:
+        print(f"\nR0 = {r0}\n")
+        print(
+            "| objective | exploration | distance, mean / worst | modes found of 4 "
+            "| smallest effective sample share | CPU-s a member |"
+        )
+        print("| --- | --- | --- | --- | --- | --- |")
         log_reward = hypergrid_mode_rewards(environment, r0=r0)
         solution = solve_exact(environment, log_reward)
         exact = solution.target_distribution()[0].numpy()
@@ -79,7 +80,7 @@ def main() -> None:
                 distance = ensemble.diagnostics.distance
                 share = ensemble.diagnostics.effective_sample_share
                 print(
-                    f"| {r0} | {objective} | {name} | {distance.mean():.3f} / "
+                    f"| {objective} | {name} | {distance.mean():.3f} / "
                     f"{distance.max():.3f} | {np.sum(found, axis=0).mean():.1f} | "
                     f"{share.min():.2f} | {seconds:.2f} |",
                     flush=True,

@@ -22,7 +22,7 @@ def page(tasks: list[dict[str, Any]]) -> str:
         "## Every task",
         table(
             (
-                *("task", "split", "choice", "parts", "alone", "interactions"),
+                *("task", "split", "decision", "parts", "alone", "interactions"),
                 *("largest part", "independence ratio", "CPU-seconds of the split"),
             ),
             [row for task in tasks for row in rows_of_task(task)],
@@ -79,7 +79,7 @@ _ENTRIES = 3
 def task_tables(task: dict[str, Any]) -> str:
     """Return a table of the leading parts for each split of one task."""
     head = (
-        "choice",
+        "decision",
         "first-order shares of the leading parts",
         "interactions",
         "variance ratio",
@@ -119,8 +119,10 @@ def entries(found: dict[str, Any]) -> list[str]:
         rank = 0 if row[0] else rank + 1
         if rank < _ENTRIES:
             rows.append(list(row))
-    shown = f"{found['caption']} (the first {_ENTRIES} of each choice):"
-    return [shown, table(tuple(found["columns"]), rows).rstrip()]
+    caption = found["caption"].replace("each step", "each decision")
+    columns = ("decision" if name == "step" else name for name in found["columns"])
+    shown = f"{caption} (the first {_ENTRIES} of each decision):"
+    return [shown, table(tuple(columns), rows).rstrip()]
 
 
 def percent(value: float, error: float) -> str:
@@ -232,7 +234,7 @@ def agreement(task: dict[str, Any]) -> list[str]:
             for place, step in enumerate(solved)
         ]
         names = (name for name, _ in routes)
-        texts.append(table(("choice", "standard error", *names), rows))
+        texts.append(table(("decision", "standard error", *names), rows))
     if not texts:
         return []
     found = task["routes"]
@@ -304,7 +306,7 @@ def destroyed(task: dict[str, Any]) -> list[str]:
             f"### {task['task']}: {title}",
             table(
                 (
-                    *("choice", "ratio", "part", "first", "total"),
+                    *("decision", "ratio", "part", "first", "total"),
                     *("1 − `left`", "fall", "fall, shuffled members"),
                     "fall at another member's part, shuffled",
                 ),

@@ -1,10 +1,11 @@
 """Ablations and controls of the surrogate, on exact and on trained policies.
 
 One fit is varied in one thing at a time: members (fewer than terms, too), degree,
-components, penalty, solver, the law of the inputs, the embedding. Controls destroy
-what the surrogate is to find: inputs of other members, policies of other members,
-random inputs; or break an assumption: correlated inputs, wrong laws, a fit with as
-many terms as members; or have nothing to find: one reward for all members.
+components, penalty, solver, the distribution of the inputs, the embedding. Controls
+destroy what the surrogate is to find: inputs of other members, policies of other
+members, random inputs; or break an assumption: correlated inputs, wrong distributions,
+a fit with as many terms as members; or have nothing to find: one reward for all
+members.
 
 Per variant: MAE, Q² and 95 % coverage on held-out members (means over three draws of
 the members to fit), how far total indices move from those of the basis (mean absolute
@@ -111,9 +112,13 @@ def variants(preset: Preset, degree: int) -> dict[str, Variant]:
     }
     found |= {
         "arbitrary chaos (empirical)": Variant({**base, "distribution": "empirical"}),
-        "wrong law: uniform": Variant({**base, "distribution": "uniform"}),
-        "wrong law: twice as wide": Variant({**base, "distribution": norm(0, 2)}),
-        "wrong law: shifted by one": Variant({**base, "distribution": norm(1, 1)}),
+        "wrong distribution: uniform": Variant({**base, "distribution": "uniform"}),
+        "wrong distribution: twice as wide": Variant(
+            {**base, "distribution": norm(0, 2)}
+        ),
+        "wrong distribution: shifted by one": Variant(
+            {**base, "distribution": norm(1, 1)}
+        ),
         "inputs of other members": Variant(base, destroy=_other_inputs),
         "policies of other members": Variant(base, destroy=_other_policies),
         "correlation 0.8 of two inputs": Variant(base, destroy=_correlated),

@@ -28,16 +28,16 @@ MEMBERS = (30, 50, 100, 200)
 N_SEEDS = 1
 N_TEST = 2000
 REACTIONS = "raw rewards, 4,608 inputs"
-HEAD = "| problem | n | method | relative error | index error | Q² printed | CPU s |"
+HEAD = "| problem, n | method | relative error | index error | Q² printed | CPU s |"
 
 
-def synthetic(problem: Problem, size: int, method: str) -> str:
+def synthetic(problem: Problem, size: int, method: str, n_seeds: int = N_SEEDS) -> str:
     """Return a row: means over samples."""
     test = problem.draw(N_TEST, np.random.default_rng(5))
     truth = problem.evaluate(test)
     expected = total_indices(problem, problem.evaluate)
     rows = []
-    for seed in range(N_SEEDS):
+    for seed in range(n_seeds):
         X, y = problem.sample(size, 100 + seed)
         model = METHODS[method](problem.degree, list(problem.laws), X.shape[1])
         started = time.process_time()
@@ -58,7 +58,7 @@ def row(problem: str, size: int, method: str, figures: Iterable[float]) -> str:
     """Return a row of the table; ``–`` where there is no figure."""
     error, index, q2, seconds = (float(value) for value in figures)
     shown = [f"{error:.3f}", *("–" if np.isnan(v) else f"{v:.2f}" for v in (index, q2))]
-    return f"| {problem} | {size} | {method} | {' | '.join(shown)} | {seconds:.1f} |"
+    return f"| {problem}, {size} | {method} | {' | '.join(shown)} | {seconds:.1f} |"
 
 
 def reactions(
@@ -105,7 +105,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[str]:
         if arguments.only in (None, problem.name):
             for size in arguments.sizes or SIZES:
                 for method in chosen:
-                    yield synthetic(problem, size, method)
+                    yield synthetic(problem, size, method, arguments.seeds)
     if arguments.only in (None, REACTIONS):
         sizes = arguments.sizes or MEMBERS
         X, Y = reactions(arguments.blocks, max(sizes))
@@ -120,11 +120,14 @@ def main() -> None:
     parser.add_argument("--only", choices=[*(p.name for p in PROBLEMS), REACTIONS])
     parser.add_argument("--method", choices=list(METHODS))
     parser.add_argument("--sizes", type=int, nargs="+", help="samples, or members")
+    parser.add_argument(
+        "--seeds", type=int, default=N_SEEDS, help="samples of each size"
+    )
     parser.add_argument("--blocks", help="folder of trained networks")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     quiet()
-    lines = [HEAD, "| --- | ---: | --- | ---: | ---: | ---: | ---: |"]
+    lines = [HEAD, "| --- | --- | ---: | ---: | ---: | ---: |"]
     print("\n".join(lines))
     for line in rows(arguments):
         print(line, flush=True)

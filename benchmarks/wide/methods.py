@@ -201,10 +201,10 @@ def _sparse(degree: int, law: Any, n_inputs: int) -> Any:
 
 #: Makes a regressor from the degree, the laws and the number of inputs.
 METHODS: dict[str, Callable[[int, Any, int], Any]] = {
-    "dual, learned weights": lambda degree, law, n: PolynomialChaosKernelRegressor(
+    "kernel, learned weights": lambda degree, law, n: PolynomialChaosKernelRegressor(
         degree, distribution=law
     ),
-    "dual, equal weights": lambda degree, law, n: PolynomialChaosKernelRegressor(
+    "kernel, equal weights": lambda degree, law, n: PolynomialChaosKernelRegressor(
         degree, distribution=law, input_weights="equal"
     ),
     "LassoCV": lambda degree, law, n: _single_terms(degree, LassoCV(cv=5)),

@@ -198,6 +198,11 @@ CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
         [(199, 50, 1, k) for k in (1000, 4000, 16000)],
         (1000, 4000, 16000),
     ),
+    "verdict of 199: steps of 10 actions, 100 members": (
+        "judge",
+        [(199, 100, k, 10) for k in (25, 100, 400)],
+        (25, 100, 400),
+    ),
     "partial_fit: members, 200 actions": (
         "stream",
         [(n, 200) for n in (2500, 10000, 40000)],

@@ -255,8 +255,8 @@ def terminating_distribution(
     >>> from gflownet_envs.environments import GridEnvironment
     >>> env = GridEnvironment(size=2, max_moves=1)
     >>> solution = solve_exact(env, torch.tensor([[0.0, 1.0, 2.0]]).double())
-    >>> law = terminating_distribution(solution.graph, solution.log_policy_table)
-    >>> torch.allclose(law, solution.target_distribution())
+    >>> found = terminating_distribution(solution.graph, solution.log_policy_table)
+    >>> torch.allclose(found, solution.target_distribution())
     True
     """
     _require_policy(graph, log_policy)

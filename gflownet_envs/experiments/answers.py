@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gflownet_envs.experiments.task import PartFindings, RunResults
+from gflownet_envs.experiments.tables import noise_cell
+from gflownet_envs.experiments.task import PartFindings, RunResults, Table
+from skpce._report.page import percent_with_error
 from skpce.inspection import ResultRow
+from skpce.inspection._result import error_in_percent
 
 # A part with less of the variance is not named in a sentence, but for the largest.
 _LEAST_SHARE = 0.1
@@ -42,6 +45,38 @@ def _answer(findings: tuple[PartFindings, ...], place: int) -> str:
             f"{', '.join(row.reasons)})"
         )
     return f"{sentence}.{_noise(chosen, place)}"
+
+
+def answer_table(found: PartFindings) -> Table:
+    """Return one row for each decision: the part that explains most of it."""
+    rows = []
+    for place, row in enumerate(found.effects.steps):
+        name = _shown(row.step)
+        if np.isnan(row.first).any():
+            rows.append((name, "no choice", "", "", "", ""))
+            continue
+        part = int(np.argmax(row.first))
+        cells = (
+            "supported" if row.supported else "not supported",
+            found.effects.part_names[part],
+            percent_with_error(row.first[part], row.first_error[part]),
+            percent_with_error(row.total[part], row.total_error[part]),
+            noise_cell(found, place),
+        )
+        rows.append((name, *cells))
+    return Table(
+        f"The leading part of each decision ({found.named.title}): its share of the "
+        "variance, ± standard error",
+        (
+            "decision",
+            "attribution",
+            "leading part",
+            "alone",
+            "with interactions",
+            "training noise",
+        ),
+        tuple(rows),
+    )
 
 
 def _shown(name: str) -> str:
@@ -94,7 +129,7 @@ def _dependent(found: PartFindings, named: list[str]) -> str:
 
 def share_in_words(share: float, error: float) -> str:
     """Return a share with its standard error in percent."""
-    return f"{max(share, 0.0):.0%} (± {error:.0%})"
+    return f"{max(share, 0.0):.0%} (± {error_in_percent(error)})"
 
 
 def _noise(found: PartFindings, place: int) -> str:
@@ -119,7 +154,8 @@ def _noise(found: PartFindings, place: int) -> str:
 
 def _not_supported(found: PartFindings, row: ResultRow) -> str:
     if "variance_ratio" not in found.effects.columns:
-        return f"Because {', '.join(row.reasons)}."
+        reasons = "; ".join(row.reasons)
+        return f"{reasons[:1].upper()}{reasons[1:]}."
     text = f"{row.reasons[0][0].upper()}{row.reasons[0][1:]}."
     if "left" not in found.effects.columns:
         return text

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.answers import answers
+from gflownet_envs.experiments.answers import answer_table, answers
 from gflownet_envs.experiments.figures import make_figures
 from gflownet_envs.experiments.task import (
     LEVELS,
@@ -35,6 +35,7 @@ from gflownet_envs.storage import (
 )
 from skpce._report.page import HtmlReport
 from skpce.inspection import Result
+from skpce.inspection._answer import with_input_names
 from skpce.plotting._fonts import choose_fonts
 
 #: Points per inch of a picture, and how hard it is compressed (9 is hardest).
@@ -75,16 +76,18 @@ def _inputs_in_words(results: RunResults) -> str:
 def verdict_words(source: SourceResults) -> str:
     """Return the verdict of the main analysis, with what the inputs explain."""
     main = source.main
+    names = () if main.input_features is None else main.input_features
     return (
         f"{source.dataset.source} policies, degree {main.degree}:\n"
-        f"{main.verdict}\n{explained_words(source)}"
+        f"{with_input_names(str(main.verdict), main.verdict, names)}\n"
+        f"{explained_words(source)}"
     )
 
 
 def explained_words(source: SourceResults) -> str:
     """Say in one sentence what share of the variance the inputs explain."""
     shares = [
-        f"{step.step} {max(step.q2, 0.0):.0%}"
+        f"{step.step} {'<1%' if step.q2 < 0.005 else f'{step.q2:.0%}'}"
         for step in source.main.verdict.steps
         if not np.isnan(step.q2)
     ]
@@ -107,11 +110,19 @@ def _add_answers(
     for sentence in answers(results):
         report.add_text(sentence)
     for number, found in enumerate(results.parts, start=1):
+        if number == 2:
+            report.add_heading("The reward split in other ways")
         report.add_png(*figures[f"parts_{number}"])
-        _add_table(report, tables.parts_table(found))
-        pairs = tables.pairs_table(found)
-        _add_table(report, pairs if pairs.rows else None)
-        _add_table(report, tables.entries_table(found))
+        _add_table(report, answer_table(found))
+        folded = {
+            "All parts": tables.parts_table(found),
+            "Pairs of parts": tables.pairs_table(found),
+            "What matters most in the leading part": tables.entries_table(found),
+        }
+        for title, table in folded.items():
+            if table is not None and table.rows:
+                title = f"{title}: {found.named.title}"
+                report.add_folded(table.columns, table.rows, title, table.caption)
 
 
 def _add_verdict(

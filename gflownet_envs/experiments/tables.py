@@ -17,6 +17,7 @@ from gflownet_envs.experiments.task import (
 from skpce._report.page import (
     fragility_columns,
     interval_in_words,
+    percent_with_error,
     share_columns,
     without_rounding,
 )
@@ -28,11 +29,12 @@ _MOST_PARTS, _MOST_PAIRS = 6, 3
 _APART = 1.5
 
 
-def _noise_cell(found: PartFindings, place: int) -> str:
+def noise_cell(found: PartFindings, place: int) -> str:
+    """Return the share of training noise of a step."""
     if found.noise_share is None or np.isnan(found.noise_share[place]):
         return "–"
     assert found.noise_error is not None
-    return _with_error(found.noise_share[place], found.noise_error[place])
+    return percent_with_error(found.noise_share[place], found.noise_error[place])
 
 
 def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
@@ -47,14 +49,14 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
         of_step = (
             "yes" if row.supported else "no",
             _variance_ratio(row),
-            _noise_cell(found, place),
+            noise_cell(found, place),
         )
         order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
         for rank, part in enumerate(order[:_MOST_PARTS]):
             cells = (
                 effects.part_names[part],
-                _with_error(row.first[part], row.first_error[part]),
-                _with_error(row.total[part], row.total_error[part]),
+                percent_with_error(row.first[part], row.first_error[part]),
+                percent_with_error(row.total[part], row.total_error[part]),
                 *_without_independence(row, int(part)),
             )
             rows.append(
@@ -86,16 +88,10 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     )
 
 
-def _with_error(value: float, error: float, form: str = "{:.0%}") -> str:
-    zero = form.format(0.0)  # and no sign before it
-    text = form.format(value)
-    return f"{zero if text == f'-{zero}' else text} ± {form.format(error)}"
-
-
 def _variance_ratio(row: ResultRow) -> str:
     if "variance_ratio" not in row.result.columns:
         return "–"
-    return _with_error(row.variance_ratio, row.variance_ratio_error, "{:.2f}")
+    return f"{row.variance_ratio:.2f} ± {row.variance_ratio_error:.2f}"
 
 
 def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
@@ -114,7 +110,7 @@ def pairs_table(found: PartFindings) -> Table:
         for pair in np.argsort(-values, kind="stable")[:_MOST_PAIRS]:
             error = row.interaction_error[pair]
             if values[pair] > 2.0 * error:
-                text = _with_error(values[pair], error)
+                text = percent_with_error(values[pair], error)
                 rows.append((row.step, pairs.pair_names[pair], text))
     return Table(
         f"Pairs of parts whose total interaction is more than two standard errors, at "
@@ -135,8 +131,8 @@ def entries_table(found: PartFindings) -> Table | None:
             row.step if rank == 0 else "",
             f"{row.part[rank]}: {kinds[row.part[rank]]}" if rank == 0 else "",
             row.entry[rank],
-            _with_error(row.alone[rank], row.alone_error[rank]),
-            _with_error(1.0 - row.left[rank], row.left_error[rank]),
+            percent_with_error(row.alone[rank], row.alone_error[rank]),
+            percent_with_error(1.0 - row.left[rank], row.left_error[rank]),
         )
         for row in each
         for rank in range(len(row.entry))
@@ -175,15 +171,16 @@ def verdict_table(results: RunResults) -> Table:
                 if np.isnan(step.q2):
                     rows.append((step.step, name, analysis.degree, *_NO_CHOICE))
                     continue
+                ends = interval_in_words(step.q2_low, step.q2_high)
                 rows.append(
                     (
                         step.step,
                         name,
                         analysis.degree,
                         step.attributable,
-                        f"{step.q2:.2f} {interval_in_words(step.q2_low, step.q2_high)}",
-                        f"{analysis.held_out_q2[i]:.2f}",
-                        f"{step.mean_only_q2:.2f}",
+                        f"{step.q2:z.2f} {ends}",
+                        f"{analysis.held_out_q2[i]:z.2f}",
+                        f"{step.mean_only_q2:z.2f}",
                         f"{step.p_value:.3f}",
                         _share_text(step),
                     )
@@ -322,7 +319,7 @@ def intervals_table(source: SourceResults) -> Table:
         for place, name in enumerate(main.input_names):
             cells: list[Any] = []
             for order in ("first_order", "total_order"):
-                cells.append(f"{getattr(found, order)[step, place]:.2f}")
+                cells.append(f"{getattr(found, order)[step, place]:z.2f}")
                 bounds = [getattr(i, order)[:, step, place] for i in intervals.values()]
                 cells += [interval_in_words(*ends) for ends in bounds]
             first = place == 0
@@ -412,7 +409,7 @@ def excess_table(results: RunResults) -> Table:
                     float(found.contestedness[i]),
                     float(found.total_variation[i]),
                     float(found.expected[i]),
-                    _with_error(found.excess[i], found.excess_error[i], "{:.2f}"),
+                    f"{found.excess[i]:z.2f} ± {found.excess_error[i]:.2f}",
                 )
             )
     rows.sort(key=lambda row: _step_position(results, row[0]))

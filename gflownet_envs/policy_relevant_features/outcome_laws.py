@@ -26,7 +26,7 @@ _BELOW_ONE = 1 - 2.0**-24
 PILOTS = ("auto", "exact", "trained")
 
 
-def exact_outcome_laws(
+def exact_outcome_distributions(
     graph: StateGraph,
     log_policy: Tensor,  # shape: (N, A)
     starts: Tensor,  # shape: (m,), int64
@@ -54,10 +54,10 @@ def exact_outcome_laws(
     >>> env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q"]})
     >>> solution = solve_exact(env, torch.tensor([[1.0, 3.0, 2.0, 4.0]]).log())
     >>> after_x = solution.graph.children[0, :1]
-    >>> laws = exact_outcome_laws(
+    >>> outcomes = exact_outcome_distributions(
     ...     solution.graph, solution.log_policy_table[0], after_x
     ... )
-    >>> [round(p, 6) for p in laws[0].tolist()]
+    >>> [round(p, 6) for p in outcomes[0].tolist()]
     [0.25, 0.75, 0.0, 0.0]
     """
     if log_policy.shape != graph.mask.shape:
@@ -88,7 +88,7 @@ def _pushed_forward(graph: StateGraph, policy: Tensor, starts: Tensor) -> Tensor
     return reach[:, graph.n_states :]
 
 
-def sampled_outcome_laws(
+def sampled_outcome_distributions(
     environment: Environment,
     pilot: PolicySource,
     starts: Tensor,  # shape: (m, S)
@@ -117,8 +117,9 @@ def sampled_outcome_laws(
     >>> env = GridEnvironment(size=2, max_moves=1)
     >>> pilot = solve_exact(env, torch.zeros(1, 3))
     >>> starts = env.initial_state((1,))
-    >>> laws = sampled_outcome_laws(env, pilot, starts, 900, np.random.RandomState(0))
-    >>> bool((laws - 1 / 3).abs().max() < 0.05)
+    >>> rng = np.random.RandomState(0)
+    >>> outcomes = sampled_outcome_distributions(env, pilot, starts, 900, rng)
+    >>> bool((outcomes - 1 / 3).abs().max() < 0.05)
     True
     """
     require_at_least("n_samples", n_samples, 1)
@@ -257,7 +258,7 @@ def laws_along(
             assert graph is not None
             outcomes = _exact(environment, graph, pilot, children)
         else:
-            outcomes = sampled_outcome_laws(
+            outcomes = sampled_outcome_distributions(
                 environment, pilot, children, n_samples, rng
             )
         log_policy = pilot.log_policy(trajectory.states[:-1])[0].to(torch.float64)
@@ -275,4 +276,4 @@ def _exact(
     starts = torch.empty(len(states), dtype=torch.int64)
     starts[~terminal] = graph.state_ids(states[~terminal])
     starts[terminal] = graph.n_states + environment.object_index(states[terminal])
-    return exact_outcome_laws(graph, pilot.log_policy(graph.states)[0], starts)
+    return exact_outcome_distributions(graph, pilot.log_policy(graph.states)[0], starts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +23,9 @@ from .._checks import (
 )
 from .._checks.cross_validation import warn_outside_folds
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
-from .._input_laws.columns import check_columns
+from .._input_laws.columns import check_columns, warn_of_narrow, warn_outside
 from .index_sets import (
+    LARGEST_KEPT,
     basis_advice,
     build_multi_indices,
     check_degrees,
@@ -135,38 +136,12 @@ class PolynomialBasis:
 
     @cached_property
     def _plan(self) -> tuple[int, list[_Run]]:
-        """The number of columns, and the products that fill them, in order.
-
-        A term is its first univariate function times its tail. In graded order the
-        terms that begin with one function have consecutive tails, so that few
-        products of whole blocks make all columns. Tails that are no terms get
-        columns after those of the terms.
-        """
-        keys = self._sparse_rows()
-        position = {key: column for column, key in enumerate(keys)}
-        for key in keys[: len(self.multi_indices)]:
-            tail = key[1:]
-            while tail not in position:
-                position[tail] = len(keys)
-                keys.append(tail)
-                tail = tail[1:]
-        polynomial = ~categorical_inputs(self.laws)
-        degrees = [sum(k if polynomial[i] else 1 for i, k in key) for key in keys]
-        runs: list[_Run] = []
-        for column in np.argsort(degrees, kind="stable").tolist():
-            if keys[column]:
-                head, tail = keys[column][0], keys[column][1:]
-                _append_run(runs, _Run(column, column + 1, position[tail], *head))
-        return len(keys), runs
-
-    def _sparse_rows(self) -> list[tuple[tuple[int, int], ...]]:
-        """Return, for each term, its (feature, exponent) pairs."""
-        terms, features = np.nonzero(self.multi_indices)
-        exponents = self.multi_indices[terms, features]
-        pairs = list(zip(features.tolist(), exponents.tolist(), strict=True))
-        ends = np.searchsorted(terms, np.arange(len(self.multi_indices)), "right")
-        starts = [0, *ends[:-1].tolist()]
-        return [tuple(pairs[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)]
+        """The number of columns, and the products that fill them, in order."""
+        rows, polynomial = self.multi_indices, ~categorical_inputs(self.laws)
+        if rows.size > LARGEST_KEPT:
+            return _plan_of(rows, polynomial)
+        kept = np.ascontiguousarray(rows, dtype=np.int64).tobytes()
+        return _kept_plan(kept, polynomial.tobytes())
 
     @cached_property
     def _most_factors(self) -> int:
@@ -276,8 +251,7 @@ class PolynomialBasis:
 
     def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
         """Warn about values outside the support of their distribution."""
-        for i, law in enumerate(self.laws):
-            law.warn_outside(X[:, i], names[i])
+        warn_outside(self.laws, X, names)
 
     def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
         """Return the goodness of fit of each input to its distribution."""
@@ -293,7 +267,7 @@ class PolynomialBasis:
         return [
             "*".join(f"{self.laws[i].polynomial}{k}({input_names[i]})" for i, k in row)
             or "1"
-            for row in self._sparse_rows()
+            for row in _sparse_rows(self.multi_indices)
         ]
 
 
@@ -302,6 +276,52 @@ def sample_laws(
 ) -> FloatArray:  # shape: (size, n_features)
     """Draw independent inputs."""
     return np.column_stack([law.sample(size, generator) for law in laws])
+
+
+def _plan_of(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    polynomial: BoolArray,  # shape: (n_features,)
+) -> tuple[int, list[_Run]]:
+    """Return the number of columns, and the products that fill them, in order.
+
+    A term is its first univariate function times its tail. In graded order the
+    terms that begin with one function have consecutive tails, so that few
+    products of whole blocks make all columns. Tails that are no terms get
+    columns after those of the terms.
+    """
+    keys = _sparse_rows(multi_indices)
+    position = {key: column for column, key in enumerate(keys)}
+    for key in keys[: len(multi_indices)]:
+        tail = key[1:]
+        while tail not in position:
+            position[tail] = len(keys)
+            keys.append(tail)
+            tail = tail[1:]
+    degrees = [sum(k if polynomial[i] else 1 for i, k in key) for key in keys]
+    runs: list[_Run] = []
+    for column in np.argsort(degrees, kind="stable").tolist():
+        if keys[column]:
+            head, tail = keys[column][0], keys[column][1:]
+            _append_run(runs, _Run(column, column + 1, position[tail], *head))
+    return len(keys), runs
+
+
+@lru_cache(maxsize=32)
+def _kept_plan(multi_indices: bytes, polynomial: bytes) -> tuple[int, list[_Run]]:
+    """Return the plan of a small set, made once; arrays are given by their bytes."""
+    inputs = np.frombuffer(polynomial, dtype=bool)
+    rows = np.frombuffer(multi_indices, dtype=np.int64).reshape(-1, len(inputs))
+    return _plan_of(rows, inputs)
+
+
+def _sparse_rows(multi_indices: IndexArray) -> list[tuple[tuple[int, int], ...]]:
+    """Return, for each term, its (feature, exponent) pairs."""
+    terms, features = np.nonzero(multi_indices)
+    exponents = multi_indices[terms, features]
+    pairs = list(zip(features.tolist(), exponents.tolist(), strict=True))
+    ends = np.searchsorted(terms, np.arange(len(multi_indices)), "right")
+    starts = [0, *ends[:-1].tolist()]
+    return [tuple(pairs[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)]
 
 
 def _append_run(runs: list[_Run], new: _Run) -> None:
@@ -391,6 +411,7 @@ class BasisParameters:
         refuse_extremes(X, "X", varying=True)
         laws = learn_input_laws(specifications, X, weights)
         check_columns(self.owner, laws, X, weights, names)
+        warn_of_narrow(laws, X[weights > 0], names)
         return laws
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:

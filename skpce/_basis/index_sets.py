@@ -27,6 +27,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,10 @@ from .._checks import (
 
 # Distinct costs in a first, coarse count.
 _COARSE_STEPS = 1000
+
+#: Sets of up to so many exponents are kept, to be listed once: a verdict or a search
+#: asks for the same one in every fit.
+LARGEST_KEPT = 20_000
 
 
 def count_terms(
@@ -165,8 +170,10 @@ def build_multi_indices(
     advice = basis_advice(anisotropy=True)
     check_design_fits(owner, n_features, n_terms, advice, table)
     check_degrees(owner, "degree", cut.function_numbers())
-    active, exponents = _list_affordable(cut.univariate_costs(), cut.budget, cut.order)
-    return _dense(active, exponents, cut.categorical)
+    if n_terms * n_features > LARGEST_KEPT:
+        return cut.listed()
+    arrays = cut.weights, cut.largest, cut.categorical
+    return _kept(*cut[:3], *(values.tobytes() for values in arrays)).copy()
 
 
 def sort_graded(
@@ -318,6 +325,12 @@ class _Truncation(NamedTuple):
                 return lower_bound
         return _count_affordable(costs, limit, order, stop_above)
 
+    def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
+        """Return the terms, sorted."""
+        costs = self.univariate_costs()
+        active, exponents = _list_affordable(costs, self.budget, self.order)
+        return _dense(active, exponents, self.categorical)
+
     def function_numbers(self) -> FloatArray:
         """Return an upper bound of the number of functions of each input alone."""
         with np.errstate(over="ignore"):
@@ -337,6 +350,22 @@ class _Truncation(NamedTuple):
             cost = (weight * (np.ones_like(degrees) if kind else degrees)) ** self.q
             costs.append(cost[cost <= self.budget])
         return costs
+
+
+@lru_cache(maxsize=32)
+def _kept(
+    degree: int,
+    q: float,
+    order: int,
+    weights: bytes,
+    largest: bytes,
+    categorical: bytes,
+) -> IndexArray:  # shape: (n_terms, n_features)
+    """List the terms of a small set once; the arrays are given by their bytes."""
+    numbers = np.frombuffer(weights), np.frombuffer(largest)
+    return _Truncation(
+        degree, q, order, *numbers, np.frombuffer(categorical, dtype=bool)
+    ).listed()
 
 
 # Distinct costs of terms, sorted, and how many terms have each.

@@ -27,6 +27,7 @@ import numpy as np
 
 from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
+from .._input_laws.columns import warn_outside
 from .basis import PolynomialBasis, categorical_inputs, sample_laws
 from .index_sets import build_multi_indices, check_design_fits
 from .symmetric_sums import Block, Cells, SymmetricSums
@@ -199,8 +200,7 @@ class RepresenterBasis:
 
     def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
         """Warn about values outside the support of their distribution."""
-        for i, law in enumerate(self.laws):
-            law.warn_outside(X[:, i], names[i])
+        warn_outside(self.laws, X, names)
 
     def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
         """Return the goodness of fit of each input to its distribution."""

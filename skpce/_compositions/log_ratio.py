@@ -344,8 +344,9 @@ def composition_geometry(
     refuse_class_labels(values, name)
     if values.ndim != 2:
         raise ValueError(
-            f"{name} must be 2-D, (n_members, n_parts), for steps= and mask= to speak "
-            f"of its columns. Got shape {values.shape}."
+            f"{name} must be 2-D, (n_members, n_parts): the probabilities of each "
+            f"member, its steps side by side. Got shape {values.shape}. If these are "
+            "class labels, give the predict_proba of each member."
         )
     refuse_extremes(np.where(np.isfinite(values), values, 0.0), name)
     layout = resolve_layout(y, steps, values.shape[1], owner, name=name)

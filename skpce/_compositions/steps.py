@@ -381,7 +381,7 @@ def close_compositions(
         closed[:, columns] = block / block.sum(axis=1, keepdims=True)
     distance, row, step = worst
     where = f"step {layout.step_names[step]!r} of {name}"
-    _judge_closure(1.0 + distance, row, where, closure)
+    _judge_closure(1.0 + distance, row, where, closure, layout.widths[step])
     return closed
 
 
@@ -408,7 +408,9 @@ def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
     )
 
 
-def _judge_closure(total: float, row: int, where: str, closure: str) -> None:
+def _judge_closure(
+    total: float, row: int, where: str, closure: str, width: int
+) -> None:
     """Refuse or warn of the row that is furthest from one."""
     distance = abs(total - 1.0)
     if closure == "strict" and distance > _STRICT_TOLERANCE:
@@ -418,9 +420,13 @@ def _judge_closure(total: float, row: int, where: str, closure: str) -> None:
             "sum."
         )
     if distance > _WARNING_TOLERANCE:
+        only = (
+            " Its only part is 1 for every member: if these are class labels, give the "
+            "predict_proba of each member in place of its predict."
+        )
         warn_outside_folds(
             f"Row {row} of {where} sums to {total:.6g}, not to 1; rows were divided "
-            "by their sum.",
+            f"by their sum.{only if width == 1 else ''}",
             ClosureWarning,
             stacklevel=4,
         )

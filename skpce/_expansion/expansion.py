@@ -24,6 +24,7 @@ from .._checks import (
     refuse_other_names,
 )
 from .._checks.frames import make_frame, remember_frames
+from .._input_laws.columns import warn_outside
 from .._solvers.problem import sum_rows
 from . import figures
 from .indices import SobolIndices, checked_features, shares, variances_of
@@ -529,14 +530,14 @@ class Expansion:
         names = self.input_names
         total = indices.total_order[group]
         leading = np.argsort(-total, kind="stable")[:_PRINTED_INPUTS]
-        shares = ", ".join(f"{names[i]} {total[i]:.2f}" for i in leading)
+        shares = ", ".join(f"{names[i]} {total[i]:z.2f}" for i in leading)
         more = ", ..." if len(total) > len(leading) else ""
         text = (
             f"{self.group_names[group]}: variance "
             f"{indices.total_variance[group]:.3g}, {shares}{more} (total indices)"
         )
         if np.isfinite(self.q2[group]):
-            return f"{text}, unexplained {self.unexplained_share[group]:.0%}"
+            return f"{text}, unexplained {self.unexplained_share[group]:z.0%}"
         return text
 
     def _repr_html_(self) -> str:
@@ -588,11 +589,10 @@ class Expansion:
                 f"X has shape {values.shape}; expected {self.n_inputs} features, those "
                 f"of the expansion: {', '.join(self.input_names[:5])}."
             )
-        positions = range(self.n_inputs) if features is None else features
-        chosen = values[:, list(positions)]
-        refuse_not_finite(chosen, "X")
-        for column, i in zip(chosen.T, positions, strict=True):
-            self.basis.laws[i].warn_outside(column, self.input_names[i])
+        own = list(range(self.n_inputs) if features is None else features)
+        refuse_not_finite(chosen := values[:, own], "X")
+        names = [self.input_names[i] for i in own]
+        warn_outside([self.basis.laws[i] for i in own], chosen, names)
         return chosen
 
 

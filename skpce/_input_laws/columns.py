@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._checks import FloatArray, at_least_one_copy
-from .families import InputLaw
+from .._checks.cross_validation import warn_outside_folds
+from .families import InputLaw, InputOutsideSupportWarning
 from .tabulated import CategoricalLaw
 
 # More levels of a category than this are warned of.
 _MANY_LEVELS = 50
+# Inputs that a warning names.
+_MOST_NAMED = 3
 
 # Deviations below this share of the scale may be rounding.
 _SMALLEST_SHARE = 1e-9
@@ -26,11 +29,68 @@ def check_columns(
     names: Sequence[str],
 ) -> None:
     """Refuse columns about which a learned distribution would say nothing."""
-    for law, name, column in zip(laws, names, X.T, strict=True):
+    faint = _faint_columns(laws, X)
+    for i, (law, name, column) in enumerate(zip(laws, names, X.T, strict=True)):
         if isinstance(law, CategoricalLaw):
             _check_levels(owner, name, column, weights)
-        elif law.learned:
+        elif i in faint:
             _check_resolution(owner, law, name, column)
+
+
+def warn_outside(
+    laws: Sequence[InputLaw],
+    X: FloatArray,  # shape: (n_samples, n_features)
+    names: Sequence[str],
+) -> None:
+    """Warn once of values outside the supports, except in a cross-validation.
+
+    There the row with the largest value of an input is held out once, and lies
+    outside a range that was learned without it. A wider range changes no index
+    (``benchmarks/pce/learned_range.py``).
+    """
+    columns = zip(laws, X.T, names, strict=True)
+    found = [law.outside_in_words(column, name) for law, column, name in columns]
+    _warn([text for text in found if text])
+
+
+def warn_of_narrow(
+    laws: Sequence[InputLaw],
+    X: FloatArray,  # shape: (n_samples, n_features)
+    names: Sequence[str],
+) -> None:
+    """Warn once of inputs whose stated distribution is narrower than their data."""
+    found = []
+    for law, column, name in zip(laws, X.T, names, strict=True):
+        if law.learned:
+            continue
+        data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
+        found.append(law.outside_in_words(column, data))
+    _warn(
+        [text for text in found if text],
+        " The indices hold for the stated distributions. State wider ones, such as "
+        "bounds (low, high) that contain the data, or leave these rows out.",
+    )
+
+
+def _warn(found: Sequence[str], remedy: str = "") -> None:
+    """Warn of some inputs by name, and of the number of others."""
+    if found:
+        more = f" So it is for {len(found) - _MOST_NAMED} more inputs."
+        text = " ".join(found[:_MOST_NAMED])
+        text += more if len(found) > _MOST_NAMED else ""
+        warn_outside_folds(text + remedy, InputOutsideSupportWarning)
+
+
+def _faint_columns(laws: Sequence[InputLaw], X: FloatArray) -> set[int]:
+    """Return the columns of learned scale that half of the values hardly leave."""
+    learned = [i for i, law in enumerate(laws) if law.learned]
+    learned = [i for i in learned if not isinstance(laws[i], CategoricalLaw)]
+    if not learned:
+        return set()
+    columns = X[:, learned]
+    spread = np.median(np.abs(columns - np.median(columns, axis=0)), axis=0)
+    least = [_SMALLEST_SHARE * laws[i].scale for i in learned]
+    return {i for i, fine in zip(learned, spread > least, strict=True) if not fine}
 
 
 def _check_levels(
@@ -58,12 +118,9 @@ def _check_levels(
 
 def _check_resolution(owner: str, law: InputLaw, name: str, column: FloatArray) -> None:
     """Refuse a column in which a few values hide the differences of all others."""
-    distance = np.abs(column - np.median(column))
-    if np.median(distance) > _SMALLEST_SHARE * law.scale:
-        return
     standardised = 1.0 + law.standardize(column)  # differences beside the scale
     if 2 * len(np.unique(standardised)) <= len(np.unique(column)):
-        value = column[np.argmax(distance)]
+        value = column[np.argmax(np.abs(column - np.median(column)))]
         raise ValueError(
             f"X has {value!r} in {name}, beside which its other values do not differ "
             f"in double precision, so that {owner} would see a constant; expected "

@@ -27,7 +27,6 @@ from scipy import stats
 from scipy.linalg import eigh_tridiagonal
 
 from .._checks import FloatArray
-from .._checks.cross_validation import warn_outside_folds
 
 # Fewer values than this are too few for a test of the distribution.
 _SMALLEST_TESTABLE = 8
@@ -191,21 +190,15 @@ class InputLaw(ABC):
             f"the expansion extrapolates there.{advice}"
         )
 
-    def warn_outside(self, column: FloatArray, name: str) -> None:
-        """Warn when values lie outside the support, except in a cross-validation.
-
-        There the row with the largest value of an input is held out once, and lies
-        outside a range that was learned without it. A wider range changes no index
-        (``benchmarks/pce/learned_range.py``).
-        """
+    def outside_in_words(self, column: FloatArray, name: str) -> str:
+        """Say how many values lie outside the support; nothing if none does."""
         outside = self.outside(column)
-        if outside.any():
-            warn_outside_folds(
-                f"{int(outside.sum())} of {column.size} values of {name} "
-                f"{self._describe_outside(column[outside])}",
-                InputOutsideSupportWarning,
-                stacklevel=5,
-            )
+        if not outside.any():
+            return ""
+        return (
+            f"{int(outside.sum())} of {column.size} values of {name} "
+            f"{self._describe_outside(column[outside])}"
+        )
 
 
 def evaluate_recurrence(

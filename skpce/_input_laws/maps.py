@@ -30,6 +30,7 @@ from .._checks import (
 from .._model_file.state import plain_state, restore_state
 from .._version import DOC_LINK_TEMPLATE
 from . import InputLaw, check_distribution, learn_input_laws
+from .columns import warn_outside
 from .scores import (
     DistributionMap,
     GaussianScores,
@@ -85,9 +86,11 @@ class IsoprobabilisticMap:
         """
         values = as_floats(X, "X")
         refuse_not_finite(values, "X")
-        for i, name in enumerate(self.names):
-            if isinstance(self.columns[i], DistributionMap):  # others go on beyond data
-                self.laws[i].warn_outside(values[:, i], name)
+        ends = [  # others go on beyond the data
+            i for i, one in enumerate(self.columns) if isinstance(one, DistributionMap)
+        ]
+        names = [self.names[i] for i in ends]
+        warn_outside([self.laws[i] for i in ends], values[:, ends], names)
         return self.scores.to_independent(normal_scores(self.columns, values))
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
@@ -117,7 +120,7 @@ class IsoprobabilisticMap:
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_features)
-            Normal scores, as ``law_`` draws them.
+            Normal scores, as ``distribution_`` draws them.
 
         Returns
         -------
@@ -279,7 +282,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
         Of R.
     maps_ : tuple of MarginalMap
         Of each column to its scores and back.
-    law_ : GaussianScores
+    distribution_ : GaussianScores
         Joint distribution of the scores.
     n_features_in_ : int
         Number of features seen in ``fit``.
@@ -411,7 +414,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
             )
 
     maps_ = attribute_of("_map", lambda m: m.columns)
-    law_ = attribute_of("_map", lambda m: m.scores)
+    distribution_ = attribute_of("_map", lambda m: m.scores)
 
     transform = method_of("_map", IsoprobabilisticMap.transform)
     inverse_transform = method_of(
@@ -447,7 +450,7 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     ----------
     bandwidth_ : float
         h.
-    law_ : GaussianScores or KernelScores
+    distribution_ : GaussianScores or KernelScores
         Joint distribution of the scores.
     correlation_, shrinkage_, maps_, n_features_in_, feature_names_in_
         As in :class:`NatafTransformer`.
@@ -569,7 +572,7 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
         return BANDWIDTHS[int(np.argmax(found))]
 
     maps_ = attribute_of("_map", lambda m: m.columns)
-    law_ = attribute_of("_map", lambda m: m.scores)
+    distribution_ = attribute_of("_map", lambda m: m.scores)
 
     transform = method_of("_map", IsoprobabilisticMap.transform)
     inverse_transform = method_of(

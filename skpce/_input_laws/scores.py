@@ -553,7 +553,7 @@ class SurrogateDiagnostics:
         return float(values[0] / values[-1])
 
     @cached_property
-    def law_p_values(self) -> FloatArray:
+    def distribution_p_values(self) -> FloatArray:
         """Goodness of fit of each input to its distribution; shape (n_features,).
 
         NaN for constant inputs or fewer than 8 members. A learned normal distribution

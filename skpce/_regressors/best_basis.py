@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
@@ -35,6 +36,7 @@ from .._checks.callbacks import (
     ends_callbacks,
 )
 from .._expansion.targets import warn_of_targets
+from .._input_laws import InputOutsideSupportWarning
 from .._model_file.state import plain_state, restore_state
 from .._regressor import PolynomialChaosRegressor
 from .._solvers import PENALIZED, SOLVERS
@@ -167,10 +169,14 @@ class PolynomialChaosRegressorCV(
         y: ArrayLike,
         sample_weight: ArrayLike | None,
     ) -> None:
-        fitted, rows = [], []
+        fitted: list[Any] = []
+        rows = []
         for degree, q, solver in combinations:
             candidate = self._candidate(degree, q, solver)
-            candidate._fit_expansion(X, y, sample_weight)
+            with warnings.catch_warnings():
+                if fitted:  # the first said it
+                    warnings.simplefilter("ignore", InputOutsideSupportWarning)
+                candidate._fit_expansion(X, y, sample_weight)
             fitted.append(candidate)
             n_terms = len(candidate.multi_indices_)
             rows.append((degree, q, solver, n_terms, _relative_error(candidate)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ from .._compositions.outputs import Outputs, checked_outputs
 from .._compositions.scoring import checked_policies
 from .._input_laws.scores import SurrogateDiagnostics
 from ..inspection import Result
+from ..inspection._answer import with_input_names
 from ..inspection._reading import Reading
 from ..plotting import StepVarianceDisplay
 from ..plotting._steps import spread_of
@@ -104,14 +104,9 @@ class ReportContent:
 
     def named(self, text: str) -> str:
         """Return a text of the verdict with the names of inputs of this report."""
-        measured = {} if self.verdict is None else self.verdict.figures
-        old = tuple(map(str, measured.get("share_inputs", ())))
-        if len(old) != len(self.input_names) or old == tuple(self.input_names):
+        if self.verdict is None:
             return text
-        new = dict(zip(old, self.input_names, strict=True))
-        longest = sorted(old, key=len, reverse=True)
-        pattern = rf"(?<!\w)({'|'.join(map(re.escape, longest))})(?!\w)"
-        return re.sub(pattern, lambda found: str(new[found[1]]), text)
+        return with_input_names(text, self.verdict, self.input_names)
 
     @property
     def is_scaled(self) -> bool:

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, IndexArray, html_table, write_file
+from ..inspection._result import error_in_percent
 from ..metrics import CoverageInterval, PolicyFragility
 from ..plotting import SobolDisplay
 
 # Text keeps to a length that one reads; tables and figures may be wider.
 _STYLE = """
-:root { color-scheme: light; }
+:root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto;
        padding: 0 1rem; color: #1a1a1a; background: #fff; }
 h1, h2, p, pre { max-width: 60rem; }
@@ -31,7 +32,7 @@ th, td { padding: 0.25rem 0.6rem; text-align: right; border-bottom: 1px solid #d
 th { vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
-figure { margin: 1rem 0; } img { max-width: 100%; }
+figure { margin: 1rem 0; } img { max-width: 100%; background: #fff; }
 pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
       overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
@@ -43,6 +44,13 @@ summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2r
 .badge { border-radius: 0.6rem; padding: 0.1rem 0.6rem; white-space: nowrap;
          background: #e4e4e4; }
 .supported { background: #cdebd8; } .refused { background: #f6d5c9; }
+@media screen and (prefers-color-scheme: dark) {
+  body { color: #e2e2e2; background: #16181d; } a { color: #7fb8e8; }
+  h2, details { border-color: #444; } th, td { border-color: #3a3a3a; }
+  pre { background: #22252b; } img { filter: brightness(0.85); }
+  .badge { background: #3d3f45; }
+  .supported { background: #1f5a39; } .refused { background: #7a3521; }
+}
 @media (max-width: 30rem) {
   body { margin: 0.5rem auto; font-size: 15px; }
   table { font-size: 0.8rem; } th, td { padding: 0.2rem 0.25rem; }
@@ -69,6 +77,7 @@ Column = tuple[str, Any]  # heading and values
 # Words of cells that are badges, and their kind.
 _BADGES = {
     "supported": "supported",
+    "not supported": "refused",
     "not attributable": "refused",
     "not judged": "",
     "no choice": "",
@@ -124,10 +133,14 @@ class HtmlReport:
         self._parts.append(f'<div class="scroll">{table}</div>')
 
     def add_folded(
-        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        title: str,
+        caption: str = "",
     ) -> None:
         """Add a table that is shown when its title is clicked."""
-        table = html_table(columns, rows, digits=2)
+        table = html_table(columns, rows, caption, digits=2)
         self._parts.append(
             f"<details><summary>{escape(title)}</summary>"
             f'<div class="scroll">{table}</div></details>'
@@ -267,7 +280,7 @@ def _with_intervals(
 
     def cell(step: int, i: int) -> str:
         ends = interval_in_words(*bounds[:, step, i])
-        return "–" if empty[step] else f"{values[step, i] + 0.0:.2f} {ends}"
+        return "–" if empty[step] else f"{values[step, i]:z.2f} {ends}"
 
     return [
         [cell(step, i) for step in range(len(values))] for i in range(values.shape[1])
@@ -302,6 +315,13 @@ def without_rounding(values: FloatArray) -> FloatArray:
     return np.where(np.abs(values) < 1e-12, 0.0, values)
 
 
+def percent_with_error(value: float, error: float) -> str:
+    """Return a share and its standard error in percent; "<1%" if both round to zero."""
+    if 0.0 < abs(value) < 0.005 and error < 0.005:
+        return "<1%"
+    return f"{value:z.0%} ± {error_in_percent(error)}"
+
+
 def interval_in_words(low: float, high: float) -> str:
     """Return the ends of an interval on one line; a dash where there is none."""
-    return "–" if np.isnan(low) else f"[{low:.2f},\u00a0{high:.2f}]"
+    return "–" if np.isnan(low) else f"[{low:z.2f},\u00a0{high:z.2f}]"

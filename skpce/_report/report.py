@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_integer, check_rows, fail
+from .._input_laws import InputOutsideSupportWarning
 from ..inspection import Result
-from ..inspection._reading import expansion_of
+from ..inspection._reading import Reading, expansion_of
 from . import compositions, sections
 from . import outputs as real_outputs
 from .content import ReportContent
@@ -116,6 +120,26 @@ def report(
     if content.is_real and title == _TITLE:
         title = "What drives each output"
     page = HtmlReport(title)
+    with _warned_once(reading):
+        _add_sections(page, content, date)
+    if path is not None:
+        page.save(path)
+    return page.to_html()
+
+
+@contextmanager
+def _warned_once(reading: Reading) -> Iterator[None]:
+    """Warn of inputs outside their distributions here, and in no section."""
+    expansion = reading.expansion
+    inputs = np.asarray(reading.inputs, dtype=np.float64)
+    expansion.basis.warn_outside(inputs, expansion.input_names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputOutsideSupportWarning)
+        yield
+
+
+def _add_sections(page: HtmlReport, content: ReportContent, date: str | None) -> None:
+    """Add the answer, and what it rests on."""
     sections.add_answer(page, content)
     sections.add_verdict(page, content)
     sections.add_goodness(page, content)
@@ -131,9 +155,6 @@ def report(
         compositions.add_policies(page, content)
     sections.add_inputs(page, content)
     sections.add_origin(page, content, date)
-    if path is not None:
-        page.save(path)
-    return page.to_html()
 
 
 def _check_arguments(path: Any, title: Any, date: Any, random_state: Any) -> None:

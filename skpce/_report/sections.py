@@ -211,7 +211,7 @@ def add_inputs(page: HtmlReport, content: ReportContent) -> None:
         "condition number of the design": diagnostics.condition_number,
     }
     page.add_table(["figure", "value"], list(figures.items()))
-    p_values = diagnostics.law_p_values
+    p_values = diagnostics.distribution_p_values
     page.add_columns(
         some_rows(
             [("input", content.input_names), ("p-value", p_values)], content.leading

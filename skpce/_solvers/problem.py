@@ -363,6 +363,16 @@ def predictive_q2(
     return error, q2_from_sums(press, spread)
 
 
+def weighted_mean(
+    values: FloatArray,  # shape: (n_samples, n)
+    weights: FloatArray,  # shape: (n_samples,), of a positive sum
+) -> FloatArray:  # shape: (n,)
+    """Return the mean of each column, without a copy where all weights are 1."""
+    if (weights == 1.0).all():
+        return np.asarray(values.mean(axis=0))
+    return np.asarray(np.average(values, axis=0, weights=weights))
+
+
 def weighted_spread(
     targets: FloatArray,  # shape: (n_samples, n_targets)
     weights: FloatArray,  # shape: (n_samples,)
@@ -370,7 +380,7 @@ def weighted_spread(
 ) -> FloatArray:  # shape: (n_targets,)
     """Return the weighted sum of squares about the mean, 0 for rounding noise."""
     # A deviation of ten units in the last place, or of the floor for a difference.
-    mean = np.average(targets, axis=0, weights=weights)
+    mean = weighted_mean(targets, weights)
     spread = weights @ np.square(targets - mean)
     rounding = np.square(10 * np.finfo(float).eps * targets) + floor**2
     return np.where(spread > weights @ rounding, spread, 0.0)
@@ -422,29 +432,38 @@ class DesignDecomposition:
         for_scores: bool = False,  # right singular vectors may be missing: quicker
     ) -> DesignDecomposition:
         """Factorise a design matrix, without column 0 where the intercept is free."""
-        scale = np.ones(design.shape[1]) if scale is None else scale
-        used, center, base = np.flatnonzero(scale), np.zeros(design.shape[1]), 0.0
+        given = np.ones(design.shape[1]) if scale is None else scale
+        used, center, base = np.flatnonzero(given), np.zeros(design.shape[1]), 0.0
         if free_intercept:
-            center = np.average(design, axis=0, weights=weights)
+            center = weighted_mean(design, weights)
             used, base = used[used > 0], 1.0 / weights.sum()
-        scale = scale[used]
+        first = design.shape[1] - len(used)  # of the columns, where the last are used
+        last = not len(used) or used[0] == first
+        columns = design[:, first:] if last else design[:, used]
+        scaled = columns - center[used]
+        if scale is not None:
+            scaled *= scale[used]
         root = np.sqrt(weights)[:, np.newaxis]
-        scaled = (design[:, used] - center[used]) * scale
+        weighted = bool((weights != 1.0).any())
+        if weighted:
+            scaled *= root
         factorize = _factorize_rows if for_scores else _factorize
-        left, values, right = factorize(root * scaled)
-        factor = LeverageFactor(right, values, center, used, scale, base)
-        return cls(left / root, factor, weights)
+        left, values, right = factorize(scaled)
+        factor = LeverageFactor(right, values, center, used, given[used], base)
+        return cls(left / root if weighted else left, factor, weights)
 
     def center_targets(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the weighted mean of the targets, and the targets about it."""
         mean = np.zeros(targets.shape[1])
         if self.factor.base > 0:
-            mean = np.average(targets, axis=0, weights=self.weights)
+            mean = weighted_mean(targets, self.weights)
         return mean, targets - mean
 
     def project(self, targets: FloatArray) -> FloatArray:
         """Return the loadings of centred targets; shape (rank, n_targets)."""
-        return self.left.T @ (self.weights[:, np.newaxis] * targets)
+        if (self.weights != 1.0).any():
+            targets = self.weights[:, np.newaxis] * targets
+        return np.asarray(self.left.T @ targets)
 
     @cached_property
     def _left_out(self) -> FloatArray:
@@ -474,8 +493,7 @@ class DesignDecomposition:
         alphas: FloatArray,  # shape: (n_alphas,)
     ) -> FloatArray:  # shape: (n_samples, n_alphas, n_targets)
         """Return the residuals of each penalty."""
-        outside = centred - self.left @ loadings
-        outside[self._unpenalized_complement == 0.0] = 0.0
+        outside = self._outside(centred, loadings)
         shrunk = self._complement(alphas)[:, :, np.newaxis] * loadings[:, np.newaxis]
         n_targets = centred.shape[1]
         inside = self.left @ shrunk.reshape(len(loadings), len(alphas) * n_targets)
@@ -484,10 +502,25 @@ class DesignDecomposition:
         return inside
 
     def residuals(
-        self, centred: FloatArray, loadings: FloatArray, alpha: float
-    ) -> FloatArray:
-        """Return residuals of shape (n_samples, n_targets)."""
-        return self.path_residuals(centred, loadings, np.array([alpha]))[:, 0]
+        self,
+        centred: FloatArray,  # shape: (n_samples, n_targets)
+        loadings: FloatArray,  # shape: (rank, n_targets)
+        alpha: float | FloatArray,  # of all targets, or of each
+        rows: slice = slice(None),
+    ) -> FloatArray:  # shape: (n_rows, n_targets)
+        """Return the residuals of one penalty a target, of some samples."""
+        found = self._outside(centred, loadings, rows)
+        shrunk = self._complement(np.atleast_1d(alpha)) * loadings
+        found += self.left[rows] @ shrunk
+        return found
+
+    def _outside(
+        self, centred: FloatArray, loadings: FloatArray, rows: slice = slice(None)
+    ) -> FloatArray:  # shape: (n_rows, n_targets)
+        """Return what no penalty changes."""
+        outside = centred[rows] - self.left[rows] @ loadings
+        outside[self._unpenalized_complement[rows] == 0.0] = 0.0
+        return outside
 
     def coefficients(
         self, mean: FloatArray, loadings: FloatArray, alpha: FloatArray
@@ -512,7 +545,7 @@ def _factorize(
         squares, vectors = eigh(matrix.T @ matrix)
         if squares[0] > _SMALLEST_EIGENVALUE_RATIO * squares[-1]:
             values = np.sqrt(squares)
-            return (matrix @ vectors) / values, values, vectors.T
+            return matrix @ (vectors / values), values, vectors.T
     left, values, right = svd(matrix, full_matrices=False)
     rounding = max(matrix.shape) * np.finfo(float).eps * values.max(initial=0.0)
     rank = int(np.sum(values > rounding))

@@ -211,6 +211,9 @@ _LARGEST_PATH_BLOCK = 65_536
 # With more residuals than this on a path none of them is formed.
 _LARGE_PATH = 16_777_216
 
+#: Combinations of functions of the penalty below this share of them are rounding.
+SMALLEST_LENGTH = 1e-15
+
 # Below this share of the sum of squares of the targets that way loses too many digits.
 _SMALLEST_SUM = 1e-9
 
@@ -261,15 +264,16 @@ def _fit_projected(
     criterion: FloatArray | None,
 ) -> LinearFit:
     loo, scaled = np.empty_like(centred), np.empty_like(centred)
-    for value in np.unique(alpha).tolist():
-        chosen = alpha == value
-        complement = decomposition.path_complement(np.array([value]))
-        safe = np.where(complement > 0.0, complement, np.nan)
-        residuals = decomposition.residuals(
-            centred[:, chosen], loadings[:, chosen], value
-        )
-        loo[:, chosen] = residuals / safe
-        scaled[:, chosen] = loo[:, chosen] * np.sqrt(complement)
+    values, value_of = np.unique(alpha, return_inverse=True)
+    complement = decomposition.path_complement(values)
+    safe = np.where(complement > 0.0, complement, np.nan)
+    root = np.sqrt(complement)
+    size = max(1, _LARGEST_PATH_BLOCK // max(len(alpha), 1))
+    for start in range(0, len(centred), size):
+        rows = slice(start, start + size)
+        residuals = decomposition.residuals(centred, loadings, alpha, rows)
+        np.divide(residuals, safe[rows][:, value_of], out=loo[rows])
+        np.multiply(loo[rows], root[rows][:, value_of], out=scaled[rows])
     weights = decomposition.weights
     if criterion is None:
         criterion = weights @ np.square(loo) / weights.sum()
@@ -323,15 +327,31 @@ def _sums_of_squares(
     alphas: FloatArray,  # shape: (n_alphas,)
     factors: FloatArray,  # shape: (n_samples, n_alphas)
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
-    """Expand the squares of the residuals, so that products of matrices do the work."""
+    """Expand the squares of the residuals, so that products of matrices do the work.
+
+    The factors of a sample are a smooth function of the penalty: all penalties together
+    need a product for each of a few combinations of them.
+    """
     left = decomposition.left
     scores = factors.T @ np.square(centred)
+    basis, lengths, shares = np.linalg.svd(factors, full_matrices=False)
+    basis = basis[:, lengths > SMALLEST_LENGTH * lengths[0]]
+    shares = (lengths[:, np.newaxis] * shares)[: basis.shape[1]]
+    rank, n_targets = loadings.shape
+    products = np.empty((basis.shape[1], rank, n_targets))
+    grams = np.empty((basis.shape[1], rank, rank))
+    for column, product, gram in zip(basis.T, products, grams, strict=True):
+        scaled = left * column[:, np.newaxis]
+        np.matmul(scaled.T, centred, out=product)
+        product *= loadings
+        np.matmul(left.T, scaled, out=gram)
     squares = decomposition.factor.singular_values[:, np.newaxis] ** 2
-    for row, (alpha, factor) in enumerate(zip(alphas, factors.T, strict=True)):
-        fitted = (squares / (squares + alpha)) * loadings
-        scaled = left * factor[:, np.newaxis]
-        scores[row] -= 2.0 * np.einsum("kt,kt->t", fitted, scaled.T @ centred)
-        scores[row] += np.einsum("kt,kt->t", fitted, (left.T @ scaled) @ fitted)
+    kept = squares / (squares + alphas)  # (rank, n_alphas)
+    forms = shares.T[:, :, np.newaxis] * kept.T[:, np.newaxis]
+    scores -= 2.0 * (forms.reshape(len(alphas), -1) @ products.reshape(-1, n_targets))
+    for row, (share, own) in enumerate(zip(shares.T, kept.T, strict=True)):
+        gram = np.tensordot(share, grams, 1) * np.outer(own, own)
+        scores[row] += np.einsum("kt,kt->t", loadings, gram @ loadings)
     return scores
 
 

@@ -71,8 +71,9 @@ class InputBelief:
         Their probabilities, up to a factor; None means equal ones.
     names : sequence of str or None, default=None
         Names of the inputs; None means ``x0, x1, ...``.
-    laws : sequence of InputLaw, default=()
-        Distributions whose supports no update leaves. Empty means no bounds.
+    distributions : sequence of InputLaw, default=()
+        Those of a fitted surrogate, whose supports no update leaves. Empty means no
+        bounds.
     n_resampled : int, default=0
         How often particles were resampled so far. 0 means that they are still the
         first ones.
@@ -101,7 +102,7 @@ class InputBelief:
     particles: FloatArray
     weights: FloatArray = None  # type: ignore[assignment]
     names: Sequence[str] = None  # type: ignore[assignment]
-    laws: Sequence[InputLaw] = field(default=(), repr=False)
+    distributions: Sequence[InputLaw] = field(default=(), repr=False)
     n_resampled: int = 0
 
     def __post_init__(self) -> None:
@@ -123,9 +124,10 @@ class InputBelief:
         if isinstance(names, str) or len(listed(names, "names")) != n_features:
             expected = f"None or {n_features} names, one for each column of particles"
             raise fail(owner, "names", expected, names)
-        if len(listed(self.laws, "laws")) not in (0, n_features):
-            expected = f"empty, or {n_features} laws, one for each column of particles"
-            raise fail(owner, "laws", expected, self.laws)
+        stated = listed(self.distributions, "distributions")
+        if len(stated) not in (0, n_features):
+            expected = f"empty, or {n_features}, one for each column of particles"
+            raise fail(owner, "distributions", expected, self.distributions)
         if weights.max() > _LARGEST_WEIGHT:
             weights = weights / weights.max()
         # What is changed elsewhere, such as by an outcome, changes no belief.
@@ -202,7 +204,7 @@ class InputBelief:
     def outside(self, particles: FloatArray) -> BoolArray:
         """Return whether values are outside the supports; both (n, n_features)."""
         found = np.zeros(particles.shape, dtype=bool)
-        for i, law in enumerate(self.laws):
+        for i, law in enumerate(self.distributions):
             found[:, i] = law.outside(particles[:, i])
         return found
 

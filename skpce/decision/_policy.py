@@ -215,11 +215,11 @@ class ThompsonPolicy(BaseEstimator):
                     "surrogate has."
                 )
             refuse_other_names("The belief", self.inputs.names, names)
-            return replace(self.inputs, names=names, laws=laws)
+            return replace(self.inputs, names=names, distributions=laws)
         sampler = predictive_of(fitted).input_sampler
         draw = sampler(type(self).__name__, self.inputs)
         particles = draw(self.n_particles, generator)
-        return InputBelief(particles, names=names, laws=laws)
+        return InputBelief(particles, names=names, distributions=laws)
 
     @property
     def effective_sample_size_(self) -> float:
@@ -531,7 +531,7 @@ def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief
         state = _moved(state, n_features + k, value, noise, belief.weights)
     particles = state[:, :n_features]
     # Values that would leave the support of a distribution are set to its nearest end.
-    for i, law in enumerate(belief.laws):
+    for i, law in enumerate(belief.distributions):
         particles[:, i] = np.clip(particles[:, i], *law.support)
     return belief.with_draws(particles, belief.weights)
 
@@ -556,7 +556,7 @@ def _moved(
 
 
 def _refuse_single_values(belief: InputBelief) -> None:
-    for i, law in enumerate(belief.laws):
+    for i, law in enumerate(belief.distributions):
         low, high = np.min(belief.particles[:, i]), np.max(belief.particles[:, i])
         between = low + (high - low) * np.array([0.2718281828, 0.6180339887])
         between = np.clip(between, *law.support)

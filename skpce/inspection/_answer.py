@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +45,17 @@ def shares_of(
     return expansion.sobol_indices().first_order, expansion.input_names
 
 
+def with_input_names(text: str, verdict: Result, names: Sequence[str]) -> str:
+    """Return a text of a verdict with other names of its inputs, if as many."""
+    old = tuple(map(str, verdict.figures.get("share_inputs", ())))
+    if len(old) != len(names) or old == tuple(names):
+        return text
+    new = dict(zip(old, names, strict=True))
+    longest = sorted(old, key=len, reverse=True)
+    pattern = rf"(?<!\w)({'|'.join(map(re.escape, longest))})(?!\w)"
+    return re.sub(pattern, lambda found: str(new[found[1]]), text)
+
+
 def verdict_table(
     names: Sequence[str],
     columns: dict[str, FloatArray],
@@ -58,7 +70,10 @@ def verdict_table(
     sentences = _sentences(names, columns, reasons, figures, NOUNS[key])
     members = f"with {figures['n_members']} members."
     title = f"Attribution is not supported for any {NOUNS[key]}, {members}"
-    if good:
+    if len(names) == 1:
+        answer = "supported" if good else "not supported"
+        title = f"Attribution is {answer} for the {NOUNS[key]} ({names[0]}), {members}"
+    elif good:
         title = (
             f"Attribution is supported for {len(good)} of {len(names)} {NOUNS[key]}s "
             f"({', '.join(good)}), {members}"
@@ -107,7 +122,8 @@ def _facts(columns: dict[str, FloatArray], step: int) -> str:
     rounded = (without_sign(row[name]) for name in ("q2", "q2_low", "q2_high"))
     facts = "Q² = {} [{}, {}], p = ".format(*rounded) + f"{row['p_value']:.3g}"
     if not np.isnan(row["noise_share"]):
-        facts += f", training noise {row['noise_share']:.0%}"
+        noise = row["noise_share"]
+        facts += f", training noise {'<1%' if 0 < noise < 0.005 else f'{noise:.0%}'}"
     if not np.isnan(row["noise_share_low"]):
         facts += " [{noise_share_low:.0%}, {noise_share_high:.0%}]".format(**row)
     return facts
@@ -128,7 +144,7 @@ def _sentences(
         subject = which([names[i] for i in places], noun, len(names) if whole else None)
         found.append(_explained(inputs, places, subject, columns, figures))
     if good:
-        found.append(_why_trust(good, columns, figures))
+        found.append(_why_trust(good, columns, figures, noun))
     bad = [i for i, failed in enumerate(reasons) if failed]
     if bad:
         subject = which([names[i] for i in bad], noun, None if good else len(names))
@@ -221,24 +237,32 @@ def _why_trust(
     places: Sequence[int],
     columns: Mapping[str, FloatArray],
     figures: Mapping[str, Any],
+    noun: str,
 ) -> str:
     """Say what the answer rests on."""
     p_values = columns["p_value"][places]
     n_permutations = figures.get("n_permutations")
-    chance = f"p ≤ {p_values.max():.2g}"
+    corrected = corrected_for(columns["p_value"], noun)
+    chance = f"p ≤ {p_values.max():.2g}{corrected}"
     if n_permutations:
         tested = int(np.sum(~np.isnan(columns["p_value"])))
         floor = tested / (n_permutations + 1)
         if p_values.max() <= floor * (1 + 1e-9):
             chance = (
-                f"none of {n_permutations} permutations did so well (p = {floor:.2g}, "
-                "the smallest possible)"
+                f"none of {n_permutations} permutations did so well (p = {floor:.2g}"
+                f"{corrected}, the smallest possible)"
             )
     weak = " with care, see the cautions" if _is_weak(figures) else ""
     return (
         f"Trust it{weak}: members that took no part in the fit are predicted this "
         f"well, and {chance}."
     )
+
+
+def corrected_for(p_values: FloatArray, noun: str) -> str:
+    """Say for how many outputs p-values are adjusted (Holm); nothing for one."""
+    tested = int(np.sum(~np.isnan(p_values)))
+    return f" after correction for {tested} {noun}s" if tested > 1 else ""
 
 
 def _is_weak(figures: Mapping[str, Any]) -> bool:

@@ -46,8 +46,8 @@ def back_to_reward(
 ) -> Result:
     r"""Say on which entries of the reward an expansion of embedded inputs depends.
 
-    The expansion speaks of components, its reader of the yields of reactions, of
-    fragments, of problems. Their columns are moved before the embedding.
+    The inputs of the expansion are components; what a reader knows are the yields of
+    reactions, fragments or problems. Their columns are moved before the embedding.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def back_to_reward(
     however well they predict: the entry then stands for what rises and falls with it,
     and solving again with that one entry changed is another question.
 
-    All figures speak of the *prediction*; times Q² they are shares of the variance
+    All figures describe the *prediction*; times Q² they are shares of the variance
     between members.
 
     References

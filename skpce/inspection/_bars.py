@@ -16,7 +16,7 @@ _COLORS = ("#0072B2", "#E69F00", "#009E73")
 _UNSUPPORTED = "#BBBBBB"
 
 #: Ends of the names of columns that are errors of others.
-_ERRORS = ("_standard_error", "_error", "_law_error", "_low", "_high")
+_ERRORS = ("_standard_error", "_error", "_distribution_error", "_low", "_high")
 
 
 def draw_bars(
@@ -76,7 +76,7 @@ def error_in_words(columns: Mapping[str, FloatArray], name: str, place: int) -> 
     """
     if f"{name}_low" in columns:
         low, high = columns[f"{name}_low"][place], columns[f"{name}_high"][place]
-        return "" if np.isnan(low) else f" [{low:.3f}, {high:.3f}]"
+        return "" if np.isnan(low) else f" [{low:z.3f}, {high:z.3f}]"
     for end in _ERRORS[:2]:
         if name + end in columns:
             error = columns[name + end][place]

@@ -70,8 +70,8 @@ def original_space_indices(
 ) -> Result:
     r"""Carry the indices of an expansion back through a linear embedding.
 
-    For a pipeline such as StandardScaler, PCA, PolynomialChaosRegressor: the expansion
-    speaks of principal components, its reader of the original features.
+    For a pipeline such as StandardScaler, PCA, PolynomialChaosRegressor: the inputs of
+    the expansion are principal components, and the original features are asked for.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ _LARGEST_GAME = 16  # with more players than this, always
 # Orders of a batch where their number is not given; each comes with its reverse.
 _ORDERS = 4
 
-_MOST_DRAWS = 1e10  # rows drawn from conditional laws, which take hours
+_MOST_DRAWS = 1e10  # rows drawn from conditional distributions, which take hours
 _SMALLEST_REDRAW = 1000  # a redraw takes at least as long as one of so many rows
 
 #: Shares of the variance by name, and the variance; each (n_targets, n_players or 1).
@@ -103,7 +103,7 @@ def dependent_sobol_indices(
             Shares of the variance of the expansion under the joint distribution.
         first_order_standard_error, and so on : ndarray of shape (n_targets, n_features)
             Sampling error, the distribution and the expansion taken as given.
-        first_order_law_error, total_order_law_error, shapley_law_error : ndarray
+        first_order_distribution_error, and so on : ndarray
             Standard deviation over resampled rows of X; NaN without ``n_resamples``.
         closed_form_first_order, closed_form_total_order : ndarray
             Indices from the coefficients alone, for independent inputs; NaN behind
@@ -112,7 +112,7 @@ def dependent_sobol_indices(
             Variance of the expansion under that distribution; its sampling error.
         closed_form_variance : ndarray of shape (n_targets,)
             Variance for independent inputs.
-        law : object
+        distribution : object
             The fitted transformer whose joint distribution was used.
         independence : str
             Whether X shows dependence, and how far the closed form is off.
@@ -308,7 +308,7 @@ def _result(
     for name in _KINDS:
         columns[name] = shares[name]
         columns[f"{name}_standard_error"] = errors[name]
-        columns[f"{name}_law_error"] = law_errors[name]
+        columns[f"{name}_distribution_error"] = law_errors[name]
     columns |= {"closed_form_first_order": first, "closed_form_total_order": total}
     independence = independence_words(
         reading, tuple(players), total, shares["total_order"], shares["shapley"]
@@ -340,7 +340,7 @@ def _result(
         total_variance=shares["variance"][:, 0],
         variance_standard_error=errors["variance"][:, 0],
         closed_form_variance=expansion.total_variance,
-        law=law,
+        distribution=law,
         independence=independence,
         cautions=cautions,
     )
@@ -385,7 +385,7 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     clearest = np.where(p_values <= np.nanmin(p_values), strength, -1.0)
     first, second = map(int, np.unravel_index(np.argmax(clearest), clearest.shape))
     pearson, distance = tests.pearson[first, second], tests.distance[first, second]
-    how = f"correlation {pearson:.2f}"
+    how = f"correlation {pearson:z.2f}"
     if abs(pearson) < 0.5 * distance:
         how += f", distance correlation {distance:.2f}"
     how += f", p = {tests.smallest_dependence_p_value:.2g}"
@@ -417,9 +417,9 @@ def independence_words(
     return (
         f"{head}; it differs most for {players[player]} in "
         f"{reading.expansion.group_names[target]}: total index "
-        f"{closed_total[target, player]:.2f} in closed form, "
-        f"{total[target, player]:.2f} under the joint distribution, Shapley effect "
-        f"{shapley[target, player]:.2f}"
+        f"{closed_total[target, player]:z.2f} in closed form, "
+        f"{total[target, player]:z.2f} under the joint distribution, Shapley effect "
+        f"{shapley[target, player]:z.2f}"
     )
 
 
@@ -551,13 +551,13 @@ class _Batch:
 
     @classmethod
     def draw(cls, setting: Redraws, generator: np.random.Generator) -> _Batch:
-        n_noise = setting.law.law_.n_noise
+        n_noise = setting.law.distribution_.n_noise
         points = qmc.Sobol(2 * n_noise, scramble=True, seed=generator)
         n_bits = int(setting.n_points).bit_length() - 1
         uniforms = np.clip(points.random_base2(n_bits), 2.0**-40, 1.0 - 2.0**-40)
         normals = ndtri(uniforms)
         empty = np.zeros((len(normals), len(setting.law.maps_)))
-        scores = setting.law.law_.redraw(empty, [], normals[:, :n_noise])
+        scores = setting.law.distribution_.redraw(empty, [], normals[:, :n_noise])
         values = setting.values(setting.law.from_scores(scores))
         return cls(setting, scores, normals[:, n_noise:], values, generator)
 
@@ -578,7 +578,7 @@ class _Batch:
         setting = self.setting
         drawn = [i for player in players for i in setting.players[player]]
         given = sorted(set(range(self.scores.shape[1])) - set(drawn))
-        scores = setting.law.law_.redraw(self.scores, given, self.noise)
+        scores = setting.law.distribution_.redraw(self.scores, given, self.noise)
         again = setting.values(setting.law.from_scores(scores))
         cost = 0.5 * np.square(self.values - again).mean(axis=0)
         return np.array([cost, np.concatenate([self.values, again]).var(axis=0)])

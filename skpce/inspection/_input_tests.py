@@ -35,7 +35,7 @@ _SMALLEST_FOLD = 4
 
 
 @remembers_frames
-def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
+def input_tests(X: ArrayLike, distribution_p_values: ArrayLike | None = None) -> Result:
     r"""Test pairs of inputs for dependence, and each input for a normal distribution.
 
     Closed-form Sobol indices assume independent inputs with the stated distributions.
@@ -44,9 +44,9 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     ----------
     X : array-like of shape (n_members, n_features)
         Inputs as the surrogate sees them, after any embedding.
-    law_p_values : array-like of shape (n_features,) or None, default=None
+    distribution_p_values : array-like of shape (n_features,) or None, default=None
         P-values of tests of the distributions stated for a surrogate
-        (``surrogate.diagnostics_.law_p_values``); they stand beside the others.
+        (its ``diagnostics_.distribution_p_values``); they stand beside the others.
 
     Returns
     -------
@@ -66,17 +66,17 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
         normality_p_values : ndarray of shape (n_features,)
             Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant
             input or fewer than 8 members.
-        law_p_values : ndarray of shape (n_features,)
+        distribution_p_values : ndarray of shape (n_features,)
             Goodness of fit to the stated distribution; NaN where there is none.
         smallest_dependence_p_value : float
             Smallest of ``dependence_p_values``, times the number of pairs.
-        smallest_normality_p_value, smallest_law_p_value : float
+        smallest_normality_p_value, smallest_distribution_p_value : float
             Smallest of these p-values, times their number.
 
     Raises
     ------
     ValueError
-        If X is not 2-D or has NaN, or ``law_p_values`` has another length.
+        If X is not 2-D or has NaN, or ``distribution_p_values`` has another length.
 
     See Also
     --------
@@ -117,13 +117,13 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     inputs = validated_array(X, "X")
     inputs = inputs / binary_scales(inputs)  # no test depends on the units
     n_members, n_features = inputs.shape
-    laws = np.full(n_features, np.nan)
-    if law_p_values is not None:
-        laws = as_floats(law_p_values, "law_p_values")
-        if laws.shape != (n_features,):
+    stated = np.full(n_features, np.nan)
+    if distribution_p_values is not None:
+        stated = as_floats(distribution_p_values, "distribution_p_values")
+        if stated.shape != (n_features,):
             raise ValueError(
-                f"law_p_values has shape {laws.shape}; expected ({n_features},), one "
-                "per input."
+                f"distribution_p_values has shape {stated.shape}; expected "
+                f"({n_features},), one per input."
             )
     varying = np.ptp(inputs, axis=0) > 0
     pearson = _correlation(inputs, varying)
@@ -140,8 +140,8 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
         "dependence_p_values": np.minimum(3.0 * p_values, 1.0),
     }
     normality = np.array([_normality_p(column) for column in inputs.T])
-    found = _table_of_pairs(matrices, normality=normality, law=laws)
-    return replace(found, title=_in_words(found, law_p_values is not None))
+    found = _table_of_pairs(matrices, normality=normality, distribution=stated)
+    return replace(found, title=_in_words(found, distribution_p_values is not None))
 
 
 def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Result:
@@ -172,15 +172,15 @@ def _in_words(tests: Result, is_stated: bool) -> str:
     if np.isfinite(tests.smallest_normality_p_value) and not is_stated:
         normality = tests.smallest_normality_p_value
         facts.append(f"normality p = {normality:.2g} over all inputs")
-    if np.isfinite(tests.smallest_law_p_value):
-        stated = tests.smallest_law_p_value
+    if np.isfinite(tests.smallest_distribution_p_value):
+        stated = tests.smallest_distribution_p_value
         facts.append(f"stated distributions p = {stated:.2g} over all inputs")
     return "; ".join(facts) if facts else "one input, too few members to test it"
 
 
 def without_sign(value: float) -> str:
     """Return two digits behind the point, 0.00 for -0.00."""
-    return f"{round(float(value), 2) + 0.0:.2f}"
+    return f"{float(value):z.2f}"
 
 
 def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
@@ -320,7 +320,7 @@ def _held_out_result(folds: Sequence[tuple[FloatArray, FloatArray]]) -> Result:
         found,
         title=(
             f"{len(rows)} members held out: largest correlation of two inputs "
-            f"{largest:.2f}, p = {found.smallest_dependence_p_value:.2g} over all "
+            f"{largest:z.2f}, p = {found.smallest_dependence_p_value:.2g} over all "
             f"pairs; normality p = {found.smallest_normality_p_value:.2g} over all "
             "inputs"
         ),

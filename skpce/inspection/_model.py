@@ -233,7 +233,7 @@ def indices_of(
 def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str]:
     """Return the fidelity of each target with its standard error."""
     pairs = zip(fidelity, standard_error, strict=True)
-    return [f"fidelity Q² = {q2:.3f} ± {error:.3f}" for q2, error in pairs]
+    return [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error in pairs]
 
 
 @dataclass(frozen=True)

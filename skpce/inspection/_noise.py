@@ -140,7 +140,7 @@ def noise_test(
     needed = columns["p_value"] <= significance_level
     facts, reasons = [], []
     for q2, p_value, ratio in zip(*columns.values(), strict=True):
-        facts.append(f"Q² of the spread = {q2:.2f}, p = {p_value:.3g}, {ratio:.2g}:1")
+        facts.append(f"Q² of the spread = {q2:z.2f}, p = {p_value:.3g}, {ratio:.2g}:1")
         failed: tuple[str, ...] = ()
         if np.isnan(q2):
             facts[-1], failed = "", ("no residuals that vary",)

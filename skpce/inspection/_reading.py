@@ -38,6 +38,7 @@ from .._regressor import PolynomialChaosRegressor
 from .._regressors.best_basis import PolynomialChaosRegressorCV
 from .._regressors.kernel import PolynomialChaosKernelRegressor
 from .._surrogate import CompositionalPCESurrogate
+from ._result import too_little
 
 # Estimators that have an expansion once they are fitted.
 _EXPANSIONS = (
@@ -346,10 +347,8 @@ def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ..
     """Say, target by target, why the expansion does not predict."""
     reasons = []
     for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
-        reason = (
-            f"the expansion predicts {max(q2, 0.0):.0%} of the variance of y "
-            f"(leave-one-out), less than {min_q2:.0%}"
-        )
+        found = too_little(q2, min_q2, "of the variance of y (leave-one-out)")
+        reason = f"the expansion predicts {found}"
         if np.isnan(q2) or not varies:
             reason = "the expansion has no variance"
         reasons.append(() if q2 >= min_q2 and varies else (reason,))

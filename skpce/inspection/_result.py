@@ -77,7 +77,7 @@ class Result:
     y: SUPPORTED (variance 2).
     - x0: share 0.800
     - x1: share 0.100
-    z: NOT SUPPORTED (variance 0). Because z does not vary.
+    z: NOT SUPPORTED (variance 0), because z does not vary.
     - x0: share 0.000
     - x1: share 0.000
     >>> found.to_frame().columns.tolist()
@@ -276,7 +276,7 @@ class Result:
             return f"{reasons}."
         head = self.answer.upper()
         head = head if self.supported[place] else f"NOT {head}"
-        return f"{head} ({facts})." + (f" Because {reasons}." if reasons else "")
+        return f"{head} ({facts}){f', because {reasons}' if reasons else ''}."
 
     def _is_error(self, name: str) -> bool:
         """Whether a printed column stands behind another one as its error."""
@@ -294,7 +294,7 @@ class Result:
         for i in np.argsort(-columns[0], kind="stable")[:_PRINTED_ROWS]:
             pairs = zip(self.printed, columns, strict=True)
             cells = [
-                f"{name} {values[i]:.3f}{error_in_words(own, name, i)}"
+                f"{name} {values[i]:z.3f}{error_in_words(own, name, i)}"
                 for name, values in pairs
                 if not self._is_error(name)
             ]
@@ -395,3 +395,17 @@ def table_of_targets(
 def cautions_in_words(cautions: Iterable[str]) -> tuple[str, ...]:
     """Return cautions as notes."""
     return tuple(f"Caution: {caution}." for caution in cautions)
+
+
+def too_little(share: float, limit: float, of_what: str) -> str:
+    """Say that a share is below its limit; one that rounds to zero is below one."""
+    if share < 0.005:
+        needed = f", and {limit:.0%} is needed" if limit >= 0.01 else ""
+        return f"less than 1% {of_what}{needed}"
+    places = 0 if f"{share:.0%}" != f"{limit:.0%}" else 1
+    return f"{share:.{places}%} {of_what}, less than {limit:.0%}"
+
+
+def error_in_percent(error: float) -> str:
+    """Return an error in percent; one that rounds to zero is below one."""
+    return "<1%" if 0.0 < error < 0.005 else f"{error:.0%}"

@@ -338,7 +338,7 @@ class EmbeddingDisplay:
     ----------
     correlation : array-like of shape (n_features, n_features)
         Pearson correlations; NaN for a constant input.
-    law_quantiles, data_quantiles : array-like of shape (n_members, n_features)
+    distribution_quantiles, data_quantiles : array-like of shape (n_members, n_features)
         Standardised by the mean and the standard deviation of the distribution.
     input_names : sequence of str
         Labels.
@@ -369,14 +369,16 @@ class EmbeddingDisplay:
     def __init__(
         self,
         correlation: ArrayLike,
-        law_quantiles: ArrayLike,
+        distribution_quantiles: ArrayLike,
         data_quantiles: ArrayLike,
         input_names: Sequence[str],
         *,
         explained_variance_ratio: ArrayLike | None = None,
     ) -> None:
         self.correlation: FloatArray = np.asarray(correlation, dtype=np.float64)
-        self.law_quantiles: FloatArray = np.asarray(law_quantiles, dtype=np.float64)
+        self.distribution_quantiles: FloatArray = np.asarray(
+            distribution_quantiles, dtype=np.float64
+        )
         self.data_quantiles: FloatArray = np.asarray(data_quantiles, dtype=np.float64)
         self.input_names: list[str] = list(input_names)
         self.explained_variance_ratio: FloatArray | None = None
@@ -463,12 +465,12 @@ class EmbeddingDisplay:
         ax.set_title("Pearson correlation", fontsize=10)
 
     def _plot_quantiles(self, ax: Any, kwargs: dict[str, Any]) -> None:
-        both = np.concatenate([self.law_quantiles, self.data_quantiles])
+        both = np.concatenate([self.distribution_quantiles, self.data_quantiles])
         ends = np.array([np.nanmin(both), np.nanmax(both)])
         ax.plot(ends, ends, color="black", linewidth=1, linestyle=":")
         for i, name in enumerate(self.input_names):
             style = series_style(i, name, 18) | {"markersize": 3.5, "linestyle": ""}
-            pair = self.law_quantiles[:, i], self.data_quantiles[:, i]
+            pair = self.distribution_quantiles[:, i], self.data_quantiles[:, i]
             ax.plot(*pair, **(style | kwargs))
         ax.set_xlabel("quantile of the distribution (standardised)")
         ax.set_ylabel("quantile of the members")
@@ -486,7 +488,7 @@ class EmbeddingDisplay:
         name_columns(ax, [*names, "not retained"])
         if len(places) <= _MOST_NUMBERS:
             for place, value in zip(places, [*shares, rest], strict=True):
-                ax.text(place, value + 0.01, f"{value:.2f}", ha="center", fontsize=8)
+                ax.text(place, value + 0.01, f"{value:z.2f}", ha="center", fontsize=8)
         ax.set_ylim(0.0, min(1.08, max(float(shares.max()), rest) * 1.15 + 0.02))
         ax.set_ylabel("share of the variance of X")
         hide_spines(ax)
@@ -506,14 +508,14 @@ def _quantiles(
     """Return quantiles of distributions and data at Hazen's positions, standardised."""
     n_members = len(inputs)
     levels = (np.arange(n_members) + 0.5) / n_members
-    law_quantiles = np.empty_like(inputs)
+    distribution_quantiles = np.empty_like(inputs)
     data = np.sort(inputs, axis=0)
     for i, law in enumerate(laws):
         draws = law.sample(_LAW_DRAWS, np.random.default_rng(random_state))
         centre, scale = draws.mean(), draws.std() or 1.0
-        law_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
+        distribution_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
         data[:, i] = (data[:, i] - centre) / scale
-    return law_quantiles, data
+    return distribution_quantiles, data
 
 
 def _retained_variance(reading: Reading) -> FloatArray | None:

@@ -531,8 +531,8 @@ class InteractionDisplay:
         if not self.supported:
             heads.append(NOT_SUPPORTED)
         if len(self.input_names) > 2:
-            heads.append(f"{self._rest}: {self.higher_order:.2f}")
-        return [*heads, f"unexplained: {self.unexplained:.2f}"]
+            heads.append(f"{self._rest}: {self.higher_order:z.2f}")
+        return [*heads, f"unexplained: {self.unexplained:z.2f}"]
 
 
 #: Inputs on the map of pairs, where there are more than are drawn or listed.

@@ -456,7 +456,7 @@ class SobolDisplay:
         tail = [NOT_SUPPORTED] if self._refused[step] else []
         if len(self.input_names) > _MOST_ROWS:
             tail.append(f"{_MOST_ROWS} of {len(self.input_names)} inputs are shown")
-        return [name, f"unexplained: {self.unexplained[step]:.2f}", *tail]
+        return [name, f"unexplained: {self.unexplained[step]:z.2f}", *tail]
 
     def _plot_heat_map(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]

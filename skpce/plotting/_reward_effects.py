@@ -228,7 +228,7 @@ class RewardEffectsDisplay:
         if np.isnan(unexplained):
             return f"{name}\n{NO_VARIANCE}"
         tail = "" if self.supported[target] else f"\n{NOT_SUPPORTED}"
-        return f"{name}\nunexplained: {unexplained:.2f}{tail}"
+        return f"{name}\nunexplained: {unexplained:z.2f}{tail}"
 
     def _plot_heat_map(
         self, ax: Any, target: int, shown: Any, kwargs: dict[str, Any]

@@ -222,7 +222,7 @@ def points_across(ax: Any) -> float:
 def _write_cells(ax: Any, image: Any, values: Any, errors: Any) -> None:
     """Write the numbers, unless the cells are too narrow for legible ones."""
     texts = {
-        place: f"{value:.2f}".replace("-0.00", "0.00")
+        place: f"{value:z.2f}"
         for place, value in np.ndenumerate(values)
         if not np.isnan(value)
     }

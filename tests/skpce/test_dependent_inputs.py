@@ -420,11 +420,11 @@ def test_the_error_of_the_law():
     found = dependent_sobol_indices(
         pce, X, n_samples=1024, n_resamples=20, random_state=0
     )
-    assert np.all(found.shapley_law_error > 3 * found.shapley_standard_error)
-    assert np.all(found.shapley_law_error < 0.2)
+    assert np.all(found.shapley_distribution_error > 3 * found.shapley_standard_error)
+    assert np.all(found.shapley_distribution_error < 0.2)
     covariance = R * np.outer(SCALE, SCALE)
     truth = linear_gaussian(BETA, covariance)[2]
-    assert np.all(np.abs(found.shapley - truth) < 4 * found.shapley_law_error)
+    assert np.all(np.abs(found.shapley - truth) < 4 * found.shapley_distribution_error)
     kernel = dependent_sobol_indices(
         pce,
         X,
@@ -433,4 +433,4 @@ def test_the_error_of_the_law():
         n_resamples=2,
         random_state=0,
     )
-    assert np.isfinite(kernel.first_order_law_error).all()
+    assert np.isfinite(kernel.first_order_distribution_error).all()

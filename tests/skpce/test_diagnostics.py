@@ -52,12 +52,14 @@ def test_laws_are_tested(simulate):
     X, y = simulate(n_members=200)
     skewed = X.copy()
     skewed[:, 1] = np.exp(X[:, 1])
-    assert diagnose(X, y).law_p_values.min() > 1e-3
-    assert diagnose(skewed, y).law_p_values[1] < 1e-6
+    assert diagnose(X, y).distribution_p_values.min() > 1e-3
+    assert diagnose(skewed, y).distribution_p_values[1] < 1e-6
     flat = norm.cdf(X)
-    assert diagnose(flat, y, distribution=uniform(0, 1)).law_p_values.min() > 1e-3
+    assert (
+        diagnose(flat, y, distribution=uniform(0, 1)).distribution_p_values.min() > 1e-3
+    )
     flat[:, 2] **= 3
-    assert diagnose(flat, y, distribution=uniform(0, 1)).law_p_values[2] < 1e-6
+    assert diagnose(flat, y, distribution=uniform(0, 1)).distribution_p_values[2] < 1e-6
 
 
 def test_constant_and_few_inputs_have_no_p_value(simulate):
@@ -65,6 +67,6 @@ def test_constant_and_few_inputs_have_no_p_value(simulate):
     X = X.copy()
     X[:, 1] = 4.0
     found = diagnose(X, y)
-    assert np.isnan(found.law_p_values).tolist() == [False, True, False]
-    assert np.isnan(diagnose(X[:5], y[:5]).law_p_values).all()
+    assert np.isnan(found.distribution_p_values).tolist() == [False, True, False]
+    assert np.isnan(diagnose(X[:5], y[:5]).distribution_p_values).all()
     assert np.isnan(diagnose(X[:, :1], y).largest_correlation)

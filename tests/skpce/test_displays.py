@@ -323,7 +323,9 @@ def test_embedding_of_a_pipeline(pipeline, ensemble):
     np.testing.assert_allclose(heights, [*shares, 1 - shares.sum()])
     n = len(X)
     expected = norm.ppf((np.arange(n) + 0.5) / n)
-    np.testing.assert_allclose(display.law_quantiles[:, 0], expected, atol=0.05)
+    np.testing.assert_allclose(
+        display.distribution_quantiles[:, 0], expected, atol=0.05
+    )
     standard = (np.sort(scores, axis=0) - scores.mean(axis=0)) / scores.std(axis=0)
     np.testing.assert_allclose(display.data_quantiles, standard, atol=0.05)
     some = EmbeddingDisplay.from_estimator(pipeline, X[:20])

@@ -15,6 +15,7 @@ from skpce._input_laws import (
     ContinuousLaw,
     learn_input_laws,
 )
+from skpce._input_laws.columns import warn_outside
 
 DEGREE = 30
 SEED = 0
@@ -365,7 +366,7 @@ def test_unseen_levels_are_average_and_warn():
         InputOutsideSupportWarning,
         match=r"3 of 4 values of x0 are levels not seen in fit \(1.5, 3, 99\)",
     ):
-        law.warn_outside(column, "x0")
+        warn_outside([law], column[:, np.newaxis], ["x0"])
 
 
 def test_a_level_of_weight_zero_is_not_a_level():

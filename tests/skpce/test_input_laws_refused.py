@@ -13,6 +13,7 @@ from skpce._input_laws import (
     ContinuousLaw,
     learn_input_laws,
 )
+from skpce._input_laws.columns import warn_outside
 
 SEED = 0
 
@@ -104,8 +105,8 @@ def test_values_off_the_support_warn(specification, inside, outside, described):
     law = law_of(specification)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        law.warn_outside(np.array(inside), "x0")
+        warn_outside([law], np.array(inside)[:, np.newaxis], ["x0"])
     n_outside = len(outside)
     message = f"{n_outside} of {n_outside} values of x0 lie outside {described}"
     with pytest.warns(InputOutsideSupportWarning, match=message):
-        law.warn_outside(np.array(outside), "x0")
+        warn_outside([law], np.array(outside)[:, np.newaxis], ["x0"])

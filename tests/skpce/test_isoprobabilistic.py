@@ -167,7 +167,7 @@ def test_rosenblatt_with_bandwidth_one_is_nataf():
 
 def mixture_density(found, z):
     """Density of the kernel law, from scipy's normal densities."""
-    law = found.law_
+    law = found.distribution_
     spread = law.bandwidth**2 * found.correlation_
     return np.mean(
         [stats.multivariate_normal(c, spread).pdf(z) for c in law.centers], axis=0
@@ -187,7 +187,7 @@ def test_the_conditional_law_against_quadrature():
         expected = stats.norm.ppf(below / trapezoid(density, grid))
         assert u[row, 1] == pytest.approx(expected, abs=0.02)
         given = np.tile([first, 0.0], (len(noise), 1))
-        drawn = found.law_.redraw(given, [0], noise)[:, 1]
+        drawn = found.distribution_.redraw(given, [0], noise)[:, 1]
         mean = trapezoid(grid * density, grid) / trapezoid(density, grid)
         error = drawn.std() / np.sqrt(len(drawn))
         assert abs(drawn.mean() - mean) < 4 * error
@@ -201,7 +201,9 @@ def test_the_second_column_can_be_fixed_too():
     density = mixture_density(found, np.c_[grid, np.full_like(grid, 1.0)])
     mean = trapezoid(grid**2 * density, grid) / trapezoid(density, grid)
     noise = np.random.default_rng(0).normal(size=(20_000, 3))
-    drawn = found.law_.redraw(np.tile([0.0, 1.0], (len(noise), 1)), [1], noise)[:, 0]
+    drawn = found.distribution_.redraw(
+        np.tile([0.0, 1.0], (len(noise), 1)), [1], noise
+    )[:, 0]
     squared = np.square(drawn)
     assert abs(squared.mean() - mean) < 4 * squared.std() / np.sqrt(len(squared))
 

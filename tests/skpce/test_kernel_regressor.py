@@ -80,12 +80,12 @@ def test_the_fit_is_that_of_a_ridge_on_the_terms(law, orders):
     }
     pce = KERNEL(degree, **known, **given).fit(X, y, weights)
     np.testing.assert_allclose(pce.alpha_, listed.alpha_)
-    np.testing.assert_allclose(pce.loo_error_, listed.loo_error_, rtol=1e-9)
+    np.testing.assert_allclose(pce.loo_error_, listed.loo_error_, rtol=1e-10)
     np.testing.assert_allclose(pce.q2_, listed.q2_, rtol=1e-9)
-    np.testing.assert_allclose(pce.predict(X), listed.predict(X), atol=1e-9)
+    np.testing.assert_allclose(pce.predict(X), listed.predict(X), atol=1e-10)
     for name in ("sobol_indices_", "total_sobol_indices_", "total_variance_"):
         found, expected = getattr(pce, name), getattr(listed, name)
-        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
     explicit = pce.expansion_.explicit()
     scale = np.abs(listed.coefficients_).max()
     difference = np.abs(explicit.coefficients - listed.coefficients_).max()

@@ -284,7 +284,7 @@ OF_SURROGATES = {
     "sample": lambda e, X: e.sample(4, X[:3]),
     "intervals": lambda e, X: e.predict_interval(X[:3], n_samples=20),
     "diagnostics": lambda e, X: [
-        e.diagnostics_.law_p_values,
+        e.diagnostics_.distribution_p_values,
         e.diagnostics_.condition_number,
         str(e.diagnostics_.loo_q2),
     ],

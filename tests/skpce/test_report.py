@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skpce._report.page import HtmlReport
+from skpce._report.page import HtmlReport, interval_in_words, percent_with_error
 from skpce.plotting import _style as style
 
 PNG = b"\x89PNG any bytes"
@@ -102,3 +102,14 @@ def test_a_lone_surrogate_in_a_name_is_shown_by_its_number():
     page.add_text("b\udcff")
     assert "<h1>a\\ud800</h1><p>b\\udcff</p>" in page.to_html()
     assert style.label("c\ud800") == "c\\ud800"
+
+
+def test_no_interval_ends_in_minus_zero():
+    assert interval_in_words(-0.001, -0.004) == "[0.00,\u00a00.00]"
+    assert percent_with_error(-0.004, 0.2) == "0% ± 20%"
+
+
+def test_the_page_follows_the_mode_of_the_browser():
+    page = HtmlReport("title").to_html()
+    assert "prefers-color-scheme: dark" in page
+    assert "color-scheme: light dark" in page

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from skpce import (
     CompositionalPCESurrogate,
@@ -17,6 +18,7 @@ from skpce import (
     MoreTermsThanRowsWarning,
     NatafTransformer,
     PolynomialChaosFeatures,
+    PolynomialChaosKernelRegressor,
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
     load_model,
@@ -208,3 +210,71 @@ def test_a_search_over_learned_bounds_repeats_no_warning():
     assert not caught
     with pytest.warns(InputOutsideSupportWarning, match="2 of 5 values of rate lie"):
         search.predict(TABLE[:5].assign(rate=[4.0, 5, 2, 2, 2]))
+
+
+NARROW = {"rate": (1, 2), "size": "lognormal"}
+
+
+def warned(call):
+    """Return the messages about inputs outside their distribution, and their files."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call()
+    kept = [w for w in found if w.category is InputOutsideSupportWarning]
+    return [(str(w.message), w.filename) for w in kept]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PolynomialChaosRegressor(1, distribution=NARROW),
+        PolynomialChaosRegressorCV((1, 2, 3), distribution=NARROW),
+        PolynomialChaosKernelRegressor(1, distribution=NARROW),
+        PolynomialChaosFeatures(1, distribution=NARROW),
+        make_pipeline("passthrough", PolynomialChaosRegressor(1, distribution=NARROW)),
+        GridSearchCV(
+            PolynomialChaosRegressor(distribution=NARROW), {"degree": [1, 2]}, cv=3
+        ),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_distribution_narrower_than_the_data_is_warned_of_once(model):
+    n_outside = int((TABLE["rate"] > 2).sum())
+    low, high = TABLE["rate"].min(), TABLE["rate"].max()
+    ((message, file),) = warned(lambda: clone(model).fit(TABLE, Y))
+    assert message == (
+        f"{n_outside} of 60 values of rate ({low:.3g} to {high:.3g}) lie outside "
+        "[1, 2], the support of its distribution; the expansion extrapolates there. "
+        "The indices hold for the stated distributions. State wider ones, such as "
+        "bounds (low, high) that contain the data, or leave these rows out."
+    )
+    assert file == __file__
+
+
+def test_one_warning_names_three_of_many_inputs():
+    X = np.random.default_rng(0).uniform(0, 2, (40, 5))
+    model = PolynomialChaosRegressor(1, distribution=(0, 1))
+    ((message, _),) = warned(lambda: model.fit(X, X[:, 0]))
+    assert "x2" in message
+    assert "x3" not in message
+    assert "So it is for 2 more inputs." in message
+    ((message, _),) = warned(lambda: model.predict(X))
+    assert "So it is for 2 more inputs." in message
+    assert warned(lambda: model.predict(X / 2)) == []
+
+
+def test_a_verdict_and_a_report_do_not_repeat_the_warning():
+    model = PolynomialChaosRegressor(2, distribution=NARROW)
+    assert warned(lambda: verdict(model, TABLE, Y, n_permutations=99)) == []
+    text = str(verdict(model, TABLE, Y, n_permutations=99, random_state=0))
+    assert "Caution: rate does not have its stated distribution (p-value" in text
+    warned(lambda: model.fit(TABLE, Y))
+    assert len(warned(lambda: model.sobol_interval(n_resamples=5))) == 0
+    pytest.importorskip("matplotlib")
+    assert len(warned(lambda: report(model, TABLE, Y))) == 1
+
+
+def test_a_row_of_weight_zero_has_no_part_in_it():
+    model = PolynomialChaosRegressor(1, distribution=NARROW)
+    weights = (TABLE["rate"] <= 2).to_numpy(float)
+    assert warned(lambda: model.fit(TABLE, Y, sample_weight=weights)) == []

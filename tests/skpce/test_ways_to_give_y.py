@@ -153,3 +153,9 @@ def test_a_search_says_once_what_holds_for_every_fold():
     with pytest.warns(ClosureWarning) as caught:
         search.fit(X, 100 * FLAT)
     assert len(caught) == 1  # of the refit
+
+
+def test_class_labels_in_one_column_are_named_in_the_warning():
+    labels = np.arange(60) % 3
+    with pytest.warns(ClosureWarning, match="if these are class labels, give the pred"):
+        CompositionalPCESurrogate(1).fit(np.linspace(-1, 1, 60)[:, np.newaxis], labels)

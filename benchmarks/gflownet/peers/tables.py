@@ -102,10 +102,8 @@ def search(rows: dict[str, Any]) -> str:
         "implementation",
         f"CPU time, {N_MEMBERS} members",
         "÷ our defaults",
-        "iterations",
-        "learning rate",
-        "mean distance",
-        "worst",
+        "iterations at a learning rate",
+        "distance, mean / worst",
         "members trained",
     ]
     return table(columns, lines)
@@ -116,16 +114,14 @@ def search_line(
 ) -> list[str]:
     """One row; where the distance is not reached, the closest that was tried."""
     if "failed" in row:
-        return [name, row["failed"], *["–"] * 6]
+        return [name, row["failed"], *["–"] * 4]
     shown = best or min(row["tried"], key=lambda found: found["mean"])
-    is_preset = name.endswith("defaults")
+    rate = "preset" if name.endswith("defaults") else f"{shown['learning_rate']:g}"
     return [
         name,
         seconds(N_MEMBERS * best["cpu"]) if best else "not reached",
         ratio(best["cpu"], base) if best else "–",
-        str(shown["n_iterations"]),
-        "preset" if is_preset else f"{shown['learning_rate']:g}",
-        f"{shown['mean']:.4f}",
-        f"{shown['worst']:.4f}",
+        f"{shown['n_iterations']} at {rate}",
+        f"{shown['mean']:.4f} / {shown['worst']:.4f}",
         str(shown["n_members"]),
     ]

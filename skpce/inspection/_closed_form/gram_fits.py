@@ -31,9 +31,10 @@ from .low_rank import LowRankFold
 from .pairs import PairFold
 from .step_members import StepMembers
 
-# Below these shares of a sum of squares a difference of products is rounding.
+# Below this share of a sum of squares a difference of products is rounding.
 _SMALLEST_SCORE = 1e-9
-_SMALLEST_SPREAD = 1e-16
+#: Training members that vary by less than this share of all members may be constant.
+SMALLEST_SPREAD = 1e-16
 # Smaller probabilities have fewer digits, and those below e^-745 are 0.
 _SMALLEST_LOGARITHM = -700.0
 # Distances from equal weights that are tried, and halvings between them.
@@ -133,7 +134,7 @@ def _choose(
     scores[~fold.defined] = np.inf
     best, least = best_penalties(scores, np.arange(len(spread)))
     fine = (least * len(fold.train) > _SMALLEST_SCORE * spread) & (
-        spread > _SMALLEST_SPREAD * members.total
+        spread > SMALLEST_SPREAD * members.total
     )
     return best, fine
 
@@ -144,7 +145,18 @@ def _reach(values: FloatArray) -> float:
     Negative where that of the mean may be 0 already; shape: (n_members, n_parts).
     """
     mean = values.mean(axis=0)
-    length = np.sqrt(np.square(values - mean).sum(axis=0))
+    return largest_distance(mean, np.sqrt(np.square(values - mean).sum(axis=0)))
+
+
+def largest_distance(
+    mean: FloatArray,  # (n_parts,), of log-ratios
+    length: FloatArray,  # (n_parts,): how far each moves for a distance of 1
+    most: float = _LARGEST_DISTANCE,
+) -> float:
+    """Return up to which distance from the mean no probability can be 0.
+
+    Negative where that of the mean may be 0 already.
+    """
 
     def fits(distance: float) -> bool:
         largest = mean + distance * length
@@ -154,7 +166,7 @@ def _reach(values: FloatArray) -> float:
 
     if not fits(0.0):
         return -1.0
-    low, high = 0.0, _LARGEST_DISTANCE
+    low, high = 0.0, most
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if fits(middle) else (low, middle)

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._solvers.problem import DesignDecomposition
+from ..._solvers.ridge import SMALLEST_LENGTH
 from .step_members import StepMembers
 
 
@@ -37,8 +38,9 @@ class LowRankFold:
     train: IndexArray
     test: IndexArray
     vectors: FloatArray  # (n_train, 1 + rank), orthonormal
-    linear: FloatArray  # (n_alphas + 1, n_train * (1 + rank)): scores, sum of squares
-    squared: FloatArray  # (n_alphas + 1, rank * rank)
+    linear: FloatArray  # (n_forms, n_train * (1 + rank)): what scores are sums of
+    shares: FloatArray  # (n_alphas, n_forms): of the forms in the scores
+    squared: FloatArray  # (n_alphas, rank * rank)
     defined: BoolArray  # (n_alphas,)
     slopes: FloatArray  # (n_alphas, n_test, rank), of the held-out rows
 
@@ -61,10 +63,9 @@ class LowRankFold:
         squares = np.square(factor.singular_values)
         centred = (held_out[:, factor.used] - factor.center[factor.used]) * factor.scale
         inside = centred @ factor.right.T
-        linear = np.zeros((len(alphas) + 1, n_train, 1 + rank))
-        squared = np.zeros((len(alphas) + 1, rank, rank))
+        linear = np.zeros((len(alphas), n_train, 1 + rank))
+        squared = np.zeros((len(alphas), rank, rank))
         slopes = np.empty((len(alphas), len(held_out), rank))
-        linear[-1, :, 0] = 1.0
         for row, alpha in enumerate(alphas.tolist()):
             # A singular value that is 0 has no vector.
             slopes[row] = inside * (factor.singular_values / (squares + alpha))
@@ -75,9 +76,10 @@ class LowRankFold:
                 linear[row, :, 1:] = -2.0 * kept / weights[:, np.newaxis]
                 squared[row] = kept.T @ (kept / weights[:, np.newaxis])
         mean = np.full((n_train, 1), n_train**-0.5)
-        n_forms = len(alphas) + 1
-        flat = linear.reshape(n_forms, -1), squared.reshape(n_forms, rank * rank)
-        return cls(*rows, np.hstack([mean, left]), *flat, defined, slopes)
+        forms, shares = _combined(linear.reshape(len(alphas), -1))
+        flat = squared.reshape(len(alphas), rank * rank)
+        vectors = np.hstack([mean, left])
+        return cls(*rows, vectors, forms, shares, flat, defined, slopes)
 
     @staticmethod
     def serves(decomposition: DesignDecomposition) -> bool:
@@ -115,15 +117,20 @@ class LowRankFold:
         train = places(self.train)
         vectors = np.zeros(shape)
         vectors.ravel()[train] = self.vectors[:, :, np.newaxis]
-        return _Placed(orders, vectors, train, places(self.test))
+        test = places(self.test)
+        scratch = np.empty(shape), np.empty(train.shape), np.empty(test.shape)
+        return _Placed(orders, vectors, train, test, scratch)
 
     def parts(self, placed: _Placed, members: StepMembers) -> _Parts:
-        """Return the parts of the Gram matrix of each order."""
+        """Return the parts of the Gram matrix of each order, until the next call."""
         n_train, n_vectors = self.vectors.shape
         n_members, _, n_orders = placed.vectors.shape
-        flat = placed.vectors.reshape(n_members, -1)
-        images = members.times(flat).ravel()
-        train, test = images.take(placed.train), images.take(placed.test)
+        images, train, test = placed.scratch
+        shape = n_members, n_vectors * n_orders
+        members.times(placed.vectors.reshape(shape), images.reshape(shape))
+        # All places are inside: without a mode the result would be made twice.
+        images.take(placed.train, out=train, mode="clip")
+        images.take(placed.test, out=test, mode="clip")
         means = train[:, 0] * n_train**-0.5  # of the products with training rows
         whole = means.mean(axis=0)
         offsets = train[:, 1:].mean(axis=0)
@@ -139,8 +146,11 @@ class LowRankFold:
 
     def scores(self, parts: _Parts) -> FloatArray:  # (n_alphas + 1, n_orders)
         """Return the score of each penalty, and the sum of squares."""
-        inner = parts.inner.reshape(self.squared.shape[1], parts.train.shape[1])
-        return np.asarray(self.linear @ parts.train + self.squared @ inner)
+        n_orders = parts.train.shape[1]
+        inner = parts.inner.reshape(self.squared.shape[1], n_orders)
+        scores = self.shares @ (self.linear @ parts.train) + self.squared @ inner
+        own = parts.train.reshape(len(self.train), -1, n_orders)[:, 0]
+        return np.vstack([scores, own.sum(axis=0)])
 
     def errors(
         self, parts: _Parts, best: IndexArray
@@ -157,6 +167,17 @@ class LowRankFold:
             yield some, found.T
 
 
+def _combined(
+    forms: FloatArray,  # (n_alphas, n_entries)
+) -> tuple[FloatArray, FloatArray]:  # (n_forms, n_entries), (n_alphas, n_forms)
+    """Write smooth functions of the penalty as sums of as few as there are digits."""
+    length = np.sqrt(np.square(forms).sum(axis=1, keepdims=True))
+    unit = forms / np.where(length > 0.0, length, 1.0)
+    shares, values, rows = np.linalg.svd(unit, full_matrices=False)
+    large = values > SMALLEST_LENGTH * values[0]
+    return rows[large], length * (shares * values)[:, large]
+
+
 @dataclass(frozen=True)
 class _Placed:
     """The singular vectors of each order, by members."""
@@ -165,6 +186,8 @@ class _Placed:
     vectors: FloatArray  # (n_members, 1 + rank, n_orders), 0 for those held out
     train: IndexArray  # (n_train, 1 + rank, n_orders), where training rows are
     test: IndexArray  # (n_test, 1 + rank, n_orders)
+    # Written anew for each step: memory of its own costs as much as the arithmetic.
+    scratch: tuple[FloatArray, FloatArray, FloatArray]  # of all, training and test rows
 
 
 @dataclass(frozen=True)

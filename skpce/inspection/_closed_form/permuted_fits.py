@@ -30,6 +30,7 @@ from ..._solvers.problem import (
 )
 from ..._solvers.ridge import (
     LeastSquaresSolver,
+    PaperSolver,
     PathSolver,
     RidgePathSolver,
     SharedDesign,
@@ -38,6 +39,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from .._ensembles.cross_fit import CrossFit, quiet_fit
 from .._reading import expansion_of
 from .gram_fits import GramFits, GramFold, gram_fold
+from .reduced_fits import ReducedFits
 
 # Residuals on the paths of all permutations that are solved at once.
 _LARGEST_PATH = 4_000_000
@@ -60,14 +62,20 @@ class FoldFactors:
     groups: IndexArray  # (n_targets,): targets of one number share a penalty
 
     @property
-    def shares_penalties(self) -> bool:
-        """Whether the columns of a step share a penalty in an isometric system."""
+    def shares_choices(self) -> bool:
+        """Whether the columns of a step share all choices in an isometric system."""
         return (
-            type(self.solver) in (RidgePathSolver, LeastSquaresSolver)
+            type(self.solver) is not PaperSolver
             and self.fitted is not None
             and self.fitted.log_ratio == "ilr"
             and np.array_equal(self.groups, self.fitted.step_of_coordinate)
         )
+
+    @property
+    def shares_penalties(self) -> bool:
+        """Whether these choices are penalties alone."""
+        kinds = (RidgePathSolver, LeastSquaresSolver)
+        return self.shares_choices and type(self.solver) in kinds
 
     def predict(
         self,
@@ -113,6 +121,7 @@ class PermutedFits:
     folds: tuple[FoldFactors, ...]
     values: FloatArray  # (n_members, n_columns): y, or clr as the surrogate takes it
     gram: GramFits | None = None  # where it is less work than the columns
+    reduced: ReducedFits | None = None  # the same, of solvers that choose weights
 
     def squared_errors(
         self, orders: IndexArray
@@ -132,11 +141,14 @@ class PermutedFits:
     ) -> FloatArray:  # shape: (n_permutations, n_members, n_groups)
         """Return squared errors of each order, added up in each group."""
         sums = self.fit.outputs.sum_by_group
-        if self.gram is None:
+        if self.gram is not None:
+            errors, exact = self.gram.group_errors(orders)
+        elif self.reduced is not None:
+            errors, exact = self.reduced.group_errors(self.folds, orders)
+        else:
             return sums(self.squared_errors(orders))
-        errors, exact = self.gram.group_errors(orders)
         rest = np.flatnonzero(~exact)
-        if rest.size:
+        if rest.size and self.gram is not None:
             errors[rest], exact[rest] = self._by_columns(orders[rest])
         for row in np.flatnonzero(~exact):
             errors[row] = sums(self.squared_errors(orders[row, np.newaxis]))[0]
@@ -207,7 +219,10 @@ class PermutedFits:
         if self.gram is not None:
             return self.gram.permutations_at_once
         fold = self.folds[0]
-        path = len(fold.solver.alphas) * len(self.values) * max(len(fold.groups), 1)
+        n_columns = max(len(fold.groups), 1)
+        if self.reduced is not None:
+            n_columns = self.reduced.values.shape[1]
+        path = len(fold.solver.alphas) * len(self.values) * n_columns
         return max(1, _LARGEST_PATH // path)
 
 
@@ -277,8 +292,8 @@ def _factorised(
             return None
         folds.append(fold)
     if known is not None and known.gram is not None:
-        gram = known.gram.with_folds(_gram_folds(folds))
-        return PermutedFits(fit, tuple(folds), known.values, gram)
+        same = known.gram.with_folds(_gram_folds(folds))
+        return PermutedFits(fit, tuple(folds), known.values, same)
     values = np.asarray(fit.y, dtype=np.float64).reshape(len(fit.X), -1)
     if outputs.geometry is None:
         return PermutedFits(fit, tuple(folds), values)
@@ -289,8 +304,10 @@ def _factorised(
         zero_replacement=last.zero_replacement,
         name="y",
     )
-    found = _gram_fits(folds, values, outputs.geometry)
-    return PermutedFits(fit, tuple(folds), values, found)
+    gram, reduced = _gram_fits(folds, values, outputs.geometry), None
+    if gram is None and all(fold.shares_choices for fold in folds):
+        reduced = ReducedFits.of_members(values, outputs.geometry)
+    return PermutedFits(fit, tuple(folds), values, gram, reduced)
 
 
 def _gram_fits(

@@ -31,9 +31,13 @@ class StepMembers:
         """Sum of squares of all members."""
         return float(self.squares.sum())
 
-    def times(self, vectors: FloatArray) -> FloatArray:  # (n_members, n_vectors)
-        """Multiply by the Gram matrix, or by its factors if these are narrow."""
+    def times(self, vectors: FloatArray, out: FloatArray) -> None:
+        """Multiply by the Gram matrix, or by its factors if these are narrow.
+
+        Both of shape (n_members, n_vectors).
+        """
         n_members, n_parts = self.values.shape
         if 2 * n_parts < n_members:
-            return np.asarray(self.values @ (self.values.T @ vectors))
-        return np.asarray(self.products @ vectors)
+            np.matmul(self.values, self.values.T @ vectors, out=out)
+        else:
+            np.matmul(self.products, vectors, out=out)

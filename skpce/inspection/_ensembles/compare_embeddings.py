@@ -17,7 +17,7 @@ from ..._checks.frames import remembers_frames, take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
-from .._answer import verdict_table
+from .._answer import NOUNS, corrected_for, verdict_table
 from .._input_tests import fitted_inputs, held_out_inputs
 from .._reading import final_estimator, last_and_inputs
 from .._result import Result
@@ -427,8 +427,10 @@ def _nested_verdict(
     q2, low, high = figures
     p_values = fixed.p_value if p_values is None else p_values
     reasons = []
+    (key,) = fixed.keys
+    corrected = corrected_for(p_values, NOUNS[key])
     for each, p_value, noise in zip(q2, p_values, fixed.noise_share, strict=True):
-        failed = failed_conditions(each, p_value, noise, limits)
+        failed = failed_conditions(each, p_value, noise, limits, corrected)
         if np.isnan(p_value) and not np.isnan(each):
             failed += ("the choice was not permuted; permute_choice=True does so",)
         reasons.append(failed)
@@ -519,7 +521,7 @@ def _in_words(row: dict[str, Any], tested: dict[str, float]) -> str:
     """Say what a candidate, or the best of all, is worth."""
     found = row["verdict"]
     steps = ", ".join(
-        f"{name} {row.q2:.2f} [{row.q2_low:.2f}, {row.q2_high:.2f}]"
+        f"{name} {row.q2:z.2f} [{row.q2_low:z.2f}, {row.q2_high:z.2f}]"
         for name, row in zip(found.step_names, found.rows, strict=True)
     )
     good = [

@@ -7,29 +7,29 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._checks import FloatArray
-from .._result import Result
+from .._result import Result, too_little
 
 _CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
 
 
 def failed_conditions(
-    q2: float, p_value: float, noise: float, limits: tuple[float, float, float]
+    q2: float,
+    p_value: float,
+    noise: float,
+    limits: tuple[float, float, float],
+    corrected: str = "",
 ) -> tuple[str, ...]:
-    """Name each condition that failed."""
+    """Name each condition that failed; ``corrected`` says how p was adjusted."""
     min_q2, significance_level, max_noise_share = limits
     if np.isnan(q2):
         return ("no choice, or no variance between members",)
     reasons = []
     if q2 < min_q2:
-        share = max(q2, 0.0)
-        places = 0 if f"{share:.0%}" != f"{min_q2:.0%}" else 1
-        reasons.append(
-            f"the inputs predict {share:.{places}%} of the variance of held-out "
-            f"members, less than {min_q2:.0%}"
-        )
+        found = too_little(q2, min_q2, "of the variance of held-out members")
+        reasons.append(f"the inputs predict {found}")
     if p_value > significance_level:
         reasons.append(
-            f"the permutation p-value (Holm) is {p_value:.2g}, above "
+            f"the permutation p-value{corrected} is {p_value:.2g}, above "
             f"{significance_level:g}"
         )
     if noise >= max_noise_share:
@@ -114,7 +114,10 @@ def noise_cautions(
 
 
 def input_cautions(
-    tests: Result | None, n_terms: int | None, n_members: int
+    tests: Result | None,
+    n_terms: int | None,
+    n_members: int,
+    names: Sequence[str] = (),
 ) -> list[str]:
     """Say what weakens the reading: inputs and size."""
     found: list[str] = []
@@ -124,7 +127,7 @@ def input_cautions(
         largest, ranks, distance = map(
             tests.largest, ("pearson", "spearman", "distance")
         )
-        what = f"two inputs are correlated ({largest:.2f})"
+        what = f"two inputs are correlated ({largest:z.2f})"
         if not max(abs(largest), abs(ranks)) >= 0.5 * distance:
             what = (
                 "two inputs are dependent without being correlated (distance "
@@ -134,11 +137,15 @@ def input_cautions(
             f"{what}; the closed-form shares assume independent inputs, and "
             "skpce.inspection.dependent_sobol_indices gives shares that do not"
         )
-    if tests is not None and tests.smallest_law_p_value < _CAUTION_LEVEL:
+    if tests is not None and tests.smallest_distribution_p_value < _CAUTION_LEVEL:
+        p_values = np.asarray(tests.distribution_p_values)
+        name = (
+            names[int(np.nanargmin(p_values))] if len(names) == len(p_values) else None
+        )
         found.append(
-            "an input does not have its stated distribution (smallest p-value "
-            f"{np.nanmin(tests.law_p_values):.2g}), so that the shares are "
-            "approximate; distribution='empirical' takes that of the data"
+            f"{name or 'an input'} does not have its stated distribution (p-value "
+            f"{np.nanmin(p_values):.2g}), so that the shares are approximate; "
+            "distribution='empirical' takes that of the data"
         )
     if n_terms > n_members:
         found.append(

@@ -133,6 +133,7 @@ class CrossFit:
 def quiet() -> Iterator[None]:
     """Let refits not repeat what the inspection itself cautions of."""
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputOutsideSupportWarning)
         warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
         warnings.simplefilter("ignore", ZeroReplacedWarning)
         warnings.simplefilter("ignore", ConstantTargetWarning)

@@ -69,8 +69,8 @@ def find_series(
         lag = of_residuals.lag
         words = (
             "members depend on those before them in the given order (correlation of "
-            f"{_at(lag)} residuals {autocorrelation(left, lag):.2f}, of inputs "
-            f"{autocorrelation(inputs, lag):.2f})"
+            f"{_at(lag)} residuals {autocorrelation(left, lag):z.2f}, of inputs "
+            f"{autocorrelation(inputs, lag):z.2f})"
         )
     else:
         lag = int(np.argmax(of_inputs.scores + of_outputs.scores)) + 1
@@ -83,8 +83,8 @@ def find_series(
             return None
         words = (
             "inputs and outputs both depend on the given order (correlation of "
-            f"{_at(lag)} outputs {autocorrelation(observed, lag):.2f}, of inputs "
-            f"{autocorrelation(inputs, lag):.2f}), and the inputs do not explain how "
+            f"{_at(lag)} outputs {autocorrelation(observed, lag):z.2f}, of inputs "
+            f"{autocorrelation(inputs, lag):z.2f}), and the inputs do not explain how "
             "the outputs change along it"
         )
     length = _block_length(observed, inputs, lag)

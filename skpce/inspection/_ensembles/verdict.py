@@ -22,7 +22,7 @@ from ..._checks import (
 )
 from ..._checks.callbacks import check_progress, takes_callbacks
 from ..._checks.frames import remembers_frames, take
-from .._answer import NOUNS, shares_of, verdict_table
+from .._answer import NOUNS, corrected_for, shares_of, verdict_table
 from .._closed_form.permuted_fits import PermutedFits, factorise, factorise_wide
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
@@ -344,8 +344,9 @@ def verdict(
             columns[name][groups] = values
     columns["p_value"] = holm(columns["p_value"])
     limits = (min_q2, significance_level, max_noise_share)
+    corrected = corrected_for(columns["p_value"], NOUNS[read.noun])
     failed = [
-        failed_conditions(q2, p_value, noise, limits)
+        failed_conditions(q2, p_value, noise, limits, corrected)
         for q2, p_value, noise in zip(
             columns["q2"], columns["p_value"], columns["noise_share"], strict=True
         )
@@ -469,13 +470,15 @@ def _measure(
     }
     once = without_replicates(n_members, None if dependent == "series" else units)
     tests, n_terms = fitted_inputs(fitted, take(fit.X, once))
+    shares = shares_of(fitted, fit.outputs)
+    names = () if shares is None else shares[1]
     return _Findings(
         columns,
         (
             *((groups.caution,) if groups is not None and not refused else ()),
             *repetition_caution(fit.X, units, fit.splits),
             *copy_caution(fit.X, fit.y, fit.outputs),
-            *input_cautions(tests, n_terms, n_members),
+            *input_cautions(tests, n_terms, n_members, names),
         ),
         spread_caution(fitted, fit.outputs.names) if reward is None else (),
         cpu_seconds,
@@ -483,7 +486,7 @@ def _measure(
         n_terms,
         min(len(train) for train, _ in fit.splits),
         closed is not None,
-        shares_of(fitted, fit.outputs),
+        shares,
         refused,
     )
 

@@ -389,6 +389,6 @@ def _leading(names: Sequence[str], columns: dict[str, FloatArray], group: int) -
     together = round(1.0 - float(first.sum()), 2) + 0.0  # no sign before zero
     ratio = columns["variance_ratio"][group]
     return (
-        f"alone {leading_parts(names, first, error)}; interactions {together:.0%}; "
+        f"alone {leading_parts(names, first, error)}; interactions {together:z.0%}; "
         f"recombined variance {ratio:.2f} of the members'"
     )

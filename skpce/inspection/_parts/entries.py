@@ -475,7 +475,7 @@ def _table(
 def _in_words(columns: Mapping[str, NDArray[Any]], row: int) -> str:
     """Name the leading entries, with what they explain."""
     return "; ".join(
-        f"{entry}: alone {alone:.1%} ± {alone_error:.1%}, without {1 - left:z.1%} "
+        f"{entry}: alone {alone:z.1%} ± {alone_error:.1%}, without {1 - left:z.1%} "
         f"± {left_error:.1%}"
         for entry, alone, alone_error, left, left_error in zip(
             *(columns[name][row, :3] for name in ("entry", *_VERIFIED)),

@@ -365,5 +365,5 @@ def _in_words(
     together = max(1.0 - unexplained - first.sum(), 0.0)
     return (
         f"alone {leading_parts(names, first, columns['first_error'][group])}; "
-        f"interactions {together:.0%}; unexplained {unexplained:.0%}"
+        f"interactions {together:z.0%}; unexplained {unexplained:z.0%}"
     )

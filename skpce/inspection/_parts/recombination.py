@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..._checks import FloatArray, IndexArray, fail, refuse_extremes
 from ..._compositions.outputs import Outputs, read_outputs
+from .._result import error_in_percent
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ def leading_parts(
 ) -> str:
     """Name the parts of the three largest shares."""
     order = np.argsort(-shares, kind="stable")[:3]
-    return ", ".join(f"{names[i]} {shares[i]:.0%} ± {errors[i]:.0%}" for i in order)
+    return ", ".join(
+        f"{names[i]} {shares[i]:z.0%} ± {error_in_percent(errors[i])}" for i in order
+    )
 
 
 class Solver:

@@ -13,7 +13,11 @@ from gflownet_envs import solve_exact
 from gflownet_envs.environments import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import policies_along, trajectory_of_actions
 from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.answers import answers
+from gflownet_envs.experiments.answers import (
+    answer_table,
+    answers,
+    share_in_words,
+)
 from gflownet_envs.experiments.named_parts import (
     REST,
     factorial_parts,
@@ -31,6 +35,7 @@ from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.rewards.source import RewardTable
 from skpce import LogRatioTransformer
+from skpce._report.page import percent_with_error
 from skpce.inspection import part_effects
 
 FACTORS = {"base": ("a", "b"), "ligand": ("p", "q", "r")}
@@ -205,6 +210,33 @@ def test_a_run_answers_first(tiny):
     assert page.index("Which part of the reward") < page.index("Verdict on 2 principal")
 
 
+def test_the_open_table_has_one_row_for_each_decision(tiny):
+    """The other tables of the first section are folded."""
+    out, results = tiny
+    (found,) = results.parts
+    table = answer_table(found)
+    assert [row[0] for row in table.rows] == list(found.effects.step_names)
+    first = found.effects.steps[0]
+    assert table.rows[0][2] == found.effects.part_names[int(np.argmax(first.first))]
+    assert table.rows[0][3].startswith(f"{first.first.max():.0%} ± ")
+    assert table.rows[-1][:2] == ("stop", "no choice")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    section = page[page.index("<h2>Which part") : page.index("<nav>")]
+    opened = section[: section.index("<details>")]
+    assert opened.count("<tbody><tr>") == 1
+    assert opened.count("<tr>") == 1 + len(table.rows)
+    assert 'class="badge supported"' in opened
+    assert "<details><summary>All parts: levels of the quadrants" in section
+
+
+def test_no_share_is_shown_with_an_error_of_zero():
+    assert percent_with_error(0.97, 0.004) == "97% ± <1%"
+    assert percent_with_error(0.002, 0.001) == "<1%"
+    assert percent_with_error(-0.004, 0.01) == "0% ± 1%"
+    assert percent_with_error(0.0, 0.0) == "0% ± 0%"
+    assert share_in_words(0.97, 0.004) == "97% (± <1%)"
+
+
 def test_dependent_parts_get_no_answer_but_what_needs_no_independence(tiny):
     _, results = tiny
     (found,) = results.parts
@@ -267,7 +299,8 @@ def test_pairs_that_interact_are_listed(grid):
         row = found.effects.pairs[step]
         place = found.effects.pairs.pair_names.index(pair)
         assert row.interaction[place] > 2.0 * row.interaction_error[place]
-        assert text.startswith(f"{row.interaction[place]:.0%}")
+        error = row.interaction_error[place]
+        assert text == percent_with_error(row.interaction[place], error)
 
 
 def test_policies_that_cannot_be_solved_go_through_a_surrogate(grid):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import torch
 from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments import claims
 from gflownet_envs.experiments.figures import overview_figure
+from gflownet_envs.experiments.files import verdict_words
 from gflownet_envs.experiments.tables import paper_table
 
 NAMES = (
@@ -80,6 +82,11 @@ def test_known_inputs_are_used_as_they_are(smoke_runs, name):
     X = results.study.reward_features
     np.testing.assert_array_equal(main.pipeline[:-1].transform(X), X)
     assert main.surrogate.n_features_in_ == X.shape[1]
+    # and the sentences of the verdict call them by their names
+    words = verdict_words(results.sources["exact"])
+    assert not re.search(r"\bx\d+ explains", words)
+    if any(main.verdict.supported):
+        assert any(f"{name} explains" in words for name in main.input_features)
 
 
 def test_the_rewards_of_the_plane_are_its_bumps(smoke_runs):

@@ -25,8 +25,8 @@ from gflownet_envs import (
 )
 from gflownet_envs.policy_relevant_features import (
     PolicyRelevantFeatures,
-    exact_outcome_laws,
-    sampled_outcome_laws,
+    exact_outcome_distributions,
+    sampled_outcome_distributions,
 )
 from skpce.inspection import part_effects
 
@@ -313,7 +313,7 @@ def test_laws_of_outcomes_against_all_paths(name):
     solution = solve_exact(env, log_rewards(env, 1))
     graph = solution.graph
     starts = torch.tensor([0, 1, graph.n_states - 1, graph.n_states + 2])
-    laws = exact_outcome_laws(graph, solution.log_policy_table[0], starts)
+    laws = exact_outcome_distributions(graph, solution.log_policy_table[0], starts)
     for start, law in zip(starts[:3], laws, strict=False):
         expected = torch.zeros(env.n_objects, dtype=torch.float64)
         for edges, end in paths_from(env, graph.states[start]):
@@ -328,9 +328,9 @@ def test_laws_in_small_parts_are_the_same(monkeypatch):
     env, _ = SPACES["grid"]
     solution = solve_exact(env, log_rewards(env, 1))
     arguments = solution.graph, solution.log_policy_table[0], torch.arange(5)
-    whole = exact_outcome_laws(*arguments)
+    whole = exact_outcome_distributions(*arguments)
     monkeypatch.setattr(module, 1)
-    assert torch.equal(exact_outcome_laws(*arguments), whole)
+    assert torch.equal(exact_outcome_distributions(*arguments), whole)
 
 
 def test_at_the_last_step_of_a_tree_they_are_the_logits():
@@ -464,7 +464,7 @@ def test_a_given_pilot_or_graph_is_used():
         graph, trajectory=actions, pilot=uniform, scale=False
     )
     starts = graph.children[0, [1, 3, 4]]
-    laws = exact_outcome_laws(graph, uniform.log_policy_table[0], starts)
+    laws = exact_outcome_distributions(graph, uniform.log_policy_table[0], starts)
     np.testing.assert_array_equal(given.fit(X).components_[:3], laws.numpy())
     with pytest.raises(ValueError, match="pilot must have one member, got one with 12"):
         given.set_params(pilot=solve_exact(env, X)).fit(X)
@@ -546,9 +546,11 @@ def test_bad_laws():
     solution = solve_exact(SELECTION, np.zeros((1, 18)))
     table = solution.log_policy_table[0]
     with pytest.raises(ValueError, match=r"log_policy must have shape \(10, 8\)"):
-        exact_outcome_laws(solution.graph, table[:3], torch.tensor([0]))
+        exact_outcome_distributions(solution.graph, table[:3], torch.tensor([0]))
     with pytest.raises(ValueError, match=r"starts must be in \[0, 28\), got 28"):
-        exact_outcome_laws(solution.graph, table, torch.tensor([28]))
+        exact_outcome_distributions(solution.graph, table, torch.tensor([28]))
     rng = np.random.RandomState(0)
     with pytest.raises(ValueError, match="n_samples must be at least 1, got 0"):
-        sampled_outcome_laws(SELECTION, solution, SELECTION.initial_state((1,)), 0, rng)
+        sampled_outcome_distributions(
+            SELECTION, solution, SELECTION.initial_state((1,)), 0, rng
+        )

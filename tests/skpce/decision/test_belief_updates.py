@@ -157,7 +157,7 @@ def mixed_belief():
         "test", [uniform(), poisson(3), "categorical"], ["a", "b", "c"]
     )
     laws = learn_input_laws(given, X, np.ones(300))
-    return InputBelief(X, rng.gamma(1.0, size=300), laws=laws)
+    return InputBelief(X, rng.gamma(1.0, size=300), distributions=laws)
 
 
 def test_no_update_leaves_the_supports():
@@ -166,7 +166,7 @@ def test_no_update_leaves_the_supports():
     assert not belief.outside(moved.particles).any()
     assert len(np.unique(moved.particles[:, 0])) > 200
     assert set(moved.particles[:, 2]) == {0.0, 1.0}
-    only = InputBelief(belief.particles[:, :1], laws=belief.laws[:1])
+    only = InputBelief(belief.particles[:, :1], distributions=belief.distributions[:1])
     high = read_observation("test", 3.0, lambda x: x[:, 0], 0.01, None)
     assert kalman_updated(only, high).particles.max() == 1.0
     with pytest.raises(ValueError, match=r"Input 'x1' takes single values"):

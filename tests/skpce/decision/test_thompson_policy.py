@@ -137,7 +137,7 @@ def test_the_belief_starts_from_what_is_given(surrogate):
     given = InputBelief([[0.5], [2.0]], [3, 1])
     belief = started(surrogate, inputs=given).belief_
     np.testing.assert_allclose(belief.weights, [0.75, 0.25])
-    assert belief.laws
+    assert belief.distributions
 
 
 def test_behind_a_pipeline_inputs_are_those_of_the_last_step():

@@ -7,7 +7,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.inspection import training_noise_share, variance_decomposition, verdict
-from skpce.inspection._answer import percents, which
+from skpce.inspection._answer import corrected_for, percents, which
 from skpce.inspection._ensembles.conditions import failed_conditions
 from skpce.inspection._input_tests import without_sign
 from tests.skpce.verdicts import verdict_by_hand
@@ -30,7 +30,8 @@ def test_the_first_sentence_names_the_input_and_its_share():
     assert lines[0].endswith("is explained by none of the inputs.")
     assert lines[1] == (
         "Trust it: members that took no part in the fit are predicted this well, and "
-        "none of 999 permutations did so well (p = 0.002, the smallest possible)."
+        "none of 999 permutations did so well (p = 0.002 after correction for 2 "
+        "outputs, the smallest possible)."
     )
     assert said(y).sentences[0] == lines[0]
 
@@ -89,7 +90,7 @@ def test_compositions_are_called_decisions():
         y,
         random_state=0,
     )
-    assert "Attribution is supported for 1 of 1 decisions (first)" in str(found)
+    assert "Attribution is supported for the decision (first)" in str(found)
     # The inputs are said to be uniform: whether they are normal does not matter.
     assert "normality" not in str(found)
     assert "reward" not in str(found)
@@ -135,3 +136,28 @@ def test_refits_do_not_repeat_that_an_output_has_no_variance():
     found = said(np.c_[X["rate"], np.ones(60)], n_permutations=19)
     assert found.attributable[0]
     assert "y1: no choice, or no variance between members" in str(found)
+
+
+def test_no_share_of_zero_percent_is_needed_or_predicted():
+    limits = 0.25, 0.05, 0.5
+    (reason,) = failed_conditions(-0.04, 0.01, np.nan, limits)
+    assert reason == (
+        "the inputs predict less than 1% of the variance of held-out members, and "
+        "25% is needed"
+    )
+    (reason,) = failed_conditions(-0.04, 0.01, np.nan, (0.0, 0.05, 0.5))
+    assert reason.endswith("predict less than 1% of the variance of held-out members")
+    (reason,) = failed_conditions(0.9, 0.2, 0.0, limits, corrected_for([0.2, 0.1], "x"))
+    assert (
+        reason == "the permutation p-value after correction for 2 xs is 0.2, above 0.05"
+    )
+    assert corrected_for(np.array([0.2, np.nan]), "output") == ""
+
+
+def test_one_output_is_not_one_of_one():
+    found = said(pd.DataFrame({"loss": X["rate"] + 0.05 * NOISE}))
+    assert "Attribution is supported for the output (loss), with 60 members." in str(
+        found
+    )
+    assert "(p = 0.001, the smallest possible)" in found.sentences[1]
+    assert "not supported for the output (y), with" in str(said(NOISE))

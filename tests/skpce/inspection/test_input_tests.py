@@ -67,7 +67,7 @@ def test_the_largest_and_the_table(X):
     found = input_tests(X, [0.5, 0.01, np.nan, 0.2])
     pairs = found.pearson[np.triu_indices(4, k=1)]
     assert abs(found.largest("pearson")) == np.abs(pairs).max()
-    assert found.smallest_law_p_value == pytest.approx(0.03)
+    assert found.smallest_distribution_p_value == pytest.approx(0.03)
     assert "(Pearson)" in str(found)
     assert "stated distributions p = 0.03" in str(found)
     pytest.importorskip("pandas")
@@ -106,7 +106,9 @@ def test_constant_inputs_and_few_members():
 
 
 def test_bad_arguments(X):
-    with pytest.raises(ValueError, match=r"law_p_values has shape \(2,\); expected"):
+    with pytest.raises(
+        ValueError, match=r"distribution_p_values has shape \(2,\); expected"
+    ):
         input_tests(X, [0.1, 0.2])
     with pytest.raises(ValueError, match="NaN"):
         input_tests(np.where(np.eye(30, 4) > 0, np.nan, X))

@@ -197,6 +197,67 @@ def test_many_steps_and_many_parts(n_steps, n_parts):
         )
 
 
+@pytest.mark.parametrize("solver", ["weighted_ridge", "anisotropic_ridge"])
+def test_solvers_that_choose_weights_see_no_width(solver):
+    """Rotated columns, as many as members, give the errors of all refits."""
+    X, y, steps = many_steps(2, 90, n_members=20)
+    y[:, 3] = 0.0  # a part that nobody uses
+    y[:, :90] /= y[:, :90].sum(axis=1, keepdims=True)
+    model = CompositionalPCESurrogate(3, steps=steps, solver=solver)
+    fit = cross_fit(model, X, y, steps=steps)
+    closed = factorise(fit, fit.squared_errors())
+    assert closed.gram is None
+    assert closed.reduced.values.shape == (20, 40)
+    orders = Permutations.draw(20, None, 4, np.random.default_rng(0)).orders
+    found, exact = closed.reduced.group_errors(closed.folds, orders)
+    assert exact.all()
+    sums = fit.outputs.sum_by_group
+    for order, errors in zip(orders, found, strict=True):
+        expected = sums(fit.permuted(order).squared_errors())
+        np.testing.assert_allclose(errors, expected, rtol=1e-9)
+    np.testing.assert_array_equal(closed.group_errors(orders), found)
+
+
+def test_rotated_columns_know_what_they_do_not_know():
+    """Replaced zeros, and folds whose members do not vary, are left to all columns."""
+    X, y, steps = many_steps(1, 90, n_members=20, noise=0.1)
+    far = softmax(60.0 * np.log(y), axis=1)
+    still = y.copy()
+    still[1:] = y[1]
+    for rows in (far, still):
+        model = CompositionalPCESurrogate(2, steps=steps, solver="weighted_ridge")
+        fit = cross_fit(model, X**3, rows, steps=steps)
+        closed = factorise(fit, fit.squared_errors())
+        orders = Permutations.draw(20, None, 3, np.random.default_rng(0)).orders
+        _, exact = closed.reduced.group_errors(closed.folds, orders)
+        assert not exact.any()
+        sums = fit.outputs.sum_by_group
+        for order, errors in zip(orders, closed.group_errors(orders), strict=True):
+            expected = sums(fit.permuted(order).squared_errors())
+            np.testing.assert_allclose(errors, expected, rtol=1e-7, atol=1e-10)
+
+
+def test_masks_and_replicates_by_products_of_members():
+    """Parts that nobody uses, and rewards of several members, in the Gram matrix."""
+    X, y, steps = many_steps(2, 60, n_members=40)
+    reward = np.repeat(np.arange(20), 2)
+    X = X[2 * reward]
+    y[:, [4, 70, 71]] = 0.0
+    for own in (slice(0, 60), slice(60, 120)):
+        y[:, own] /= y[:, own].sum(axis=1, keepdims=True)
+    model = CompositionalPCESurrogate(2, steps=steps)
+    options = {"n_permutations": 39, "random_state": 0}
+    closed = verdict(model, X, y, reward, **options)
+    refits = verdict(model, X, y, reward, closed_form=False, **options)
+    assert (closed.closed_form, refits.closed_form) == (True, False)
+    fit = cross_fit(model, X, y, steps=steps)
+    assert factorise(fit, fit.squared_errors()).gram is not None
+    for name in ("q2", "q2_low", "p_value", "noise_share"):
+        np.testing.assert_allclose(
+            closed.columns[name], refits.columns[name], atol=1e-9, err_msg=name
+        )
+
+
 def test_a_wide_table_is_not_refitted(monkeypatch):
     """Residuals of the closed form, checked with the refit of one fold."""
     X, y, steps = many_steps(2, 300)

@@ -47,7 +47,7 @@ def test_rows_are_views(found):
     assert (good.target, good.supported, good.reasons) == ("y", True, ())
     assert good.fidelity == 0.9
     assert bad.reasons == ("first", "second")
-    assert str(bad) == "z: NOT SUPPORTED (variance 0). Because first; second."
+    assert str(bad) == "z: NOT SUPPORTED (variance 0), because first; second."
     assert bad.kind.tolist() == [False, True, True], "the same for every target"
     assert list(good.to_dict()) == [
         *("target", "share", "fidelity", "kind", "supported", "reasons")
@@ -84,14 +84,14 @@ def test_words(found):
     assert str(found).splitlines() == [
         "y: SUPPORTED (variance 2).",
         *("- b: share 0.700", "- c: share 0.200", "- a: share 0.100"),
-        "z: NOT SUPPORTED (variance 0). Because first; second.",
+        "z: NOT SUPPORTED (variance 0), because first; second.",
         *("- a: share 0.000", "- b: share 0.000", "- c: share 0.000"),
         "A <note>.",
     ]
     html = found._repr_html_()
     assert html.count("<tr>") == 7
     assert "<th>reasons</th>" not in html
-    assert "<p>z: NOT SUPPORTED (variance 0). Because first; second.</p>" in html
+    assert "<p>z: NOT SUPPORTED (variance 0), because first; second.</p>" in html
     assert html.endswith("<p>A &lt;note&gt;.</p>")
 
 

@@ -1,0 +1,50 @@
+"""Scores of all penalties from sums of few combinations are those of the residuals."""
+
+import numpy as np
+import pytest
+
+from skpce import PolynomialChaosRegressor
+from skpce._solvers import ridge
+from skpce._solvers.problem import DesignDecomposition
+
+ALPHAS = np.logspace(-8, 4, 25)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["loo", "gcv"])
+@pytest.mark.parametrize(("n", "p"), [(40, 9), (40, 30), (12, 20)])
+def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, p))])
+    design[0, 1] = 30.0  # a leverage of nearly 1
+    weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
+    decomposition = DesignDecomposition.from_design(design, weights)
+    targets = design[:, 1:2] + rng.normal(size=(n, 50))
+    _, centred = decomposition.center_targets(targets)
+    given = centred, decomposition.project(centred), ALPHAS, criterion
+    expected = ridge.path_scores(decomposition, *given)
+    monkeypatch.setattr(ridge, "_LARGE_PATH", 0)
+    monkeypatch.setattr(ridge, "_SMALLEST_SUM", 0.0)
+    found = ridge.path_scores(decomposition, *given)
+    defined = np.isfinite(expected)
+    np.testing.assert_array_equal(defined, np.isfinite(found))
+    large = defined & (expected > 1e-6 * expected[-1])
+    assert large.sum() > 100
+    np.testing.assert_allclose(found[large], expected[large], rtol=1e-7)
+
+
+def test_blocks_of_rows_are_one_fit(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
+    whole = PolynomialChaosRegressor(3).fit(X, y)
+    monkeypatch.setattr(ridge, "_LARGEST_PATH_BLOCK", 20)
+    parts = PolynomialChaosRegressor(3).fit(X, y)
+    for name in ("coefficients_", "alpha_", "loo_error_", "q2_"):
+        one, other = getattr(whole, name), getattr(parts, name)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    for one, other in zip(
+        whole.predict(X, return_std=True),
+        parts.predict(X, return_std=True),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)

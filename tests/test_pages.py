@@ -1,0 +1,95 @@
+"""The pages of the documentation: tables that fit, links to files that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(
+    page
+    for page in [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
+    if not page.name.endswith("_tables.md")
+    and not {"_build", "auto_examples", "named_parts"} & set(page.parts)
+    and page.name not in {"table.md", "sachs_interventions.md"}
+)
+#: Columns of a table in the text column of a page; wider ones stand behind a link.
+MOST_COLUMNS = 6
+
+
+def shown(page):
+    """Return the text of a page with what it includes, up to the option's mark."""
+    text = page.read_text(encoding="utf-8")
+    parts = [text]
+    for name, end in re.findall(
+        r"```\{include\} (\S+)\n(?::end-before: \"(.*)\"\n)?```", text
+    ):
+        included = (page.parent / name).read_text(encoding="utf-8")
+        assert not end or end in included
+        parts.append(included.split(end)[0] if end else included)
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tables_have_at_most_six_columns(page):
+    for rule in re.findall(r"^\|[\s:|-]+\|$", shown(page), flags=re.MULTILINE):
+        assert rule.count("|") - 1 <= MOST_COLUMNS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_downloads_exist(page):
+    found = re.findall(r"\{download\}`[^`]*<([^>`]+)>`", shown(page))
+    assert all((page.parent / name).exists() for name in found)
+
+
+STUDIES = [page for page in PAGES if page.parent.name in {"studies", "tasks"}]
+
+
+@pytest.mark.parametrize("page", STUDIES, ids=lambda page: page.stem)
+def test_studies_open_with_their_question(page):
+    assert page.read_text(encoding="utf-8").split("\n\n")[1].count("?") == 1
+
+
+def widths(text):
+    """Return the numbers of columns of all rows of tables."""
+    return {line.count("|") - 1 for line in text.splitlines() if line}
+
+
+def test_written_targets_fit():
+    pytest.importorskip("torch")
+    from benchmarks.pce.tables import targets
+
+    def found(seconds, error):
+        return {"cpu": [seconds], "relative_error": error, "peak_mb": 1}
+
+    rows = {
+        "floor": found(0.001, 0.2),
+        "skpce ridge": found(0.003, 0.3),
+        "skpce weighted_ridge": found(0.008, 0.05),
+        "gPCE_model": found(0.002, 0.3),
+    }
+    text = targets({"fit BH": rows})
+    assert widths(text) == {MOST_COLUMNS}
+    assert "| weighted_ridge | 8 ms | 4 |" in text
+    assert text.rstrip().endswith("| yes |")
+    del rows["skpce weighted_ridge"]
+    text = targets({"fit BH": rows})
+    assert "| ridge |" in text
+    assert text.rstrip().endswith("| no |")
+
+
+def test_written_searches_fit():
+    pytest.importorskip("torch")
+    from benchmarks.gflownet.peers.tables import search
+
+    tried = {"n_iterations": 10, "learning_rate": 0.1, "n_members": 2, "cpu": 1.0}
+    tried |= {"mean": 0.1, "worst": 0.2}
+    rows = {
+        "defaults": {"tried": [tried], "best": None},
+        "vargrad": {"tried": [tried], "best": tried},
+        "broken": {"failed": "no memory"},
+    }
+    text = search(rows)
+    assert widths(text) == {MOST_COLUMNS}
+    assert "| 10 at preset | 0.1000 / 0.2000 | 2 |" in text
+    assert "| 10 at 0.1 |" in text
