@@ -20,9 +20,9 @@ matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[1]
 INPUTS = {
-    "rate": "learning rate",
-    "solver": "optimiser",
-    "units": "hidden units",
+    "rate": "rate (learning rate)",
+    "solver": "solver (optimiser)",
+    "units": "units (hidden units)",
     "penalty": "penalty",
 }
 COLORS = ("#0072B2", "#E69F00")
