@@ -304,10 +304,12 @@ def path_scores(
         complement = np.average(complement, axis=0, weights=weights)[np.newaxis]
     safe = np.where(complement > 0.0, complement, np.nan)
     factors = weights[:, np.newaxis] / np.square(safe)  # (n_samples, n_alphas)
-    if len(alphas) * centred.size > _LARGE_PATH:
-        scores = _sums_of_squares(decomposition, centred, loadings, alphas, factors)
-        exact = scores.min(axis=0) > _SMALLEST_SUM * (weights @ np.square(centred))
-        if exact.all():
+    if len(alphas) * centred.size > _LARGE_PATH and np.isfinite(factors).all():
+        sums = factors.T @ np.square(centred)
+        scores = _sums_of_squares(
+            decomposition, centred, loadings, alphas, factors, sums
+        )
+        if (scores > _SMALLEST_SUM * sums).all():
             return scores / weights.sum()
     scores = np.empty((len(alphas), centred.shape[1]))
     step = max(1, _LARGEST_PATH_BLOCK // max(centred.size, 1))
@@ -326,6 +328,7 @@ def _sums_of_squares(
     loadings: FloatArray,  # shape: (rank, n_targets)
     alphas: FloatArray,  # shape: (n_alphas,)
     factors: FloatArray,  # shape: (n_samples, n_alphas)
+    sums: FloatArray,  # shape: (n_alphas, n_targets), of the squares times the factors
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Expand the squares of the residuals, so that products of matrices do the work.
 
@@ -333,10 +336,11 @@ def _sums_of_squares(
     need a product for each of a few combinations of them.
     """
     left = decomposition.left
-    scores = factors.T @ np.square(centred)
-    basis, lengths, shares = np.linalg.svd(factors, full_matrices=False)
+    scores = sums.copy()
+    sizes = np.linalg.norm(factors, axis=0)
+    basis, lengths, shares = np.linalg.svd(factors / sizes, full_matrices=False)
     basis = basis[:, lengths > SMALLEST_LENGTH * lengths[0]]
-    shares = (lengths[:, np.newaxis] * shares)[: basis.shape[1]]
+    shares = (lengths[:, np.newaxis] * shares * sizes)[: basis.shape[1]]
     rank, n_targets = loadings.shape
     products = np.empty((basis.shape[1], rank, n_targets))
     grams = np.empty((basis.shape[1], rank, rank))

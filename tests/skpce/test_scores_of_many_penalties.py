@@ -48,3 +48,21 @@ def test_blocks_of_rows_are_one_fit(monkeypatch):
         strict=True,
     ):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("alphas", [ALPHAS, np.r_[0.0, ALPHAS]])
+@pytest.mark.parametrize("outlier", [1e2, 1e3, 1e7])
+def test_one_sample_with_all_the_leverage(outlier, alphas, monkeypatch):
+    """What cancels is larger than the targets; without a penalty it is undefined."""
+    rng = np.random.default_rng(0)
+    n = 60
+    design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, 4)), np.eye(n)[:, :1]])
+    design[1, 4] = outlier
+    decomposition = DesignDecomposition.from_design(design, np.ones(n))
+    targets = design[:, 1:4] @ rng.normal(size=(3, 50))
+    _, centred = decomposition.center_targets(targets + 1e-3 * rng.normal(size=(n, 50)))
+    given = centred, decomposition.project(centred), alphas
+    expected = ridge.path_scores(decomposition, *given)
+    monkeypatch.setattr(ridge, "_LARGE_PATH", 0)
+    found = ridge.path_scores(decomposition, *given)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
