@@ -71,6 +71,8 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
     pipeline = make_pipeline(PCA(5), surrogate())
     few = rng.uniform(size=(60, 4))
     sparse = few[:, 0] ** 3 + few[:, 1] * few[:, 2]
+    pair = rng.normal(size=(30, 2))
+    outputs = np.exp(pair @ rng.normal(size=(2, 1320)) / 2)
     chosen = PolynomialChaosRegressorCV(degrees=(1, 2, 3), distribution="uniform")
     model = PolynomialChaosRegressor(4).fit(X, targets[:, :5])
     stored = Path(tempfile.mkdtemp()) / "model"
@@ -90,6 +92,12 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
             lambda: PolynomialChaosRegressor(
                 5, distribution="uniform", solver="lars"
             ).fit(few, sparse),
+        ),
+        "fit of auto, 30 x 2, degree 5, 1320 targets": (
+            1,
+            lambda: PolynomialChaosRegressor(
+                5, distribution="normal", solver="auto"
+            ).fit(pair, outputs),
         ),
         "empirical inputs, 50 x 5, degree 3": (
             20,

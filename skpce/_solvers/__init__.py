@@ -27,7 +27,8 @@ from .ridge import (
     RidgePathSolver,
     solve_path,
 )
-from .sparse import LeastAngleSolver, MatchingPursuitSolver, SubspacePursuitSolver
+from .sparse import LeastAngleSolver, MatchingPursuitSolver
+from .subspace_pursuit import SubspacePursuitSolver
 from .weighted_ridge import AnisotropicRidgeSolver, DegreeWeightedRidgeSolver
 
 __all__ = [

@@ -402,12 +402,12 @@ def q2_from_sums(press: FloatArray, spread: FloatArray) -> FloatArray:
     return np.where(spread > 0, q2, np.nan)
 
 
-# Below this value 1 - leverage is rounding: the sample alone determines its own fit.
-_SMALLEST_COMPLEMENT = 1e-12
+#: Below this value 1 - leverage is rounding: the sample alone determines its own fit.
+SMALLEST_FREEDOM = 1e-12
 
-# The Gram matrix squares the condition number; up to this ratio of its eigenvalues
-# the coefficients are accurate to ten digits.
-_SMALLEST_EIGENVALUE_RATIO = 1e-5
+#: The Gram matrix squares the condition number; up to this ratio of its eigenvalues
+#: the coefficients are accurate to ten digits.
+SMALLEST_EIGENVALUE_RATIO = 1e-5
 
 
 @dataclass(frozen=True)
@@ -475,7 +475,7 @@ class DesignDecomposition:
         """``1 - leverage`` at penalty 0; exactly 0 for saturated samples."""
         leverage = np.square(self.left).sum(axis=1) + self.factor.base
         base = 1.0 - self._left_out * leverage
-        return np.where(base > _SMALLEST_COMPLEMENT, base, 0.0)
+        return np.where(base > SMALLEST_FREEDOM, base, 0.0)
 
     def path_complement(
         self, alphas: FloatArray
@@ -543,7 +543,7 @@ def _factorize(
         return matrix, np.zeros(0), np.zeros((0, 0))
     if n_samples >= n_columns:  # the Gram matrix is two to three times as fast
         squares, vectors = eigh(matrix.T @ matrix)
-        if squares[0] > _SMALLEST_EIGENVALUE_RATIO * squares[-1]:
+        if squares[0] > SMALLEST_EIGENVALUE_RATIO * squares[-1]:
             values = np.sqrt(squares)
             return matrix @ (vectors / values), values, vectors.T
     left, values, right = svd(matrix, full_matrices=False)

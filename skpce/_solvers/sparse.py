@@ -14,74 +14,139 @@ References
 ----------
 .. [1] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based on
    least angle regression", Journal of Computational Physics 230 (2011), section 4.3.
-.. [2] W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal
-   reconstruction", IEEE Transactions on Information Theory 55 (2009), algorithm 1.
-.. [3] P. Diaz, A. Doostan and J. Hampton, "Sparse polynomial chaos expansions via
-   compressed sensing and D-optimal design", Computer Methods in Applied Mechanics and
-   Engineering 336 (2018), section 3.2.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, qr
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg import qr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, orthogonal_mp
 
-from .._checks import FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray, IndexArray
 from .problem import (
-    DesignMoments,
+    SMALLEST_EIGENVALUE_RATIO,
+    SMALLEST_FREEDOM,
+    Leverage,
+    LeverageFactor,
     LinearFit,
     LinearProblem,
     join_fits,
+    weighted_mean,
     weighted_spread,
 )
-from .ridge import GeneralizedRidgeSolver, fit_scale, solve_moments
+from .ridge import GeneralizedRidgeSolver, fit_scale
+
+
+@dataclass(frozen=True)
+class ChosenTerms:
+    """Sets of terms that differ, and the targets that chose each."""
+
+    terms: list[IndexArray]  # columns of the design matrix, ascending
+    targets: list[IndexArray]  # ascending
+    prices: list[float]  # factors of the criterion, for the choice
 
 
 class SparseSolver(GeneralizedRidgeSolver):
     """Choose a subset of the terms for each group of targets, then least squares."""
 
-    #: Whether the targets of a group share their terms.
-    shares_terms: ClassVar[bool] = True
-
     @abstractmethod
-    def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
-        """Return a subset of the dictionary."""
+    def search(self, problem: LinearProblem) -> ChosenTerms:
+        """Choose the terms of every target."""
 
     def fit(self, problem: LinearProblem) -> LinearFit:
-        def fitted(targets: IndexArray, scale: FloatArray) -> LinearFit:
-            return fit_scale(problem, targets, scale, 0.0)
+        return fit_chosen(problem, self.search(problem))
 
-        return self._fit_groups(Dictionary(problem), problem.groups, fitted)
 
-    def _fit_groups(
-        self,
-        dictionary: Dictionary,
-        groups: IndexArray,
-        fitted: Callable[[IndexArray, FloatArray], LinearFit],  # of targets and scales
-    ) -> LinearFit:
-        """Search the terms of each group, and fit these."""
-        parts, positions = [], []
-        if not self.shares_terms:
-            groups = np.arange(len(groups))
-        for label in np.unique(groups):
-            targets = np.flatnonzero(groups == label)
-            subset = self.search(dictionary, targets)
-            price = comparison_price(
-                len(subset), len(dictionary.terms), dictionary.n_copies
-            )
-            scale = np.zeros(dictionary.n_columns)  # 1 for the subset and the constant
-            scale[0] = scale[dictionary.terms[subset]] = 1.0
-            positions.append(targets)
-            parts.append(fitted(targets, scale).at_price(price))
-        return join_fits(parts, positions)
+# Numbers held at once where sets of terms are fitted together: 8 MiB.
+_LARGEST_BATCH = 1_048_576
+
+
+def fit_chosen(problem: LinearProblem, chosen: ChosenTerms) -> LinearFit:
+    """Fit each set of terms by least squares, those of as many terms together."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for number, terms in enumerate(chosen.terms):
+        alike.setdefault((len(terms), len(chosen.targets[number])), []).append(number)
+    parts, positions = [], []
+    for shape, numbers in alike.items():
+        step = max(1, _LARGEST_BATCH // (len(problem.design) * sum(shape)))
+        for start in range(0, len(numbers), step):
+            some, price = numbers[start : start + step], chosen.prices[numbers[start]]
+            terms = np.array([chosen.terms[k] for k in some])
+            targets = np.array([chosen.targets[k] for k in some])
+            regular = np.zeros(len(some), dtype=bool)
+            if len(some) > 1:
+                fit, regular = _fit_together(problem, terms, targets)
+                fitted = targets[regular].ravel()
+                parts.append(fit.at_price(price).of_targets(np.argsort(fitted)))
+                positions.append(np.sort(fitted))
+            for k in np.flatnonzero(~regular):
+                scale = np.zeros(problem.design.shape[1])
+                scale[0] = scale[terms[k]] = 1.0  # of the subset and the constant
+                fit = fit_scale(problem, targets[k], scale, 0.0)
+                parts.append(fit.at_price(price))
+                positions.append(targets[k])
+    return join_fits(parts, positions)
+
+
+def _fit_together(
+    problem: LinearProblem,
+    terms: IndexArray,  # shape: (n_sets, n_used)
+    targets: IndexArray,  # shape: (n_sets, n_targets)
+) -> tuple[LinearFit, BoolArray]:
+    """Fit sets of terms by least squares, unless a set is close to dependent.
+
+    Returns the fit of the targets of the others in turn, and which sets these are.
+    """
+    weights, root = problem.weights, np.sqrt(problem.weights)
+    center, base = weighted_mean(problem.design, weights), 1.0 / weights.sum()
+    rows = (problem.design.T[terms] - center[terms][:, :, np.newaxis]) * root
+    squares, vectors = np.linalg.eigh(rows @ rows.transpose(0, 2, 1))
+    regular = squares[:, 0] > SMALLEST_EIGENVALUE_RATIO * squares[:, -1]
+    terms, targets, rows = terms[regular], targets[regular], rows[regular]
+    values = np.sqrt(squares[regular])
+    right = np.ascontiguousarray(vectors[regular].transpose(0, 2, 1))
+    left = (right / values[:, :, np.newaxis]) @ rows / root
+    flat, shape = targets.ravel(), targets.shape
+    mean = weighted_mean(problem.targets[:, flat], weights).reshape(shape)
+    centred = problem.targets.T[targets] - mean[:, :, np.newaxis]
+    loadings = (centred * weights) @ left.transpose(0, 2, 1)
+    leverage = np.square(left).sum(axis=1) + base
+    complement = 1.0 - np.minimum(weights, 1.0) * leverage
+    complement = np.where(complement > SMALLEST_FREEDOM, complement, np.nan)
+    complement = complement[:, np.newaxis]
+    loo = ((centred - loadings @ left) / complement).reshape(len(flat), len(weights))
+    scaled = (loo.reshape(centred.shape) * np.sqrt(complement)).reshape(loo.shape)
+    errors = np.square(loo) @ weights / weights.sum()
+    slopes = (loadings / values[:, np.newaxis]) @ right  # (n_sets, n_targets, n_used)
+    coefficients = np.zeros((*shape, len(center)))
+    np.put_along_axis(coefficients, terms[:, np.newaxis], slopes, axis=2)
+    coefficients[:, :, 0] = mean - coefficients @ center
+    scales = np.zeros_like(coefficients)
+    scales[:, :, 0] = 1.0
+    np.put_along_axis(scales, terms[:, np.newaxis], 1.0, axis=2)
+    nothing, ones = np.zeros(len(flat)), np.ones(terms.shape[1])
+    factors = [
+        LeverageFactor(own, lengths, center, used, ones, base)
+        for own, lengths, used in zip(right, values, terms, strict=True)
+    ]
+    numbers = np.repeat(np.arange(len(terms)), shape[1])
+    fit = LinearFit(
+        coefficients.reshape(len(flat), len(center)),
+        nothing,
+        scales.reshape(len(flat), len(center)),
+        Leverage(factors, numbers, nothing),
+        np.where(np.isnan(errors), np.inf, errors),
+        loo.T,
+        scaled.T,
+        np.square(scaled) @ weights / weights.sum(),
+    )
+    return fit, regular
 
 
 # Below this share of its length a column is a combination of those before it.
@@ -91,14 +156,17 @@ _SMALLEST_PIVOT = 1e-7
 class NestedSolver(SparseSolver):
     """Choose a beginning of an order of the terms, for each target alone."""
 
-    shares_terms = False
-
     @abstractmethod
     def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
         """Return up to ``size`` columns, the most important first."""
 
-    def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
-        target = dictionary.targets[:, targets[0]]
+    def search(self, problem: LinearProblem) -> ChosenTerms:
+        dictionary = Dictionary(problem)
+        subsets = [self._best(dictionary, target) for target in dictionary.targets.T]
+        return dictionary.chosen(subsets, list(np.arange(len(subsets))[:, np.newaxis]))
+
+    def _best(self, dictionary: Dictionary, target: FloatArray) -> IndexArray:
+        """Return the beginning with the smallest error."""
         largest = int(min(dictionary.n_copies // 2, *dictionary.columns.shape))
         order = np.zeros(0, dtype=np.int64)
         length = np.linalg.norm(target)
@@ -155,139 +223,6 @@ def _errors_of_beginnings(
     return np.where(defined, press / dictionary.weights.sum(), np.inf)
 
 
-# Sizes are tried one by one up to the first number, then in steps of this ratio.
-_SINGLE_STEPS = 25
-_STEP_RATIO = 1.12
-
-# The search ends when it has gone this far beyond the best size without gain.
-_PATIENCE_RATIO = 2.0
-_PATIENCE_STEPS = 10
-
-_MOST_SWEEPS = 20
-
-
-class SubspacePursuitSolver(SparseSolver):
-    """Subspace pursuit for every size of the subset.
-
-    For a given size: add as many terms again as correlate best with the residual, fit
-    them all, retain the largest, until the residual no longer decreases [2]_. Each size
-    starts from the best subset of the size before and, once more, from the terms that
-    correlate best with the targets [3]_. Terms that a group shares are ranked by the
-    length of their row of coefficients, which no rotation of the targets changes.
-    """
-
-    def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
-        best = np.zeros(0, dtype=np.int64)
-        best_score = dictionary.loo_error(best, targets)
-        previous = best
-        for size in _sizes(dictionary):
-            found = _best_of_size(dictionary, targets, size, previous)
-            if found is None:
-                break
-            previous, error = found
-            score = error * dictionary.correction(size)
-            if score < best_score:
-                best, best_score = previous, score
-            elif size > _PATIENCE_RATIO * len(best) + _PATIENCE_STEPS:
-                break
-        return best
-
-    def fit_moments(
-        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
-    ) -> LinearFit:
-        """Fit from sums over the samples; generalised cross-validation chooses."""
-
-        def fitted(targets: IndexArray, scale: FloatArray) -> LinearFit:
-            some = moments.of_targets(targets)
-            return solve_moments(some, np.zeros(1), np.arange(len(targets)), scale)
-
-        return self._fit_groups(SummedDictionary(moments), groups, fitted)
-
-
-def _sizes(dictionary: Dictionary) -> list[int]:
-    """Return the sizes to try: at most half as many terms as samples."""
-    largest = int(min(dictionary.n_copies // 2, len(dictionary.terms)))
-    sizes = list(range(1, min(largest, _SINGLE_STEPS) + 1))
-    while sizes and sizes[-1] < largest:
-        sizes.append(min(largest, int(np.ceil(sizes[-1] * _STEP_RATIO))))
-    return sizes
-
-
-def _best_of_size(
-    dictionary: Dictionary, targets: IndexArray, size: int, previous: IndexArray
-) -> tuple[IndexArray, float] | None:
-    """Pursue from both starts; None when every subset is dependent."""
-    found = []
-    starts = [_largest(_row_length(dictionary.correlations[:, targets]), size)]
-    if len(previous):
-        starts.append(_enlarge(dictionary, targets, previous, size))
-    for start in starts:
-        try:
-            subset = _pursue(dictionary, targets, start)
-        except LinAlgError:
-            continue
-        found.append((subset, dictionary.loo_error(subset, targets)))
-    return min(found, key=lambda pair: pair[1], default=None)
-
-
-def _pursue(
-    dictionary: Dictionary, targets: IndexArray, subset: IndexArray
-) -> IndexArray:
-    size = len(subset)
-    coefficients = dictionary.solve(subset, targets)
-    gained = _gain(dictionary, subset, coefficients, targets)
-    for _ in range(_MOST_SWEEPS):
-        wide = _enlarge(dictionary, targets, subset, 2 * size, coefficients)
-        widened = dictionary.solve(wide, targets)
-        candidate = wide[_largest(_row_length(widened), size)]
-        coefficients_there = dictionary.solve(candidate, targets)
-        gain = _gain(dictionary, candidate, coefficients_there, targets)
-        if gain <= gained * (1.0 + 1e-12):
-            break
-        subset, coefficients, gained = candidate, coefficients_there, gain
-    return subset
-
-
-def _enlarge(
-    dictionary: Dictionary,
-    targets: IndexArray,
-    subset: IndexArray,
-    size: int,
-    coefficients: FloatArray | None = None,
-) -> IndexArray:
-    """Add the terms that correlate best with the residual."""
-    if coefficients is None:
-        coefficients = dictionary.solve(subset, targets)
-    strength = _row_length(dictionary.remaining(subset, coefficients, targets))
-    strength[subset] = -1.0
-    size = min(size, len(strength))
-    return np.concatenate([subset, _largest(strength, size - len(subset))])
-
-
-def _gain(
-    dictionary: Dictionary,
-    subset: IndexArray,
-    coefficients: FloatArray,
-    targets: IndexArray,
-) -> float:
-    """Return the sum of squares that a subset explains."""
-    return float(
-        np.sum(dictionary.correlations[subset[:, np.newaxis], targets] * coefficients)
-    )
-
-
-def _row_length(rows: FloatArray) -> FloatArray:
-    return np.abs(rows[:, 0]) if rows.shape[1] == 1 else np.linalg.norm(rows, axis=1)
-
-
-def _largest(values: FloatArray, count: int) -> IndexArray:
-    """Return the positions of the largest values, ties by position."""
-    return np.argsort(-values, kind="stable")[:count]
-
-
-# Up to this many terms the whole Gram matrix is stored (200 MiB).
-_LARGEST_GRAM = 5000
-
 #: Below this value 1 - leverage is rounding: the sample alone determines its own fit.
 SMALLEST_COMPLEMENT = 1e-10
 
@@ -313,122 +248,49 @@ def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
     return searched * (n_copies / left) ** 2
 
 
-class Dictionary:
-    """Centred columns of unit length, and the centred targets of one problem."""
+class Candidates:
+    """The terms among which a search chooses."""
 
-    def __init__(self, problem: LinearProblem) -> None:
-        weights = problem.weights
-        root = np.sqrt(weights)[:, np.newaxis]
-        self.n_columns = problem.design.shape[1]
-        center = np.average(problem.design, axis=0, weights=weights)
-        columns = root * (problem.design - center)
-        length = np.sqrt(np.square(columns).sum(axis=0))
-        rounding = 1e-12 * np.sqrt(weights.sum())
+    def __init__(self, terms: IndexArray, n_copies: float) -> None:
         #: Terms that vary over the samples, the constant not among them.
-        self.terms = np.flatnonzero(length > rounding)
-        self.terms = self.terms[self.terms > 0]
-        self.columns = columns[:, self.terms] / length[self.terms]
-        mean = np.average(problem.targets, axis=0, weights=weights)
-        varies = weighted_spread(problem.targets, weights) > 0
-        self.targets = root * np.where(varies, problem.targets - mean, 0.0)
-        self.correlations = self.columns.T @ self.targets
-        self.weights = weights
+        self.terms = terms
         #: Number of samples, copies counted.
-        self.n_copies = max(float(weights.sum()), float(len(weights)))
-        self._gram: FloatArray | None = None
-        if len(self.terms) <= _LARGEST_GRAM:
-            self._gram = self.columns.T @ self.columns
-
-    def factor(self, subset: IndexArray) -> FloatArray:
-        """Return the lower Cholesky factor; LinAlgError for dependent columns."""
-        if self._gram is None:
-            gram = self.columns[:, subset].T @ self.columns[:, subset]
-        else:
-            gram = self._gram[subset[:, np.newaxis], subset]
-        gram.flat[:: len(gram) + 1] += _JITTER
-        if not len(subset):
-            return gram
-        # Of LAPACK itself: most systems have a few unknowns.
-        factor, failed = dpotrf(gram, lower=1, clean=1)
-        if failed:
-            raise LinAlgError("The columns depend on one another.")
-        return np.asarray(factor)
-
-    def solve(
-        self, subset: IndexArray, targets: IndexArray
-    ) -> FloatArray:  # shape: (n_subset, n_chosen_targets)
-        """Return least-squares coefficients of the unit columns."""
-        right = self.correlations[subset[:, np.newaxis], targets]
-        if not len(subset):  # scipy before 1.14 refuses a system without unknowns
-            return right
-        return np.asarray(dpotrs(self.factor(subset), right, lower=1)[0])
-
-    def remaining(
-        self, subset: IndexArray, coefficients: FloatArray, targets: IndexArray
-    ) -> FloatArray:  # shape: (n_columns, n_chosen_targets)
-        """Return the inner products of the columns with the residual."""
-        if self._gram is not None:
-            return self.correlations[:, targets] - self._gram[:, subset] @ coefficients
-        residual = self.targets[:, targets] - self.columns[:, subset] @ coefficients
-        return self.columns.T @ residual
-
-    def loo_error(self, subset: IndexArray, targets: IndexArray) -> float:
-        """Return the leave-one-out error, pooled; inf where it is not defined."""
-        try:
-            factor = self.factor(subset)
-        except LinAlgError:
-            return np.inf
-        left = self.columns[:, subset].T
-        right = self.correlations[subset[:, np.newaxis], targets]
-        if len(subset):  # scipy before 1.14 refuses a system without unknowns
-            left, right = (dtrtrs(factor, one, lower=1)[0] for one in (left, right))
-        residual = self.targets[:, targets] - left.T @ right
-        leverage = np.square(left).sum(axis=0) / self.weights + 1.0 / self.weights.sum()
-        complement = 1.0 - np.minimum(self.weights, 1.0) * leverage
-        if complement.min() < SMALLEST_COMPLEMENT:
-            return np.inf
-        press = np.sum(np.square(residual / complement[:, np.newaxis]))
-        return float(press / self.weights.sum())
+        self.n_copies = n_copies
 
     def correction(self, size: int) -> float:
         """Return the factor for having searched ``size`` of all terms."""
         return correction(size, len(self.terms), self.n_copies)
 
-
-class SummedDictionary(Dictionary):
-    """The same from sums over the samples, judged by generalised cross-validation.
-
-    Leverages need the samples; their mean does not.
-    """
-
-    def __init__(self, moments: DesignMoments) -> None:
-        self.n_columns = len(moments.mean)
-        length = np.sqrt(np.maximum(np.diag(moments.gram), 0.0))
-        self.terms = np.flatnonzero(length > 1e-12 * np.sqrt(moments.total_weight))
-        self.terms = self.terms[self.terms > 0]
-        length = length[self.terms]
-        self._gram = moments.gram[np.ix_(self.terms, self.terms)]
-        self._gram /= np.outer(length, length)
-        self._squares = moments.target_spread
-        cross = moments.cross[self.terms] / length[:, np.newaxis]
-        self.correlations = np.where(self._squares > 0, cross, 0.0)
-        self.n_copies = max(moments.total_weight, 1.0)
-
-    def loo_error(self, subset: IndexArray, targets: IndexArray) -> float:
-        """Return generalised cross-validation, pooled; inf where it is not defined."""
-        free = 1.0 - (len(subset) + 1.0) / self.n_copies
-        if free <= SMALLEST_COMPLEMENT:
-            return np.inf
-        try:
-            coefficients = self.solve(subset, targets)
-        except LinAlgError:
-            return np.inf
-        whole = self._squares[targets]
-        correlations = self.correlations[subset[:, np.newaxis], targets]
-        explained = (correlations * coefficients).sum(axis=0)
-        rest = np.maximum(whole - explained, _ROUNDING * whole)  # a difference of sums
-        return float(rest.sum() / self.n_copies / free**2)
+    def chosen(
+        self, subsets: Sequence[IndexArray], groups: Sequence[IndexArray]
+    ) -> ChosenTerms:
+        """Join the groups of targets with the same subset."""
+        together: dict[bytes, tuple[IndexArray, list[IndexArray]]] = {}
+        for subset, targets in zip(subsets, groups, strict=True):
+            terms = np.sort(self.terms[subset])
+            together.setdefault(terms.tobytes(), (terms, []))[1].append(targets)
+        sets = [terms for terms, _ in together.values()]
+        joined = [np.sort(np.concatenate(each)) for _, each in together.values()]
+        n_terms, n_copies = len(self.terms), self.n_copies
+        prices = [comparison_price(len(terms), n_terms, n_copies) for terms in sets]
+        return ChosenTerms(sets, joined, prices)
 
 
-# Share of a sum of squares below which a difference of sums is rounding.
-_ROUNDING = 1e-14
+class Dictionary(Candidates):
+    """Centred columns of unit length, and the centred targets of one problem."""
+
+    def __init__(self, problem: LinearProblem) -> None:
+        weights = problem.weights
+        root = np.sqrt(weights)[:, np.newaxis]
+        center = np.average(problem.design, axis=0, weights=weights)
+        columns = root * (problem.design - center)
+        length = np.sqrt(np.square(columns).sum(axis=0))
+        rounding = 1e-12 * np.sqrt(weights.sum())
+        terms = np.flatnonzero(length > rounding)
+        terms = terms[terms > 0]
+        super().__init__(terms, max(float(weights.sum()), float(len(weights))))
+        self.columns = columns[:, terms] / length[terms]
+        mean = np.average(problem.targets, axis=0, weights=weights)
+        varies = weighted_spread(problem.targets, weights) > 0
+        self.targets = root * np.where(varies, problem.targets - mean, 0.0)
+        self.weights = weights

@@ -1,0 +1,309 @@
+"""Subspace pursuit of all targets together, against one target after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import lstsq
+from scipy.linalg.lapack import dpotrf
+
+from skpce._solvers import LinearProblem, make_solver, subspace_pursuit
+from skpce._solvers.problem import DesignMoments
+from skpce._solvers.sparse import comparison_price, correction
+from skpce._solvers.subspace_pursuit import inverse_roots, solve_each
+
+SEED = 0
+SOLVER = make_solver("x", "subspace_pursuit", None)
+
+# Below this singular value of unit columns rounding decides what is retained.
+_DEPENDENT = 1e-4
+
+
+class Reference:
+    """The search of one group as the papers write it, by QR on the columns."""
+
+    def __init__(self, problem: LinearProblem, targets: list[int], *, sums: bool):
+        self.weights, root = problem.weights, np.sqrt(problem.weights)[:, None]
+        design, values = problem.design[:, 1:], problem.targets[:, targets]
+        centred = root * (design - np.average(design, axis=0, weights=self.weights))
+        self.columns = centred / np.linalg.norm(centred, axis=0)
+        mean = np.average(values, axis=0, weights=self.weights)
+        varies = np.ptp(values, axis=0) > 0
+        self.targets = root * np.where(varies, values - mean, 0.0)
+        self.n_copies = max(self.weights.sum(), 1.0 if sums else len(self.weights))
+        self.sums, self.is_clear = sums, True
+
+    def fit(self, subset):
+        columns = self.columns[:, subset]
+        if len(subset) and np.linalg.svd(columns)[1].min() < _DEPENDENT:
+            self.is_clear = False
+        if len(subset) >= len(columns):
+            self.is_clear = False
+        return lstsq(columns, self.targets)[0]
+
+    def rest(self, subset):
+        return self.targets - self.columns[:, subset] @ self.fit(subset)
+
+    def error(self, subset):
+        total, rest = self.weights.sum(), self.rest(subset)
+        if self.sums:
+            free = 1 - (len(subset) + 1) / self.n_copies
+            return np.square(rest).sum() / total / free**2
+        hat = self.columns[:, subset] @ np.linalg.pinv(self.columns[:, subset])
+        leverage = np.diag(hat) / self.weights + 1 / total
+        complement = 1 - np.minimum(self.weights, 1) * leverage
+        if complement.min() < 1e-10:
+            return np.inf
+        return np.square(rest / complement[:, None]).sum() / total
+
+    def enlarge(self, subset, size):
+        strength = np.linalg.norm(self.columns.T @ self.rest(subset), axis=1)
+        strength[subset] = -1
+        return [*subset, *np.argsort(-strength, kind="stable")[: size - len(subset)]]
+
+    def pursue(self, subset):
+        size = len(subset)
+        for _ in range(20):
+            wide = self.enlarge(subset, min(2 * size, self.columns.shape[1]))
+            length = np.linalg.norm(self.fit(wide), axis=1)
+            new = [wide[k] for k in np.argsort(-length, kind="stable")[:size]]
+            before, after = (np.square(self.rest(s)).sum() for s in (subset, new))
+            total = np.square(self.targets).sum()
+            if total - after <= (total - before) * (1 + 1e-12):
+                break
+            subset = new
+        return subset
+
+    def search(self):
+        n_terms = self.columns.shape[1]
+        largest = int(min(self.n_copies // 2, n_terms))
+        best, previous, size = [], [], 0
+        best_score = self.error([])
+        while size < largest:
+            size = size + 1 if size < 25 else min(largest, int(np.ceil(size * 1.12)))
+            starts = [self.enlarge([], size)]
+            if previous:
+                starts.append(self.enlarge(previous, size))
+            previous = min(map(self.pursue, starts), key=self.error)
+            score = self.error(previous) * correction(size, n_terms, self.n_copies)
+            if score < best_score:
+                best, best_score = previous, score
+            elif size > 2 * len(best) + 10:
+                break
+        return sorted(best)
+
+
+def make_problem(rng, n_samples, n_terms, groups, weights=None, n_true=4, noise=0.3):
+    X = rng.normal(size=(n_samples, n_terms))
+    slopes = np.zeros((n_terms, len(groups)))
+    for column in slopes.T:
+        chosen = rng.choice(n_terms, min(n_true, n_terms), replace=False)
+        column[chosen] = rng.normal(size=len(chosen))
+    y = 1 + X @ slopes + noise * rng.normal(size=(n_samples, len(groups)))
+    return LinearProblem(
+        np.column_stack([np.ones(n_samples), X]),
+        y,
+        np.ones(n_samples) if weights is None else weights,
+        np.asarray(groups),
+        np.ones((n_terms + 1, 1), dtype=int),
+    )
+
+
+def fit_sums(problem):
+    moments = DesignMoments.of_block(problem.design, problem.targets, problem.weights)
+    return SOLVER.fit_moments(moments, problem.groups, problem.exponents)
+
+
+def assert_is_reference(problem, *, sums=False):
+    """Return how many groups were compared: those where rounding decides nothing."""
+    fit = fit_sums(problem) if sums else SOLVER.fit(problem)
+    n_clear = 0
+    for label in np.unique(problem.groups):
+        targets = np.flatnonzero(problem.groups == label).tolist()
+        reference = Reference(problem, targets, sums=sums)
+        subset = reference.search()
+        if not reference.is_clear:
+            continue
+        n_clear += 1
+        used = [0, *(term + 1 for term in subset)]
+        expected = np.zeros((len(targets), problem.design.shape[1]))
+        root = np.sqrt(problem.weights)[:, None]
+        expected[:, used] = lstsq(
+            root * problem.design[:, used], root * problem.targets[:, targets]
+        )[0].T
+        for row, target in enumerate(targets):
+            assert np.flatnonzero(fit.scales[target]).tolist() == used
+            size = np.abs(expected[row]).max()
+            np.testing.assert_allclose(
+                fit.coefficients[target], expected[row], rtol=0, atol=1e-12 * size
+            )
+        price = comparison_price(
+            len(subset), problem.design.shape[1] - 1, reference.n_copies
+        )
+        np.testing.assert_allclose(
+            fit.criterion[targets].sum(), price * reference.error(subset), rtol=1e-9
+        )
+    return n_clear
+
+
+@pytest.mark.parametrize("sums", [False, True])
+def test_targets_alone(sums):
+    rng = np.random.default_rng(SEED)
+    n_clear = sum(
+        assert_is_reference(
+            make_problem(rng, n_samples, n_terms, range(12), n_true=n_true), sums=sums
+        )
+        for n_samples in (30, 45)
+        for n_terms in (1, 2, 9, 20)
+        for n_true in (0, 3)
+    )
+    assert n_clear > 150
+
+
+@pytest.mark.parametrize("sums", [False, True])
+@pytest.mark.parametrize(
+    "groups",
+    [[0] * 5, [3, 0, 0, 1, 3, 2, 4, 4, 4], [1, 0] * 4, [2, 1, 0, 3, 6, 5, 4, 7]],
+)
+def test_groups_of_targets(groups, sums):
+    rng = np.random.default_rng(SEED)
+    problem = make_problem(rng, 40, 12, groups)
+    assert assert_is_reference(problem, sums=sums) == len(set(groups))
+
+
+def test_weights():
+    rng = np.random.default_rng(SEED)
+    copies = rng.integers(1, 4, size=41).astype(float)
+    assert assert_is_reference(make_problem(rng, 41, 9, range(10), copies)) == 10
+    uneven = rng.exponential(size=41) + 0.1
+    assert assert_is_reference(make_problem(rng, 41, 9, range(10), uneven)) > 5
+    assert assert_is_reference(make_problem(rng, 41, 9, [0, 0, 1, 1], uneven)) == 2
+
+
+@pytest.mark.parametrize("n_samples", [3, 5, 7, 9, 11])
+def test_few_samples(n_samples):
+    rng = np.random.default_rng(SEED)
+    for n_terms in (2, 15):
+        problem = make_problem(rng, n_samples, n_terms, range(20), n_true=1)
+        assert assert_is_reference(problem) > 5
+
+
+def test_two_samples():
+    rng = np.random.default_rng(SEED)
+    fit = SOLVER.fit(make_problem(rng, 2, 5, [0, 1, 1, 2]))
+    assert np.isfinite(fit.coefficients).all()
+    assert np.isinf(fit.criterion).all() or (fit.scales[:, 1:] == 0).all()
+
+
+def test_sizes_beyond_25():
+    rng = np.random.default_rng(SEED)
+    problem = make_problem(rng, 150, 50, range(3), n_true=40, noise=0.01)
+    assert assert_is_reference(problem) == 3
+    assert np.count_nonzero(SOLVER.fit(problem).scales, axis=1).min() > 26
+
+
+def test_constant_targets_among_others():
+    rng = np.random.default_rng(SEED)
+    problem = make_problem(rng, 30, 8, range(6))
+    problem.targets[:, [1, 4]] = 2.5
+    assert assert_is_reference(problem) == 6
+    fit = SOLVER.fit(problem)
+    np.testing.assert_array_equal(fit.coefficients[1], [2.5] + 8 * [0.0])
+
+
+@pytest.mark.parametrize("name", ["_LARGEST_BATCH", "_LARGEST_GRAM"])
+def test_neither_blocks_nor_the_gram_matrix_change_anything(monkeypatch, name):
+    problem = make_problem(np.random.default_rng(SEED), 40, 15, [*range(9), 9, 9])
+    expected = SOLVER.fit(problem)
+    monkeypatch.setattr(subspace_pursuit, name, 0)
+    fit = SOLVER.fit(problem)
+    np.testing.assert_array_equal(fit.scales, expected.scales)
+    np.testing.assert_allclose(fit.coefficients, expected.coefficients, atol=1e-13)
+    assert assert_is_reference(problem) == 10
+
+
+@pytest.mark.parametrize("sums", [False, True])
+def test_dependent_columns(sums):
+    """A column twice: which of the two is retained is rounding, the error is not."""
+    rng = np.random.default_rng(SEED)
+    once = make_problem(rng, 40, 9, [*range(12), 12, 12])
+    design = once.design[:, [0, 1, 2, 3, 2, 4, 5, 6, 7, 8, 9]]
+    twice = LinearProblem(
+        design, once.targets, once.weights, once.groups, np.ones((11, 1), dtype=int)
+    )
+    fit = fit_sums(twice) if sums else SOLVER.fit(twice)
+    assert not (fit.scales[:, [2, 4]] == 1.0).all(axis=1).any()
+    predicted = design @ fit.coefficients.T
+    for target in range(12):
+        reference = Reference(once, [target], sums=sums)
+        used = np.flatnonzero(fit.scales[target, 1:])
+        subset = sorted({[0, 1, 2, 1, 3, 4, 5, 6, 7, 8][k] for k in used})
+        rest = reference.rest(subset)[:, 0]
+        np.testing.assert_allclose(
+            twice.targets[:, target] - predicted[:, target], rest, atol=1e-9
+        )
+
+
+def test_a_fit_does_not_depend_on_the_other_targets():
+    rng = np.random.default_rng(SEED)
+    problem = make_problem(rng, 30, 20, range(60))
+    together = SOLVER.fit(problem)
+    new = np.column_stack([np.ones(5), rng.normal(size=(5, 20))])
+    for target in range(0, 60, 7):
+        alone = SOLVER.fit(
+            LinearProblem(
+                problem.design,
+                problem.targets[:, [target]],
+                problem.weights,
+                np.zeros(1, dtype=int),
+                problem.exponents,
+            )
+        )
+        for name in ("coefficients", "scales", "criterion", "residual_variance"):
+            np.testing.assert_allclose(
+                getattr(together, name)[target],
+                getattr(alone, name)[0],
+                rtol=1e-10,
+                atol=1e-13,
+            )
+        for name in ("loo_residuals", "scaled_residuals"):
+            np.testing.assert_allclose(
+                getattr(together, name)[:, target],
+                getattr(alone, name)[:, 0],
+                rtol=1e-9,
+                atol=1e-12,
+            )
+        np.testing.assert_allclose(
+            together.leverage.at(new)[:, target], alone.leverage.at(new)[:, 0]
+        )
+
+
+@pytest.mark.parametrize("n", [3, 50])
+def test_systems_that_are_not_definite_are_marked(n):
+    rng = np.random.default_rng(SEED)
+    factors = rng.normal(size=(n, 4, 6))
+    matrices = factors @ factors.transpose(0, 2, 1)
+    matrices[1] -= 100 * np.eye(4)
+    right = rng.normal(size=(n, 2, 4))
+    expected = np.arange(n) != 1
+    found, regular = solve_each(matrices.copy(), right)
+    np.testing.assert_array_equal(regular, expected)
+    for k in np.flatnonzero(regular):
+        np.testing.assert_allclose(found[k] @ matrices[k], right[k], atol=1e-9)
+    inverse, regular = inverse_roots(matrices.copy())
+    np.testing.assert_array_equal(regular, expected)
+    for k in np.flatnonzero(regular):
+        lower = dpotrf(matrices[k], lower=1, clean=1)[0]
+        np.testing.assert_allclose(inverse[k] @ lower, np.eye(4), atol=1e-9)
+    np.testing.assert_array_equal(inverse[1], 0.0)
+
+
+@pytest.mark.parametrize("n", [3, 50])
+def test_systems_together_are_those_one_by_one(n):
+    rng = np.random.default_rng(SEED)
+    factors = rng.normal(size=(n, 5, 9))
+    matrices, right = factors @ factors.transpose(0, 2, 1), rng.normal(size=(n, 3, 5))
+    found, regular = solve_each(matrices, right)
+    assert regular.all()
+    expected = np.linalg.solve(matrices, right.transpose(0, 2, 1)).transpose(0, 2, 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
