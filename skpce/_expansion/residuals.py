@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,9 @@ class ResidualLaw:
         if kind == "resampled":
             return self.residuals, generator.choice(len(share), size=size, p=share)
         # R'R are the second moments; R has a row for each coordinate at most.
-        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r")
+        root = np.linalg.qr(
+            np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r"
+        )  # no Q
         rows = generator.standard_normal(size=(size, len(root))) @ root
         return rows, np.arange(size)
 
@@ -261,7 +264,7 @@ def _in_few_columns(
     narrow = ~is_wide[groups]
     parts, owners = [residuals[:, narrow]], [groups[narrow]]
     for group in np.flatnonzero(is_wide):
-        triangle = np.linalg.qr(residuals[:, groups == group].T, mode="r")
+        triangle: Any = np.linalg.qr(residuals[:, groups == group].T, mode="r")  # no Q
         parts.append(triangle.T)
         owners.append(np.full(n_members, group))
     return np.hstack(parts), np.concatenate(owners)
