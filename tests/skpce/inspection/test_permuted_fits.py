@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -20,6 +22,7 @@ from skpce.inspection._closed_form import permuted_fits
 from skpce.inspection._closed_form.low_rank import LowRankFold
 from skpce.inspection._closed_form.pairs import PairFold
 from skpce.inspection._closed_form.permuted_fits import factorise
+from skpce.inspection._ensembles.conditions import permutation_p_values
 from skpce.inspection._ensembles.cross_fit import CrossFit, Permutations
 
 WIDTHS = (3, 2, 4)
@@ -259,7 +262,7 @@ def test_masks_and_replicates_by_products_of_members():
 
 
 def test_a_wide_table_is_not_refitted(monkeypatch):
-    """Residuals of the closed form, checked with the refit of one fold."""
+    """Residuals of the closed form, checked with the fit to all members."""
     X, y, steps = many_steps(2, 300)
     model = CompositionalPCESurrogate(2, steps=steps)
     options = {"n_permutations": 39, "random_state": 0}
@@ -273,12 +276,24 @@ def test_a_wide_table_is_not_refitted(monkeypatch):
     )
     monkeypatch.setattr(permuted_fits, "_WIDE", 1000)
     wide = verdict(model, X, y, **options)
-    assert n_fitted.count(600) == 2  # all members, and a fold
+    assert n_fitted.count(600) == 1  # all members
     assert wide.attributable == refits.attributable
     for name in ("q2", "q2_low", "degree_one_q2", "p_value"):
         np.testing.assert_allclose(
             wide.columns[name], refits.columns[name], atol=1e-10, err_msg=name
         )
+    # A closed form that does not predict as the fit does is not used.
+    of_design = LowRankFold.of_design
+
+    def shrunken(*args):
+        found = of_design(*args)
+        return replace(found, slopes=0.9 * found.slopes)
+
+    monkeypatch.setattr(LowRankFold, "of_design", shrunken)
+    n_fitted.clear()
+    wrong = verdict(model, X, y, n_permutations=19, random_state=0)
+    assert not wrong.closed_form
+    assert n_fitted.count(600) > 100
 
 
 def test_replaced_zeros_need_the_columns():
@@ -359,3 +374,13 @@ def test_inputs_that_do_not_vary_have_no_vectors():
     for order, errors in zip(orders, closed.group_errors(orders), strict=True):
         expected = sums(fit.permuted(order).mean_only_errors())
         np.testing.assert_allclose(errors, expected, rtol=1e-9)
+
+
+def test_ties_count_as_reached():
+    """Members of equal y change places without an effect: a tie, not rounding."""
+    q2 = np.array([0.5, -1e6, np.nan, 1.0])
+    permuted = np.array(
+        [[0.5 - 1e-12, -1e6 - 1e-5, 0.0, 1.0], [0.4999, -2e6, 0.0, 0.9]]
+    )
+    found = permutation_p_values(q2, permuted)
+    np.testing.assert_allclose(found, [2 / 3, 2 / 3, np.nan, 2 / 3])
