@@ -75,6 +75,16 @@ def judge(n_permutations: int, *size: int) -> Work:
     return lambda: verdict(model, X, y, n_permutations=n_permutations, random_state=0)
 
 
+def judge_noise(n_permutations: int, n_noise: int, *size: int) -> Work:
+    """Judge steps of which the first have nothing to do with the inputs."""
+    model, X, y = surrogate(*size)
+    rng = np.random.default_rng(1)
+    by_step = y.reshape(size[:3])
+    for step in range(n_noise):
+        by_step[:, step] = by_step[rng.permutation(size[0]), step]
+    return lambda: verdict(model, X, y, n_permutations=n_permutations, random_state=0)
+
+
 def stream(n_members: int, n_actions: int, n_intervals: int = 0) -> Work:
     """Add up blocks of members from a file; they are drawn as they are written.
 
@@ -145,6 +155,7 @@ WORKS: dict[str, Callable[..., Work]] = {
     "fit": fit,
     "interval": interval,
     "judge": judge,
+    "judge_noise": judge_noise,
     "stream": stream,
     "decays": decays,
     "sparse": sparse,
@@ -217,6 +228,14 @@ GOALS = {
     "fit, 200 × (1,000 × 50)": ("fit", (200, 1000, 50)),
     "intervals, 200 × (1,000 × 50)": ("interval", (200, 1000, 50)),
     "verdict of 199, 200 × (1,000 × 50)": ("judge", (199, 200, 1000, 50)),
+    "verdict of 199, half of the 1,000 steps noise": (
+        "judge_noise",
+        (199, 500, 200, 1000, 50),
+    ),
+    "verdict of 199, all of the 1,000 steps noise": (
+        "judge_noise",
+        (199, 1000, 200, 1000, 50),
+    ),
     "verdict of 999, 50 members, 4 steps": ("judge", (999, 50, 4, 10)),
     "100 inputs, anisotropic_ridge": ("decays", ("anisotropic_ridge",)),
     "100 inputs, auto": ("decays", ("auto",)),

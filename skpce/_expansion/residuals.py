@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,9 @@ NOISES = ("constant", "inputs")
 # members, and of the largest of a member: an expansion is not positive by itself.
 _SMALLEST_RESPONSE = 0.2
 _LARGEST_RESPONSE = 1.5
+
+# Residuals of permuted members that are held at once.
+_LARGEST_BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,9 @@ class ResidualLaw:
         if kind == "resampled":
             return self.residuals, generator.choice(len(share), size=size, p=share)
         # R'R are the second moments; R has a row for each coordinate at most.
-        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r")
+        root = np.linalg.qr(
+            np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r"
+        )  # no Q
         rows = generator.standard_normal(size=(size, len(root))) @ root
         return rows, np.arange(size)
 
@@ -168,7 +174,7 @@ def learn_noise_scale(
     residuals, weights = problem.fit.scaled_residuals, samples.weights
     refuse_undefined(residuals)
     labels, group_of_target = np.unique(groups, return_inverse=True)
-    responses = _responses(residuals, group_of_target)
+    responses = np.cbrt(_squares(residuals, group_of_target, len(labels)))
     basis = _additive_basis(problem.basis.laws)
     design = basis.evaluate(samples.inputs)
     with one_thread_if_small(design.size):
@@ -217,14 +223,22 @@ def permuted_q2(
     samples = problem.require_samples(owner)
     weights, fit = samples.weights, problem.fit
     n_groups = len(scale.units)
-    moved = fit.scaled_residuals[orders]  # (n_permutations, n_members, n_fitted)
+    squares = np.zeros((*orders.shape, n_groups))
     design = problem.basis.evaluate(samples.inputs)
     for targets, (left, right) in fit.leverage.smoothers(design, weights):
         leverage = (left * right.T).sum(axis=1) / np.maximum(weights, 1.0)
-        root = np.sqrt(np.maximum(1.0 - leverage, 1e-12))[:, np.newaxis]
-        rest = moved[:, :, targets]
-        moved[:, :, targets] = (rest - left @ (right @ rest)) / root
-    responses = _responses(moved, scale.group_of_target)
+        left_out = np.maximum(1.0 - leverage, 1e-12)[:, np.newaxis]
+        residuals, groups = _in_few_columns(
+            fit.scaled_residuals[:, targets], scale.group_of_target[targets]
+        )
+        size = max(1, _LARGEST_BLOCK // max(residuals.size, 1))
+        for start in range(0, len(orders), size):
+            moved = residuals[orders[start : start + size]]
+            moved -= left @ (right @ moved)
+            squares[start : start + size] += (
+                _squares(moved, groups, n_groups) / left_out
+            )
+    responses = np.cbrt(squares)
     columns = responses.transpose(1, 0, 2).reshape(len(weights), -1)
     decomposition = DesignDecomposition.from_design(
         scale.basis.evaluate(samples.inputs), weights, for_scores=True
@@ -237,13 +251,42 @@ def permuted_q2(
     return q2_from_sums(least * weights.sum(), spread).reshape(-1, n_groups)
 
 
-def _responses(
+def _in_few_columns(
+    residuals: FloatArray,  # shape: (n_members, n_targets)
+    groups: IndexArray,  # shape: (n_targets,)
+) -> tuple[FloatArray, IndexArray]:  # (n_members, n_columns), (n_columns,)
+    """Rotate groups of more targets than members to as many columns as members.
+
+    The products of members, and so the sums of squares of what is linear in them,
+    remain.
+    """
+    n_members = len(residuals)
+    is_wide = np.bincount(groups) > n_members
+    narrow = ~is_wide[groups]
+    parts, owners = [residuals[:, narrow]], [groups[narrow]]
+    for group in np.flatnonzero(is_wide):
+        triangle: Any = np.linalg.qr(residuals[:, groups == group].T, mode="r")  # no Q
+        parts.append(triangle.T)
+        owners.append(np.full(n_members, group))
+    return np.hstack(parts), np.concatenate(owners)
+
+
+def count_columns(
+    n_members: int,
+    groups: IndexArray,  # shape: (n_fitted,)
+) -> int:
+    """Return how many columns stand for the targets in permutations."""
+    return int(np.minimum(np.bincount(groups), n_members).sum())
+
+
+def _squares(
     residuals: FloatArray,  # shape: (..., n_fitted)
-    group_of_target: IndexArray,  # shape: (n_fitted,)
+    groups: IndexArray,  # shape: (n_fitted,)
+    n_groups: int,
 ) -> FloatArray:  # shape: (..., n_groups)
-    """Return what the scale model predicts."""
-    member = group_of_target[:, np.newaxis] == np.unique(group_of_target)
-    return np.asarray(np.cbrt(np.square(residuals) @ member.astype(np.float64)))
+    """Add up the squares of each group."""
+    member = groups[:, np.newaxis] == np.arange(n_groups)
+    return np.asarray(np.square(residuals) @ member.astype(np.float64))
 
 
 def _additive_basis(laws: Sequence[InputLaw]) -> PolynomialBasis:

@@ -18,7 +18,7 @@ from .._checks import (
 )
 from .._checks.frames import remembers_frames
 from .._expansion.problem import FittedProblem
-from .._expansion.residuals import learn_noise_scale, permuted_q2
+from .._expansion.residuals import count_columns, learn_noise_scale, permuted_q2
 from ._reading import NoExpansionError, Reading, expansion_of
 from ._result import Result
 
@@ -30,7 +30,7 @@ _ROUNDING = 1e-10
 
 # Entries of the permuted responses in the caution of a verdict, and the fewest
 # permutations that are worth one.
-_MOST_RESIDUALS = 50_000_000  # of all permutations, which are held at once
+_MOST_RESIDUALS = 50_000_000  # of all permutations
 _LARGEST_TABLE = 4_194_304
 _MOST_PERMUTATIONS = 999
 _FEWEST_PERMUTATIONS = 199
@@ -185,7 +185,7 @@ def spread_caution(model: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     n_permutations = min(
         _MOST_PERMUTATIONS,
         _LARGEST_TABLE // (n_members * len(labels)),
-        _MOST_RESIDUALS // (n_members * max(len(groups), 1)),
+        _MOST_RESIDUALS // (n_members * max(count_columns(n_members, groups), 1)),
     )
     if n_permutations < _FEWEST_PERMUTATIONS:
         return ()

@@ -18,7 +18,7 @@ some :math:`\delta` none can be 0. Others are left to those who look at columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ import numpy as np
 from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._compositions.log_ratio import LogRatioGeometry
 from ..._solvers.problem import DesignDecomposition, best_penalties
+from .error_bounds import ErrorBounds
 from .low_rank import LowRankFold
 from .pairs import PairFold
 from .step_members import StepMembers
@@ -43,6 +44,8 @@ _LARGEST_DISTANCE, _HALVINGS = 16.0, 20
 _LARGEST_BLOCK = 4_000_000
 
 GramFold = LowRankFold | PairFold
+#: Sums of squared errors of the data, and of deviations, (n_orders, n_steps) each.
+ErrorLimits = tuple[FloatArray, FloatArray]
 
 
 def gram_fold(
@@ -64,6 +67,7 @@ class GramFits:
     reach: FloatArray  # (n_choices,): distance of weights up to which none is replaced
     steps: IndexArray  # (n_choices,): the step of each
     n_steps: int
+    bounds: ErrorBounds | None = None  # where the terms leave part of the test rows
 
     @classmethod
     def of_members(
@@ -71,6 +75,7 @@ class GramFits:
         folds: Sequence[GramFold],
         values: FloatArray,  # (n_members, n_active): centred log-ratios
         geometry: LogRatioGeometry,
+        bounds: ErrorBounds | None = None,
     ) -> GramFits:
         """Centre the members of each step."""
         steps = np.flatnonzero(geometry.has_choice)
@@ -78,11 +83,11 @@ class GramFits:
         members = [StepMembers(centred[:, own]) for own in geometry.active_slices]
         reach = np.array([_reach(values[:, own]) for own in geometry.active_slices])
         n_steps = geometry.layout.n_steps
-        return cls(tuple(folds), tuple(members), reach, steps, n_steps)
+        return cls(tuple(folds), tuple(members), reach, steps, n_steps, bounds)
 
     def with_folds(self, folds: Sequence[GramFold]) -> GramFits:
         """Return the same members in other folds."""
-        return replace(self, folds=tuple(folds))
+        return replace(self, folds=tuple(folds), bounds=None)
 
     @property
     def permutations_at_once(self) -> int:
@@ -92,49 +97,110 @@ class GramFits:
         return max(1, _LARGEST_BLOCK // max(largest, n_errors // 4))
 
     def group_errors(
-        self, orders: IndexArray
+        self, orders: IndexArray, limits: ErrorLimits | None = None
     ) -> tuple[FloatArray, BoolArray]:  # (n, n_members, n_steps), (n,)
-        """Return squared errors of each order of y, and whether they are exact."""
+        """Return squared errors of each order of y, and whether they are exact.
+
+        Those of a step and an order that surely exceed the limits may be infinite.
+        """
+        if len(orders) == 1:
+            alone, exact = self._errors_of_order(orders[0])
+            return alone[np.newaxis], np.array([exact])
         errors = np.full((*orders.shape, self.n_steps), np.nan)
         accurate = np.ones(len(orders), dtype=bool)
+        near = self._near(orders, limits)
         for fold in self.folds:
-            placed: Any = fold.placed(orders)
+            every: Any = fold.placed(orders)
             distances = fold.distances(orders.shape[1])
             found = np.zeros((self.n_steps, len(orders), len(fold.test)))
-            for step, reach, members in zip(
-                self.steps, self.reach, self.members, strict=True
+            for step, reach, members, rows in zip(
+                self.steps, self.reach, self.members, near, strict=True
             ):
+                found[step] = np.inf
+                if not rows.size:
+                    continue
+                few = len(rows) < len(orders)
+                placed: Any = fold.placed(orders[rows]) if few else every
                 parts: Any = fold.parts(placed, members)
-                best, fine = _choose(fold, parts, members)
-                accurate &= fine & (distances[best] <= reach)
+                best, fine = _choose(fold, parts, members.total)
+                accurate[rows] &= fine & (distances[best] <= reach)
                 for some, own in fold.errors(parts, best):
-                    found[step, some] = own
+                    found[step, rows[some]] = own
             errors[:, fold.test] = np.maximum(found, 0.0).transpose(1, 2, 0)
         return errors, accurate
+
+    def _near(
+        self, orders: IndexArray, limits: ErrorLimits | None
+    ) -> list[IndexArray]:  # of each choice
+        """Return the orders of each choice whose errors may be below the limits."""
+        every = np.arange(len(orders))
+        if self.bounds is None or limits is None:
+            return [every] * len(self.steps)
+        # The bound is that of predictions of which nothing is replaced.
+        n_members = orders.shape[1]
+        largest = max(float(fold.distances(n_members).max()) for fold in self.folds)
+        of_choices = [values[:, self.steps] for values in limits]
+        exceeds = self.bounds.exceed(orders, self.members, *of_choices)
+        exceeds &= largest <= self.reach
+        near = [np.flatnonzero(~of_choice) for of_choice in exceeds.T]
+        # To place a part of the orders costs as much as to solve some of them.
+        return [own if 2 * len(own) < len(every) else every for own in near]
+
+    def _errors_of_order(
+        self, order: IndexArray
+    ) -> tuple[FloatArray, bool]:  # (n_members, n_steps)
+        """Return squared errors of one order of y, and whether they are exact."""
+        errors = np.full((len(order), self.n_steps), np.nan)
+        exact = True
+        for fold in self.folds:
+            found = np.zeros((self.n_steps, len(fold.test)))
+            distances = fold.distances(len(order))
+            for own, parts, best, fine in self._chosen(fold, order):
+                exact &= fine and bool((distances[best] <= self.reach[own]).all())
+                for some, missed in fold.errors(parts, best):
+                    found[self.steps[own][some]] = missed
+            errors[fold.test] = np.maximum(found, 0.0).T
+        return errors, exact
 
     def chosen(
         self, fold: GramFold, orders: IndexArray
     ) -> tuple[IndexArray, BoolArray]:  # (n, n_choices), (n,)
         """Return the penalties of each order of y, and whether they are accurate."""
+        if len(orders) == 1:
+            alone = [(best, fine) for _, _, best, fine in self._chosen(fold, orders[0])]
+            every, accurate = zip(*alone, strict=True)
+            return np.concatenate(every)[np.newaxis], np.array([all(accurate)])
         placed: Any = fold.placed(orders)
         found = [
-            _choose(fold, fold.parts(placed, members), members)
+            _choose(fold, fold.parts(placed, members), members.total)
             for members in self.members
         ]
         best, fine = zip(*found, strict=True)
         return np.stack(best, axis=1), np.all(fine, axis=0)
 
+    def _chosen(
+        self, fold: GramFold, order: IndexArray
+    ) -> Iterator[tuple[slice, Any, IndexArray, bool]]:
+        """Yield some choices, their parts, penalties, and whether all are accurate."""
+        totals = np.array([members.total for members in self.members])
+        for own, parts in fold.parts_of_steps(order, self.members):
+            best, fine = _choose(fold, parts, totals[own])
+            yield own, parts, best, bool(fine.all())
+
 
 def _choose(
-    fold: GramFold, parts: Any, members: StepMembers
-) -> tuple[IndexArray, BoolArray]:  # both (n_orders,)
-    """Return the best penalties, and whether no difference is rounding."""
+    fold: GramFold, parts: Any, totals: FloatArray | float
+) -> tuple[IndexArray, BoolArray]:  # both (n_cases,)
+    """Return the best penalties, and whether no difference is rounding.
+
+    Totals are the sums of squares of all members of the steps.
+    """
     found = fold.scores(parts)
     scores, spread = found[:-1], found[-1]
     scores[~fold.defined] = np.inf
     best, least = best_penalties(scores, np.arange(len(spread)))
     fine = (least * len(fold.train) > _SMALLEST_SCORE * spread) & (
-        spread > SMALLEST_SPREAD * members.total
+        spread > SMALLEST_SPREAD * totals
     )
     return best, fine
 

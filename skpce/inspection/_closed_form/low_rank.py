@@ -17,7 +17,7 @@ then one product of matrices; of a step with few columns it goes through these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,9 @@ from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._solvers.problem import DesignDecomposition
 from ..._solvers.ridge import SMALLEST_LENGTH
 from .step_members import StepMembers
+
+# Products of members with vectors that are held at once, of many steps.
+_LARGEST_BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -123,38 +126,67 @@ class LowRankFold:
 
     def parts(self, placed: _Placed, members: StepMembers) -> _Parts:
         """Return the parts of the Gram matrix of each order, until the next call."""
-        n_train, n_vectors = self.vectors.shape
-        n_members, _, n_orders = placed.vectors.shape
+        n_members, n_vectors, n_orders = placed.vectors.shape
         images, train, test = placed.scratch
         shape = n_members, n_vectors * n_orders
         members.times(placed.vectors.reshape(shape), images.reshape(shape))
         # All places are inside: without a mode the result would be made twice.
         images.take(placed.train, out=train, mode="clip")
         images.take(placed.test, out=test, mode="clip")
+        own = members.squares[placed.orders]
+        return self._centred(train, test, own[:, self.train].T, own[:, self.test].T)
+
+    def parts_of_steps(
+        self, order: IndexArray, members: Sequence[StepMembers]
+    ) -> Iterator[tuple[slice, _Parts]]:
+        """Yield the parts of many steps for one order."""
+        rows, held_out = order[self.train], order[self.test]
+        n_vectors = self.vectors.shape[1]
+        size = max(1, _LARGEST_BLOCK // (len(order) * n_vectors))
+        for start in range(0, len(members), size):
+            some = members[start : start + size]
+            train = np.empty((len(rows), n_vectors, len(some)))
+            test = np.empty((len(held_out), n_vectors, len(some)))
+            for column, step in enumerate(some):
+                inner = step.values[rows].T @ self.vectors
+                train[:, :, column] = step.values[rows] @ inner
+                test[:, :, column] = step.values[held_out] @ inner
+            own = np.column_stack([step.squares for step in some])
+            parts = self._centred(train, test, own[rows], own[held_out])
+            yield slice(start, start + len(some)), parts
+
+    def _centred(
+        self,
+        train: FloatArray,  # (n_train, 1 + rank, n_cases), changed
+        test: FloatArray,  # (n_test, 1 + rank, n_cases), changed
+        own: FloatArray,  # (n_train, n_cases): sums of squares
+        held_out: FloatArray,  # (n_test, n_cases)
+    ) -> _Parts:
+        """Centre products with vectors at the mean of the training members."""
+        n_train, n_vectors, n_cases = train.shape
         means = train[:, 0] * n_train**-0.5  # of the products with training rows
         whole = means.mean(axis=0)
         offsets = train[:, 1:].mean(axis=0)
         train[:, 1:] -= offsets
         test[:, 1:] -= offsets
-        own = members.squares[placed.orders]
-        train[:, 0] = own[:, self.train].T - 2.0 * means + whole
+        train[:, 0] = own - 2.0 * means + whole
         means = test[:, 0] * n_train**-0.5
-        test[:, 0] = own[:, self.test].T - 2.0 * means + whole
+        test[:, 0] = held_out - 2.0 * means + whole
         inner = self.vectors[:, 1:].T @ train.reshape(n_train, -1)
-        inner = inner.reshape(n_vectors - 1, n_vectors, n_orders)[:, 1:]
-        return _Parts(train.reshape(-1, n_orders), np.ascontiguousarray(inner), test)
+        inner = inner.reshape(n_vectors - 1, n_vectors, n_cases)[:, 1:]
+        return _Parts(train.reshape(-1, n_cases), np.ascontiguousarray(inner), test)
 
-    def scores(self, parts: _Parts) -> FloatArray:  # (n_alphas + 1, n_orders)
+    def scores(self, parts: _Parts) -> FloatArray:  # (n_alphas + 1, n_cases)
         """Return the score of each penalty, and the sum of squares."""
-        n_orders = parts.train.shape[1]
-        inner = parts.inner.reshape(self.squared.shape[1], n_orders)
+        n_cases = parts.train.shape[1]
+        inner = parts.inner.reshape(self.squared.shape[1], n_cases)
         scores = self.shares @ (self.linear @ parts.train) + self.squared @ inner
-        own = parts.train.reshape(len(self.train), -1, n_orders)[:, 0]
+        own = parts.train.reshape(len(self.train), -1, n_cases)[:, 0]
         return np.vstack([scores, own.sum(axis=0)])
 
     def errors(
         self, parts: _Parts, best: IndexArray
-    ) -> Iterator[tuple[IndexArray, FloatArray]]:  # orders, (n_some, n_test)
+    ) -> Iterator[tuple[IndexArray, FloatArray]]:  # cases, (n_some, n_test)
         """Yield the squared errors of held-out members, penalty by penalty."""
         for alpha in np.unique(best).tolist():
             some = np.flatnonzero(best == alpha)
@@ -192,8 +224,11 @@ class _Placed:
 
 @dataclass(frozen=True)
 class _Parts:
-    """The diagonal, in column 0, and products with vectors of centred Gram matrices."""
+    """The diagonal, in column 0, and products with vectors of centred Gram matrices.
 
-    train: FloatArray  # (n_train * (1 + rank), n_orders)
-    inner: FloatArray  # (rank, rank, n_orders)
-    test: FloatArray  # (n_test, 1 + rank, n_orders)
+    Cases are orders of the members of a step, or steps.
+    """
+
+    train: FloatArray  # (n_train * (1 + rank), n_cases)
+    inner: FloatArray  # (rank, rank, n_cases)
+    test: FloatArray  # (n_test, 1 + rank, n_cases)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +82,14 @@ class PairFold:
         """Return the products of each order."""
         products = members.products
         return _Parts(placed, products, products.ravel().take(placed.pairs))
+
+    def parts_of_steps(
+        self, order: IndexArray, members: Sequence[StepMembers]
+    ) -> Iterator[tuple[slice, _Parts]]:
+        """Yield the products of one step after another for one order."""
+        placed = self.placed(order[np.newaxis])
+        for start, step in enumerate(members):
+            yield slice(start, start + 1), self.parts(placed, step)
 
     def scores(self, parts: _Parts) -> FloatArray:  # (n_alphas + 1, n_orders)
         """Return the score of each penalty, and the sum of squares."""

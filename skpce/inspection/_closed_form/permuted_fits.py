@@ -38,7 +38,8 @@ from ..._solvers.ridge import (
 from ..._surrogate import CompositionalPCESurrogate
 from .._ensembles.cross_fit import CrossFit, quiet_fit
 from .._reading import expansion_of
-from .gram_fits import GramFits, GramFold, gram_fold
+from .error_bounds import ErrorBounds
+from .gram_fits import ErrorLimits, GramFits, GramFold, gram_fold
 from .reduced_fits import ReducedFits
 
 # Residuals on the paths of all permutations that are solved at once.
@@ -127,8 +128,7 @@ class PermutedFits:
         self, orders: IndexArray
     ) -> FloatArray:  # shape: (n_permutations, n_members, n_coordinates)
         """Return ``CrossFit.squared_errors`` of each order of y."""
-        outputs = self.fit.outputs
-        observed = outputs.coordinates(self.fit.y)
+        observed = self.fit.observed
         errors = np.full((len(orders), *observed.shape), np.nan)
         for fold in self.folds:
             predicted = fold.predict(self.values[orders[:, fold.train]])
@@ -137,12 +137,15 @@ class PermutedFits:
         return errors
 
     def group_errors(
-        self, orders: IndexArray
+        self, orders: IndexArray, limits: ErrorLimits | None = None
     ) -> FloatArray:  # shape: (n_permutations, n_members, n_groups)
-        """Return squared errors of each order, added up in each group."""
+        """Return squared errors of each order, added up in each group.
+
+        Those that surely exceed the limits may be infinite.
+        """
         sums = self.fit.outputs.sum_by_group
         if self.gram is not None:
-            errors, exact = self.gram.group_errors(orders)
+            errors, exact = self.gram.group_errors(orders, limits)
         elif self.reduced is not None:
             errors, exact = self.reduced.group_errors(self.folds, orders)
         else:
@@ -156,7 +159,7 @@ class PermutedFits:
 
     def residuals(self) -> FloatArray:  # shape: (n_members, n_coordinates)
         """Return ``CrossFit.residuals`` of y as it is given."""
-        observed = self.fit.outputs.coordinates(self.fit.y)
+        observed = self.fit.observed
         found = np.full_like(observed, np.nan)
         given = np.arange(len(observed))[np.newaxis]
         for number, fold in enumerate(self.folds):
@@ -175,7 +178,7 @@ class PermutedFits:
         """Choose penalties by the products of members, but predict every column."""
         assert self.gram is not None
         outputs = self.fit.outputs
-        observed = outputs.coordinates(self.fit.y)
+        observed = self.fit.observed
         errors = np.full((*orders.shape, outputs.n_groups), np.nan)
         accurate = np.ones(len(orders), dtype=bool)
         for number, fold in enumerate(self.folds):
@@ -238,30 +241,35 @@ def factorise(fit: CrossFit, errors: FloatArray) -> PermutedFits | None:
     if found is None:
         return None
     given = np.arange(len(found.values))[np.newaxis]
+    sums = fit.outputs.sum_by_group(errors)
     same = _same(found.squared_errors(given)[0], errors)
-    return found if same else None
+    return found if same and _same(found.group_errors(given)[0], sums) else None
 
 
 def factorise_wide(
-    fit: CrossFit, known: PermutedFits | None = None
+    fit: CrossFit, fitted: Any
 ) -> tuple[PermutedFits, FloatArray] | None:
     """Factorise every fold of a wide y, and return the residuals of y as it is given.
 
-    Refits of many columns take long: the residuals are those of the closed form, which
-    must reproduce those of a refit of the first fold. Where this is ``known`` of the
-    same pipeline and outputs, at another degree, it is not repeated.
+    Refits of many columns take long: the residuals are those of the closed form. As a
+    last check it must predict as ``fitted``, the pipeline fitted to all members, does.
     """
     if np.size(fit.y) < _WIDE:
         return None
-    found = _factorised(fit, known)
+    found = _factorised(fit)
     if found is None or found.gram is None:
         return None
-    residuals = found.residuals()
-    if known is not None:
-        return found, residuals
-    refitted = replace(fit, splits=fit.splits[:1]).residuals()
-    test = fit.splits[0][1]
-    return (found, residuals) if _same(residuals[test], refitted[test]) else None
+    some = fit.splits[0][1]
+    every = replace(fit, splits=[(np.arange(len(found.values)), some)])
+    alone = factorise_like(every, found)
+    if alone is None or not _same(alone.residuals()[some], fit.missed(fitted, some)):
+        return None
+    return found, found.residuals()
+
+
+def factorise_like(fit: CrossFit, known: PermutedFits) -> PermutedFits | None:
+    """Factorise other folds or terms for the members of a known closed form."""
+    return _factorised(fit, known)
 
 
 def _same(one: FloatArray, other: FloatArray) -> bool:
@@ -322,7 +330,8 @@ def _gram_fits(
         fold.shares_penalties for fold in folds
     ):
         return None
-    return GramFits.of_members(_gram_folds(folds), values, geometry)
+    bounds = ErrorBounds.of_folds(folds)
+    return GramFits.of_members(_gram_folds(folds), values, geometry, bounds)
 
 
 def _gram_folds(folds: list[FoldFactors]) -> list[GramFold]:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,17 +80,25 @@ class CrossFit:
 
     def residuals(self) -> FloatArray:  # shape: (n_members, n_coordinates)
         """Return what refits miss of held-out members; NaN where never held out."""
-
-        def predicted(train: IndexArray, test: IndexArray) -> FloatArray:
+        errors = np.full_like(self.observed, np.nan)
+        for train, test in self.splits:
             model = quiet_fit(self.pipeline, take(self.X, train), take(self.y, train))
-            with warnings.catch_warnings():  # a learned distribution is that of a fold
-                warnings.simplefilter("ignore", InputOutsideSupportWarning)
-                found = model.predict(take(self.X, test))
-            values = np.asarray(found, dtype=np.float64)
-            self._refuse_negative(values, model)
-            return self.outputs.coordinates(values, "prediction")
+            errors[test] = self.missed(model, test)
+        return errors
 
-        return self._residuals(self.outputs.coordinates(self.y), predicted)
+    def missed(self, model: Any, rows: IndexArray) -> FloatArray:
+        """Return what a fitted pipeline misses of some members, by coordinates."""
+        with warnings.catch_warnings():  # a learned distribution is that of a fold
+            warnings.simplefilter("ignore", InputOutsideSupportWarning)
+            found = model.predict(take(self.X, rows))
+        values = np.asarray(found, dtype=np.float64)
+        self._refuse_negative(values, model)
+        return self.observed[rows] - self.outputs.coordinates(values, "prediction")
+
+    @cached_property
+    def observed(self) -> FloatArray:  # shape: (n_members, n_coordinates)
+        """Return the coordinates of y."""
+        return self.outputs.coordinates(self.y)
 
     def _refuse_negative(self, predicted: FloatArray, model: Any) -> None:
         """Refuse predictions of compositions that have no log-ratios."""
@@ -106,27 +115,17 @@ class CrossFit:
 
     def mean_only_errors(self) -> FloatArray:
         """Return squared errors of the mean of the training members."""
-        observed = self.outputs.coordinates(self.y)
-        found = self._residuals(
-            observed, lambda train, test: observed[train].mean(axis=0)
-        )
-        return np.square(found)
-
-    def _residuals(
-        self,
-        observed: FloatArray,
-        predicted: Callable[[IndexArray, IndexArray], FloatArray],
-    ) -> FloatArray:
-        errors = np.full_like(observed, np.nan)
+        errors = np.full_like(self.observed, np.nan)
         for train, test in self.splits:
-            errors[test] = observed[test] - predicted(train, test)
+            mean = self.observed[train].mean(axis=0)
+            errors[test] = np.square(self.observed[test] - mean)
         return errors
 
     def squared_deviations(self) -> FloatArray:
         """Return squared deviations from the mean of all members; 0 where rounding."""
-        observed = self.outputs.coordinates(self.y)
-        spread = self.outputs.spread(observed)
-        return np.where(spread > 0, np.square(observed - observed.mean(axis=0)), 0.0)
+        spread = self.outputs.spread(self.observed)
+        squares = np.square(self.observed - self.observed.mean(axis=0))
+        return np.where(spread > 0, squares, 0.0)
 
 
 @contextmanager
@@ -153,10 +152,10 @@ def group_q2(
 ) -> FloatArray:  # shape: (n_groups,)
     """Return Q² per group; NaN for a group without choice or variance."""
     pair = outputs.sum_by_group(errors), outputs.sum_by_group(deviations)
-    return _q2_of_members(*pair)
+    return q2_of_members(*pair)
 
 
-def _q2_of_members(
+def q2_of_members(
     errors: FloatArray,  # shape: (n_members, n_groups)
     deviations: FloatArray,  # shape: (n_members, n_groups)
 ) -> FloatArray:  # shape: (n_groups,)
@@ -201,8 +200,16 @@ class ClosedFits(Protocol):
     def permutations_at_once(self) -> int:
         """How many permutations to solve in one call."""
 
-    def group_errors(self, orders: IndexArray) -> FloatArray:
-        """Return squared errors of each order, (n_orders, n_members, n_groups)."""
+    def group_errors(
+        self,
+        orders: IndexArray,
+        limits: tuple[FloatArray, FloatArray] | None = None,
+    ) -> FloatArray:
+        """Return squared errors of each order, (n_orders, n_members, n_groups).
+
+        With limits, the errors and deviations of the data by order and group, errors
+        that surely exceed those of the data may be infinite.
+        """
 
 
 # Enough to pay for sending a task to a process, few enough to show progress.
@@ -213,11 +220,15 @@ def permuted_q2(
     fit: CrossFit,
     permutations: Permutations,
     closed: ClosedFits | None,
+    q2: FloatArray,  # shape: (n_groups,), of the data
     deviations: FloatArray,  # shape: (n_members, n_coordinates)
     n_jobs: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[FloatArray, float]:  # shape: (n_permutations, n_groups); CPU seconds
-    """Return Q² of every permutation, in their order, and the CPU time of all."""
+    """Return Q² of every permutation, in their order, and the CPU time of all.
+
+    Where a bound suffices to show that it is below that of the data it is -inf.
+    """
     orders = permutations.orders
     size = _PERMUTATIONS_PER_TASK if closed is None else closed.permutations_at_once
     deviations = fit.outputs.sum_by_group(deviations)
@@ -225,13 +236,15 @@ def permuted_q2(
         replace(permutations, orders=orders[start : start + size])
         for start in range(0, len(orders), size)
     )
-    tasks = (delayed(_q2_of_orders)(fit, closed, deviations, part) for part in parts)
+    tasks = (
+        delayed(_q2_of_orders)(fit, closed, q2, deviations, part) for part in parts
+    )
     if closed is not None:
         n_jobs = 1  # sending the data would take longer than the work
     done = counted(progress, len(orders), lambda part: len(part[0]))
     found = run_in_order(tasks, n_jobs, done)
     cpu_seconds = sum(seconds for _, seconds in found)
-    return np.concatenate([q2 for q2, _ in found]), cpu_seconds
+    return np.concatenate([permuted for permuted, _ in found]), cpu_seconds
 
 
 def run_in_order(
@@ -245,6 +258,7 @@ def run_in_order(
 def _q2_of_orders(
     fit: CrossFit,
     closed: ClosedFits | None,
+    q2: FloatArray,  # shape: (n_groups,)
     deviations: FloatArray,  # shape: (n_members, n_groups)
     permutations: Permutations,
 ) -> tuple[list[FloatArray], float]:
@@ -255,10 +269,14 @@ def _q2_of_orders(
             for one in permutations.fits(fit)
         )
         if closed is not None:
-            errors = closed.group_errors(permutations.orders)
+            held_out = np.concatenate([test for _, test in fit.splits])
+            moved = permutations.deviations(deviations)
+            spread = np.array([own[held_out].sum(axis=0) for own in moved])
+            limits = (1.0 - q2) * spread, spread
+            errors = closed.group_errors(permutations.orders, limits)
         pairs = zip(errors, permutations.deviations(deviations), strict=True)
-        q2 = [_q2_of_members(error, own) for error, own in pairs]
-    return q2, time.process_time() - started
+        found = [q2_of_members(error, own) for error, own in pairs]
+    return found, time.process_time() - started
 
 
 @dataclass(frozen=True)

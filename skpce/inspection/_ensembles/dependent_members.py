@@ -64,7 +64,7 @@ def find_member_groups(
     order: Any = None,  # shape: (n_members,)
 ) -> MemberGroups | None:
     """Return near-copies, else blocks of a series; None for independent members."""
-    observed, groups = fit.outputs.coordinates(fit.y), fit.outputs.group_of_coordinate
+    observed, groups = fit.observed, fit.outputs.group_of_coordinate
     tables = _inputs(fit, fitted)
     if not tables or np.isnan(residuals).any() or not np.ptp(observed, axis=0).any():
         return None

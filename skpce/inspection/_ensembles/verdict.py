@@ -23,7 +23,12 @@ from ..._checks import (
 from ..._checks.callbacks import check_progress, takes_callbacks
 from ..._checks.frames import remembers_frames, take
 from .._answer import NOUNS, corrected_for, shares_of, verdict_table
-from .._closed_form.permuted_fits import PermutedFits, factorise, factorise_wide
+from .._closed_form.permuted_fits import (
+    PermutedFits,
+    factorise,
+    factorise_like,
+    factorise_wide,
+)
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
 from .._reading import final_estimator
@@ -42,6 +47,7 @@ from .cross_fit import (
     bootstrap_q2,
     group_q2,
     permuted_q2,
+    q2_of_members,
     quiet_fit,
     seeded,
     with_parameters,
@@ -427,7 +433,7 @@ def _measure(
     """Refit in all folds and permutations."""
     n_members = len(fit.X)
     fitted = quiet_fit(fit.pipeline, fit.X, fit.y)
-    wide = factorise_wide(fit) if closed_form else None
+    wide = factorise_wide(fit, fitted) if closed_form else None
     residuals = fit.residuals() if wide is None else wide[1]
     groups, units, dependent, refused = None, reward, "", ""
     if reward is None:
@@ -439,7 +445,7 @@ def _measure(
             n_folds = min(int(cv), groups.n_groups)
             splits = make_splits(n_folds, fit.X, units, generator)
             fit = replace(fit, splits=splits)
-            wide = factorise_wide(fit) if closed_form else None
+            wide = factorise_wide(fit, fitted) if closed_form else None
             residuals = fit.residuals() if wide is None else wide[1]
         elif not refused and divides(fit.splits, units):
             refused = f"{groups.words}, and cv divides them"
@@ -452,8 +458,9 @@ def _measure(
     closed = None
     if exact:
         closed = factorise(fit, errors) if wide is None else wide[0]
+    observed = group_q2(errors, deviations, fit.outputs)
     permuted, cpu_seconds = permuted_q2(
-        fit, permutations, closed, deviations, n_jobs, progress
+        fit, permutations, closed, observed, deviations, n_jobs, progress
     )
     q2, low, high = bootstrap_q2(
         errors, deviations, fit.outputs, confidence_level, generator, units
@@ -464,7 +471,7 @@ def _measure(
         "q2_high": high,
         "mean_only_q2": group_q2(fit.mean_only_errors(), deviations, fit.outputs),
         "degree_one_q2": _degree_one_q2(
-            fit, deviations, None if wide is None else wide[0], closed_form
+            fit, deviations, None if wide is None else wide[0]
         ),
         "p_value": permutation_p_values(q2, permuted),
     }
@@ -526,13 +533,14 @@ def training_noise(
 def _degree_one_q2(
     fit: CrossFit,
     deviations: FloatArray,
-    known: PermutedFits | None,  # of the pipeline at its own degree
-    closed_form: bool,
+    known: PermutedFits | None,  # of the pipeline at its own degree, where y is wide
 ) -> FloatArray:
     _, last = final_estimator(fit.pipeline)
     if "degree" not in last.get_params(deep=False):
         return np.full(fit.outputs.n_groups, np.nan)
     linear = replace(fit, pipeline=with_parameters(fit.pipeline, degree=1))
-    wide = factorise_wide(linear, known) if closed_form else None
-    residuals = linear.residuals() if wide is None else wide[1]
-    return group_q2(np.square(residuals), deviations, fit.outputs)
+    closed = None if known is None else factorise_like(linear, known)
+    if closed is None:
+        return group_q2(linear.squared_errors(), deviations, fit.outputs)
+    errors = closed.group_errors(np.arange(len(fit.X))[np.newaxis])[0]
+    return q2_of_members(errors, fit.outputs.sum_by_group(deviations))

@@ -13,7 +13,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._expansion.residuals import (
+    count_columns,
+    learn_noise_scale,
+    permuted_q2,
+)
 from skpce.inspection import noise_test, verdict
+from skpce.inspection._reading import expansion_of
 
 
 def members(size, seed, spread=None):
@@ -128,3 +134,35 @@ def test_bad_arguments():
     saturated = PolynomialChaosRegressor(3, solver="ols").fit(X[:10], y[:10])
     with pytest.raises(ValueError, match="residual distribution is not defined"):
         noise_test(saturated)
+
+
+@pytest.mark.parametrize("alpha_per_target", [False, True])
+def test_wide_groups_are_rotated_to_as_many_columns_as_members(
+    alpha_per_target, monkeypatch
+):
+    """Products of members are all that the sums of squares of a group need."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    noise = np.exp(0.6 * X[:, :1]) * rng.normal(size=(30, 130))
+    y = softmax(np.c_[X @ rng.normal(size=(2, 130)) + noise], axis=1)
+    y = np.hstack([y, softmax(rng.normal(size=(30, 4)), axis=1)])
+    model = CompositionalPCESurrogate(
+        1, steps=(130, 4), log_ratio="clr", alpha_per_target=alpha_per_target
+    ).fit(X, y)
+    reading = expansion_of(model)
+    problem = reading.problem
+    groups = reading.compositions.fitted_geometry.step_of_coordinate
+    scale = learn_noise_scale(problem, groups, "test")
+    orders = np.array([rng.permutation(30) for _ in range(5)])
+    found = permuted_q2(scale, problem, orders, "test")
+    widths = []
+
+    def whole(residuals, groups):
+        widths.append(residuals.shape[1])
+        return residuals, groups
+
+    monkeypatch.setattr("skpce._expansion.residuals._in_few_columns", whole)
+    expected = permuted_q2(scale, problem, orders, "test")
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert sum(widths) == len(groups)
+    assert count_columns(30, groups) == 30 + np.sum(groups == 1)

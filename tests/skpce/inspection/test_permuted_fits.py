@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -259,7 +261,7 @@ def test_masks_and_replicates_by_products_of_members():
 
 
 def test_a_wide_table_is_not_refitted(monkeypatch):
-    """Residuals of the closed form, checked with the refit of one fold."""
+    """Residuals of the closed form, checked with the fit to all members."""
     X, y, steps = many_steps(2, 300)
     model = CompositionalPCESurrogate(2, steps=steps)
     options = {"n_permutations": 39, "random_state": 0}
@@ -273,12 +275,24 @@ def test_a_wide_table_is_not_refitted(monkeypatch):
     )
     monkeypatch.setattr(permuted_fits, "_WIDE", 1000)
     wide = verdict(model, X, y, **options)
-    assert n_fitted.count(600) == 2  # all members, and a fold
+    assert n_fitted.count(600) == 1  # all members
     assert wide.attributable == refits.attributable
     for name in ("q2", "q2_low", "degree_one_q2", "p_value"):
         np.testing.assert_allclose(
             wide.columns[name], refits.columns[name], atol=1e-10, err_msg=name
         )
+    # A closed form that does not predict as the fit does is not used.
+    of_design = LowRankFold.of_design
+
+    def shrunken(*args):
+        found = of_design(*args)
+        return replace(found, slopes=0.9 * found.slopes)
+
+    monkeypatch.setattr(LowRankFold, "of_design", shrunken)
+    n_fitted.clear()
+    wrong = verdict(model, X, y, n_permutations=19, random_state=0)
+    assert not wrong.closed_form
+    assert n_fitted.count(600) > 100
 
 
 def test_replaced_zeros_need_the_columns():
