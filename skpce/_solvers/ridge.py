@@ -536,10 +536,16 @@ def _gcv_scores(
     w)^2}` with :math:`\mathrm{df} = 1 + \sum_k s_k^2/(s_k^2+\lambda)` ([1]_, eq. 1.4).
     """
     shrunk = 1.0 / (squares[:, np.newaxis] + alphas)
-    explained = 2.0 * shrunk - squares[:, np.newaxis] * np.square(shrunk)
-    rest = moments.target_square - explained.T @ np.square(loadings)
-    rounding = 1e-15 * moments.target_square
-    rest = np.maximum(rest, rounding) / moments.total_weight
-    freedom = 1.0 - _degrees_of_freedom(squares, alphas) / moments.total_weight
+    free = moments.total_weight - 1.0 - len(squares)  # without a penalty
+    if free < 0.5:  # all is in the terms: what cancels below is more than what is left
+        inside = np.square(loadings) / squares[:, np.newaxis]
+        rest = np.square(alphas * shrunk).T @ inside
+    else:
+        explained = 2.0 * shrunk - squares[:, np.newaxis] * np.square(shrunk)
+        rest = moments.target_square - explained.T @ np.square(loadings)
+        rest = np.maximum(rest, 1e-15 * moments.target_square)
+    rest = rest / moments.total_weight
+    freedom = max(free, 0.0) + (alphas * shrunk).sum(axis=0)
+    freedom = freedom / moments.total_weight
     safe = np.where(freedom > 1e-12, freedom, np.nan)
     return rest / np.square(safe)[:, np.newaxis]
