@@ -535,17 +535,12 @@ def _gcv_scores(
     :math:`\mathrm{GCV}(\lambda) = \frac{\mathrm{RSS}/\sum w}{(1 - \mathrm{df}/\sum
     w)^2}` with :math:`\mathrm{df} = 1 + \sum_k s_k^2/(s_k^2+\lambda)` ([1]_, eq. 1.4).
     """
-    shrunk = 1.0 / (squares[:, np.newaxis] + alphas)
-    free = moments.total_weight - 1.0 - len(squares)  # without a penalty
-    if free < 0.5:  # all is in the terms: what cancels below is more than what is left
-        inside = np.square(loadings) / squares[:, np.newaxis]
-        rest = np.square(alphas * shrunk).T @ inside
-    else:
-        explained = 2.0 * shrunk - squares[:, np.newaxis] * np.square(shrunk)
-        rest = moments.target_square - explained.T @ np.square(loadings)
-        rest = np.maximum(rest, 1e-15 * moments.target_square)
-    rest = rest / moments.total_weight
-    freedom = max(free, 0.0) + (alphas * shrunk).sum(axis=0)
-    freedom = freedom / moments.total_weight
+    kept = alphas / (squares[:, np.newaxis] + alphas)
+    inside = np.square(loadings) / squares[:, np.newaxis]
+    outside = moments.target_square - inside.sum(axis=0)  # what no penalty changes
+    outside = np.where(outside > 1e-13 * moments.target_square, outside, 0.0)
+    rest = (outside + np.square(kept).T @ inside) / moments.total_weight
+    free = max(moments.total_weight - 1.0 - len(squares), 0.0)  # without a penalty
+    freedom = (free + kept.sum(axis=0)) / moments.total_weight
     safe = np.where(freedom > 1e-12, freedom, np.nan)
     return rest / np.square(safe)[:, np.newaxis]
