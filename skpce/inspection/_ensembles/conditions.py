@@ -9,6 +9,9 @@ import numpy as np
 from ..._checks import FloatArray
 from .._result import Result, too_little
 
+# Errors that differ by less, relatively, are equal but for rounding: members that are
+# alike change places without an effect.
+_TIE = 1e-9
 _CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
 
 
@@ -51,8 +54,9 @@ def permutation_p_values(
     q2: FloatArray,  # shape: (n_groups,)
     permuted: FloatArray,  # shape: (n_permutations, n_groups)
 ) -> FloatArray:  # shape: (n_groups,)
-    """Return p-values, not adjusted over the groups."""
-    found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
+    """Return p-values, not adjusted over the groups; ties count as reached."""
+    reached = permuted >= q2 - _TIE * np.abs(1.0 - q2)
+    found = (1 + np.sum(reached, axis=0)) / (1 + len(permuted))
     return np.where(np.isnan(q2), np.nan, found)
 
 

@@ -22,6 +22,7 @@ from skpce.inspection._closed_form import permuted_fits
 from skpce.inspection._closed_form.low_rank import LowRankFold
 from skpce.inspection._closed_form.pairs import PairFold
 from skpce.inspection._closed_form.permuted_fits import factorise
+from skpce.inspection._ensembles.conditions import permutation_p_values
 from skpce.inspection._ensembles.cross_fit import CrossFit, Permutations
 
 WIDTHS = (3, 2, 4)
@@ -373,3 +374,13 @@ def test_inputs_that_do_not_vary_have_no_vectors():
     for order, errors in zip(orders, closed.group_errors(orders), strict=True):
         expected = sums(fit.permuted(order).mean_only_errors())
         np.testing.assert_allclose(errors, expected, rtol=1e-9)
+
+
+def test_ties_count_as_reached():
+    """Members of equal y change places without an effect: a tie, not rounding."""
+    q2 = np.array([0.5, -1e6, np.nan, 1.0])
+    permuted = np.array(
+        [[0.5 - 1e-12, -1e6 - 1e-5, 0.0, 1.0], [0.4999, -2e6, 0.0, 0.9]]
+    )
+    found = permutation_p_values(q2, permuted)
+    np.testing.assert_allclose(found, [2 / 3, 2 / 3, np.nan, 2 / 3])
