@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -123,6 +124,7 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
 def time_tasks() -> dict[str, float]:
     """Return the shortest CPU time of each task in this process."""
     found = {}
+    warnings.simplefilter("ignore")  # of more terms than samples
     for name, (n_times, task) in make_tasks().items():
         task()
         seconds = []

@@ -34,7 +34,6 @@ from ._checks import (
     checked_sample_weight,
     input_names,
     method_of,
-    refuse_extremes,
     refuse_no_numbers,
     unchanged_on_failure,
     validated,
@@ -353,7 +352,7 @@ class PolynomialChaosRegressor(
             samples = samples.at_least_one_copy()
             basis = self._learn_basis(samples)
             from_sums = self._fits_from_sums(len(samples.inputs), basis.n_terms)
-            if from_sums and not np.isnan(samples.targets).any():
+            if from_sums and not samples.lacks_targets:
                 problem = solve_sums(solver, basis, sum_blocks(basis, samples))
             else:
                 problem = solve_samples(solver, basis, samples.copy())
@@ -404,10 +403,9 @@ class PolynomialChaosRegressor(
         refuse_no_numbers(y, "y")
         y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validated(
-            self, X, y, reset=reset, multi_output=True, y_numeric=True
+            self, X, y, varying="y", reset=reset, multi_output=True, y_numeric=True
         )
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
-        refuse_extremes(targets, "y", varying=True)
         if missing is not None:
             targets = np.where(missing.reshape(targets.shape), np.nan, targets)
         elif np.isnan(targets).any():
@@ -570,12 +568,12 @@ class PolynomialChaosRegressor(
         "_of_targets", lambda e: e.sobol_indices().total_order
     )
     total_variance_ = attribute_of("_of_targets", lambda e: e.total_variance)
-    q2_ = attribute_of("_problem", lambda p: p.q2)
+    q2_ = attribute_of("_of_targets", lambda e: e.q2)
     unexplained_share_ = attribute_of("_of_targets", lambda e: e.unexplained_share)
     feature_importances_ = attribute_of(
         "expansion_", lambda e: e.aggregated_sobol_indices().total_order
     )
-    loo_error_ = attribute_of("_problem", lambda p: p.loo_error)
+    loo_error_ = attribute_of("_of_targets", lambda e: e.loo_error)
 
     moments = method_of("expansion_", Expansion.moments)
     conditional_expectation = method_of("expansion_", Expansion.conditional_expectation)

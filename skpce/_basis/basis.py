@@ -26,13 +26,12 @@ from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._input_laws.columns import check_columns, warn_of_narrow, warn_outside
 from .index_sets import (
     LARGEST_KEPT,
+    Truncation,
     basis_advice,
-    build_multi_indices,
     check_degrees,
     check_design_fits,
     check_multi_indices,
     check_truncation,
-    count_terms,
     rows_held_in_blocks,
     sort_graded,
     terms_that_fit,
@@ -158,13 +157,16 @@ class PolynomialBasis:
         """Fill every column, with derivatives of the functions of ``slope_of``."""
         largest = self.multi_indices.max(axis=0, initial=0).tolist()
         tables = {}
-        for i in np.flatnonzero(largest).tolist():
-            evaluate = self.laws[i].evaluate
-            if i == slope_of:
-                evaluate = self.laws[i].differentiate
-            with np.errstate(over="ignore", invalid="ignore"):
-                tables[i] = evaluate(X[:, i], largest[i])
-            self._refuse_overflow(tables[i], X[:, i], i, largest_product)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, law in enumerate(self.laws):
+                if largest[i]:
+                    evaluate = law.differentiate if i == slope_of else law.evaluate
+                    tables[i] = evaluate(X[:, i], largest[i])
+        highest = largest_product ** (1.0 / self._most_factors)
+        for i, table in tables.items():
+            ends = table.min(initial=0.0), table.max(initial=0.0)  # NaN for overflow
+            if not -highest <= ends[0] <= ends[1] <= highest:
+                self._refuse_overflow(table, X[:, i], i, highest)
         columns[0] = 1.0
         for start, stop, parent, feature, exponent in self._plan[1]:
             factor = tables[feature][exponent]
@@ -175,12 +177,11 @@ class PolynomialBasis:
                 np.multiply(parents, factor, out=columns[start:stop])
 
     def _refuse_overflow(
-        self, table: FloatArray, column: FloatArray, i: int, largest_product: float
+        self, table: FloatArray, column: FloatArray, i: int, highest: float
     ) -> None:
         """Refuse inputs at which the functions of one input, or products, overflow."""
         height = np.abs(table).max(axis=0, initial=0.0)  # NaN where it overflows
-        largest = largest_product ** (1.0 / self._most_factors)
-        high = ~(height <= largest) & np.isfinite(column)
+        high = ~(height <= highest) & np.isfinite(column)
         if high.any():
             value = column[np.argmax(high)]
             law = self.laws[i]
@@ -354,13 +355,16 @@ class BasisParameters:
     @classmethod
     def of(cls, estimator: Any) -> BasisParameters:
         """Read the parameters of an estimator, which need not have them all."""
-        given = estimator.get_params(deep=False)
-        known = {entry.name for entry in fields(cls)} & set(given)
+        given = {
+            entry.name: getattr(estimator, entry.name)
+            for entry in fields(cls)
+            if hasattr(estimator, entry.name)
+        }
         return cls(
             type(estimator).__name__,
             has_anisotropy="anisotropy" in given,
             levels=tuple(getattr(estimator, "levels_", ())),
-            **{name: given[name] for name in known},
+            **given,
         )
 
     def check(self, names: Sequence[str]) -> list[Any]:
@@ -411,7 +415,8 @@ class BasisParameters:
         refuse_extremes(X, "X", varying=True)
         laws = learn_input_laws(specifications, X, weights)
         check_columns(self.owner, laws, X, weights, names)
-        warn_of_narrow(laws, X[weights > 0], names)
+        used = weights > 0
+        warn_of_narrow(laws, X if used.all() else X[used], names)
         return laws
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
@@ -481,22 +486,17 @@ def truncated_multi_indices(
     """Build the set, or raise ``ValueError`` for one that exceeds the memory."""
     n_features = len(laws)
     weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
-    ends = np.array([law.largest_degree for law in laws])
+    ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
     check_degrees(owner, "degree", np.minimum(degree / weights, ends))
-    truncation = {
-        "q": q,
-        "interaction_order": interaction_order,
-        "anisotropy": anisotropy,
-        "largest": ends,
-        "categorical": categorical_inputs(laws),
-    }
+    kinds = categorical_inputs(laws)
+    order = n_features if interaction_order is None else interaction_order
+    cut = Truncation(degree, q, min(order, n_features), weights, ends, kinds)
     n_rows = max(n_samples, n_features)
-    n_terms = count_terms(
-        n_features, degree, **truncation, stop_above=terms_that_fit(n_rows)
-    )
+    n_terms = cut.count(terms_that_fit(n_rows))
     advice = basis_advice(anisotropy=True) if advice is None else advice
     check_design_fits(owner, n_rows, n_terms, advice)
-    return build_multi_indices(n_features, degree, **truncation)
+    check_degrees(owner, "degree", cut.function_numbers())
+    return cut.listed(n_terms)
 
 
 def categorical_inputs(laws: Sequence[InputLaw]) -> BoolArray:

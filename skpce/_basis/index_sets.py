@@ -99,7 +99,7 @@ def count_terms(
     """
     check_real("count_terms", "stop_above", stop_above, low=1, closed="both")
     options = (q, interaction_order, anisotropy, largest, categorical)
-    cut = _Truncation.checked("count_terms", n_features, degree, *options)
+    cut = Truncation.checked("count_terms", n_features, degree, *options)
     return cut.count(stop_above)
 
 
@@ -164,16 +164,12 @@ def build_multi_indices(
     """
     owner = "build_multi_indices"
     options = (q, interaction_order, anisotropy, largest, categorical)
-    cut = _Truncation.checked(owner, n_features, degree, *options)
+    cut = Truncation.checked(owner, n_features, degree, *options)
     n_terms = cut.count(terms_that_fit(n_features))
     table = f"a table of them for n_features={n_features}"
-    advice = basis_advice(anisotropy=True)
-    check_design_fits(owner, n_features, n_terms, advice, table)
+    check_design_fits(owner, n_features, n_terms, basis_advice(anisotropy=True), table)
     check_degrees(owner, "degree", cut.function_numbers())
-    if n_terms * n_features > LARGEST_KEPT:
-        return cut.listed()
-    arrays = cut.weights, cut.largest, cut.categorical
-    return _kept(*cut[:3], *(values.tobytes() for values in arrays)).copy()
+    return cut.listed(n_terms)
 
 
 def sort_graded(
@@ -261,7 +257,7 @@ def check_multi_indices(
     return rows.astype(np.int64)
 
 
-class _Truncation(NamedTuple):
+class Truncation(NamedTuple):
     """Which terms are in a set."""
 
     degree: int
@@ -282,7 +278,7 @@ class _Truncation(NamedTuple):
         anisotropy: ArrayLike | None,
         largest: ArrayLike | None,
         categorical: ArrayLike | None,
-    ) -> _Truncation:
+    ) -> Truncation:
         check_integer(owner, "n_features", n_features, low=1)
         check_truncation(owner, degree, q, interaction_order)
         weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
@@ -325,8 +321,15 @@ class _Truncation(NamedTuple):
                 return lower_bound
         return _count_affordable(costs, limit, order, stop_above)
 
-    def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
-        """Return the terms, sorted."""
+    def listed(self, n_terms: int) -> IndexArray:  # shape: (n_terms, n_features)
+        """Return the terms, sorted; those of a small set are listed once."""
+        if n_terms * len(self.weights) > LARGEST_KEPT:
+            return self.made()
+        arrays = self.weights, self.largest, self.categorical
+        return _kept(*self[:3], *(values.tobytes() for values in arrays)).copy()
+
+    def made(self) -> IndexArray:  # shape: (n_terms, n_features)
+        """List and sort the terms."""
         costs = self.univariate_costs()
         active, exponents = _list_affordable(costs, self.budget, self.order)
         return _dense(active, exponents, self.categorical)
@@ -363,9 +366,9 @@ def _kept(
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """List the terms of a small set once; the arrays are given by their bytes."""
     numbers = np.frombuffer(weights), np.frombuffer(largest)
-    return _Truncation(
+    return Truncation(
         degree, q, order, *numbers, np.frombuffer(categorical, dtype=bool)
-    ).listed()
+    ).made()
 
 
 # Distinct costs of terms, sorted, and how many terms have each.
@@ -384,7 +387,7 @@ _LARGEST_UNIVARIATE = 1e8
 _LARGEST_COUNT = 1e18
 
 
-def _count_isotropic(cut: _Truncation, stop_above: float) -> int:
+def _count_isotropic(cut: Truncation, stop_above: float) -> int:
     """Count by the number of active inputs; partitions when q < 1."""
     n_features, degree, q = len(cut.weights), cut.degree, cut.q
     largest = min(degree, cut.order)

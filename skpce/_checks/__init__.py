@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from errno import ENOENT
-from functools import cache
+from functools import cache, cached_property
 from glob import escape as escape_glob
 from html import escape
 from numbers import Integral, Real
@@ -246,6 +246,11 @@ class Samples:
     inputs: FloatArray  # shape: (n_samples, n_features)
     targets: FloatArray  # shape: (n_samples, n_targets)
     weights: FloatArray  # shape: (n_samples,)
+
+    @cached_property
+    def lacks_targets(self) -> bool:
+        """Whether some samples lack a target (NaN)."""
+        return bool(np.isnan(self.targets).any())
 
     def of(self, rows: IndexArray, targets: IndexArray) -> Samples:
         """Select rows and targets."""

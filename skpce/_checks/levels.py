@@ -97,12 +97,14 @@ def _codes(column: NDArray[Any], levels: tuple[Any, ...]) -> FloatArray:
     return np.array([code[value] for value in values], dtype=np.float64)
 
 
-def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+def validated(
+    estimator: Any, X: Any, *y: Any, varying: str = "", **options: Any
+) -> Any:
     """Return X, or X and y, as scikit-learn's ``validate_data`` does, in floats.
 
     Labels in columns of a data frame become codes where the estimator has distributions
     of inputs. What would lose a mask, an imaginary part or a date is refused, and so
-    are numbers whose squares overflow.
+    are numbers whose squares overflow, and in what is ``varying`` underflow.
     """
     X = with_codes(estimator, X, reset=options.get("reset", True))
     for value, name in zip((X, *y), ("X", "y"), strict=False):
@@ -110,5 +112,5 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
         found = validate_data(estimator, X, *y, dtype=np.float64, **options)
     for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
-        refuse_extremes(values, name)
+        refuse_extremes(values, name, varying=name == varying)
     return found

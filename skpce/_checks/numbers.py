@@ -49,6 +49,9 @@ LARGEST_NUMBER = 1e70
 #: Columns that vary by less are refused: the squares of their variance would be 0.
 SMALLEST_SPREAD = 1e-70
 
+# Up to so many columns are looked at one by one, which is quicker.
+_FEW_COLUMNS = 64
+
 #: The largest integer that is a float.
 LARGEST_INTEGER = int(np.finfo(np.float64).max)
 
@@ -114,13 +117,13 @@ def _refuse_other_arrays(value: Any, name: str) -> None:
         )
 
 
-def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, str]]:
-    """Yield the kind of entries by its letter, before it their column, then a name."""
+def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
+    """Yield the kind of entries by its letter, before it their column, then a type."""
     if hasattr(value, "columns") and hasattr(value, "dtypes"):
         kinds = [getattr(dtype, "kind", "O") for dtype in value.dtypes]
         if not {"O", "V"} & set(kinds):
             columns = zip(list(value.columns), kinds, value.dtypes, strict=True)
-            yield from ((name, kind, str(dtype)) for name, kind, dtype in columns)
+            yield from columns
             return
     try:
         array = np.asarray(value)
@@ -130,7 +133,7 @@ def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, str]]:
             "the same."
         ) from None
     if array.dtype.kind != "O":
-        yield None, array.dtype.kind, str(array.dtype)
+        yield None, array.dtype.kind, array.dtype
         return
     for entry in array.ravel().tolist():
         if isinstance(entry, int) and abs(entry) > LARGEST_INTEGER:
@@ -176,8 +179,13 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
     """Refuse numbers whose squares overflow, and columns whose variance underflows."""
     if not values.size:
         return
-    large = np.abs(values) > np.float64(LARGEST_NUMBER)
-    if large.any():
+    limit = np.float64(LARGEST_NUMBER)
+    lowest, highest = _ends_without_nan(values) if varying else (values, values)
+    if (
+        np.fmin.reduce(lowest, axis=None) < -limit
+        or np.fmax.reduce(highest, axis=None) > limit
+    ):
+        large = np.abs(values) > limit
         place = tuple(np.argwhere(large)[0].tolist())
         raise ValueError(
             f"{name} has {float(values[place])!r} in row {place[0]}"
@@ -185,9 +193,9 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
             + f"; expected numbers up to {LARGEST_NUMBER:g}, whose variance and its "
             "square are numbers too. Rescale it."
         )
-    if not varying:
+    if not varying or values.dtype.kind != "f":  # others differ by 1 or more
         return
-    spread = np.atleast_1d(np.fmax.reduce(values) - np.fmin.reduce(values))
+    spread = np.atleast_1d(highest - lowest)
     faint = (spread > 0) & (spread < SMALLEST_SPREAD)
     if faint.any():
         column = int(np.argmax(faint))
@@ -197,6 +205,14 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
             f"least {SMALLEST_SPREAD:g}, so that no square of a variance is 0. "
             "Rescale it."
         )
+
+
+def _ends_without_nan(values: NDArray[Any]) -> tuple[Any, Any]:
+    """Return the smallest and largest number of each column; NaN where all are."""
+    if values.ndim == 2 and values.shape[1] < _FEW_COLUMNS:
+        rows = np.ascontiguousarray(values.T)
+        return np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
+    return np.fmin.reduce(values), np.fmax.reduce(values)
 
 
 def binary_scales(values: FloatArray) -> FloatArray:

@@ -39,8 +39,7 @@ from .targets import (
 )
 
 # Rows of the printed text.
-_PRINTED_GROUPS = 12
-_PRINTED_INPUTS = 5
+_PRINTED_GROUPS, _PRINTED_INPUTS = 12, 5
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -169,8 +168,9 @@ class Expansion:
             n_groups = n_groups if group_names is None else len(group_names)
         variance = one_per_output("target_variance", target_variance, len(values))
         error = one_per_output("loo_error", loo_error, len(values))
-        known = q2_of_groups(error, variance, positions, n_groups)
-        known = known if q2 is None else as_floats(q2, "q2")
+        if q2 is None:
+            q2 = q2_of_groups(error, variance, positions, n_groups)
+        known = as_floats(q2, "q2")
         if known.shape != (n_groups,):
             raise ValueError(
                 f"q2 has shape {known.shape}; expected ({n_groups},), one per group."

@@ -34,7 +34,6 @@ from .._solvers import (
 )
 from .._solvers.problem import (
     join_fits,
-    predictive_q2,
     q2_from_sums,
     weighted_spread,
     without_slopes,
@@ -98,7 +97,7 @@ class FittedProblem:
     @property
     def lacks_targets(self) -> bool:
         """Whether some samples lack a target (NaN)."""
-        return self.samples is not None and bool(np.isnan(self.samples.targets).any())
+        return self.samples is not None and self.samples.lacks_targets
 
     @cached_property
     def parts(self) -> tuple[tuple[FittedProblem, IndexArray], ...]:
@@ -134,8 +133,9 @@ class FittedProblem:
                 found[:, targets] = part._prediction
             return found[0], found[1]
         if self.samples is not None:
-            residuals = self.fit.loo_residuals
-            return predictive_q2(residuals, self.samples.targets, self.samples.weights)
+            error = self.fit.loo_error(self.samples.weights)
+            q2 = q2_from_sums(error * self.total_weight, self.spread)
+            return np.where(np.isnan(error), np.inf, error), q2
         error = np.where(self.spread > 0, self.fit.criterion, 0.0)
         return error, q2_from_sums(self.fit.criterion * self.total_weight, self.spread)
 
@@ -219,7 +219,7 @@ def solve_samples(
     """Fit the whole design; each target makes its own choices without ``groups``."""
     if groups is None:
         groups = np.arange(samples.targets.shape[1])
-    if np.isnan(samples.targets).any():
+    if samples.lacks_targets:
         return _solve_incomplete(solver, basis, samples, groups)
     problem = linear_problem(basis, samples, groups)
     with one_thread_if_small(problem.design.size):
@@ -276,8 +276,11 @@ def solve_sums(
 def sum_blocks(basis: PolynomialBasis, samples: Samples) -> DesignMoments:
     """Add up the moments of the design, block by block."""
     n_terms = len(basis.multi_indices)
-    # A size at which adding up the sums costs little beside them.
+    # A size at which adding up the sums costs little beside them, and that stays in
+    # the cache with its targets.
     entries = min(max(2**19, 4 * n_terms**2), 2**23)
+    n_rows = max(2**19 // max(samples.targets.shape[1], 1), 256)
+    entries = min(entries, n_rows * n_terms)
     with one_thread_if_small(samples.targets.size + n_terms**2):
         return sum_moments(
             DesignMoments.of_block(design, samples.targets[rows], samples.weights[rows])

@@ -35,7 +35,6 @@ from .._solvers import solve_path
 from .._solvers.problem import (
     DesignDecomposition,
     best_penalties,
-    predictive_q2,
     q2_from_sums,
     weighted_spread,
 )
@@ -203,7 +202,9 @@ def learn_noise_scale(
         units,
         group_of_target,
         (at_members / units)[:, group_of_target],
-        predictive_q2(fit.loo_residuals, responses, weights)[1],
+        q2_from_sums(
+            fit.loo_error(weights) * weights.sum(), weighted_spread(responses, weights)
+        ),
     )
 
 

@@ -244,8 +244,10 @@ def _refuse_no_logarithm(
 ) -> None:
     """Refuse values without a logarithm in an input that is to be lognormal."""
     for i, given in enumerate(specifications):
+        if not isinstance(given, str) or given != "lognormal":
+            continue
         smallest = np.min(X[weights > 0, i], initial=np.inf)
-        if isinstance(given, str) and given == "lognormal" and smallest <= 0:
+        if smallest <= 0:
             raise ValueError(
                 f"distribution is 'lognormal' for column {i} of X, which has the value "
                 f"{smallest:g}; expected positive values."

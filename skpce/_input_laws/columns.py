@@ -61,10 +61,9 @@ def warn_of_narrow(
     """Warn once of inputs whose stated distribution is narrower than their data."""
     found = []
     for law, column, name in zip(laws, X.T, names, strict=True):
-        if law.learned:
-            continue
-        data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
-        found.append(law.outside_in_words(column, data))
+        if not law.learned and law.outside(column).any():
+            data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
+            found.append(law.outside_in_words(column, data))
     _warn(
         [text for text in found if text],
         " The indices hold for the stated distributions. State wider ones, such as "

@@ -19,6 +19,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -178,6 +179,8 @@ class InputLaw(ABC):
     ) -> NDArray[np.bool_]:  # shape: (n_samples,)
         """Mark the values outside the support."""
         low, high = self.support
+        if low == -math.inf and high == math.inf:
+            return np.zeros(column.shape, dtype=bool)
         tolerance = 1e-9 * self.scale
         return (column < low - tolerance) | (column > high + tolerance)
 
@@ -209,11 +212,14 @@ def evaluate_recurrence(
     """Evaluate orthonormal polynomials by their three-term recurrence."""
     values = np.empty((len(a) + 1, len(points)))
     values[0] = 1.0
-    for k in range(len(a)):
-        values[k + 1] = (points - a[k]) * values[k]
+    before = 0.0
+    for k, (middle, scale) in enumerate(zip(a.tolist(), root.tolist(), strict=True)):
+        shifted = points - middle if middle else points
+        new = np.multiply(shifted, values[k], out=values[k + 1])
         if k > 0:
-            values[k + 1] -= root[k - 1] * values[k - 1]
-        values[k + 1] /= root[k]
+            new -= before * values[k - 1]
+        new /= scale
+        before = scale
     return values
 
 
@@ -249,7 +255,7 @@ def family_name(specification: Any) -> str | None:
 def parameters(frozen: Any) -> dict[str, Any]:
     """Return shapes, ``loc`` and, for a continuous distribution, ``scale`` by name."""
     shapes = [name.strip() for name in (frozen.dist.shapes or "").split(",")]
-    names = [name for name in shapes if name] + ["loc", "scale"]
+    names = [*filter(None, shapes), "loc", "scale"]
     given = dict(zip(names, frozen.args, strict=False)) | dict(frozen.kwds)
     given.setdefault("loc", 0.0)
     if isinstance(frozen.dist, stats.rv_continuous):
@@ -289,8 +295,21 @@ def check_frozen(owner: str, frozen: Any) -> None:
         )
 
 
+# Mean and standard deviation of families without shapes, for loc=0 and scale=1.
+_MOMENTS: Mapping[type, tuple[float, float]] = {
+    type(stats.norm): (0.0, 1.0),
+    type(stats.uniform): (0.5, math.sqrt(1.0 / 12.0)),
+}
+
+
 def moments(frozen: Any) -> tuple[Any, Any]:
     """Return mean and standard deviation, not finite where they do not exist."""
+    known = _MOMENTS.get(type(frozen.dist))
+    if known is not None:  # scipy takes longer than a small fit
+        loc, scale = (parameters(frozen)[name] for name in ("loc", "scale"))
+        plain = isinstance(loc, Real) and isinstance(scale, Real)
+        if plain and math.isfinite(loc) and 0 < scale < math.inf:
+            return np.asarray(loc + scale * known[0]), np.asarray(scale * known[1])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # scipy integrates where it has no formula, and warns where that fails.
         warnings.simplefilter("ignore")
@@ -314,7 +333,8 @@ class NormalLaw(InputLaw):
 
     @classmethod
     def from_frozen(cls, frozen: Any) -> NormalLaw:
-        return cls(float(frozen.mean()), float(frozen.std()), learned=False)
+        mean, deviation = moments(frozen)
+        return cls(float(mean), float(deviation), learned=False)
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         return np.zeros(degree), np.arange(1.0, degree + 1.0)

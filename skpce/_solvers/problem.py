@@ -19,15 +19,22 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh, svd
 from scipy.sparse import csr_array
 
 from .._checks import FloatArray, IndexArray
+from .many_rows import (
+    FEWEST_ROWS,
+    blocks_of_rows,
+    factorize,
+    factorize_rows,
+    weighted_squares,
+)
 
 
 @dataclass(frozen=True)
@@ -76,18 +83,16 @@ class DesignMoments:
         cls, design: FloatArray, targets: FloatArray, weights: FloatArray
     ) -> DesignMoments:
         """Sum over the samples of one block."""
-        total = float(weights.sum())
-        mean, target_mean = weights @ design / total, weights @ targets / total
-        root = np.sqrt(weights)[:, np.newaxis]
-        centred, rest = root * (design - mean), root * (targets - target_mean)
-        return cls(
-            total,
-            mean,
-            target_mean,
-            centred.T @ centred,
-            centred.T @ rest,
-            np.square(rest).sum(axis=0),
-        )
+        mean = weighted_mean(design, weights)
+        target_mean = weighted_mean(targets, weights)
+        centred, rest = design - mean, targets - target_mean
+        if (weights != 1.0).any():
+            root = np.sqrt(weights)[:, np.newaxis]
+            centred *= root
+            rest *= root
+        gram, cross = centred.T @ centred, centred.T @ rest
+        square = np.einsum("ik,ik->k", rest, rest)
+        return cls(float(weights.sum()), mean, target_mean, gram, cross, square)
 
     def __add__(self, other: DesignMoments) -> DesignMoments:
         """Join two sets of samples (Chan, Golub and LeVeque's pairwise update)."""
@@ -144,7 +149,9 @@ class LinearFit:
 
     def at_price(self, price: float) -> LinearFit:
         """Return the same fit with its criterion raised for the choice of terms."""
-        return replace(self, criterion=price * self.criterion)
+        dearer = copy(self)  # also of what is made when it is read
+        vars(dearer)["criterion"] = price * self.criterion
+        return dearer
 
     def of_targets(self, columns: IndexArray) -> LinearFit:
         """Select targets."""
@@ -165,6 +172,30 @@ class LinearFit:
             placed[name] = np.full((n_samples, values.shape[1]), np.nan)
             placed[name][rows] = values
         return replace(self, **placed)
+
+    @classmethod
+    def made_later(cls, source: Any, **fields: Any) -> LinearFit:
+        """Return a fit of some fields, whose residuals are made when they are read."""
+        fit = cls.__new__(cls)
+        vars(fit).update(fields, _source=source)
+        return fit
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the residuals when they are read, where the fit has their source."""
+        source = vars(self).get("_source")
+        if source is None or name not in (*_COLUMNS, "residual_variance"):
+            raise AttributeError(f"A LinearFit has no attribute {name!r}.", name=name)
+        vars(self).update(source.residuals())
+        return vars(self)[name]
+
+    def loo_error(self, weights: FloatArray) -> FloatArray:  # shape: (n_targets,)
+        """Return the mean squared leave-one-out residual, NaN where it is undefined.
+
+        The weights are those of the samples of the fit.
+        """
+        if vars(self).get("_source") is not None:
+            return np.asarray(vars(self)["_source"].loo_error)
+        return weighted_squares(self.loo_residuals, weights) / weights.sum()
 
     def prediction_scale(self, design: FloatArray) -> FloatArray:
         """Return errors of prediction over scaled residuals; (n_new, n_targets)."""
@@ -347,22 +378,6 @@ class Leverage:
 LOG_RATIO_FLOOR = 1e-13
 
 
-def predictive_q2(
-    residuals: FloatArray,  # shape: (n_samples, n_targets), of held-out samples
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    weights: FloatArray,  # shape: (n_samples,)
-) -> tuple[FloatArray, FloatArray]:
-    r"""Return the mean squared residual and Q² of each target.
-
-    :math:`Q^2 = 1 - \sum w r^2 / \sum w (y - \bar y)^2`, NaN for a constant target.
-    Where a residual is not defined (NaN) the error is ``inf`` and Q² ``-inf``.
-    """
-    press = weights @ np.square(residuals)
-    spread = weighted_spread(targets, weights)
-    error = np.where(np.isnan(press), np.inf, press / weights.sum())
-    return error, q2_from_sums(press, spread)
-
-
 def weighted_mean(
     values: FloatArray,  # shape: (n_samples, n)
     weights: FloatArray,  # shape: (n_samples,), of a positive sum
@@ -381,18 +396,16 @@ def weighted_spread(
     """Return the weighted sum of squares about the mean, 0 for rounding noise."""
     # A deviation of ten units in the last place, or of the floor for a difference.
     mean = weighted_mean(targets, weights)
-    spread = weights @ np.square(targets - mean)
-    rounding = np.square(10 * np.finfo(float).eps * targets) + floor**2
-    return np.where(spread > weights @ rounding, spread, 0.0)
+    spread, total = weighted_squares(targets, weights, mean), weights.sum()
+    size = spread + total * np.square(mean)  # sum of squares about 0
+    rounding = np.square(10 * np.finfo(float).eps) * size + total * floor**2
+    return np.where(spread > rounding, spread, 0.0)
 
 
 def without_slopes(coefficients: FloatArray, spread: FloatArray) -> FloatArray:
     """Set the slopes of targets without spread, which are rounding, to 0."""
-    return np.where(
-        (spread > 0)[:, np.newaxis] | (np.arange(coefficients.shape[1]) == 0),
-        coefficients,
-        0.0,
-    )
+    kept = (spread > 0)[:, np.newaxis] | (np.arange(coefficients.shape[1]) == 0)
+    return np.where(kept, coefficients, 0.0)
 
 
 def q2_from_sums(press: FloatArray, spread: FloatArray) -> FloatArray:
@@ -404,10 +417,6 @@ def q2_from_sums(press: FloatArray, spread: FloatArray) -> FloatArray:
 
 #: Below this value 1 - leverage is rounding: the sample alone determines its own fit.
 SMALLEST_FREEDOM = 1e-12
-
-#: The Gram matrix squares the condition number; up to this ratio of its eigenvalues
-#: the coefficients are accurate to ten digits.
-SMALLEST_EIGENVALUE_RATIO = 1e-5
 
 
 @dataclass(frozen=True)
@@ -443,27 +452,39 @@ class DesignDecomposition:
         scaled = columns - center[used]
         if scale is not None:
             scaled *= scale[used]
-        root = np.sqrt(weights)[:, np.newaxis]
-        weighted = bool((weights != 1.0).any())
-        if weighted:
-            scaled *= root
-        factorize = _factorize_rows if for_scores else _factorize
-        left, values, right = factorize(scaled)
+        decompose = factorize_rows if for_scores else factorize
+        if (weights == 1.0).all():
+            left, values, right = decompose(scaled)
+        else:
+            root = np.sqrt(weights)[:, np.newaxis]
+            left, values, right = decompose(scaled * root)
+            left = left / root
         factor = LeverageFactor(right, values, center, used, given[used], base)
-        return cls(left / root if weighted else left, factor, weights)
+        return cls(left, factor, weights)
+
+    def target_mean(self, targets: FloatArray) -> FloatArray:
+        """Return the weighted mean of the targets; 0 without a free intercept."""
+        if self.factor.base > 0:
+            return weighted_mean(targets, self.weights)
+        return np.zeros(targets.shape[1])
 
     def center_targets(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the weighted mean of the targets, and the targets about it."""
-        mean = np.zeros(targets.shape[1])
-        if self.factor.base > 0:
-            mean = weighted_mean(targets, self.weights)
+        mean = self.target_mean(targets)
         return mean, targets - mean
 
-    def project(self, targets: FloatArray) -> FloatArray:
-        """Return the loadings of centred targets; shape (rank, n_targets)."""
-        if (self.weights != 1.0).any():
-            targets = self.weights[:, np.newaxis] * targets
-        return np.asarray(self.left.T @ targets)
+    def project(
+        self, targets: FloatArray, center: FloatArray | float = 0.0
+    ) -> FloatArray:
+        """Return the loadings of targets about a center; shape (rank, n_targets)."""
+        loadings = np.zeros((self.left.shape[1], targets.shape[1]))
+        weighted = bool((self.weights != 1.0).any())
+        for rows in blocks_of_rows(targets.shape, FEWEST_ROWS):
+            rest = targets[rows] - center
+            if weighted:
+                rest *= self.weights[rows, np.newaxis]
+            loadings += self.left[rows].T @ rest
+        return loadings
 
     @cached_property
     def _left_out(self) -> FloatArray:
@@ -473,52 +494,50 @@ class DesignDecomposition:
     @cached_property
     def _unpenalized_complement(self) -> FloatArray:
         """``1 - leverage`` at penalty 0; exactly 0 for saturated samples."""
-        leverage = np.square(self.left).sum(axis=1) + self.factor.base
+        leverage = np.einsum("ik,ik->i", self.left, self.left) + self.factor.base
         base = 1.0 - self._left_out * leverage
         return np.where(base > SMALLEST_FREEDOM, base, 0.0)
 
-    def path_complement(
-        self, alphas: FloatArray
-    ) -> FloatArray:  # shape: (n_samples, n_alphas)
-        """Return ``1 - leverage`` of one copy of each sample, for each penalty."""
+    def path_complement(self, alphas: FloatArray) -> FloatArray:
+        """Return ``1 - leverage`` of one copy of each; (n_samples, n_alphas)."""
         # In this form nothing cancels when the penalty is small.
-        penalized = np.square(self.left) @ self._complement(alphas)
-        base, left_out = self._unpenalized_complement, self._left_out
-        return base[:, np.newaxis] + left_out[:, np.newaxis] * penalized
+        kept = self.kept(alphas)
+        complement = np.empty((len(self.left), len(alphas)))
+        for rows in blocks_of_rows(self.left.shape):
+            np.matmul(np.square(self.left[rows]), kept, out=complement[rows])
+        if (self._left_out != 1.0).any():
+            complement *= self._left_out[:, np.newaxis]
+        complement += self._unpenalized_complement[:, np.newaxis]
+        return complement
 
-    def path_residuals(
-        self,
-        centred: FloatArray,  # shape: (n_samples, n_targets)
-        loadings: FloatArray,  # shape: (rank, n_targets)
-        alphas: FloatArray,  # shape: (n_alphas,)
-    ) -> FloatArray:  # shape: (n_samples, n_alphas, n_targets)
-        """Return the residuals of each penalty."""
-        outside = self._outside(centred, loadings)
-        shrunk = self._complement(alphas)[:, :, np.newaxis] * loadings[:, np.newaxis]
-        n_targets = centred.shape[1]
-        inside = self.left @ shrunk.reshape(len(loadings), len(alphas) * n_targets)
-        inside = inside.reshape(len(centred), len(alphas), n_targets)
-        inside += outside[:, np.newaxis]
-        return inside
+    def mean_complement(self, alphas: FloatArray) -> FloatArray:  # (n_alphas,)
+        """Return the weighted mean of ``path_complement`` over the samples."""
+        copies = self.weights * self._left_out
+        sums = np.square(self.left).T @ copies  # (rank,)
+        base = self.weights @ self._unpenalized_complement
+        return np.asarray(base + sums @ self.kept(alphas)) / self.weights.sum()
 
     def residuals(
         self,
-        centred: FloatArray,  # shape: (n_samples, n_targets)
+        centred: FloatArray,  # shape: (n_rows, n_targets), of these rows
         loadings: FloatArray,  # shape: (rank, n_targets)
         alpha: float | FloatArray,  # of all targets, or of each
         rows: slice = slice(None),
     ) -> FloatArray:  # shape: (n_rows, n_targets)
         """Return the residuals of one penalty a target, of some samples."""
-        found = self._outside(centred, loadings, rows)
-        shrunk = self._complement(np.atleast_1d(alpha)) * loadings
-        found += self.left[rows] @ shrunk
+        found = self.outside(centred, loadings, rows)
+        found += self.left[rows] @ (self.kept(np.atleast_1d(alpha)) * loadings)
         return found
 
-    def _outside(
-        self, centred: FloatArray, loadings: FloatArray, rows: slice = slice(None)
+    def outside(
+        self,
+        centred: FloatArray,  # shape: (n_rows, n_targets), of these rows
+        loadings: FloatArray,  # shape: (rank, n_targets)
+        rows: slice = slice(None),
     ) -> FloatArray:  # shape: (n_rows, n_targets)
-        """Return what no penalty changes."""
-        outside = centred[rows] - self.left[rows] @ loadings
+        """Return the part of the residuals that no penalty changes."""
+        outside = self.left[rows] @ loadings
+        np.subtract(centred, outside, out=outside)
         outside[self._unpenalized_complement[rows] == 0.0] = 0.0
         return outside
 
@@ -530,39 +549,9 @@ class DesignDecomposition:
         slopes = (values / (values**2 + alpha)) * loadings
         return self.factor.coefficients(mean, slopes)
 
-    def _complement(self, alphas: FloatArray) -> FloatArray:  # (rank, n_alphas)
+    def kept(self, alphas: FloatArray) -> FloatArray:  # (rank, n_alphas)
+        """Return the share of each loading that a penalty leaves in the residuals."""
         return alphas / (self.factor.singular_values[:, np.newaxis] ** 2 + alphas)
-
-
-def _factorize(
-    matrix: FloatArray,  # shape: (n_samples, n_columns)
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the singular value decomposition without what is rounding."""
-    n_samples, n_columns = matrix.shape
-    if n_columns == 0:
-        return matrix, np.zeros(0), np.zeros((0, 0))
-    if n_samples >= n_columns:  # the Gram matrix is two to three times as fast
-        squares, vectors = eigh(matrix.T @ matrix)
-        if squares[0] > SMALLEST_EIGENVALUE_RATIO * squares[-1]:
-            values = np.sqrt(squares)
-            return matrix @ (vectors / values), values, vectors.T
-    left, values, right = svd(matrix, full_matrices=False)
-    rounding = max(matrix.shape) * np.finfo(float).eps * values.max(initial=0.0)
-    rank = int(np.sum(values > rounding))
-    return left[:, :rank], values[:rank], right[:rank]
-
-
-def _factorize_rows(
-    matrix: FloatArray,  # shape: (n_samples, n_columns)
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return left singular vectors and singular values, without the smallest ones."""
-    n_samples, n_columns = matrix.shape
-    if n_samples >= n_columns:
-        return _factorize(matrix)
-    squares, vectors = eigh(matrix @ matrix.T)
-    # Squares below rounding are lost; penalties are far above them.
-    large = squares > 10 * n_columns * np.finfo(float).eps * max(squares[-1], 0.0)
-    return vectors[:, large], np.sqrt(squares[large]), np.zeros((0, 0))
 
 
 def sum_rows(
@@ -588,13 +577,12 @@ def best_penalties(
     groups: IndexArray,  # shape: (n_targets,)
 ) -> tuple[IndexArray, FloatArray]:  # both of shape (n_targets,)
     """Return the row of the smallest score pooled over a group, and its scores."""
-    labels, group_of = np.unique(groups, return_inverse=True)
-    if len(labels) == len(groups):
-        pooled = scores[:, np.argsort(group_of)]
-    else:
+    pooled, group_of = scores, np.arange(len(groups))
+    if (groups[1:] <= groups[:-1]).any():  # else each target is a group, in this order
+        labels, group_of = np.unique(groups, return_inverse=True)
         pooled = sum_rows(scores.T, group_of, len(labels)).T
     pooled = np.where(np.isnan(pooled), np.inf, pooled)
     tied = pooled <= pooled.min(axis=0) * (1.0 + _TIE_TOLERANCE)
     best = len(pooled) - 1 - np.argmax(tied[::-1], axis=0)  # the last that is tied
     best = best[group_of]
-    return best, np.take_along_axis(scores, best[np.newaxis], axis=0)[0]
+    return best, scores[best, np.arange(len(groups))]

@@ -9,14 +9,16 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from .._checks import FloatArray, IndexArray
+from .many_rows import FEWEST_ROWS, blocks_of_rows, weighted_squares
 from .problem import (
     CoefficientSolver,
     DesignDecomposition,
@@ -75,7 +77,7 @@ class GeneralizedRidgeSolver(CoefficientSolver):
             free_intercept=self.free_intercept,
             scale=scale,
         )
-        mean, _, loadings = _project(decomposition, problem.targets[:, targets])
+        mean, loadings = _project(decomposition, problem.targets[:, targets])
         return decomposition.coefficients(mean, loadings, fit.alpha[targets])
 
 
@@ -214,8 +216,83 @@ _LARGE_PATH = 16_777_216
 #: Combinations of functions of the penalty below this share of them are rounding.
 SMALLEST_LENGTH = 1e-15
 
-# Below this share of the sum of squares of the targets that way loses too many digits.
-_SMALLEST_SUM = 1e-9
+# More than scores that tie differ by, and than rounding.
+_MARGIN = 1e-5
+
+# Combinations of the factors below this share of them change no score's first 11
+# digits.
+_SMALLEST_SHARE = 1e-13
+
+# Below this share of what the sums are made of they lose too many digits.
+_SMALLEST_SUM = 1e-4
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A penalty for each target, and what its fit is made of."""
+
+    decomposition: DesignDecomposition
+    targets: FloatArray  # shape: (n_samples, n_targets)
+    mean: FloatArray  # shape: (n_targets,)
+    loadings: FloatArray  # shape: (rank, n_targets)
+    alpha: FloatArray  # shape: (n_targets,)
+    known_error: FloatArray | None = None  # shape: (n_targets,), where it is known
+
+    def fit(self, scores: FloatArray) -> LinearFit:
+        """Return the fit; residuals are made when they are read.
+
+        Few fits are asked for them. They are made now where they are smaller than what
+        they are made from.
+        """
+        factor, alpha = self.decomposition.factor, self.alpha
+        fit = LinearFit.made_later(
+            self,
+            coefficients=self.decomposition.coefficients(
+                self.mean, self.loadings, alpha
+            ),
+            alpha=alpha,
+            scales=factor.scales(len(alpha)),
+            leverage=Leverage.shared(factor, alpha),
+            criterion=np.where(np.isnan(scores), np.inf, scores),
+        )
+        least = max(_LARGEST_PATH_BLOCK, 2 * self.targets.size)
+        return fit if self.decomposition.left.size <= least else replace(fit)
+
+    def residuals(self) -> dict[str, FloatArray]:
+        """Return the fields of a fit that hold residuals."""
+        loo, scaled = np.empty_like(self.targets), np.empty_like(self.targets)
+        for rows, residuals, root in self._blocks():
+            np.divide(residuals, root, out=scaled[rows])
+            np.divide(scaled[rows], root, out=loo[rows])
+        weights = self.decomposition.weights
+        return {
+            "loo_residuals": loo,
+            "scaled_residuals": scaled,
+            "residual_variance": weighted_squares(scaled, weights) / weights.sum(),
+        }
+
+    @cached_property
+    def loo_error(self) -> FloatArray:
+        """Mean squared residual of leaving one copy out."""
+        if self.known_error is not None:
+            return self.known_error
+        weights, sums = self.decomposition.weights, np.zeros(len(self.alpha))
+        for rows, residuals, root in self._blocks():
+            residuals /= root
+            residuals /= root
+            sums += weights[rows] @ np.square(residuals, out=residuals)
+        return sums / weights.sum()
+
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Yield rows, their residuals, and roots of ``1 - leverage``, NaN for 0."""
+        values, value_of = np.unique(self.alpha, return_inverse=True)
+        root = np.sqrt(self.decomposition.path_complement(values))
+        root[root == 0.0] = np.nan
+        for rows in blocks_of_rows(self.targets.shape):
+            residuals = self.decomposition.residuals(
+                self.targets[rows] - self.mean, self.loadings, self.alpha, rows
+            )
+            yield rows, residuals, root[rows].take(value_of, axis=1)
 
 
 def solve_path(
@@ -226,10 +303,14 @@ def solve_path(
     criterion: str = "loo",
 ) -> LinearFit:
     """Fit every penalty and select the best of each group by the criterion."""
-    projected = _project(decomposition, targets)
-    scores = path_scores(decomposition, *projected[1:], alphas, criterion)
+    mean, loadings = _project(decomposition, targets)
+    if criterion == "loo" and len(alphas) * targets.size > _LARGE_PATH:
+        alphas = _in_question(decomposition, targets, loadings, alphas, mean)
+    scores = path_scores(decomposition, targets, loadings, alphas, criterion, mean)
     best, least = best_penalties(scores, groups)
-    return _fit_projected(decomposition, *projected, alphas[best], least)
+    error = least if criterion == "loo" else None
+    chosen = _Chosen(decomposition, targets, mean, loadings, alphas[best], error)
+    return chosen.fit(least)
 
 
 def fit_scale(
@@ -242,121 +323,152 @@ def fit_scale(
     decomposition = DesignDecomposition.from_design(
         problem.design, problem.weights, scale=scale
     )
-    projected = _project(decomposition, problem.targets[:, targets])
+    some = problem.targets[:, targets]
+    mean, loadings = _project(decomposition, some)
     alpha = np.full(len(targets), penalty)
-    return _fit_projected(decomposition, *projected, alpha, None)
+    chosen = _Chosen(decomposition, some, mean, loadings, alpha)
+    return chosen.fit(chosen.loo_error)
 
 
 def _project(
     decomposition: DesignDecomposition, targets: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the means, the centred targets and their loadings."""
-    mean, centred = decomposition.center_targets(targets)
-    return mean, centred, decomposition.project(centred)
+) -> tuple[FloatArray, FloatArray]:
+    """Return the means of the targets, and their loadings about these."""
+    mean = decomposition.target_mean(targets)
+    return mean, decomposition.project(targets, mean)
 
 
-def _fit_projected(
+def _in_question(
     decomposition: DesignDecomposition,
-    mean: FloatArray,
-    centred: FloatArray,
-    loadings: FloatArray,
-    alpha: FloatArray,
-    criterion: FloatArray | None,
-) -> LinearFit:
-    loo, scaled = np.empty_like(centred), np.empty_like(centred)
-    values, value_of = np.unique(alpha, return_inverse=True)
-    complement = decomposition.path_complement(values)
-    safe = np.where(complement > 0.0, complement, np.nan)
-    root = np.sqrt(complement)
-    size = max(1, _LARGEST_PATH_BLOCK // max(len(alpha), 1))
-    for start in range(0, len(centred), size):
-        rows = slice(start, start + size)
-        residuals = decomposition.residuals(centred, loadings, alpha, rows)
-        np.divide(residuals, safe[rows][:, value_of], out=loo[rows])
-        np.multiply(loo[rows], root[rows][:, value_of], out=scaled[rows])
-    weights = decomposition.weights
-    if criterion is None:
-        criterion = weights @ np.square(loo) / weights.sum()
-    factor = decomposition.factor
-    return LinearFit(
-        decomposition.coefficients(mean, loadings, alpha),
-        alpha,
-        factor.scales(len(alpha)),
-        Leverage.shared(factor, alpha),
-        np.where(np.isnan(criterion), np.inf, criterion),
-        loo,
-        scaled,
-        weights @ np.square(scaled) / weights.sum(),
-    )
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    loadings: FloatArray,  # shape: (rank, n_targets)
+    alphas: FloatArray,  # shape: (n_alphas,), ascending
+    center: FloatArray,  # shape: (n_targets,)
+) -> FloatArray:  # shape: (n_alphas or fewer,)
+    """Leave out the largest penalties that are worse than the smallest one anyway.
+
+    Leaving samples out enlarges residuals, and by no more than the largest leverage
+    does. Fewer penalties differ less, and need fewer products.
+    """
+    spread = weighted_squares(targets, decomposition.weights, center)
+    inside = _inside_squares(decomposition, loadings, alphas)
+    squares = spread - np.square(loadings).sum(axis=0) + inside
+    least = decomposition.path_complement(alphas[:1]).min()
+    with np.errstate(divide="ignore"):
+        most = (1.0 + _MARGIN) * (squares[0] + _MARGIN * spread) / np.square(least)
+    possible = np.flatnonzero((squares <= most).any(axis=1))
+    return alphas[: possible.max(initial=0) + 1]
 
 
 def path_scores(
     decomposition: DesignDecomposition,
-    centred: FloatArray,  # shape: (n_samples, n_targets)
-    loadings: FloatArray,  # shape: (rank, n_targets)
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    loadings: FloatArray,  # shape: (rank, n_targets), of the targets about the center
     alphas: FloatArray,  # shape: (n_alphas,)
     criterion: str = "loo",
+    center: FloatArray | float = 0.0,  # shape: (n_targets,)
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Return the criterion, a mean square, of every penalty."""
-    weights = decomposition.weights
-    complement = decomposition.path_complement(alphas)
+    total = decomposition.weights.sum()
     if criterion == "gcv":
-        complement = np.average(complement, axis=0, weights=weights)[np.newaxis]
-    safe = np.where(complement > 0.0, complement, np.nan)
-    factors = weights[:, np.newaxis] / np.square(safe)  # (n_samples, n_alphas)
-    if len(alphas) * centred.size > _LARGE_PATH and np.isfinite(factors).all():
-        sums = factors.T @ np.square(centred)
-        scores = _sums_of_squares(
-            decomposition, centred, loadings, alphas, factors, sums
+        mean = decomposition.mean_complement(alphas)
+        factors = 1.0 / np.square(np.where(mean > 0.0, mean, np.nan))
+        squares = _inside_squares(decomposition, loadings, alphas)
+        for rows, outside in _outside(decomposition, targets, loadings, center):
+            squares += decomposition.weights[rows] @ np.square(outside, out=outside)
+        return factors[:, np.newaxis] * squares / total
+    complement = decomposition.path_complement(alphas)
+    defined = bool(complement.min(initial=np.inf) > 0.0)
+    if len(alphas) * targets.size > _LARGE_PATH and defined:
+        scores, size = _scores_of_sums(
+            decomposition, targets, loadings, alphas, complement, center
         )
-        if (scores > _SMALLEST_SUM * sums).all():
-            return scores / weights.sum()
-    scores = np.empty((len(alphas), centred.shape[1]))
-    step = max(1, _LARGEST_PATH_BLOCK // max(centred.size, 1))
+        if (scores > _SMALLEST_SUM * size).all():
+            return scores / total
+    if not defined:
+        complement = np.where(complement > 0.0, complement, np.nan)
+    n_samples, n_targets = targets.shape
+    scores = np.empty((len(alphas), n_targets))
+    outside = decomposition.outside(targets - center, loadings)[:, np.newaxis]
+    step = max(1, _LARGEST_PATH_BLOCK // max(n_targets, 1))
     for start in range(0, len(alphas), step):
         some = slice(start, start + step)
-        errors = np.square(
-            decomposition.path_residuals(centred, loadings, alphas[some])
-        )
-        scores[some] = np.einsum("ia,iat->at", factors[:, some], errors)
-    return scores / weights.sum()
+        kept = decomposition.kept(alphas[some])[:, :, np.newaxis]
+        size = kept.shape[1] * n_targets
+        shrunk = (kept * loadings[:, np.newaxis]).reshape(len(kept), size)
+        sums = np.zeros(size)
+        for rows in blocks_of_rows((n_samples, size), FEWEST_ROWS):
+            flat = decomposition.left[rows] @ shrunk
+            errors = flat.reshape(len(flat), kept.shape[1], n_targets)
+            errors += outside[rows]
+            errors /= complement[rows, some, np.newaxis]
+            sums += decomposition.weights[rows] @ np.square(flat, out=flat)
+        scores[some] = sums.reshape(scores[some].shape)
+    return scores / total
 
 
-def _sums_of_squares(
+def _outside(
     decomposition: DesignDecomposition,
-    centred: FloatArray,  # shape: (n_samples, n_targets)
+    targets: FloatArray,
+    loadings: FloatArray,
+    center: FloatArray | float,
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield rows, and what no penalty changes in their residuals."""
+    for rows in blocks_of_rows(targets.shape, FEWEST_ROWS):
+        yield rows, decomposition.outside(targets[rows] - center, loadings, rows)
+
+
+def _inside_squares(
+    decomposition: DesignDecomposition, loadings: FloatArray, alphas: FloatArray
+) -> FloatArray:  # shape: (n_alphas, n_targets)
+    """Return the sums of squares that penalties add to the residuals."""
+    return np.asarray(np.square(decomposition.kept(alphas)).T @ np.square(loadings))
+
+
+def _scores_of_sums(
+    decomposition: DesignDecomposition,
+    targets: FloatArray,  # shape: (n_samples, n_targets)
     loadings: FloatArray,  # shape: (rank, n_targets)
     alphas: FloatArray,  # shape: (n_alphas,)
-    factors: FloatArray,  # shape: (n_samples, n_alphas)
-    sums: FloatArray,  # shape: (n_alphas, n_targets), of the squares times the factors
-) -> FloatArray:  # shape: (n_alphas, n_targets)
+    complement: FloatArray,  # shape: (n_samples, n_alphas), positive
+    center: FloatArray | float,  # shape: (n_targets,)
+) -> tuple[FloatArray, FloatArray]:  # each of shape (n_alphas, n_targets)
     """Expand the squares of the residuals, so that products of matrices do the work.
 
-    The factors of a sample are a smooth function of the penalty: all penalties together
-    need a product for each of a few combinations of them.
+    The factor of a sample is a smooth function of the penalty: the smallest one of all
+    samples, which needs no products, and a few combinations for all penalties together.
+    Beside the sums of squares the size of what they are made of is returned.
     """
-    left = decomposition.left
-    scores = sums.copy()
+    left, weights = decomposition.left, decomposition.weights
+    factors = weights[:, np.newaxis] / np.square(complement)
     sizes = np.linalg.norm(factors, axis=0)
-    basis, lengths, shares = np.linalg.svd(factors / sizes, full_matrices=False)
-    basis = basis[:, lengths > SMALLEST_LENGTH * lengths[0]]
-    shares = (lengths[:, np.newaxis] * shares * sizes)[: basis.shape[1]]
-    rank, n_targets = loadings.shape
-    products = np.empty((basis.shape[1], rank, n_targets))
-    grams = np.empty((basis.shape[1], rank, rank))
-    for column, product, gram in zip(basis.T, products, grams, strict=True):
-        scaled = left * column[:, np.newaxis]
-        np.matmul(scaled.T, centred, out=product)
-        product *= loadings
-        np.matmul(left.T, scaled, out=gram)
-    squares = decomposition.factor.singular_values[:, np.newaxis] ** 2
-    kept = squares / (squares + alphas)  # (rank, n_alphas)
+    common = 1.0 / np.square(complement.max(axis=0))
+    rest = (factors - weights[:, np.newaxis] * common) / sizes
+    basis, lengths, shares = np.linalg.svd(rest, full_matrices=False)
+    basis = basis[:, lengths > _SMALLEST_SHARE]
+    n_forms, (rank, n_targets) = basis.shape[1], loadings.shape
+    shares = (lengths[:, np.newaxis] * shares * sizes)[:n_forms]
+    squares = np.zeros((n_forms + 1, n_targets))
+    products = np.zeros((n_forms * rank, n_targets))
+    grams = np.zeros((n_forms * rank, rank))
+    columns = np.column_stack([weights, basis]).T
+    for rows, outside in _outside(decomposition, targets, loadings, center):
+        scaled = basis[rows, :, np.newaxis] * left[rows, np.newaxis]
+        scaled = scaled.reshape(len(outside), -1).T
+        products += scaled @ outside
+        grams += scaled @ left[rows]
+        squares += columns[:, rows] @ np.square(outside, out=outside)
+    kept = decomposition.kept(alphas)  # (rank, n_alphas)
+    total = squares[0] + _inside_squares(decomposition, loadings, alphas)
+    scores = common[:, np.newaxis] * total + shares.T @ squares[1:]
+    products = products.reshape(n_forms, rank, n_targets) * loadings
     forms = shares.T[:, :, np.newaxis] * kept.T[:, np.newaxis]
-    scores -= 2.0 * (forms.reshape(len(alphas), -1) @ products.reshape(-1, n_targets))
+    scores += 2.0 * (forms.reshape(len(alphas), -1) @ products.reshape(-1, n_targets))
+    grams = grams.reshape(n_forms, rank, rank)
     for row, (share, own) in enumerate(zip(shares.T, kept.T, strict=True)):
         gram = np.tensordot(share, grams, 1) * np.outer(own, own)
         scores[row] += np.einsum("kt,kt->t", loadings, gram @ loadings)
-    return scores
+    return scores, sizes[:, np.newaxis] * total
 
 
 def solve_moments(
@@ -403,7 +515,7 @@ def _eigen(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the eigenvalues above rounding and their vectors."""
     if len(gram) == 0:
         return np.zeros(0), np.zeros((0, 0))
-    squares, vectors = eigh(gram)
+    squares, vectors = np.linalg.eigh(gram)
     large = squares > len(gram) * np.finfo(float).eps * max(squares[-1], 0.0)
     return squares[large], vectors[:, large]
 
@@ -423,11 +535,12 @@ def _gcv_scores(
     :math:`\mathrm{GCV}(\lambda) = \frac{\mathrm{RSS}/\sum w}{(1 - \mathrm{df}/\sum
     w)^2}` with :math:`\mathrm{df} = 1 + \sum_k s_k^2/(s_k^2+\lambda)` ([1]_, eq. 1.4).
     """
-    shrunk = 1.0 / (squares[:, np.newaxis] + alphas)
-    explained = 2.0 * shrunk - squares[:, np.newaxis] * np.square(shrunk)
-    rest = moments.target_square - explained.T @ np.square(loadings)
-    rounding = 1e-15 * moments.target_square
-    rest = np.maximum(rest, rounding) / moments.total_weight
-    freedom = 1.0 - _degrees_of_freedom(squares, alphas) / moments.total_weight
+    kept = alphas / (squares[:, np.newaxis] + alphas)
+    inside = np.square(loadings) / squares[:, np.newaxis]
+    outside = moments.target_square - inside.sum(axis=0)  # what no penalty changes
+    outside = np.where(outside > 1e-13 * moments.target_square, outside, 0.0)
+    rest = (outside + np.square(kept).T @ inside) / moments.total_weight
+    free = max(moments.total_weight - 1.0 - len(squares), 0.0)  # without a penalty
+    freedom = (free + kept.sum(axis=0)) / moments.total_weight
     safe = np.where(freedom > 1e-12, freedom, np.nan)
     return rest / np.square(safe)[:, np.newaxis]

@@ -29,8 +29,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, orthogonal_mp
 
 from .._checks import BoolArray, FloatArray, IndexArray
+from .many_rows import SMALLEST_EIGENVALUE_RATIO
 from .problem import (
-    SMALLEST_EIGENVALUE_RATIO,
     SMALLEST_FREEDOM,
     Leverage,
     LeverageFactor,

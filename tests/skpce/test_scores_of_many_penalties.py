@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skpce import PolynomialChaosRegressor
-from skpce._solvers import ridge
+from skpce._solvers import many_rows, problem, ridge
 from skpce._solvers.problem import DesignDecomposition
 
 ALPHAS = np.logspace(-8, 4, 25)
@@ -33,11 +33,43 @@ def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch):
     np.testing.assert_allclose(found[large], expected[large], rtol=1e-7)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["loo", "gcv"])
+@pytest.mark.parametrize(("n", "p"), [(40, 9), (12, 20)])
+def test_one_penalty_after_the_other(n, p, criterion, weighted):
+    rng, alphas = np.random.default_rng(0), np.logspace(-4, 4, 9)
+    design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, p))])
+    weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
+    decomposition = DesignDecomposition.from_design(design, weights)
+    targets = 10.0 + rng.normal(size=(n, 3))
+    mean, centred = decomposition.center_targets(targets)
+    loadings = decomposition.project(centred)
+    complement = decomposition.path_complement(alphas)
+    if criterion == "gcv":
+        complement[:] = np.average(complement, axis=0, weights=weights)
+    expected = [
+        weights
+        @ np.square(
+            decomposition.residuals(centred, loadings, alpha)
+            / complement[:, row, np.newaxis]
+        )
+        / weights.sum()
+        for row, alpha in enumerate(alphas)
+    ]
+    found = ridge.path_scores(
+        decomposition, targets, loadings, alphas, criterion, center=mean
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
 def test_blocks_of_rows_are_one_fit(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
     whole = PolynomialChaosRegressor(3).fit(X, y)
     monkeypatch.setattr(ridge, "_LARGEST_PATH_BLOCK", 20)
+    monkeypatch.setattr(many_rows, "_BLOCK", 20)
+    monkeypatch.setattr(ridge, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(problem, "FEWEST_ROWS", 1)
     parts = PolynomialChaosRegressor(3).fit(X, y)
     for name in ("coefficients_", "alpha_", "loo_error_", "q2_"):
         one, other = getattr(whole, name), getattr(parts, name)
@@ -48,6 +80,46 @@ def test_blocks_of_rows_are_one_fit(monkeypatch):
         strict=True,
     ):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_targets", [1, 40])
+@pytest.mark.parametrize("noise", [1e-3, 1.0, 1e3])
+def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X @ rng.normal(size=(2, n_targets)) + noise * rng.normal(size=(300, n_targets))
+    expected = PolynomialChaosRegressor(3).fit(X, y)
+    monkeypatch.setattr(ridge, "_LARGE_PATH", 0)
+    given = []
+    scores = ridge.path_scores
+
+    def counted(*arguments):
+        given.append(len(arguments[3]))
+        return scores(*arguments)
+
+    monkeypatch.setattr(ridge, "path_scores", counted)
+    found = PolynomialChaosRegressor(3).fit(X, y)
+    assert (given[0] < len(ALPHAS)) == (noise < 1)
+    for name in ("alpha_", "coefficients_", "loo_error_", "q2_"):
+        one, other = getattr(expected, name), getattr(found, name)
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
+
+
+def test_residuals_are_made_when_they_are_read():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
+    fitted = PolynomialChaosRegressor(3).fit(X, y)
+    fit = fitted._problem.fit
+    assert "loo_residuals" not in vars(fit)
+    error = fitted.loo_error_.copy()
+    y[:] = 0.0  # the caller's array is not what they are made from
+    found = np.square(fit.loo_residuals).mean(axis=0)
+    np.testing.assert_allclose(found, error, rtol=1e-12)
+    np.testing.assert_allclose(
+        np.square(fit.scaled_residuals).mean(axis=0), fit.residual_variance, rtol=1e-12
+    )
+    with pytest.raises(AttributeError, match="no attribute 'loo_residual'"):
+        fit.loo_residual  # noqa: B018
 
 
 @pytest.mark.parametrize("alphas", [ALPHAS, np.r_[0.0, ALPHAS]])

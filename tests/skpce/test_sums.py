@@ -8,7 +8,14 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
 from skpce import PolynomialChaosRegressor
-from skpce._solvers import DesignMoments, sum_moments
+from skpce._solvers import (
+    DEFAULT_ALPHAS,
+    DesignDecomposition,
+    DesignMoments,
+    solve_path,
+    sum_moments,
+)
+from skpce._solvers.ridge import solve_moments
 
 SEED = 0
 FROM_SUMS = ["ridge", "weighted_ridge", "anisotropic_ridge", "ols"]
@@ -170,3 +177,25 @@ def test_a_single_sample_at_first(data):
     pce = gcv("ridge").partial_fit(X[:1], y[:1])
     np.testing.assert_allclose(pce.predict(X[:1]), y[:1])
     assert (pce.loo_error_ == np.inf).all() or np.isnan(pce.q2_).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "p"), [(30, 20), (30, 40), (50, 49), (10, 200)])
+def test_sums_choose_the_penalties_of_the_samples(n, p, weighted):
+    """Also where terms explain everything, and what is left is less than rounding."""
+    rng = np.random.default_rng(SEED)
+    design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, p))])
+    targets = 3 + np.tanh(design[:, 1:4] @ rng.normal(size=(3, 20)))
+    targets += 0.1 * rng.normal(size=targets.shape)
+    weights, groups = np.ones(n), np.arange(20)
+    if weighted:
+        weights = rng.integers(1, 4, n).astype(float)
+    sums = DesignMoments.of_block(design, targets, weights)
+    found = solve_moments(sums, DEFAULT_ALPHAS, groups)
+    decomposition = DesignDecomposition.from_design(design, weights)
+    expected = solve_path(decomposition, targets, DEFAULT_ALPHAS, groups, "gcv")
+    np.testing.assert_array_equal(found.alpha, expected.alpha)
+    np.testing.assert_allclose(found.criterion, expected.criterion, rtol=1e-7)
+    np.testing.assert_allclose(
+        found.coefficients, expected.coefficients, rtol=1e-9, atol=1e-10
+    )

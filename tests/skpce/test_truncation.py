@@ -168,7 +168,7 @@ def test_too_large_is_refused_before_building(monkeypatch):
     def fail(*arguments, **options):
         raise AssertionError("built")
 
-    monkeypatch.setattr("skpce._basis.basis.build_multi_indices", fail)
+    monkeypatch.setattr("skpce._basis.basis.Truncation.listed", fail)
     X = np.zeros((6, 300))
     advice = "(?s)terms; with 300 .*'degree'.*'interaction_order'.*'anisotropy'.*q < 1"
     with pytest.raises(ValueError, match=advice):

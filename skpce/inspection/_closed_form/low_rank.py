@@ -76,7 +76,8 @@ class LowRankFold:
                 weights = np.square(complement[:, row]) * n_train
                 kept = left * (squares / (squares + alpha))
                 linear[row, :, 0] = 1.0 / weights
-                linear[row, :, 1:] = -2.0 * kept / weights[:, np.newaxis]
+                forms = kept / weights[:, np.newaxis]
+                linear[row, :, 1:] = -2.0 * (forms - forms.mean(axis=0))
                 squared[row] = kept.T @ (kept / weights[:, np.newaxis])
         mean = np.full((n_train, 1), n_train**-0.5)
         forms, shares = _combined(linear.reshape(len(alphas), -1))
@@ -162,19 +163,23 @@ class LowRankFold:
         own: FloatArray,  # (n_train, n_cases): sums of squares
         held_out: FloatArray,  # (n_test, n_cases)
     ) -> _Parts:
-        """Centre products with vectors at the mean of the training members."""
+        """Centre products with vectors at the mean of the training members.
+
+        Those of training members are left as they are: forms and vectors do not see
+        what all members share.
+        """
         n_train, n_vectors, n_cases = train.shape
-        means = train[:, 0] * n_train**-0.5  # of the products with training rows
-        whole = means.mean(axis=0)
-        offsets = train[:, 1:].mean(axis=0)
-        train[:, 1:] -= offsets
-        test[:, 1:] -= offsets
-        train[:, 0] = own - 2.0 * means + whole
-        means = test[:, 0] * n_train**-0.5
-        test[:, 0] = held_out - 2.0 * means + whole
-        inner = self.vectors[:, 1:].T @ train.reshape(n_train, -1)
-        inner = inner.reshape(n_vectors - 1, n_vectors, n_cases)[:, 1:]
-        return _Parts(train.reshape(-1, n_cases), np.ascontiguousarray(inner), test)
+        inner = self.vectors.T @ train.reshape(n_train, -1)
+        inner = inner.reshape(n_vectors, n_vectors, n_cases)
+        test[:, 1:] -= inner[0, 1:] * n_train**-0.5
+        # Sums of squares about the mean, from products with the mean.
+        whole = inner[0, 0] / n_train
+        train[:, 0] *= -2.0 * n_train**-0.5
+        train[:, 0] += own + whole
+        test[:, 0] *= -2.0 * n_train**-0.5
+        test[:, 0] += held_out + whole
+        inside = np.ascontiguousarray(inner[1:, 1:])
+        return _Parts(train.reshape(-1, n_cases), inside, test)
 
     def scores(self, parts: _Parts) -> FloatArray:  # (n_alphas + 1, n_cases)
         """Return the score of each penalty, and the sum of squares."""
