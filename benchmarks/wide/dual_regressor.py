@@ -24,7 +24,7 @@ from benchmarks.wide.methods import METHODS, quiet
 from benchmarks.wide.problems import PROBLEMS, Problem, total_indices
 
 SIZES = (50, 100, 200, 500)
-MEMBERS = (30, 50, 100, 200)
+MEMBERS = (30, 50, 100, 200, 500)
 N_SEEDS = 1
 N_TEST = 2000
 REACTIONS = "raw rewards, 4,608 inputs"
