@@ -134,10 +134,10 @@ class FittedProblem:
             return found[0], found[1]
         if self.samples is not None:
             error = self.fit.loo_error(self.samples.weights)
-            q2 = q2_from_sums(error * self.total_weight, self.spread)
+            q2 = q2_from_sums(error, self.target_variance)
             return np.where(np.isnan(error), np.inf, error), q2
         error = np.where(self.spread > 0, self.fit.criterion, 0.0)
-        return error, q2_from_sums(self.fit.criterion * self.total_weight, self.spread)
+        return error, q2_from_sums(self.fit.criterion, self.target_variance)
 
     @property
     def loo_error(self) -> FloatArray:
