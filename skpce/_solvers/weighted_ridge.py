@@ -9,7 +9,13 @@ import numpy as np
 
 from .._checks import FloatArray, IndexArray
 from .decay_descent import descend, score_and_slopes
-from .problem import DesignMoments, LinearFit, LinearProblem, best_penalties
+from .problem import (
+    DesignMoments,
+    LinearFit,
+    LinearProblem,
+    best_penalties,
+    weighted_spread,
+)
 from .ridge import (
     PathSolver,
     SharedDesign,
@@ -100,7 +106,9 @@ class _DecaySolver(PathSolver):
         """Search the decays of all sets together, with one factorisation for each."""
         weights = shared.weights
         centred = targets - np.average(targets, axis=0, weights=weights)
-        spread = np.einsum("i,isj->sj", weights, np.square(centred)) / weights.sum()
+        # 0 for constant targets: by their rounding these would take part in the choice.
+        spread = weighted_spread(targets.reshape(len(targets), -1), weights)
+        spread = spread.reshape(targets.shape[1:]) / weights.sum()
 
         def score(decays: FloatArray, sets: IndexArray) -> FloatArray:
             scale = _decay_scale(shared.exponents, decays)
@@ -154,7 +162,7 @@ class _DecaySolver(PathSolver):
         self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
     ) -> LinearFit:
         """Fit from sums over the samples; generalised cross-validation chooses."""
-        spread = moments.target_square / moments.total_weight
+        spread = moments.target_spread / moments.total_weight
 
         def solve(decays: FloatArray, alphas: FloatArray) -> LinearFit:
             scale = _decay_scale(exponents, decays)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from skpce._expansion.targets import ConstantTargetWarning
 from skpce._solvers import (
     DEFAULT_ALPHAS,
     PAPER_ALPHAS,
@@ -258,3 +259,21 @@ def test_order_of_penalties_does_not_matter(data):
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
         PolynomialChaosRegressor().fit(np.eye(4, 2), np.arange(4.0), weights)
+
+
+@pytest.mark.parametrize("criterion", ["loo", "gcv"])
+@pytest.mark.parametrize("solver", ["weighted_ridge", "anisotropic_ridge"])
+def test_constant_targets_have_no_part_in_the_choice_of_decays(solver, criterion):
+    """The rounding of targets that do not vary would choose the decays of the others."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(12, 2))
+        y = X @ rng.normal(size=(2, 3)) + 0.3 * rng.normal(size=(12, 3))
+        constant = np.tile(rng.normal(size=4), (12, 1))
+        model = PolynomialChaosRegressor(
+            3, solver=solver, criterion=criterion, distribution=norm()
+        )
+        alone = clone(model).fit(X, y).coefficients_
+        with pytest.warns(ConstantTargetWarning):
+            beside = model.fit(X, np.c_[y, constant]).coefficients_
+        np.testing.assert_allclose(beside[:3], alone, atol=1e-9)
