@@ -8,8 +8,11 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
-from skpce._expansion.targets import ConstantTargetWarning
+from skpce import (
+    ConstantTargetWarning,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+)
 from skpce._solvers import (
     DEFAULT_ALPHAS,
     PAPER_ALPHAS,
