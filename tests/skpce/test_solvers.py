@@ -267,7 +267,7 @@ def test_bad_weights(weights, message):
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
 @pytest.mark.parametrize("solver", ["weighted_ridge", "anisotropic_ridge"])
 def test_constant_targets_have_no_part_in_the_choice_of_decays(solver, criterion):
-    """The rounding of targets that do not vary would choose the decays of the others."""
+    """The rounding of constant targets would choose the decays of the others."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(12, 2))
