@@ -86,6 +86,9 @@ class DesignMoments:
         mean = weighted_mean(design, weights)
         target_mean = weighted_mean(targets, weights)
         centred, rest = design - mean, targets - target_mean
+        left = weighted_mean(rest, weights)  # of equal targets, rounding would be left
+        rest -= left
+        target_mean += left
         if (weights != 1.0).any():
             root = np.sqrt(weights)[:, np.newaxis]
             centred *= root
@@ -398,7 +401,14 @@ def weighted_spread(
     mean = weighted_mean(targets, weights)
     spread, total = weighted_squares(targets, weights, mean), weights.sum()
     size = spread + total * np.square(mean)  # sum of squares about 0
-    rounding = np.square(10 * np.finfo(float).eps) * size + total * floor**2
+    unit = np.finfo(float).eps
+    # The error of a mean grows with the samples: of equal numbers, it is all there is.
+    close = spread <= np.square((10 + len(targets)) * unit) * size
+    if close.any():
+        some, center = targets[:, close], mean[close]
+        center = center + weighted_mean(some - center, weights)
+        spread[close] = weighted_squares(some, weights, center)
+    rounding = np.square(10 * unit) * size + total * floor**2
     return np.where(spread > rounding, spread, 0.0)
 
 

@@ -280,3 +280,23 @@ def test_constant_targets_have_no_part_in_the_choice_of_decays(solver, criterion
         with pytest.warns(ConstantTargetWarning):
             beside = model.fit(X, np.c_[y, constant]).coefficients_
         np.testing.assert_allclose(beside[:3], alone, atol=1e-9)
+
+
+@pytest.mark.parametrize("criterion", ["loo", "gcv"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_constant_target_beside_another_has_no_variance(criterion, weighted):
+    """The mean of many equal numbers has a rounding error that grows with them."""
+    rng = np.random.default_rng(0)
+    for n_samples in (7, 300, 5000, 20_001):
+        X = rng.normal(size=(n_samples, 1))
+        weights = rng.gamma(1.0, 1.0, n_samples) + 1e-9 if weighted else None
+        for constant in (1 / 3, 3.3, 1e60 / 3):
+            y = np.c_[np.full(n_samples, constant), X[:, 0]]
+            model = PolynomialChaosRegressor(
+                1, criterion=criterion, distribution=norm()
+            )
+            with pytest.warns(ConstantTargetWarning):
+                model.fit(X, y, sample_weight=weights)
+            assert np.isnan(model.q2_[0])
+            assert model.q2_[1] > 0.99
+            np.testing.assert_array_equal(model.sobol_indices_[0], 0.0)
