@@ -40,9 +40,8 @@ def fit_by_leaving_out(
     X: FloatArray, Y: FloatArray, laws: Sequence[Any], degree: int
 ) -> FloatArray:
     """Return the coefficients for the penalties of the least leave-one-out errors."""
-    columns = design_columns(X, laws, degree)[1:]
-    x_mean, y_mean = columns.mean(axis=1), Y.mean(axis=0)
-    columns -= x_mean[:, None]
+    columns, x_mean = _centred_columns(X, laws, degree)
+    y_mean = Y.mean(axis=0)
     centred = Y - y_mean
     if len(X) < len(columns):
         values, left = eigh(columns.T @ columns, check_finite=False, driver="evd")
@@ -114,13 +113,22 @@ def _choose(
     return ALPHAS[np.argmin(scores, axis=0)]
 
 
+def _centred_columns(
+    X: FloatArray, laws: Sequence[Any], degree: int
+) -> tuple[FloatArray, FloatArray]:
+    """The terms but the constant, shape (n_terms - 1, n_samples), and their means."""
+    columns = design_columns(X, laws, degree)[1:]
+    means = columns.mean(axis=1)
+    columns -= means[:, None]
+    return columns, means
+
+
 def _solve_dual(
     X: FloatArray, Y: FloatArray, laws: Sequence[Any], degree: int
 ) -> FloatArray:
     """Decompose the Gram matrix of the samples."""
-    columns = design_columns(X, laws, degree)[1:]
-    x_mean, y_mean = columns.mean(axis=1), Y.mean(axis=0)
-    columns -= x_mean[:, None]
+    columns, x_mean = _centred_columns(X, laws, degree)
+    y_mean = Y.mean(axis=0)
     values, vectors = eigh(columns.T @ columns, check_finite=False, driver="evd")
     values = np.maximum(values, 0.0)
     rotated = vectors.T @ (Y - y_mean)

@@ -99,9 +99,7 @@ class ResidualLaw:
         if kind == "resampled":
             return self.residuals, generator.choice(len(share), size=size, p=share)
         # R'R are the second moments; R has a row for each coordinate at most.
-        root = np.linalg.qr(
-            np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r"
-        )  # no Q
+        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r")
         rows = generator.standard_normal(size=(size, len(root))) @ root
         return rows, np.arange(size)
 
