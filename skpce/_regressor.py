@@ -331,7 +331,7 @@ class PolynomialChaosRegressor(
                     f"a sum of {samples.weights.sum():.3g}."
                 )
             if first:
-                basis = self._learn_basis(samples)
+                basis = self._learn_basis(samples, solver)
                 sums = sum_blocks(basis, samples)
             else:
                 basis = self.basis_
@@ -350,7 +350,7 @@ class PolynomialChaosRegressor(
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
             samples = samples.at_least_one_copy()
-            basis = self._learn_basis(samples)
+            basis = self._learn_basis(samples, solver)
             from_sums = self._fits_from_sums(len(samples.inputs), basis.n_terms)
             if from_sums and not samples.lacks_targets:
                 problem = solve_sums(solver, basis, sum_blocks(basis, samples))
@@ -424,7 +424,9 @@ class PolynomialChaosRegressor(
             return Samples(inputs, targets, weights)
         return Samples(inputs[used], targets[used], weights[used])
 
-    def _learn_basis(self, samples: Samples) -> PolynomialBasis:
+    def _learn_basis(
+        self, samples: Samples, solver: CoefficientSolver
+    ) -> PolynomialBasis:
         """Learn the distributions of the inputs and build the index set."""
         basis = BasisParameters.of(self).learn(
             samples.inputs,
@@ -433,7 +435,7 @@ class PolynomialChaosRegressor(
             in_blocks=self._may_fit_from_sums(),
         )
         fit = "a fit from sums" if self._can_add_samples() else None
-        if self.regressor is None and self._make_solver().holds_gram:
+        if self.regressor is None and solver.holds_gram:
             fit = f"a fit with solver={self.solver!r}"
         if fit is not None:
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,6 @@ from .._checks.cross_validation import warn_outside_folds
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._input_laws.columns import check_columns, warn_of_narrow, warn_outside
 from .index_sets import (
-    LARGEST_KEPT,
     Truncation,
     basis_advice,
     check_degrees,
@@ -36,6 +35,7 @@ from .index_sets import (
     sort_graded,
     terms_that_fit,
 )
+from .products import Products, products_of, sparse_rows
 
 TRUNCATIONS = ("total_degree", "hyperbolic")
 
@@ -74,16 +74,6 @@ def warn_of_terms(estimator: Any, n_terms: int, n_rows: int) -> None:
             MoreTermsThanRowsWarning,
             stacklevel=3,
         )
-
-
-class _Run(NamedTuple):
-    """Consecutive columns that are one function times consecutive columns."""
-
-    start: int
-    stop: int
-    parent: int  # first of the other columns; 0, the constant, for a single one
-    feature: int
-    exponent: int
 
 
 @dataclass(frozen=True)
@@ -134,18 +124,9 @@ class PolynomialBasis:
         return np.flatnonzero(~self.multi_indices[:, others].any(axis=1))
 
     @cached_property
-    def _plan(self) -> tuple[int, list[_Run]]:
-        """The number of columns, and the products that fill them, in order."""
-        rows, polynomial = self.multi_indices, ~categorical_inputs(self.laws)
-        if rows.size > LARGEST_KEPT:
-            return _plan_of(rows, polynomial)
-        kept = np.ascontiguousarray(rows, dtype=np.int64).tobytes()
-        return _kept_plan(kept, polynomial.tobytes())
-
-    @cached_property
-    def _most_factors(self) -> int:
-        """Number of inputs in the largest product of a term, at least 1."""
-        return max(int((self.multi_indices > 0).sum(axis=1).max(initial=1)), 1)
+    def _products(self) -> Products:
+        """How to make the columns."""
+        return products_of(self.multi_indices, ~categorical_inputs(self.laws))
 
     def _fill(
         self,
@@ -155,42 +136,76 @@ class PolynomialBasis:
         largest_product: float = _LARGEST_PRODUCT,
     ) -> None:
         """Fill every column, with derivatives of the functions of ``slope_of``."""
-        largest = self.multi_indices.max(axis=0, initial=0).tolist()
-        tables = {}
-        with np.errstate(over="ignore", invalid="ignore"):
-            for i, law in enumerate(self.laws):
-                if largest[i]:
-                    evaluate = law.differentiate if i == slope_of else law.evaluate
-                    tables[i] = evaluate(X[:, i], largest[i])
-        highest = largest_product ** (1.0 / self._most_factors)
-        for i, table in tables.items():
+        tables = self._tables(X, slope_of)
+        highest = largest_product ** (1.0 / self._products.most_factors)
+        for table in tables.values():
             ends = table.min(initial=0.0), table.max(initial=0.0)  # NaN for overflow
             if not -highest <= ends[0] <= ends[1] <= highest:
-                self._refuse_overflow(table, X[:, i], i, highest)
+                self._refuse_overflow(tables, X, highest)
+        functions = {
+            i: table[:, position]
+            for alike, table in tables.items()
+            for position, i in enumerate(alike)
+        }
         columns[0] = 1.0
-        for start, stop, parent, feature, exponent in self._plan[1]:
-            factor = tables[feature][exponent]
+        for start, stop, parent, feature, exponent in self._products.runs:
+            factor = functions[feature][exponent]
             if parent == 0:
                 columns[start] = factor
             else:
                 parents = columns[parent : parent + stop - start]
                 np.multiply(parents, factor, out=columns[start:stop])
 
+    def _tables(
+        self, X: FloatArray, slope_of: int | None
+    ) -> dict[tuple[int, ...], FloatArray]:  # (1 + degree, n_inputs, n_samples)
+        """Evaluate the functions of the inputs that are used, alike ones together."""
+        tables = {}
+        with np.errstate(over="ignore", invalid="ignore"):
+            for alike, degree in self._inputs_alike:
+                law, parts = self.laws[alike[0]], [alike]
+                if slope_of in alike:
+                    parts = [(i,) for i in alike]
+                for part in parts:
+                    evaluate = law.differentiate if slope_of in part else law.evaluate
+                    alone = len(part) == 1
+                    column = X[:, part[0]] if alone else X.T[list(part)].ravel()
+                    values = evaluate(column, degree)
+                    tables[part] = values.reshape(degree + 1, len(part), len(X))
+        return tables
+
+    @cached_property
+    def _inputs_alike(self) -> list[tuple[tuple[int, ...], int]]:
+        """Inputs that have functions, together those of one distribution and degree."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for i, degree in enumerate(self._products.largest):
+            if degree:
+                found.setdefault((id(self.laws[i]), degree), []).append(i)
+        return [(tuple(alike), degree) for (_, degree), alike in found.items()]
+
     def _refuse_overflow(
-        self, table: FloatArray, column: FloatArray, i: int, highest: float
+        self,
+        tables: dict[tuple[int, ...], FloatArray],
+        X: FloatArray,
+        highest: float,
     ) -> None:
         """Refuse inputs at which the functions of one input, or products, overflow."""
-        height = np.abs(table).max(axis=0, initial=0.0)  # NaN where it overflows
-        high = ~(height <= highest) & np.isfinite(column)
-        if high.any():
-            value = column[np.argmax(high)]
-            law = self.laws[i]
-            raise ValueError(
-                f"X has {float(value)!r} in column {i}, where polynomials of degree "
-                f"{len(table) - 1} overflow; expected values nearer to its "
-                f"distribution, which is about {law.location:.6g} with the scale "
-                f"{law.scale:.6g}."
-            )
+        places = {
+            i: (alike, position) for alike in tables for position, i in enumerate(alike)
+        }
+        for i, (alike, position) in sorted(places.items()):
+            table = tables[alike][:, position]
+            height = np.abs(table).max(axis=0, initial=0.0)  # NaN where it overflows
+            high = ~(height <= highest) & np.isfinite(X[:, i])
+            if high.any():
+                value = X[np.argmax(high), i]
+                law = self.laws[i]
+                raise ValueError(
+                    f"X has {float(value)!r} in column {i}, where polynomials of "
+                    f"degree {len(table) - 1} overflow; expected values nearer to its "
+                    f"distribution, which is about {law.location:.6g} with the scale "
+                    f"{law.scale:.6g}."
+                )
 
     def differentiate(
         self, X: FloatArray, feature: int
@@ -208,7 +223,7 @@ class PolynomialBasis:
     ) -> FloatArray:
         """Return the design matrix of shape (n_samples, n_terms)."""
         columns = np.empty((len(self.multi_indices), len(X)))
-        if self._plan[0] == len(columns):
+        if self._products.n_columns == len(columns):
             self._fill(X, columns, slope_of, largest_product)
         else:  # by blocks, so that columns that are no terms stay small
             for rows, design in self.blocks(
@@ -229,7 +244,7 @@ class PolynomialBasis:
 
         The columns of a block are contiguous. The next block overwrites it.
         """
-        n_columns, n_terms = self._plan[0], len(self.multi_indices)
+        n_columns, n_terms = self._products.n_columns, len(self.multi_indices)
         size = max(max_entries // n_columns, _SMALLEST_BLOCK)
         buffer = np.empty(n_columns * min(size, len(X)))
         for start in range(0, len(X), size):
@@ -268,7 +283,7 @@ class PolynomialBasis:
         return [
             "*".join(f"{self.laws[i].polynomial}{k}({input_names[i]})" for i, k in row)
             or "1"
-            for row in _sparse_rows(self.multi_indices)
+            for row in sparse_rows(self.multi_indices)
         ]
 
 
@@ -277,64 +292,6 @@ def sample_laws(
 ) -> FloatArray:  # shape: (size, n_features)
     """Draw independent inputs."""
     return np.column_stack([law.sample(size, generator) for law in laws])
-
-
-def _plan_of(
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    polynomial: BoolArray,  # shape: (n_features,)
-) -> tuple[int, list[_Run]]:
-    """Return the number of columns, and the products that fill them, in order.
-
-    A term is its first univariate function times its tail. In graded order the
-    terms that begin with one function have consecutive tails, so that few
-    products of whole blocks make all columns. Tails that are no terms get
-    columns after those of the terms.
-    """
-    keys = _sparse_rows(multi_indices)
-    position = {key: column for column, key in enumerate(keys)}
-    for key in keys[: len(multi_indices)]:
-        tail = key[1:]
-        while tail not in position:
-            position[tail] = len(keys)
-            keys.append(tail)
-            tail = tail[1:]
-    degrees = [sum(k if polynomial[i] else 1 for i, k in key) for key in keys]
-    runs: list[_Run] = []
-    for column in np.argsort(degrees, kind="stable").tolist():
-        if keys[column]:
-            head, tail = keys[column][0], keys[column][1:]
-            _append_run(runs, _Run(column, column + 1, position[tail], *head))
-    return len(keys), runs
-
-
-@lru_cache(maxsize=32)
-def _kept_plan(multi_indices: bytes, polynomial: bytes) -> tuple[int, list[_Run]]:
-    """Return the plan of a small set, made once; arrays are given by their bytes."""
-    inputs = np.frombuffer(polynomial, dtype=bool)
-    rows = np.frombuffer(multi_indices, dtype=np.int64).reshape(-1, len(inputs))
-    return _plan_of(rows, inputs)
-
-
-def _sparse_rows(multi_indices: IndexArray) -> list[tuple[tuple[int, int], ...]]:
-    """Return, for each term, its (feature, exponent) pairs."""
-    terms, features = np.nonzero(multi_indices)
-    exponents = multi_indices[terms, features]
-    pairs = list(zip(features.tolist(), exponents.tolist(), strict=True))
-    ends = np.searchsorted(terms, np.arange(len(multi_indices)), "right")
-    starts = [0, *ends[:-1].tolist()]
-    return [tuple(pairs[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)]
-
-
-def _append_run(runs: list[_Run], new: _Run) -> None:
-    """Append one column, or extend the last run by it."""
-    if runs and new.parent:
-        last = runs[-1]
-        follows = (last.stop, last.parent + last.stop - last.start)
-        same_factor = last[3:] == new[3:]
-        if last.parent and same_factor and follows == (new.start, new.parent):
-            runs[-1] = last._replace(stop=new.stop)
-            return
-    runs.append(new)
 
 
 @dataclass(frozen=True)
@@ -495,7 +452,8 @@ def truncated_multi_indices(
     n_terms = cut.count(terms_that_fit(n_rows))
     advice = basis_advice(anisotropy=True) if advice is None else advice
     check_design_fits(owner, n_rows, n_terms, advice)
-    check_degrees(owner, "degree", cut.function_numbers())
+    if kinds.any():  # of others the degrees are checked
+        check_degrees(owner, "degree", cut.function_numbers())
     return cut.listed(n_terms)
 
 

@@ -394,6 +394,13 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+@cache
+def _thread_counts() -> list[Callable[[], int | None]]:
+    """Return what counts the threads of each BLAS."""
+    every = _controller().lib_controllers
+    return [pool.get_num_threads for pool in every if pool.user_api == "blas"]
+
+
 def _clear_controlling_thread() -> None:
     """Let this thread, and later any other, set limits; no-op before 3.8."""
     openblas = getattr(threadpoolctl, "OpenBLASController", None)
@@ -412,7 +419,7 @@ class _SharedLimit:
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._holders == 0:
+            if self._holders == 0 and any(n() != 1 for n in _thread_counts()):
                 _clear_controlling_thread()
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._holders += 1
@@ -420,7 +427,7 @@ class _SharedLimit:
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._holders -= 1
-            if self._holders == 0:
+            if self._holders == 0 and self._limit is not None:
                 _clear_controlling_thread()
                 self._limit.restore_original_limits()
                 _clear_controlling_thread()

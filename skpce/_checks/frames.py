@@ -109,6 +109,8 @@ def remember_frames(holder: Any, *given: Any) -> None:
 
 def _library_behind(given: Any) -> str:
     """Return the library of frames of data, or of data that something came from."""
+    if given is None or type(given) is np.ndarray:
+        return ""
     library = _library_of(given)
     if library in _LIBRARIES or _narwhals_knows(given):
         return library

@@ -17,6 +17,8 @@ from sklearn.utils.validation import validate_data
 from .frames import is_table, make_frame
 from .numbers import FloatArray, is_missing, refuse_extremes, refuse_no_numbers
 
+_DOUBLES = np.dtype(np.float64)
+
 
 def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
     """Return the columns of a data frame that hold text or categories, by name."""
@@ -106,11 +108,49 @@ def validated(
     of inputs. What would lose a mask, an imaginary part or a date is refused, and so
     are numbers whose squares overflow, and in what is ``varying`` underflow.
     """
-    X = with_codes(estimator, X, reset=options.get("reset", True))
-    for value, name in zip((X, *y), ("X", "y"), strict=False):
-        refuse_no_numbers(value, name)
     with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
-        found = validate_data(estimator, X, *y, dtype=np.float64, **options)
+        if _passes_as_it_is(estimator, X, *y, **options):
+            found = (X, *y) if y else X
+        else:
+            X = with_codes(estimator, X, reset=options.get("reset", True))
+            for value, name in zip((X, *y), ("X", "y"), strict=False):
+                refuse_no_numbers(value, name)
+            found = validate_data(estimator, X, *y, dtype=np.float64, **options)
     for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
         refuse_extremes(values, name, varying=name == varying)
     return found
+
+
+def _passes_as_it_is(
+    estimator: Any,
+    X: Any,
+    *y: Any,
+    reset: bool = True,
+    multi_output: bool = False,
+    y_numeric: bool = False,
+    **others: Any,
+) -> bool:
+    """Whether ``validate_data`` would return the arrays unchanged, which takes longer.
+
+    Then the estimator learns of X what it would learn there. All else is left to
+    scikit-learn, whose messages users know.
+    """
+    if others or not all(map(_are_finite_floats, (X, *y))) or X.ndim != 2:
+        return False
+    for values in y:
+        if values.ndim not in (1, 1 + multi_output) or len(values) != len(X):
+            return False
+    known = vars(estimator)
+    if reset:
+        known.pop("feature_names_in_", None)
+        known.pop("levels_", None)
+        estimator.n_features_in_ = X.shape[1]
+    return (
+        known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known
+    )
+
+
+def _are_finite_floats(values: Any) -> bool:
+    """Whether this is an array of NumPy, of doubles, of which there are some."""
+    is_plain = type(values) is np.ndarray and values.dtype == _DOUBLES and values.size
+    return bool(is_plain and np.isfinite(np.add.reduce(values, axis=None)))

@@ -79,6 +79,8 @@ def refuse_no_numbers(value: Any, name: str) -> None:
     Arrays of other libraries, such as tensors, are read as those of NumPy, unless they
     hold a gradient, or scikit-learn's ``array_api_dispatch`` promises their own kind.
     """
+    if type(value) is np.ndarray and value.dtype.kind in "fiub":
+        return
     _refuse_other_arrays(value, name)
     if issparse(value):
         raise TypeError(

@@ -267,10 +267,11 @@ def solve_sums(
     solver: Any, basis: PolynomialBasis, sums: DesignMoments
 ) -> FittedProblem:
     """Fit from sums over the samples."""
-    groups = np.arange(len(sums.target_spread))
+    spread = sums.target_spread
+    groups = np.arange(len(spread))
     with one_thread_if_small(len(basis.multi_indices) ** 2):
         fit = solver.fit_moments(sums, groups, basis.exponents)
-    return FittedProblem(basis, solver, fit, sums.target_spread, groups, None, sums)
+    return FittedProblem(basis, solver, fit, spread, groups, None, sums)
 
 
 def sum_blocks(basis: PolynomialBasis, samples: Samples) -> DesignMoments:

@@ -161,7 +161,7 @@ def checked_names(
     if given is None:
         if prefix == "y" and size == 1:
             return ("y",)
-        return tuple(f"{prefix}{i}" for i in range(size))
+        return tuple([f"{prefix}{i}" for i in range(size)])
     names = () if isinstance(given, str) else tuple(map(str, listed(given, name)))
     if len(names) != size:
         raise ValueError(f"{name} must be {size} names. Got {given!r}.")
@@ -194,8 +194,8 @@ def checked_coefficients(
             f"coefficients has shape {values.shape}; expected (n_outputs, {n_terms}), "
             "one column for each term of the basis."
         )
-    refuse_not_finite(values, "coefficients")
-    if np.abs(values).max(initial=0.0) > _LARGEST_COEFFICIENT:
+    if not np.abs(values).max(initial=0.0) <= _LARGEST_COEFFICIENT:  # or NaN
+        refuse_not_finite(values, "coefficients")
         raise ValueError(
             f"coefficients has {np.abs(values).max():g}; expected numbers up to "
             f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."

@@ -254,8 +254,9 @@ def family_name(specification: Any) -> str | None:
 
 def parameters(frozen: Any) -> dict[str, Any]:
     """Return shapes, ``loc`` and, for a continuous distribution, ``scale`` by name."""
-    shapes = [name.strip() for name in (frozen.dist.shapes or "").split(",")]
-    names = [*filter(None, shapes), "loc", "scale"]
+    shapes = frozen.dist.shapes
+    names = [name.strip() for name in shapes.split(",")] if shapes else []
+    names += ["loc", "scale"]
     given = dict(zip(names, frozen.args, strict=False)) | dict(frozen.kwds)
     given.setdefault("loc", 0.0)
     if isinstance(frozen.dist, stats.rv_continuous):
@@ -306,10 +307,11 @@ def moments(frozen: Any) -> tuple[Any, Any]:
     """Return mean and standard deviation, not finite where they do not exist."""
     known = _MOMENTS.get(type(frozen.dist))
     if known is not None:  # scipy takes longer than a small fit
-        loc, scale = (parameters(frozen)[name] for name in ("loc", "scale"))
+        given = parameters(frozen)
+        loc, scale = given["loc"], given["scale"]
         plain = isinstance(loc, Real) and isinstance(scale, Real)
         if plain and math.isfinite(loc) and 0 < scale < math.inf:
-            return np.asarray(loc + scale * known[0]), np.asarray(scale * known[1])
+            return np.float64(loc + scale * known[0]), np.float64(scale * known[1])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # scipy integrates where it has no formula, and warns where that fails.
         warnings.simplefilter("ignore")

@@ -60,10 +60,24 @@ def factorize(
             for rows in blocks_of_rows(matrix.shape, FEWEST_ROWS):
                 matrix[rows] = matrix[rows] @ scaled
             return matrix, values, vectors.T
+    else:
+        squares, vectors = np.linalg.eigh(matrix @ matrix.T)
+        large = squares > SMALLEST_EIGENVALUE_RATIO * squares[-1]
+        # Centred rows have a direction of no length. What is short but has a length
+        # has no digits here.
+        length = np.sqrt(np.square(vectors[:, ~large].T @ matrix).sum(axis=1))
+        values, left = np.sqrt(squares[large]), vectors[:, large]
+        if length.max(initial=0.0) <= _rounding(matrix, values):
+            return left, values, (left / values).T @ matrix
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    rounding = max(matrix.shape) * np.finfo(float).eps * values.max(initial=0.0)
-    rank = int(np.sum(values > rounding))
+    rank = int(np.sum(values > _rounding(matrix, values)))
     return left[:, :rank], values[:rank], right[:rank]
+
+
+def _rounding(matrix: FloatArray, values: FloatArray) -> float:
+    """Return up to where singular values are rounding."""
+    largest = values.max(initial=0.0)
+    return float(max(matrix.shape) * np.finfo(float).eps * largest)
 
 
 def factorize_rows(

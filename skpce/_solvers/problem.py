@@ -387,7 +387,7 @@ def weighted_mean(
 ) -> FloatArray:  # shape: (n,)
     """Return the mean of each column, without a copy where all weights are 1."""
     if (weights == 1.0).all():
-        return np.asarray(values.mean(axis=0))
+        return np.asarray(np.add.reduce(values, axis=0) / len(values))
     return np.asarray(np.average(values, axis=0, weights=weights))
 
 
@@ -591,8 +591,8 @@ def best_penalties(
     if (groups[1:] <= groups[:-1]).any():  # else each target is a group, in this order
         labels, group_of = np.unique(groups, return_inverse=True)
         pooled = sum_rows(scores.T, group_of, len(labels)).T
-    pooled = np.where(np.isnan(pooled), np.inf, pooled)
-    tied = pooled <= pooled.min(axis=0) * (1.0 + _TIE_TOLERANCE)
+    least = np.fmin.reduce(pooled, axis=0)  # the least that is a number
+    tied = pooled <= least * (1.0 + _TIE_TOLERANCE)
     best = len(pooled) - 1 - np.argmax(tied[::-1], axis=0)  # the last that is tied
     best = best[group_of]
     return best, scores[best, np.arange(len(groups))]

@@ -390,6 +390,7 @@ def path_scores(
     n_samples, n_targets = targets.shape
     scores = np.empty((len(alphas), n_targets))
     outside = decomposition.outside(targets - center, loadings)[:, np.newaxis]
+    has_outside = bool(outside.any())  # not where terms reach every sample
     step = max(1, _LARGEST_PATH_BLOCK // max(n_targets, 1))
     for start in range(0, len(alphas), step):
         some = slice(start, start + step)
@@ -400,7 +401,8 @@ def path_scores(
         for rows in blocks_of_rows((n_samples, size), FEWEST_ROWS):
             flat = decomposition.left[rows] @ shrunk
             errors = flat.reshape(len(flat), kept.shape[1], n_targets)
-            errors += outside[rows]
+            if has_outside:
+                errors += outside[rows]
             errors /= complement[rows, some, np.newaxis]
             sums += decomposition.weights[rows] @ np.square(flat, out=flat)
         scores[some] = sums.reshape(scores[some].shape)
@@ -483,13 +485,17 @@ def solve_moments(
     [1]_. It differs from leave-one-out by the spread of the leverages, which is small
     where there are many samples for every term.
     """
-    scale = np.ones(len(moments.mean)) if scale is None else scale
-    used = np.flatnonzero(scale)
-    used = used[used > 0]
-    scale = scale[used]
-    gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
-    squares, vectors = _eigen(gram)
-    loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
+    if scale is None:  # as below with ones, without copies
+        used, scale = np.arange(1, len(moments.mean)), np.ones(len(moments.mean) - 1)
+        squares, vectors = _eigen(moments.gram[1:, 1:])
+        loadings = vectors.T @ moments.cross[1:]
+    else:
+        used = np.flatnonzero(scale)
+        used = used[used > 0]
+        scale = scale[used]
+        gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
+        squares, vectors = _eigen(gram)
+        loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
     scores = _gcv_scores(moments, squares, loadings, alphas)
     best, criterion = best_penalties(scores, groups)
     alpha = alphas[best]

@@ -359,3 +359,29 @@ def test_no_rows_evaluate_to_no_rows():
     basis = PolynomialChaosFeatures(2).fit(np.eye(3, 2)).basis_
     assert basis.evaluate(np.empty((0, 2))).shape == (0, 6)
     assert basis.combine(np.empty((0, 2)), np.ones((4, 6))).shape == (0, 4)
+
+
+def test_inputs_of_one_distribution_are_evaluated_as_each_alone():
+    shared, other = NormalLaw(0.0, 1.0), NormalLaw(1.0, 2.0)
+    rows = [[0, 0, 0, 0], [1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 0], [2, 0, 1, 3]]
+    basis = PolynomialBasis([shared, shared, other, shared], np.array(rows))
+    X = np.random.default_rng(SEED).normal(size=(9, 4))
+    design, slopes = basis.evaluate(X), basis.differentiate(X, 0)
+    tables = [law.evaluate(X[:, i], 3) for i, law in enumerate(basis.laws)]
+    of_first = shared.differentiate(X[:, 0], 3)
+    for column, row in enumerate(rows):
+        factors = [tables[i][k] for i, k in enumerate(row)]
+        expected = np.prod(factors, axis=0)
+        np.testing.assert_allclose(design[:, column], expected, rtol=1e-14)
+        expected = np.prod([of_first[row[0]], *factors[1:]], axis=0)
+        np.testing.assert_allclose(slopes[:, column], expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_an_overflow_is_found_in_its_column(column):
+    laws = [NormalLaw(0.0, 1.0)] * 2 + [NormalLaw(0.0, 2.0)]
+    basis = PolynomialBasis(laws, np.array([[0, 0, 0], [8, 8, 8]]))
+    X = np.zeros((4, 3))
+    X[2, column] = 1e30
+    with pytest.raises(ValueError, match=rf"1e\+30 in column {column}"):
+        basis.evaluate(X)

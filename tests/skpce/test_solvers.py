@@ -21,6 +21,7 @@ from skpce._solvers import (
     make_solver,
     solve_path,
 )
+from skpce._solvers.many_rows import factorize
 from skpce._solvers.problem import DesignDecomposition
 
 SEED = 0
@@ -300,3 +301,39 @@ def test_a_constant_target_beside_another_has_no_variance(criterion, weighted):
             assert np.isnan(model.q2_[0])
             assert model.q2_[1] > 0.99
             np.testing.assert_array_equal(model.sobol_indices_[0], 0.0)
+
+
+def wide(n_samples, singular_values, n_columns=40):
+    """A matrix of given singular values whose columns have the mean 0."""
+    rng = np.random.default_rng(SEED)
+    start = rng.normal(size=(n_samples, len(singular_values)))
+    left, _ = np.linalg.qr(start - start.mean(axis=0))
+    right, _ = np.linalg.qr(rng.normal(size=(n_columns, len(singular_values))))
+    return (left * singular_values) @ right.T
+
+
+@pytest.mark.parametrize(
+    "singular_values",
+    [
+        np.linspace(3, 1, 11),  # all that centred rows have
+        np.linspace(3, 1, 6),  # rows that are alike
+        np.append(np.linspace(3, 1, 10), 1e-4),
+        np.append(np.linspace(3, 1, 10), 1e-9),  # its square is rounding
+        np.append(np.linspace(3, 1, 9), [1e-7, 1e-12]),
+        np.zeros(1),
+    ],
+    ids=["full", "alike", "short", "faint", "two faint", "nothing"],
+)
+def test_a_wide_matrix_loses_no_direction(singular_values):
+    """More columns than rows, whose products square what is small."""
+    matrix = wide(12, singular_values)
+    left, values, right = factorize(matrix.copy())
+    expected = np.sort(singular_values[singular_values > 0])[::-1]
+    found = np.sort(values)[::-1]
+    assert found.shape == expected.shape
+    largest = expected.max(initial=0.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15 * largest)
+    np.testing.assert_allclose((left * values) @ right, matrix, atol=1e-14 * largest)
+    eye = np.eye(len(values))
+    np.testing.assert_allclose(left.T @ left, eye, atol=1e-12)
+    np.testing.assert_allclose(right @ right.T, eye, atol=1e-9)

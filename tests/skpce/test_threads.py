@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV
+from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV, _checks
 from skpce._checks import one_thread_if_small
 from skpce._solvers import SOLVERS
 
@@ -120,4 +120,16 @@ def test_many_fits_of_which_some_raise_leave_the_limit_as_it_was():
     with ThreadPoolExecutor(8) as pool:
         done = list(pool.map(attempt, enumerate(datasets(30))))
     assert done == [number % 3 != 0 for number in range(30)]
+    assert blas_threads() == {2}
+
+
+def test_one_thread_needs_no_limit(monkeypatch):
+    def no_limit():
+        raise AssertionError("a limit was set")
+
+    with threadpool_limits(1, user_api="blas"), one_thread_if_small(SMALL):
+        assert blas_threads() == {1}
+    monkeypatch.setattr(_checks, "_controller", no_limit)
+    with threadpool_limits(1, user_api="blas"), one_thread_if_small(SMALL):
+        assert blas_threads() == {1}
     assert blas_threads() == {2}

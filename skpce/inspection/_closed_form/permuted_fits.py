@@ -205,6 +205,8 @@ class PermutedFits:
         predicted = np.empty((len(fold.test), values.shape[1]))
         for penalty, columns in zip(chosen, geometry.active_slices, strict=True):
             predicted[:, columns] = fold.weights(penalty) @ values[:, columns]
+        if (fold.distances(len(order))[chosen] <= gram.reach).all():
+            return predicted  # no probability is 0: its log-ratios are these
         return self._coordinates(predicted[np.newaxis])[0]
 
     def _coordinates(self, predicted: FloatArray) -> FloatArray:
@@ -260,7 +262,7 @@ def factorise_wide(
     if found is None or found.gram is None:
         return None
     some = fit.splits[0][1]
-    every = replace(fit, splits=[(np.arange(len(found.values)), some)])
+    every = fit.of_same_y(splits=[(np.arange(len(found.values)), some)])
     alone = factorise_like(every, found)
     if alone is None or not _same(alone.residuals()[some], fit.missed(fitted, some)):
         return None

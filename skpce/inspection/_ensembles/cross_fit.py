@@ -74,6 +74,12 @@ class CrossFit:
             return replace(self, y=take(self.y, order))
         return replace(self, X=take(self.X, order))
 
+    def of_same_y(self, **changes: Any) -> CrossFit:
+        """Return the fit with another pipeline or other folds."""
+        other = replace(self, **changes)
+        vars(other)["observed"] = self.observed  # takes as long as a fit to a wide y
+        return other
+
     def squared_errors(self) -> FloatArray:  # shape: (n_members, n_coordinates)
         """Return squared errors of held-out members; NaN where never held out."""
         return np.square(self.residuals())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -444,7 +444,7 @@ def _measure(
         if not refused and isinstance(cv, Integral):
             n_folds = min(int(cv), groups.n_groups)
             splits = make_splits(n_folds, fit.X, units, generator)
-            fit = replace(fit, splits=splits)
+            fit = fit.of_same_y(splits=splits)
             wide = factorise_wide(fit, fitted) if closed_form else None
             residuals = fit.residuals() if wide is None else wide[1]
         elif not refused and divides(fit.splits, units):
@@ -538,7 +538,7 @@ def _degree_one_q2(
     _, last = final_estimator(fit.pipeline)
     if "degree" not in last.get_params(deep=False):
         return np.full(fit.outputs.n_groups, np.nan)
-    linear = replace(fit, pipeline=with_parameters(fit.pipeline, degree=1))
+    linear = fit.of_same_y(pipeline=with_parameters(fit.pipeline, degree=1))
     closed = None if known is None else factorise_like(linear, known)
     if closed is None:
         return group_q2(linear.squared_errors(), deviations, fit.outputs)
