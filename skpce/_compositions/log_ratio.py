@@ -526,7 +526,9 @@ class LogRatioGeometry:
 
     def clr(self, compositions: FloatArray) -> FloatArray:
         """Return centred log-ratios; shape (n_members, n_active)."""
-        logs = np.log(compositions[:, self.active_parts])
+        are_all = self.active_parts.size == compositions.shape[1]
+        some = compositions if are_all else compositions[:, self.active_parts]
+        logs = np.log(some)
         for columns in self.active_slices:
             logs[:, columns] -= logs[:, columns].mean(axis=1, keepdims=True)
         return logs

@@ -143,15 +143,16 @@ class LowRankFold:
         """Yield the parts of many steps for one order."""
         rows, held_out = order[self.train], order[self.test]
         n_vectors = self.vectors.shape[1]
+        placed = np.zeros((len(order), n_vectors))  # 0 for members held out
+        placed[rows] = self.vectors
         size = max(1, _LARGEST_BLOCK // (len(order) * n_vectors))
         for start in range(0, len(members), size):
             some = members[start : start + size]
             train = np.empty((len(rows), n_vectors, len(some)))
             test = np.empty((len(held_out), n_vectors, len(some)))
             for column, step in enumerate(some):
-                inner = step.values[rows].T @ self.vectors
-                train[:, :, column] = step.values[rows] @ inner
-                test[:, :, column] = step.values[held_out] @ inner
+                images = step.values @ (step.values.T @ placed)
+                train[:, :, column], test[:, :, column] = images[rows], images[held_out]
             own = np.column_stack([step.squares for step in some])
             parts = self._centred(train, test, own[rows], own[held_out])
             yield slice(start, start + len(some)), parts

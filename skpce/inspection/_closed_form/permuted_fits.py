@@ -201,10 +201,11 @@ class PermutedFits:
         assert gram is not None
         assert geometry is not None  # Gram matrices are those of compositions
         fold = gram.folds[number]
-        values = self.values[order[fold.train]]
-        predicted = np.empty((len(fold.test), values.shape[1]))
+        predicted = np.empty((len(fold.test), self.values.shape[1]))
+        weights = np.zeros((len(fold.test), len(order)))
         for penalty, columns in zip(chosen, geometry.active_slices, strict=True):
-            predicted[:, columns] = fold.weights(penalty) @ values[:, columns]
+            weights[:, order[fold.train]] = fold.weights(penalty)
+            predicted[:, columns] = weights @ self.values[:, columns]
         if (fold.distances(len(order))[chosen] <= gram.reach).all():
             return predicted  # no probability is 0: its log-ratios are these
         return self._coordinates(predicted[np.newaxis])[0]

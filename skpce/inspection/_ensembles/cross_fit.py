@@ -123,8 +123,8 @@ class CrossFit:
         """Return squared errors of the mean of the training members."""
         errors = np.full_like(self.observed, np.nan)
         for train, test in self.splits:
-            mean = self.observed[train].mean(axis=0)
-            errors[test] = np.square(self.observed[test] - mean)
+            shares = np.bincount(train, minlength=len(errors)) / len(train)
+            errors[test] = np.square(self.observed[test] - shares @ self.observed)
         return errors
 
     def squared_deviations(self) -> FloatArray:

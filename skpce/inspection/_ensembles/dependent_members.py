@@ -66,10 +66,10 @@ def find_member_groups(
     """Return near-copies, else blocks of a series; None for independent members."""
     observed, groups = fit.observed, fit.outputs.group_of_coordinate
     tables = _inputs(fit, fitted)
-    if not tables or np.isnan(residuals).any() or not np.ptp(observed, axis=0).any():
+    deviations = _deviations(observed, groups)
+    if not tables or np.isnan(residuals).any() or not deviations.any():
         return None
-    outputs = _scaled(observed, groups)
-    left = _scaled(residuals, groups, like=observed)
+    outputs, left = _scaled(observed, deviations), _scaled(residuals, deviations)
     copies = _near_copies(tables, outputs)
     if copies is None:
         return _series(tables, outputs, left, order)
@@ -126,26 +126,31 @@ def _inputs(fit: CrossFit, fitted: Any) -> list[FloatArray]:
     for table in (fit.X, last_and_inputs(fitted, fit.X)[1]):
         values = numeric(table)
         if values is not None and np.ptp(values, axis=0).any():
-            found.append(_scaled(values))
+            found.append(_scaled(values, _deviations(values)))
     if len(found) == 2 and np.array_equal(found[0], found[1]):
         found.pop()
     return found
 
 
-def _scaled(
-    values: FloatArray,
-    groups: IndexArray | None = None,
-    like: FloatArray | None = None,  # values whose columns and deviations are taken
-) -> FloatArray:
-    """Centre columns that vary and divide each, or each group, by its deviation."""
-    like = values if like is None else like
-    varies = np.ptp(like, axis=0) > 0
-    variance = like[:, varies].var(axis=0)
+def _deviations(
+    values: FloatArray,  # shape: (n, n_columns)
+    groups: IndexArray | None = None,  # shape: (n_columns,)
+) -> FloatArray:  # shape: (n_columns,)
+    """Return the deviation of each column, or its group; 0 where it does not vary."""
+    varies = np.ptp(values, axis=0) > 0
+    variance = np.where(varies, values.var(axis=0), 0.0)
     if groups is not None:
-        total = np.bincount(groups[varies], weights=variance)
-        variance = total[groups[varies]]
-    centred = values[:, varies] - values[:, varies].mean(axis=0)
-    return np.asarray(centred / np.sqrt(variance))
+        variance = np.bincount(groups, weights=variance)[groups]
+    return np.where(varies, np.sqrt(variance), 0.0)
+
+
+def _scaled(values: FloatArray, deviations: FloatArray) -> FloatArray:
+    """Centre columns that vary and divide them by deviations."""
+    varies = deviations > 0
+    some = values if varies.all() else values[:, varies]
+    centred = some - some.mean(axis=0)
+    centred /= deviations[varies]
+    return centred
 
 
 def _series(

@@ -366,7 +366,12 @@ def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[st
 _COPY = 1.0 - 1e-5
 
 
-def copy_caution(X: Any, y: Any, outputs: Outputs) -> tuple[str, ...]:
+def copy_caution(
+    X: Any,
+    y: Any,
+    outputs: Outputs,
+    observed: FloatArray,  # shape: (n_members, n_coordinates), the coordinates of y
+) -> tuple[str, ...]:
     """Caution when an input is nearly a linear function of the outputs.
 
     Of compositions the probabilities and their log-ratios are both asked.
@@ -374,13 +379,15 @@ def copy_caution(X: Any, y: Any, outputs: Outputs) -> tuple[str, ...]:
     inputs = numeric(X)
     if inputs is None or not inputs.size:
         return ()
-    tables = [outputs.coordinates(y)]
+    tables = [observed]
     if outputs.geometry is not None:
         tables.append(np.asarray(y, dtype=np.float64).reshape(len(inputs), -1))
     found = np.zeros(inputs.shape[1])
     for table in tables:
         has = ~np.isnan(table).any(axis=1)
-        if has.any():
+        if has.all():  # without a copy, which takes as long where y is wide
+            found = np.maximum(found, _linear_shares(inputs, table))
+        elif has.any():
             found = np.maximum(found, _linear_shares(inputs[has], table[has]))
     if found.max() < _COPY:
         return ()

@@ -484,7 +484,7 @@ def _measure(
         (
             *((groups.caution,) if groups is not None and not refused else ()),
             *repetition_caution(fit.X, units, fit.splits),
-            *copy_caution(fit.X, fit.y, fit.outputs),
+            *copy_caution(fit.X, fit.y, fit.outputs, fit.observed),
             *input_cautions(tests, n_terms, n_members, names),
         ),
         spread_caution(fitted, fit.outputs.names) if reward is None else (),
