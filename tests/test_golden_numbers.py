@@ -4,8 +4,9 @@ The recording is ``tests/golden/numbers.json``, which
 ``python -m tests.golden.record numbers`` rewrites. Results are read by attribute and
 by column, so that their types may change; new names of columns are in
 ``tests.golden.numbers.RENAMED``. Last digits depend on the versions of the libraries
-and on the kernels of BLAS, and training in float32 magnifies them: where these are
-not those of the recording, there is nothing to compare with.
+and on the kernels of BLAS: where these are not those of the recording, there is nothing
+to compare with. Training in float32 depends on the processor as well, whose kernels
+PyTorch does not name: with others, trained policies agree to six digits.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import json
 import pytest
 
 from tests.golden.numbers import difference, read
-from tests.golden.record import NUMBERS, environment
+from tests.golden.record import NUMBERS, environment, training_digits
 from tests.golden.trips import TRIPS
 
 TOLERANCE = 1e-12
+TRAINED, OTHER_PROCESSOR = {"run_of_the_grid"}, 1e-5
 
 RECORDED = json.loads(NUMBERS.read_text(encoding="utf-8"))
 
@@ -41,9 +43,11 @@ def value_at(results, path):
 def test_numbers_are_those_recorded(name):
     results = TRIPS[name]()
     recorded = RECORDED[name]
+    same = name not in TRAINED or RECORDED["training"] == training_digits()
+    tolerance = TOLERANCE if same else OTHER_PROCESSOR
     different = {}
     for path, value in recorded.items():
-        said = difference(value, value_at(results, path), TOLERANCE)
+        said = difference(value, value_at(results, path), tolerance)
         if said is not None:
             different[path] = said
     shown = "\n".join(f"{path}: {said}" for path, said in list(different.items())[:20])
@@ -51,7 +55,8 @@ def test_numbers_are_those_recorded(name):
 
 
 def test_every_trip_is_recorded():
-    assert set(RECORDED) == {"environment", *TRIPS}
+    assert set(RECORDED) == {"environment", "training", *TRIPS}
+    assert set(TRIPS) >= TRAINED
 
 
 def test_a_path_leads_back_to_its_value():

@@ -528,7 +528,7 @@ class LogRatioGeometry:
         """Return centred log-ratios; shape (n_members, n_active)."""
         are_all = self.active_parts.size == compositions.shape[1]
         some = compositions if are_all else compositions[:, self.active_parts]
-        logs = np.log(some)
+        logs = np.log(some, order="C")  # also of a frame: the same sums
         for columns in self.active_slices:
             logs[:, columns] -= logs[:, columns].mean(axis=1, keepdims=True)
         return logs

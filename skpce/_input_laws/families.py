@@ -254,9 +254,8 @@ def family_name(specification: Any) -> str | None:
 
 def parameters(frozen: Any) -> dict[str, Any]:
     """Return shapes, ``loc`` and, for a continuous distribution, ``scale`` by name."""
-    shapes = frozen.dist.shapes
-    names = [name.strip() for name in shapes.split(",")] if shapes else []
-    names += ["loc", "scale"]
+    shapes = (frozen.dist.shapes or "").split(",")
+    names = [*filter(None, map(str.strip, shapes)), "loc", "scale"]
     given = dict(zip(names, frozen.args, strict=False)) | dict(frozen.kwds)
     given.setdefault("loc", 0.0)
     if isinstance(frozen.dist, stats.rv_continuous):

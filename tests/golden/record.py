@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import torch
 from threadpoolctl import threadpool_info
 
 from tests.golden.ensembles import FITTED
@@ -36,6 +37,19 @@ def environment() -> dict[str, str]:
     return found | versions
 
 
+def training_digits() -> str:
+    """Return a number whose last digits change with the kernels of training.
+
+    The processor chooses them, whatever the versions are.
+    """
+    inputs = torch.linspace(-1.0, 1.0, 64 * 24).reshape(64, 24).sin()
+    weights = torch.linspace(-2.0, 1.0, 24 * 48).reshape(24, 48).cos()
+    weights.requires_grad_()
+    loss = torch.logsumexp(torch.tanh(inputs @ weights) @ weights.T, dim=1).square()
+    loss.mean().backward()
+    return f"{float(loss.sum())!r}, {float(weights.grad.square().sum())!r}"
+
+
 def plain_numbers(results: Results) -> dict[str, Any]:
     """Return every number of the results of a trip by its path."""
     found: dict[str, Any] = {}
@@ -55,7 +69,10 @@ def record_surface() -> None:
 
 def record_numbers() -> None:
     """Write the numbers of all trips, one name a line."""
-    lines = [f'"environment": {json.dumps(environment())}']
+    lines = [
+        f'"environment": {json.dumps(environment())}',
+        f'"training": {json.dumps(training_digits())}',
+    ]
     for name, trip in TRIPS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
