@@ -496,7 +496,7 @@ def solve_moments(
         gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
         squares, vectors = _eigen(gram)
         loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
-    scores = _gcv_scores(moments, squares, loadings, alphas)
+    scores, freedom = _gcv_scores(moments, squares, loadings, alphas)
     best, criterion = best_penalties(scores, groups)
     alpha = alphas[best]
     base = 1.0 / moments.total_weight
@@ -504,7 +504,6 @@ def solve_moments(
         vectors.T, np.sqrt(squares), moments.mean, used, scale, base
     )
     slopes = loadings / (squares[:, np.newaxis] + alpha)
-    freedom = 1.0 - _degrees_of_freedom(squares, alpha) / moments.total_weight
     return LinearFit(
         factor.coefficients(moments.target_mean, slopes),
         alpha,
@@ -513,7 +512,7 @@ def solve_moments(
         np.where(np.isnan(criterion), np.inf, criterion),
         None,
         None,
-        criterion * freedom,
+        criterion * freedom[best],
     )
 
 
@@ -526,17 +525,13 @@ def _eigen(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
     return squares[large], vectors[:, large]
 
 
-def _degrees_of_freedom(squares: FloatArray, alpha: FloatArray) -> FloatArray:
-    return 1.0 + (squares[:, np.newaxis] / (squares[:, np.newaxis] + alpha)).sum(axis=0)
-
-
 def _gcv_scores(
     moments: DesignMoments,
     squares: FloatArray,  # shape: (rank,)
     loadings: FloatArray,  # shape: (rank, n_targets)
     alphas: FloatArray,
-) -> FloatArray:  # shape: (n_alphas, n_targets)
-    r"""Return GCV, NaN where no degree of freedom is left.
+) -> tuple[FloatArray, FloatArray]:  # (n_alphas, n_targets), (n_alphas,)
+    r"""Return GCV and the share of degrees of freedom left, NaN where none is.
 
     :math:`\mathrm{GCV}(\lambda) = \frac{\mathrm{RSS}/\sum w}{(1 - \mathrm{df}/\sum
     w)^2}` with :math:`\mathrm{df} = 1 + \sum_k s_k^2/(s_k^2+\lambda)` ([1]_, eq. 1.4).
@@ -549,4 +544,4 @@ def _gcv_scores(
     free = max(moments.total_weight - 1.0 - len(squares), 0.0)  # without a penalty
     freedom = (free + kept.sum(axis=0)) / moments.total_weight
     safe = np.where(freedom > 1e-12, freedom, np.nan)
-    return rest / np.square(safe)[:, np.newaxis]
+    return rest / np.square(safe)[:, np.newaxis], safe
