@@ -50,8 +50,8 @@ def factorize(
     The matrix may be overwritten.
     """
     n_samples, n_columns = matrix.shape
-    if n_columns == 0:
-        return matrix, np.zeros(0), np.zeros((0, 0))
+    if not matrix.size:
+        return matrix[:, :0], np.zeros(0), np.zeros((0, n_columns))
     if n_samples >= n_columns:  # the Gram matrix is two to three times as fast
         squares, vectors = np.linalg.eigh(matrix.T @ matrix)
         if squares[0] > SMALLEST_EIGENVALUE_RATIO * squares[-1]:
@@ -67,7 +67,7 @@ def factorize(
         # has no digits here.
         length = np.sqrt(np.square(vectors[:, ~large].T @ matrix).sum(axis=1))
         values, left = np.sqrt(squares[large]), vectors[:, large]
-        if length.max(initial=0.0) <= _rounding(matrix, values):
+        if large.any() and length.max(initial=0.0) <= _rounding(matrix, values):
             return left, values, (left / values).T @ matrix
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
     rank = int(np.sum(values > _rounding(matrix, values)))

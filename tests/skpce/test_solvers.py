@@ -321,8 +321,9 @@ def wide(n_samples, singular_values, n_columns=40):
         np.append(np.linspace(3, 1, 10), 1e-9),  # its square is rounding
         np.append(np.linspace(3, 1, 9), [1e-7, 1e-12]),
         np.zeros(1),
+        1e-170 * np.linspace(3, 1, 11),  # whose squares are 0
     ],
-    ids=["full", "alike", "short", "faint", "two faint", "nothing"],
+    ids=["full", "alike", "short", "faint", "two faint", "nothing", "tiny"],
 )
 def test_a_wide_matrix_loses_no_direction(singular_values):
     """More columns than rows, whose products square what is small."""
@@ -332,6 +333,7 @@ def test_a_wide_matrix_loses_no_direction(singular_values):
     found = np.sort(values)[::-1]
     assert found.shape == expected.shape
     largest = expected.max(initial=0.0)
+    assert factorize(matrix[:0])[0].shape == (0, 0)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15 * largest)
     np.testing.assert_allclose((left * values) @ right, matrix, atol=1e-14 * largest)
     eye = np.eye(len(values))

@@ -295,6 +295,8 @@ def _factorised(
         return None
     folds = []
     for train, test in fit.splits:
+        if len(np.unique(train)) < len(train):  # a member stands for one row here
+            return None
         inputs = _inputs_without_y(fit, train, test)
         if inputs is None:
             return None

@@ -122,9 +122,10 @@ class CrossFit:
     def mean_only_errors(self) -> FloatArray:
         """Return squared errors of the mean of the training members."""
         errors = np.full_like(self.observed, np.nan)
+        centred = self.observed - self.observed.mean(axis=0)
         for train, test in self.splits:
-            shares = np.bincount(train, minlength=len(errors)) / len(train)
-            errors[test] = np.square(self.observed[test] - shares @ self.observed)
+            counts = np.bincount(train, minlength=len(errors)).astype(np.float64)
+            errors[test] = np.square(centred[test] - counts @ centred / len(train))
         return errors
 
     def squared_deviations(self) -> FloatArray:

@@ -313,6 +313,8 @@ def make_splits(
         ) from None
     if not splits:
         raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
+    every = np.arange(len(X))  # negative positions and masks become members
+    splits = [(every[train], every[test]) for train, test in splits]
     _refuse_leaks(splits, reward)
     return splits
 

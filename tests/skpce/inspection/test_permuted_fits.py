@@ -384,3 +384,34 @@ def test_ties_count_as_reached():
     )
     found = permutation_p_values(q2, permuted)
     np.testing.assert_allclose(found, [2 / 3, 2 / 3, np.nan, 2 / 3])
+
+
+@pytest.mark.parametrize("widest", [1, 10**9], ids=["wide", "narrow"])
+@pytest.mark.parametrize("kind", ["repeated", "from the end", "masks"])
+def test_unusual_folds_are_those_of_the_refits(kind, widest, monkeypatch):
+    """Bootstrap folds train on members more than once."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (40, 2))
+    noise = 0.3 * rng.normal(size=(40, 12))
+    y = softmax(X @ rng.normal(size=(2, 12)) + noise, axis=1)
+    cv = []
+    for test in np.array_split(rng.permutation(40), 5):
+        train = np.setdiff1d(np.arange(40), test)
+        if kind == "repeated":
+            train = rng.choice(train, 40)
+        elif kind == "from the end":
+            train = train - 40
+        else:
+            train, test = (np.isin(np.arange(40), rows) for rows in (train, test))
+        cv.append((train, test))
+    monkeypatch.setattr(permuted_fits, "_WIDE", widest)
+    model = CompositionalPCESurrogate(2, steps=(12,))
+    closed, refitted = (
+        verdict(
+            model, X, y, cv=cv, n_permutations=19, random_state=0, closed_form=known
+        ).columns
+        for known in (True, False)
+    )
+    assert 0 < closed["q2"][0] < 1
+    for name in ("q2", "q2_low", "q2_high", "mean_only_q2", "degree_one_q2", "p_value"):
+        np.testing.assert_allclose(closed[name], refitted[name], rtol=1e-9)
