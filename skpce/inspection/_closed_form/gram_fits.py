@@ -80,7 +80,10 @@ class GramFits:
         """Centre the members of each step."""
         steps = np.flatnonzero(geometry.has_choice)
         centred = values - values.mean(axis=0)
-        members = [StepMembers(centred[:, own]) for own in geometry.active_slices]
+        members = [
+            StepMembers(np.ascontiguousarray(centred[:, own]))  # many products follow
+            for own in geometry.active_slices
+        ]
         reach = np.array([_reach(values[:, own]) for own in geometry.active_slices])
         n_steps = geometry.layout.n_steps
         return cls(tuple(folds), tuple(members), reach, steps, n_steps, bounds)
