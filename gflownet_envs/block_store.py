@@ -283,6 +283,8 @@ class BlockStore:
         aside = path.with_name(path.name + ".damaged")
         try:
             os.replace(path, aside)
+        except FileNotFoundError:
+            pass  # another run was faster
         except OSError as error:
             raise write_error(aside, error) from error
         warnings.warn(

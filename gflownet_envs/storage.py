@@ -101,6 +101,22 @@ def write_together(
         _sync_folder(folder)
 
 
+def check_writable(folder: Path) -> None:
+    """Write an empty file in a folder and remove it; others may do so meanwhile.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written; the message names it.
+    """
+    remove_leftovers(folder)
+    try:
+        with _temporary_file(folder / "empty", b""):
+            pass
+    except OSError as error:
+        raise write_error(folder, error) from error
+
+
 @contextmanager
 def _temporary_file(path: Path, payload: bytes) -> Iterator[Path]:
     """Write a payload beside its place, locked while its writer lives."""

@@ -40,7 +40,7 @@ from gflownet_envs.experiments.task import (
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.storage import write_bytes
+from gflownet_envs.storage import check_writable
 
 SOLVERS = ("train", "exact")
 
@@ -141,9 +141,7 @@ def writable_folder(folder: Path) -> Iterator[Path]:
     except OSError as error:
         raise OSError(f"could not make the folder {folder}: {error}") from error
     try:
-        probe = folder / ".writable"
-        write_bytes(probe, b"")
-        probe.unlink()
+        check_writable(folder)
         yield folder
     except BaseException:
         if is_new:

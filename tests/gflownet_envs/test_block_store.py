@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from gflownet_envs import storage
+from gflownet_envs import block_store, storage
 from gflownet_envs.block_store import (
     BlockLayout,
     BlockStore,
@@ -78,6 +78,21 @@ def test_an_unreadable_block_is_not_called_damaged(tmp_path, failing_replace):
     store.block_path(KEY).write_bytes(b"junk")
     with pytest.raises(PermissionError, match=r"could not write .*\.damaged"):
         store.load_block(KEY)
+
+
+def test_two_runs_may_set_one_block_aside(tmp_path, monkeypatch):
+    store = BlockStore(tmp_path)
+    path = store.block_path(KEY)
+    path.write_bytes(b"junk")
+
+    def read_while_another_is_faster(path):
+        path.rename(path.with_name(path.name + ".damaged"))
+        raise ValueError("it is junk")
+
+    monkeypatch.setattr(block_store, "read_arrays", read_while_another_is_faster)
+    with pytest.warns(DamagedBlockWarning, match="it is junk"):
+        assert store.load_block(KEY) is None
+    assert names_in(tmp_path) == [path.name + ".damaged"]
 
 
 def test_a_full_disk_leaves_the_old_block(tmp_path, monkeypatch):

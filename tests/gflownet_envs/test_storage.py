@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -216,6 +217,18 @@ def test_a_missing_folder_is_named(tmp_path):
 
 
 # JSON.
+
+
+def test_many_may_try_a_folder_at_once(tmp_path):
+    def try_often(_):
+        for _ in range(200):
+            storage.check_writable(tmp_path)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(try_often, range(4))) == [None] * 4
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError, match=r"could not write .*/no: No such"):
+        storage.check_writable(tmp_path / "no")
 
 
 def test_json_is_the_same_for_equal_payloads(tmp_path):

@@ -28,7 +28,8 @@ def failures(tmp_path_factory):
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    return json.loads(result.stdout.splitlines()[-1])
+    found = json.loads(result.stdout.splitlines()[-1])
+    return {scene: text + result.stderr for scene, text in found.items()}
 
 
 @pytest.mark.parametrize(
