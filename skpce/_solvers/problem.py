@@ -578,8 +578,8 @@ def sum_rows(
     return sums.reshape(n_groups, *values.shape[1:])
 
 
-# Scores that differ by less, relatively, are a tie: the heavier penalty wins.
-_TIE_TOLERANCE = 1e-6
+#: Scores that differ by less, relatively, are a tie: the heavier penalty wins.
+TIE_TOLERANCE = 1e-6
 
 
 def best_penalties(
@@ -592,7 +592,7 @@ def best_penalties(
         labels, group_of = np.unique(groups, return_inverse=True)
         pooled = sum_rows(scores.T, group_of, len(labels)).T
     least = np.fmin.reduce(pooled, axis=0)  # the least that is a number
-    tied = pooled <= least * (1.0 + _TIE_TOLERANCE)
+    tied = pooled <= least * (1.0 + TIE_TOLERANCE)
     best = len(pooled) - 1 - np.argmax(tied[::-1], axis=0)  # the last that is tied
     best = best[group_of]
     return best, scores[best, np.arange(len(groups))]

@@ -20,16 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._compositions.log_ratio import LogRatioGeometry
-from ..._solvers.problem import DesignDecomposition, best_penalties
+from ..._solvers.problem import best_penalties
 from .error_bounds import ErrorBounds
-from .low_rank import LowRankFold
-from .pairs import PairFold
+from .error_ranges import ErrorRanges
+from .gram_fold import GramFold
 from .step_members import StepMembers
 
 # Below this share of a sum of squares a difference of products is rounding.
@@ -42,20 +43,13 @@ _SMALLEST_LOGARITHM = -700.0
 _LARGEST_DISTANCE, _HALVINGS = 16.0, 20
 # Entries of permuted matrices, and of errors, that are held at once.
 _LARGEST_BLOCK = 4_000_000
+# Errors for which ranges in single precision are worth their forms, and the margin
+# around a limit, as a share of the sum of squares.
+_MANY_ERRORS = 5_000
+_MARGIN = 1e-6
 
-GramFold = LowRankFold | PairFold
 #: Sums of squared errors of the data, and of deviations, (n_orders, n_steps) each.
 ErrorLimits = tuple[FloatArray, FloatArray]
-
-
-def gram_fold(
-    rows: tuple[IndexArray, IndexArray],  # of training and of testing
-    decomposition: DesignDecomposition,  # with a free intercept, members count once
-    *design: Any,
-) -> GramFold:
-    """Return the fold in the form that is less work."""
-    kind = LowRankFold if LowRankFold.serves(decomposition) else PairFold
-    return kind.of_design(rows, decomposition, *design)
 
 
 @dataclass(frozen=True)
@@ -104,89 +98,118 @@ class GramFits:
     ) -> tuple[FloatArray, BoolArray]:  # (n, n_members, n_steps), (n,)
         """Return squared errors of each order of y, and whether they are exact.
 
-        Those of a step and an order that surely exceed the limits may be infinite.
+        Those of a step and an order that surely exceed the limits may be infinite, and
+        those that surely stay below may be 0.
         """
         if len(orders) == 1:
             alone, exact = self._errors_of_order(orders[0])
             return alone[np.newaxis], np.array([exact])
         errors = np.full((*orders.shape, self.n_steps), np.nan)
         accurate = np.ones(len(orders), dtype=bool)
-        near = self._near(orders, limits)
+        near, below = self._near(orders, limits)
+        # Steps that few orders need are solved order by order, all at once.
+        whole = 2 * near.sum(axis=0) >= len(orders)
+        few = near & ~whole
         for fold in self.folds:
-            every: Any = fold.placed(orders)
             distances = fold.distances(orders.shape[1])
             found = np.zeros((self.n_steps, len(orders), len(fold.test)))
-            for step, reach, members, rows in zip(
-                self.steps, self.reach, self.members, near, strict=True
-            ):
-                found[step] = np.inf
-                if not rows.size:
-                    continue
-                few = len(rows) < len(orders)
-                placed: Any = fold.placed(orders[rows]) if few else every
+            found[self.steps] = np.where(below, 0.0, np.inf).T[:, :, np.newaxis]
+            placed: Any = fold.placed(orders) if whole.any() else None
+            for choice in np.flatnonzero(whole).tolist():
+                members, step = self.members[choice], self.steps[choice]
                 parts: Any = fold.parts(placed, members)
                 best, fine = _choose(fold, parts, members.total)
-                accurate[rows] &= fine & (distances[best] <= reach)
+                accurate &= fine & (distances[best] <= self.reach[choice])
                 for some, own in fold.errors(parts, best):
-                    found[step, rows[some]] = own
+                    found[step, some] = own
+            for row in np.flatnonzero(few.any(axis=1)).tolist():
+                choices = np.flatnonzero(few[row])
+                missed, exact = self._missed(fold, orders[row], choices)
+                found[self.steps[choices], row] = missed
+                accurate[row] &= exact
             errors[:, fold.test] = np.maximum(found, 0.0).transpose(1, 2, 0)
         return errors, accurate
 
+    @cached_property
+    def ranges(self) -> ErrorRanges | None:
+        """What the folds leave of permuted members, in single precision."""
+        return ErrorRanges.of_folds(self.folds, len(self.members[0].values))
+
     def _near(
         self, orders: IndexArray, limits: ErrorLimits | None
-    ) -> list[IndexArray]:  # of each choice
-        """Return the orders of each choice whose errors may be below the limits."""
-        every = np.arange(len(orders))
-        if self.bounds is None or limits is None:
-            return [every] * len(self.steps)
-        # The bound is that of predictions of which nothing is replaced.
+    ) -> tuple[BoolArray, BoolArray]:  # both (n, n_choices)
+        """Say which errors may be near the limits, and which are surely below."""
+        shape = len(orders), len(self.steps)
+        known, below = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        if limits is None:
+            return ~known, below
+        # The bounds are those of predictions of which nothing is replaced.
         n_members = orders.shape[1]
         largest = max(float(fold.distances(n_members).max()) for fold in self.folds)
-        of_choices = [values[:, self.steps] for values in limits]
-        exceeds = self.bounds.exceed(orders, self.members, *of_choices)
-        exceeds &= largest <= self.reach
-        near = [np.flatnonzero(~of_choice) for of_choice in exceeds.T]
-        # To place a part of the orders costs as much as to solve some of them.
-        return [own if 2 * len(own) < len(every) else every for own in near]
+        bounded = largest <= self.reach
+        errors, spread = (values[:, self.steps] for values in limits)
+        if self.bounds is not None:
+            exceeds = self.bounds.exceed(orders, self.members, errors, spread)
+            known = exceeds & bounded
+        some = np.flatnonzero(~known.all(axis=0) & bounded)
+        if (~known[:, some]).sum() >= _MANY_ERRORS and self.ranges is not None:
+            members = [self.members[step] for step in some.tolist()]
+            low, high = self.ranges.of_orders(orders, members)
+            margin = _MARGIN * spread[:, some]
+            below[:, some] = high < errors[:, some] - margin
+            known[:, some] |= below[:, some] | (low > errors[:, some] + margin)
+        return ~known, below
 
     def _errors_of_order(
         self, order: IndexArray
     ) -> tuple[FloatArray, bool]:  # (n_members, n_steps)
         """Return squared errors of one order of y, and whether they are exact."""
         errors = np.full((len(order), self.n_steps), np.nan)
-        exact = True
+        every, exact = np.arange(len(self.steps)), True
         for fold in self.folds:
             found = np.zeros((self.n_steps, len(fold.test)))
-            distances = fold.distances(len(order))
-            for own, parts, best, fine in self._chosen(fold, order):
-                exact &= fine and bool((distances[best] <= self.reach[own]).all())
-                for some, missed in fold.errors(parts, best):
-                    found[self.steps[own][some]] = missed
+            found[self.steps], fine = self._missed(fold, order, every)
+            exact &= fine
             errors[fold.test] = np.maximum(found, 0.0).T
         return errors, exact
+
+    def _missed(
+        self, fold: GramFold, order: IndexArray, choices: IndexArray
+    ) -> tuple[FloatArray, bool]:  # (len(choices), n_test)
+        """Return the squared errors of a fold, and whether they are exact."""
+        missed = np.empty((len(choices), len(fold.test)))
+        distances, exact = fold.distances(len(order)), True
+        for own, parts, best, fine in self._chosen(fold, order, choices):
+            exact &= fine and bool((distances[best] <= self.reach[choices[own]]).all())
+            rows = np.arange(own.start, own.stop)
+            for some, found in fold.errors(parts, best):
+                missed[rows[some]] = found
+        return missed, exact
 
     def chosen(
         self, fold: GramFold, orders: IndexArray
     ) -> tuple[IndexArray, BoolArray]:  # (n, n_choices), (n,)
         """Return the penalties of each order of y, and whether they are accurate."""
         if len(orders) == 1:
-            alone = [(best, fine) for _, _, best, fine in self._chosen(fold, orders[0])]
-            every, accurate = zip(*alone, strict=True)
+            choices = np.arange(len(self.steps))
+            found = self._chosen(fold, orders[0], choices)
+            every, accurate = zip(*((own[2], own[3]) for own in found), strict=True)
             return np.concatenate(every)[np.newaxis], np.array([all(accurate)])
         placed: Any = fold.placed(orders)
-        found = [
+        pairs = [
             _choose(fold, fold.parts(placed, members), members.total)
             for members in self.members
         ]
-        best, fine = zip(*found, strict=True)
+        best, fine = zip(*pairs, strict=True)
         return np.stack(best, axis=1), np.all(fine, axis=0)
 
     def _chosen(
-        self, fold: GramFold, order: IndexArray
+        self, fold: GramFold, order: IndexArray, choices: IndexArray
     ) -> Iterator[tuple[slice, Any, IndexArray, bool]]:
         """Yield some choices, their parts, penalties, and whether all are accurate."""
-        totals = np.array([members.total for members in self.members])
-        for own, parts in fold.parts_of_steps(order, self.members):
+        members = [self.members[choice] for choice in choices.tolist()]
+        totals = np.array([step.total for step in members])
+        for own, parts in fold.parts_of_steps(order, members):
             best, fine = _choose(fold, parts, totals[own])
             yield own, parts, best, bool(fine.all())
 

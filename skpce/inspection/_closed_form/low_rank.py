@@ -104,6 +104,21 @@ class LowRankFold:
             np.sqrt(squares + max(1.0 / len(self.train) - 1.0 / n_members, 0.0))
         )
 
+    def score_forms(self) -> FloatArray:  # (n_alphas, n_train, n_train)
+        """Return the forms in products of the training rows that are the scores."""
+        left = self.vectors[:, 1:]
+        n_train, rank = left.shape
+        linear = (self.shares @ self.linear).reshape(-1, n_train, 1 + rank)
+        squared = self.squared.reshape(-1, rank, rank)
+        mean = np.full((n_train, n_train), 1.0 / n_train)
+        found = np.empty((len(linear), n_train, n_train))
+        for out, parts, inner in zip(found, linear, squared, strict=True):
+            own = np.diag(parts[:, 0]) - mean * parts[:, 0]  # rows are centred
+            own -= own.mean(axis=1, keepdims=True)
+            cross = parts[:, 1:] @ left.T
+            out[...] = own + 0.5 * (cross + cross.T) + left @ inner @ left.T
+        return found
+
     def weights(self, alpha: int) -> FloatArray:  # (n_test, n_train)
         """Return the weights of the training rows in the predictions of a penalty."""
         return 1.0 / len(self.train) + self.slopes[alpha] @ self.vectors[:, 1:].T

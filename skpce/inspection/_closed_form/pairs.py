@@ -66,6 +66,16 @@ class PairFold:
         squares = np.square(self.of_rows).sum(axis=2).max(axis=1, initial=0.0)
         return np.asarray(np.sqrt(np.maximum(squares - 1.0 / n_members, 0.0)))
 
+    def score_forms(self) -> FloatArray:  # (n_alphas, n_train, n_train)
+        """Return the forms in products of the training rows that are the scores."""
+        n_train = len(self.train)
+        first, second = np.triu_indices(n_train)
+        found = np.zeros((len(self.defined), n_train, n_train))
+        halves = 0.5 * self.forms[:-1]
+        found[:, first, second] += halves
+        found[:, second, first] += halves
+        return found
+
     def weights(self, alpha: int) -> FloatArray:  # (n_test, n_train)
         """Return the weights of the training rows in the predictions of a penalty."""
         found: FloatArray = self.of_rows[alpha]

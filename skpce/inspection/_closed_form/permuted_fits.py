@@ -39,7 +39,8 @@ from ..._surrogate import CompositionalPCESurrogate
 from .._ensembles.cross_fit import CrossFit, quiet_fit
 from .._reading import expansion_of
 from .error_bounds import ErrorBounds
-from .gram_fits import ErrorLimits, GramFits, GramFold, gram_fold
+from .gram_fits import ErrorLimits, GramFits
+from .gram_fold import GramFold, gram_fold
 from .reduced_fits import ReducedFits
 
 # Residuals on the paths of all permutations that are solved at once.
