@@ -592,7 +592,8 @@ def best_penalties(
         labels, group_of = np.unique(groups, return_inverse=True)
         pooled = sum_rows(scores.T, group_of, len(labels)).T
     least = np.fmin.reduce(pooled, axis=0)  # the least that is a number
-    tied = pooled <= least * (1.0 + TIE_TOLERANCE)
+    # A score that rounding made negative is tied with itself too.
+    tied = pooled <= least * (1.0 + np.copysign(TIE_TOLERANCE, least))
     best = len(pooled) - 1 - np.argmax(tied[::-1], axis=0)  # the last that is tied
     best = best[group_of]
     return best, scores[best, np.arange(len(groups))]

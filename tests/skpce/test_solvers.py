@@ -22,7 +22,7 @@ from skpce._solvers import (
     solve_path,
 )
 from skpce._solvers.many_rows import factorize
-from skpce._solvers.problem import DesignDecomposition
+from skpce._solvers.problem import DesignDecomposition, best_penalties
 
 SEED = 0
 
@@ -107,6 +107,17 @@ def test_ridge_chooses_the_penalty_of_least_leave_one_out_error(data):
     )
     best = DEFAULT_ALPHAS[np.argmin(np.sum(np.array(errors)[:, :2], axis=1))]
     np.testing.assert_array_equal(pooled.alpha[:2], [best, best])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_heaviest_of_tied_penalties_is_chosen(sign):
+    """Of scores that rounding made negative too, where one of 0 is no tie."""
+    scores = sign * np.array([[1.0], [1.0 - 1e-8], [1.0 - 1e-7], [1.0 + 1e-3]])
+    if sign < 0.0:
+        scores[3] = 0.0
+    best, least = best_penalties(scores, np.arange(1))
+    assert best[0] == 2
+    assert least[0] == scores[2, 0]
 
 
 def test_default_penalties():

@@ -14,14 +14,16 @@ in single precision. Penalties whose scores are so near the least that either ma
 chosen count all; a p-value then needs more digits only where the bounds enclose the
 error of the data.
 
-Rounding adds to the bounds what sums of so many products lose with all but certainty
-(Higham & Mary, SIAM J. Sci. Comput. 41(5), A2815, 2019).
+Rounding adds to the bounds what a sum of so many products can lose, beyond some hundred
+products with all but certainty (Higham & Mary, SIAM J. Sci. Comput. 41(5), A2815,
+2019).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +37,14 @@ SingleArray = NDArray[np.float32]
 
 # What forms left out may add to the bounds, as a share of the largest of a family.
 _SHARE_LOST = 1e-5
-# Standard deviations of the rounding of a sum.
-_DEVIATIONS = 4.0
+# Standard deviations of the rounding of a sum, and how many products of alike terms
+# are added one by one: matrices are multiplied in blocks.
+_DEVIATIONS, _LARGEST_RUN = 4.0, 512
 # Products of members, and forms of orders, that are held at once.
 _LARGEST_BLOCK, _LARGEST_TABLE = 8_000_000, 25_000_000
-# With more members there are too many pairs.
-_MOST_MEMBERS = 500
+# With more members there are too many pairs, and with more entries of the forms of all
+# penalties and folds these take longer than they save.
+_MOST_MEMBERS, _MOST_ENTRIES = 500, 40_000_000
 
 
 @dataclass(frozen=True)
@@ -61,15 +65,21 @@ class FewForms:
         """Leave out the directions in which the forms hardly differ."""
         flat = every.reshape(len(every), -1)
         squares, shares = np.linalg.eigh(flat @ flat.T)
-        squares = np.maximum(squares, 0.0)
-        lost = np.sqrt(np.cumsum(squares))
-        few = int(np.count_nonzero(lost <= _SHARE_LOST * lost[-1]))
-        missed = np.sqrt(np.square(shares[:, :few]) @ squares[:few])
-        shares = shares[:, few:]
-        missed += rounding(n_members) * (np.abs(shares) @ np.sqrt(squares[few:]))
-        n_forms = shares.shape[1]
+        lost = np.sqrt(np.cumsum(np.maximum(squares, 0.0)))
+        shares = shares[:, np.count_nonzero(lost <= _SHARE_LOST * lost[-1]) :]
+        forms = shares.T @ flat
+        # Small forms among large ones have few digits in the squares: look at all.
+        missed = np.array(
+            [
+                np.linalg.norm(form - own @ forms)
+                for form, own in zip(flat, shares, strict=True)
+            ]
+        )
+        sizes = np.abs(shares) @ np.linalg.norm(forms, axis=1)
+        missed += rounding(n_members, len(forms)) * sizes
+        n_forms = len(forms)
         placed = np.zeros((n_forms, n_members, n_members), dtype=np.float32)
-        forms = (shares.T @ flat).reshape(n_forms, *every.shape[1:])
+        forms = forms.reshape(n_forms, *every.shape[1:])
         placed[:, members[:, np.newaxis], members] = forms
         flat_forms = placed.reshape(n_forms, n_members * n_members)
         return cls(flat_forms, _single(shares), _single(missed))
@@ -107,11 +117,14 @@ class ErrorRanges:
     def of_folds(cls, folds: Sequence[GramFold], n_members: int) -> ErrorRanges | None:
         """Find few forms for each fold.
 
-        None where there would be too many pairs, where a penalty has no score, and
-        where a member is in several folds.
+        None where there would be too many pairs or forms, where a penalty has no
+        score, and where a member is in several folds.
         """
         tests = np.concatenate([fold.test for fold in folds])
-        if n_members > _MOST_MEMBERS or len(np.unique(tests)) < len(tests):
+        n_penalties = sum(len(fold.defined) for fold in folds)
+        if n_members > _MOST_MEMBERS or n_penalties * n_members**2 > _MOST_ENTRIES:
+            return None
+        if len(np.unique(tests)) < len(tests):
             return None
         if not all(fold.defined.all() for fold in folds):
             return None
@@ -129,12 +142,10 @@ class ErrorRanges:
         return cls(tuple(found), of_pairs, own)
 
     @property
-    def n_forms(self) -> int:
-        """The most forms that are placed at once."""
-        families = [self.heaviest]
-        for fold in self.folds:
-            families += [fold.scores, fold.errors]
-        return max(1, max(len(family.forms) for family in families))
+    def families(self) -> list[FewForms]:
+        """The forms that are placed at once, one family after another."""
+        of_folds = [(fold.scores, fold.errors) for fold in self.folds]
+        return [self.heaviest, *chain.from_iterable(of_folds)]
 
     def of_orders(
         self,
@@ -145,8 +156,12 @@ class ErrorRanges:
         n_orders, n_members = orders.shape
         low, high = np.empty((2, n_orders, len(members)))
         first, second = np.triu_indices(n_members)
-        n_steps = max(1, _LARGEST_TABLE // len(first))
-        n_at_once = max(1, _LARGEST_BLOCK // (len(first) * self.n_forms))
+        n_forms = max(1, max(len(family.forms) for family in self.families))
+        n_penalties = max(len(family.shares) for family in self.families)
+        n_steps = _LARGEST_TABLE // len(first)
+        n_steps = max(1, min(n_steps, _LARGEST_BLOCK // n_penalties, len(members)))
+        n_at_once = _LARGEST_BLOCK // max(len(first) * n_forms, n_penalties * n_steps)
+        n_at_once = max(1, n_at_once)
         places = np.argsort(orders, axis=1)  # where the y of each member is
         for begin in range(0, len(members), n_steps):
             some = members[begin : begin + n_steps]
@@ -168,11 +183,11 @@ class ErrorRanges:
         pairs: IndexArray,  # (n_orders, n_pairs)
         products: SingleArray,  # (n_steps, n_pairs)
         lengths: SingleArray,  # (n_steps,)
-    ) -> tuple[SingleArray, SingleArray]:  # both (n_orders, n_steps)
+    ) -> tuple[FloatArray, FloatArray]:  # both (n_orders, n_steps)
         """Return bounds for products of trace 1, without the squares of ``own``."""
         (heaviest,) = _values(self.heaviest, pairs, products)
-        low = heaviest - self.heaviest.missed * lengths
-        high = heaviest + self.heaviest.missed * lengths
+        low = heaviest.astype(np.float64) - self.heaviest.missed * lengths
+        high = heaviest.astype(np.float64) + self.heaviest.missed * lengths
         for fold in self.folds:
             scores = _values(fold.scores, pairs, products)
             missed = np.multiply.outer(fold.scores.missed, lengths)[:, np.newaxis]
@@ -198,10 +213,15 @@ def error_forms(fold: GramFold, n_members: int) -> FloatArray:
     return found
 
 
-def rounding(n_members: int) -> float:
-    """Return what a sum over all pairs of members loses in single precision."""
+def rounding(n_members: int, n_forms: int) -> float:
+    """Return what a sum over all pairs of members loses in single precision.
+
+    Few terms may all be rounded in one direction; many are not, block by block.
+    """
     n_pairs = n_members * (n_members + 1) / 2
-    return float(_DEVIATIONS * np.sqrt(n_pairs) * np.finfo(np.float32).eps / 2)
+    n_roundings = max(min(n_pairs, _LARGEST_RUN), _DEVIATIONS * np.sqrt(n_pairs))
+    n_roundings += n_forms + 4  # of the second product, and of what is multiplied
+    return float(n_roundings * np.finfo(np.float32).eps / 2)
 
 
 def _products(
@@ -217,11 +237,12 @@ def _products(
     twice = np.where(first == second, 1.0, 2.0).astype(np.float32)
     for row, step in enumerate(members):
         total = step.total
-        values = _single(step.values / np.sqrt(total if total > 0.0 else 1.0))
+        # Alike parts round alike: these sums are in double precision.
+        values = step.values / np.sqrt(total if total > 0.0 else 1.0)
         products = values @ values.T
         totals[row] = total
         lengths[row] = np.linalg.norm(products)
-        products.take(pairs, out=found[row], mode="clip")
+        _single(products).take(pairs, out=found[row], mode="clip")
         found[row] *= twice
     return found, _single(lengths), totals
 

@@ -108,8 +108,9 @@ class LowRankFold:
         """Return the forms in products of the training rows that are the scores."""
         left = self.vectors[:, 1:]
         n_train, rank = left.shape
-        linear = (self.shares @ self.linear).reshape(-1, n_train, 1 + rank)
-        squared = self.squared.reshape(-1, rank, rank)
+        n_alphas = len(self.shares)
+        linear = (self.shares @ self.linear).reshape(n_alphas, n_train, 1 + rank)
+        squared = self.squared.reshape(n_alphas, rank, rank)
         mean = np.full((n_train, n_train), 1.0 / n_train)
         found = np.empty((len(linear), n_train, n_train))
         for out, parts, inner in zip(found, linear, squared, strict=True):

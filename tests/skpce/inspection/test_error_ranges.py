@@ -10,10 +10,16 @@ from sklearn.model_selection import ShuffleSplit
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
 from skpce.inspection._closed_form import error_ranges, gram_fits, permuted_fits
-from skpce.inspection._closed_form.error_ranges import ErrorRanges, FewForms, rounding
+from skpce.inspection._closed_form.error_ranges import (
+    ErrorRanges,
+    FewForms,
+    _products,
+    rounding,
+)
 from skpce.inspection._closed_form.gram_fold import gram_fold
 from skpce.inspection._closed_form.low_rank import LowRankFold
 from skpce.inspection._closed_form.permuted_fits import factorise
+from skpce.inspection._closed_form.step_members import StepMembers
 from skpce.inspection._ensembles.cross_fit import CrossFit
 from tests.skpce.inspection.test_error_bounds import (
     N_MEMBERS,
@@ -166,20 +172,68 @@ def test_what_is_left_out_is_accounted_for():
     missed = np.sqrt(np.square(inside - every).sum(axis=(1, 2)))
     assert (missed <= few.missed).all()
     length = np.sqrt(np.square(every).sum(axis=(1, 2)))
-    assert (few.missed < 10 * rounding(20) * length).all()
+    assert (few.missed < 10 * rounding(20, 2) * length).all()
     assert np.count_nonzero(placed) == 9 * len(rows) ** 2
     nothing = FewForms.of_penalties(np.zeros((3, 4, 4)), np.arange(4), 6)
     assert nothing.forms.shape == (0, 36)
     np.testing.assert_array_equal(nothing.missed, 0.0)
 
 
+def test_small_forms_among_large_ones_are_accounted_for():
+    """Squares of small forms have no digits beside those of large ones."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n_rows, n_forms = rng.integers(4, 14), rng.integers(3, 12)
+        basis = rng.normal(size=(rng.integers(4, 8), n_rows, n_rows))
+        sizes = np.logspace(0.0, -rng.uniform(8.0, 14.0), n_forms)[:, np.newaxis]
+        shares = sizes[:: rng.choice([-1, 1])] * rng.normal(size=(n_forms, len(basis)))
+        every = np.tensordot(shares, basis + basis.transpose(0, 2, 1), axes=1)
+        few = FewForms.of_penalties(every, np.arange(n_rows), n_rows)
+        placed = few.shares.astype(np.float64) @ few.forms
+        missed = np.linalg.norm(placed - every.reshape(n_forms, -1), axis=1)
+        assert (missed <= few.missed).all()
+
+
+def test_products_of_parts_that_round_alike():
+    """Thousands of equal parts: single precision rounds all in one direction."""
+    sign = np.repeat([-1.0, 1.0], 4)
+    members = [
+        StepMembers(np.outer(sign, np.tile([-1.0, 1.0], n_parts // 2)))
+        for n_parts in (300, 3000, 5698)
+    ]
+    products, lengths, totals = _products(members, *np.triu_indices(8))
+    twice = np.where(np.equal(*np.triu_indices(8)), 1.0, 2.0)
+    expected = twice * np.outer(sign, sign)[np.triu_indices(8)] / 8
+    np.testing.assert_allclose(products, np.tile(expected, (3, 1)), rtol=2e-7)
+    np.testing.assert_allclose(lengths, 1.0, rtol=2e-7)
+    assert totals.tolist() == [2400, 24000, 45584]
+
+
+@pytest.mark.parametrize("only", [None, 3])
+def test_inputs_of_which_a_fold_sees_no_variation(only):
+    """Inputs that are constant, or constant but for a member that is held out."""
+    n_members = 20
+    X = np.ones((n_members, 1)) if only is None else np.zeros((n_members, 1))
+    X[slice(0) if only is None else only] = 1.0
+    y = np.random.default_rng(0).dirichlet(np.ones(20), size=(n_members, 3))
+    model = CompositionalPCESurrogate(1, steps=(20,) * 3)
+    options = {"n_permutations": 99, "random_state": 0}
+    found = verdict(model, X, y.reshape(n_members, -1), **options)
+    assert found.closed_form
+    refits = verdict(model, X, y.reshape(n_members, -1), closed_form=False, **options)
+    for name in ("q2", "p_value"):
+        np.testing.assert_allclose(found.columns[name], refits.columns[name])
+
+
 def test_where_there_are_no_ranges(monkeypatch):
-    """Rows in several folds, and so many members that pairs are too many."""
+    """Rows in several folds, and so many members or forms that pairs are too many."""
     fit, closed = factorised()
     splits = list(ShuffleSplit(3, test_size=0.5, random_state=0).split(fit.X))
     again = CrossFit(fit.pipeline, fit.X, fit.y, splits, fit.outputs)
     assert factorise(again, again.squared_errors()).gram.ranges is None
     assert closed.gram.ranges is not None
-    monkeypatch.setattr(error_ranges, "_MOST_MEMBERS", N_MEMBERS - 1)
-    _, other = factorised()
-    assert other.gram.ranges is None
+    for name, most in (("_MOST_MEMBERS", N_MEMBERS - 1), ("_MOST_ENTRIES", 99_999)):
+        with monkeypatch.context() as patch:
+            patch.setattr(error_ranges, name, most)
+            _, other = factorised()
+            assert other.gram.ranges is None
