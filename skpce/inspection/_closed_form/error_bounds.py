@@ -25,10 +25,10 @@ import numpy as np
 from ..._checks import BoolArray, FloatArray, IndexArray
 from .step_members import StepMembers
 
-# A column that varies by less than this share of its length over the test rows, and
-# the share of the sum of squares by which a bound has to exceed the error of the data.
+# A column that varies by less than this share of its length over the test rows.
 _ROUNDING = 1e-12
-_MARGIN = 1e-6
+#: How far a bound has to be from the error of the data: a share of the sum of squares.
+MARGIN = 1e-6
 # Products of members that are held at once.
 _LARGEST_BLOCK = 4_000_000
 
@@ -51,7 +51,7 @@ class ErrorBounds:
         forms = tuple(_left_by_projection(fold.held_out) for fold in folds)
         left = sum(float(np.trace(form)) for form in forms)
         share = 1.0 - left / len(rows)
-        return cls(tests, forms, share) if share < 1.0 - _MARGIN else None
+        return cls(tests, forms, share) if share < 1.0 - MARGIN else None
 
     def least_errors(
         self,
@@ -101,7 +101,7 @@ class ErrorBounds:
         some = np.flatnonzero(likely)
         if some.size:
             least = self.least_errors(orders, [members[step] for step in some.tolist()])
-            limits = errors[:, some] + _MARGIN * spread[:, some]
+            limits = errors[:, some] + MARGIN * spread[:, some]
             exceeds[:, some] = least > limits
         return exceeds
 

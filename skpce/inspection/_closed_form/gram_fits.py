@@ -28,7 +28,7 @@ import numpy as np
 from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._compositions.log_ratio import LogRatioGeometry
 from ..._solvers.problem import best_penalties
-from .error_bounds import ErrorBounds
+from .error_bounds import MARGIN, ErrorBounds
 from .error_ranges import ErrorRanges
 from .gram_fold import GramFold
 from .step_members import StepMembers
@@ -43,10 +43,8 @@ _SMALLEST_LOGARITHM = -700.0
 _LARGEST_DISTANCE, _HALVINGS = 16.0, 20
 # Entries of permuted matrices, and of errors, that are held at once.
 _LARGEST_BLOCK = 4_000_000
-# Errors for which ranges in single precision are worth their forms, and the margin
-# around a limit, as a share of the sum of squares.
+# Errors for which ranges in single precision are worth their forms.
 _MANY_ERRORS = 5_000
-_MARGIN = 1e-6
 
 #: Sums of squared errors of the data, and of deviations, (n_orders, n_steps) each.
 ErrorLimits = tuple[FloatArray, FloatArray]
@@ -155,7 +153,7 @@ class GramFits:
         if (~known[:, some]).sum() >= _MANY_ERRORS and self.ranges is not None:
             members = [self.members[step] for step in some.tolist()]
             low, high = self.ranges.of_orders(orders, members)
-            margin = _MARGIN * spread[:, some]
+            margin = MARGIN * spread[:, some]
             below[:, some] = high < errors[:, some] - margin
             known[:, some] |= below[:, some] | (low > errors[:, some] + margin)
         return ~known, below
