@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
 import re
 import warnings
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,13 +43,18 @@ from skpce import (
     save_model,
 )
 from skpce._input_laws import NAMED_LAWS
-from skpce._model_file import state as model_state
-from skpce._model_file.files import VERSION
-from skpce._model_file.kinds import OF_SCIKIT_LEARN, OURS
+from skpce._model_file import (
+    CLASSES,
+    KINDS,
+    OF_SCIKIT_LEARN,
+    OURS,
+    VERSION,
+    attributes,
+    spec_of,
+)
 from skpce._solvers import FROM_MOMENTS, SOLVERS
 from skpce.embedding import BetaVAE, PLSTransformer
 
-DATA = Path(__file__).parent / "data"
 N_SAMPLES = 60
 WIDTHS = (3, 2, 4)
 
@@ -518,42 +523,28 @@ def test_it_names_nothing_private(estimator, data, policies, tmp_path):
     assert paths <= {f'"{path}"' for path in (*OURS, *OF_SCIKIT_LEARN)}
 
 
-def recorded_kinds(version):
-    return json.loads((DATA / f"model_format_{version}.json").read_text("utf-8"))
-
-
-def test_kinds_are_those_of_this_version():
-    """Another field or tag needs another version, and files of this one must load."""
-    kinds = {tag: sorted(kind.fields) for tag, kind in model_state.KINDS.items()}
-    kinds |= {path: sorted(one) for path, one in OURS.items()}
-    assert kinds == recorded_kinds(VERSION)
-
-
-@pytest.mark.parametrize("version", range(1, VERSION))
-def test_files_of_earlier_versions_may_lack_what_is_new(version):
-    fields_of = {tag: kind.fields for tag, kind in model_state.KINDS.items()} | OURS
-    for tag, names in recorded_kinds(version).items():
-        assert set(names) <= set(fields_of[tag])
-        new = set(fields_of[tag]) - set(names)
-        assert all(fields_of[tag][name].may_lack for name in new), tag
-
-
-@pytest.mark.parametrize("noun", model_state.CLASSES, ids=lambda noun: noun.__name__)
+@pytest.mark.parametrize("noun", CLASSES, ids=lambda noun: noun.__name__)
 def test_every_field_of_a_noun_is_held(noun):
     """A field that a noun gains, with a default even, would be lost otherwise."""
-    kind = model_state.CLASSES[noun]
-    held = {entry.attribute for entry in kind.fields.values()}
+    held = set(attributes(CLASSES[noun].holds).values())
     assert (
         {entry.name for entry in fields(noun)} <= held if is_dataclass(noun) else held
     )
 
 
-@pytest.mark.parametrize("kind", model_state.KINDS.values(), ids=lambda kind: kind.tag)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.tag)
 def test_every_array_of_a_noun_has_axes(kind):
     """Arrays of other shapes could be loaded otherwise."""
-    arrays = [one for one in kind.fields.values() if "ndarray" in str(one.holds)]
-    pairs = "models of the inputs"  # of columns and a regressor
-    assert all(one.axes for one in arrays) or kind.tag == pairs
+    texts = [one for one in kind.holds.values() if isinstance(one, str)]
+    words = ("floats", "reals", "positives", "ints", "bools", "texts", "labels")
+    assert all(spec_of(one).axes for one in texts if spec_of(one).holds in words)
+
+
+def test_what_a_field_holds_is_read():
+    spec = spec_of("laws: (a | b c)[inputs]?")
+    assert (spec.attribute, spec.holds, spec.axes) == ("laws", "(a | b c)", ("inputs",))
+    assert spec.may_be_none
+    assert spec_of("floats[terms inputs]").axes == ("terms", "inputs")
 
 
 def test_the_same_model_makes_the_same_file(tmp_path, data):
@@ -563,18 +554,6 @@ def test_the_same_model_makes_the_same_file(tmp_path, data):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     save_model(load_model(tmp_path / "a"), tmp_path / "c")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
-
-
-def test_a_file_of_the_first_version_loads():
-    pipeline = load_model(DATA / "model_version_1.npz")
-    expected = json.loads((DATA / "model_version_1.json").read_text("utf-8"))
-    X = np.array(expected["X"])
-    np.testing.assert_allclose(pipeline.predict(X), expected["prediction"], rtol=1e-10)
-    np.testing.assert_allclose(
-        pipeline[-1].step_total_sobol_indices_, expected["total_order"], rtol=1e-10
-    )
-    interval = pipeline[-1].predict_interval(pipeline[:-1].transform(X), n_samples=50)
-    np.testing.assert_allclose(interval.lower, expected["lower"], rtol=1e-8)
 
 
 def test_a_path_may_be_text_and_have_any_ending(tmp_path):
@@ -606,6 +585,17 @@ def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         save_model(PolynomialChaosRegressor(), tmp_path / "none" / "model.npz")
     assert caught.value.filename == str(tmp_path / "none")
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
+    def fill(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", fill)
+    path = tmp_path / "model.npz"
+    with pytest.raises(OSError, match=r"No space left on device.*model\.npz"):
+        save_model(PolynomialChaosRegressor(), path)
+    assert list(tmp_path.iterdir()) == []
 
 
 # What is refused

@@ -1,1 +1,0 @@
-"""Estimators as plain data: in model files, and in pickles."""
