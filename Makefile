@@ -3,14 +3,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALL := $(BIN)/python -m pip install --constraint constraints.txt
+DEMO_EXTRAS := torch,plot,cli
 TEST_EXTRAS := torch,plot,data,frames,cli,dask,chem,flow,test,oracle
-# The build that is tested; it does not come with CUDA here. Other machines may say
-# TORCH=torch, for the newest.
+# The version that is tested; for another, TORCH=torch==2.12.0.
 TORCH ?= torch==2.13.0
 PYTHON_NAME = $(notdir $(PYTHON))
+# The newest Python that there is, on the path or among those of pyenv.
+NEWEST_PYTHON ?= $(shell for minor in 16 15 14 13 12 11; do \
+  for python in python3.$$minor "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$minor.*/bin/python; do \
+    "$$python" -c "" 2>/dev/null && echo "$$python" && exit; done; done)
 PYTEST_ARGS ?=
 WITHOUT_DOCTESTS := -o addopts="-ra --strict-config --strict-markers --import-mode=importlib"
+QUICK := tests/skpce/test_persistence.py tests/skpce/test_model_file.py tests/skpce/test_frames.py \
+  tests/skpce/test_regressor.py tests/skpce/test_surrogate.py tests/skpce/ensembles
 comma := ,
 RUNS ?= runs
 DEMO_OUT ?= $(RUNS)/grid-default
@@ -21,32 +27,39 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-minimum test-newest test-core fuzz kills compare lint docs pictures lean clean
+.PHONY: help setup setup-demo demo test test-minimum test-newest test-newest-quick test-core fuzz kills compare golden lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
-	@echo "make test   install, run the whole test suite"
+	@echo "make test   install what the tests need beside it, run the whole test suite"
 	@echo "make kills  kill training, runs and pages a hundred times, and compare"
 	@echo "make fuzz   install, make 10,000 random fits and as many refused calls"
 	@echo "make test-minimum  the same with the oldest versions that are allowed"
-	@echo "make test-newest   the same with the newest versions"
+	@echo "make test-newest   the same with the newest versions on the newest Python there is"
+	@echo "make test-newest-quick  of these a part in two minutes, without torch"
 	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
 	@echo "make compare BASE=COMMIT  time a dozen calls against those of another commit"
+	@echo "make golden BASE=COMMIT  list the numbers that differ from another commit in any digit"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
 	@echo "make pictures  run what is not finished in $(RUNS), and draw the pictures of docs/images again"
 	@echo "make lean   check the Lean proofs, where lake is installed"
 	@echo "make clean  remove the environment and the runs"
 
-setup: $(STAMP)
+setup-demo: $(VENV)/.demo
+setup: $(VENV)/.installed
 
-$(STAMP): pyproject.toml constraints.txt
+$(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(TORCH)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(TEST_EXTRAS)]"
+	$(INSTALL) $(TORCH)
+	$(INSTALL) --editable ".[$(DEMO_EXTRAS)]"
 	touch $@
 
-demo: setup
+$(VENV)/.installed: $(VENV)/.demo
+	$(INSTALL) --editable ".[$(TEST_EXTRAS)]"
+	touch $@
+
+demo: setup-demo
 	$(BIN)/gflownet-envs run grid --jobs 2 --out $(DEMO_OUT)
 
 test: setup
@@ -61,6 +74,10 @@ test-minimum: .venv-minimum/.installed
 test-newest: .venv-newest/.installed
 	.venv-newest/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
 
+# What a new version breaks first: fits, frames, pickles and model files, without torch.
+test-newest-quick: .venv-newest-core/.installed
+	.venv-newest-core/bin/python -m pytest $(WITHOUT_DOCTESTS) $(QUICK) $(PYTEST_ARGS)
+
 test-core: .venv-core-$(PYTHON_NAME)/.installed
 	.venv-core-$(PYTHON_NAME)/bin/python -m pytest tests/skpce tests/test_common.py $(PYTEST_ARGS)
 
@@ -72,10 +89,17 @@ test-core: .venv-core-$(PYTHON_NAME)/.installed
 	touch $@
 
 .venv-newest/.installed: pyproject.toml
-	$(PYTHON) -m venv .venv-newest
+	$(NEWEST_PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet $(TORCH)
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager \
 	  --editable ".[$(subst $(comma)oracle,,$(TEST_EXTRAS))]" $(TORCH)
+	touch $@
+
+.venv-newest-core/.installed: pyproject.toml
+	$(NEWEST_PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager \
+	  --editable ".[plot,frames,test]"
+	$(@D)/bin/python -c "import sys, numpy; print('Newest: Python', sys.version.split()[0], 'numpy', numpy.__version__)"
 	touch $@
 
 .venv-core-%/.installed: pyproject.toml constraints.txt
@@ -90,6 +114,9 @@ fuzz: setup
 compare: setup
 	$(BIN)/python -m benchmarks.against_commit $(BASE) $(HEAD)
 
+golden: setup
+	$(BIN)/python -m tests.golden.record against $(BASE)
+
 kills: setup
 	$(BIN)/python -m benchmarks.gflownet.kills --kills 100
 
@@ -100,7 +127,7 @@ lint: setup
 	$(BIN)/mypy --strict skpce gflownet_envs
 
 docs: setup
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(INSTALL) --editable ".[docs]"
 	$(BIN)/python -m sphinx -n -W -b html docs docs/_build/html
 
 pictures: setup

@@ -14,6 +14,7 @@ import pytest
 from packaging.version import Version
 
 import skpce
+from gflownet_envs.extras import TORCH
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -90,10 +91,27 @@ def test_only_the_experiments_join_both_packages(package):
 def test_torch_is_pinned():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
-    assert "torch==2.13.0" in pins
+    assert {TORCH, skpce._checks.extras.TORCH} <= set(pins)
+    assert f"\nTORCH ?= {TORCH}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
     needed = {name.lower() for name in names_of(PROJECT["dependencies"])}
     assert needed <= {pin.partition("==")[0].lower() for pin in pins}
+
+
+def test_pages_install_only_what_there_is():
+    """No package of this name is on a registry, and plain torch may bring CUDA."""
+    pages = [*ROOT.glob("*.md"), ROOT / "Makefile"]
+    for folder in ("docs", "skpce", "gflownet_envs", "examples", "benchmarks"):
+        pages += [
+            path
+            for kind in ("py", "md", "rst", "txt")
+            for path in (ROOT / folder).rglob(f"*.{kind}")
+        ]
+    wrong = re.compile(r"""pip install[^\n#]* ["']?(skpce|torch)(\[|["'\s]|$)""")
+    assert len(pages) > 500
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert not wrong.search(text), (path, wrong.search(text)[0])
 
 
 def lower_bounds():

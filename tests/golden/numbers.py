@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,14 @@ RENAMED = {
 }
 """Columns and fields with a new name; a recorded name is looked for first."""
 
-VOLATILE = {"cpu_seconds", "wall_seconds"}
-"""Fields that differ from run to run."""
+VOLATILE = {"cpu_seconds", "wall_seconds", "versions"}
+"""Fields that differ from run to run, or from one set of libraries to another."""
 
 REPEATED = {"rows"}
 """Fields whose numbers are recorded as columns; a row leads back to its table."""
+
+SAME_MACHINE = 1e-12
+"""What moving code may change on one machine."""
 
 PROSE = {"reasons", "cautions", "independence", "dependence"}
 """Fields in words: only the numbers in them are recorded, under ``field~``."""
@@ -39,9 +43,9 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 _STEP = re.compile(r'\.(\w+)(\(\))?|\[(\d+)\]|\["([^"]*)"\]|(~)')
 
 
-def numbers_in(text: str) -> list[float]:
-    """Return the numbers of a text in words, in their order."""
-    return [float(number) for number in _NUMBER.findall(text)]
+def numbers_in(text: str) -> list[str]:
+    """Return the numbers of a text as they are written, in their order."""
+    return _NUMBER.findall(text)
 
 
 # From a result to names and plain values.
@@ -56,7 +60,7 @@ def flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield f'{path}["{column}"]', plain(value[column])
     elif isinstance(value, Mapping):
         for key, entry in value.items():
-            if "time" not in str(key):
+            if "time" not in str(key) and key not in VOLATILE:
                 yield from flatten(entry, f'{path}["{key}"]')
     elif isinstance(value, BaseEstimator):
         if not path:  # no estimators within estimators
@@ -171,7 +175,11 @@ def _entry(value: Any, key: str) -> Any:
 
 
 def difference(recorded: Any, found: Any, tolerance: float) -> str | None:
-    """Say how two plain values differ; None where they agree."""
+    """Say how two plain values differ; None where they agree.
+
+    What is written in words was rounded: on another machine than that of the recording
+    the last digit may differ by one.
+    """
     if isinstance(recorded, list) and isinstance(found, list):
         if len(recorded) != len(found):
             return f"{len(found)} entries, recorded {len(recorded)}"
@@ -183,7 +191,22 @@ def difference(recorded: Any, found: Any, tolerance: float) -> str | None:
             found, recorded, rtol=tolerance, atol=tolerance, equal_nan=True
         )
         return None if close else f"{found!r}, recorded {recorded!r}"
-    return None if recorded == found else f"{found!r}, recorded {recorded!r}"
+    if recorded == found or (
+        tolerance > SAME_MACHINE and _differ_by_rounding(recorded, found)
+    ):
+        return None
+    return f"{found!r}, recorded {recorded!r}"
+
+
+def _differ_by_rounding(recorded: Any, found: Any) -> bool:
+    """Whether two written numbers differ by one in the last digit."""
+    if not all(
+        isinstance(text, str) and _NUMBER.fullmatch(text) for text in (recorded, found)
+    ):
+        return False
+    one, other = Decimal(recorded), Decimal(found)
+    last = max(int(number.as_tuple().exponent) for number in (one, other))
+    return abs(one - other) <= Decimal(1).scaleb(last)
 
 
 def _is_number(value: Any) -> bool:

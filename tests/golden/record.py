@@ -1,53 +1,31 @@
-"""Rewrite the golden files: ``python -m tests.golden.record [surface] [numbers]``.
+"""Record the golden files, and compare with another commit.
 
-Record on the commit before a change, never after it: what is recorded is what must not
-change.
+``python -m tests.golden.record [surface] [numbers]`` rewrites the files; record on the
+commit before a change, never after it: what is recorded is what must not change.
+``python -m tests.golden.record against COMMIT``, or ``make golden BASE=COMMIT``, is for
+code that only moves: it records the numbers of that commit on this machine, and lists
+those that differ here by more than 1e-12.
 """
 
 from __future__ import annotations
 
 import json
-import platform
+import os
+import subprocess
 import sys
 import warnings
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import torch
-from threadpoolctl import threadpool_info
-
+from benchmarks.against_commit import checkout
 from tests.golden.ensembles import FITTED
-from tests.golden.numbers import flatten
+from tests.golden.numbers import SAME_MACHINE, difference, flatten, read
 from tests.golden.surface import PUBLIC_PACKAGES, fitted_names, surface_of
 from tests.golden.trips import TRIPS, Results
 
 FOLDER = Path(__file__).parent
 SURFACE = FOLDER / "public_surface.json"
 NUMBERS = FOLDER / "numbers.json"
-
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "pandas", "joblib")
-
-
-def environment() -> dict[str, str]:
-    """Return what decides on the last digits: versions and the kernels of BLAS."""
-    versions = {name: metadata.version(name) for name in _LIBRARIES}
-    kernels = {info.get("architecture") for info in threadpool_info()} - {None}
-    found = {"machine": platform.machine(), "kernels": ", ".join(sorted(kernels))}
-    return found | versions
-
-
-def training_digits() -> str:
-    """Return a number whose last digits change with the kernels of training.
-
-    The processor chooses them, whatever the versions are.
-    """
-    inputs = torch.linspace(-1.0, 1.0, 64 * 24).reshape(64, 24).sin()
-    weights = torch.linspace(-2.0, 1.0, 24 * 48).reshape(24, 48).cos()
-    weights.requires_grad_()
-    loss = torch.logsumexp(torch.tanh(inputs @ weights) @ weights.T, dim=1).square()
-    loss.mean().backward()
-    return f"{float(loss.sum())!r}, {float(weights.grad.square().sum())!r}"
 
 
 def plain_numbers(results: Results) -> dict[str, Any]:
@@ -69,10 +47,7 @@ def record_surface() -> None:
 
 def record_numbers() -> None:
     """Write the numbers of all trips, one name a line."""
-    lines = [
-        f'"environment": {json.dumps(environment())}',
-        f'"training": {json.dumps(training_digits())}',
-    ]
+    lines = []
     for name, trip in TRIPS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -85,13 +60,69 @@ def record_numbers() -> None:
     NUMBERS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def main(chosen: list[str]) -> None:
-    """Write the chosen golden files; all of them without a choice."""
+def differences(
+    name: str, recorded: dict[str, Any], tolerance: float
+) -> dict[str, str]:
+    """Return, by its path, what a trip gives now that differs from the recording."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = TRIPS[name]()
+    found = {}
+    for path, value in recorded.items():
+        of_test = tolerance > SAME_MACHINE and any(name in path for name in _NORMALITY)
+        close = _SINGLE_PRECISION if of_test else tolerance
+        said = difference(value, _value_at(results, path), close)
+        if said is not None:
+            found[path] = said
+    return found
+
+
+# Shapiro's and Wilk's p-values, whose test older versions of scipy compute in float32.
+_NORMALITY, _SINGLE_PRECISION = ("normality_p", "distribution_p"), 1e-4
+
+
+def _value_at(results: Results, path: str) -> Any:
+    """Return what a recorded path leads to now, or why it leads nowhere."""
+    name, _, steps = path.partition(" -> ")
+    try:
+        return read(results[name], steps)
+    except (AttributeError, LookupError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def compare_with(commit: str) -> int:
+    """List what differs from another commit on this machine; return how much does."""
+    with checkout(commit) as folder:
+        subprocess.run(
+            [sys.executable, "-m", "tests.golden.record", "numbers"],
+            check=True,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(folder)},
+        )
+        path = folder / NUMBERS.relative_to(FOLDER.parents[1])
+        before = json.loads(path.read_text(encoding="utf-8"))
+    n_different = 0
+    for name in TRIPS:
+        recorded = before.get(name, {})
+        found = differences(name, recorded, SAME_MACHINE)
+        n_different += len(found)
+        print(f"{name}: {len(found)} of {len(recorded)} differ")  # noqa: T201
+        for place, said in found.items():
+            print(f"  {place}: {said}")  # noqa: T201
+    return n_different
+
+
+def main(chosen: list[str]) -> int:
+    """Write the chosen golden files, or compare; return the exit status."""
+    if chosen[:1] == ["against"]:
+        (commit,) = chosen[1:]
+        return int(compare_with(commit) > 0)
     if not chosen or "surface" in chosen:
         record_surface()
     if not chosen or "numbers" in chosen:
         record_numbers()
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

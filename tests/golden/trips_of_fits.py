@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm, uniform
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
 
 from skpce import (
     CompositionalPCESurrogate,
@@ -174,11 +174,8 @@ def kinds_of_surrogate() -> Results:
         ),
         "clr": CompositionalPCESurrogate(2, steps=STEPS, log_ratio="clr"),
         "linear": CompositionalPCESurrogate(2, steps=STEPS, regressor=Ridge()),
-        "forest": CompositionalPCESurrogate(
-            1,
-            steps=STEPS,
-            regressor=RandomForestRegressor(5, random_state=0, n_jobs=1),
-            random_state=0,
+        "neighbours": CompositionalPCESurrogate(
+            1, steps=STEPS, regressor=KNeighborsRegressor(), random_state=0
         ),
         "uniform": CompositionalPCESurrogate(2, steps=STEPS, distribution="uniform"),
         "resampled": CompositionalPCESurrogate(
@@ -231,10 +228,6 @@ def what_a_surrogate_says() -> Results:
     found["alr indices"] = fitted.sobol_indices("coordinate", **alr)
     found["alr shapley"] = fitted.shapley_effects("coordinate", **alr)
     found["alr frame"] = fitted.sobol_frame("coordinate", **alr)
-    for residual in ("resampled", "gaussian", None):
-        found[f"modes {residual}"] = fitted.predicted_modes(
-            "first", 0, residual=residual, n_samples=300, random_state=0
-        )
     return found
 
 
