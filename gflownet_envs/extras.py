@@ -18,7 +18,10 @@ EXTRA_OF = {
     "click": "cli",
     "rich": "cli",
     "rdkit": "chem",
+    "distributed": "dask",
 }
+#: The build that is tested, installed first: any other may bring CUDA along.
+TORCH = "torch==2.13.0"
 #: What a run needs before it starts: a missing library must not end it after training.
 OF_A_RUN = ("torch", "safetensors", "msgspec", "matplotlib")
 
@@ -45,7 +48,11 @@ def require_extras(libraries: Iterable[str], user: str) -> None:
 def missing(libraries: list[str], user: str) -> str:
     """Return the sentence that says what is missing and what installs it."""
     extras = ",".join(dict.fromkeys(EXTRA_OF[library] for library in libraries))
-    return f"{user} needs {', '.join(libraries)}: pip install 'skpce[{extras}]'"
+    first = f"{TORCH} " if "torch" in libraries else ""
+    command = f'pip install {first}".[{extras}]"'
+    return (
+        f"{user} needs {', '.join(libraries)}: {command}, in a copy of the repository"
+    )
 
 
 def run_command() -> None:

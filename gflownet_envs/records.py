@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
+from gflownet_envs.extras import missing
+
 try:
     from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, convert, field
     from msgspec.json import decode
 except ImportError as error:
-    raise ImportError(
-        "reading stored records needs msgspec: pip install 'skpce[torch]'"
-    ) from error
+    raise ImportError(missing(["msgspec"], "reading stored records")) from error
 
 __all__ = [
     "ArraysRecord",

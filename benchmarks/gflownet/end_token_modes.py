@@ -2,9 +2,9 @@
 
 The paper says so of later steps of its trajectory. Here: exact policies of 80 reward
 models in random unfinished sequences of one to four tokens, and for each sequence the
-three tests of `CompositionalPCESurrogate.predicted_modes` on the members' logits of
-EOS. Beside them normal numbers with the same means and variances: what the tests find
-where there is one mode.
+dip test of `skpce.inspection.modes_test` on the members' log-odds of EOS: how many are
+significant at the level 0.05 each, and how many after Holm's method over all sequences.
+How often the test finds two modes where there are some: `benchmarks.verdict.two_modes`.
 
 Run: ``python benchmarks/gflownet/end_token_modes.py``
 """
@@ -24,7 +24,10 @@ from gflownet_envs import (
     solve_exact,
     train_process_reward,
 )
-from skpce._compositions.modes import find_modes
+from skpce.inspection._ensembles.conditions import holm
+from skpce.inspection._modes import dip_p_values, dip_statistic
+
+LEVEL = 0.05
 
 
 def main() -> None:
@@ -48,8 +51,7 @@ def main() -> None:
     solution = solve_exact(environment, reward)
     end = environment.action_names.index("EOS")
     rng = np.random.default_rng(arguments.seed)
-    print("| tokens | sequences | two modes | one-mode numbers | spread of P(EOS) |")
-    print("| --- | --- | --- | --- | --- |")
+    p_end, p_values = [], []
     for length in range(1, environment.max_length):
         layer = solution.graph.layer(length)
         n_states = min(arguments.states, layer.stop - layer.start)
@@ -57,23 +59,19 @@ def main() -> None:
             layer.stop - layer.start, n_states, replace=False
         )
         states = solution.graph.states[torch.from_numpy(chosen)]
-        p_end = solution.log_policy(states)[..., end].exp().numpy()
-        logits = logit(p_end)
-        null = rng.normal(logits.mean(axis=0), logits.std(axis=0), size=logits.shape)
-        found, by_chance = (
-            sum(
-                find_modes(
-                    column, np.arange(len(column))[:, None], ["member"], 0.05, rng
-                ).bimodal
-                for column in table.T
-            )
-            for table in (logits, null)
-        )
-        print(
-            f"| {length} | {n_states} | {found} | {by_chance} | "
-            f"{p_end.std(axis=0).mean():.3f} |",
-            flush=True,
-        )
+        p_end.append(solution.log_policy(states)[..., end].exp().numpy())
+        dips = np.array([dip_statistic(values) for values in logit(p_end[-1]).T])
+        p_values.append(dip_p_values(dips, arguments.members))
+    adjusted = np.split(
+        holm(np.concatenate(p_values)), np.cumsum([len(p) for p in p_values])[:-1]
+    )
+    print("| tokens | sequences | p <= 0.05 | after Holm | spread of P(EOS) |")
+    print("| --- | --- | --- | --- | --- |")
+    for length, columns in enumerate(zip(p_end, p_values, adjusted, strict=True), 1):
+        values, *tests = columns
+        found = " | ".join(str(np.sum(p <= LEVEL)) for p in tests)
+        spread = values.std(axis=0).mean()
+        print(f"| {length} | {len(tests[0])} | {found} | {spread:.3f} |")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ class Environment(ABC):
         Why not, where ``is_enumerable`` is False; else empty.
     is_tree : bool
         Whether each state has a single parent, from which a single action leads to
-        it; `action_history` then returns the actions that led to a state.
+        it. The subclass then defines `action_history`.
     """
 
     name: str
@@ -212,6 +212,12 @@ class Environment(ABC):
         ValueError
             If the space is no tree, where several sequences lead to one state.
         """
+        if self.is_tree:
+            raise ValueError(
+                f"{type(self).__name__} sets is_tree = True and does not define "
+                "action_history, which returns the actions that lead to each state, "
+                "and -1 after the last of them; define it, or leave is_tree False"
+            )
         raise ValueError(
             f"{self.name} has no action history: its states can be reached in several "
             "ways (is_tree is False)"

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from gflownet_envs.experiments.task import TOLERANCE, PaperClaim, SourceResults
+from skpce.inspection import modes_test
 from skpce.metrics import ks_indistinguishable_fraction
 
 
@@ -177,16 +178,10 @@ def two_modes_claim(action: str) -> PaperClaim:
     """Claim that an action's probability has two modes at later steps."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
-        dataset, surrogate = source.dataset, source.main.surrogate
-        found = []
-        for step, columns in enumerate(dataset.step_slices):
-            names = dataset.action_names[columns]
-            mask = dataset.mask[columns]
-            if action not in names or mask.sum() < 2 or not mask[names.index(action)]:
-                continue
-            modes = surrogate.predicted_modes(step, names.index(action), random_state=0)
-            if modes.bimodal:
-                found.append(dataset.step_names[step])
+        dataset = source.dataset
+        place = dataset.action_names[dataset.step_slices[0]].index(action)
+        tests = modes_test(source.main.surrogate, action=place)
+        found = [row.step for row in tests.rows if row.bimodal]
         is_late = any(step != dataset.step_names[0] for step in found)
         return ", ".join(found) if found else "at no step", is_late
 

@@ -26,6 +26,8 @@ from rich.progress import (
 )
 from rich.table import Table as RichTable
 
+from gflownet_envs.extras import import_extra
+
 if TYPE_CHECKING:
     from gflownet_envs.experiments.task import Progress as ProgressCallback
     from gflownet_envs.experiments.task import RunResults, Table
@@ -169,21 +171,40 @@ def run(
 
 @main.command()
 @click.argument("folder", type=_Folder(path_type=Path))
+@click.option(
+    "--import-task",
+    is_flag=True,
+    help="Import the module of the task that results.json names, which runs its code.",
+)
 @_data_home
 @_jobs
 @_cluster
 def report(
-    folder: Path, data_home: Path | None, jobs: int, cluster: str | None
+    folder: Path,
+    import_task: bool,
+    data_home: Path | None,
+    jobs: int,
+    cluster: str | None,
 ) -> None:
     """Make the results, figures and report of the run in FOLDER again.
 
     What was trained is read from the folder; the surrogate, the verdict and the
     pictures are computed again. Blocks that no longer fit the task are trained.
+
+    A run of a task of your own needs --import-task: its module is looked for in the
+    current folder too.
     """
     from gflownet_envs.experiments.files import read_settings
+    from gflownet_envs.experiments.tasks import TASKS
 
     try:
         settings = read_settings(folder)
+        if settings["task"] not in TASKS and not import_task:
+            raise ValueError(
+                f"{folder / 'results.json'} names the task {settings['task']!r}, which "
+                f"is none of {', '.join(TASKS)}: its module would be imported, which "
+                "runs its code. If you trust it, add --import-task."
+            )
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
     _run(settings, folder, data_home, jobs, cluster)
@@ -214,9 +235,8 @@ def compare(folders: tuple[Path, ...]) -> None:
 )
 @click.option(
     "--preset",
-    default="quick",
-    show_default=True,
-    help="quick: the paper's settings, fewer members held out; full: its sizes too.",
+    help="quick: the paper's settings, fewer members held out; full: its sizes too.  "
+    "[default: that of the finished pieces, else quick]",
 )
 @click.option(
     "--from",
@@ -242,7 +262,7 @@ def compare(folders: tuple[Path, ...]) -> None:
 @_jobs
 def paper(
     out: Path,
-    preset: str,
+    preset: str | None,
     runs: tuple[Path, ...],
     finished: bool,
     seed: int,
@@ -332,12 +352,9 @@ def _on_cluster(address: str | None) -> Iterator[None]:
         return
     from joblib import parallel_config
 
+    Client = import_extra("distributed", "--cluster").Client
     try:
-        from distributed import Client
-    except ImportError:
-        raise ImportError("--cluster needs dask: pip install 'skpce[dask]'") from None
-    try:
-        client: Any = Client(address, timeout=_SECONDS_TO_CONNECT)  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=_SECONDS_TO_CONNECT)
     except (OSError, ValueError, TypeError) as error:
         raise ValueError(
             f"--cluster {address!r}: no scheduler of dask answers there ({error}); "

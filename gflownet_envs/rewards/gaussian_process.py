@@ -379,6 +379,8 @@ def _fitted_kernel(
     with warnings.catch_warnings():
         # measurements without noise are welcome
         warnings.filterwarnings("ignore", ".*k2__noise_level is close to .* lower")
+        # the search ends so where rounding hides what is left to gain
+        warnings.filterwarnings("ignore", r"(?s)lbfgs failed to converge.*\bABNORMAL")
         regressor.fit(X, y)
     return regressor.kernel_.k1, float(regressor.kernel_.k2.noise_level)
 

@@ -168,7 +168,7 @@ class TrainingSpec:
         _require(widths_ok, self, "hidden", "a tuple of positive ints")
         _require(self.policy in POLICIES, self, "policy", f"one of {POLICIES}")
         one_width = self.policy != "gru" or len(self.hidden) == 1
-        _require(one_width, self, "hidden", "one width, for policy='gru',")
+        _require(one_width, self, "hidden", "one width for policy='gru'")
         known = self.dtype in ("float32", "float64")
         _require(known, self, "dtype", "'float32' or 'float64'")
         n_replayed = round(self.replay_fraction * self.batch_size)

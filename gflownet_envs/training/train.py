@@ -236,6 +236,8 @@ def _check_policy(environment: Environment, spec: TrainingSpec) -> None:
             "policy='gru' reads the history of a state, and states of "
             f"{environment.name} have several; use policy='mlp'"
         )
+    if spec.policy == "gru":
+        environment.action_history(environment.initial_state((1,)))
 
 
 def _check_device(device: str) -> None:

@@ -156,7 +156,7 @@ def test_a_drawing_has_its_molecules_and_legends(chem):
 def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
     for call in (drug_likeness, morgan_fingerprints, draw_molecules):
-        with pytest.raises(ImportError, match=r"pip install 'skpce\[chem\]'"):
+        with pytest.raises(ImportError, match=r'pip install "\.\[chem\]"'):
             call(["CC"])
 
 

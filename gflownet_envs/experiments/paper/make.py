@@ -10,7 +10,7 @@ from typing import Any
 
 from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.paper.page.page import page_files
-from gflownet_envs.experiments.paper.pieces import Pieces
+from gflownet_envs.experiments.paper.pieces import Pieces, keys_of_pieces
 from gflownet_envs.experiments.paper.studies.ablation import ablate
 from gflownet_envs.experiments.paper.studies.embeddings import compare_embeddings_of
 from gflownet_envs.experiments.paper.studies.surrogates import evaluate, split_of
@@ -79,7 +79,7 @@ _Job = Callable[[_Call], dict[str, Any]]
 def make_paper(
     out: str | Path,
     *,
-    preset: str = "quick",
+    preset: str | None = None,
     runs: Sequence[str | Path] = (),
     finished: bool = False,
     seed: int = 0,
@@ -94,10 +94,12 @@ def make_paper(
     out : str or Path
         Folder of the page, its pictures, and what was finished on the way: the same
         call goes on from there.
-    preset : {"quick", "full"}, default="quick"
+    preset : {"quick", "full"} or None, default=None
         ``"full"`` has the paper's sizes and settings, and beside them the preset
         ``default`` of each task. ``"quick"`` has the paper's settings with fewer
-        held-out members, and with less training for the two tasks of graphs.
+        held-out members, and with less training for the two tasks of graphs. None
+        takes that of the first finished piece in ``out`` or ``runs``, and ``"quick"``
+        where there is none.
     runs : sequence of str or Path, default=()
         Folders to take from: finished runs in folders ``TASK-PRESET``, or the pieces
         of an earlier page.
@@ -114,17 +116,19 @@ def make_paper(
     Returns
     -------
     summary : dict
-        ``page`` (its path), and how many claims agree, do not, cannot be compared.
+        ``page`` (its path), ``preset``, and how many claims agree, do not, cannot be
+        compared.
 
     Raises
     ------
     ValueError
-        For an unknown preset, a bad seed, or a folder of runs that is not there.
+        For an unknown preset, a bad seed, a folder of runs that is not there, or
+        finished pieces that are all of another preset or seed.
     OSError
         When the folder cannot be written or data cannot be had.
     """
     require_extras(OF_A_RUN, "make_paper")
-    if preset not in PRESETS:
+    if preset is not None and preset not in PRESETS:
         raise ValueError(f"preset must be one of {PRESETS}, got {preset!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
         raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
@@ -132,9 +136,21 @@ def make_paper(
     for place in places:
         if not place.is_dir():
             raise ValueError(f"runs must be folders that exist, got {str(place)!r}.")
+    keys = keys_of_pieces(Path(out) / "pieces", places)
+    if preset is None:
+        known = (key.get("preset") for key in keys)
+        preset = next((name for name in known if name in PRESETS), "quick")
+    asked = {"preset": preset, "seed": seed}
+    if finished and keys and not any(asked.items() <= key.items() for key in keys):
+        there = {f"preset={k.get('preset')!r}, seed={k.get('seed')}" for k in keys}
+        raise ValueError(
+            f"none of the {len(keys)} finished pieces is of preset={preset!r}, "
+            f"seed={seed}; expected one of {sorted(there)}, or a call without "
+            "finished, which makes the pieces."
+        )
     report = progress if progress is not None else _silent
     with writable_folder(Path(out)) as folder:
-        pieces = Pieces(folder / "pieces", places, {"preset": preset, "seed": seed})
+        pieces = Pieces(folder / "pieces", places, asked)
         call = _Call(
             quick=preset == "quick",
             folder=folder,
@@ -154,7 +170,7 @@ def make_paper(
             last=folder / "paper.html",
         )
         report("writing the page", 1, 1)
-    return {"page": folder / "paper.html", **counts}
+    return {"page": folder / "paper.html", "preset": preset, **counts}
 
 
 def _silent(stage: str, done: int, total: int) -> None:

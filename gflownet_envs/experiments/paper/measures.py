@@ -23,6 +23,7 @@ from gflownet_envs.experiments.analysis import (
 from gflownet_envs.experiments.task import LEVELS, Preset
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import LogRatioTransformer
+from skpce.inspection import modes_test
 from skpce.metrics import (
     ks_indistinguishable_fraction,
     marginal_coverage_score,
@@ -245,18 +246,11 @@ def _ks(test: PolicyDataset, draws: np.ndarray) -> dict[str, Any]:
 
 def _bimodal(dataset: PolicyDataset, pipeline: Pipeline) -> list[str] | None:
     """Return the steps where the probability of ending has two modes."""
-    found = []
-    for step, columns in enumerate(dataset.step_slices):
-        names, mask = dataset.action_names[columns], dataset.mask[columns]
-        if _END not in names:
-            return None
-        place = names.index(_END)
-        if mask.sum() < 2 or not mask[place]:
-            continue
-        modes = pipeline[-1].predicted_modes(step, place, random_state=0)
-        if modes.bimodal:
-            found.append(dataset.step_names[step])
-    return found
+    names = dataset.action_names[dataset.step_slices[0]]
+    if _END not in names:
+        return None
+    tests = modes_test(pipeline, action=names.index(_END))
+    return [row.step for row in tests.rows if row.bimodal]
 
 
 def _panels(

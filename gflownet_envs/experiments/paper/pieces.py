@@ -55,24 +55,35 @@ class Pieces:
     def find(self, name: str, settings: str = "") -> dict[str, Any] | None:
         """Return a finished piece; None where there is none of this key."""
         for folder in _places(self.folder, self.others):
-            path = folder / f"{name}.json"
-            if not path.is_file():
-                continue
-            try:
-                record = json.loads(path.read_text(encoding="utf-8"))
-            except (ValueError, RecursionError):
-                continue  # of something else, or cut off: made again
-            if not isinstance(record, dict) or not isinstance(
-                record.get("piece"), dict
-            ):
-                continue
-            if record.get("key") == self.key_of(settings):
+            record = _read(folder / f"{name}.json")
+            if record is not None and record["key"] == self.key_of(settings):
                 piece: dict[str, Any] = record["piece"]
                 if folder != self.folder:
                     self.folder.mkdir(parents=True, exist_ok=True)
                     write_bytes(self.folder / f"{name}.json", _compact(record))
                 return piece
         return None
+
+
+def keys_of_pieces(folder: Path, others: Iterable[Path]) -> list[dict[str, Any]]:
+    """Return the keys of all pieces that are there, folder by folder."""
+    places = _places(folder, others)
+    found = [_read(path) for place in places for path in sorted(place.glob("*.json"))]
+    return [record["key"] for record in found if record is not None]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return a piece with its key; None where there is none, or half of one."""
+    if not path.is_file():
+        return None
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        return None  # of something else, or cut off: made again
+    if not isinstance(record, dict):
+        return None
+    is_piece = all(isinstance(record.get(name), dict) for name in ("key", "piece"))
+    return record if is_piece else None
 
 
 def _compact(payload: dict[str, Any]) -> bytes:

@@ -370,7 +370,7 @@ def test_arrays_need_no_extra(tidy_folder, monkeypatch):
         fetch_buchwald_hartwig(as_frame=True)
     monkeypatch.delenv("SKPCE_DATA")
     with pytest.raises(
-        ImportError, match=r"SKPCE_DATA.* needs pooch: pip install 'skpce\[data\]'"
+        ImportError, match=r'SKPCE_DATA.* needs pooch: pip install "\.\[data\]"'
     ):
         fetch_buchwald_hartwig()
 

@@ -37,9 +37,31 @@ def test_it_runs_as_an_object_and_by_its_path(in_folder, tmp_path):
         == json.loads((tmp_path / "object" / "results.json").read_text())["answers"]
     )
     assert found.task is task
-    again = testing.CliRunner().invoke(main, ["report", str(out)])
+    again = testing.CliRunner().invoke(main, ["report", str(out), "--import-task"])
     assert again.exit_code == 0, again.output
     assert sys.path == before
+
+
+@pytest.mark.parametrize("task", ["trap:Task", "trap"])
+def test_no_command_on_a_folder_imports_the_module_that_it_names(
+    tmp_path, monkeypatch, task
+):
+    (tmp_path / "trap.py").write_text("open('sprung', 'w').close()")
+    record = {"task": task, "preset": "smoke", "seed": 0, "policies": {"exact": {}}}
+    content = json.dumps(record | {"beside_the_paper": []})
+    (tmp_path / "results.json").write_text(content)
+    monkeypatch.chdir(tmp_path)
+    refused = testing.CliRunner().invoke(main, ["report", "."])
+    assert refused.exit_code == 1
+    said = " ".join(refused.output.split())
+    assert f"results.json names the task {task!r}, which is none of grid, " in said
+    assert said.endswith("If you trust it, add --import-task.")
+    compared = testing.CliRunner().invoke(main, ["compare", "."])
+    assert compared.exit_code == 0, compared.output
+    page = ["paper", "--out", "page", "--from", ".", "--finished"]
+    testing.CliRunner().invoke(main, page)
+    assert not (tmp_path / "sprung").exists()
+    assert "trap" not in sys.modules
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from gflownet_envs.experiments.claims import (
     alr_sum_claim,
@@ -16,6 +17,7 @@ from gflownet_envs.experiments.claims import (
     two_modes_claim,
 )
 from gflownet_envs.experiments.tasks.graphs import alr_range_claim
+from skpce import CompositionalPCESurrogate
 
 
 @pytest.fixture
@@ -113,13 +115,12 @@ def test_two_modes_at_later_steps(bimodal, figure, agrees):
         step_names=("first", "last"),
         step_slices=(slice(0, 2), slice(2, 4)),
         action_names=("go", "EOS", "go", "EOS"),
-        mask=np.ones(4, dtype=bool),
     )
-    surrogate = SimpleNamespace(
-        predicted_modes=lambda step, part, random_state: SimpleNamespace(
-            bimodal=step in bimodal
-        )
-    )
+    X = np.random.default_rng(0).normal(size=(30, 1))
+    logits = [4 * np.tanh(3 * X) if step in bimodal else X for step in range(2)]
+    y = np.hstack([np.hstack([expit(-logit), expit(logit)]) for logit in logits])
+    steps = {"first": 2, "last": 2}
+    surrogate = CompositionalPCESurrogate(1, steps=steps).fit(X, y)
     found = SimpleNamespace(dataset=dataset, main=SimpleNamespace(surrogate=surrogate))
     assert two_modes_claim("EOS").measure(found) == (figure, agrees)
 

@@ -215,7 +215,7 @@ def test_an_unknown_variant_is_named():
 def test_without_rdkit_the_extra_is_named(monkeypatch, tmp_path):
     give_few_data(monkeypatch)
     monkeypatch.setitem(sys.modules, "rdkit", None)
-    with pytest.raises(ImportError, match=r"needs rdkit: pip install 'skpce\[chem\]'"):
+    with pytest.raises(ImportError, match=r'needs rdkit: pip install "\.\[chem\]"'):
         run_task("molecules", preset="smoke-real", out=tmp_path / "run")
 
 

@@ -57,7 +57,8 @@ def tiny_grid(monkeypatch):
 
 def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkeypatch):
     counts = make_paper(tmp_path / "out", preset="quick")
-    assert counts == {"page": tmp_path / "out" / "paper.html", "agrees": 1}
+    page = tmp_path / "out" / "paper.html"
+    assert counts == {"page": page, "preset": "quick", "agrees": 1}
     assert (tmp_path / "out" / "figures" / "a.png").read_bytes() == b"png"
     piece = tiny_grid["grid-paper"]
     assert set(piece["sources"]) == {"exact", "trained"}
@@ -74,6 +75,26 @@ def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkey
     tiny_grid.clear()
     make_paper(tmp_path / "new", preset="quick", runs=[tmp_path / "out"])
     assert tiny_grid["grid-paper"] == piece
+
+
+def test_the_preset_is_that_of_the_finished_pieces(tmp_path, monkeypatch):
+    """Those of the repository are of the full preset."""
+    monkeypatch.setattr(page_module, "png", lambda figure: b"png")
+    arguments = ["paper", "--finished", "--from", str(PIECES)]
+    result = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "page")])
+    assert "preset: full" in result.output
+    compared = re.search(r"cannot be compared: (\d+)", result.output)
+    assert int(compared[1]) < 60  # 146 where none of the pieces is taken
+    pieces = tmp_path / "page" / "pieces"
+    assert len(list(pieces.iterdir())) == len(list(PIECES.iterdir()))
+
+
+@pytest.mark.parametrize("other", [{"preset": "quick"}, {"seed": 3}])
+def test_finished_pieces_of_another_call_are_named(other, tmp_path):
+    message = r"none of the 22 .* expected one of \[\"preset='full', seed=0\"\]"
+    with pytest.raises(ValueError, match=message):
+        make_paper(tmp_path / "out", runs=[PIECES], finished=True, **other)
+    assert not (tmp_path / "out").exists()
 
 
 def test_policies_are_kept_where_a_piece_is_not(tiny_grid, tmp_path, monkeypatch):
