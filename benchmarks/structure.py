@@ -1,41 +1,57 @@
-"""What the sources say of their structure: files, imports, inheritance.
+"""How large the packages are, and how many files and functions a call walks through.
 
-Everything is read from the syntax trees, nothing is imported. Imports count wherever
-they stand: at the top of a module, in a function, under ``TYPE_CHECKING``.
+    python -m benchmarks.structure                # the figures beside the record
+    python -m benchmarks.structure --record       # write those that fell
+    python -m benchmarks.structure --record --why "what the larger figures are for"
+    python -m benchmarks.structure --files fit    # the files of a trip
+
+The record is ``docs/structure.csv``, which the page on the architecture shows.
+``tests/test_structure.py`` fails where a figure is above its record.
+
+Sizes, imports and parameters are read from the syntax trees. Imports count wherever
+they stand: at the top of a module, in a function, under ``TYPE_CHECKING``. A trip walks
+through a file when one of its functions is entered during the call; every module is
+imported before, and bodies of modules and classes do not count. Comprehensions,
+generators and lambdas are functions of their file. The trip ``run grid`` counts both
+packages, the others skpce.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
-from collections import Counter
-from collections.abc import Iterable, Iterator
+import csv
+import importlib
+import inspect
+import io
+import pkgutil
+import sys
+import tempfile
+import threading
+import tokenize
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("skpce", "gflownet_envs")
+RECORD = ROOT / "docs" / "structure.csv"
 
 VAGUE_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
 
-SWITCHES = ("isinstance", "hasattr")
-
-ESTIMATORS = frozenset(
+_NO_CODE = frozenset(
     {
-        "CompositionalPCESurrogate",
-        "PolynomialChaosFeatures",
-        "PolynomialChaosRegressor",
-        "PolynomialChaosRegressorCV",
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
     }
 )
-"""Classes whose ``isinstance`` distinguishes our estimators."""
-
-_LEARNED_BY_ANYONE = frozenset(
-    {"bandwidth_", "classes_", "coef_", "feature_names_in_", "n_features_in_"}
-)
-"""Learned attributes that do not tell our estimators apart."""
-
-_MARKERS = frozenset({"py.typed", "__pycache__"})
 
 
 @dataclass(frozen=True)
@@ -106,31 +122,13 @@ class Package:
 
     # Sizes.
 
-    @property
-    def lines(self) -> dict[str, int]:
-        """Number of lines of each file."""
-        return {
-            str(path.relative_to(self.root)): len(
-                path.read_text(encoding="utf-8").splitlines()
-            )
-            for path in self.files.values()
-        }
-
-    @property
-    def root_entries(self) -> list[str]:
-        """Files and folders at the root; markers and caches do not count."""
-        return sorted(
-            path.name for path in self.folder.iterdir() if path.name not in _MARKERS
+    @cached_property
+    def code_lines(self) -> int:
+        """Lines of code: without docstrings, blank lines, comments and imports."""
+        return sum(
+            _code_lines(path.read_text(encoding="utf-8"), self.trees[name])
+            for name, path in self.files.items()
         )
-
-    @property
-    def files_of_folders(self) -> dict[str, int]:
-        """Number of modules in each folder, without ``__init__``."""
-        counts: Counter[str] = Counter()
-        for path in self.files.values():
-            if path.name != "__init__.py":
-                counts[str(path.parent.relative_to(self.root))] += 1
-        return dict(counts)
 
     @property
     def vague_names(self) -> list[str]:
@@ -204,16 +202,18 @@ class Package:
         """Groups of modules that import one another, directly or through others."""
         return [sorted(group) for group in components(self.imports) if len(group) > 1]
 
-    @property
-    def imported_once(self) -> list[str]:
-        """Modules that one other module imports, ``__init__`` not counted."""
-        counts: Counter[str] = Counter()
-        for module, targets in self.imports.items():
-            if not self.is_package(module):
-                counts.update(targets)
-        return sorted(
-            name for name, n in counts.items() if n == 1 and not self.is_package(name)
-        )
+    @cached_property
+    def floors(self) -> int:
+        """Number of modules on the longest path of imports."""
+        depth: dict[str, int] = {}
+
+        def below(module: str) -> int:
+            if module not in depth:
+                depth[module] = 0  # of a circle
+                depth[module] = 1 + max(map(below, self.imports[module]), default=0)
+            return depth[module]
+
+        return max(map(below, self.files))
 
     # Classes.
 
@@ -261,51 +261,36 @@ class Package:
         }
         return sorted(found)
 
-    def classes_with(self, attribute: str) -> list[str]:
-        """Classes with a field of a name; properties and methods are no fields."""
-        return sorted(
-            record.name for record in self.classes if attribute in record.fields
-        )
+    # Parameters.
 
-    # Switches.
-
-    @property
-    def switches(self) -> dict[str, int]:
-        """Number of calls of ``isinstance`` and ``hasattr``."""
-        return dict(Counter(node.func.id for _, node in self._switch_calls()))
-
-    @property
-    def estimator_switches(self) -> list[str]:
-        """Where ``isinstance`` tests for one of our estimators, or for its marks."""
-        return [
-            f"{module}:{node.lineno}"
-            for module, node in self._switch_calls()
-            if _asks_for_an_estimator(node)
-        ]
-
-    def _switch_calls(self) -> Iterator[tuple[str, ast.Call]]:
+    @cached_property
+    def parameters(self) -> dict[str, int]:
+        """Number of parameters of each function, ``self`` and ``cls`` not counted."""
+        found = {}
         for module, tree in self.trees.items():
             for node in ast.walk(tree):
-                if (
-                    isinstance(node, ast.Call)
-                    and isinstance(node.func, ast.Name)
-                    and node.func.id in SWITCHES
-                ):
-                    yield module, node
+                if isinstance(node, ast.FunctionDef):
+                    every = node.args
+                    names = [*every.posonlyargs, *every.args, *every.kwonlyargs]
+                    counted = [one for one in names if one.arg not in ("self", "cls")]
+                    found[f"{module}.{node.name}:{node.lineno}"] = len(counted)
+        return found
 
 
-def _asks_for_an_estimator(node: ast.Call) -> bool:
-    """Whether the class is one of our estimators, or the attribute a learned one."""
-    tested = node.args[-1]
-    if isinstance(tested, ast.Constant):
-        name = str(tested.value)
-        return name.endswith("_") and not (
-            name.startswith("__") or name in _LEARNED_BY_ANYONE
-        )
-    names = {
-        getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(tested)
-    }
-    return bool(names & ESTIMATORS)
+def _code_lines(text: str, tree: ast.Module) -> int:
+    """Number of lines with a token that is neither comment, docstring nor import."""
+    skipped: set[int] = set()
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or (
+            is_text and isinstance(node.value.value, str)
+        ):
+            skipped |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NO_CODE:
+            found |= set(range(token.start[0], token.end[0] + 1))
+    return len(found - skipped)
 
 
 def _record(node: ast.ClassDef, module: str) -> ClassRecord:
@@ -353,37 +338,179 @@ def components(graph: dict[str, set[str]]) -> list[set[str]]:
     return found
 
 
-def describe(package: Package) -> str:
-    """Return the figures of a package, one a line."""
-    lines = package.lines
-    folders = package.files_of_folders
-    longest = sorted(lines.items(), key=lambda entry: -entry[1])[:3]
-    rows: list[tuple[str, object]] = [
-        ("files", len(lines)),
-        ("lines", sum(lines.values())),
-        ("entries at the root", len(package.root_entries)),
-        ("longest files", ", ".join(f"{name} {n}" for name, n in longest)),
-        ("files a folder", ", ".join(f"{k} {n}" for k, n in sorted(folders.items()))),
-        ("files imported by one other file", len(package.imported_once)),
-        ("vague names", ", ".join(package.vague_names) or 0),
-        ("home-made mixins", _listed(package.mixins)),
-        (
-            "estimators that inherit from ours",
-            _listed(map(" < ".join, package.own_bases)),
-        ),
-        (
-            "classes with a field first_order",
-            _listed(package.classes_with("first_order")),
-        ),
-        ("isinstance and hasattr", package.switches),
-        ("of them asking for an estimator", _listed(package.estimator_switches)),
-        ("import circles", _listed(f"{len(c)} files" for c in package.circles)),
+# What a call walks through
+
+
+def import_everything() -> None:
+    """Import every module of both packages, and what they load when they draw."""
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for found in pkgutil.walk_packages(module.__path__, f"{package}."):
+            importlib.import_module(found.name)
+    importlib.import_module("matplotlib.pyplot")
+
+
+def functions_of(
+    call: Callable[[], Any], packages: tuple[str, ...]
+) -> set[tuple[str, int]]:
+    """Return files and first lines of the functions that a call executes."""
+    seen: set[Any] = set()
+
+    def on_event(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code.co_flags & inspect.CO_NEWLOCALS:
+            seen.add(frame.f_code)
+
+    threading.setprofile(on_event)
+    sys.setprofile(on_event)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    folders = [ROOT / package for package in packages]
+    return {
+        (str(Path(code.co_filename).relative_to(ROOT)), code.co_firstlineno)
+        for code in seen
+        if any(Path(code.co_filename).is_relative_to(folder) for folder in folders)
+    }
+
+
+def trips() -> dict[str, Callable[[], Any]]:
+    """Return the calls that are counted."""
+    import numpy as np
+    from scipy.special import softmax
+    from sklearn.decomposition import PCA
+    from sklearn.pipeline import make_pipeline
+
+    from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+    from skpce.inspection import verdict
+
+    widths, rng = (3, 2, 4), np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = np.hstack([softmax(X @ rng.normal(size=(3, w)), axis=1) for w in widths])
+    surrogate = CompositionalPCESurrogate(steps=widths)
+    fitted = CompositionalPCESurrogate(steps=widths).fit(X, y)
+    pipeline = make_pipeline(PCA(2), CompositionalPCESurrogate(steps=widths))
+    return {
+        "fit": lambda: PolynomialChaosRegressor().fit(X, y),
+        "surrogate fit": lambda: surrogate.fit(X, y),
+        "predict_interval": lambda: fitted.predict_interval(X),
+        "verdict": lambda: verdict(pipeline, X, y, n_permutations=99, random_state=0),
+        "run grid": _run_grid,
+    }
+
+
+def _run_grid() -> None:
+    """Run the command line in this process."""
+    from click.testing import CliRunner
+
+    from gflownet_envs.experiments.command_line import main
+
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["run", "grid", "--preset", "smoke", "--jobs", "1", "--out", folder]
+        CliRunner().invoke(main, command, catch_exceptions=False)
+
+
+def walked() -> dict[str, set[tuple[str, int]]]:
+    """Return the functions of every trip."""
+    import_everything()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {
+            name: functions_of(call, PACKAGES if name == "run grid" else PACKAGES[:1])
+            for name, call in trips().items()
+        }
+
+
+# Figures and their record
+
+
+def public_names() -> int:
+    """Number of names in ``__all__`` of skpce and its public modules, modules apart."""
+    package = importlib.import_module("skpce")
+    found = [f"skpce.{one.name}" for one in pkgutil.iter_modules(package.__path__)]
+    public = [name for name in found if not name.rpartition(".")[2].startswith("_")]
+    modules = [package, *map(importlib.import_module, public)]
+    return len(
+        {
+            id(value)
+            for module in modules
+            for name in module.__all__
+            if not inspect.ismodule(value := getattr(module, name))
+        }
+    )
+
+
+def figures() -> dict[str, int]:
+    """Return all figures by name."""
+    found: dict[str, int] = {}
+    for name in (*PACKAGES, "tests", "benchmarks"):
+        found[f"{name}, lines of code"] = Package(name).code_lines
+    for name in PACKAGES:
+        package = Package(name)
+        found[f"{name}, floors of imports"] = package.floors
+        found[f"{name}, most parameters"] = max(package.parameters.values())
+    found["skpce, public names"] = public_names()
+    for name, functions in walked().items():
+        found[f"{name}, files walked"] = len({file for file, _ in functions})
+        found[f"{name}, functions walked"] = len(functions)
+    return found
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """Return the rows of the record by figure."""
+    with RECORD.open(encoding="utf-8", newline="") as file:
+        return {row["figure"]: row for row in csv.DictReader(file)}
+
+
+def risen(found: dict[str, int]) -> dict[str, str]:
+    """Return the figures above their record, and by how much."""
+    record = recorded()
+    return {
+        name: f"{value}, recorded {record[name]['value'] if name in record else '–'}"
+        for name, value in found.items()
+        if name not in record or value > int(record[name]["value"])
+    }
+
+
+def write_record(found: dict[str, int], why: str) -> None:
+    """Write the figures; those that rose say what for."""
+    before = recorded() if RECORD.exists() else {}
+    rows = [
+        {
+            "figure": name,
+            "value": value,
+            "raised for": why
+            if name in before and value > int(before[name]["value"])
+            else before.get(name, {}).get("raised for", ""),
+        }
+        for name, value in found.items()
     ]
-    rows += [("  circle", ", ".join(circle)) for circle in package.circles]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join([package.name, *(f"  {n:<{width}}  {v}" for n, v in rows)])
+    with RECORD.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
-def _listed(names: Iterable[str]) -> str:
-    found = list(names)
-    return f"{len(found)}: {', '.join(found)}" if found else "0"
+def main() -> None:
+    """Print the figures, or record them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", metavar="TRIP", help="list the files of a trip")
+    parser.add_argument("--record", action="store_true", help="write the record")
+    parser.add_argument("--why", default="", help="what figures are raised for")
+    chosen = parser.parse_args()
+    if chosen.files:
+        print("\n".join(sorted({file for file, _ in walked()[chosen.files]})))
+        return
+    found = figures()
+    higher = risen(found) if RECORD.exists() else {}
+    for name, value in found.items():
+        print(f"{name:<36}{value:>8}   {higher.get(name, '')}")
+    if chosen.record and higher and not chosen.why:
+        parser.error(f"{', '.join(higher)} rose: say what for with --why")
+    if chosen.record:
+        write_record(found, chosen.why)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""The recipes of the page "Extending", followed as the page shows them."""
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GUIDE = ROOT / "docs" / "user_guide"
+
+# What a user does with the solvers and the distribution of the page.
+IN_THE_COPY = """
+import pathlib, pytest, tempfile, warnings
+import numpy as np
+from scipy import stats
+from skpce import MoreTermsThanRowsWarning, PolynomialChaosRegressor
+from skpce import load_model, save_model
+from skpce._input_laws.pieces import means_of_pieces
+
+assert pathlib.Path.cwd() in pathlib.Path(means_of_pieces.__code__.co_filename).parents
+warnings.simplefilter("error")
+rng = np.random.default_rng(0)
+X = np.cos(np.pi * rng.random(size=(30, 4)))  # arcsine
+y = X[:, 0] + X[:, 0] * X[:, 1]
+laws = {"distribution": "arcsine"}
+
+
+def unchanged_by_a_file(model):
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(model, pathlib.Path(folder) / "model.skpce")
+        read = load_model(pathlib.Path(folder) / "model.skpce")
+    assert np.array_equal(read.predict(X), model.predict(X))
+
+
+wide = PolynomialChaosRegressor(3, solver="screening", **laws).fit(X, y)
+assert wide.basis_.n_terms > len(X)  # and no warning
+unchanged_by_a_file(wide)
+with pytest.raises(ValueError, match="chooses no penalty from a list"):
+    PolynomialChaosRegressor(1, solver="screening", alphas=[1.0]).fit(X, y)
+assert not hasattr(PolynomialChaosRegressor(solver="screening"), "partial_fit")
+with pytest.warns(MoreTermsThanRowsWarning):
+    PolynomialChaosRegressor(3, solver="fixed_ridge", **laws).fit(X, y)
+narrow = PolynomialChaosRegressor(2, solver="fixed_ridge", **laws).fit(X, y)
+unchanged_by_a_file(narrow)
+
+low, high = narrow.basis_.laws[0].support
+frozen = [
+    stats.beta(0.5, 0.5, low, high - low)
+    for low, high in (law.support for law in narrow.basis_.laws)
+]
+as_beta = PolynomialChaosRegressor(2, solver="fixed_ridge", distribution=frozen)
+as_beta.fit(X, y)
+np.testing.assert_allclose(narrow.predict(X), as_beta.predict(X), rtol=0, atol=1e-10)
+edges = low + (high - low) * np.array([0.1, 0.5, 0.8])
+ours, others = (
+    means_of_pieces(model.basis_.laws[0], edges, 5) for model in (narrow, as_beta)
+)
+np.testing.assert_allclose(ours, others, rtol=0, atol=1e-12)
+"""
+
+
+def examples_of(page, heading):
+    """Return the classes and imports, and the rows of a table, under a heading."""
+    section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    sources = [e.source for e in doctest.DocTestParser().get_examples(section)]
+    classes = [s for s in sources if s.startswith(("class ", "from ", "import "))]
+    rows = re.findall(r'^"\w+": .+,$', section, flags=re.MULTILINE)
+    names = [s.split("(")[0].removeprefix("class ") for s in classes if s[0] == "c"]
+    return "".join(["import numpy as np\n", *classes]), rows, ", ".join(names)
+
+
+def test_solvers_and_a_distribution_are_added_as_the_page_says(tmp_path):
+    page = (GUIDE / "extending.md").read_text(encoding="utf-8")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "skpce", tmp_path / "skpce", ignore=ignored)
+    for heading, package, first_row in (
+        ("An input distribution", "_input_laws", '        "beta": BetaLaw,\n'),
+        ("A solver", "_solvers", '            "ridge": RidgePathSolver,\n'),
+    ):
+        classes, rows, names = examples_of(page, heading)
+        assert rows, heading
+        folder = tmp_path / "skpce" / package
+        (folder / "own.py").write_text(classes, encoding="utf-8")
+        code = (folder / "__init__.py").read_text(encoding="utf-8")
+        assert code.count(first_row) == code.count("\n__all__ = ") == 1
+        code = code.replace("\n__all__ = ", f"from .own import {names}\n\n__all__ = ")
+        code = code.replace(first_row, "".join(f"{r}\n" for r in rows) + first_row)
+        (folder / "__init__.py").write_text(code, encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "-c", IN_THE_COPY],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.fixture
+def environments(monkeypatch):
+    monkeypatch.syspath_prepend(GUIDE)
+    yield pytest.importorskip("subset_environment")
+    sys.modules.pop("subset_environment", None)
+
+
+def test_the_environments_of_the_page_pass_the_contract_and_train(environments):
+    import torch
+
+    from gflownet_envs import (
+        TrainingSpec,
+        check_environment,
+        solve_exact,
+        train_ensemble,
+    )
+
+    items, log_z = ("a", "b", "c", "d", "e"), []
+    for name in ("SubsetEnvironment", "OrderedSubsetEnvironment"):
+        environment = getattr(environments, name)(items, size=3)
+        check_environment(environment)
+        log_reward = torch.zeros(1, environment.n_objects)
+        log_z.append(solve_exact(environment, log_reward).log_z.exp().item())
+    assert log_z == pytest.approx([10.0, 10.0])
+    spec = TrainingSpec(policy="gru", hidden=(8,), n_iterations=2)
+    train_ensemble(environment, log_reward, spec)  # a tree
+
+
+def test_a_tree_without_its_history_is_told_so(environments):
+    import torch
+
+    from gflownet_envs import TrainingSpec, check_environment, train_ensemble
+
+    class Tree(environments.OrderedSubsetEnvironment):
+        action_history = environments.SubsetEnvironment.action_history
+
+    expected = "Tree sets is_tree = True and does not define action_history, which"
+    tree = Tree(("a", "b", "c"), size=2)
+    with pytest.raises(AssertionError, match=expected) as caught:
+        check_environment(tree)
+    assert "is_tree is False" not in str(caught.value)
+    with pytest.raises(ValueError, match=expected):
+        train_ensemble(tree, torch.zeros(1, 3), TrainingSpec(policy="gru", hidden=(8,)))
