@@ -4,7 +4,6 @@ from ._basis.basis import MoreTermsThanRowsWarning
 from ._basis.features import PolynomialChaosFeatures
 from ._basis.index_sets import build_multi_indices, count_terms
 from ._compositions.log_ratio import LogRatioTransformer
-from ._compositions.modes import PredictedModes
 from ._compositions.outputs import ZeroReplacedWarning
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
@@ -18,7 +17,7 @@ from ._expansion.targets import ConstantTargetWarning, FailedSamplesWarning
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics
-from ._model_file.files import load_model, save_model
+from ._model_file import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
 from ._regressors.best_basis import PolynomialChaosRegressorCV
 from ._regressors.kernel import PolynomialChaosKernelRegressor
@@ -44,7 +43,6 @@ __all__ = [
     "PolynomialChaosKernelRegressor",
     "PolynomialChaosRegressor",
     "PolynomialChaosRegressorCV",
-    "PredictedModes",
     "PredictionInterval",
     "ProbabilitySobolIndices",
     "RosenblattTransformer",

@@ -38,8 +38,8 @@ from ._checks import (
     unchanged_on_failure,
     validated,
 )
-from ._checks.frames import remember_frames
-from ._checks.tables import one_table
+from ._checks.frames import refuse_other_rows, remember_frames
+from ._checks.tables import one_table, refuse_swapped
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
@@ -53,7 +53,6 @@ from ._expansion.targets import (
     warn_of_targets,
     without_missing,
 )
-from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -279,7 +278,9 @@ class PolynomialChaosRegressor(
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
-        warn_of_terms(self, self.basis_.n_terms, self._problem.n_rows)
+        if self.regressor is None:
+            chooses_terms = self._problem.solver.chooses_terms
+            warn_of_terms(chooses_terms, self.basis_.n_terms, self._problem.n_rows)
         return self
 
     @available_if(_require_exact_addition)
@@ -399,6 +400,8 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
+        refuse_swapped(self, X, y)
+        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         named = y = one_table(y) if getattr(y, "ndim", 0) == 3 else y
         refuse_no_numbers(y, "y")
         y, missing = without_missing(y) if may_lack else (y, None)
@@ -597,4 +600,3 @@ class PolynomialChaosRegressor(
     _predictive = property(prediction.predictive_of)
     sample = method_of("_predictive", prediction.sample)
     predict_interval = method_of("_predictive", prediction.predict_interval)
-    __getstate__, __setstate__ = plain_state, restore_state

@@ -39,9 +39,15 @@ from ._checks import (
     method_of,
     validated,
 )
-from ._checks.frames import make_frame, remember_frames
-from ._checks.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
-from ._compositions import indices, modes, predictive, probability_indices
+from ._checks.frames import make_frame, refuse_other_rows, remember_frames
+from ._checks.tables import (
+    ItemTable,
+    one_table,
+    refuse_class_labels,
+    refuse_nan,
+    refuse_swapped,
+)
+from ._compositions import indices, predictive, probability_indices
 from ._compositions.amalgamation import (
     Amalgamation,
     amalgamate_parts,
@@ -68,7 +74,6 @@ from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._input_laws.scores import SurrogateDiagnostics
-from ._model_file.state import plain_state, restore_state
 from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
 from ._solvers import CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
@@ -94,7 +99,8 @@ class CompositionalPCESurrogate(
         Width of each step, or its columns (positions, or names in a data frame):
         blocks of columns of y, side by side, that each sum to one. A dict gives
         names too. None reads two-level columns or names such as ``step__action`` of
-        a data frame, else all columns are one step.
+        a data frame, else all columns are one step. In y of shape (n_members,
+        n_items, n_classes) each item is a step, of the width n_classes.
     log_ratio : {"alr", "clr", "ilr"}, default="ilr"
         Coordinates in which coefficients and indices are reported. The fit does not
         depend on it (unless ``alpha_per_target``).
@@ -286,8 +292,6 @@ class CompositionalPCESurrogate(
         tags.regressor_tags.poor_score = True
         return tags
 
-    __getstate__, __setstate__ = plain_state, restore_state
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> CompositionalPCESurrogate:
@@ -321,6 +325,8 @@ class CompositionalPCESurrogate(
         check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
         check_parameters_of(self)
         check_amalgamate(owner, self.amalgamate)
+        refuse_swapped(self, X, y)
+        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         refuse_nan(y)
         inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
@@ -368,7 +374,8 @@ class CompositionalPCESurrogate(
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
-        warn_of_terms(self, basis.n_terms, len(inputs))
+        if self.regressor is None:
+            warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, self.zero_replacement)
         return self
 
@@ -504,6 +511,7 @@ class CompositionalPCESurrogate(
             If y has another shape or other columns than in ``fit``, is no
             composition, or is positive on a masked part.
         """
+        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         inputs = checked_inputs(self, X)
         closed = checked_policies(y, self, len(inputs))
         weights = checked_sample_weight(sample_weight, closed)
@@ -597,4 +605,3 @@ class CompositionalPCESurrogate(
     )
     sample = method_of("_predictive", predictive.sample)
     predict_interval = method_of("_predictive", predictive.predict_interval)
-    predicted_modes = method_of("_now", modes.predicted_modes)

@@ -67,3 +67,40 @@ class SubsetEnvironment(Environment):
 
     def object_name(self, index):
         return " + ".join(self.action_names[item] for item in self.subsets[index])
+
+
+class OrderedSubsetEnvironment(SubsetEnvironment):
+    """The same subsets, picked in the order of the items: a tree.
+
+    Each later state has one parent, which lacks the last item.
+
+    Examples
+    --------
+    >>> from gflownet_envs import check_environment
+    >>> environment = OrderedSubsetEnvironment(("a", "b", "c", "d"), size=2)
+    >>> check_environment(environment)
+    >>> environment.action_history(torch.tensor([0, 1, 0, 1]))
+    tensor([1, 3])
+    """
+
+    is_tree = True
+
+    def __init__(self, items, size):
+        super().__init__(items, size)
+        self.name = f"ordered-{self.name}"
+
+    def valid_mask(self, states):
+        later = states.flip(-1).cumsum(dim=-1).flip(-1) == 0
+        left = torch.arange(self.state_size, 0, -1)  # with the item itself
+        enough = left + states.sum(dim=-1, keepdim=True) >= self.size
+        return later & enough & super().valid_mask(states)
+
+    def backward_mask(self, states):
+        later = states.flip(-1).cumsum(dim=-1).flip(-1)
+        return (states == 1) & (later == 1)
+
+    def action_history(self, states):
+        items = torch.arange(self.state_size)
+        picked = torch.where(states == 1, items, self.state_size).sort(dim=-1).values
+        picked = picked[..., : self.max_steps]
+        return torch.where(picked < self.state_size, picked, -1)

@@ -19,6 +19,7 @@ from .._checks import (
     check_positive_weights,
     input_names,
     refuse_extremes,
+    state_of_fields,
     validated,
 )
 from .._checks.cross_validation import warn_outside_folds
@@ -58,15 +59,9 @@ class MoreTermsThanRowsWarning(UserWarning):
     """The basis has more terms than the data have rows: the penalty decides."""
 
 
-# Solvers that choose few of many terms.
-_CHOOSE_TERMS = frozenset({"lars", "omp", "subspace_pursuit", "ard"})
-
-
-def warn_of_terms(estimator: Any, n_terms: int, n_rows: int) -> None:
+def warn_of_terms(chooses_terms: bool, n_terms: int, n_rows: int) -> None:
     """Warn of more terms than rows, from two calls up, unless terms are chosen."""
-    if n_terms <= n_rows or estimator.regressor is not None:
-        return
-    if estimator.solver not in _CHOOSE_TERMS:
+    if n_terms > n_rows and not chooses_terms:
         warn_outside_folds(
             f"The basis has {n_terms} terms for {n_rows} rows, so that the penalty "
             "decides most coefficients. Lower the degree, or choose few terms with "
@@ -86,6 +81,8 @@ class PolynomialBasis:
 
     laws: Sequence[InputLaw]  # one per feature
     multi_indices: IndexArray  # shape: (n_terms, n_features)
+
+    __getstate__ = state_of_fields
 
     @cached_property
     def exponents(self) -> IndexArray:

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from .._checks import IndexArray, checked_sample_weight, input_names, validated
-from .._model_file.state import plain_state, restore_state
 from .._version import DOC_LINK_TEMPLATE
 from .basis import BasisParameters, get_feature_names_out, transform
 
@@ -116,8 +115,6 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         self.interaction_order = interaction_order
         self.anisotropy = anisotropy
         self.multi_indices = multi_indices
-
-    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None

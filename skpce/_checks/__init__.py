@@ -22,7 +22,7 @@ import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from errno import ENOENT
 from functools import cache, cached_property
 from glob import escape as escape_glob
@@ -74,6 +74,9 @@ from .numbers import (
     listed as listed,
 )
 from .numbers import (
+    numbers_of_text as numbers_of_text,
+)
+from .numbers import (
     refuse_extremes as refuse_extremes,
 )
 from .numbers import (
@@ -88,6 +91,10 @@ from .numbers import (
 
 IndexArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+#: Members that a verdict needs. An input that explains 90 % of the variance has a Q²
+#: below 0.25 in 5 % of ensembles of 8 members, in 10 % of 7, in 23 % of 5.
+FEWEST_MEMBERS = 8
 
 #: More samples than this are no whole numbers of a double.
 LARGEST_COUNT = 2.0**53
@@ -442,6 +449,14 @@ def one_thread_if_small(n_entries: int) -> AbstractContextManager[None]:
     return nullcontext() if n_entries >= _SMALL else _SHARED_LIMIT
 
 
+def state_of_fields(noun: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass without what was computed from them.
+
+    To be its ``__getstate__``, so that pickles and copies are small.
+    """
+    return {entry.name: getattr(noun, entry.name) for entry in fields(noun)}
+
+
 def check_path(owner: str, path: Any) -> None:
     """Raise ``TypeError`` or ``ValueError`` unless this can be the path of a file."""
     error = fail(owner, "path", "the path of a file", path)
@@ -462,6 +477,10 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     try:
         temporary.write_bytes(content)  # with the rights of umask
         os.replace(temporary, target)
+    except OSError as error:  # a full disk names no file, others the temporary one
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         temporary.unlink(missing_ok=True)
 

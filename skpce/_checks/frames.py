@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from sklearn import get_config
 
+from .cross_validation import is_of_a_fold
 from .extras import import_extra
 
 _LIBRARIES = ("pandas", "polars")
@@ -42,6 +43,35 @@ def opened(given: Any) -> Any:
     if is_table(given) or not _narwhals_knows(given):
         return given
     return import_module("narwhals").from_native(given, eager_only=True)
+
+
+def refuse_other_rows(**tables: Any) -> None:
+    """Refuse row labels of the first table in another order; rows pair by position.
+
+    Other labels, such as none, say nothing. Folds of scikit-learn are left alone: a
+    permutation test gives each row the y of another one on purpose.
+    """
+    (first, table), *others = tables.items()
+    rows: Any = getattr(table, "index", None)
+    for name, table in others:
+        index: Any = getattr(table, "index", None)
+        if not hasattr(rows, "isin") or not hasattr(index, "isin"):
+            continue
+        if len(rows) != len(index) or rows.nlevels != index.nlevels:
+            continue
+        if rows.equals(index) or not (rows.isin(index) & index.isin(rows)).all():
+            continue
+        pairs = enumerate(zip(rows, index, strict=True))
+        moved = [(row, ours, theirs) for row, (ours, theirs) in pairs if ours != theirs]
+        if moved and not is_of_a_fold():
+            row, ours, theirs = moved[0]
+            remedy = f"{name}.loc[{first}.index]" if index.is_unique else "them sorted"
+            raise ValueError(
+                f"{first} and {name} have the same row labels in another order: row "
+                f"{row} is {ours!r} in {first} and {theirs!r} in {name}. Rows are "
+                f"paired by position; give {remedy}, or {name}.to_numpy() if they "
+                "belong together as they stand."
+            )
 
 
 def take(table: Any, rows: Any) -> Any:

@@ -1,12 +1,14 @@
 """Columns of labels: text and categories of a data frame, read as codes of levels.
 
-Codes count the levels from 0, in the order of a category of pandas, else sorted.
+Codes count the levels from 0, in the order of a category of pandas or an enumeration of
+polars, else sorted.
 Categories that are numbers are their own codes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -15,7 +17,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from .frames import is_table, make_frame
-from .numbers import FloatArray, is_missing, refuse_extremes, refuse_no_numbers
+from .numbers import (
+    FloatArray,
+    is_missing,
+    numbers_of_text,
+    refuse_extremes,
+    refuse_no_numbers,
+)
 
 _DOUBLES = np.dtype(np.float64)
 
@@ -30,16 +38,37 @@ def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
     return {
         name: values
         for name, values in found.items()
-        if _is_category(X[name].dtype) or any(isinstance(v, str) for v in values)
+        if is_category(X[name].dtype) or any(isinstance(v, str) for v in values)
     }
 
 
 def _may_hold_labels(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "OUT" or _is_category(dtype)
+    return getattr(dtype, "kind", "O") in "OUT" or is_category(dtype)
 
 
-def _is_category(dtype: Any) -> bool:
+def is_category(dtype: Any) -> bool:
+    """Say whether a column of a frame is declared to hold categories."""
     return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
+
+
+def stated_order(dtype: Any) -> list[Any]:
+    """Return the categories of a column in the order that was given to them.
+
+    Those of ``polars.Categorical`` have none but that in which the process met them.
+    """
+    has_order = type(dtype).__name__ in ("CategoricalDtype", "Enum")
+    return list(dtype.categories) if has_order else []
+
+
+def levels_in_order(values: NDArray[Any], order: Sequence[Any] = ()) -> tuple[Any, ...]:
+    """Return the levels that occur: in a stated order, else sorted if possible."""
+    entries = (v.item() if isinstance(v, np.generic) else v for v in values.tolist())
+    present = dict.fromkeys(entries)
+    if all(level in order for level in present):
+        return tuple(level for level in order if level in present)
+    with suppress(TypeError):  # else in the order of the table
+        return tuple(sorted(present, key=lambda value: (str(type(value)), value)))
+    return tuple(present)
 
 
 def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -53,6 +82,7 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     if reset:
         vars(estimator).pop("levels_", None)
         if labels:
+            _refuse_numbers(estimator, X, labels)
             estimator.levels_ = {
                 str(name): _levels(name, values, X[name].dtype)
                 for name, values in labels.items()
@@ -72,6 +102,26 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     return make_frame(list(X.columns), columns, like=X)
 
 
+def _refuse_numbers(estimator: Any, X: Any, labels: Mapping[Any, NDArray[Any]]) -> None:
+    """Refuse text that reads as numbers, unless it is said to be categorical."""
+    given = estimator.distribution
+    for name, values in labels.items():
+        stated = given
+        if isinstance(given, Mapping):
+            stated = given.get(name)
+        elif isinstance(given, (list, tuple)) and len(given) == len(X.columns):
+            stated = given[list(X.columns).index(name)]
+        if is_category(X[name].dtype) or numbers_of_text(values) is None:
+            continue
+        if not isinstance(stated, str) or stated != "categorical":
+            raise ValueError(
+                f"X holds numbers as text in the column {name!r}, such as "
+                f"{str(values[0])!r}; expected numbers, as float() or "
+                "skpce.ensembles.from_frame reads them, or for labels the distribution "
+                "'categorical'."
+            )
+
+
 def _levels(name: Any, values: NDArray[Any], dtype: Any) -> tuple[Any, ...]:
     """Return the levels of a column, without those that no row has."""
     missing = sum(map(is_missing, values.tolist()))
@@ -80,12 +130,7 @@ def _levels(name: Any, values: NDArray[Any], dtype: Any) -> tuple[Any, ...]:
             f"X has no label in {missing} of {len(values)} rows of the column "
             f"{name!r}; expected a level in each."
         )
-    present = set(values.tolist())
-    if hasattr(dtype, "categories") and not callable(dtype.categories):
-        ordered = [v for v in list(dtype.categories) if v in present]
-        if len(ordered) == len(present):
-            return tuple(ordered)
-    return tuple(sorted(present, key=lambda value: (str(type(value)), value)))
+    return levels_in_order(values, stated_order(dtype))
 
 
 def _codes(column: NDArray[Any], levels: tuple[Any, ...]) -> FloatArray:

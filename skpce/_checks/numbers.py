@@ -6,6 +6,7 @@ Numbers whose squares are no numbers give variances of NaN or of 0.
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -41,6 +42,42 @@ def floats_with_nan(values: NDArray[Any]) -> FloatArray:
     if not all(isinstance(v, (Real, np.bool_)) for v in entries):
         raise ValueError("some values are no numbers")
     return np.array(entries, dtype=np.float64).reshape(values.shape)
+
+
+# As programs write numbers; "007", "0x1f" and "1_000" are labels.
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+)
+_NO_NUMBERS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
+_INFINITE = {"inf", "+inf", "-inf", "infinity", "-infinity"}
+
+
+def numbers_of_text(values: NDArray[Any]) -> FloatArray | None:
+    """Return text that reads as numbers as floats, and None for labels and numbers.
+
+    What stands for a missing number, such as "" and "None", becomes NaN.
+    """
+    entries = values.tolist()
+    if not any(isinstance(entry, str) for entry in entries):
+        return None
+    found = [_number_of(entry) for entry in entries]
+    numbers = [number for number in found if number is not None]
+    if len(numbers) < len(found) or not np.isfinite(numbers).any():
+        return None
+    return np.array(numbers)
+
+
+def _number_of(entry: Any) -> float | None:
+    """Return what an entry of a table is as a number; None for a label."""
+    if isinstance(entry, str):
+        text = entry.strip()
+        if _NUMBER.fullmatch(text) or text.lower() in _INFINITE:
+            return float(text)
+        return np.nan if text.lower() in _NO_NUMBERS else None
+    if is_missing(entry):
+        return np.nan
+    is_number = isinstance(entry, Real) and not isinstance(entry, bool)
+    return float(entry) if is_number else None
 
 
 #: Larger numbers are refused: their fourth powers must be numbers too.
@@ -81,6 +118,11 @@ def refuse_no_numbers(value: Any, name: str) -> None:
     """
     if type(value) is np.ndarray and value.dtype.kind in "fiub":
         return
+    if type(value).__name__ == "Ensemble":
+        raise ValueError(
+            f"{name} is an Ensemble, which holds X and y; expected a table. Give both, "
+            "such as fit(runs.X, runs.y)."
+        )
     _refuse_other_arrays(value, name)
     if issparse(value):
         raise TypeError(

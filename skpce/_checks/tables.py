@@ -6,7 +6,8 @@ a step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,54 @@ class ItemTable(np.ndarray):
         """The width of each step by its name."""
         names = [step for step, _ in self.columns]
         return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+def refuse_other_items(
+    y: Any, widths: Sequence[int], given_by: str, name: str = "y"
+) -> None:
+    """Refuse widths that are not those of the items of a 3-D array."""
+    if isinstance(y, ItemTable) and tuple(y.steps.values()) != tuple(widths):
+        items = tuple(y.steps.values())
+        raise ValueError(
+            f"{name} has {len(items)} items of {items[0]} columns each, as a 3-D "
+            f"array, but {given_by} gives the widths {tuple(widths)}; expected "
+            f"{items}. If {name} has others, give "
+            f"{name}.reshape(len({name}), -1)."
+        )
+
+
+def refuse_swapped(estimator: Any, X: Any, y: Any) -> None:
+    """Refuse X and y of which each looks as the other should."""
+    inputs, outputs = _shape(X), _shape(y)
+    if len(inputs) == 1 and len(outputs) == 2 and outputs[1] > 1:
+        raise ValueError(
+            f"X has one dimension and y has {outputs[1]} columns: they seem to be "
+            "swapped. Expected X, then y; give one input as X.reshape(-1, 1)."
+        )
+    laws = getattr(estimator, "distribution", None)
+    if not isinstance(laws, (list, tuple, Mapping)) or len(outputs) != 2:
+        return
+    if isinstance(laws, Mapping):
+        fits_y, fits_X = (
+            set(laws) == set(getattr(table, "columns", ())) for table in (y, X)
+        )
+    else:
+        are_bounds = all(isinstance(law, Real) for law in laws)
+        fits_y = len(laws) == outputs[1] > 1 and not are_bounds
+        fits_X = inputs[1:] == (len(laws),)
+    if fits_y and not fits_X:
+        raise ValueError(
+            f"distribution is of {len(laws)} inputs, as y has columns, and X has "
+            "others: they seem to be swapped. Expected X, then y."
+        )
+
+
+def _shape(table: Any) -> tuple[int, ...]:
+    """Return the shape of a table; nothing where its rows are of different length."""
+    try:
+        return tuple(getattr(table, "shape", None) or np.asarray(table).shape)
+    except ValueError:
+        return ()
 
 
 def one_table(y: Any, name: str = "y") -> Any:

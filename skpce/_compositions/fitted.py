@@ -33,6 +33,7 @@ from .._checks import (
     unchanged_on_failure,
     validated,
 )
+from .._checks.frames import refuse_other_rows
 from .._checks.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 from .._expansion.expansion import Expansion
 from .._expansion.indices import index_masks
@@ -543,6 +544,7 @@ def partial_fit(
     owner = type(self).__name__
     solver = make_solver(owner, self.solver, self.alphas, criterion="gcv")
     check_parameters_of(self)
+    refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
     y = one_table(y)
     refuse_nan(y)
     before = getattr(self, "_fitted", None)

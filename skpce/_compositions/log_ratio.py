@@ -33,7 +33,6 @@ from .._checks import (
     validated,
 )
 from .._checks.tables import one_table, refuse_class_labels, refuse_nan
-from .._model_file.state import plain_state, restore_state
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     CLOSURES,
@@ -248,8 +247,6 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         return tags
 
-    __getstate__, __setstate__ = plain_state, restore_state
-
     def fit(self, X: ArrayLike, y: Any = None) -> LogRatioTransformer:
         """Learn the layout of the steps and the mask.
 
@@ -346,7 +343,8 @@ def composition_geometry(
         raise ValueError(
             f"{name} must be 2-D, (n_members, n_parts): the probabilities of each "
             f"member, its steps side by side. Got shape {values.shape}. If these are "
-            "class labels, give the predict_proba of each member."
+            "class labels, give the predict_proba of each member; if they are the "
+            "probabilities of one of two classes, np.column_stack([1 - y, y])."
         )
     refuse_extremes(np.where(np.isfinite(values), values, 0.0), name)
     layout = resolve_layout(y, steps, values.shape[1], owner, name=name)

@@ -27,7 +27,7 @@ from .._checks import (
 )
 from .._checks.cross_validation import warn_outside_folds
 from .._checks.frames import is_table, take_columns
-from .._checks.tables import one_table, refuse_unsplit
+from .._checks.tables import one_table, refuse_other_items, refuse_unsplit
 from .._expansion.targets import (
     numbered_outputs,
     output_labels,
@@ -254,6 +254,9 @@ def read_outputs(
         name = "y without its outputs"
         geometry = composition_geometry(parts, steps, mask, owner, name)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
+    if geometry is not None:
+        widths = (*geometry.layout.widths, *real.widths)
+        refuse_other_items(y, widths, f"'steps' with 'outputs' of {owner}")
     scales = np.ones(real.n_parts)
     if standardize:
         scales = _deviations(table[:, n_parts:], real)

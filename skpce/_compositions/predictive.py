@@ -29,6 +29,7 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray, validated
+from .._checks.frames import refuse_other_rows
 from .._expansion.prediction import PredictionInterval, draw, interval
 from .._expansion.predictive import (
     CHUNK_ENTRIES,
@@ -201,6 +202,7 @@ def predictive_of_surrogate(surrogate: Any) -> Predictive:
         return predictive_of(alone._fitted)
 
     def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+        refuse_other_rows(X=X, y=y)
         inputs = validated(surrogate, X, reset=False)
         closed = checked_policies(y, surrogate, len(inputs), "y of calibration")
         positive = replace_zeros(

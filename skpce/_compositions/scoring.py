@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from .._checks import FloatArray, as_floats
-from .._checks.tables import ItemTable, one_table, refuse_nan
+from .._checks.tables import ItemTable, one_table, refuse_nan, refuse_other_items
 from .steps import (
     StepLayout,
     close_compositions,
@@ -64,6 +64,7 @@ def _refuse_other_columns(
     y: Any, layout: StepLayout, seen: Sequence[tuple[str, str]], name: str
 ) -> None:
     """Refuse columns labelled neither as in ``fit`` nor as by ``predict_frame``."""
+    refuse_other_items(y, layout.widths, "the fit", name)
     if isinstance(y, ItemTable):
         return  # its items have no names
     given = column_labels(y, layout.n_parts)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail, listed
 from .._checks.cross_validation import warn_outside_folds
-from .._checks.tables import refuse_unsplit
+from .._checks.tables import refuse_other_items, refuse_unsplit
 
 _SEPARATOR = "__"
 
@@ -97,6 +97,7 @@ def resolve_layout(
             f"({' + '.join(map(str, widths))}); expected {n_columns}, the number of "
             f"columns of {name}."
         )
+    refuse_other_items(y, widths, f"{parameter!r} of {owner}", name)
     names = tuple(map(str, steps)) if named else _names_for(labels, widths, parameter)
     if len(set(names)) < len(names):
         raise fail(owner, parameter, "a dict of names that differ as text", steps)
@@ -363,6 +364,8 @@ def close_compositions(
                 f"Row {row} of {where} adds up to infinity; expected probabilities."
             )
         block = values[:, columns]
+        if layout.widths[step] == 1:
+            _refuse_one_class(block, where)
         if layout.widths[step] == 1:  # the only part: 1, whatever its value
             block = np.ones_like(block)
         elif zero_rows_to is not None and closure == "renormalize":
@@ -383,6 +386,18 @@ def close_compositions(
     where = f"step {layout.step_names[step]!r} of {name}"
     _judge_closure(1.0 + distance, row, where, closure, layout.widths[step])
     return closed
+
+
+def _refuse_one_class(values: FloatArray, where: str) -> None:
+    """Raise ``ValueError`` for one column of probabilities, those of one class."""
+    apart = 1.0 - values
+    if ((values > 0) & (apart > _WARNING_TOLERANCE)).any() and values.max() <= 1:
+        raise ValueError(
+            f"The only column of {where} has values between 0 and 1, such as "
+            f"{float(values[np.argmax(apart), 0]):.3g}; expected ones, as the only "
+            "part of a composition is. If they are the probabilities of one of two "
+            "classes, give those of both: np.column_stack([1 - p, p])."
+        )
 
 
 def refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:

@@ -22,6 +22,7 @@ from .._checks import (
     refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
+    state_of_fields,
 )
 from .._checks.frames import make_frame, remember_frames
 from .._input_laws.columns import warn_outside
@@ -134,6 +135,8 @@ class Expansion:
     scalar: bool
     target_variance: FloatArray | None = None
     loo_error: FloatArray | None = None
+
+    __getstate__ = state_of_fields
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from .._checks import (
     validated,
     validated_array,
 )
+from .._checks.frames import refuse_other_rows
 from .conformal import cross_bounds, split_bounds
 from .predictive import (
     CHUNK_ENTRIES,
@@ -242,6 +243,7 @@ def _predictive_of_part(
         return predictive_of(fitted)
 
     def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+        refuse_other_rows(X=X, y=y)
         inputs = validated(estimator, X, reset=False)
         values = validated_array(y, "y", ensure_2d=False)
         refuse_other_outputs(y, expansion.output_names, "y of calibration")

@@ -22,7 +22,13 @@ from scipy.sparse import csr_array
 
 from .._basis.basis import PolynomialBasis
 from .._basis.representers import Basis
-from .._checks import FloatArray, IndexArray, Samples, one_thread_if_small
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    Samples,
+    one_thread_if_small,
+    state_of_fields,
+)
 from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
 from .._solvers import (
@@ -60,6 +66,8 @@ class FittedProblem:
     samples: Samples | None  # None for a fit from sums over them
     sums: DesignMoments | None = None
     on_inputs: bool = False  # whether the solver is given the inputs, not the basis
+
+    __getstate__ = state_of_fields
 
     @property
     def coefficients(self) -> FloatArray:

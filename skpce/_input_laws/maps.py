@@ -27,7 +27,6 @@ from .._checks import (
     validated,
     validated_array,
 )
-from .._model_file.state import plain_state, restore_state
 from .._version import DOC_LINK_TEMPLATE
 from . import InputLaw, check_distribution, learn_input_laws
 from .columns import warn_outside
@@ -352,8 +351,6 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
         self.root = root
         self.shrinkage = shrinkage
 
-    __getstate__, __setstate__ = plain_state, restore_state
-
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> NatafTransformer:
@@ -512,8 +509,6 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
         self.distribution = distribution
         self.bandwidth = bandwidth
         self.shrinkage = shrinkage
-
-    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None

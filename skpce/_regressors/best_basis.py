@@ -37,7 +37,6 @@ from .._checks.callbacks import (
 )
 from .._expansion.targets import warn_of_targets
 from .._input_laws import InputOutsideSupportWarning
-from .._model_file.state import plain_state, restore_state
 from .._regressor import PolynomialChaosRegressor
 from .._solvers import PENALIZED, SOLVERS
 from .._version import DOC_LINK_TEMPLATE
@@ -132,8 +131,6 @@ class PolynomialChaosRegressorCV(
         self.interaction_order = interaction_order
         self.anisotropy = anisotropy
         self.alphas = alphas
-
-    __getstate__, __setstate__ = plain_state, restore_state
 
     @ends_callbacks
     def fit(

@@ -31,7 +31,6 @@ from .._checks.memory import refuse_memory
 from .._expansion.expansion import Expansion
 from .._expansion.problem import FittedProblem, linear_problem
 from .._expansion.targets import columns_of_outputs, names_of_columns, warn_of_targets
-from .._model_file.state import plain_state, restore_state
 from .._regressor import PolynomialChaosRegressor
 from .._solvers.dual_ridge import DualRidgeSolver
 from .._solvers.problem import weighted_spread
@@ -279,7 +278,6 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
     _predictive = PolynomialChaosRegressor._predictive
     sample = PolynomialChaosRegressor.sample
     predict_interval = PolynomialChaosRegressor.predict_interval
-    __getstate__, __setstate__ = plain_state, restore_state
 
 
 def dual_solver(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_integer, check_rows, fail
+from .._checks.frames import refuse_other_rows
 from .._input_laws import InputOutsideSupportWarning
 from ..inspection import Result
 from ..inspection._reading import Reading, expansion_of
@@ -102,6 +103,7 @@ def report(
     """
     _check_arguments(path, title, date, random_state)
     check_rows("report", "X_test", X_test)
+    refuse_other_rows(X_test=X_test, y_test=y_test)
     reading = expansion_of(
         pipeline, X_test, input_features, outputs=outputs, verdict=verdict
     )

@@ -207,7 +207,8 @@ def add_inputs(page: HtmlReport, content: ReportContent) -> None:
     figures = {
         "members fitted": diagnostics.n_members,
         "terms of the expansion": diagnostics.n_terms,
-        "largest correlation of two inputs": diagnostics.largest_correlation,
+        # what is below is rounding
+        "largest correlation of two inputs": round(diagnostics.largest_correlation, 12),
         "condition number of the design": diagnostics.condition_number,
     }
     page.add_table(["figure", "value"], list(figures.items()))

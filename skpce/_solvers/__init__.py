@@ -73,13 +73,13 @@ SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
     )
 )
 
+_MADE = {name: make(DEFAULT_ALPHAS, CRITERIA[0]) for name, make in SOLVERS.items()}
+
 #: Solvers that choose among ``alphas``; the others accept none.
-PENALIZED = frozenset({"ridge", "weighted_ridge", "anisotropic_ridge", "auto"})
+PENALIZED = frozenset(name for name, made in _MADE.items() if made.takes_alphas)
 
 #: Solvers that can fit from sums over the samples, without a design matrix.
-FROM_MOMENTS = frozenset(
-    {"ridge", "weighted_ridge", "anisotropic_ridge", "ols", "subspace_pursuit", "auto"}
-)
+FROM_MOMENTS = frozenset(name for name, made in _MADE.items() if made.fits_moments)
 
 
 def make_solver(

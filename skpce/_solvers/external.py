@@ -180,6 +180,7 @@ class BayesianSolver(GeneralizedRidgeSolver):
     """
 
     holds_gram = True
+    chooses_terms = True
 
     def fit(self, problem: LinearProblem) -> LinearFit:
         copies = np.round(problem.weights).astype(np.int64)
@@ -229,6 +230,8 @@ class AutomaticSolver(GeneralizedRidgeSolver):
     SIAM/ASA Journal on Uncertainty Quantification 9 (2021), section 5): a few large
     coefficients suit subspace pursuit, many that decay with the degree suit weights.
     """
+
+    takes_alphas = fits_moments = True
 
     def __init__(self, candidates: Mapping[str, CoefficientSolver]) -> None:
         self.candidates = candidates

@@ -19,7 +19,6 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, ClassVar
@@ -27,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, state_of_fields
 from .many_rows import (
     FEWEST_ROWS,
     blocks_of_rows,
@@ -150,9 +149,12 @@ class LinearFit:
     residual_variance: FloatArray  # shape: (n_targets,), mean square of the scaled ones
     solver_names: tuple[str, ...] | None = None  # by target, when there was a choice
 
+    __getstate__ = state_of_fields
+
     def at_price(self, price: float) -> LinearFit:
         """Return the same fit with its criterion raised for the choice of terms."""
-        dearer = copy(self)  # also of what is made when it is read
+        dearer = object.__new__(type(self))
+        vars(dearer).update(vars(self))  # also what is made when it is read
         vars(dearer)["criterion"] = price * self.criterion
         return dearer
 
@@ -242,6 +244,15 @@ class CoefficientSolver(ABC):
 
     #: Whether resamples are refitted as one batch; else one after the other.
     resamples_together: ClassVar[bool] = True
+
+    #: Whether few of the terms are chosen, so that there may be more than samples.
+    chooses_terms: ClassVar[bool] = False
+
+    #: Whether the penalty is chosen among ``alphas``; the others accept none.
+    takes_alphas: ClassVar[bool] = False
+
+    #: Whether ``fit_moments`` fits from sums over the samples, without a design matrix.
+    fits_moments: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, problem: LinearProblem) -> LinearFit:

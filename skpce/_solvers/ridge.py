@@ -121,6 +121,7 @@ class SharedDesign:
 class PathSolver(GeneralizedRidgeSolver):
     """A ridge that fits many sets of targets to one design at once."""
 
+    takes_alphas = fits_moments = True
     alphas: FloatArray
     criterion: str
 
@@ -185,6 +186,8 @@ class RidgePathSolver(PathSolver):
 class LeastSquaresSolver(RidgePathSolver):
     """Ordinary least squares; the solution of least norm where it is not unique."""
 
+    takes_alphas = False
+
     def __init__(self) -> None:
         super().__init__(np.zeros(1))
 
@@ -195,6 +198,8 @@ PAPER_ALPHAS = np.logspace(-8, 0, 17)
 
 class PaperSolver(RidgePathSolver):
     """The paper's eq. (4): the intercept penalised too, one penalty a target by GCV."""
+
+    takes_alphas = fits_moments = False
 
     def __init__(self) -> None:
         super().__init__(PAPER_ALPHAS, free_intercept=False, criterion="gcv")

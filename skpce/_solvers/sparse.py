@@ -55,6 +55,8 @@ class ChosenTerms:
 class SparseSolver(GeneralizedRidgeSolver):
     """Choose a subset of the terms for each group of targets, then least squares."""
 
+    chooses_terms = True
+
     @abstractmethod
     def search(self, problem: LinearProblem) -> ChosenTerms:
         """Choose the terms of every target."""

@@ -62,6 +62,8 @@ class SubspacePursuitSolver(SparseSolver):
     length of their row of coefficients, which no rotation of the targets changes.
     """
 
+    fits_moments = True
+
     def search(self, problem: LinearProblem) -> ChosenTerms:
         return _search_groups(PursuedSamples(problem), problem.groups)
 

@@ -28,7 +28,7 @@ from .._checks import (
     refuse_extremes,
     validated,
 )
-from .._model_file.state import plain_state, restore_state
+from .._checks.frames import refuse_other_rows
 from .._version import DOC_LINK_TEMPLATE
 from ._training import (
     check_training_parameters,
@@ -160,8 +160,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         owner = type(self).__name__
         check_training_parameters(self)
         check_integer(owner, "n_transforms", self.n_transforms, low=1)
+        torch = import_extra("torch", "flow", owner)
         zuko = import_extra("zuko", "flow", owner)
-        torch = import_extra("torch", "torch", owner)
         values = validated(self, X, ensure_min_samples=2)
         rng = checked_random_state(self.random_state)
         self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
@@ -337,8 +337,6 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.tol = tol
         self.target_transformer = target_transformer
 
-    __getstate__, __setstate__ = plain_state, restore_state
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> PLSTransformer:
         """Find the directions.
 
@@ -355,6 +353,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             The fitted transformer.
         """
         check_integer(type(self).__name__, "n_components", self.n_components, low=1)
+        refuse_other_rows(X=X, y=y)
         inputs, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:

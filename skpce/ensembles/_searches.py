@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from .._checks import FloatArray, check_option, fail, listed
+from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed
+from .._checks.frames import opened
 from ._table import Ensemble, build
 
 
@@ -41,7 +42,7 @@ def from_study(
     Raises
     ------
     ValueError
-        For fewer than four complete trials, an objective that does not vary, a
+        For fewer than eight complete trials, an objective that does not vary, a
         parameter that some trials do not have or whose range changed, or of an
         unknown kind.
     ImportError
@@ -63,10 +64,10 @@ def from_study(
     ...         params={"rate": rate}, distributions={"rate": FloatDistribution()},
     ...         values=[rate**2], state=Object(name="COMPLETE"),
     ...     )
-    ...     for rate in (0.001, 0.01, 0.1, 1.0)
+    ...     for rate in (0.001, 0.01, 0.1, 1.0) * 2
     ... ]
     >>> runs = from_study(Object(trials=trials, metric_names=None, directions=[1]))
-    >>> runs.X["rate"].round(2).tolist()
+    >>> runs.X["rate"].round(2).tolist()[:4]
     [-3.0, -2.0, -1.0, 0.0]
     """
     check_option("from_study", "distribution", distribution, ("space", "tried"))
@@ -96,7 +97,7 @@ def from_study(
     if not complete:
         raise ValueError(
             f"None of {len(trials)} trials of study is complete with these parameters; "
-            "expected two or more."
+            f"expected {FEWEST_MEMBERS} or more."
         )
     names = _all_names(complete) if parameters is None else list(parameters)
     spaces = {name: _space_of(name, complete) for name in names}
@@ -120,6 +121,7 @@ def from_study(
             f"Two objectives of study have one name: {list(metrics)}; expected names "
             "that differ."
         )
+    sampler = type(getattr(study, "sampler", None)).__name__
     return build(
         {name: _values(name, complete) for name in names},
         laws,
@@ -127,7 +129,12 @@ def from_study(
         log=[name for name, space in spaces.items() if getattr(space, "log", False)],
         notes=notes,
         what="trials",
+        order=False if sampler in _NOT_ADAPTIVE else None,
     )
+
+
+# Samplers of Optuna whose trials do not depend on those before them.
+_NOT_ADAPTIVE = ("RandomSampler", "GridSampler", "QMCSampler", "BruteForceSampler")
 
 
 def _counts(states: Any) -> dict[str, int]:
@@ -208,7 +215,7 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def from_cv_results(
-    cv_results: Mapping[str, Any],
+    cv_results: Any,
     *,
     splits: str = "mean",
     log: Sequence[str] = (),
@@ -217,9 +224,9 @@ def from_cv_results(
 
     Parameters
     ----------
-    cv_results : dict of str to array
-        ``cv_results_`` of a fitted search such as
-        :class:`sklearn.model_selection.RandomizedSearchCV`, or a data frame of it.
+    cv_results : fitted search, dict of str to array, or data frame
+        A search such as :class:`sklearn.model_selection.RandomizedSearchCV`, its
+        ``cv_results_``, or a data frame of these.
     splits : {"mean", "replicates", "input"}, default="mean"
         What the scores of the splits are: averaged, one member for each candidate;
         replicates of their candidate; or the same with the split as a categorical
@@ -254,14 +261,16 @@ def from_cv_results(
     >>> from skpce.ensembles import from_cv_results
     >>> X, y = load_diabetes(return_X_y=True)
     >>> search = GridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1, 10]}, cv=3).fit(X, y)
-    >>> print(from_cv_results(search.cv_results_, splits="input", log=["alpha"]))
+    >>> print(from_cv_results(search, splits="input", log=["alpha"]))
     12 members, 2 inputs (alpha, split), 1 output.
     """
     check_option("from_cv_results", "splits", splits, ("mean", "replicates", "input"))
-    if not hasattr(cv_results, "keys"):
-        expected = "the cv_results_ of a search, a dict of names to values"
+    cv_results = opened(getattr(cv_results, "cv_results_", cv_results))
+    names = getattr(cv_results, "columns", cv_results)
+    if names is cv_results and not isinstance(cv_results, Mapping):
+        expected = "a fitted search, or its cv_results_: a dict of names to values"
         raise fail("from_cv_results", "cv_results", expected, cv_results)
-    results = {str(name): cv_results[name] for name in cv_results}
+    results = {str(name): cv_results[name] for name in names}
     columns = {
         name.removeprefix("param_"): _candidates(name, values)
         for name, values in results.items()
@@ -282,10 +291,7 @@ def from_cv_results(
                 "splits='input' needs the name 'split', which is a parameter of the "
                 "search. Rename the parameter."
             )
-        columns["split"] = np.repeat(np.arange(n_splits), n_candidates)
-    laws: dict[str, Any] = dict.fromkeys(columns)
-    if splits == "input":
-        laws["split"] = "categorical"
+        columns["split"] = np.repeat(_objects(range(n_splits)), n_candidates)
     log = listed(log, "log")
     unknown = [name for name in log if not isinstance(name, str) or name not in columns]
     if unknown:
@@ -294,11 +300,15 @@ def from_cv_results(
         )
     return build(
         columns,
-        laws,
+        {  # a search knows which of its parameters are numbers
+            name: "empirical" if values.dtype.kind == "f" else "categorical"
+            for name, values in columns.items()
+        },
         {name: np.concatenate(values) for name, values in scores.items()},
         log=log,
         replicated=splits == "replicates",
         what="candidates" if splits == "mean" else "fits",
+        order=None if "iter" in results else False,  # successive halving learns
     )
 
 

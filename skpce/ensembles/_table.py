@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from numbers import Real
 from types import NoneType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import (
+    FEWEST_MEMBERS,
     FloatArray,
     IndexArray,
     floats_with_nan,
     is_missing,
     listed,
+    numbers_of_text,
 )
 from .._checks.frames import make_frame, opened
+from .._checks.levels import is_category, levels_in_order, stated_order
 from .._input_laws import NAMED_LAWS
 from .._input_laws.families import is_frozen
-
-_FEWEST = 4  # members; a verdict needs as many
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,10 @@ class Ensemble:
         Levels of each categorical input, in the order of their codes.
     notes : tuple of str, default=()
         What was left out or converted, in sentences.
+    order : False or None, default=None
+        False where the order of the members is known to mean nothing, as in a search
+        by a grid or at random; else None. For ``order=`` of
+        :func:`skpce.inspection.verdict`.
 
     Examples
     --------
@@ -70,6 +76,7 @@ class Ensemble:
     setting: IndexArray | None = None
     levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    order: Literal[False] | None = None
 
     def __len__(self) -> int:
         return len(self.X)
@@ -107,9 +114,12 @@ def from_frame(
     inputs : sequence of str, or dict of str to distribution
         Columns that differ between the runs. A dict gives distributions, as in
         ``distribution=`` of :class:`skpce.PolynomialChaosRegressor`; None stands for
-        the choice that is made without one: ``"categorical"`` for text, booleans and
-        categories, else ``"empirical"``. That of an input in ``log`` is the
-        distribution of its logarithm.
+        the choice that is made without one: ``"categorical"`` for labels, booleans and
+        categories, else ``"empirical"``. Text that reads as numbers is numbers, unless
+        it is said to be ``"categorical"``; ordered categories under another
+        distribution are their ranks. That of an input in ``log`` is the distribution
+        of its logarithm. The entries of a column of dicts, as Weights & Biases gives
+        them, are columns such as ``config.optimizer.lr``.
     outputs : str, sequence of str, or dict of str to sequence of str
         Columns with what a run gave; NaN where it failed. A dict names groups of
         columns, which are judged together.
@@ -128,8 +138,9 @@ def from_frame(
     Raises
     ------
     ValueError
-        For columns that do not exist or occur twice, inputs that are missing, outputs
-        that are no numbers, do not vary or are infinite, or fewer than four runs.
+        For columns that do not exist or occur twice, inputs that are missing or that
+        name or number the runs, outputs that are no numbers, do not vary or are
+        infinite, or fewer than eight runs.
     ImportError
         If no library of data frames is installed.
 
@@ -168,22 +179,59 @@ def from_frame(
         raise ValueError(
             f"inputs and outputs must be at least one input and one output{which}."
         )
-    _refuse_columns(frame, [*laws, *of_outputs, *repeated], log, laws)
-    columns = {name: np.asarray(frame[name]) for name in laws}
-    values = {
-        (name if group is None else (str(group), name)): np.asarray(frame[name])
-        for group, names in groups.items()
-        for name in names
-    }
+    entries = _entries_of_dicts(frame)
+    wanted = [*laws, *of_outputs, *repeated]
+    _refuse_columns(frame, entries, wanted, log, laws)
+    table = {name: frame[name] for name in wanted if name in frame.columns}
+    for found in entries.values():
+        table |= found
+    dtypes = {name: getattr(table[name], "dtype", None) for name in laws}
+    for name, dtype in dtypes.items():
+        if laws[name] is None and is_category(dtype):
+            laws[name] = "categorical"
     return build(
-        columns,
+        {name: np.asarray(table[name]) for name in laws},
         laws,
-        values,
+        {
+            (name if group is None else (str(group), name)): np.asarray(table[name])
+            for group, names in groups.items()
+            for name in names
+        },
         log=log,
+        orders={
+            name: stated_order(dtype)
+            for name, dtype in dtypes.items()
+            if getattr(dtype, "ordered", True)
+        },
         replicated=replicate is not None,
-        what="runs",
         like=given_frame,
     )
+
+
+def _entries_of_dicts(frame: Any) -> dict[Any, dict[str, NDArray[Any]]]:
+    """Return the entries of each column of dicts, by names such as ``config.rate``."""
+    found = {}
+    for name in dict.fromkeys(getattr(frame, "columns", ())):
+        dtype = getattr(frame[name], "dtype", None)  # two columns of one name have none
+        if getattr(dtype, "kind", type(dtype).__name__) in ("O", "Object", "Struct"):
+            known = (row for row in frame[name] if isinstance(row, (Mapping, str)))
+            if isinstance(next(known, None), Mapping):
+                found[name] = _flat(str(name), list(frame[name]))
+    return found
+
+
+def _flat(name: str, rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    """Return a column for each entry of dicts, and of the dicts in them."""
+    rows = [row if isinstance(row, Mapping) else {} for row in rows]
+    found: dict[str, NDArray[Any]] = {}
+    for key in dict.fromkeys(key for row in rows for key in row):
+        entries = [row.get(key) for row in rows]
+        if any(isinstance(entry, Mapping) for entry in entries):
+            found |= _flat(f"{name}.{key}", entries)
+        else:
+            column = np.fromiter(entries, dtype=object, count=len(entries))
+            found[f"{name}.{key}"] = column
+    return found
 
 
 def _names(given: Any, what: str) -> list[Any]:
@@ -197,19 +245,32 @@ def _names(given: Any, what: str) -> list[Any]:
 
 
 def _refuse_columns(
-    frame: Any, wanted: Sequence[str], log: Sequence[str], laws: Mapping[str, Any]
+    frame: Any,
+    entries: Mapping[Any, Mapping[str, Any]],  # of columns of dicts
+    wanted: Sequence[str],
+    log: Sequence[str],
+    laws: Mapping[str, Any],
 ) -> None:
     """Raise ``ValueError`` for columns that are missing, or are given twice."""
     known = getattr(frame, "columns", None)
     if known is None:
         raise ValueError(f"frame must be a data frame. Got {type(frame).__name__}.")
-    known = list(known)
+    known = [name for name in known if name not in entries]
+    known += [name for column in entries.values() for name in column]
     for name in wanted:
+        if name in entries:
+            raise ValueError(
+                f"The column {name!r} holds dicts; expected some of their entries, "
+                f"which are columns: {', '.join(map(repr, entries[name]))}."
+            )
         if known.count(name) != 1:
             what = "several columns" if name in known else "no column"
+            ends = [k for k in known if re.split("[./]", str(k))[-1] == str(name)]
+            meant = f" (perhaps {ends[0]!r})" if what == "no column" and ends else ""
             raise ValueError(
-                f"frame has {what} {name!r}; it has {', '.join(map(repr, known))}. "
-                "Expected these in inputs, outputs and replicate."
+                f"frame has {what} {name!r}{meant}; it has "
+                f"{', '.join(map(repr, known))}. Expected these in inputs, outputs and "
+                "replicate."
             )
         if wanted.count(name) > 1:
             raise ValueError(
@@ -229,22 +290,34 @@ def build(
     outputs: Mapping[Any, NDArray[Any]],
     *,
     log: Iterable[str] = (),
+    orders: Mapping[str, Sequence[Any]] | None = None,  # of ordered categories
     replicated: bool = False,
     notes: Sequence[str] = (),
     what: str = "runs",
     like: Any = None,  # the table, if it is a frame
+    order: Literal[False] | None = None,
 ) -> Ensemble:
     """Make an ensemble of columns."""
     kind = None if hasattr(like, "iloc") else like  # rows have other labels here
-    y = np.column_stack([_numbers(name, values) for name, values in outputs.items()])
+    of_text = {
+        name: read
+        for name, values in outputs.items()
+        if (read := numbers_of_text(values)) is not None
+    }
+    y = np.column_stack(
+        [_numbers(name, of_text.get(name, values)) for name, values in outputs.items()]
+    )
     used = np.asarray(~np.isnan(y).all(axis=1))
     y = y[used]
-    if len(y) < _FEWEST:
+    if len(y) < FEWEST_MEMBERS:
+        table = {"runs": "frame", "trials": "study"}.get(what, "cv_results")
         raise ValueError(
-            f"{len(y)} {what} have an output; expected at least {_FEWEST}."
+            f"{len(y)} {what} of {table} have an output; expected at least "
+            f"{FEWEST_MEMBERS}, as a verdict needs."
         )
     _refuse_constant(list(outputs), y, what)
-    found, lost = _Inputs(what), np.isnan(y).any(axis=1).sum()
+    found, lost = _Inputs(what, orders or {}), np.isnan(y).any(axis=1).sum()
+    found.texts += map(_shown, of_text)
     found.notes += notes
     if not used.all():
         found.notes.append(
@@ -263,6 +336,10 @@ def build(
             "that "
             "do."
         )
+    if found.texts:
+        found.notes.append(
+            f"Text that reads as numbers is numbers: {', '.join(found.texts)}."
+        )
     X = make_frame(found.columns, found.columns.values(), like=kind)
     return Ensemble(
         X,
@@ -271,38 +348,58 @@ def build(
         _settings(X.to_numpy(), what) if replicated else None,
         found.levels,
         tuple(found.notes),
+        order,
     )
 
 
 class _Inputs:
     """Inputs as they are read, one column after another."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, orders: Mapping[str, Sequence[Any]]) -> None:
+        self.what, self.orders = what, orders
         self.columns: dict[str, FloatArray] = {}
         self.laws: list[Any] = []
         self.levels: dict[str, tuple[Any, ...]] = {}
         self.notes: list[str] = []
+        self.texts: list[str] = []  # columns of text that are numbers
 
     def add(self, name: str, values: NDArray[Any], law: Any, is_log: bool) -> None:
         """Read a column, unless it does not vary."""
         _refuse_missing(name, values, self.what)
+        if law is not None:
+            _check_law(name, law)
+        is_categorical = isinstance(law, str) and law == "categorical"
+        numbers = None if is_categorical else numbers_of_text(values)
+        if numbers is not None:
+            _refuse_gaps(name, values, numbers, self.what)
+            self.texts.append(repr(name))
+        given, values = values, values if numbers is None else numbers
         if len(set(values.tolist())) < 2:
             self.notes.append(
-                f"The input {name} is {values[0]} in all {self.what} and is left out."
+                f"The input {name} is {given[0]} in all {self.what} and is left out."
             )
             return
         if law is None:
+            if not is_log:
+                _refuse_names_of_runs(name, given, self.what)
             law = "categorical" if _is_categorical(values) else "empirical"
-        _check_law(name, law)
-        if isinstance(law, str) and law == "categorical":
-            if is_log:
-                raise ValueError(
-                    f"log has the input {name!r}, which is categorical; expected "
-                    "inputs that are numbers."
-                )
-            self.levels[name], codes = _coded(values)
-            self.columns[name] = codes.astype(np.float64)
+            is_categorical = law == "categorical"
+        order = self.orders.get(name, ())
+        if is_categorical and is_log:
+            raise ValueError(
+                f"log has the input {name!r}, which is categorical; expected inputs "
+                "that are numbers."
+            )
+        if is_categorical:
+            levels = levels_in_order(values, order)
+            self.levels[name], self.columns[name] = levels, _codes(values, levels)
+        elif order and _is_categorical(values):
+            ranks = levels_in_order(values, order)
+            self.columns[name] = _checked_input(name, _codes(values, ranks), is_log)
+            self.notes.append(
+                f"The input {name} is the rank of its category, from 0 ({ranks[0]}) to "
+                f"{len(ranks) - 1} ({ranks[-1]})."
+            )
         else:
             self.columns[name] = _checked_input(name, values, is_log)
         self.laws.append(law)
@@ -341,7 +438,7 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
         found = floats_with_nan(values)
     except ValueError:
         # of an array of dates no element is a Python number; tolist gives integers
-        other = [v for v in values if not isinstance(v, (Real, NoneType))]
+        other = [v for v in values.tolist() if not isinstance(v, (Real, NoneType))]
         raise ValueError(
             f"The output {_shown(name)} has values that are no numbers, such as "
             f"{other[0]!r}; expected floats, NaN where a run failed."
@@ -369,11 +466,54 @@ def _refuse_missing(name: str, values: NDArray[Any], what: str) -> None:
         )
 
 
+def _refuse_gaps(
+    name: str, values: NDArray[Any], numbers: FloatArray, what: str
+) -> None:
+    """Raise ``ValueError`` for text such as "None" among text that reads as numbers."""
+    gaps = [text for text, v in zip(values.tolist(), numbers, strict=True) if v != v]
+    if gaps:
+        raise ValueError(
+            f"The input {name!r} is {gaps[0]!r} in {len(gaps)} of {len(values)} "
+            f"{what}, and a number in the others; expected a number in each. Leave "
+            "these rows out, or say that all are labels: "
+            f"inputs={{{name!r}: 'categorical'}}."
+        )
+
+
+# Names of columns that number the runs.
+_NUMBERS_OF_RUNS = re.compile(r"(^|[^a-z])(id|uuid|index|idx|hash)$", re.IGNORECASE)
+
+
+def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
+    """Raise ``ValueError`` for what tells the runs apart, and is no setting of them."""
+    entries = values.tolist()
+    if len(set(entries)) < len(entries):
+        return
+    own = f"of its own in each of {len(entries)} {what}"
+    if _is_categorical(values) and numbers_of_text(values) is None:
+        is_dict = str(entries[0]).startswith("{")
+        remedy = "Read the dicts by ast.literal_eval" if is_dict else "Leave it out"
+        raise ValueError(
+            f"The input {name!r} has a label {own}, such as {entries[0]!r}, as names "
+            f"of runs are; expected numbers, or labels that repeat. {remedy}."
+        )
+    if not all(str(entry).strip().isdigit() for entry in entries):
+        return
+    numbers = sorted(map(int, entries))
+    low, high = numbers[0], numbers[-1]
+    if high - low == len(numbers) - 1 or _NUMBERS_OF_RUNS.search(str(name)):
+        raise ValueError(
+            f"The input {name!r} is a whole number {own}, from {low} to {high}, as "
+            f"numbers of runs are; expected a setting. Leave it out, or give its "
+            f"distribution if it is a setting: inputs={{{name!r}: 'empirical'}}."
+        )
+
+
 def _is_categorical(values: NDArray[Any]) -> bool:
-    if values.dtype.kind in "iuf":
-        return False
+    if values.dtype.kind in "iufmM":
+        return values.dtype.kind in "mM"
     return not all(
-        isinstance(v, (int, float, np.number)) and not isinstance(v, bool)
+        isinstance(v, (Real, Decimal)) and not isinstance(v, bool)
         for v in values.tolist()
     )
 
@@ -387,22 +527,22 @@ def _check_law(name: str, law: Any) -> None:
         )
 
 
-def _coded(values: NDArray[Any]) -> tuple[tuple[Any, ...], IndexArray]:
-    """Return the levels, sorted where they can be, and the code of each row."""
-    found = list(dict.fromkeys(values.tolist()))
-    with suppress(TypeError):  # levels of several types stay in the table's order
-        found = sorted(found)
-    code = {level: number for number, level in enumerate(found)}
-    return tuple(found), np.array([code[value] for value in values.tolist()])
+def _codes(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
+    """Return the number of the level of each row."""
+    code = {level: float(number) for number, level in enumerate(levels)}
+    return np.array([code[value] for value in values.tolist()])
 
 
 def _checked_input(name: str, values: NDArray[Any], is_log: bool) -> FloatArray:
+    entries = values.tolist()
     try:
-        column = np.array(values, dtype=np.float64)
+        if values.dtype.kind in "mMU" or any(isinstance(v, str) for v in entries):
+            raise ValueError  # numpy reads dates and "1_000" as numbers
+        column = np.array(entries, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"The input {name!r} has values that are no numbers, such as "
-            f"{values[0]!r}; expected floats, or the distribution 'categorical'."
+            f"{entries[0]!r}; expected floats, or the distribution 'categorical'."
         ) from None
     if not np.isfinite(column).all():
         raise ValueError(

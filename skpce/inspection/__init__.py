@@ -9,6 +9,7 @@ from ._ensembles.training_noise import training_noise_share, variance_decomposit
 from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
 from ._model import sobol_indices
+from ._modes import modes_test
 from ._noise import noise_test
 from ._parts.effects import part_effects
 from ._parts.entries import part_entries
@@ -28,6 +29,7 @@ __all__ = [
     "compare_embeddings",
     "dependent_sobol_indices",
     "input_tests",
+    "modes_test",
     "noise_test",
     "original_space_indices",
     "part_effects",

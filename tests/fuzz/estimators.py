@@ -589,18 +589,13 @@ def _partly(fitted: Any, X: Any, y: Any) -> Any:
     return new.partial_fit(X[:half], y[:half]).partial_fit(X[half:], y[half:])
 
 
-def _modes(found: Any) -> true.Faults:
-    yield from true.between("dip", found.dip)
-
-
 def _methods_of_surrogate(
     fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
 ) -> list[Method]:
     at = X[: int(rng.integers(1, len(X) + 1))]
     level, seed = draw.one_of(rng, [0.5, 0.9]), a_seed(rng)
     steps = fitted.geometry_.layout.widths  # other ones where they were spoiled
-    size, step = int(rng.integers(1, 30)), int(rng.integers(len(steps)))
-    action = int(rng.integers(steps[step]))
+    size = int(rng.integers(1, 30))
     answers: Any = y[: len(at)]
     level_of = draw.one_of(rng, ["coordinate", "step", "trajectory"])
     if spoil:
@@ -609,7 +604,7 @@ def _methods_of_surrogate(
         at = draw.corrupted(rng, at) if what == 0 else at
         level, seed = bad() if what == 1 else level, bad() if what == 2 else seed
         size = bad() if what == 3 else size
-        level_of, step = (bad(), bad()) if what == 4 else (level_of, step)
+        level_of = bad() if what == 4 else level_of
         answers = draw.corrupted(rng, answers) if what == 5 else answers
     size = 7 if isinstance(size, int) and size > 10**5 else size
     on_simplex = partial(true.simplex, "prediction", widths=steps)
@@ -667,13 +662,6 @@ def _methods_of_surrogate(
             "probability_sobol_indices",
             lambda: fitted.probability_sobol_indices(n_samples=64, random_state=seed),
             lambda found: true.finite("variance", found.variance),
-        ),
-        (
-            "predicted_modes",
-            lambda: fitted.predicted_modes(
-                step, action, n_samples=60, random_state=seed
-            ),
-            _modes,
         ),
         ("predict_frame", lambda: fitted.predict_frame(at), true.nothing),
         ("amalgamate_parts", lambda: fitted.amalgamate_parts(policies), on_simplex),

@@ -458,9 +458,9 @@ EXEMPT: Mapping[str, str] = {
         [
             *("skpce.DerivativeSensitivity", "skpce.ExpansionMoments"),
             *("skpce.InteractionIndices", "skpce.NoiseCorrectedIndices"),
-            *("skpce.PredictedModes", "skpce.PredictionInterval"),
-            *("skpce.ProbabilitySobolIndices", "skpce.SobolIndices"),
-            *("skpce.SobolInterval", "skpce.SurrogateDiagnostics"),
+            *("skpce.PredictionInterval", "skpce.ProbabilitySobolIndices"),
+            *("skpce.SobolIndices", "skpce.SobolInterval"),
+            "skpce.SurrogateDiagnostics",
             *("skpce.decision.Decision", "skpce.ensembles.Ensemble"),
             "skpce.inspection.EmbeddingSetting",
             *("skpce.inspection.ResultRow", "skpce.metrics.CoverageInterval"),

@@ -115,6 +115,12 @@ def _noise_test(rng: Generator) -> Drawn:
     return inspection.noise_test, given, _result
 
 
+def _modes_test(rng: Generator) -> Drawn:
+    X, y, steps = policies(rng)
+    fitted = skpce.CompositionalPCESurrogate(2, steps=steps).fit(X, y)
+    return inspection.modes_test, {"pipeline": fitted}, _result
+
+
 def _back(rng: Generator) -> Drawn:
     fitted, X, _ = fitted_model(rng)
     return inspection.back_to_reward, {"pipeline": fitted, "X": X}, _result
@@ -230,6 +236,7 @@ INSPECTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.inspection.compare_embeddings": _embeddings,
     "skpce.inspection.dependent_sobol_indices": _dependent,
     "skpce.inspection.input_tests": _input_tests,
+    "skpce.inspection.modes_test": _modes_test,
     "skpce.inspection.noise_test": _noise_test,
     "skpce.inspection.original_space_indices": _original,
     "skpce.inspection.part_effects": _parts,

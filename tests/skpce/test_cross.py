@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from skpce import PolynomialChaosRegressor
-from skpce._compositions.modes import dip_p_value, dip_statistic
+from skpce.inspection._modes import dip_p_values, dip_statistic
 from skpce.metrics import crps_score, energy_score
 
 DEGREE = 3  # the symbols of chaospy take minutes at degree 5
@@ -118,9 +118,18 @@ def test_diptest(sample, seed):
     values = DIP_SAMPLES[sample](np.random.default_rng(seed))
     dip = dip_statistic(values)
     assert dip == pytest.approx(diptest.dipstat(values), abs=1e-12)
-    # Their p-value is interpolated in another table, with quantiles for each n.
-    ours, theirs = dip_p_value(dip, len(values)), diptest.diptest(values)[1]
-    assert ours == pytest.approx(theirs, rel=0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("n_values", [10, 15, 30, 47, 200, 1500])
+def test_p_values_of_diptest(n_values):
+    """Theirs are shares of 20,000 simulated uniform samples."""
+    diptest = pytest.importorskip("diptest")
+    rng = np.random.default_rng(n_values)
+    for distance in np.linspace(0, 6, 13) * 6 / np.sqrt(n_values):
+        values = rng.normal(size=n_values) + distance * rng.integers(0, 2, n_values)
+        dip, theirs = diptest.diptest(values, boot_pval=True, n_boot=20_000, seed=1)
+        ours = dip_p_values(np.array([dip]), n_values)[0]
+        assert ours == pytest.approx(theirs, rel=0.15, abs=5e-4)
 
 
 @pytest.fixture

@@ -145,8 +145,10 @@ def test_the_import_needs_no_torch_and_the_fit_names_what_it_needs():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert found.stdout.splitlines() == [
-        "BetaVAE needs torch: pip install 'skpce[torch]'",
-        "NormalizingFlow needs zuko: pip install 'skpce[flow]'",
+        'BetaVAE needs torch: pip install torch==2.13.0 ".[torch]", in a copy of the '
+        "repository",
+        'NormalizingFlow needs torch: pip install torch==2.13.0 ".[flow]", in a copy '
+        "of the repository",
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import norm, skew
+from scipy.stats import norm
 from sklearn.decomposition import PCA
 
 from skpce.embedding import NormalizingFlow
@@ -21,6 +21,12 @@ def banana(n_samples, seed):
     scores = np.column_stack([a, np.exp(0.4 * a) * b * 0.4 + 0.7 * (a**2 - 1)])
     axes = np.linalg.qr(np.random.default_rng(5).normal(size=(6, 2)))[0]
     return scores @ axes.T
+
+
+def asymmetry(values):
+    """By the deciles of each column: 0 for a symmetric one, at most 1."""
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9], axis=0)
+    return np.abs(low + high - 2 * middle) / (high - low)
 
 
 def log_likelihood(embedding, X):
@@ -46,9 +52,10 @@ def test_a_bent_law_is_made_normal():
     scores = embedding.pca_.transform(fresh)
     without = norm.logpdf(scores).sum(axis=1).mean()
     assert log_likelihood(embedding, fresh) - without > 0.2
-    skewness = np.abs(skew(embedding.transform(fresh)))
-    assert np.abs(skew(scores)).max() > 1
-    assert skewness.max() < 0.5
+    # A single value may decide about the third moment, and training turns on rounding:
+    # of nine seeds on two processors the largest asymmetry was 0.10.
+    assert asymmetry(scores).max() > 0.3
+    assert asymmetry(embedding.transform(fresh)).max() < 0.2
 
 
 def test_the_likelihoods_are_those_of_the_held_out_rows():

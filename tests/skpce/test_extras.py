@@ -40,7 +40,7 @@ def test_frames_without_pandas(fitted, call, monkeypatch):
 
     monkeypatch.setattr("skpce._checks.extras.import_module", refuse)
     monkeypatch.setattr("skpce._checks.frames.find_spec", lambda name: None)
-    expected = r"a data frame needs pandas: pip install 'skpce\[frames\]'"
+    expected = r'a data frame needs pandas: pip install "\.\[frames\]", in a copy of'
     with pytest.raises(ImportError, match=expected):
         call(*fitted)
 
@@ -49,7 +49,7 @@ def test_a_report_without_matplotlib(fitted, monkeypatch):
     for module in [m for m in sys.modules if m.startswith("matplotlib")]:
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    expected = r"a display needs matplotlib: pip install 'skpce\[plot\]'"
+    expected = r'a display needs matplotlib: pip install "\.\[plot\]", in a copy of'
     with pytest.raises(ImportError, match=expected):
         report(*fitted)
 

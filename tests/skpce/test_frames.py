@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import stats
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.model_selection import KFold, permutation_test_score
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
 from skpce._checks import frames
+from skpce.embedding import PLSTransformer
 from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, noise_test, verdict
 from skpce.metrics import policy_fragility
@@ -214,3 +217,76 @@ def test_results_are_of_the_library_of_their_data(data):
     )
     growing.partial_fit(of_polars, pl.Series(y))
     assert isinstance(growing.sobol_frame(), pl.DataFrame)
+
+
+NAMED = [f"run {i}" for i in range(40)]
+PAIRS = [(i // 4, i % 4) for i in range(40)]
+SURROGATE = CompositionalPCESurrogate(1)
+CALLS = {
+    "fit": lambda X, y: PolynomialChaosRegressor(1).fit(X, y),
+    "verdict": lambda X, y: verdict(SURROGATE, X, y, n_permutations=19),
+    "surrogate": lambda X, y: CompositionalPCESurrogate(1).fit(X, y),
+    "score": lambda X, y: clone(SURROGATE).fit(X, np.asarray(y)).score(X, y),
+    "embedding": lambda X, y: PLSTransformer(1).fit(X, y),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("labels", [NAMED, range(40), PAIRS], ids=["text", "int", "2"])
+def test_rows_in_another_order_are_not_paired_by_position(call, labels):
+    rng = np.random.default_rng(0)
+    labels = pd.Index(labels)
+    X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"], index=labels)
+    y = pd.DataFrame(rng.dirichlet([1, 1], 40), columns=["p", "q"], index=labels)
+    moved = y.sample(frac=1.0, random_state=0)
+    message = r"X and y have the same row labels in another order: row 0 is .*\.loc\["
+    with pytest.raises(ValueError, match=message):
+        CALLS[call](X, moved)
+    CALLS[call](X, moved.loc[X.index])
+    CALLS[call](X, moved.to_numpy())
+    CALLS[call](X, moved.set_axis(range(100, 140)))  # no label of X
+
+
+def test_weights_groups_and_positions_in_another_order():
+    X = pd.DataFrame({"a": np.arange(40.0) % 20}, index=NAMED)
+    y = X["a"].rename("y")
+    other = pd.Series(np.arange(40) % 20 + 1, NAMED)[::-1]
+    model = PolynomialChaosRegressor(1)
+    with pytest.raises(ValueError, match="X and sample_weight have the same row label"):
+        model.fit(X, y, other)
+    with pytest.raises(ValueError, match="y and groups have the same row labels"):
+        verdict(model, X, y, groups=other)
+    with pytest.raises(ValueError, match="X and order have the same row labels"):
+        verdict(model, X, y, order=other)
+    with pytest.raises(ValueError, match="X_test and y_test have the same row labels"):
+        report(model.fit(X, y), X, other)
+    repeated = y.set_axis(NAMED[:20] * 2)[::-1]
+    with pytest.raises(ValueError, match=r"another order.* give them sorted"):
+        model.fit(X.set_axis(NAMED[:20] * 2), repeated)
+
+
+def test_permutation_tests_of_scikit_learn_pair_rows_on_purpose():
+    X = pd.DataFrame({"a": np.arange(10.0)})
+    y = X["a"] ** 2
+    model = PolynomialChaosRegressor(2)
+    given = {"n_permutations": 60, "random_state": 0, "cv": KFold(5, shuffle=True)}
+    assert permutation_test_score(model, X, y, **given)[2] < 0.05
+
+
+def test_swapped_arguments():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = PolynomialChaosRegressor(1)
+    for one, two in ((X[:, 0], X), (X[:, 0].tolist(), X.tolist())):
+        with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
+            model.fit(one, two)
+        with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
+            verdict(model, one, two)
+    model = PolynomialChaosRegressor(1, distribution=("normal",) * 3)
+    for y in (X[:, :1], X[:, :2]):
+        with pytest.raises(ValueError, match=r"of 3 inputs, .* seem to be swapped"):
+            model.fit(y, X)
+    model = PolynomialChaosRegressor(1, distribution={"a": "normal"})
+    one, two = (pd.DataFrame({name: X[:, 0]}) for name in "ab")
+    model.fit(one, two)
+    with pytest.raises(ValueError, match=r"of 1 inputs, .* seem to be swapped"):
+        verdict(model, two, one)

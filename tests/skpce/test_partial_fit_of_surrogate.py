@@ -14,6 +14,7 @@ from skpce import (
     save_model,
 )
 from skpce.ensembles import member_blocks
+from skpce.inspection import modes_test
 
 STEPS = {"first": 4, "second": 3}
 MASK = np.array([True] * 3 + [False] + [True] * 3)
@@ -96,7 +97,7 @@ def test_model_file_goes_on(tmp_path):
         lambda model, X: model.sample(3),
         lambda model, X: model.sobol_interval(),
         lambda model, X: model.noise_corrected_sobol_indices(),
-        lambda model, X: model.predicted_modes(0, 0),
+        lambda model, X: modes_test(model),
     ],
 )
 def test_what_needs_members_says_so(call):

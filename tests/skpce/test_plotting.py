@@ -97,7 +97,7 @@ def test_matplotlib_is_not_imported_before_something_is_drawn():
 def test_a_missing_matplotlib_names_the_extra(name, monkeypatch):
     for module in [m for m in sys.modules if m.startswith("matplotlib")]:
         monkeypatch.setitem(sys.modules, module, None)
-    expected = r"a display needs matplotlib: pip install 'skpce\[plot\]'"
+    expected = r'a display needs matplotlib: pip install "\.\[plot\]", in a copy of'
     with pytest.raises(ImportError, match=expected):
         displays()[name].plot()
 

@@ -34,6 +34,7 @@ from skpce.inspection import (
     Result,
     compare_embeddings,
     input_tests,
+    modes_test,
     original_space_indices,
     part_effects,
     shapley_effects,
@@ -320,10 +321,9 @@ def test_modes_do_not_depend_on_the_unit(scale, data):
     rules = []
     for unit in (1.0, scale):
         model = CompositionalPCESurrogate(3, distribution="empirical", random_state=0)
-        found = model.fit(X * unit, y).predicted_modes(
-            0, 0, n_samples=400, random_state=0
-        )
-        rules.append((found.dip, found.rule_accuracy))
+        found = modes_test(model.fit(X * unit, y))
+        assert found.bimodal == (True, True)
+        rules.append((found.dip[0], found.expansion_dip[0], found.rule_accuracy[0]))
     np.testing.assert_allclose(rules[0], rules[1], rtol=1e-6)
 
 

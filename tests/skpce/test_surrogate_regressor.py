@@ -20,6 +20,7 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 from skpce import CompositionalPCESurrogate
+from skpce.inspection import modes_test
 
 WIDTHS = (3, 2, 4)
 LAW = norm(0, 1)
@@ -131,7 +132,7 @@ def test_everything_else_works(ensemble, regressor):
     band = fitted.predict_interval(X, joint="step")
     assert np.all(band.lower <= band.upper)
     assert fitted.noise_corrected_sobol_indices(n_splits=2).total_order.shape == (3, 3)
-    assert fitted.predicted_modes(0, 0, n_samples=200).weights.shape == (2,)
+    assert modes_test(fitted).dip.shape == (9,)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
     same = clone(fitted).fit(X, y)

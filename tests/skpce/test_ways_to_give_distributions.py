@@ -178,6 +178,22 @@ def test_labels_in_the_verdict_the_report_and_a_search():
     assert surrogate.levels_["solver"] == ("adam", "rms", "sgd")
 
 
+@pytest.mark.parametrize("library", [pd, pl])
+def test_numbers_as_text_are_no_levels_unless_that_is_said(library):
+    texts = [str(value) for value in np.arange(N) % 4 / 10]
+    X = library.DataFrame({"rate": texts, "solver": LABELS.tolist()})
+    message = "X holds numbers as text in the column 'rate', such as '0.0'; expected"
+    for law in ("normal", ["empirical", "categorical"], {"rate": "normal"}):
+        with pytest.raises(ValueError, match=message):
+            PolynomialChaosRegressor(1, distribution=law).fit(X, OF_MIXED)
+    stated = dict.fromkeys(X.columns, "categorical")
+    for law in ("categorical", list(stated.values()), stated):
+        fitted = PolynomialChaosRegressor(1, distribution=law).fit(X, OF_MIXED)
+        assert fitted.levels_["rate"] == ("0.0", "0.1", "0.2", "0.3")
+    category = pd.DataFrame({"rate": pd.Categorical(texts)})
+    assert PolynomialChaosRegressor(1).fit(category, OF_MIXED).levels_
+
+
 def test_labels_that_are_not_levels():
     fitted = PolynomialChaosRegressor(1).fit(MIXED, OF_MIXED)
     with pytest.warns(InputOutsideSupportWarning, match="levels not seen in fit"):

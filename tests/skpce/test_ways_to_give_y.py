@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import softmax
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -159,3 +160,59 @@ def test_class_labels_in_one_column_are_named_in_the_warning():
     labels = np.arange(60) % 3
     with pytest.warns(ClosureWarning, match="if these are class labels, give the pred"):
         CompositionalPCESurrogate(1).fit(np.linspace(-1, 1, 60)[:, np.newaxis], labels)
+
+
+@pytest.mark.parametrize(
+    "steps", [{"a": 2, "b": 4}, (2, 4), (6,), [[0, 1], [2, 3, 4, 5]]], ids=str
+)
+def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
+    message = r"[Xy] has 2 items of 3 columns each, .* expected \(3, 3\).*reshape"
+    surrogate = CompositionalPCESurrogate(1, steps=steps)
+    calls = [
+        lambda: surrogate.fit(X, RAW),
+        lambda: verdict(surrogate, X, RAW),
+        lambda: verdict(SURROGATE, X, RAW, steps=steps),
+        lambda: verdict(PolynomialChaosRegressor(1), X, np.log(RAW), outputs=steps),
+        lambda: LogRatioTransformer(steps=steps).fit(RAW),
+        lambda: policy_fragility(RAW, steps=steps),
+        lambda: CompositionalPCESurrogate(1, steps=steps, amalgamate=0.1).fit(X, RAW),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call()
+    of_both = {"steps": {"a": 2}, "outputs": {"b": 4}}
+    with pytest.raises(ValueError, match=message):
+        verdict(PolynomialChaosRegressor(1), X, RAW, **of_both)
+    fitted = CompositionalPCESurrogate(1, steps=(2, 2, 2))
+    fitted.fit(X, softmax(RAW.reshape(40, 3, 2), axis=2))
+    with pytest.raises(ValueError, match=r"2 items of 3 .* the fit .* \(2, 2, 2\)"):
+        fitted.score(X, RAW)
+
+
+ONE_CLASS = RAW[:, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ONE_CLASS,
+        ONE_CLASS.tolist(),
+        ONE_CLASS[:, np.newaxis],
+        pd.Series(ONE_CLASS, name="p"),
+        pl.DataFrame({"p": ONE_CLASS}),
+        RAW[:, :, :1],
+    ],
+    ids=["1-D", "list", "2-D", "pandas", "polars", "3-D"],
+)
+def test_probabilities_of_one_of_two_classes_are_refused(y):
+    remedy = r"probabilities of one of two classes, .*np\.column_stack\(\[1 - "
+    with pytest.raises(ValueError, match=remedy):
+        SURROGATE.fit(X, y)
+    with pytest.raises(ValueError, match=remedy):
+        verdict(SURROGATE, X, y)
+
+
+def test_an_action_without_choice_is_one_column_of_ones():
+    y = np.c_[np.ones(40), RAW[:, 0]]
+    fitted = CompositionalPCESurrogate(1, steps=(1, 3)).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(X)[:, 0], 1.0)

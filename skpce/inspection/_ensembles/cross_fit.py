@@ -58,6 +58,12 @@ def seeded(pipeline: Any, generator: np.random.Generator) -> Any:
     return copy.set_params(**seeds)
 
 
+def _moved(table: Any, order: IndexArray) -> Any:
+    """Give the rows of a table to others, which keep their labels."""
+    moved = take(table, order)
+    return moved.set_axis(table.index) if hasattr(moved, "iloc") else moved
+
+
 @dataclass(frozen=True)
 class CrossFit:
     """A pipeline, cloned and fitted in every fold, and its data."""
@@ -71,8 +77,8 @@ class CrossFit:
     def permuted(self, order: IndexArray, moves_policies: bool = True) -> CrossFit:
         """Give each member the policy, or the inputs, of another one."""
         if moves_policies:
-            return replace(self, y=take(self.y, order))
-        return replace(self, X=take(self.X, order))
+            return replace(self, y=_moved(self.y, order))
+        return replace(self, X=_moved(self.X, order))
 
     def of_same_y(self, **changes: Any) -> CrossFit:
         """Return the fit with another pipeline or other folds."""

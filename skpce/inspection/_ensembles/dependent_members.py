@@ -12,16 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._checks import FloatArray, IndexArray
+from ..._checks import FEWEST_MEMBERS, FloatArray, IndexArray
 from ..._solvers.problem import sum_rows
 from .._input_tests import numeric
 from .._reading import last_and_inputs
 from .cross_fit import CrossFit
 from .near_copies import labels_of_copies
 from .series import find_series
-
-# Groups that a verdict needs; with fewer no permutation test has power.
-_LEAST_GROUPS = 8
 
 
 @dataclass(frozen=True)
@@ -40,11 +37,11 @@ class MemberGroups:
     @property
     def reason(self) -> str:
         """Why nothing can be judged; empty where there are enough groups."""
-        if self.n_groups >= _LEAST_GROUPS:
+        if self.n_groups >= FEWEST_MEMBERS:
             return ""
         return (
             f"{self.words}, which leaves {self.n_groups} independent groups, fewer "
-            f"than {_LEAST_GROUPS}"
+            f"than {FEWEST_MEMBERS}"
         )
 
     @property
@@ -61,7 +58,7 @@ def find_member_groups(
     fit: CrossFit,
     fitted: Any,  # on all members
     residuals: FloatArray,  # shape: (n_members, n_coordinates)
-    order: Any = None,  # shape: (n_members,)
+    order: Any = None,  # shape: (n_members,); False where that of rows means nothing
 ) -> MemberGroups | None:
     """Return near-copies, else blocks of a series; None for independent members."""
     observed, groups = fit.observed, fit.outputs.group_of_coordinate
@@ -71,6 +68,8 @@ def find_member_groups(
         return None
     outputs, left = _scaled(observed, deviations), _scaled(residuals, deviations)
     copies = _near_copies(tables, outputs)
+    if order is False:
+        return copies
     if copies is None:
         return _series(tables, outputs, left, order)
     series = _series_of_groups(copies, tables, outputs, left, order)
@@ -98,7 +97,7 @@ def _series_of_groups(
     order: Any,
 ) -> MemberGroups | None:
     """Return blocks of groups of near-copies that follow one another."""
-    if copies.n_groups < _LEAST_GROUPS:
+    if copies.n_groups < FEWEST_MEMBERS:
         return None
     _, first, number = np.unique(copies.labels, return_index=True, return_inverse=True)
     place = np.argsort(np.argsort(first))[number]  # in the order of the first members

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from ..._checks import (
+    FEWEST_MEMBERS,
     FloatArray,
     IndexArray,
     as_floats,
@@ -19,9 +20,16 @@ from ..._checks import (
     refuse_extremes,
     refuse_no_numbers,
 )
-from ..._checks.frames import as_table, is_table, make_frame, take, take_columns
+from ..._checks.frames import (
+    as_table,
+    is_table,
+    make_frame,
+    refuse_other_rows,
+    take,
+    take_columns,
+)
 from ..._checks.levels import label_columns
-from ..._checks.tables import ItemTable, one_table
+from ..._checks.tables import ItemTable, one_table, refuse_swapped
 from ..._compositions.amalgamation import amalgamated_once
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
@@ -44,6 +52,8 @@ def read_members(
     owner: str = "verdict",
 ) -> tuple[Any, Any, Outputs, Any]:
     """Check the data, and read what the columns of y are; also return the steps."""
+    if not hasattr(pipeline, "get_params"):
+        raise fail(owner, "pipeline", "an estimator or a Pipeline", pipeline)
     for table, name in ((X, "X"), (y, "y")):
         if table is None:
             raise ValueError(f"{name} of {owner} is None; expected a table of members.")
@@ -51,8 +61,8 @@ def read_members(
             raise ValueError(
                 f"{name} of {owner} is {table!r}; expected a table of members."
             )
-    if not hasattr(pipeline, "get_params"):
-        raise fail(owner, "pipeline", "an estimator or a Pipeline", pipeline)
+    refuse_swapped(pipeline, X, y)
+    refuse_other_rows(X=X, y=y)
     y = one_table(y)
     if not label_columns(X):  # which are for the pipeline to read
         refuse_no_numbers(X, "X")
@@ -98,8 +108,11 @@ def read_members(
         y = _closed(y, read, zero_replacement)
     if not is_table(y):
         y = np.asarray(y, dtype=np.float64)
-    if len(X) < 4:
-        raise ValueError(f"A verdict needs at least 4 members in X; got {len(X)}.")
+    if len(X) < FEWEST_MEMBERS:
+        raise ValueError(
+            f"X has {len(X)} members, too few to tell anything by; a verdict needs at "
+            f"least {FEWEST_MEMBERS}. Make more runs."
+        )
     return X, y, read, steps
 
 
@@ -163,11 +176,11 @@ def make_cross_fit(
     """Take the members and columns of some groups, and draw the folds."""
     check_replicates(X, reward)
     if len(rows) < len(X):
-        if len(rows) < 4:
+        if len(rows) < FEWEST_MEMBERS:
             names = ", ".join(outputs.names[group] for group in groups)
             raise ValueError(
                 f"{len(rows)} of {len(X)} members have {names} (no NaN in y); a "
-                "verdict needs at least 4."
+                f"verdict needs at least {FEWEST_MEMBERS}. Leave the output out."
             )
         X, y = take(X, rows), take(y, rows)
         reward = None if reward is None else np.asarray(reward)[rows]
@@ -233,6 +246,7 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
 
 def labels_of(owner: str, reward: Any, groups: Any, y: Any) -> Any:
     """Return the labels of replicates, which have two names."""
+    refuse_other_rows(y=y, reward=reward, groups=groups)
     if groups is None:
         return reward
     if reward is not None:
@@ -326,7 +340,7 @@ def divides(splits: Sequence[Split], labels: IndexArray) -> bool:
 
 def check_order(order: Any, n_members: int) -> None:
     """Refuse positions that cannot be sorted, or are not one for each member."""
-    if order is None:
+    if order is None or order is False:
         return
     if np.ma.is_masked(order):
         raise ValueError("order is masked; give the position of each member.")
@@ -336,8 +350,9 @@ def check_order(order: Any, n_members: int) -> None:
         values = np.array(None)
     if values.shape != (n_members,) or values.dtype.kind not in "fiubMm":
         raise ValueError(
-            f"order must be {n_members} numbers or dates, one for each member. Got "
-            f"shape {values.shape} and type {values.dtype}."
+            f"order must be {n_members} numbers or dates, one for each member, or "
+            "False where the order of the rows means nothing. Got shape "
+            f"{values.shape} and type {values.dtype}."
         )
     if not np.isfinite(values).all():  # NaT is not finite
         raise ValueError(

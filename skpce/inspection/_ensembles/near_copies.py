@@ -2,7 +2,8 @@
 
 Two searches, whose links are joined. Rows that are equal are copies, unless inputs take
 few values, where rows are expected to repeat. Rows that are near are found by gaps in
-the sorted distances to other members, at every size of a group.
+the sorted distances to other members, at every size of a group. Inputs of few values
+have no such distances: members that differ in them are no copies.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from ..._checks import BoolArray, FloatArray, IndexArray
+from .series import has_few_values
 
 # Share of the members, and number, that has to be in excess of one for each group.
 _LEAST_EXCESS, _LEAST_MEMBERS = 0.05, 3
@@ -41,16 +43,24 @@ def labels_of_copies(
 ) -> IndexArray | None:  # shape: (n_members,); None where members are independent
     """Return the group of each member, where enough members are copies of others."""
     n_members = len(outputs)
-    links = []
+    few = has_few_values(tables[0])
+    links = [np.zeros((0, 2), dtype=np.int64)]
     for inputs in tables:
-        joint = np.hstack([inputs, outputs * _weight(inputs, outputs)])
         if _has_levels(inputs):
+            joint = _joint(inputs, outputs)
             # Two settings that have an output in common show that outputs repeat.
             if _distinct(outputs) == _distinct(joint):
                 links.append(equal_rows(joint))
             continue
-        links += [equal_rows(inputs), too_near(inputs), too_near(joint)]
-    pairs = np.concatenate([*links, np.zeros((0, 2), dtype=np.int64)])
+        links.append(equal_rows(inputs))
+        if not few.any():
+            links += [too_near(inputs), too_near(_joint(inputs, outputs))]
+    if few.any() and not few.all() and not _has_levels(tables[0]):
+        others = tables[0][:, ~few]
+        near = np.concatenate([too_near(others), too_near(_joint(others, outputs))])
+        levels = tables[0][:, few]
+        links.append(near[(levels[near[:, 0]] == levels[near[:, 1]]).all(axis=1)])
+    pairs = np.concatenate(links)
     graph = coo_matrix(
         (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_members,) * 2
     )
@@ -61,10 +71,10 @@ def labels_of_copies(
     return found
 
 
-def _weight(inputs: FloatArray, outputs: FloatArray) -> float:
-    """Return the factor of outputs by which they do not count more than inputs."""
+def _joint(inputs: FloatArray, outputs: FloatArray) -> FloatArray:
+    """Return inputs and outputs, of which outputs do not count more."""
     widths = max(inputs.shape[1], 1) / max(outputs.shape[1], 1)
-    return float(min(np.sqrt(widths), 1.0))
+    return np.hstack([inputs, outputs * min(np.sqrt(widths), 1.0)])
 
 
 def _distinct(values: FloatArray) -> int:

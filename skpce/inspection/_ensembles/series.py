@@ -3,6 +3,9 @@
 Two tables may agree by their order alone: two random walks, two trends. What tells them
 from an input that explains an output is the change from one member to the next: inputs
 that explain nothing but their place do not explain how the outputs change.
+
+Inputs that were chosen depend on their places too: grids, sorted tables, sequences of
+low discrepancy. Unless an order is given, these are not asked.
 """
 
 from __future__ import annotations
@@ -11,17 +14,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import qmc, rankdata
 
-from ..._checks import FloatArray, IndexArray
+from ..._checks import BoolArray, FloatArray, IndexArray
 
 # Significance levels: a dependence on the order, and changes that inputs explain.
 _LEVEL, _LEVEL_OF_CHANGES = 0.01, 0.01
-# Standard scores from which inputs and outputs both depend on the rows a lag before.
+# Standard scores from which inputs and outputs both depend on the rows a lag before,
+# and below which a discrepancy is low.
 _LARGE = 3.0
 # Other orders that are drawn, and how many of them for long series.
 _N_ORDERS, _N_ORDERS_LONG, _LONG = 999, 199, 300
 # Largest distance of two members: that of chains of which all are saved in turn.
 _LARGEST_LAG = 20
+# A column with at most so many different values, as a share of the members, has levels.
+_FEW_VALUES = 0.5
+# Rows, and shuffles of them, by which a sequence of low discrepancy is known.
+_MOST_ROWS, _N_SHUFFLED = 500, 49
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,8 @@ def find_series(
     """Return blocks where inputs and outputs agree by their order.
 
     An input that never falls, or never rises, may be what the rows were sorted by:
-    their order has nothing that this input has not. Then the others are asked.
+    their order has nothing that this input has not. One with few values is a factor of
+    a design. Unless an order is given the others are asked, if there are any.
     """
     position = np.arange(len(outputs))
     if order is not None:
@@ -50,10 +60,10 @@ def find_series(
     predicted, inputs = observed - left, tables[-1][position]
     asked = [inputs, predicted]  # of many inputs the predictions have those that matter
     if order is None:
-        steps = np.diff(tables[0][position], axis=0)
-        sorted_by = (steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)
-        if sorted_by.any():
-            inputs = tables[0][position][:, ~sorted_by]
+        chosen = _sorted_by(tables[0]) | has_few_values(tables[0])
+        others = tables[0][:, ~chosen]
+        if chosen.any():
+            inputs = others
             asked = [inputs]
     if not inputs.shape[1]:
         return None
@@ -62,6 +72,8 @@ def find_series(
     strongest = int(np.argmax([one.scores.max() for one in found]))
     of_inputs, inputs = found[strongest], asked[strongest]
     if min(one.p_value for one in found) > _LEVEL:
+        return None
+    if order is None and _of_low_discrepancy(others, generator):
         return None
     of_residuals = _Dependence.of(left, generator)
     of_outputs = _Dependence.of(observed, generator)
@@ -93,6 +105,35 @@ def find_series(
     for number, block in enumerate(np.array_split(position, n_blocks)):
         labels[block] = number
     return Series(labels, words)
+
+
+def _sorted_by(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
+    """Return which columns never fall, or never rise."""
+    steps = np.diff(values, axis=0)
+    return np.asarray((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
+
+
+def has_few_values(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
+    """Return which columns repeat most of their values, as factors of a design do."""
+    distinct = 1 + (np.diff(np.sort(values, axis=0), axis=0) > 0).sum(axis=0)
+    return np.asarray(distinct <= _FEW_VALUES * len(values))
+
+
+def _of_low_discrepancy(values: FloatArray, generator: np.random.Generator) -> bool:
+    """Whether rows and their places fill space more evenly than shuffled columns do.
+
+    Those of Sobol and Halton sequences do, those of a series leave most of it empty.
+    """
+    values = values[:_MOST_ROWS]
+    if values.shape[1] >= len(values):
+        return False
+    ranks = rankdata(np.column_stack([np.arange(len(values)), values]), axis=0)
+    points = (ranks - 0.5) / len(values)
+    shuffled = (generator.permuted(points, axis=0) for _ in range(_N_SHUFFLED))
+    given, *others = (
+        np.log(qmc.discrepancy(table, method="MD")) for table in (points, *shuffled)
+    )
+    return bool(given < np.mean(others) - _LARGE * np.std(others))
 
 
 def _at(lag: int) -> str:

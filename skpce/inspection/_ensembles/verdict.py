@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,8 @@ from ..._checks import (
     make_generator,
 )
 from ..._checks.callbacks import check_progress, takes_callbacks
-from ..._checks.frames import remembers_frames, take
+from ..._checks.frames import refuse_other_rows, remembers_frames, take
+from ...ensembles import Ensemble
 from .._answer import NOUNS, corrected_for, shares_of, verdict_table
 from .._closed_form.permuted_fits import (
     PermutedFits,
@@ -73,8 +74,8 @@ from .training_noise import split_variance
 @takes_callbacks
 def verdict(
     pipeline: Any,
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Ensemble,
+    y: ArrayLike | None = None,
     reward: ArrayLike | None = None,
     *,
     steps: Any = None,
@@ -93,7 +94,7 @@ def verdict(
     progress: Callable[[int, int], None] | None = None,
     outputs: Any = None,
     standardize: bool = False,
-    order: ArrayLike | None = None,
+    order: ArrayLike | Literal[False] | None = None,
     groups: ArrayLike | None = None,
 ) -> Result:
     """Say, output by output, whether an attribution is supported.
@@ -112,11 +113,12 @@ def verdict(
         compositions a :class:`skpce.CompositionalPCESurrogate`, alone or at the end of
         a Pipeline. Any other regressor will do. A search is refitted whole (nested
         cross-validation). Not changed.
-    X : array-like of shape (n_members, n_features)
-        What differs between the members, before any embedding.
+    X : array-like of shape (n_members, n_features), or Ensemble
+        What differs between the members, before any embedding. An
+        :class:`skpce.ensembles.Ensemble` gives y and its replicates too.
     y : array-like of shape (n_members,) or (n_members, n_columns), or data frame
         Real outputs, or policies with their steps side by side. A member that failed
-        in a real output has NaN there; it counts in the others.
+        in a real output has NaN there; it counts in the others. None with an Ensemble.
     reward : array-like of shape (n_members,) or None, default=None
         Another name of ``groups``, for ensembles trained under uncertain rewards.
     steps : sequence of int, dict of str to int, or None, default=None
@@ -163,9 +165,11 @@ def verdict(
     standardize : bool, default=False
         Measure real columns in units of their standard deviation, so that each column
         of a group counts alike.
-    order : array-like of shape (n_members,) or None, default=None
+    order : array-like of shape (n_members,), False or None, default=None
         Time, or position in a series, of each member, by which the dependence of
-        members on those before them is tested; None takes the rows as they are.
+        members on those before them is tested. False says that the order of the rows
+        means nothing (``order`` of an :class:`skpce.ensembles.Ensemble`); None that it
+        is not known.
     groups : array-like of shape (n_members,) or None, default=None
         Label of each member, as in scikit-learn. Members of one label are
         replicates, with equal rows of X: they stay in one fold, are permuted together,
@@ -221,7 +225,7 @@ def verdict(
     ------
     ValueError
         For bad arguments, values of y that are no numbers or infinite, rows that are
-        no compositions where they should be, or fewer than four members that have an
+        no compositions where they should be, or fewer than eight members that have an
         output, before any fit.
 
     See Also
@@ -247,9 +251,14 @@ def verdict(
     are members that are nearer to another one, in their inputs and outputs, than
     independent members would be; *a series* is a set of members whose residuals and
     inputs both depend on those of the members before them (each at level 0.01). Groups
-    of near-copies, or blocks of the series, are held out and permuted as a whole, and
-    a caution says so. With fewer than eight groups, or a splitter that divides them,
-    nothing is attributable.
+    of near-copies, or blocks of a series in the ``order`` that is given, are held out
+    and permuted as a whole, and a caution says so. With fewer than eight groups, or a
+    splitter that divides them, nothing is attributable.
+
+    Without ``order`` the rows are searched for a series unless they form a design: by
+    inputs with mostly different values that are not sorted, and are no sequence of low
+    discrepancy (Sobol, Halton). Where one is found nothing is attributable before
+    ``order`` says what the order is.
 
     With "attributable" the verdict says that the inputs predict the step beyond
     chance. It does not say that the inputs are causes.
@@ -287,6 +296,9 @@ def verdict(
     >>> dict(zip(found.output_names, found.attributable))
     {'score': True, 'losses': False}
     """
+    if isinstance(X, Ensemble) and y is None:
+        groups = X.setting if reward is None and groups is None else groups
+        y, X = X.y, X.X
     if zero_replacement is None:
         _, last = final_estimator(pipeline)
         zero_replacement = getattr(last, "zero_replacement", 1e-12)
@@ -303,6 +315,7 @@ def verdict(
     )
     check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
+    refuse_other_rows(X=X, order=order)
     reward = labels_of("verdict", reward, groups, y)
     pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps, mask)
     table, y, read, steps = read_members(
@@ -334,7 +347,7 @@ def verdict(
             fit,
             labels,
             cv,
-            order=None if order is None else np.asarray(order)[rows],
+            order=order if order is None or order is False else np.asarray(order)[rows],
             n_permutations=n_permutations,
             confidence_level=confidence_level,
             closed_form=closed_form,
@@ -441,6 +454,12 @@ def _measure(
     if groups is not None:
         units, dependent = groups.labels, groups.kind
         refused = groups.reason
+        if dependent == "series" and order is None:
+            refused = (
+                f"{groups.words}, which supports nothing until it is known whether "
+                "this order means anything; give order=, the time or place of each "
+                "member, or order=False where it means nothing"
+            )
         if not refused and isinstance(cv, Integral):
             n_folds = min(int(cv), groups.n_groups)
             splits = make_splits(n_folds, fit.X, units, generator)

@@ -110,7 +110,7 @@ def part_effects_from_members(
     Raises
     ------
     ValueError
-        For fewer than two parts or four members, parts of different lengths or with
+        For fewer than two parts or eight members, parts of different lengths or with
         NaN, parts that do not vary at all, or y that has other members, NaN, or
         compositions beside real outputs.
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -136,7 +137,7 @@ def test_conditional_parameters_are_refused_or_left_out(study):
 def test_bad_studies_are_refused(study):
     with pytest.raises(ValueError, match=r"study must be .* at least one trial"):
         from_study(SimpleNamespace(trials=[]))
-    with pytest.raises(ValueError, match="1 trials have an output; expected at least"):
+    with pytest.raises(ValueError, match="1 trials of study have an output; expected"):
         from_study(SimpleNamespace(trials=study.trials[:1]))
     with pytest.raises(ValueError, match="None of 30 trials of study is complete"):
         from_study(study, ["nothing"])
@@ -173,12 +174,37 @@ def search():
     return GridSearchCV(tree, GRID, cv=4).fit(X, y)
 
 
-def test_candidates_are_members(search):
-    runs = from_cv_results(search.cv_results_)
+@pytest.mark.parametrize("given", ["search", "dict", "pandas", "polars"])
+def test_candidates_are_members(search, given):
+    of = {"search": search, "dict": search.cv_results_}
+    of["pandas"] = pd.DataFrame(search.cv_results_)
+    plain = {
+        name: list(v) for name, v in search.cv_results_.items() if name != "params"
+    }
+    plain["param_max_depth"] = [str(v) for v in plain["param_max_depth"]]
+    of["polars"] = pl.DataFrame(plain)
+    runs = from_cv_results(of[given])
     assert runs.X.columns.tolist() == ["ccp_alpha", "max_depth"]
     assert runs.levels["max_depth"] == ("1", "2", "None")
     np.testing.assert_allclose(runs.y["score"], search.cv_results_["mean_test_score"])
     assert runs.setting is None
+
+
+def test_the_order_of_a_search_means_nothing_unless_it_learns(search):
+    assert from_cv_results(search.cv_results_).order is False
+    halving = dict(search.cv_results_, iter=np.zeros(9))
+    assert from_cv_results(halving).order is None
+
+
+@pytest.mark.parametrize(
+    ("sampler", "order"), [("RandomSampler", False), ("TPESampler", None)]
+)
+def test_the_order_of_a_study_is_that_of_its_sampler(sampler, order):
+    values = np.random.default_rng(0).uniform(size=8)
+    space = {"share": FloatDistribution(0.0, 1.0)}
+    trials = [Trial({"share": value}, space, [value]) for value in values]
+    study = SimpleNamespace(trials=trials, sampler=type(sampler, (), {})())
+    assert from_study(study).order is order
 
 
 def test_splits_are_replicates(search):
@@ -202,7 +228,7 @@ def test_several_scorers_and_logarithms():
     found = RandomizedSearchCV(
         DecisionTreeClassifier(random_state=0),
         {"ccp_alpha": np.logspace(-4, -1, 8)},
-        n_iter=6,
+        n_iter=8,
         scoring=["accuracy", "f1_macro"],
         refit=False,
         random_state=0,
@@ -221,6 +247,9 @@ def test_bad_results_are_refused(search):
         ValueError, match=r"no test scores; expected columns split\.\.\._test_\.\.\."
     ):
         from_cv_results({"param_a": [1, 2, 3, 4]}, splits="input")
+    unfitted = GridSearchCV(DecisionTreeClassifier(), GRID)
+    with pytest.raises(ValueError, match=r"'cv_results' .* must be a fitted search"):
+        from_cv_results(unfitted)
     with pytest.raises(ValueError, match="'splits' parameter"):
         from_cv_results(search.cv_results_, splits="all")
     with pytest.raises(ValueError, match="log has 'alpha', which is no input"):

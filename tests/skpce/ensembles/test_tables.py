@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,6 +12,7 @@ from scipy import stats
 
 from skpce import PolynomialChaosRegressor
 from skpce.ensembles import from_frame
+from skpce.inspection import verdict
 
 
 @pytest.fixture
@@ -113,7 +116,11 @@ def test_an_input_that_does_not_vary_is_left_out(table):
         ({"accuracy": "good"}, (["rate"], "accuracy"), "no numbers, such as 'good'"),
         ({"accuracy": np.inf}, (["rate"], "accuracy"), "infinite in 40 rows"),
         ({"accuracy": 1.0}, (["rate"], "accuracy"), "is 1.0 in all runs"),
-        ({"accuracy": np.nan}, (["rate"], "accuracy"), "0 runs have an output"),
+        (
+            {"accuracy": np.nan},
+            (["rate"], "accuracy"),
+            "0 runs of frame have an output",
+        ),
         ({"rate": np.nan}, (["rate"], "accuracy"), "'rate' is missing in 40 of 40"),
         ({"rate": 1.0}, (["rate"], "accuracy"), "No input varies in the 40 runs"),
         ({}, ({"rate": "gaussian"}, "accuracy"), "'rate' must be None.*'gaussian'"),
@@ -176,3 +183,246 @@ def test_lists_and_logarithms_of_labels_are_no_inputs(table):
 def test_an_empty_output_is_refused(table):
     with pytest.raises(ValueError, match="with a column for 'cost'"):
         from_frame(table, ["depth"], {"quality": ["accuracy"], "cost": []})
+
+
+def frame_of(library, columns):
+    if library == "pandas":
+        return pd.DataFrame(columns)
+    columns = {name: np.asarray(values).tolist() for name, values in columns.items()}
+    return pl.DataFrame(columns, strict=False)
+
+
+LIBRARIES = pytest.mark.parametrize("library", ["pandas", "polars"])
+
+
+@LIBRARIES
+def test_parameters_of_mlflow_are_numbers(library):
+    """``mlflow.search_runs()`` gives every parameter as text."""
+    rng = np.random.default_rng(0)
+    rate = np.round(rng.uniform(0.001, 0.1, 60), 3)  # some values repeat
+    loss = 100 * (rate - 0.04) ** 2 + 0.002 * rng.normal(size=60)
+    table = frame_of(
+        library,
+        {
+            "run_id": [f"{number:032x}" for number in rng.integers(2**62, size=60)],
+            "status": ["FINISHED"] * 60,
+            "start_time": pd.date_range("2025-01-01", periods=60, tz="UTC"),
+            "metrics.loss": loss,
+            "params.lr": [str(value) for value in rate],
+            "params.momentum": rng.choice(["0.0", "0.5", "0.9"], 60),
+            "params.optimizer": rng.choice(["adam", "sgd"], 60),
+            "params.nesterov": rng.choice(["True", "False"], 60),
+        },
+    )
+    inputs = ["params.lr", "params.momentum", "params.optimizer", "params.nesterov"]
+    runs = from_frame(table, inputs, "metrics.loss")
+    assert runs.distribution == ("empirical",) * 2 + ("categorical",) * 2
+    assert runs.levels["params.nesterov"] == ("False", "True")
+    assert runs.notes == (
+        "Text that reads as numbers is numbers: 'params.lr', 'params.momentum'.",
+    )
+    model = PolynomialChaosRegressor(2, distribution=runs.distribution)
+    assert verdict(model, runs, random_state=0).q2[0] > 0.99
+    logarithms = from_frame(table, inputs, "metrics.loss", log=["params.lr"])
+    np.testing.assert_allclose(logarithms.X["params.lr"], np.log10(rate))
+    with pytest.raises(ValueError, match=r"'run_id' has a label of its own in each of"):
+        from_frame(table, ["run_id", *inputs], "metrics.loss")
+
+
+@LIBRARIES
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("007", "010"),
+        ("0x1f", "0x20"),
+        ("1_000", "2_000"),
+        ("0,1", "0,2"),
+        ("10%", "20%"),
+        ("1.0.0", "1.1.0"),
+        ("True", "False"),
+        ("\uff11", "\uff12"),  # digits that programs do not write
+        ("auto", "0.1"),
+        ("nan", "None"),
+    ],
+)
+def test_text_that_is_no_number_is_labels(library, texts):
+    table = {"c": texts * 6, "score": np.arange(12.0)}
+    runs = from_frame(frame_of(library, table), ["c"], "score")
+    assert runs.levels == {"c": tuple(sorted(texts))}
+    assert runs.notes == ()
+    with pytest.raises(ValueError, match="no numbers, such as"):
+        from_frame(frame_of(library, table), {"c": "normal"}, "score")
+
+
+@LIBRARIES
+@pytest.mark.parametrize(
+    "texts", [("-1", "+2.5"), ("1e-3", ".5E+2"), (" 3 ", "4."), ("1", 2), ("0", "1")]
+)
+def test_text_as_programs_write_numbers_is_numbers(library, texts):
+    table = {"c": np.array(texts * 6, dtype=object), "score": np.arange(12.0)}
+    runs = from_frame(frame_of(library, table), ["c"], "score")
+    assert runs.X["c"].to_list() == [float(text) for text in texts] * 6
+    assert runs.distribution == ("empirical",)
+    assert "'c'" in runs.notes[0]
+
+
+@LIBRARIES
+def test_text_that_is_said_to_be_categorical_stays_so(library):
+    table = frame_of(library, {"c": ["1", "2", "None"] * 4, "score": np.arange(12.0)})
+    runs = from_frame(table, {"c": "categorical"}, "score")
+    assert runs.levels == {"c": ("1", "2", "None")}
+    assert runs.notes == ()
+
+
+@LIBRARIES
+@pytest.mark.parametrize("gap", ["", "None", "nan", "NULL", " <NA> "])
+def test_gaps_in_text_that_is_numbers(library, gap):
+    texts = [gap, *map(str, range(11))]
+    table = frame_of(library, {"c": texts, "x": ["1", "2"] * 6})
+    with pytest.raises(ValueError, match=r"'c' is '.*' in 1 of 12 runs.*'categorical'"):
+        from_frame(table, ["c"], "x")
+    runs = from_frame(table, ["x"], "c")  # as an output: a run that failed
+    assert len(runs) == 11
+    assert runs.notes[-1] == "Text that reads as numbers is numbers: 'c', 'x'."
+    infinite = frame_of(library, {"c": ["inf", *texts[1:]], "x": ["1", "2"] * 6})
+    for columns in (("c", "x"), ("x", "c")):
+        with pytest.raises(ValueError, match=r"'c' (has|is) infinite"):
+            from_frame(infinite, columns[:1], columns[1])
+
+
+@LIBRARIES
+def test_dicts_of_weights_and_biases_are_columns(library):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"lr": 0.001 * (1 + i % 7), "optimizer": {"name": "ab"[i % 2], "betas": [1, 2]}}
+        for i in range(20)
+    ]
+    score = rng.normal(size=20)
+    summary = [{"loss": value} for value in score]
+    summary[3] = {"loss": None}
+    columns = {"config": rows, "summary": summary, "name": [f"r{i}" for i in range(20)]}
+    table = pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(columns)
+    inputs = ["config.lr", "config.optimizer.name"]
+    runs = from_frame(table, inputs, "summary.loss")
+    assert list(runs.X.columns) == inputs
+    assert runs.levels == {"config.optimizer.name": ("a", "b")}
+    np.testing.assert_allclose(runs.y["summary.loss"], np.delete(score, 3))
+    entries = "'config.lr', 'config.optimizer.name', 'config.optimizer.betas'"
+    with pytest.raises(
+        ValueError, match=f"'config' holds dicts; .* columns: {entries}"
+    ):
+        from_frame(table, ["config"], "summary.loss")
+    with pytest.raises(ValueError, match=r"no column 'lr' \(perhaps 'config\.lr'\)"):
+        from_frame(table, ["lr"], "summary.loss")
+    with pytest.raises(ValueError, match=r"values such as \[1, 2\]"):
+        from_frame(table, ["config.optimizer.betas"], "summary.loss")
+
+
+def test_dicts_as_text_are_refused_in_words():
+    texts = [str({"lr": 0.1 * i}) for i in range(20)]
+    table = pd.DataFrame({"config": texts, "loss": np.arange(20.0)})
+    with pytest.raises(ValueError, match=r"Read the dicts by ast\.literal_eval"):
+        from_frame(table, ["config"], "loss")
+
+
+@LIBRARIES
+@pytest.mark.parametrize("name", ["config/lr", "optimizer.lr", "params.lr"])
+def test_names_of_ray_hydra_and_mlflow(library, name):
+    table = frame_of(library, {name: np.arange(12) % 5 + 0.5, "loss": np.arange(12.0)})
+    assert list(from_frame(table, [name], "loss").X.columns) == [name]
+    with pytest.raises(ValueError, match=rf"no column 'lr' \(perhaps '{name}'\)"):
+        from_frame(table, ["lr"], "loss")
+
+
+def sized(library, **options):
+    sizes = ["small", "tiny", "large"] * 4
+    order = ["tiny", "small", "large"]
+    if library == "polars":
+        column = pl.Series("size", sizes, dtype=pl.Enum(order))
+        return pl.DataFrame([column, pl.Series("loss", np.arange(12.0))])
+    column = pd.Categorical(sizes, order, ordered=True)
+    return pd.DataFrame({"size": column, "loss": np.arange(12.0)})
+
+
+@LIBRARIES
+def test_ordered_categories_keep_their_order(library):
+    table = sized(library)
+    runs = from_frame(table, ["size"], "loss")
+    assert runs.levels == {"size": ("tiny", "small", "large")}
+    assert runs.distribution == ("categorical",)
+    assert runs.X["size"].to_list() == [1, 0, 2] * 4
+    ranks = from_frame(table, {"size": "empirical"}, "loss")
+    assert ranks.X["size"].to_list() == [1, 0, 2] * 4
+    assert ranks.levels == {}
+    assert ranks.notes == (
+        "The input size is the rank of its category, from 0 (tiny) to 2 (large).",
+    )
+
+
+def test_categories_without_an_order_stay_labels():
+    columns = {
+        "digits": pd.Categorical(["1", "10", "2"] * 4),
+        "numbers": pd.Categorical([1, 10, 2] * 4),
+        "names": pd.Categorical(["b", "a", "c"] * 4, ["c", "b", "a"]),
+        "loss": np.arange(12.0),
+    }
+    runs = from_frame(pd.DataFrame(columns), ["digits", "numbers", "names"], "loss")
+    assert set(runs.distribution) == {"categorical"}
+    assert runs.levels == {
+        "digits": ("1", "10", "2"),
+        "numbers": (1, 2, 10),
+        "names": ("a", "b", "c"),
+    }
+    assert runs.notes == ()
+    numbers = from_frame(pd.DataFrame(columns), {"numbers": "normal"}, "loss")
+    assert numbers.X["numbers"].tolist() == [1, 10, 2] * 4
+    with pytest.raises(ValueError, match="'names' has values that are no numbers"):
+        from_frame(pd.DataFrame(columns), {"names": "normal"}, "loss")
+
+
+@LIBRARIES
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("name", [f"run-{i}" for i in range(20)], "a label of its own in each of 20"),
+        ("Unnamed: 0", range(20), "a whole number of its own .* from 0 to 19"),
+        ("trial", range(20, 0, -1), "a whole number of its own .* from 1 to 20"),
+        ("trial", [str(i) for i in range(20)], "a whole number of its own"),
+        ("run_id", [7 * i * i for i in range(20)], "a whole number .* from 0 to 2527"),
+    ],
+)
+def test_names_and_numbers_of_runs_are_no_inputs(library, name, values, message):
+    table = frame_of(library, {name: list(values), "loss": np.arange(20.0) ** 2})
+    with pytest.raises(ValueError, match=f"The input '{name}' .*{message}.* Leave it"):
+        from_frame(table, [name], "loss")
+    if "number" in message:
+        assert len(from_frame(table, {name: "empirical"}, "loss")) == 20
+
+
+def test_whole_numbers_that_differ_may_be_settings(table):
+    table["units"] = np.random.default_rng(0).permutation(1000)[:40]
+    assert from_frame(table, ["units"], "accuracy").distribution == ("empirical",)
+    table["steps"] = 2 ** np.arange(40)
+    assert from_frame(table, ["steps"], "accuracy", log=["steps"]).notes == ()
+
+
+def test_dates_are_no_inputs(table):
+    table["start"] = pd.date_range("2025-01-01", periods=40).astype("datetime64[ns]")
+    with pytest.raises(ValueError, match="'start' has a label of its own"):
+        from_frame(table, ["start"], "accuracy")
+    with pytest.raises(ValueError, match="'start' has values that are no numbers"):
+        from_frame(table, {"start": "empirical"}, "accuracy")
+
+
+def test_decimals_are_numbers(table):
+    table["share"] = [Decimal(i % 7) / 10 for i in range(40)]
+    runs = from_frame(table, ["share"], "accuracy")
+    assert runs.distribution == ("empirical",)
+    assert runs.X["share"].max() == 0.6
+
+
+def test_few_runs_are_refused(table):
+    with pytest.raises(
+        ValueError, match="5 runs of frame have an output; expected at least 8"
+    ):
+        from_frame(table[:5], ["depth"], "accuracy")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
 import pytest
 from scipy.special import softmax
+from scipy.stats import qmc, uniform
+from sklearn.datasets import load_diabetes
 from sklearn.decomposition import PCA
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeRegressor
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce.ensembles import from_cv_results, sample_inputs
 from skpce.inspection import verdict
 from skpce.inspection._ensembles.cross_fit import Permutations
 from skpce.inspection._ensembles.near_copies import labels_of_copies, too_near
@@ -73,6 +80,24 @@ def test_repeated_levels_are_copies_where_outputs_repeat_with_them():
     accuracy = rng.integers(90, 100, size=(60, 1)) / 100  # (values repeat by chance)
     levels = rng.integers(0, 2, size=(60, 2)).astype(float)
     assert labels_of_copies([levels], accuracy) is None
+
+
+@pytest.mark.parametrize("n_levels", [3, 5])
+def test_independent_settings_with_an_input_of_few_levels_are_no_copies(n_levels):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = np.c_[rng.normal(size=60), rng.integers(0, n_levels, 60)]
+        y = X[:, :1] + 0.5 * X[:, 1:] + 0.5 * rng.normal(size=(60, 1))
+        assert labels_of_copies([X / X.std(axis=0)], y / y.std()) is None
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-6])
+def test_copies_of_settings_with_an_input_of_few_levels(jitter):
+    rng = np.random.default_rng(0)
+    X = np.repeat(np.c_[rng.normal(size=20), rng.integers(0, 3, 20)], 3, axis=0)
+    X[:, 0] += jitter * rng.normal(size=60)
+    labels = labels_of_copies([X], np.repeat(rng.normal(size=(20, 1)), 3, axis=0))
+    assert 18 <= len(np.unique(labels)) <= 20
 
 
 @pytest.mark.parametrize("n_modes", [2, 4])
@@ -218,6 +243,87 @@ def test_inputs_in_an_order_that_explain_every_change():
     found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
     assert found.attributable == (True,)
     assert "given order" not in str(found)
+
+
+def answers(X, y, **settings):
+    """Answers of the rows in their own order, and in another one."""
+    model = PolynomialChaosRegressor(2, distribution="empirical")
+    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float).ravel()
+    order = np.random.default_rng(1).permutation(len(X))
+    return [
+        verdict(model, X[rows], y[rows], **settings, **QUICK).attributable
+        for rows in (slice(None), order)
+    ]
+
+
+def effect(rng, X):
+    """A misfit of two inputs beside noise of a tenth of the variance."""
+    found = np.sin(2 * X[:, 0]) + np.exp(X[:, -1]) / 2
+    return found + 0.3 * found.std() * rng.normal(size=len(X))
+
+
+@pytest.mark.parametrize("shape", [(6, 10), (3, 4, 5), (8, 8), (2, 2, 2, 2, 2, 2)])
+def test_product_tables_in_their_own_order(shape):
+    axes = [np.linspace(-1, 1, n_levels) for n_levels in shape]
+    X = np.array(list(itertools.product(*axes)))
+    for seed in range(3):
+        y = effect(np.random.default_rng(seed), X)
+        assert answers(X, y) == [(True,), (True,)]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (
+            KernelRidge(kernel="rbf"),
+            {"alpha": np.logspace(-3, 1, 8), "gamma": np.logspace(-2, 2, 8)},
+        ),
+        (
+            DecisionTreeRegressor(random_state=0),
+            {"max_depth": range(1, 11), "min_samples_leaf": [1, 2, 4, 8, 16, 32]},
+        ),
+    ],
+)
+def test_grid_searches_in_their_own_order(estimator, grid):
+    X, y = load_diabetes(return_X_y=True)
+    search = GridSearchCV(estimator, grid, cv=3).fit(X[:100], y[:100])
+    runs = from_cv_results(
+        search.cv_results_, log=[name for name in grid if name in ("alpha", "gamma")]
+    )
+    assert answers(runs.X, runs.y) == [(True,), (True,)]
+    assert answers(runs.X, runs.y, order=runs.order) == [(True,), (True,)]
+
+
+@pytest.mark.parametrize("n_inputs", [1, 3])
+def test_sequences_of_low_discrepancy_in_their_own_order(n_inputs):
+    laws = {f"x{i}": uniform(-1, 2) for i in range(n_inputs)}
+    halton = 2 * qmc.Halton(n_inputs, scramble=False).random(64) - 1
+    for X in (sample_inputs(laws, 60, random_state=0), halton):
+        y = effect(np.random.default_rng(0), np.asarray(X))
+        assert answers(X, y) == [(True,), (True,)]
+
+
+def test_a_series_beside_an_input_of_few_levels():
+    rng = np.random.default_rng(0)
+    X, y = (np.cumsum(rng.normal(size=(60, k)), axis=0) for k in (2, 1))
+    X = np.column_stack([X, np.tile([0, 1, 2], 20)])
+    found = verdict(PolynomialChaosRegressor(2), X, y, **QUICK)
+    assert "given order" in " ".join(found.reasons[0])
+
+
+def test_a_series_supports_nothing_before_its_order_is_stated():
+    """Inputs and noise are averages of four steps: blocks of them have evidence."""
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(203, 2))
+    X, noise = (np.convolve(one, np.ones(4) / 2, mode="valid") for one in steps.T)
+    X, y, model = X[:, np.newaxis], X + noise, PolynomialChaosRegressor(1)
+    found = verdict(model, X, y, **QUICK)
+    assert found.attributable == (False,)
+    assert "give order=" in found.reasons[0][-1]
+    told = verdict(model, X, y, order=np.arange(200), **QUICK)
+    assert told.attributable == (True,)
+    assert cautions(told, "each block was held out")
+    assert not cautions(verdict(model, X, y, order=False, **QUICK), "given order")
 
 
 def test_a_series_is_found_by_the_order_that_is_given():

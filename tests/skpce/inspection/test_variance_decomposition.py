@@ -327,9 +327,9 @@ def test_bad_arguments(kwargs, message):
     ],
 )
 def test_missing_and_mixed_labels_are_refused(labels, message):
-    y, reward = np.full((4, 2), 0.5), np.array(labels, dtype=object)
+    y, reward = np.full((8, 2), 0.5), np.array(2 * labels, dtype=object)
     reward = reward.astype(float) if message == "NaN labels" else reward
     with pytest.raises(ValueError, match=message):
         variance_decomposition(y, reward)
     with pytest.raises(ValueError, match=message):
-        verdict(CompositionalPCESurrogate(1), np.zeros((4, 1)), y, reward)
+        verdict(CompositionalPCESurrogate(1), np.zeros((8, 1)), y, reward)

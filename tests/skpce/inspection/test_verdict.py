@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import softmax
@@ -17,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._compositions.outputs import read_outputs
+from skpce.ensembles import from_frame
 from skpce.inspection import input_tests, verdict
 from skpce.inspection._ensembles.conditions import holm
 from skpce.inspection._ensembles.cross_fit import bootstrap_q2
@@ -301,8 +303,10 @@ def test_bad_data_before_any_fit(ensemble):
     X, y = ensemble
     with pytest.raises(ValueError, match="X has 59 members and y has 60; expected"):
         verdict(surrogate(), X[:-1], y)
-    with pytest.raises(ValueError, match="at least 4 members in X; got 3"):
-        verdict(surrogate(), X[:3], y[:3])
+    with pytest.raises(ValueError, match=r"X has 7 members, too few .* at least 8"):
+        verdict(surrogate(), X[:7], y[:7])
+    with pytest.raises(ValueError, match=r"'pipeline' .* must be an estimator"):
+        verdict(X, y, surrogate())
     with pytest.raises(ValueError, match="pack_steps"):
         verdict(surrogate(), X, np.split(y, [3, 5], axis=1))
     with pytest.raises(ValueError, match="contains NaN"):
@@ -455,3 +459,43 @@ def test_a_randomised_decomposition_is_the_same_in_every_fit():
     assert first.closed_form
     np.testing.assert_array_equal(first.q2, second.q2)
     assert model.named_steps["pca"].random_state is None  # the caller's is as it was
+
+
+def test_an_output_that_few_members_have(ensemble):
+    X, _ = ensemble
+    y = np.c_[X[:, 0], X[:, 1]]
+    y[5:, 1] = np.nan
+    with pytest.raises(ValueError, match=r"5 of 60 members have y1 .* at least 8"):
+        verdict(PolynomialChaosRegressor(1), X, y)
+
+
+@pytest.mark.parametrize("replicate", [None, "seed"])
+def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"rate": np.repeat(rng.uniform(size=20), 2)})
+    table["seed"] = [0, 1] * 20
+    table["loss"] = table["rate"] ** 2 + 0.05 * rng.normal(size=40)
+    runs = from_frame(table, ["rate"], "loss", replicate=replicate)
+    model = PolynomialChaosRegressor(2, distribution=runs.distribution)
+    given = {"n_permutations": 19, "random_state": 0}
+    found = verdict(model, runs, **given)
+    wanted = verdict(model, runs.X, runs.y, groups=runs.setting, **given)
+    assert str(found) == str(wanted)
+    for wrong in ((runs, runs.y), (runs.X, runs)):
+        with pytest.raises(ValueError, match="is an Ensemble, which holds X and y"):
+            verdict(model, *wrong)
+        with pytest.raises(ValueError, match="is an Ensemble, which holds X and y"):
+            model.fit(*wrong)
+
+
+def test_permutations_of_labelled_rows_are_no_rows_in_another_order():
+    """A fold of four of eight members can hold the same labels of X and y."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(8, 1)), columns=["x"], index=list("abcdefgh"))
+    y = pd.DataFrame({"y": X["x"] + rng.normal(size=8)})
+    given = {"n_permutations": 199, "random_state": 1, "cv": 2, "closed_form": False}
+    found, wanted = (
+        verdict(PolynomialChaosRegressor(1), *data, **given)
+        for data in ((X, y), (X.to_numpy(), y.to_numpy()))
+    )
+    np.testing.assert_array_equal(found.p_value, wanted.p_value)

@@ -1,0 +1,467 @@
+"""Has a probability two modes over the members, and which inputs separate them?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logsumexp
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.tree import DecisionTreeClassifier
+
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    binary_scales,
+    check_real,
+    fail,
+)
+from .._checks.frames import remembers_frames
+from .._compositions.fitted import FittedCompositions
+from .._compositions.log_ratio import LogRatioGeometry
+from ._ensembles.conditions import holm
+from ._reading import compositions_of
+from ._result import Result
+
+# A deeper tree is preferred when it is right this much more often.
+_WORTH_A_LEVEL = 0.03
+_DEEPEST = 2
+
+# Draws of the inputs at which the expansion is evaluated.
+_N_DRAWS = 2000
+_LEVEL_OF_DRAWS = 0.001  # of the test whether it has two modes there
+
+# Log-odds that differ by less do not vary.
+_ROUNDING = 1e-9
+
+_N_FOLDS = 5  # of the accuracy of a rule
+
+
+@remembers_frames
+def modes_test(
+    pipeline: Any, *, action: str | int | None = None, significance_level: float = 0.05
+) -> Result:
+    r"""Test whether probabilities have two modes over the members.
+
+    Hartigan's dip test [1]_ of the log-odds of the members themselves, whatever the
+    expansion predicts. Where they have two modes, the result says which inputs separate
+    them and whether the expansion has two modes, too.
+
+    Parameters
+    ----------
+    pipeline : estimator
+        A fitted ``CompositionalPCESurrogate``, alone or at the end of a fitted pipeline
+        or search.
+    action : str, int or None, default=None
+        Test the part of this name, or at this position, in every step and no other:
+        with fewer tests, each has more power. None tests all parts.
+    significance_level : float, default=0.05
+        Largest probability with which any part is called bimodal where all have one
+        mode: p-values are adjusted over all tests by Holm's method.
+
+    Returns
+    -------
+    test : Result
+        One row per part that has a choice, named as in ``"step0:EOS"``; ``print`` gives
+        it in words. Of a row:
+
+        bimodal : bool
+            Whether the p-value is at most ``significance_level``.
+        step, action : str
+            Names of the step and of the part.
+        dip, p_value : float
+            Dip of the log-odds and its p-value, at least 1e-5 before it is adjusted;
+            NaN for what does not vary.
+        lower, upper : float
+            Probability at the centre of each mode; this and what follows is NaN or
+            empty where ``bimodal`` is False.
+        upper_share : float
+            Share of the members in the upper mode.
+        rule : str
+            Where the upper mode is, such as ``"x0 > 0.31"``.
+        rule_accuracy : float
+            Mean of the shares of both modes that the rule classifies correctly, in
+            cross-validation; 0.5 is chance.
+        expansion_dip : float
+            Dip of the log-odds that the expansion predicts, without residuals.
+        shown : bool
+            Whether that dip shows two modes, however faint. False means that the
+            expansion has one mode where the members have two: its draws, intervals and
+            indices do not describe them.
+
+    Raises
+    ------
+    ValueError
+        For an estimator without compositions, a fit from sums over the members, an
+        action that no step has or that has no choice, or another bad argument.
+
+    Notes
+    -----
+    The dip is the largest difference between the distribution function of the members
+    and that of the closest distribution with one mode. P-values refer to the uniform
+    distribution, the hardest with one mode in the limit: the test is conservative for
+    others. Members count as independent, and are tested as they are: those of a design
+    with few levels have the modes of the design. Log-odds are tested because normal
+    log-odds of a large variance have two modes as probabilities, near 0 and 1, without
+    two kinds of members.
+
+    The modes are separated where the variance within them is smallest. The rule is a
+    tree on the inputs of depth 1, or of depth 2 where that is right more often by 0.03.
+
+    A linear expansion in normal inputs is normal, so that it never shows two modes.
+
+    References
+    ----------
+    .. [1] J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality",
+       Annals of Statistics 13 (1985).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from skpce import CompositionalPCESurrogate
+    >>> from skpce.inspection import modes_test
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> logit = 4 * np.tanh(3 * X[:, 0])
+    >>> y = softmax(np.c_[logit, 0 * logit], axis=1)
+    >>> found = modes_test(CompositionalPCESurrogate(1).fit(X, y))
+    >>> found["step0:0"].rule, found.upper.round(2)
+    ('x0 > -0.0401', array([0.96, 0.97]))
+    >>> found.bimodal, found.shown.tolist()  # x0 is normal: a line of it is, too
+    ((True, True), [False, False])
+    """
+    check_real("modes_test", "significance_level", significance_level, low=0, high=1)
+    reading, fitted = compositions_of(pipeline)
+    geometry, members = fitted.geometry, fitted.weights > 0
+    rows = _tested(geometry, action)
+    clr = fitted.clr[members]
+    by_step = [log_odds_of_step(clr[:, columns]) for columns in geometry.active_slices]
+    log_odds = np.hstack([clr[:, :0], *by_step])[:, rows]
+    weights = fitted.weights[members]
+    n_members = weights.sum() ** 2 / np.square(weights).sum()
+    dips = np.array([dip_statistic(values, weights) for values in log_odds.T])
+    dips[np.ptp(log_odds, axis=0) <= _ROUNDING] = np.nan
+    p_values, n_tests = _adjusted(dip_p_values(dips, n_members), geometry, rows)
+    bimodal = p_values <= significance_level
+    columns = {
+        **_names_of(geometry, rows),
+        "dip": dips,
+        "p_value": p_values,
+        **_described(fitted, rows, bimodal, log_odds, reading.expansion.input_names),
+    }
+    names = [geometry.active_names[k] for k in rows]
+    return _in_words(names, columns, bimodal, n_tests, significance_level)
+
+
+def _names_of(geometry: LogRatioGeometry, rows: IndexArray) -> dict[str, Any]:
+    """Return the step and the action of some active parts."""
+    steps, parts = geometry.layout.step_names, geometry.layout.part_names
+    return {
+        "step": _objects([steps[k] for k in geometry.step_of_active[rows]]),
+        "action": _objects([parts[k] for k in geometry.active_parts[rows]]),
+    }
+
+
+def _described(
+    fitted: FittedCompositions,
+    rows: IndexArray,
+    bimodal: BoolArray,
+    log_odds: FloatArray,  # shape: (n_members, n_rows)
+    input_names: Sequence[str],
+) -> dict[str, Any]:
+    """Return the columns that describe the modes; NaN or empty for other rows."""
+    members = fitted.weights > 0
+    weights = fitted.weights[members]
+    columns: dict[str, Any] = {
+        **{name: np.full(len(rows), np.nan) for name in ("lower", "upper")},
+        "upper_share": np.full(len(rows), np.nan),
+        "rule": _objects([""] * len(rows)),
+        "rule_accuracy": np.full(len(rows), np.nan),
+        "expansion_dip": np.full(len(rows), np.nan),
+    }
+    for k in np.flatnonzero(bimodal):
+        lower, upper, above = two_groups(log_odds[:, k], weights)
+        columns["lower"][k], columns["upper"][k] = expit([lower, upper])
+        columns["upper_share"][k] = weights @ above / weights.sum()
+        columns["rule"][k], columns["rule_accuracy"][k] = separating_rule(
+            fitted.inputs[members], above, input_names
+        )
+    columns["expansion_dip"][bimodal] = _dips_of_expansion(fitted, rows[bimodal])
+    p_values = dip_p_values(columns["expansion_dip"], _N_DRAWS)
+    return columns | {"shown": p_values <= _LEVEL_OF_DRAWS}
+
+
+def _in_words(
+    names: list[str],
+    columns: dict[str, Any],
+    bimodal: BoolArray,
+    n_tests: int,
+    level: float,
+) -> Result:
+    """Say of each row what was found, and below all what it means."""
+    facts: list[str] = []
+    reasons: list[tuple[str, ...]] = []
+    for k, is_bimodal in enumerate(bimodal):
+        row = {name: values[k] for name, values in columns.items()}
+        said = f"dip {row['dip']:.3f}, p = {row['p_value']:.2g}"
+        if is_bimodal:
+            facts.append(f"{said}; {_modes_in_words(row)}")
+            reasons.append(())
+        elif np.isnan(row["p_value"]):
+            facts.append("")
+            reasons.append(("the probability does not vary",))
+        else:
+            facts.append(said)
+            reasons.append((f"the p-value is above {level:g}",))
+    tests = f"{n_tests} tests" if n_tests > 1 else "one test"
+    notes = [
+        "Where every probability has one mode, the probability of calling any of them "
+        f"bimodal is at most {level:g} (Holm's method, {tests})."
+    ]
+    if n_tests * _SMALLEST_P_VALUE > level:
+        notes.append(
+            f"With so many tests no p-value can reach {level:g}; name an action."
+        )
+    hidden = [names[k] for k in np.flatnonzero(bimodal & ~columns["shown"])]
+    if hidden:
+        notes.append(
+            f"The members have two modes of {', '.join(hidden)}, and the expansion "
+            "does not show them: neither do its draws, intervals and indices."
+        )
+    return Result(
+        {"part": tuple(names)},
+        columns,
+        supported=tuple(bimodal.tolist()),
+        reasons=tuple(reasons),
+        facts=tuple(facts),
+        title=f"{bimodal.sum()} of {len(names)} probabilities have two modes over the "
+        "members.",
+        notes=tuple(notes),
+        figures={"n_tests": n_tests},
+        answer="bimodal",
+    )
+
+
+def _modes_in_words(row: dict[str, Any]) -> str:
+    """Say where the modes are, what separates them, and whether they are predicted."""
+    share, modes = row["upper_share"], "two modes" if row["shown"] else "one mode"
+    said = f"{1 - share:.0%} near {row['lower']:.2g}, {share:.0%} near "
+    said += f"{row['upper']:.2g}"
+    if row["rule"]:
+        said += f", where {row['rule']} (accuracy {row['rule_accuracy']:.2f})"
+    return f"{said}; the expansion has {modes}, dip {row['expansion_dip']:.3f}"
+
+
+def _tested(geometry: LogRatioGeometry, action: str | int | None) -> IndexArray:
+    """Return the positions, among the active parts, of those that are tested."""
+    layout, parts = geometry.layout, geometry.active_parts
+    names = np.array(layout.part_names)[parts]
+    places = (
+        parts
+        - np.array([columns.start for columns in layout.slices])[
+            geometry.step_of_active
+        ]
+    )
+    if action is None:
+        return np.arange(len(parts))
+    rows = np.flatnonzero((names if isinstance(action, str) else places) == action)
+    if isinstance(action, bool) or not len(rows):
+        known = list(dict.fromkeys(names.tolist()))
+        raise fail(
+            "modes_test", "action", f"None, one of {known} or its position", action
+        )
+    return rows
+
+
+def _adjusted(
+    p_values: FloatArray, geometry: LogRatioGeometry, rows: IndexArray
+) -> tuple[FloatArray, int]:
+    """Adjust by Holm's method, and count the tests; both of two parts are one test."""
+    steps = geometry.step_of_active
+    first, n_parts = np.searchsorted(steps, steps), np.bincount(steps)[steps]
+    test = np.where(n_parts == 2, first, np.arange(len(steps)))[rows]
+    _, one, test = np.unique(test, return_index=True, return_inverse=True)
+    tested = p_values[one]
+    return holm(tested)[test], int(np.count_nonzero(~np.isnan(tested)))
+
+
+def _objects(names: Sequence[str]) -> NDArray[np.object_]:
+    return np.array(names, dtype=object)
+
+
+def _dips_of_expansion(fitted: FittedCompositions, rows: IndexArray) -> FloatArray:
+    """Return the dips of the predicted log-odds of active parts."""
+    X = fitted.basis.sample(_N_DRAWS, np.random.default_rng(0))
+    dips = {}
+    for columns in fitted.geometry.active_slices:
+        wanted = [k for k in rows if columns.start <= k < columns.stop]
+        if wanted:
+            log_odds = log_odds_of_step(fitted.clr_at(X, columns))
+            for k in wanted:
+                dips[k] = dip_statistic(log_odds[:, k - columns.start])
+    return np.array([dips[k] for k in rows])
+
+
+def log_odds_of_step(
+    logs: FloatArray,  # shape: (n_members, n_parts), log-probabilities and a constant
+) -> FloatArray:  # shape: (n_members, n_parts)
+    """Return ``log p / (1 - p)`` of the parts, without rounding near 0 and 1."""
+    logs = logs - logsumexp(logs, axis=1, keepdims=True)
+    largest = np.arange(len(logs)), np.argmax(logs, axis=1)
+    others = logs.copy()
+    others[largest] = -np.inf  # all others are at most one half
+    log_odds: FloatArray = logs - np.log1p(-np.exp(others))
+    log_odds[largest] = logs[largest] - logsumexp(others, axis=1)
+    return log_odds
+
+
+def two_groups(
+    values: FloatArray,  # shape: (n_values,)
+    weights: FloatArray,  # shape: (n_values,)
+) -> tuple[float, float, BoolArray]:
+    """Return two centres, and which values are above, of the smallest variance."""
+    order = np.argsort(values, kind="stable")
+    ordered, sizes = values[order], weights[order]
+    below, sums = np.cumsum(sizes)[:-1], np.cumsum(sizes * ordered)
+    lower, upper = sums[:-1] / below, (sums[-1] - sums[:-1]) / (sizes.sum() - below)
+    between = below * (sizes.sum() - below) * np.square(upper - lower)
+    best = np.argmax(np.where(np.diff(ordered) > 0, between, -1.0))
+    return float(lower[best]), float(upper[best]), values > ordered[best]
+
+
+def separating_rule(
+    X: FloatArray,  # shape: (n_members, n_features)
+    upper: BoolArray,  # shape: (n_members,)
+    names: Sequence[str],
+) -> tuple[str, float]:
+    """Describe where the upper group is, and how often that is right."""
+    smallest = int(min(upper.sum(), (~upper).sum()))
+    if smallest < 2:
+        return "", float("nan")
+    best: Any = None
+    best_accuracy = -np.inf
+    # Trees read their inputs in single precision; powers of two change no digit.
+    scales = binary_scales(X)
+    X = X / scales
+    folds = StratifiedKFold(min(_N_FOLDS, smallest), shuffle=True, random_state=0)
+    for depth in range(1, _DEEPEST + 1):
+        tree = DecisionTreeClassifier(
+            max_depth=depth,
+            min_samples_leaf=0.05,
+            class_weight="balanced",
+            random_state=0,
+        )
+        predicted = cross_val_predict(tree, X, upper, cv=folds)
+        accuracy = balanced_accuracy_score(upper, predicted)
+        if best is None or accuracy > best_accuracy + _WORTH_A_LEVEL:
+            best, best_accuracy = tree.fit(X, upper), float(accuracy)
+    return _rule_in_words(best.tree_, names, scales), best_accuracy
+
+
+def _rule_in_words(tree: Any, names: Sequence[str], scales: FloatArray) -> str:
+    """Join the conditions of the leaves in which the upper component prevails."""
+    clauses = []
+
+    def descend(node: int, conditions: list[str]) -> None:
+        if tree.children_left[node] < 0:
+            if np.argmax(tree.value[node, 0]) == 1:
+                clauses.append(" and ".join(conditions))
+            return
+        feature = tree.feature[node]
+        name = names[feature]
+        threshold = f"{tree.threshold[node] * scales[feature]:.3g}"
+        threshold = "0" if float(threshold) == 0.0 else threshold
+        descend(tree.children_left[node], [*conditions, f"{name} <= {threshold}"])
+        descend(tree.children_right[node], [*conditions, f"{name} > {threshold}"])
+
+    descend(0, [])
+    return " or ".join(clauses)
+
+
+# Quantiles of sqrt(n) times the dip of n uniform numbers are A - B / sqrt(n) to
+# two digits: p-values are right to one part in ten, below 0.001 to one in five, for n
+# from 10 to 5000; for less they are too large. Made by
+# ``python -m benchmarks.verdict.two_modes --null``.
+_NULL_P_VALUES = (1.0, 0.95, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002,
+                  0.001, 1e-4, 1e-5)  # fmt: skip
+_NULL_A = (0.246, 0.272, 0.325, 0.377, 0.437, 0.500, 0.544, 0.596, 0.631, 0.665, 0.708,
+           0.740, 0.835, 0.912)  # fmt: skip
+_NULL_B = (0.161, 0.150, 0.159, 0.217, 0.244, 0.285, 0.328, 0.377, 0.405, 0.439, 0.489,
+           0.535, 0.669, 0.768)  # fmt: skip
+_SMALLEST_P_VALUE = _NULL_P_VALUES[-1]
+_FEWEST = 10  # values of the null distribution
+
+
+def dip_statistic(
+    values: FloatArray,  # shape: (n_values,)
+    weights: FloatArray | None = None,  # shape: (n_values,), positive
+) -> float:
+    """Return the dip, between ``1 / (2 n)`` and 1/4; 0 for equal values.
+
+    It is the smallest distance, in the largest difference of distribution functions,
+    from the empirical distribution to a unimodal one, which is convex below a mode and
+    concave above it. A modal interval is narrowed until the largest gap between the
+    convex minorant and the concave majorant inside it is no larger than the deviations
+    outside it (Hartigan and Hartigan 1985, section 4).
+    """
+    x, place = np.unique(values, return_inverse=True)
+    if len(x) < 2:
+        return 0.0
+    shares = np.bincount(place, weights)
+    shares = shares / shares.sum()
+    above = np.cumsum(shares)  # F at each value
+    below = above - shares  # F just before it
+    low, high = 0, len(x) - 1
+    dip = shares.min() / 2.0
+    while True:
+        inside = slice(low, high + 1)
+        knots = x[inside]
+        lower_hull = _lower_hull(knots, below[inside])
+        upper_hull = _lower_hull(knots, -above[inside])
+        minorant = np.interp(knots, knots[lower_hull], below[inside][lower_hull])
+        majorant = np.interp(knots, knots[upper_hull], above[inside][upper_hull])
+        gap = majorant - minorant
+        at_knots = np.union1d(lower_hull, upper_hull)
+        widest = at_knots[np.argmax(gap[at_knots])]
+        largest = gap[widest]
+        left = lower_hull[lower_hull <= widest].max()
+        right = upper_hull[upper_hull >= widest].min()
+        # The ends of the interval can be the mode, where a distribution may jump.
+        outside = max(
+            np.max(above[inside][:left] - minorant[:left], initial=0.0),
+            np.max((majorant - below[inside])[right + 1 :], initial=0.0),
+        )
+        if largest <= 2 * dip:
+            return float(dip)
+        dip = max(dip, outside / 2.0)
+        if (left, right) == (0, len(knots) - 1) or largest <= 2 * dip:
+            return float(max(dip, 0.0))
+        low, high = low + left, low + right
+
+
+def _lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
+    """Return the positions of the corners of the greatest convex minorant."""
+    hull: list[int] = []
+    for i in range(len(x)):
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    return np.array(hull)
+
+
+def dip_p_values(
+    dips: FloatArray,  # shape: (n_tests,)
+    n_values: float,
+) -> FloatArray:  # shape: (n_tests,)
+    """Return p-values against the uniform distribution, at least 1e-5."""
+    root = np.sqrt(max(n_values, _FEWEST))
+    quantiles = np.array(_NULL_A) - np.array(_NULL_B) / root
+    scaled = np.sqrt(n_values) * dips
+    return np.exp(np.interp(scaled, quantiles, np.log(_NULL_P_VALUES)))

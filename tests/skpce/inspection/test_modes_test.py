@@ -1,0 +1,354 @@
+"""Two modes of a probability over the members, and Hartigan's dip."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import expit, softmax
+from scipy.stats import kstest, norm, uniform
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce.inspection import modes_test
+from skpce.inspection._ensembles.conditions import holm
+from skpce.inspection._modes import (
+    dip_p_values,
+    dip_statistic,
+    log_odds_of_step,
+    separating_rule,
+    two_groups,
+)
+
+SEED = 0
+
+
+def dip_by_linear_programmes(values, weights=None):
+    """Smallest h such that a law with a mode at some value is within h.
+
+    One linear programme a mode: left limits are convex up to it, values concave
+    from it on, and both lie in the tube around the empirical law.
+    """
+    x, place = np.unique(values, return_inverse=True)
+    counts = np.bincount(place, weights)
+    n = len(x)
+    above = np.cumsum(counts) / counts.sum()
+    below = above - counts / counts.sum()
+    slopes = 1.0 / np.diff(x)
+    best = 1.0
+    for mode in range(n):
+        n_left = mode + 1
+        size = n + 2  # left limits, values from the mode on, h
+        rows, bounds = [], []
+
+        def add(entries, bound, size=size, rows=rows, bounds=bounds):
+            row = np.zeros(size)
+            for k, value in entries:
+                row[k] += value
+            rows.append(row)
+            bounds.append(bound)
+
+        def near(k, level, add=add, h=size - 1):
+            add([(k, 1), (h, -1)], level)
+            add([(k, -1), (h, -1)], -level)
+
+        for i in range(n_left):
+            near(i, below[i])
+            if i < mode:
+                near(i, above[i])
+        for i in range(mode, n):
+            near(i + 1, above[i])
+            if i > mode:
+                near(i + 1, below[i])
+        for k in range(n):
+            add([(k, 1), (k + 1, -1)], 0.0)
+        for i in range(1, n_left - 1):
+            a, b = slopes[i - 1], slopes[i]
+            add([(i - 1, -a), (i, a + b), (i + 1, -b)], 0.0)
+        for i in range(mode + 1, n - 1):
+            a, b = slopes[i - 1], slopes[i]
+            add([(i, a), (i + 1, -a - b), (i + 2, b)], 0.0)
+        cost = np.zeros(size)
+        cost[-1] = 1.0
+        solved = linprog(cost, np.array(rows), bounds, bounds=[(0, 1)] * size)
+        best = min(best, solved.fun if solved.status == 0 else 1.0)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_dip_is_a_distance(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=rng.integers(4, 20))
+    values += (seed % 3) * 2 * rng.integers(0, 2, size=len(values))
+    expected = dip_by_linear_programmes(values)
+    assert dip_statistic(values) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_dip_of_repeated_values_is_a_distance(seed):
+    """A mode may have a mass of its own, other values may not."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, rng.integers(3, 8), size=25).astype(float)
+    for weights in (None, rng.integers(1, 4, size=25), rng.uniform(0.1, 3, size=25)):
+        expected = dip_by_linear_programmes(values, weights)
+        assert dip_statistic(values, weights) == pytest.approx(expected, abs=1e-7)
+
+
+def test_the_dip_of_known_samples():
+    assert dip_statistic(np.arange(50.0)) == pytest.approx(1 / 100)
+    assert dip_statistic(np.repeat([3.0, 7.0], 20)) == pytest.approx(0.25)
+    assert dip_statistic(np.ones(9)) == 0.0
+    values = np.random.default_rng(SEED).normal(size=200)
+    expected = dip_statistic(values)
+    assert dip_statistic(7 - 2 * values) == pytest.approx(expected, abs=1e-12)
+    assert dip_statistic(np.repeat(values, 3)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_p_values_of_uniform_samples_are_uniform():
+    rng = np.random.default_rng(5)
+    dips = np.array([dip_statistic(rng.uniform(size=30)) for _ in range(1000)])
+    p_values = dip_p_values(dips, 30)
+    assert kstest(p_values, "uniform").pvalue > 0.01
+    assert np.mean(p_values <= 0.05) == pytest.approx(0.05, abs=0.02)
+    dips = np.array([dip_statistic(rng.normal(size=30)) for _ in range(300)])
+    assert np.mean(dip_p_values(dips, 30) <= 0.05) <= 0.02
+
+
+def switching(seed, n_members=30):
+    """Log-odds of the first action are 4 tanh(3x): nearly -4 or 4."""
+    X = np.random.default_rng(seed).normal(size=(n_members, 1))
+    log_odds = 4 * np.tanh(3 * X[:, 0])
+    return X, softmax(np.column_stack([log_odds, 0 * log_odds]), axis=1)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("seed", range(5))
+def test_two_modes_are_found_whatever_the_degree(seed, degree):
+    X, y = switching(seed)
+    surrogate = CompositionalPCESurrogate(degree, random_state=0).fit(X, y)
+    found = modes_test(surrogate)
+    assert found.bimodal == (True, True)
+    assert np.all(found.p_value <= 0.002)
+    log_odds = np.log(y[:, 0] / y[:, 1])
+    assert found.dip[0] == pytest.approx(dip_statistic(log_odds))
+    assert found.parts[0].rule.startswith("x0 > ")
+    assert found.parts[1].rule.startswith("x0 <= ")
+    if degree == 1:  # normal, as x is
+        assert not found.shown.any()
+        assert "modes of step0:0, step0:1, and the expansion does not" in str(found)
+    if degree == 5:
+        assert found.shown.all()
+        assert "does not show" not in str(found)
+
+
+def bistable(threshold, seed=SEED, n_members=300):
+    """The first action is taken or not, by whether x1 is above a threshold."""
+    X = np.random.default_rng(seed).uniform(-1, 1, size=(n_members, 3))
+    logit = 3 * np.tanh(12 * (X[:, 1] - threshold)) + 0.2 * X[:, 0]
+    return X, softmax(np.column_stack([logit, 0 * logit]), axis=1)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3])
+def test_the_modes_and_their_threshold(threshold):
+    X, y = bistable(threshold)
+    surrogate = CompositionalPCESurrogate(
+        9, interaction_order=1, distribution=uniform(-1, 2), random_state=0
+    )
+    row = modes_test(surrogate.fit(X, y))["step0:0"]
+    assert row.bimodal
+    assert row.shown
+    assert row.rule.startswith("x1 > ")
+    assert float(row.rule.split()[-1]) == pytest.approx(threshold, abs=0.05)
+    assert row.rule_accuracy > 0.95
+    assert row.upper_share == pytest.approx(np.mean(X[:, 1] > threshold), abs=0.02)
+    np.testing.assert_allclose([row.lower, row.upper], expit([-3, 3]), atol=0.06)
+
+
+def test_a_linear_expansion_of_uniform_inputs_has_one_mode():
+    X, y = bistable(0.0)
+    surrogate = CompositionalPCESurrogate(1, distribution=uniform(-1, 2)).fit(X, y)
+    found = modes_test(surrogate)
+    assert found.bimodal == (True, True)
+    assert not found.shown.any()
+
+
+def test_names_of_inputs_come_into_the_rule():
+    pandas = pytest.importorskip("pandas")
+    X, y = bistable(0.0)
+    table = pandas.DataFrame(X, columns=["temperature", "dose", "time"])
+    found = modes_test(CompositionalPCESurrogate(1).fit(table, y))
+    assert found["step0:0"].rule.startswith("dose > ")
+    assert found["step0:1"].rule.startswith("dose <= ")
+    pipeline = make_pipeline(PCA(3), CompositionalPCESurrogate(1)).fit(table, y)
+    assert "pca" in modes_test(pipeline)["step0:0"].rule
+    assert list(found.to_frame()["action"]) == ["0", "1"]
+
+
+def of_one_mode(seed, n_members=30):
+    """Three steps of 2, 3 and 4 actions, whose log-odds have one mode."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n_members, 2))
+    weights = rng.normal(size=(2, 9))
+    steps = np.split(X @ weights + rng.normal(size=(n_members, 9)), [2, 5], axis=1)
+    y = np.hstack([softmax(step, axis=1) for step in steps])
+    return X, y, (2, 3, 4)
+
+
+def test_families_of_one_mode_are_rarely_called_bimodal():
+    called = 0
+    for seed in range(60):
+        X, y, steps = of_one_mode(seed)
+        surrogate = CompositionalPCESurrogate(1, steps=steps).fit(X, y)
+        called += any(modes_test(surrogate).bimodal)
+    assert called <= 3  # the nominal 0.05, of laws for which the test is conservative
+
+
+def test_p_values_are_adjusted_over_all_tests():
+    """Both actions of a step of two are one test."""
+    X, y, steps = of_one_mode(SEED)
+    surrogate = CompositionalPCESurrogate(1, steps=steps).fit(X, y)
+    found = modes_test(surrogate)
+    alone = dip_p_values(found.dip, len(X))
+    assert alone[0] == pytest.approx(alone[1])
+    expected = holm(alone[1:])
+    np.testing.assert_allclose(found.p_value, [expected[0], *expected])
+    assert found.n_tests == 8
+    one = modes_test(surrogate, action="1")
+    assert one.step.tolist() == ["step0", "step1", "step2"]
+    np.testing.assert_allclose(one.p_value, holm(alone[[1, 3, 6]]))
+    np.testing.assert_array_equal(modes_test(surrogate, action=1).dip, one.dip)
+    assert "one test" in str(modes_test(surrogate, action="3"))
+
+
+@pytest.mark.parametrize("law", [norm(0, 1), uniform(-1, 2)])
+def test_one_mode_in_the_words(law):
+    X = law.rvs(size=(100, 2), random_state=SEED)
+    y = softmax(np.column_stack([2 * X[:, 0], X[:, 1], 0 * X[:, 0]]), axis=1)
+    found = modes_test(CompositionalPCESurrogate(1, distribution=law).fit(X, y))
+    assert found.bimodal == (False, False, False)
+    assert "0 of 3 probabilities have two modes" in str(found)
+    assert "because the p-value is above 0.05" in str(found)
+    assert np.isnan(found.lower).all()
+    assert found.rule.tolist() == ["", "", ""]
+
+
+def test_many_normal_log_odds_have_one_mode():
+    """Of a large variance: most probabilities are near 0 or 1."""
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(80, 1))
+        y = softmax(np.column_stack([5 * X[:, 0], 0 * X[:, 0]]), axis=1)
+        assert dip_p_values(np.array([dip_statistic(y[:, 0])]), 80)[0] < 0.01
+        found = modes_test(CompositionalPCESurrogate(1).fit(X, y))
+        assert found.bimodal == (False, False)
+
+
+def test_weights_are_frequencies():
+    X, y = switching(SEED)
+    weights = np.random.default_rng(1).integers(0, 3, size=len(X))
+    by_weight = modes_test(
+        CompositionalPCESurrogate(1).fit(X, y, sample_weight=weights)
+    )
+    repeated = np.repeat(np.arange(len(X)), weights)
+    by_rows = modes_test(CompositionalPCESurrogate(1).fit(X[repeated], y[repeated]))
+    for name in ("dip", "lower", "upper", "upper_share", "expansion_dip"):
+        np.testing.assert_allclose(
+            by_weight.columns[name], by_rows.columns[name], atol=1e-9
+        )
+    # Repeated members are no more evidence.
+    log_odds = np.log(y[:, 0] / y[:, 1])[weights > 0]
+    dip = dip_statistic(log_odds, weights[weights > 0])
+    n_members = weights.sum() ** 2 / np.square(weights).sum()
+    assert by_weight.p_value[0] == dip_p_values(np.array([dip]), n_members)[0]
+
+
+def test_log_odds_near_zero_and_one():
+    logs = np.array([[800.0, 0.0, 0.0], [-800.0, 0.0, 0.0], [40.0, 0.0, -1.0]])
+    expected = [800 - np.log(2), -800 - np.log(2), 40 - np.log(1 + np.exp(-1))]
+    np.testing.assert_allclose(log_odds_of_step(logs)[:, 0], expected, rtol=1e-14)
+    p = softmax(np.random.default_rng(SEED).normal(size=(20, 4)), axis=1)
+    found = log_odds_of_step(np.log(p) + 7)
+    np.testing.assert_allclose(found, np.log(p / (1 - p)), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_groups_have_the_smallest_variance(seed):
+    rng = np.random.default_rng(seed)
+    values = np.round(rng.normal(size=12), 1)
+    weights = rng.uniform(0.5, 2, size=12)
+
+    def within(above):
+        parts = (values[above], weights[above]), (values[~above], weights[~above])
+        means = [np.average(v, weights=w) for v, w in parts]
+        return sum(w @ np.square(v - m) for (v, w), m in zip(parts, means, strict=True))
+
+    best = min(within(values > cut) for cut in np.unique(values)[:-1])
+    lower, upper, above = two_groups(values, weights)
+    assert within(above) == pytest.approx(best)
+    assert lower == pytest.approx(np.average(values[~above], weights=weights[~above]))
+    assert upper == pytest.approx(np.average(values[above], weights=weights[above]))
+
+
+def test_a_rule_of_two_inputs():
+    X = np.random.default_rng(SEED).uniform(-1, 1, size=(500, 3))
+    upper = (X[:, 0] > 0.2) & (X[:, 2] <= 0.5)
+    rule, accuracy = separating_rule(X, upper, ["a", "b", "c"])
+    assert accuracy > 0.95
+    assert rule.startswith("a > 0.2")
+    assert " and c <= 0.5" in rule
+    assert " or " not in rule
+
+
+def test_no_rule_separates_modes_that_the_inputs_do_not_make():
+    rng = np.random.default_rng(SEED)
+    X, upper = rng.normal(size=(60, 2)), rng.integers(0, 2, size=60) == 1
+    assert separating_rule(X, upper, ["a", "b"])[1] == pytest.approx(0.5, abs=0.15)
+    only = np.arange(60) == 7
+    assert separating_rule(X, only, ["a", "b"])[0] == ""
+
+
+def test_a_probability_that_does_not_vary():
+    X = np.random.default_rng(SEED).normal(size=(30, 1))
+    y = np.column_stack([np.full((30, 2), 0.5), np.ones(30)])
+    found = modes_test(CompositionalPCESurrogate(1, steps=(2, 1)).fit(X, y))
+    assert found.part_names == ("step0:0", "step0:1")  # the other step has no choice
+    assert found.bimodal == (False, False)
+    assert np.isnan(found.p_value).all()
+    assert "step0:0: the probability does not vary" in str(found)
+
+
+def test_no_step_has_a_choice():
+    X = np.random.default_rng(SEED).normal(size=(10, 1))
+    surrogate = CompositionalPCESurrogate(1, steps=(1, 1)).fit(X, np.ones((10, 2)))
+    assert modes_test(surrogate).bimodal == ()
+    with pytest.raises(ValueError, match=r"one of \[\] or its position. Got '0'"):
+        modes_test(surrogate, action="0")
+
+
+def test_so_many_tests_that_none_can_be_significant():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(6, 1))
+    y = softmax(rng.normal(size=(6, 5001)), axis=1)
+    found = modes_test(CompositionalPCESurrogate(1).fit(X, y))
+    assert "no p-value can reach 0.05; name an action" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"action": "EOS"}, r"'action' .* one of \['0', '1'\] or its .* Got 'EOS'"),
+        ({"action": 2}, "'action' .* Got 2"),
+        ({"action": True}, "'action' .* Got True"),
+        ({"significance_level": 0}, "'significance_level' .* Got 0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    surrogate = CompositionalPCESurrogate(1).fit(*switching(SEED))
+    with pytest.raises(ValueError, match=message):
+        modes_test(surrogate, **arguments)
+
+
+def test_real_outputs_have_no_log_odds():
+    X, y = switching(SEED)
+    with pytest.raises(ValueError, match="expected a fitted CompositionalPCESurrogate"):
+        modes_test(PolynomialChaosRegressor(1).fit(X, y))
