@@ -42,9 +42,9 @@ from ._checks import (
 from ._checks.frames import make_frame, refuse_other_rows, remember_frames
 from ._checks.tables import (
     ItemTable,
+    finite_table,
     one_table,
     refuse_class_labels,
-    refuse_nan,
     refuse_swapped,
 )
 from ._compositions import indices, predictive, probability_indices
@@ -73,6 +73,7 @@ from ._compositions.log_ratio import (
 from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
+from ._expansion.targets import warn_of_failed
 from ._input_laws.scores import SurrogateDiagnostics
 from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
 from ._solvers import CoefficientSolver, make_solver
@@ -302,7 +303,8 @@ class CompositionalPCESurrogate(
         X : array-like of shape (n_members, n_features)
             Inputs of each member.
         y : array-like of shape (n_members, n_parts) or data frame
-            Probabilities, the steps side by side.
+            Probabilities, the steps side by side. A member that failed in a step has
+            NaN in all parts of it, and counts in the others.
         sample_weight : array-like of shape (n_members,) or None, default=None
             Frequency of each member.
 
@@ -314,8 +316,14 @@ class CompositionalPCESurrogate(
         Raises
         ------
         ValueError
-            For a bad parameter, rows of y that are no compositions, or a basis too
-            large for memory.
+            For a bad parameter, rows of y that are no compositions, a step that is NaN
+            in some of its parts or for all members but one, or a basis too large for
+            memory.
+
+        Warns
+        -----
+        FailedSamplesWarning
+            When members lack a step.
         """
         owner = type(self).__name__
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
@@ -328,14 +336,16 @@ class CompositionalPCESurrogate(
         refuse_swapped(self, X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
-        refuse_nan(y)
-        inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
+        finite, lost = finite_table(y)
+        inputs, targets = validated(self, X, finite, multi_output=True, y_numeric=True)
         for name in ("n_resamples", "n_permutations"):
             value = getattr(self, name)
             check_draws(owner, name, value, low=0, each=len(inputs))
         parameters = BasisParameters.of(self)
         parameters.check(input_names(self))
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
+        if lost is not None:
+            values += lost.reshape(values.shape)
         weights = checked_sample_weight(sample_weight, inputs)
         if self.n_resamples:
             indices.check_copies(owner, weights, self.n_resamples, "sample_weight")
@@ -377,6 +387,9 @@ class CompositionalPCESurrogate(
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, self.zero_replacement)
+        counts = self._fitted.step_weights, self._fitted.problem.total_weight
+        steps = geometry.layout.step_names
+        warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
         return self
 
     def _fit_coordinates(
@@ -496,7 +509,8 @@ class CompositionalPCESurrogate(
         X : array-like of shape (n_members, n_features)
             Inputs.
         y : array-like of shape (n_members, n_parts) or data frame
-            Probabilities; columns with names must be those of ``fit``.
+            Probabilities; columns with names must be those of ``fit``. A step that is
+            NaN is left out of the sums.
         sample_weight : array-like of shape (n_members,) or None, default=None
             Frequency of each member.
 
@@ -513,7 +527,7 @@ class CompositionalPCESurrogate(
         """
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         inputs = checked_inputs(self, X)
-        closed = checked_policies(y, self, len(inputs))
+        closed = checked_policies(y, self, len(inputs), may_fail=True)
         weights = checked_sample_weight(sample_weight, closed)
         return d2_kl_deviance(closed, self._fitted.policies_at(inputs), weights)
 

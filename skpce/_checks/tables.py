@@ -7,15 +7,17 @@ a step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from .numbers import FloatArray, as_floats, refuse_no_numbers
+from .numbers import FloatArray, as_floats, floats_with_nan, refuse_no_numbers
 
-_EXPECTED_SHAPE = (
+#: How y is given.
+EXPECTED_TABLE = (
     "expected one 2-D array of shape (n_members, sum of steps) with the steps side "
     "by side, or a 3-D array of shape (n_members, n_items, n_classes); "
     "skpce.pack_steps makes one from a list of arrays, a dict of arrays, or a 3-D "
@@ -94,16 +96,16 @@ def one_table(y: Any, name: str = "y") -> Any:
     if issparse(y):  # left to scikit-learn's own message; a DOK array is a dict
         return y
     if isinstance(y, Mapping):
-        raise ValueError(f"{name} is a dict; {_EXPECTED_SHAPE}.")
+        raise ValueError(f"{name} is a dict; {EXPECTED_TABLE}.")
     if isinstance(y, (list, tuple)) and any(np.ndim(part) >= 2 for part in y):
         raise ValueError(
-            f"{name} is a list of {len(y)} arrays, one per step; {_EXPECTED_SHAPE}."
+            f"{name} is a list of {len(y)} arrays, one per step; {EXPECTED_TABLE}."
         )
     n_dimensions = getattr(y, "ndim", None)
     if n_dimensions == 3:
         return _side_by_side(y, name)
     if isinstance(n_dimensions, int) and n_dimensions > 3:
-        raise ValueError(f"{name} has {n_dimensions} dimensions; {_EXPECTED_SHAPE}.")
+        raise ValueError(f"{name} has {n_dimensions} dimensions; {EXPECTED_TABLE}.")
     _refuse_text(y, name)
     return y
 
@@ -128,7 +130,7 @@ def _refuse_text(y: Any, name: str) -> None:
         values = np.asarray(y).ravel()
     except ValueError:
         raise ValueError(
-            f"{name} has rows of different length; {_EXPECTED_SHAPE}."
+            f"{name} has rows of different length; {EXPECTED_TABLE}."
         ) from None
     entries = values.tolist() if values.dtype.kind in "USO" else []
     text = [entry for entry in entries if isinstance(entry, (str, bytes))]
@@ -145,9 +147,21 @@ def refuse_nan(y: Any, name: str = "y") -> None:
     values = as_floats(y, name) if isinstance(y, (list, tuple)) else np.asarray(y)
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(
-            f"Input {name} contains NaN; expected numbers. Steps of different width "
-            f"are not padded: {_EXPECTED_SHAPE}."
+            f"Input {name} contains NaN; expected numbers: leave members that failed "
+            f"out. Steps of different width are not padded: {EXPECTED_TABLE}."
         )
+
+
+def finite_table(y: Any) -> tuple[Any, FloatArray | None]:
+    """Return y with 0 in place of NaN and infinity, and these, 0 elsewhere; or None."""
+    values = np.asarray(y)
+    if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
+        with suppress(ValueError):
+            values = floats_with_nan(values)
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return y, None
+    finite = np.isfinite(values)
+    return np.where(finite, values, 0.0), np.where(finite, 0.0, values)
 
 
 def refuse_class_labels(values: FloatArray, name: str = "y") -> None:
@@ -155,9 +169,11 @@ def refuse_class_labels(values: FloatArray, name: str = "y") -> None:
 
     Such numbers are the classes that a classifier predicts, or counts.
     """
-    if values.ndim != 2 or values.shape[1] < 2 or not len(values):
+    if values.ndim != 2 or values.shape[1] < 2:
         return
     if not np.isfinite(values).all():
+        values = values[np.isfinite(values).all(axis=1)]
+    if not len(values):
         return
     if not (values == np.rint(values)).all() or values.max() <= 1:
         return

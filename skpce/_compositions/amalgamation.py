@@ -17,13 +17,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import BoolArray, FloatArray, IndexArray, as_floats, check_real
-from .._checks.tables import one_table, refuse_nan
+from .._checks.tables import one_table
 from .._solvers.problem import sum_rows
 from .log_ratio import LogRatioGeometry, check_parameters_of
 from .scoring import checked_policies
 from .steps import (
     StepLayout,
     close_compositions,
+    refuse_lost_steps,
     refuse_masked,
     refuse_negative,
     resolve_layout,
@@ -93,13 +94,16 @@ def learn_amalgamation(
     steps = estimator.steps if steps is None else steps
     mask = estimator.mask if mask is None else mask
     given = resolve_layout(y, steps, values.shape[1], owner, name=name)
+    refuse_lost_steps(values, given, name)
     refuse_negative(values, given, name)
     flags = resolve_mask(mask, values, given, owner, name)
     is_inferred = isinstance(mask, str)
     possible = np.ones_like(flags) if is_inferred else flags
     refuse_masked(values, possible, given, name)
     closed = close_compositions(values, given, estimator.closure, name)
-    place = _places(closed.max(axis=0), given, float(estimator.amalgamate), owner)
+    place = _places(
+        np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
+    )
     found = Amalgamation(
         given.step_names, given.widths, given.part_names, possible, place
     )
@@ -121,7 +125,6 @@ def amalgamated_once(
 ) -> tuple[FloatArray, dict[str, int], BoolArray]:
     """Return amalgamated members, and the steps and mask for fits to some of them."""
     y = one_table(y)
-    refuse_nan(y)
     values = as_floats(y, "y")
     if values.ndim != 2:
         raise ValueError(f"y must be 2-D, got shape {values.shape}.")

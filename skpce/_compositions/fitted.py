@@ -46,7 +46,8 @@ from .._expansion.intervals import (
 from .._expansion.problem import (
     FittedProblem,
     LearnedLaws,
-    linear_problem,
+    solve_samples,
+    spread_of_targets,
     sum_blocks,
 )
 from .._solvers import (
@@ -89,12 +90,32 @@ class InputModels:
             values[:, columns] = model.predict(X).reshape(len(X), -1)
         return values
 
+    def of_targets(self, targets: IndexArray) -> InputModels:
+        """Select fitted coordinates, all or none of those of a model."""
+        parts = [
+            (np.searchsorted(targets, columns), model)
+            for columns, model in self.parts
+            if np.isin(columns, targets).all()
+        ]
+        return InputModels(tuple(parts), len(targets))
+
 
 @dataclass(frozen=True)
 class InputModelFit(LinearFit):
     """A fit whose coefficients expand models of the inputs."""
 
     models: InputModels | None = None  # never None
+
+    def joined_models(
+        self, parts: Sequence[Any], positions: Sequence[IndexArray]
+    ) -> dict[str, Any]:
+        models = [
+            (targets[columns], model)
+            for part, targets in zip(parts, positions, strict=True)
+            for columns, model in part.models.parts
+        ]
+        n_fitted = sum(len(targets) for targets in positions)
+        return {"models": InputModels(tuple(models), n_fitted)}
 
 
 class InputModelSolver(CoefficientSolver):
@@ -177,7 +198,8 @@ def solver_of(
     targets = coordinates.to_coordinates(samples.targets)
     if not targets.shape[1]:
         return LeastSquaresSolver()
-    trial = clone(regressor).fit(samples.inputs, targets[:, 0])
+    has = ~np.isnan(targets[:, 0])
+    trial = clone(regressor).fit(samples.inputs[has], targets[has, 0])
     if hasattr(trial, "coef_"):
         return solver
     return InputModelSolver(regressor, basis, make_generator(random_state))
@@ -262,8 +284,58 @@ class FittedCompositions:
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals by step; shape (n_steps,)."""
-        clr = self.fitted_geometry.from_coordinates(residuals)
-        return sum_by_step(self.weights @ np.square(clr), self.fitted_geometry)
+        return _press(residuals, self.samples, self.fitted_geometry)
+
+    @cached_property
+    def step_weights(self) -> FloatArray:
+        """Number of members that have each step; shape (n_steps,)."""
+        weights = np.full(self.geometry.layout.n_steps, self.problem.total_weight)
+        own = self.problem.weight_of_targets
+        weights[self.fitted_geometry.step_of_coordinate] = own
+        return weights
+
+    @cached_property
+    def parts(self) -> tuple[tuple[FittedCompositions, IndexArray], ...]:
+        """Fits of steps that the same members have, with these steps."""
+        every = np.arange(self.geometry.layout.n_steps)
+        if not self.problem.lacks_targets:
+            return ((self, every),)
+        found = []
+        step_of = self.fitted_geometry.step_of_coordinate
+        rest = every[~self.geometry.has_choice]  # belong to the first part
+        for problem, targets in self.problem.parts:
+            steps = np.union1d(step_of[targets], rest)
+            found.append((self._of_steps(steps, problem, targets), steps))
+            rest = rest[:0]
+        return tuple(found)
+
+    def _of_steps(
+        self, steps: IndexArray, problem: FittedProblem, targets: IndexArray
+    ) -> FittedCompositions:
+        """Select steps, and the members and coordinates of their fit."""
+        fitted_geometry = self.fitted_geometry.of_steps(steps)
+        groups = fitted_geometry.step_of_coordinate
+        if not self.pooled:
+            groups = np.arange(len(targets))
+        geometry, whole = self.geometry.of_steps(steps), self.expansion
+        expansion = Expansion(
+            whole.basis,
+            whole.coefficients[np.isin(self.geometry.step_of_active, steps)],
+            whole.input_names,
+            geometry.active_names,
+            groups=geometry.step_of_active,
+            group_names=geometry.layout.step_names,
+            q2=whole.q2[steps],
+        )
+        return replace(
+            self,
+            expansion=expansion,
+            problem=replace(problem, groups=groups),
+            geometry=geometry,
+            fitted_geometry=fitted_geometry,
+            models=self.models and self.models.of_targets(targets),
+            step_interval=None,
+        )
 
     def row_sums(self, level: str) -> RowSums:
         """Add fitted coordinates up to the steps, or to the trajectory."""
@@ -298,16 +370,20 @@ class FittedCompositions:
         if self.problem.samples is None:
             return self._step_sums[1][geometry.step_of_coordinate]
         values = geometry.to_coordinates(self.clr)
-        return weighted_spread(values, self.weights, LOG_RATIO_FLOOR)
+        return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
 
     @property
     def press_and_spread(self) -> tuple[FloatArray, FloatArray]:
-        """Squares left out and squares about the mean; each of shape (n_steps,)."""
+        """Squares left out and squares about the mean; each of shape (n_steps,).
+
+        Of steps that some members lack they stand for all members.
+        """
         if self.problem.samples is None:
             return self._step_sums
-        spread = weighted_spread(self.clr, self.weights, LOG_RATIO_FLOOR)
-        by_step = sum_by_step(spread, self.geometry)
-        return self.step_press(self.fit.loo_residuals), by_step
+        spread = spread_of_targets(self.clr, self.weights, LOG_RATIO_FLOOR)
+        share = self.step_weights / self.problem.total_weight
+        press = self.step_press(self.fit.loo_residuals)
+        return press / share, sum_by_step(spread, self.geometry) / share
 
     @property
     def _step_sums(self) -> tuple[FloatArray, FloatArray]:
@@ -353,6 +429,18 @@ class FittedCompositions:
         return make_generator(given)
 
 
+def _press(
+    residuals: FloatArray,  # shape: (n_members, n_fitted)
+    samples: Samples,  # with fitted coordinates as targets
+    coordinates: LogRatioGeometry,
+) -> FloatArray:  # shape: (n_steps,)
+    """Sum squared residuals over the members that have a step."""
+    if samples.lacks_targets:
+        residuals = np.where(np.isnan(samples.targets), 0.0, residuals)
+    squares = np.square(coordinates.from_coordinates(residuals))
+    return sum_by_step(samples.weights @ squares, coordinates)
+
+
 def map_rows(
     image: Callable[[FloatArray], FloatArray],  # of values of shape (..., n_targets)
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
@@ -377,19 +465,23 @@ def fit_compositions(
     groups = coordinates.step_of_coordinate
     if not pooled:
         groups = np.arange(samples.targets.shape[1])
-    spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
+    spread = sum_by_step(spread_of_targets(clr, weights, LOG_RATIO_FLOOR), geometry)
     if not samples.targets.shape[1]:  # no step has a choice: nothing to search
         solver = LeastSquaresSolver()
     on_inputs = isinstance(solver, (InputModelSolver, DualRidgeSolver))
-    fit = solver.fit(linear_problem(basis, samples, groups, on_inputs))
+    if samples.lacks_targets and isinstance(solver, DualRidgeSolver):
+        raise ValueError(
+            "y has NaN, and a PolynomialChaosKernelRegressor learns one kernel from "
+            "the steps of all members; expected members that have every step. Leave "
+            "the others out, or fit each step alone."
+        )
+    problem = solve_samples(solver, basis, samples, groups, on_inputs)
+    fit = problem.fit
     if isinstance(fit, DualFit):
         basis = fit.basis  # with the weights that were learned
     step_spread = spread[coordinates.step_of_coordinate]
-    problem = FittedProblem(
-        basis, solver, fit, step_spread, groups, samples, on_inputs=on_inputs
-    )
-    residuals = coordinates.from_coordinates(fit.loo_residuals)
-    press = sum_by_step(weights @ np.square(residuals), coordinates)
+    problem = replace(problem, basis=basis, spread=step_spread)
+    press = _press(fit.loo_residuals, samples, coordinates)
     expansion = Expansion(
         basis,
         map_rows(coordinates.from_coordinates, problem.coefficients),
@@ -546,7 +638,7 @@ def partial_fit(
     check_parameters_of(self)
     refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
     y = one_table(y)
-    refuse_nan(y)
+    refuse_nan(y)  # the sums of a fit are of the same members in every step
     before = getattr(self, "_fitted", None)
     if before is not None and before.problem.sums is None:
         before = None  # after ``fit`` the members come anew

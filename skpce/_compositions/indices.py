@@ -88,6 +88,18 @@ class IndexLevel:
         constant = np.arange(values.shape[-1]) == 0
         return np.where(slopes | constant, values, 0.0)
 
+    def of_steps(self, steps: IndexArray) -> IndexLevel:
+        """Return the targets of some steps, and the rows that belong to them."""
+        targets = np.isin(self.geometry.step_of_coordinate, steps)
+        rows = np.flatnonzero(np.isin(self.steps, [*steps, ALL_STEPS]))
+        return IndexLevel(
+            self.geometry.of_steps(steps),
+            self.spread[targets],
+            np.searchsorted(rows, self.groups[targets]),
+            self.steps[rows],
+            tuple(self.names[row] for row in rows),
+        )
+
     def indices(
         self,
         clr_coefficients: FloatArray,  # shape: (..., n_active, n_terms)
@@ -319,6 +331,11 @@ def sobol_interval(
     check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
     check_option(owner, "method", method, INTERVAL_METHODS)
     check_progress(owner, progress)
+    if level == "trajectory" and len(fitted.parts) > 1:
+        raise ValueError(
+            f"{owner} has level='trajectory' for steps of the same members: y has NaN, "
+            "and other members lack other steps. Expected level='step' or 'coordinate'."
+        )
     generator = fitted.generator(random_state)
     if method == "bootstrap":
         return bootstrap_indices(
@@ -330,7 +347,27 @@ def sobol_interval(
             f"{owner} has method='residual' for fits with a coefficient for each term. "
             "This one has none: expected method='bootstrap'."
         )
-    return residual_interval(fitted, level, n_resamples, confidence_level, generator)
+    draws = n_resamples, confidence_level, generator
+    return _interval_of_parts(
+        fitted, rows, lambda part, _: residual_interval(part, level, *draws)
+    )
+
+
+def _interval_of_parts(
+    fitted: FittedCompositions,
+    level: IndexLevel,
+    interval_of: Callable[[FittedCompositions, IndexLevel], SobolInterval],
+) -> SobolInterval:
+    """Return intervals of steps that the same members have, part by part."""
+    if not fitted.problem.lacks_targets:
+        return interval_of(fitted, level)
+    bounds = np.empty((3, 2, len(level.steps), len(fitted.basis.laws)))
+    for part, steps in fitted.parts:
+        found = interval_of(part, level.of_steps(steps))
+        rows = np.isin(level.steps, [*steps, ALL_STEPS])
+        bounds[:, :, rows] = found.first_order, found.total_order, found.shapley
+    first, total, shapley = bounds
+    return replace(found, first_order=first, total_order=total, shapley=shapley)
 
 
 def noise_corrected_sobol_indices(
@@ -383,7 +420,7 @@ def noise_corrected_sobol_indices(
     owner = "noise_corrected_sobol_indices"
     check_option(owner, "level", level, LEVELS[1:])
     check_integer(owner, "n_splits", n_splits, low=1)
-    n_members = len(fitted.weights)
+    n_members = min(len(part.weights) for part, _ in fitted.parts)
     if n_members < _FEWEST_MEMBERS:
         raise ValueError(
             f"{owner} needs a fit with at least {_FEWEST_MEMBERS} members in X. Got "
@@ -391,11 +428,14 @@ def noise_corrected_sobol_indices(
         )
     rows = index_level(fitted, owner, level)
     generator = fitted.generator(random_state)
-    problem, linear = fitted.problem, fitted.problem.linear
     products = np.zeros_like(fitted.expansion.coefficients)
-    for fits in coefficients_of_halves(problem, linear, n_splits, generator):
-        first, second = rows.coefficients(fitted.clr_coefficients(fits))
-        products += first * second
+    for part, steps in fitted.parts:
+        problem, own = part.problem, rows.of_steps(steps)
+        active = np.isin(fitted.geometry.step_of_active, steps)
+        halves = problem, problem.linear, n_splits, generator
+        for fits in coefficients_of_halves(*halves):
+            first, second = own.coefficients(part.clr_coefficients(fits))
+            products[active] += first * second
     return signed_indices(rows.sums(products) / n_splits, fitted.basis.multi_indices)
 
 
@@ -445,6 +485,21 @@ def bootstrap_indices(
     progress: Callable[[int, int], None] | None = None,
 ) -> SobolInterval:
     """Return percentile intervals of first-order, total and Shapley shares."""
+    draws = n_resamples, confidence_level, generator, progress
+    return _interval_of_parts(
+        fitted, level, lambda part, own: _bootstrap_of_part(part, own, *draws)
+    )
+
+
+def _bootstrap_of_part(
+    fitted: FittedCompositions,
+    level: IndexLevel,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+    progress: Callable[[int, int], None] | None,
+) -> SobolInterval:
+    """Return them of steps that the same members have."""
     problem = fitted.problem
     linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
     solver = RelearningSolver(problem.solver, fitted.basis.with_terms, fitted.inputs)
@@ -489,6 +544,11 @@ def permutation_p_values(
     fitted: FittedCompositions, n_permutations: int, generator: np.random.Generator
 ) -> FloatArray:  # shape: (n_steps,)
     """Return how often permuted members leave no larger prediction error."""
+    if fitted.problem.lacks_targets:
+        p_values = np.full(len(fitted.expansion.q2), np.nan)
+        for part, steps in fitted.parts:
+            p_values[steps] = permutation_p_values(part, n_permutations, generator)
+        return p_values
     observed = fitted.step_press(fitted.fit.loo_residuals)
     linear = fitted.problem.linear
     orders = [generator.permutation(len(linear.design)) for _ in range(n_permutations)]

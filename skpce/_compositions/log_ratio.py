@@ -38,6 +38,7 @@ from .steps import (
     CLOSURES,
     StepLayout,
     close_compositions,
+    refuse_lost_steps,
     refuse_masked,
     refuse_negative,
     replace_zeros,
@@ -97,6 +98,7 @@ def learn_geometry(
     owner = type(estimator).__name__
     layout = resolve_layout(y, estimator.steps, values.shape[1], owner, name=name)
     check_parameters_of(estimator, layout)
+    refuse_lost_steps(values, layout, name)
     refuse_negative(values, layout, name)
     mask = resolve_mask(estimator.mask, values, layout, owner, name)
     return LogRatioGeometry(layout, mask, estimator.log_ratio, int(estimator.reference))
@@ -332,11 +334,18 @@ def log_ratios_of(
 
 
 def composition_geometry(
-    y: Any, steps: Any, mask: Any, owner: str, name: str = "y"
+    y: Any,
+    steps: Any,
+    mask: Any,
+    owner: str,
+    name: str = "y",
+    *,
+    may_fail: bool = False,  # whether members may have NaN in a whole step
 ) -> LogRatioGeometry:
     """Read the steps and the mask of a table of compositions."""
     y = one_table(y, name)
-    refuse_nan(y, name)
+    if not may_fail:
+        refuse_nan(y, name)
     values = as_floats(y, name)
     refuse_class_labels(values, name)
     if values.ndim != 2:
@@ -348,6 +357,7 @@ def composition_geometry(
         )
     refuse_extremes(np.where(np.isfinite(values), values, 0.0), name)
     layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
+    refuse_lost_steps(values, layout, name)
     mask = resolve_mask(mask, values, layout, owner, name)
     return LogRatioGeometry(layout, mask, "clr", -1)
 
@@ -447,6 +457,11 @@ class LogRatioGeometry:
     log_ratio: str  # one of ``LOG_RATIOS``
     reference: int
 
+    def of_steps(self, steps: IndexArray) -> LogRatioGeometry:
+        """Return some of the steps, which are ascending."""
+        mask = self.mask[np.isin(self.layout.step_of_part, steps)]
+        return replace(self, layout=self.layout.of_steps(steps), mask=mask)
+
     @cached_property
     def _step_parts(self) -> list[IndexArray]:
         """The possible parts of each step that has a choice; else empty."""
@@ -545,15 +560,17 @@ class LogRatioGeometry:
         """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
         if self.log_ratio == "clr":
             return clr
-        if self.active_parts.size <= _MOST_DENSE:
-            return clr @ self._matrices[0]
-        return self._mapped(clr, inverse=False)
+        return self._mapped_at_once(clr, inverse=False)
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        if self.active_parts.size <= _MOST_DENSE:
-            return coordinates @ self._matrices[1]
-        return self._mapped(coordinates, inverse=True)
+        return self._mapped_at_once(coordinates, inverse=True)
+
+    def _mapped_at_once(self, values: FloatArray, *, inverse: bool) -> FloatArray:
+        """Map the last axis by a matrix, which would spread NaN over all steps."""
+        if self.active_parts.size > _MOST_DENSE or np.isnan(values).any():
+            return self._mapped(values, inverse=inverse)
+        return np.asarray(values @ self._matrices[int(inverse)])
 
     def compositions(self, clr: FloatArray) -> FloatArray:
         """Return the softmax of clr values (..., n_active); shape (..., n_parts).

@@ -142,13 +142,16 @@ class Outputs:
         A member that failed in a column (NaN) does not count in its group.
         """
         values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        missing = np.isnan(values[:, self.n_parts :])
-        has = np.ones((len(values), self.n_groups), dtype=bool)
+        missing = np.isnan(values)
+        slices = () if self.geometry is None else self.geometry.layout.slices
         if self.real is not None:
-            has[:, self.n_steps :] = np.stack(
-                [~missing[:, columns].any(axis=1) for columns in self.real.slices],
-                axis=1,
+            slices += tuple(
+                slice(self.n_parts + own.start, self.n_parts + own.stop)
+                for own in self.real.slices
             )
+        has = np.stack([~missing[:, own].any(axis=1) for own in slices], axis=1)
+        # A step without choice is judged beside the first group that has one.
+        has[:, ~self.has_choice] = has[:, [self.has_choice.argmax()]]
         patterns, block = np.unique(has, axis=1, return_inverse=True)
         order = np.argsort(-patterns.sum(axis=0), kind="stable")
         return [
@@ -191,22 +194,16 @@ class Outputs:
 
     def of_groups(self, groups: IndexArray) -> tuple[Outputs, IndexArray]:
         """Return some of the groups, in their order, and their columns of y."""
-        assert self.real is not None  # compositions are always complete
-        with_steps = self.n_steps > 0 and bool(np.isin(0, groups))
+        steps = groups[groups < self.n_steps]
         chosen = groups[groups >= self.n_steps] - self.n_steps
-        columns = np.flatnonzero(np.isin(self.real.step_of_part, chosen))
-        layout = StepLayout(
-            tuple(self.real.widths[i] for i in chosen),
-            tuple(self.real.step_names[i] for i in chosen),
-            tuple(self.real.part_names[i] for i in columns),
-        )
-        some = replace(
-            self,
-            geometry=self.geometry if with_steps else None,
-            real=layout if chosen.size else None,
-            scales=self.scales[columns],
-        )
-        first = np.arange(self.n_parts if with_steps else 0)
+        geometry, real, first, columns = None, None, steps[:0], chosen[:0]
+        if self.geometry is not None and steps.size:
+            first = np.flatnonzero(np.isin(self.geometry.layout.step_of_part, steps))
+            geometry = self.geometry.of_steps(steps)
+        if self.real is not None and chosen.size:
+            columns = np.flatnonzero(np.isin(self.real.step_of_part, chosen))
+            real = self.real.of_steps(chosen)
+        some = replace(self, geometry=geometry, real=real, scales=self.scales[columns])
         return some, np.concatenate([first, self.n_parts + columns])
 
 
@@ -220,23 +217,25 @@ def read_outputs(
     zero_replacement: float = 1e-12,
     standardize: bool = False,
     of_compositions: bool = False,
+    may_fail: bool = False,
 ) -> Outputs:
     """Read which columns of y are compositions, and which are real outputs.
 
     Without ``steps`` and ``outputs`` the columns are compositions where the rows of
     each step are probabilities that add up to one, and real outputs otherwise; with
-    ``of_compositions`` they have to be compositions.
+    ``of_compositions`` they have to be compositions. With ``may_fail`` members may have
+    NaN in whole steps of compositions, as in real outputs.
     """
     y = one_table(y)
     check_boolean(owner, "standardize", standardize)
     if outputs is None and (
         of_compositions or steps is not None or not isinstance(mask, str)
     ):
-        found = composition_geometry(y, steps, mask, owner)
+        found = composition_geometry(y, steps, mask, owner, may_fail=may_fail)
         return Outputs(found, None, np.zeros(0), zero_replacement)
     values = read_numbers(y)
     if outputs is None and _are_compositions(y, values, owner):
-        found = composition_geometry(y, None, mask, owner)
+        found = composition_geometry(y, None, mask, owner, may_fail=may_fail)
         return Outputs(found, None, np.zeros(0), zero_replacement)
     if outputs is None and steps is None and (values >= 0).all() and values.ndim == 2:
         remedy = " If these are real numbers, say so by outputs=."
@@ -252,7 +251,8 @@ def read_outputs(
             parts = take_columns(y, every[:n_parts])
             of_real = take_columns(y, every[n_parts:])
         name = "y without its outputs"
-        geometry = composition_geometry(parts, steps, mask, owner, name)
+        given = parts, steps, mask, owner, name
+        geometry = composition_geometry(*given, may_fail=may_fail)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     if geometry is not None:
         widths = (*geometry.layout.widths, *real.widths)
@@ -303,11 +303,11 @@ def _deviations(values: FloatArray, layout: StepLayout) -> FloatArray:
 
 def _are_compositions(y: Any, values: FloatArray, owner: str) -> bool:
     """Return whether the rows of each step are probabilities."""
-    if values.ndim != 2 or not (values >= 0).all():
+    if values.ndim != 2 or (values < 0).any() or np.isnan(values).all():
         return False
     layout = resolve_layout(y, None, values.shape[1], owner)
-    sums = np.stack([values[:, columns].sum(axis=1) for columns in layout.slices])
-    return bool((np.abs(sums - 1.0) < _CLOSED).all())
+    sums = np.stack([values[:, own].sum(axis=1) for own in layout.slices], axis=1)
+    return bool(((np.abs(sums - 1.0) < _CLOSED) | layout.failed(values)).all())
 
 
 def _split_columns(y: Any, n_columns: int, outputs: Any, owner: str) -> int:
@@ -405,11 +405,12 @@ def warn_of_zeros(
         layout=StepLayout((columns.stop - columns.start,), ("",), ("",) * 0),
         mask=geometry.mask[columns],
     )
+    has = ~np.isnan(values[:, columns.start])
     positive = replace_zeros(
-        values[:, columns], part.mask, part.layout, zero_replacement
+        values[has, columns], part.mask, part.layout, zero_replacement
     )
     clr = part.clr(positive)
-    others = clr[~zero[:, columns].any(axis=1)]
+    others = clr[~zero[has, columns].any(axis=1)]
     members, count = int(zero.any(axis=1).sum()), int(zero.sum())
     zeros = "1 zero" if count == 1 else f"{count} zeros"
     known = f"{clr.var(axis=0).sum():.3g} with such members"

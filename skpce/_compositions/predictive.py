@@ -56,6 +56,7 @@ class SimplexSpace(OutputSpace):
     fitted_geometry: LogRatioGeometry  # of the fit
 
     joint = ("step", "trajectory")
+    columns = "steps"
 
     @property
     def n_values(self) -> int:
@@ -186,6 +187,20 @@ def predictive_of(fitted: FittedCompositions) -> Predictive:
 def predictive_of_surrogate(surrogate: Any) -> Predictive:
     """Return the predictive distribution of a surrogate, which can be fitted again."""
     fitted = surrogate._now
+    step_of = fitted.geometry.layout.step_of_part
+    parts = tuple(
+        (part, np.flatnonzero(np.isin(step_of, steps))) for part, steps in fitted.parts
+    )
+    found = tuple((_of_part(surrogate, *one), one[1]) for one in parts)
+    if len(found) == 1:
+        return found[0][0]
+    return replace(predictive_of(fitted), parts=found)
+
+
+def _of_part(
+    surrogate: Any, fitted: FittedCompositions, columns: IndexArray
+) -> Predictive:
+    """Return that of steps that the same members have, in some columns of y."""
     geometry, samples = fitted.geometry, fitted.samples
 
     def refit(rows: IndexArray) -> Predictive:
@@ -206,7 +221,10 @@ def predictive_of_surrogate(surrogate: Any) -> Predictive:
         inputs = validated(surrogate, X, reset=False)
         closed = checked_policies(y, surrogate, len(inputs), "y of calibration")
         positive = replace_zeros(
-            closed, geometry.mask, geometry.layout, surrogate.zero_replacement
+            closed[:, columns],
+            geometry.mask,
+            geometry.layout,
+            surrogate.zero_replacement,
         )
         return inputs, positive
 

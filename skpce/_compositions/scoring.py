@@ -20,13 +20,20 @@ from .steps import (
 
 
 def checked_policies(
-    y: Any, surrogate: Any, n_members: int | None = None, name: str = "y"
+    y: Any,
+    surrogate: Any,
+    n_members: int | None = None,
+    name: str = "y",
+    *,
+    may_fail: bool = False,  # whether members may have NaN in a whole step
 ) -> FloatArray:  # shape: (n_members, n_parts)
     """Return policies to compare with a fitted surrogate, closed to one."""
     y = one_table(y, name)
-    refuse_nan(y, name)
+    if not may_fail:
+        refuse_nan(y, name)
     values = np.atleast_1d(as_floats(y, name))
-    refuse_nan(values, name)  # (None has become NaN)
+    if not may_fail or np.isnan(values).all():
+        refuse_nan(values, name)  # (None has become NaN)
     if values.ndim == 1:
         values = values[:, np.newaxis]
     n_rows = len(values) if n_members is None else n_members
@@ -103,9 +110,16 @@ def d2_kl_deviance(
 ) -> float:
     """Return ``1 - KL(y || prediction) / KL(y || mean of y)``.
 
-    Where all members are alike: 1 for a perfect prediction and 0 otherwise.
+    Where all members are alike: 1 for a perfect prediction and 0 otherwise. What is NaN
+    in y is left out of both.
     """
-    mean = np.average(y_true, axis=0, weights=weights)
+    has = ~np.isnan(y_true)
+    if has.all():
+        mean = np.average(y_true, axis=0, weights=weights)
+    else:  # members count in the steps that they have; 0 has no divergence
+        y_true = np.where(has, y_true, 0.0)
+        count = weights @ has
+        mean = weights @ y_true / np.where(count > 0, count, 1.0)
     baseline = mean_kl_divergence(y_true, np.broadcast_to(mean, y_true.shape), weights)
     deviance = mean_kl_divergence(y_true, y_pred, weights)
     rounding = 10 * np.finfo(np.float64).eps * y_true.shape[1]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail, listed
 from .._checks.cross_validation import warn_outside_folds
-from .._checks.tables import refuse_other_items, refuse_unsplit
+from .._checks.tables import EXPECTED_TABLE, refuse_other_items, refuse_unsplit
 
 _SEPARATOR = "__"
 
@@ -60,6 +60,23 @@ class StepLayout:
     def step_of_part(self) -> IndexArray:
         """The step of each column; shape (n_parts,)."""
         return np.repeat(np.arange(self.n_steps), self.widths)
+
+    def of_steps(self, steps: IndexArray) -> StepLayout:
+        """Return some of the steps, which are ascending."""
+        columns = np.flatnonzero(np.isin(self.step_of_part, steps))
+        return StepLayout(
+            tuple(self.widths[step] for step in steps),
+            tuple(self.step_names[step] for step in steps),
+            tuple(self.part_names[column] for column in columns),
+        )
+
+    def failed(
+        self,
+        values: FloatArray,  # shape: (n_members, n_parts)
+    ) -> BoolArray:  # shape: (n_members, n_steps)
+        """Return in which steps a member failed: NaN in all of their parts."""
+        missing = np.isnan(values)
+        return np.stack([missing[:, own].all(axis=1) for own in self.slices], axis=1)
 
     def describe_column(self, column: int) -> str:
         """Name a column in an error message."""
@@ -352,6 +369,12 @@ def close_compositions(
     one, ``"renormalize"`` warns of one further than 1e-3.
     """
     refuse_negative(values, layout, name)
+    missing = np.isnan(values)
+    some_failed = bool(missing.any())
+    if some_failed:  # nothing below refuses equal parts, which become NaN in the end
+        refuse_failed_in_part(values, layout, name)
+        equal = 1.0 / np.array(layout.widths)[layout.step_of_part]
+        values = np.where(missing, equal, values)
     closed = np.empty_like(values)
     worst = 0.0, 0, 0  # distance from one, its row and its step
     for step, columns in enumerate(layout.slices):
@@ -375,9 +398,10 @@ def close_compositions(
                 f"Row {int(np.argmin(total))} of {where} is all zero; each row must "
                 "be a composition with a positive sum."
             )
-        refuse_unsplit(
-            values[:, columns], name, f"step {layout.step_names[step]!r} of "
-        )
+        given = values[:, columns]
+        if some_failed:
+            given = given[~missing[:, columns.start]]
+        refuse_unsplit(given, name, f"step {layout.step_names[step]!r} of ")
         row = int(np.argmax(np.abs(total - 1.0)))
         if abs(total[row] - 1.0) > abs(worst[0]):
             worst = float(total[row] - 1.0), row, step
@@ -385,6 +409,8 @@ def close_compositions(
     distance, row, step = worst
     where = f"step {layout.step_names[step]!r} of {name}"
     _judge_closure(1.0 + distance, row, where, closure, layout.widths[step])
+    if some_failed:
+        closed[missing] = np.nan
     return closed
 
 
@@ -400,10 +426,55 @@ def _refuse_one_class(values: FloatArray, where: str) -> None:
         )
 
 
+# What to do about a member of which a step is no composition.
+_IF_FAILED = (
+    "Where a member failed, such as in a training that diverged, give NaN in all parts "
+    "of the step: the member counts in its other steps"
+)
+
+
+def refuse_lost_steps(values: FloatArray, layout: StepLayout, name: str) -> None:
+    """Raise ``ValueError`` for infinity, and for NaN unless some members have a step.
+
+    A member that failed in a step has NaN in all parts of it.
+    """
+    infinite = np.isinf(values)
+    if infinite.any():
+        row, column = np.unravel_index(int(np.argmax(infinite)), values.shape)
+        raise ValueError(
+            f"Input {name} contains infinity: {float(values[row, column])!r} in row "
+            f"{row}, {layout.describe_column(int(column))}; expected probabilities. "
+            f"{_IF_FAILED}."
+        )
+    if not np.isnan(values).any():
+        return
+    refuse_failed_in_part(values, layout, name)
+    count = (~layout.failed(values)).sum(axis=0)
+    if count.min() < 2:
+        step = layout.step_names[int(count.argmin())]
+        raise ValueError(
+            f"{count.min()} of {len(values)} members have step {step!r} of {name}, "
+            "which is NaN for the others; expected two or more. Leave the step out."
+        )
+
+
+def refuse_failed_in_part(values: FloatArray, layout: StepLayout, name: str) -> None:
+    """Raise ``ValueError`` for a step of a member that is NaN in some of its parts."""
+    in_part = np.isnan(values) & ~layout.failed(values)[:, layout.step_of_part]
+    if in_part.any():
+        row, column = np.unravel_index(int(np.argmax(in_part)), values.shape)
+        raise ValueError(
+            f"Input {name} contains NaN in row {row}, "
+            f"{layout.describe_column(int(column))}, and numbers in other parts of "
+            f"this step; expected numbers in all of them. {_IF_FAILED}. Steps of "
+            f"different width are not padded: {EXPECTED_TABLE}."
+        )
+
+
 def refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
     """Raise ``ValueError`` for a negative entry, naming it."""
-    if values.size and values.min() < 0:
-        row, column = np.unravel_index(int(np.argmin(values)), values.shape)
+    if np.fmin.reduce(values, axis=None, initial=0.0) < 0:
+        row, column = np.unravel_index(int(np.nanargmin(values)), values.shape)
         lowest = float(values[row, column])
         raise ValueError(
             f"Negative values in data: {name} has {lowest!r} in row "
@@ -415,7 +486,7 @@ def refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
 def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
     """Return how to make probabilities where the rows do not sum to one."""
     sums = np.stack([values[:, columns].sum(axis=1) for columns in layout.slices])
-    if np.abs(sums - 1.0).max() <= _WARNING_TOLERANCE:
+    if np.fmax.reduce(np.abs(sums - 1.0), axis=None) <= _WARNING_TOLERANCE:
         return ""
     return (
         " If these are logits, take the softmax of each step; if log-ratio "

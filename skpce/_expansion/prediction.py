@@ -86,6 +86,12 @@ def draw(
     """Draw values of y, each with inputs of its own or all at those that are given."""
     owner = f"{predictive.owner}.sample"
     check_predictive(owner, n_samples, residual, X, inputs, noise)
+    if predictive.parts:
+        raise ValueError(
+            f"{owner} has no joint residuals of {predictive.space.columns} that "
+            f"different samples have (NaN in y). Fit these {predictive.space.columns} "
+            "apart, or leave the failed samples out."
+        )
     sampler = predictive.input_sampler(owner, inputs)
     scale = predictive.noise_scale(noise, owner)
     generator = predictive.generator(random_state)
@@ -100,6 +106,28 @@ def draw(
 
 
 def interval(
+    predictive: Predictive, X: ArrayLike | None, **arguments: Any
+) -> PredictionInterval:  # each of shape (n_inputs, n_values)
+    """Return bounds, of targets that the same samples have part by part."""
+    if not predictive.parts:
+        return _interval(predictive, X, **arguments)
+    columns, joint = predictive.space.columns, arguments["joint"]
+    if joint not in (None, "step"):
+        raise ValueError(
+            f"{predictive.owner}.predict_interval has no joint residuals of {columns} "
+            "that different samples have (NaN in y); expected joint=None. Got "
+            f"joint={joint!r}."
+        )
+    some = [(_interval(part, X, **arguments), at) for part, at in predictive.parts]
+    order = np.argsort(np.concatenate([targets for _, targets in some]))
+    lower, upper = (
+        np.hstack([getattr(bounds, name) for bounds, _ in some])[:, order]
+        for name in ("lower", "upper")
+    )
+    return PredictionInterval(lower, upper)
+
+
+def _interval(
     predictive: Predictive,
     X: ArrayLike | None,
     *,
@@ -336,11 +364,6 @@ def sample(
     >>> np.array([draws.std(), alone.std()]).round(1)
     array([2.1, 1.9])
     """
-    if predictive.parts:
-        raise ValueError(
-            f"{predictive.owner}.sample has no joint residuals of targets that "
-            "different samples have (NaN in y). Fit these targets apart."
-        )
     drawn = draw(predictive, n_samples, X, inputs, residual, noise, random_state)
     return drawn[..., 0] if predictive.scalar else drawn
 
@@ -480,33 +503,20 @@ def predict_interval(
     >>> lower.shape
     (100,)
     """
-    if predictive.parts and joint is not None:
-        raise ValueError(
-            f"{predictive.owner}.predict_interval has no joint residuals of targets "
-            "that different samples have (NaN in y); expected joint=False. Got "
-            f"joint={joint!r}."
-        )
-    arguments: dict[str, Any] = {
-        "inputs": inputs,
-        "confidence_level": confidence_level,
-        "joint": joint,
-        "residual": residual,
-        "method": method,
-        "noise": noise,
-        "calibration": calibration,
-        "cv": cv,
-        "n_samples": n_samples,
-        "random_state": random_state,
-    }
-    if predictive.parts:
-        some = [(interval(part, X, **arguments), at) for part, at in predictive.parts]
-        order = np.argsort(np.concatenate([targets for _, targets in some]))
-        lower, upper = (
-            np.hstack([getattr(bounds, name) for bounds, _ in some])[:, order]
-            for name in ("lower", "upper")
-        )
-        return PredictionInterval(lower, upper)
-    found = interval(predictive, X, **arguments)
+    found = interval(
+        predictive,
+        X,
+        inputs=inputs,
+        confidence_level=confidence_level,
+        joint=joint,
+        residual=residual,
+        method=method,
+        noise=noise,
+        calibration=calibration,
+        cv=cv,
+        n_samples=n_samples,
+        random_state=random_state,
+    )
     if predictive.scalar:
         return PredictionInterval(found.lower[:, 0], found.upper[:, 0])
     return found

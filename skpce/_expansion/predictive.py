@@ -57,6 +57,7 @@ class OutputSpace(ABC):
     """
 
     joint: Sequence[str] = ()  # over what a band may be joint
+    columns: str = "targets"  # what samples may lack, in words
     # Whether a value rises with its own residual and depends on no other.
     keeps_order: bool = False
 

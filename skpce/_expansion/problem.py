@@ -220,20 +220,38 @@ def linear_problem(
 
 def solve_samples(
     solver: CoefficientSolver,
-    basis: PolynomialBasis,
+    basis: Basis,
     samples: Samples,
     groups: IndexArray | None = None,
+    on_inputs: bool = False,
 ) -> FittedProblem:
     """Fit the whole design; each target makes its own choices without ``groups``."""
     if groups is None:
         groups = np.arange(samples.targets.shape[1])
     if samples.lacks_targets:
-        return _solve_incomplete(solver, basis, samples, groups)
-    problem = linear_problem(basis, samples, groups)
+        return _solve_incomplete(solver, basis, samples, groups, on_inputs)
+    problem = linear_problem(basis, samples, groups, on_inputs)
     with one_thread_if_small(problem.design.size):
         fit = solver.fit(problem)
     spread = weighted_spread(samples.targets, samples.weights)
-    return FittedProblem(basis, solver, fit, spread, groups, samples)
+    return FittedProblem(
+        basis, solver, fit, spread, groups, samples, on_inputs=on_inputs
+    )
+
+
+def spread_of_targets(
+    targets: FloatArray,  # shape: (n_samples, n_targets), NaN where missing
+    weights: FloatArray,  # shape: (n_samples,)
+    floor: float = 0.0,
+) -> FloatArray:  # shape: (n_targets,)
+    """Return sums of squares about the mean of the samples that have each target."""
+    if not np.isnan(targets).any():
+        return weighted_spread(targets, weights, floor)
+    spread = np.empty(targets.shape[1])
+    for rows, columns in complete_parts(targets):
+        some = targets[np.ix_(rows, columns)]
+        spread[columns] = weighted_spread(some, weights[rows], floor)
+    return spread
 
 
 def complete_parts(
@@ -255,20 +273,24 @@ def complete_parts(
 
 def _solve_incomplete(
     solver: CoefficientSolver,
-    basis: PolynomialBasis,
+    basis: Basis,
     samples: Samples,
     groups: IndexArray,
+    on_inputs: bool,
 ) -> FittedProblem:
     """Fit each target to the samples that have it."""
     parts = complete_parts(samples.targets)
     n_samples = len(samples.inputs)
     fits, spread = [], np.empty(len(groups))
     for rows, targets in parts:
-        part = solve_samples(solver, basis, samples.of(rows, targets), groups[targets])
+        some = samples.of(rows, targets)
+        part = solve_samples(solver, basis, some, groups[targets], on_inputs)
         fits.append(part.fit.among(rows, n_samples))
         spread[targets] = part.spread
     fit = join_fits(fits, [targets for _, targets in parts])
-    return FittedProblem(basis, solver, fit, spread, groups, samples)
+    return FittedProblem(
+        basis, solver, fit, spread, groups, samples, on_inputs=on_inputs
+    )
 
 
 def solve_sums(

@@ -65,20 +65,37 @@ def warn_of_targets(expansion: Any, problem: Any, wrappers: int = 0) -> None:
             ConstantTargetWarning,
             stacklevel=3 + wrappers,
         )
-    weights = problem.weight_of_targets
-    n_samples = problem.total_weight
-    if weights.min() < n_samples:
-        lacking = [
-            f"{name} has {weight:g}"
-            for name, weight in zip(expansion.output_names, weights, strict=True)
-            if weight < n_samples
-        ]
+    warn_of_failed(
+        expansion.output_names,
+        problem.weight_of_targets,
+        problem.total_weight,
+        "sample",
+        "target",
+        stacklevel=4 + wrappers,
+    )
+
+
+def warn_of_failed(
+    names: Sequence[str],
+    weights: FloatArray,  # shape: (n_targets,), of the samples that have each
+    total: float,
+    sample: str,
+    target: str,
+    stacklevel: int,
+) -> None:
+    """Warn of targets that some samples lack."""
+    lacking = [
+        f"{name} has {weight:g}"
+        for name, weight in zip(names, weights, strict=True)
+        if weight < total
+    ]
+    if lacking:
         listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
         warnings.warn(
-            f"y has NaN: of {n_samples:g} samples {listed}. A sample that lacks a "
-            "target counts in the others.",
+            f"y has NaN: of {total:g} {sample}s {listed}. A {sample} that lacks a "
+            f"{target} counts in the others.",
             FailedSamplesWarning,
-            stacklevel=3 + wrappers,
+            stacklevel=stacklevel,
         )
 
 

@@ -178,6 +178,12 @@ class LinearFit:
             placed[name][rows] = values
         return replace(self, **placed)
 
+    def joined_models(
+        self, parts: Sequence[LinearFit], positions: Sequence[IndexArray]
+    ) -> dict[str, Any]:
+        """Return what else the fits of groups of targets have, joined."""
+        return {}
+
     @classmethod
     def made_later(cls, source: Any, **fields: Any) -> LinearFit:
         """Return a fit of some fields, whose residuals are made when they are read."""
@@ -233,6 +239,7 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
         numbers.append(part.leverage.factor_of_target + len(factors))
         factors.extend(part.leverage.factors)
     leverage = Leverage(tuple(factors), np.concatenate(numbers)[order], joined["alpha"])
+    joined |= parts[0].joined_models(parts, positions)
     return replace(parts[0], leverage=leverage, **joined)
 
 

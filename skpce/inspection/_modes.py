@@ -141,11 +141,15 @@ def modes_test(
     clr = fitted.clr[members]
     by_step = [log_odds_of_step(clr[:, columns]) for columns in geometry.active_slices]
     log_odds = np.hstack([clr[:, :0], *by_step])[:, rows]
-    weights = fitted.weights[members]
-    n_members = weights.sum() ** 2 / np.square(weights).sum()
-    dips = np.array([dip_statistic(values, weights) for values in log_odds.T])
-    dips[np.ptp(log_odds, axis=0) <= _ROUNDING] = np.nan
-    p_values, n_tests = _adjusted(dip_p_values(dips, n_members), geometry, rows)
+    dips, p_values = np.full((2, len(rows)), np.nan)
+    for k, values in enumerate(log_odds.T):
+        has = ~np.isnan(values)  # members that did not fail in the step
+        weights = fitted.weights[members][has]
+        if np.ptp(values[has]) > _ROUNDING:
+            n_members = weights.sum() ** 2 / np.square(weights).sum()
+            dips[k] = dip_statistic(values[has], weights)
+            p_values[k] = dip_p_values(dips[[k]], n_members)[0]
+    p_values, n_tests = _adjusted(p_values, geometry, rows)
     bimodal = p_values <= significance_level
     columns = {
         **_names_of(geometry, rows),
@@ -170,12 +174,10 @@ def _described(
     fitted: FittedCompositions,
     rows: IndexArray,
     bimodal: BoolArray,
-    log_odds: FloatArray,  # shape: (n_members, n_rows)
+    log_odds: FloatArray,  # shape: (n_members, n_rows), NaN for a member that failed
     input_names: Sequence[str],
 ) -> dict[str, Any]:
     """Return the columns that describe the modes; NaN or empty for other rows."""
-    members = fitted.weights > 0
-    weights = fitted.weights[members]
     columns: dict[str, Any] = {
         **{name: np.full(len(rows), np.nan) for name in ("lower", "upper")},
         "upper_share": np.full(len(rows), np.nan),
@@ -184,7 +186,10 @@ def _described(
         "expansion_dip": np.full(len(rows), np.nan),
     }
     for k in np.flatnonzero(bimodal):
-        lower, upper, above = two_groups(log_odds[:, k], weights)
+        has = ~np.isnan(log_odds[:, k])
+        members = np.flatnonzero(fitted.weights > 0)[has]
+        weights = fitted.weights[members]
+        lower, upper, above = two_groups(log_odds[has, k], weights)
         columns["lower"][k], columns["upper"][k] = expit([lower, upper])
         columns["upper_share"][k] = weights @ above / weights.sum()
         columns["rule"][k], columns["rule_accuracy"][k] = separating_rule(

@@ -103,6 +103,7 @@ def read_members(
         zero_replacement=zero_replacement,
         standardize=standardize,
         of_compositions="steps" in known,
+        may_fail=True,
     )
     if read.are_compositions:
         y = _closed(y, read, zero_replacement)
@@ -144,7 +145,7 @@ def _closed(y: Any, read: Outputs, zero_replacement: float) -> Any:
     closed = close_compositions(values, layout, "renormalize")
     warn_of_zeros(closed, read.geometry, zero_replacement)
     sums = np.stack([values[:, columns].sum(axis=1) for columns in layout.slices])
-    if np.abs(sums - 1.0).max(initial=0.0) <= _CLOSED:
+    if np.fmax.reduce(np.abs(sums - 1.0), axis=None, initial=0.0) <= _CLOSED:
         return y
     if hasattr(y, "iloc"):
         return type(y)(closed, index=y.index, columns=y.columns)
@@ -184,12 +185,16 @@ def make_cross_fit(
             )
         X, y = take(X, rows), take(y, rows)
         reward = None if reward is None else np.asarray(reward)[rows]
-    if len(groups) < outputs.n_groups:
+    n_groups = outputs.n_groups
+    if len(groups) < n_groups:
         outputs, columns = outputs.of_groups(groups)
         y = take_columns(y, columns)
     splits = make_splits(cv, X, reward, generator)
     fixed: dict[str, Any] = {"n_resamples": 0, "n_permutations": 0, "n_jobs": None}
     if outputs.geometry is not None:
+        layout = outputs.geometry.layout
+        if len(groups) < n_groups:
+            steps = dict(zip(layout.step_names, layout.widths, strict=True))
         fixed["steps"] = steps
         fixed["mask"] = outputs.geometry.mask
     return CrossFit(with_parameters(pipeline, **fixed), X, y, splits, outputs)

@@ -118,7 +118,8 @@ def verdict(
         :class:`skpce.ensembles.Ensemble` gives y and its replicates too.
     y : array-like of shape (n_members,) or (n_members, n_columns), or data frame
         Real outputs, or policies with their steps side by side. A member that failed
-        in a real output has NaN there; it counts in the others. None with an Ensemble.
+        in an output, or in a step, has NaN in all of its columns; it counts in the
+        others. None with an Ensemble.
     reward : array-like of shape (n_members,) or None, default=None
         Another name of ``groups``, for ensembles trained under uncertain rewards.
     steps : sequence of int, dict of str to int, or None, default=None
@@ -168,8 +169,7 @@ def verdict(
     order : array-like of shape (n_members,), False or None, default=None
         Time, or position in a series, of each member, by which the dependence of
         members on those before them is tested. False says that the order of the rows
-        means nothing (``order`` of an :class:`skpce.ensembles.Ensemble`); None that it
-        is not known.
+        means nothing; None that it is not known, or as an Ensemble says.
     groups : array-like of shape (n_members,) or None, default=None
         Label of each member, as in scikit-learn. Members of one label are
         replicates, with equal rows of X: they stay in one fold, are permuted together,
@@ -298,6 +298,7 @@ def verdict(
     """
     if isinstance(X, Ensemble) and y is None:
         groups = X.setting if reward is None and groups is None else groups
+        order = X.order if order is None else order
         y, X = X.y, X.X
     if zero_replacement is None:
         _, last = final_estimator(pipeline)

@@ -1,0 +1,462 @@
+"""Members that failed in a step of a composition: they count in the others."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from scipy.stats import norm
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_score
+
+from skpce import (
+    CompositionalPCESurrogate,
+    FailedSamplesWarning,
+    PolynomialChaosKernelRegressor,
+    PolynomialChaosRegressor,
+    load_model,
+    save_model,
+)
+from skpce.ensembles import Ensemble
+from skpce.inspection import modes_test, noise_test, verdict
+from skpce.sample_size import required_ensemble_size
+
+pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
+
+STEPS = {"first": 3, "second": 2, "third": 4, "only": 1}
+COLUMNS = {
+    "first": slice(0, 3),
+    "second": slice(3, 5),
+    "third": slice(5, 9),
+    "only": slice(9, 10),
+}
+FROZEN = {"distribution": norm(0, 1)}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Return 70 members, of which 12 lack the second step and 20 the other two."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 2))
+    effects = rng.normal(size=(2, 9))
+    logits = X @ effects + 0.3 * rng.normal(size=(70, 9))
+    parts = [softmax(logits[:, COLUMNS[name]], axis=1) for name in list(STEPS)[:3]]
+    y = np.hstack([*parts, np.ones((70, 1))])
+    y[:12, COLUMNS["second"]] = np.nan
+    y[5:25, COLUMNS["first"]] = y[5:25, COLUMNS["third"]] = np.nan
+    return X, y
+
+
+def whole(data, **parameters):
+    return CompositionalPCESurrogate(2, steps=STEPS, **FROZEN | parameters).fit(*data)
+
+
+def alone(data, step, **parameters):
+    """Fit one step to the members that have it."""
+    X, y = data
+    has = ~np.isnan(y[:, COLUMNS[step]]).any(axis=1)
+    one = CompositionalPCESurrogate(2, **FROZEN | parameters)
+    return one.fit(X[has], y[has, COLUMNS[step]])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *({"solver": name} for name in ("ridge", "ols", "omp", "paper")),
+        *({"solver": name} for name in ("weighted_ridge", "subspace_pursuit", "auto")),
+        {"log_ratio": "alr", "alpha_per_target": True},
+        {"log_ratio": "clr"},
+        {"regressor": LinearRegression()},
+        {"amalgamate": 0.01},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("step", ["second", "first", "third"])
+def test_each_step_is_that_of_the_members_that_have_it(data, parameters, step):
+    if step != "second" and parameters.get("solver") in ("weighted_ridge", "auto"):
+        pytest.skip("steps with the same members share one choice")
+    found, one = whole(data, **parameters), alone(data, step, **parameters)
+    k = list(STEPS).index(step)
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    X = data[0]
+    assert_allclose = np.testing.assert_allclose
+    assert_allclose(found.predict(X)[:, COLUMNS[step]], one.predict(X), **close)
+    for name in (
+        "step_sobol_indices_",
+        "step_total_sobol_indices_",
+        "step_total_variance_",
+        "step_unexplained_share_",
+    ):
+        assert_allclose(getattr(found, name)[k], getattr(one, name)[0], **close)
+    rows = found.coordinate_steps_ == k
+    assert_allclose(found.sobol_indices_[rows], one.sobol_indices_, **close)
+    assert_allclose(found.diagnostics_.loo_q2[k], one.diagnostics_.loo_q2[0], **close)
+
+
+def test_many_parts_are_mapped_as_few():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 1))
+    y = np.hstack([softmax(rng.normal(size=(30, n)), axis=1) for n in (200, 80)])
+    y[:9, 200:] = np.nan
+    found = CompositionalPCESurrogate(1, steps=(200, 80), **FROZEN).fit(X, y)
+    one = CompositionalPCESurrogate(1, **FROZEN).fit(X[9:], y[9:, 200:])
+    np.testing.assert_allclose(found.predict(X)[:, 200:], one.predict(X), rtol=1e-10)
+
+
+def test_the_warning_names_steps_and_members(data):
+    X, y = data
+    match = "of 70 members first has 50, second has 58, third has 50. A member that"
+    with pytest.warns(FailedSamplesWarning, match=match) as caught:
+        CompositionalPCESurrogate(1, steps=STEPS).fit(X, y)
+    assert caught[0].filename == __file__
+    complete = ~np.isnan(y).any(axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CompositionalPCESurrogate(1, steps=STEPS).fit(X[complete], y[complete])
+
+
+@pytest.mark.parametrize("step", ["first", "second", "third"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"noise": "inputs"},
+        {"residual": "gaussian"},
+        {"joint": "step"},
+        {"method": "conformal"},
+        {"method": "conformal", "joint": "step"},
+    ],
+    ids=str,
+)
+def test_prediction_intervals_are_those_of_the_steps(data, options, step):
+    X, _ = data
+    if step != "second" and options.get("noise", options.get("residual")):
+        pytest.skip("steps with the same members share draws")
+    given = {**options, "random_state": 0}
+    found = whole(data).predict_interval(X[:5], **given)
+    assert found.lower.shape == (5, 10)
+    np.testing.assert_array_equal(found.lower[:, -1], 1.0)
+    one = alone(data, step).predict_interval(X[:5], **given)
+    own = COLUMNS[step]
+    np.testing.assert_allclose(found.lower[:, own], one.lower, rtol=1e-10)
+    np.testing.assert_allclose(found.upper[:, own], one.upper, rtol=1e-10)
+
+
+def test_intervals_of_unknown_inputs_and_of_other_members(data):
+    X, y = data
+    surrogate = whole(data)
+    low, high = surrogate.predict_interval(random_state=0)
+    assert low.shape == (1, 10)
+    assert (low <= high).all()
+    held_out = ~np.isnan(y).any(axis=1)
+    calibration = X[held_out] + 0.1, y[held_out]
+    low, high = surrogate.predict_interval(
+        X, method="conformal", calibration=calibration
+    )
+    inside = (low <= y) & (y <= high)
+    assert inside[held_out].mean() > 0.9
+    with pytest.raises(ValueError, match="y of calibration contains NaN; expected num"):
+        surrogate.predict_interval(X, method="conformal", calibration=(X + 0.1, y))
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "residual"])
+@pytest.mark.parametrize("level", ["step", "coordinate"])
+def test_index_intervals_hold_the_indices(data, method, level):
+    if (method, level) == ("residual", "coordinate"):
+        pytest.skip("residuals give intervals of steps")
+    surrogate = whole(data, random_state=0)
+    found = surrogate.sobol_interval(level, method=method, n_resamples=50)
+    total = surrogate.sobol_indices(level).total_order
+    low, high = found.total_order
+    assert low.shape == total.shape
+    assert np.isfinite(found.total_order).all()
+    assert ((low - 0.02 <= total) & (total <= high + 0.02)).mean() > 0.8
+
+
+def test_index_intervals_are_those_of_the_first_step_to_be_drawn(data):
+    whole_, one = (
+        fit.sobol_interval(n_resamples=30, random_state=0).total_order
+        for fit in (whole(data), alone(data, "second"))
+    )
+    parts = whole(data)._fitted.parts
+    if len(parts[0][0].geometry.active_parts) == 2:  # the order of the draws
+        np.testing.assert_allclose(whole_[:, 1], one[:, 0], rtol=1e-10)
+    else:
+        np.testing.assert_allclose(whole_[:, 1], one[:, 0], atol=0.1)
+
+
+def test_resamples_and_permutations_of_the_fit(data):
+    surrogate = whole(data, n_resamples=20, n_permutations=19, random_state=0)
+    assert surrogate.step_total_sobol_interval_.shape == (2, 4, 2)
+    p_values = surrogate.diagnostics_.permutation_p_values
+    np.testing.assert_array_equal(p_values, [0.05, 0.05, 0.05, np.nan])
+
+
+def test_corrected_indices_are_those_of_the_steps(data):
+    found = whole(data, solver="ols").noise_corrected_sobol_indices(random_state=0)
+    total = whole(data, solver="ols").step_total_sobol_indices_[:3]
+    np.testing.assert_allclose(found.total_order[:3], total, atol=0.05)
+    trajectory = whole(data).noise_corrected_sobol_indices("trajectory")
+    assert np.isfinite(trajectory.total_order).all()
+
+
+def test_the_trajectory_adds_variances_of_a_member(data):
+    """A step that few members have weighs as much as if all had it."""
+    surrogate = whole(data)
+    frame = surrogate.sobol_frame("trajectory")
+    explained = unexplained = 0.0
+    for step in ("first", "second", "third"):
+        one = alone(data, step)._fitted
+        press, spread = (sums[0] / one.weights.sum() for sums in one.press_and_spread)
+        explained, unexplained = explained + spread, unexplained + press
+    np.testing.assert_allclose(frame["unexplained_share"], unexplained / explained)
+
+
+@pytest.mark.parametrize("step", ["first", "second", "third"])
+def test_a_regressor_of_the_inputs_counts_members_too(data, step):
+    forest = RandomForestRegressor(10, random_state=0)
+    X, _ = data
+    parameters = {"regressor": forest, "random_state": 0}
+    found, one = whole(data, **parameters), alone(data, step, **parameters)
+    own = COLUMNS[step]
+    if step == "second":  # forests of steps with the same members are those of a step
+        np.testing.assert_allclose(found.predict(X)[:, own], one.predict(X))
+    assert found.predict_interval(X, random_state=0).lower.shape == (70, 10)
+    assert (found.fidelity_[:3] > 0.3).all()
+    k = list(STEPS).index(step)
+    assert found.step_unexplained_share_[k] == pytest.approx(
+        one.step_unexplained_share_[0]
+    )
+
+
+def test_a_step_that_members_lack_is_left_out_of_scores(data):
+    X, y = data
+    surrogate = whole(data)
+    filled = np.where(np.isnan(y), surrogate.predict(X), y)
+    assert 0.5 < surrogate.score(X, y) < 1
+    has = ~np.isnan(y[:, 3])
+    only = np.where(has[:, np.newaxis], y, np.nan)
+    only[:, :3] = only[:, 5:9] = np.nan
+    one = alone(data, "second").score(X[has], y[has, 3:5])
+    assert surrogate.score(X, only) == pytest.approx(one, rel=1e-12)
+    assert surrogate.score(X, filled) > surrogate.score(X, y) - 0.2
+    model = CompositionalPCESurrogate(2, steps=STEPS, mask=surrogate.mask_)
+    assert (cross_val_score(model, X, y) > 0).all()
+    with pytest.raises(ValueError, match="Input y contains NaN; expected numbers"):
+        surrogate.score(X, np.full_like(y, np.nan))
+
+
+def test_a_model_file_holds_what_was_missing(data, tmp_path):
+    forest = RandomForestRegressor(5, random_state=0)
+    for parameters in ({}, {"regressor": forest}):
+        surrogate = whole(data, **parameters)
+        path = tmp_path / "model.npz"
+        if parameters:
+            pytest.importorskip("skops")
+        save_model(surrogate, path)
+        again = load_model(path)
+        intervals = [
+            fit.predict_interval(data[0], random_state=0) for fit in (surrogate, again)
+        ]
+        np.testing.assert_array_equal(intervals[0], intervals[1])
+        np.testing.assert_array_equal(
+            again.step_unexplained_share_, surrogate.step_unexplained_share_
+        )
+
+
+def test_frames_with_missing_values_are_read(data):
+    X, y = data
+    names = [f"{step}__{k}" for step, n in STEPS.items() for k in range(n)]
+    frame = pd.DataFrame(y, columns=names).convert_dtypes()
+    found = CompositionalPCESurrogate(2, **FROZEN).fit(X, frame)
+    np.testing.assert_array_equal(found.predict(X), whole(data).predict(X))
+    items = np.stack([y[:, 3:5], y[:, 3:5]], axis=1)
+    items[20, 1] = np.nan
+    assert CompositionalPCESurrogate(2).fit(X, items).steps_ == (2, 2)
+
+
+def test_a_sample_size_is_that_of_the_members_of_a_step(data):
+    one = required_ensemble_size(alone(data, "second"), 0.1)
+    found = required_ensemble_size(whole(data), 0.1)
+    np.testing.assert_allclose(found.noise_variance[1], one.noise_variance[0])
+
+
+def test_noise_is_tested_step_by_step(data):
+    found = noise_test(whole(data), n_permutations=19, random_state=0)
+    assert np.isfinite(found.q2[:3]).all()
+
+
+def test_modes_are_those_of_the_members_that_have_the_step():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    logit = 4 * np.tanh(3 * X[:, 0])
+    y = np.hstack([softmax(np.c_[logit, 0 * logit], axis=1)] * 2)
+    y[:20, 2:] = np.nan
+    found = modes_test(CompositionalPCESurrogate(1, steps=(2, 2)).fit(X, y), action=0)
+    one = CompositionalPCESurrogate(1).fit(X[20:], y[20:, 2:])
+    other = modes_test(one, action=0)
+    assert found.bimodal == (True, True)
+    for name in ("dip", "lower", "upper", "upper_share", "rule_accuracy"):
+        assert getattr(found, name)[1] == getattr(other, name)[0]
+    assert found.rule[1] == other.rule[0]
+
+
+def test_a_verdict_judges_each_step_by_the_members_that_have_it(data):
+    X, y = data
+    model = CompositionalPCESurrogate(2, steps=STEPS, **FROZEN)
+    options = {"n_permutations": 19, "random_state": 0}
+    found = verdict(model, X, y, **options)
+    np.testing.assert_array_equal(found.members, [50, 58, 50, 58])
+    assert found.attributable == (True, True, True, False)
+    one = alone(data, "second")
+    has = ~np.isnan(y[:, 3])
+    other = verdict(one, X[has], y[has, 3:5], **options)
+    assert found.q2[1] == pytest.approx(other.q2[0], rel=1e-10)
+    assert found.closed_form
+    slow = verdict(model, X, y, closed_form=False, **options)
+    np.testing.assert_allclose(found.q2, slow.q2, rtol=1e-8)
+    assert "second has 58 of 70" in found.notes[0]
+    names = [f"{step}__{k}" for step, n in STEPS.items() for k in range(n)]
+    framed = verdict(
+        CompositionalPCESurrogate(2, **FROZEN),
+        X,
+        pd.DataFrame(y, columns=names),
+        **options,
+    )
+    np.testing.assert_array_equal(framed.q2, found.q2)
+
+
+def test_a_verdict_of_steps_and_outputs_counts_each(data):
+    X, y = data
+    score = X[:, :1] + 0.1 * y[:, [3]]
+    table = np.hstack([y[:, :5], np.nan_to_num(score)])
+    table[60:, 5] = np.nan
+    found = verdict(
+        PolynomialChaosRegressor(1),
+        *(X, table),
+        steps={"first": 3, "second": 2},
+        outputs={"score": 1},
+        n_permutations=19,
+        random_state=0,
+    )
+    np.testing.assert_array_equal(found.members, [50, 58, 60])
+
+
+def test_probabilities_with_failures_are_still_probabilities(data):
+    X, y = data
+    model, options = PolynomialChaosRegressor(1), {"n_permutations": 19}
+    found = verdict(model, X, y[:, 3:5], random_state=0, **options)
+    assert found.measured_as.are_compositions
+    np.testing.assert_array_equal(found.members, [58])
+
+
+def test_a_verdict_takes_what_an_ensemble_knows_of_its_order():
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.normal(size=(60, 2)), axis=0)
+    y = np.cumsum(rng.normal(size=60)) + X[:, 0]
+    options = {"n_permutations": 19, "random_state": 0}
+    model = PolynomialChaosRegressor(1)
+
+    def judged(order, **given):
+        frames = pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame({"y": y})
+        runs = Ensemble(*frames, ("normal", "normal"), order=order)
+        return verdict(model, runs, **options, **given)
+
+    by_table, given = judged(False), verdict(model, X, y, order=False, **options)
+    assert by_table.q2 == given.q2
+    assert by_table.reasons == given.reasons
+    assert judged(None).reasons == verdict(model, X, y, **options).reasons
+    assert judged(None).reasons != by_table.reasons
+    own = judged(False, order=np.arange(60))
+    assert own.q2 == verdict(model, X, y, order=np.arange(60), **options).q2
+
+
+def test_what_needs_joint_residuals_is_refused(data):
+    surrogate = whole(data)
+    with pytest.raises(ValueError, match="no joint residuals of steps that diff"):
+        surrogate.sample(3)
+    with pytest.raises(ValueError, match="of steps that .* Got joint='trajectory'"):
+        surrogate.predict_interval(data[0], joint="trajectory")
+    for method in ("bootstrap", "residual"):
+        with pytest.raises(ValueError, match="has level='trajectory' for steps of the"):
+            surrogate.sobol_interval("trajectory", method=method)
+
+
+def test_members_that_lack_the_same_steps_are_one_part():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1))
+    y = np.hstack([softmax(np.c_[X, X**2], axis=1)] * 2)
+    y[:8] = np.nan
+    found = CompositionalPCESurrogate(1, steps=(2, 2), **FROZEN).fit(X, y)
+    one = CompositionalPCESurrogate(1, steps=(2, 2), **FROZEN).fit(X[8:], y[8:])
+    for fit in (found, one):
+        assert fit.sample(3, random_state=0).shape == (3, 4)
+    for read in (
+        lambda fit: fit.sample(5, X[:2], random_state=0),
+        lambda fit: fit.sobol_interval("trajectory", random_state=0).total_order,
+        lambda fit: fit.predict_interval(X, joint="trajectory", random_state=0).lower,
+    ):
+        np.testing.assert_allclose(read(found), read(one), rtol=1e-9)
+
+
+def test_a_kernel_of_all_steps_is_refused(data):
+    with pytest.raises(ValueError, match="y has NaN, and a PolynomialChaosKernelReg"):
+        whole(data, regressor=PolynomialChaosKernelRegressor(2))
+
+
+def test_partial_fit_refuses_failed_members(data):
+    X, y = data
+    mask = np.ones(10, dtype=bool)
+    model = CompositionalPCESurrogate(2, steps=STEPS, mask=mask, **FROZEN)
+    with pytest.raises(ValueError, match="Input y contains NaN; .* that failed out"):
+        model.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("use", ["fit", "verdict", "amalgamated"])
+def test_other_entries_are_refused_in_words(data, use):
+    X, y = data
+    amalgamate = 0.01 if use == "amalgamated" else None
+    model = CompositionalPCESurrogate(2, steps=STEPS, amalgamate=amalgamate)
+
+    def refused(values, match):
+        with pytest.raises(ValueError, match=match):
+            if use == "verdict":
+                verdict(model, X, values, n_permutations=19)
+            else:
+                model.fit(X, values)
+
+    diverged = y.copy()
+    diverged[40, 3] = np.inf
+    refused(
+        diverged,
+        "contains infinity: inf in row 40, part '0' of step 'second'; expected prob"
+        ".*diverged, give NaN in all parts of the step",
+    )
+    partial = y.copy()
+    partial[40, 4] = np.nan
+    refused(
+        partial,
+        "NaN in row 40, part '1' of step 'second', and numbers in other parts.*"
+        "give NaN in all parts.*are not padded.*pack_steps",
+    )
+    lost = y.copy()
+    lost[1:, 3:5] = np.nan
+    refused(lost, "0 of 70 members have step 'second' of y, .* Leave the step out")
+    negative = y.copy()
+    negative[40, 3] = -0.5
+    refused(negative, "-0.5 in row 40, part '0' of step 'second'")
+
+
+def test_class_labels_and_steps_in_one_are_seen_beside_failures(data):
+    X, y = data
+    labels = np.full((70, 2), np.nan)
+    labels[10:] = np.random.default_rng(0).integers(0, 5, size=(60, 2))
+    with pytest.raises(ValueError, match="holds integers, rows of which add up"):
+        CompositionalPCESurrogate(1).fit(X, labels)
+    with_both = np.where(np.isnan(y).any(axis=1, keepdims=True), np.nan, y)[:, :5]
+    with pytest.raises(ValueError, match="sums to 2, so that it seems to be 2 steps"):
+        CompositionalPCESurrogate(1).fit(X, with_both)
