@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import softmax
 from scipy.stats import norm
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
 
 from skpce import (
     CompositionalPCESurrogate,
@@ -177,16 +178,21 @@ def test_index_intervals_hold_the_indices(data, method, level):
     assert ((low - 0.02 <= total) & (total <= high + 0.02)).mean() > 0.8
 
 
-def test_index_intervals_are_those_of_the_first_step_to_be_drawn(data):
-    whole_, one = (
-        fit.sobol_interval(n_resamples=30, random_state=0).total_order
-        for fit in (whole(data), alone(data, "second"))
-    )
-    parts = whole(data)._fitted.parts
-    if len(parts[0][0].geometry.active_parts) == 2:  # the order of the draws
-        np.testing.assert_allclose(whole_[:, 1], one[:, 0], rtol=1e-10)
-    else:
-        np.testing.assert_allclose(whole_[:, 1], one[:, 0], atol=0.1)
+def test_drawn_indices_are_those_of_the_step(data):
+    found, one = whole(data), alone(data, "second")  # the first step to be drawn
+    assert found._fitted.parts[0][1].tolist() == [1, 3]
+    for read in (
+        lambda fit: fit.sobol_interval(n_resamples=30, random_state=0).total_order,
+        lambda fit: fit.noise_corrected_sobol_indices(random_state=0).total_order[None],
+        lambda fit: (
+            fit.sobol_interval(
+                method="residual", n_resamples=30, random_state=0
+            ).first_order
+        ),
+    ):
+        np.testing.assert_allclose(read(found)[:, 1], read(one)[:, 0], rtol=1e-8)
+    trajectory = found.noise_corrected_sobol_indices("trajectory")
+    assert np.isfinite(trajectory.total_order).all()
 
 
 def test_resamples_and_permutations_of_the_fit(data):
@@ -194,14 +200,6 @@ def test_resamples_and_permutations_of_the_fit(data):
     assert surrogate.step_total_sobol_interval_.shape == (2, 4, 2)
     p_values = surrogate.diagnostics_.permutation_p_values
     np.testing.assert_array_equal(p_values, [0.05, 0.05, 0.05, np.nan])
-
-
-def test_corrected_indices_are_those_of_the_steps(data):
-    found = whole(data, solver="ols").noise_corrected_sobol_indices(random_state=0)
-    total = whole(data, solver="ols").step_total_sobol_indices_[:3]
-    np.testing.assert_allclose(found.total_order[:3], total, atol=0.05)
-    trajectory = whole(data).noise_corrected_sobol_indices("trajectory")
-    assert np.isfinite(trajectory.total_order).all()
 
 
 def test_the_trajectory_adds_variances_of_a_member(data):
@@ -217,20 +215,24 @@ def test_the_trajectory_adds_variances_of_a_member(data):
 
 
 @pytest.mark.parametrize("step", ["first", "second", "third"])
-def test_a_regressor_of_the_inputs_counts_members_too(data, step):
-    forest = RandomForestRegressor(10, random_state=0)
+@pytest.mark.parametrize("log_ratio", ["ilr", "alr"])
+def test_a_regressor_of_the_inputs_counts_members_too(data, step, log_ratio):
     X, _ = data
-    parameters = {"regressor": forest, "random_state": 0}
+    parameters = {
+        "regressor": KNeighborsRegressor(5),
+        "random_state": 0,
+        "log_ratio": log_ratio,
+    }
     found, one = whole(data, **parameters), alone(data, step, **parameters)
-    own = COLUMNS[step]
-    if step == "second":  # forests of steps with the same members are those of a step
-        np.testing.assert_allclose(found.predict(X)[:, own], one.predict(X))
-    assert found.predict_interval(X, random_state=0).lower.shape == (70, 10)
-    assert (found.fidelity_[:3] > 0.3).all()
-    k = list(STEPS).index(step)
-    assert found.step_unexplained_share_[k] == pytest.approx(
-        one.step_unexplained_share_[0]
-    )
+    k, own = list(STEPS).index(step), COLUMNS[step]
+    assert found.indices_from_ == "sampling"
+    for value, expected in (
+        (found.predict(X)[:, own], one.predict(X)),
+        (found.predict_interval(X).lower[:, own], one.predict_interval(X).lower),
+        (found.step_unexplained_share_[k], one.step_unexplained_share_[0]),
+        (found.fidelity_[k], one.fidelity_[0]),
+    ):
+        np.testing.assert_allclose(value, expected, rtol=1e-8)
 
 
 def test_a_step_that_members_lack_is_left_out_of_scores(data):
@@ -251,21 +253,14 @@ def test_a_step_that_members_lack_is_left_out_of_scores(data):
 
 
 def test_a_model_file_holds_what_was_missing(data, tmp_path):
-    forest = RandomForestRegressor(5, random_state=0)
-    for parameters in ({}, {"regressor": forest}):
-        surrogate = whole(data, **parameters)
-        path = tmp_path / "model.npz"
-        if parameters:
-            pytest.importorskip("skops")
-        save_model(surrogate, path)
-        again = load_model(path)
-        intervals = [
-            fit.predict_interval(data[0], random_state=0) for fit in (surrogate, again)
-        ]
-        np.testing.assert_array_equal(intervals[0], intervals[1])
-        np.testing.assert_array_equal(
-            again.step_unexplained_share_, surrogate.step_unexplained_share_
-        )
+    surrogate = whole(data)
+    save_model(surrogate, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    for read in (
+        lambda fit: fit.predict_interval(data[0], random_state=0),
+        lambda fit: fit.step_unexplained_share_,
+    ):
+        np.testing.assert_array_equal(read(again), read(surrogate))
 
 
 def test_frames_with_missing_values_are_read(data):
@@ -279,9 +274,10 @@ def test_frames_with_missing_values_are_read(data):
     assert CompositionalPCESurrogate(2).fit(X, items).steps_ == (2, 2)
 
 
+@pytest.mark.filterwarnings("ignore::skpce.sample_size.VacuousBoundWarning")
 def test_a_sample_size_is_that_of_the_members_of_a_step(data):
-    one = required_ensemble_size(alone(data, "second"), 0.1)
-    found = required_ensemble_size(whole(data), 0.1)
+    one = required_ensemble_size(alone(data, "second"))
+    found = required_ensemble_size(whole(data))
     np.testing.assert_allclose(found.noise_variance[1], one.noise_variance[0])
 
 
@@ -308,9 +304,9 @@ def test_modes_are_those_of_the_members_that_have_the_step():
 def test_a_verdict_judges_each_step_by_the_members_that_have_it(data):
     X, y = data
     model = CompositionalPCESurrogate(2, steps=STEPS, **FROZEN)
-    options = {"n_permutations": 19, "random_state": 0}
+    options = {"n_permutations": 99, "random_state": 0}
     found = verdict(model, X, y, **options)
-    np.testing.assert_array_equal(found.members, [50, 58, 50, 58])
+    np.testing.assert_array_equal(found.members, [50, 58, 50, 50])
     assert found.attributable == (True, True, True, False)
     one = alone(data, "second")
     has = ~np.isnan(y[:, 3])
@@ -319,7 +315,7 @@ def test_a_verdict_judges_each_step_by_the_members_that_have_it(data):
     assert found.closed_form
     slow = verdict(model, X, y, closed_form=False, **options)
     np.testing.assert_allclose(found.q2, slow.q2, rtol=1e-8)
-    assert "second has 58 of 70" in found.notes[0]
+    assert "second has 58, third has 50, only has 50 of 70" in found.notes[0]
     names = [f"{step}__{k}" for step, n in STEPS.items() for k in range(n)]
     framed = verdict(
         CompositionalPCESurrogate(2, **FROZEN),
@@ -336,7 +332,7 @@ def test_a_verdict_of_steps_and_outputs_counts_each(data):
     table = np.hstack([y[:, :5], np.nan_to_num(score)])
     table[60:, 5] = np.nan
     found = verdict(
-        PolynomialChaosRegressor(1),
+        KNeighborsRegressor(5),
         *(X, table),
         steps={"first": 3, "second": 2},
         outputs={"score": 1},
@@ -361,9 +357,9 @@ def test_a_verdict_takes_what_an_ensemble_knows_of_its_order():
     options = {"n_permutations": 19, "random_state": 0}
     model = PolynomialChaosRegressor(1)
 
-    def judged(order, **given):
+    def judged(known, **given):
         frames = pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame({"y": y})
-        runs = Ensemble(*frames, ("normal", "normal"), order=order)
+        runs = Ensemble(*frames, ("normal", "normal"), order=known)
         return verdict(model, runs, **options, **given)
 
     by_table, given = judged(False), verdict(model, X, y, order=False, **options)
@@ -379,7 +375,7 @@ def test_what_needs_joint_residuals_is_refused(data):
     surrogate = whole(data)
     with pytest.raises(ValueError, match="no joint residuals of steps that diff"):
         surrogate.sample(3)
-    with pytest.raises(ValueError, match="of steps that .* Got joint='trajectory'"):
+    with pytest.raises(ValueError, match=r"of steps that .* Got joint='traj"):
         surrogate.predict_interval(data[0], joint="trajectory")
     for method in ("bootstrap", "residual"):
         with pytest.raises(ValueError, match="has level='trajectory' for steps of the"):
@@ -412,7 +408,7 @@ def test_partial_fit_refuses_failed_members(data):
     X, y = data
     mask = np.ones(10, dtype=bool)
     model = CompositionalPCESurrogate(2, steps=STEPS, mask=mask, **FROZEN)
-    with pytest.raises(ValueError, match="Input y contains NaN; .* that failed out"):
+    with pytest.raises(ValueError, match=r"Input y contains NaN; .* that failed out"):
         model.partial_fit(X, y)
 
 
@@ -423,11 +419,12 @@ def test_other_entries_are_refused_in_words(data, use):
     model = CompositionalPCESurrogate(2, steps=STEPS, amalgamate=amalgamate)
 
     def refused(values, match):
+        if use == "verdict":
+            use_it = partial(verdict, model, X, values, n_permutations=19)
+        else:
+            use_it = partial(model.fit, X, values)
         with pytest.raises(ValueError, match=match):
-            if use == "verdict":
-                verdict(model, X, values, n_permutations=19)
-            else:
-                model.fit(X, values)
+            use_it()
 
     diverged = y.copy()
     diverged[40, 3] = np.inf
@@ -436,10 +433,10 @@ def test_other_entries_are_refused_in_words(data, use):
         "contains infinity: inf in row 40, part '0' of step 'second'; expected prob"
         ".*diverged, give NaN in all parts of the step",
     )
-    partial = y.copy()
-    partial[40, 4] = np.nan
+    in_part = y.copy()
+    in_part[40, 4] = np.nan
     refused(
-        partial,
+        in_part,
         "NaN in row 40, part '1' of step 'second', and numbers in other parts.*"
         "give NaN in all parts.*are not padded.*pack_steps",
     )
