@@ -318,18 +318,11 @@ class FittedCompositions:
         if not self.pooled:
             groups = np.arange(len(targets))
         geometry, whole = self.geometry.of_steps(steps), self.expansion
-        expansion = Expansion(
-            whole.basis,
-            whole.coefficients[np.isin(self.geometry.step_of_active, steps)],
-            whole.input_names,
-            geometry.active_names,
-            groups=geometry.step_of_active,
-            group_names=geometry.layout.step_names,
-            q2=whole.q2[steps],
-        )
+        own = whole.coefficients[np.isin(self.geometry.step_of_active, steps)]
+        names, q2 = whole.input_names, whole.q2[steps]
         return replace(
             self,
-            expansion=expansion,
+            expansion=_expansion_of(whole.basis, own, names, geometry, q2),
             problem=replace(problem, groups=groups),
             geometry=geometry,
             fitted_geometry=fitted_geometry,
@@ -449,6 +442,21 @@ def map_rows(
     return np.swapaxes(image(np.swapaxes(coefficients, -1, -2)), -1, -2)
 
 
+def _expansion_of(
+    basis: Basis,
+    coefficients: FloatArray,  # shape: (n_active, n_terms)
+    names: Sequence[str],
+    geometry: LogRatioGeometry,
+    q2: FloatArray | None = None,  # shape: (n_steps,)
+) -> Expansion:
+    """Return the expansion of centred log-ratios, grouped by step."""
+    groups, group_names = geometry.step_of_active, geometry.layout.step_names
+    given = names, geometry.active_names
+    return Expansion(
+        basis, coefficients, *given, groups=groups, group_names=group_names, q2=q2
+    )
+
+
 def fit_compositions(
     solver: CoefficientSolver,
     basis: Basis,
@@ -482,15 +490,9 @@ def fit_compositions(
     step_spread = spread[coordinates.step_of_coordinate]
     problem = replace(problem, basis=basis, spread=step_spread)
     press = _press(fit.loo_residuals, samples, coordinates)
-    expansion = Expansion(
-        basis,
-        map_rows(coordinates.from_coordinates, problem.coefficients),
-        names,
-        geometry.active_names,
-        groups=geometry.step_of_active,
-        group_names=geometry.layout.step_names,
-        q2=np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan),
-    )
+    q2 = np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan)
+    clr_coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
+    expansion = _expansion_of(basis, clr_coefficients, names, geometry, q2)
     models = fit.models if isinstance(fit, InputModelFit) else None
     return FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
@@ -545,14 +547,8 @@ def add_up(
     n_steps = geometry.layout.n_steps
     spread = np.bincount(groups, sums.target_spread, n_steps).astype(float)
     problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)
-    expansion = Expansion(
-        basis,
-        map_rows(coordinates.from_coordinates, problem.coefficients),
-        names,
-        geometry.active_names,
-        groups=geometry.step_of_active,
-        group_names=geometry.layout.step_names,
-    )
+    clr_coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
+    expansion = _expansion_of(basis, clr_coefficients, names, geometry)
     found = FittedCompositions(expansion, problem, geometry, coordinates)
     q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread
     return replace(found, expansion=replace(expansion, q2=q2))

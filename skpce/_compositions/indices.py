@@ -348,9 +348,11 @@ def sobol_interval(
             "This one has none: expected method='bootstrap'."
         )
     draws = n_resamples, confidence_level, generator
-    return _interval_of_parts(
-        fitted, rows, lambda part, _: residual_interval(part, level, *draws)
-    )
+    if fitted.problem.lacks_targets:
+        return _interval_of_parts(
+            fitted, rows, lambda part, _: residual_interval(part, level, *draws)
+        )
+    return residual_interval(fitted, level, *draws)
 
 
 def _interval_of_parts(
@@ -359,8 +361,6 @@ def _interval_of_parts(
     interval_of: Callable[[FittedCompositions, IndexLevel], SobolInterval],
 ) -> SobolInterval:
     """Return intervals of steps that the same members have, part by part."""
-    if not fitted.problem.lacks_targets:
-        return interval_of(fitted, level)
     bounds = np.empty((3, 2, len(level.steps), len(fitted.basis.laws)))
     for part, steps in fitted.parts:
         found = interval_of(part, level.of_steps(steps))
@@ -485,21 +485,11 @@ def bootstrap_indices(
     progress: Callable[[int, int], None] | None = None,
 ) -> SobolInterval:
     """Return percentile intervals of first-order, total and Shapley shares."""
-    draws = n_resamples, confidence_level, generator, progress
-    return _interval_of_parts(
-        fitted, level, lambda part, own: _bootstrap_of_part(part, own, *draws)
-    )
-
-
-def _bootstrap_of_part(
-    fitted: FittedCompositions,
-    level: IndexLevel,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    progress: Callable[[int, int], None] | None,
-) -> SobolInterval:
-    """Return them of steps that the same members have."""
+    if fitted.problem.lacks_targets:
+        given = n_resamples, confidence_level, generator, progress
+        return _interval_of_parts(
+            fitted, level, lambda part, own: bootstrap_indices(part, own, *given)
+        )
     problem = fitted.problem
     linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
     solver = RelearningSolver(problem.solver, fitted.basis.with_terms, fitted.inputs)

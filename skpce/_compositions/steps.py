@@ -426,27 +426,9 @@ def _refuse_one_class(values: FloatArray, where: str) -> None:
         )
 
 
-# What to do about a member of which a step is no composition.
-_IF_FAILED = (
-    "Where a member failed, such as in a training that diverged, give NaN in all parts "
-    "of the step: the member counts in its other steps"
-)
-
-
 def refuse_lost_steps(values: FloatArray, layout: StepLayout, name: str) -> None:
-    """Raise ``ValueError`` for infinity, and for NaN unless some members have a step.
-
-    A member that failed in a step has NaN in all parts of it.
-    """
-    infinite = np.isinf(values)
-    if infinite.any():
-        row, column = np.unravel_index(int(np.argmax(infinite)), values.shape)
-        raise ValueError(
-            f"Input {name} contains infinity: {float(values[row, column])!r} in row "
-            f"{row}, {layout.describe_column(int(column))}; expected probabilities. "
-            f"{_IF_FAILED}."
-        )
-    if not np.isnan(values).any():
+    """Raise ``ValueError`` for what no member may have, and steps that too few have."""
+    if np.isfinite(values).all():
         return
     refuse_failed_in_part(values, layout, name)
     count = (~layout.failed(values)).sum(axis=0)
@@ -459,16 +441,24 @@ def refuse_lost_steps(values: FloatArray, layout: StepLayout, name: str) -> None
 
 
 def refuse_failed_in_part(values: FloatArray, layout: StepLayout, name: str) -> None:
-    """Raise ``ValueError`` for a step of a member that is NaN in some of its parts."""
-    in_part = np.isnan(values) & ~layout.failed(values)[:, layout.step_of_part]
-    if in_part.any():
-        row, column = np.unravel_index(int(np.argmax(in_part)), values.shape)
-        raise ValueError(
-            f"Input {name} contains NaN in row {row}, "
-            f"{layout.describe_column(int(column))}, and numbers in other parts of "
-            f"this step; expected numbers in all of them. {_IF_FAILED}. Steps of "
-            f"different width are not padded: {EXPECTED_TABLE}."
-        )
+    """Raise ``ValueError`` for infinity, and a step that is NaN in some of its parts.
+
+    A member that failed in a step has NaN in all parts of it.
+    """
+    lost = ~np.isfinite(values) & ~layout.failed(values)[:, layout.step_of_part]
+    if not lost.any():
+        return
+    row, column = np.unravel_index(int(np.argmax(lost)), values.shape)
+    entry, wanted, padded = float(values[row, column]), "probabilities", ""
+    if np.isnan(entry):
+        wanted = "a number, as in other parts of this step"
+        padded = f" Steps of different width are not padded: {EXPECTED_TABLE}."
+    raise ValueError(
+        f"Input {name} contains {'infinity' if np.isinf(entry) else 'NaN'}: {entry} in "
+        f"row {row}, {layout.describe_column(int(column))}; expected {wanted}. Where a "
+        "member failed, such as in a training that diverged, give NaN in all parts of "
+        f"the step: the member counts in its other steps.{padded}"
+    )
 
 
 def refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:

@@ -234,9 +234,7 @@ def solve_samples(
     with one_thread_if_small(problem.design.size):
         fit = solver.fit(problem)
     spread = weighted_spread(samples.targets, samples.weights)
-    return FittedProblem(
-        basis, solver, fit, spread, groups, samples, on_inputs=on_inputs
-    )
+    return FittedProblem(basis, solver, fit, spread, groups, samples, None, on_inputs)
 
 
 def spread_of_targets(
@@ -288,9 +286,7 @@ def _solve_incomplete(
         fits.append(part.fit.among(rows, n_samples))
         spread[targets] = part.spread
     fit = join_fits(fits, [targets for _, targets in parts])
-    return FittedProblem(
-        basis, solver, fit, spread, groups, samples, on_inputs=on_inputs
-    )
+    return FittedProblem(basis, solver, fit, spread, groups, samples, None, on_inputs)
 
 
 def solve_sums(

@@ -437,7 +437,7 @@ def test_other_entries_are_refused_in_words(data, use):
     in_part[40, 4] = np.nan
     refused(
         in_part,
-        "NaN in row 40, part '1' of step 'second', and numbers in other parts.*"
+        "contains NaN: nan in row 40, part '1' of step 'second'; .* as in other parts.*"
         "give NaN in all parts.*are not padded.*pack_steps",
     )
     lost = y.copy()
