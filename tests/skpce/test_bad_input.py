@@ -57,7 +57,7 @@ class TestFit:
     def test_nan(self, ensemble):
         X, y = ensemble
         with pytest.raises(
-            ValueError, match=r"Input y contains NaN; expected.*pack_steps"
+            ValueError, match=r"Input y contains NaN: nan in row 3, .*pack_steps"
         ):
             clone(SURROGATE).fit(X, with_value(y, 3, 2, np.nan))
         with pytest.raises(ValueError, match="Input X contains NaN"):
