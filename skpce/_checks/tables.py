@@ -155,7 +155,7 @@ def refuse_nan(y: Any, name: str = "y") -> None:
 def finite_table(y: Any) -> tuple[Any, FloatArray | None]:
     """Return y with 0 in place of NaN and infinity, and these, 0 elsewhere; or None."""
     values = np.asarray(y)
-    if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
+    if values.dtype.kind == "O" and values.ndim:  # nullable types of pandas, None
         with suppress(ValueError):
             values = floats_with_nan(values)
     if values.dtype.kind != "f" or np.isfinite(values).all():
