@@ -17,10 +17,9 @@ from ._expansion.targets import ConstantTargetWarning, FailedSamplesWarning
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics
+from ._learned.cautions import EdgeOfFamilyWarning, TiedInputsWarning
 from ._model_file import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
-from ._regressors.best_basis import PolynomialChaosRegressorCV
-from ._regressors.kernel import PolynomialChaosKernelRegressor
 from ._report.report import report
 from ._surrogate import CompositionalPCESurrogate
 from ._version import __version__, show_versions
@@ -30,6 +29,7 @@ __all__ = [
     "CompositionalPCESurrogate",
     "ConstantTargetWarning",
     "DerivativeSensitivity",
+    "EdgeOfFamilyWarning",
     "Expansion",
     "ExpansionMoments",
     "FailedSamplesWarning",
@@ -40,15 +40,14 @@ __all__ = [
     "NatafTransformer",
     "NoiseCorrectedIndices",
     "PolynomialChaosFeatures",
-    "PolynomialChaosKernelRegressor",
     "PolynomialChaosRegressor",
-    "PolynomialChaosRegressorCV",
     "PredictionInterval",
     "ProbabilitySobolIndices",
     "RosenblattTransformer",
     "SobolIndices",
     "SobolInterval",
     "SurrogateDiagnostics",
+    "TiedInputsWarning",
     "ZeroReplacedWarning",
     "__version__",
     "build_multi_indices",

@@ -40,7 +40,6 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from ._basis.basis import PolynomialBasis
-from ._basis.representers import RepresenterBasis
 from ._checks import Samples, check_path, write_file
 from ._compositions.amalgamation import Amalgamation
 from ._compositions.fitted import (
@@ -54,13 +53,23 @@ from ._compositions.steps import StepLayout
 from ._expansion.expansion import Expansion
 from ._expansion.intervals import SobolInterval
 from ._expansion.problem import FittedProblem
-from ._input_laws import NAMED_LAWS, ContinuousLaw, DiscreteLaw, EmpiricalLaw, scores
-from ._input_laws.families import is_frozen
+from ._input_laws import NAMED_LAWS, ContinuousLaw, DiscreteLaw, scores
+from ._input_laws.families import (
+    SeenLogNormalLaw,
+    SeenLogUniformLaw,
+    SeenNormalLaw,
+    SeenUniformLaw,
+    is_frozen,
+)
 from ._input_laws.maps import IsoprobabilisticMap
 from ._input_laws.measures import FiniteMeasure
+from ._input_laws.smoothed import SmoothedLaw
+from ._input_laws.tabulated import EmpiricalLaw, OrdinalLaw, TabulatedLaw
+from ._learned.kernel_basis import KernelBasis
+from ._learned.prior import TermPrior
+from ._learned.ridge import LearnedRidgeSolver
 from ._solvers import CRITERIA, SOLVERS, DesignMoments, LinearFit
-from ._solvers.dual_ridge import DualFit, DualRidgeSolver
-from ._solvers.external import AutomaticSolver, ExternalSolver
+from ._solvers.external import ExternalSolver
 from ._solvers.problem import Leverage, LeverageFactor
 from ._version import __version__
 
@@ -639,8 +648,13 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "categorical": {"table": "finite measure"},
 }
 for _name, _law in NAMED_LAWS.items():
-    if _law is not EmpiricalLaw:
+    if not issubclass(_law, TabulatedLaw):
         _noun(f"{_name} distribution", _law, **_LAW, **_PARAMETERS.get(_name, {}))
+_SEEN = {"lowest": "real", "highest": "real", **_LAW}
+_noun("seen normal distribution", SeenNormalLaw, **_SEEN)
+_noun("seen uniform distribution", SeenUniformLaw, **_SEEN)
+_noun("seen lognormal distribution", SeenLogNormalLaw, **_SEEN)
+_noun("seen loguniform distribution", SeenLogUniformLaw, **_SEEN)
 
 
 def _tabulated(tag: str, law: Any, **holds: Any) -> None:
@@ -653,6 +667,8 @@ def _tabulated(tag: str, law: Any, **holds: Any) -> None:
 
 
 _tabulated("empirical distribution", EmpiricalLaw, table="finite measure")
+_tabulated("ordinal distribution", OrdinalLaw, table="finite measure")
+_tabulated("smoothed distribution", SmoothedLaw, table="finite measure")
 _tabulated("continuous distribution", ContinuousLaw, scipy="frozen: frozen")
 _tabulated("discrete distribution", DiscreteLaw, scipy="frozen: frozen")
 
@@ -671,13 +687,10 @@ _NAME_OF_SOLVER = {
 
 
 def _parts_of_solver(solver: Any) -> dict[str, Any]:
-    ridge = solver
-    if isinstance(solver, AutomaticSolver):  # both candidates have the same
-        ridge = next(iter(solver.candidates.values()))
     return {
         "name": _NAME_OF_SOLVER[type(solver)],
-        "alphas": getattr(ridge, "alphas", np.ones(1)),
-        "criterion": getattr(ridge, "criterion", CRITERIA[0]),
+        "alphas": getattr(solver, "alphas", np.ones(1)),
+        "criterion": getattr(solver, "criterion", CRITERIA[0]),
     }
 
 
@@ -698,11 +711,9 @@ _register(
 
 # Fits, and what they consist of
 
-_BASES = "basis | basis of representers"
-_FITS = "linear fit | fit to models of the inputs | fit to representers"
-_SOLVERS = (
-    "solver | ridge on all terms | regressor of the basis | regressor of the inputs"
-)
+_BASES = "basis | basis of kernels"
+_FITS = "linear fit | fit to models of the inputs"
+_SOLVERS = "solver | learned ridge | regressor of the basis | regressor of the inputs"
 
 _noun(
     "basis",
@@ -716,14 +727,28 @@ _noun(
     },
 )
 _noun(
-    "basis of representers",
-    RepresenterBasis,
+    "prior of terms",
+    TermPrior,
+    weights="positives[inputs]",
+    decays="positives[inputs]",
+    order_weights="positives[orders]",
+    n_functions="ints[inputs]",
+    noise="float",
+    log_evidence="real",
+)
+_noun(
+    "basis of kernels",
+    KernelBasis,
     distributions=f"laws: ({_DISTRIBUTIONS})[inputs]",
-    inputs="floats[representers inputs]",
-    input_weights="floats[kernels inputs]",
-    cell_weights="floats[kernels cells]",
-    degree="int",
-    order="int",
+    inputs="floats[samples inputs]",
+    priors="(prior of terms)",
+    maps="(floats)",
+    rules={
+        "a 'basis of kernels' has other maps than priors and samples": lambda basis: (
+            len(basis.maps) == len(basis.priors)
+            and all(each.shape[:1] == basis.inputs.shape[:1] for each in basis.maps)
+        )
+    },
 )
 _noun(
     "expansion",
@@ -740,16 +765,14 @@ _noun(
     loo_error="reals[outputs]?",
 )
 _noun(
-    "ridge on all terms",
-    DualRidgeSolver,
-    template="basis of representers",
-    input_weights="floats[inputs]?",
-    input_groups="ints[inputs]?",
-    order_weights="floats[orders]?",
-    degree_decay="float?",
-    alphas="floats[penalties]?",
-    n_folds="int",
-    shared="bool",
+    "learned ridge",
+    LearnedRidgeSolver,
+    scales="floats[priors terms]",
+    noise="positives[priors]",
+    prior_of="ints[groups]",
+    refined="bool",
+    given="bool",
+    priors="(prior of terms)",
 )
 _noun("regressor of the basis", ExternalSolver, regressor="estimator")
 _noun(
@@ -792,11 +815,9 @@ _fit = partial(
     loo_residuals="reals[samples targets]?",
     scaled_residuals="reals[samples targets]?",
     residual_variance="reals[targets]",
-    solver_names="(text)[targets]?",
 )
 _fit("linear fit", LinearFit)
 _fit("fit to models of the inputs", InputModelFit, models="models of the inputs")
-_fit("fit to representers", DualFit, basis="basis of representers")
 
 
 def _check_models(parts: Any) -> None:
@@ -1054,17 +1075,6 @@ OURS: Mapping[str, Mapping[str, Any]] = {
         **_OF_INPUTS,
     },
     "skpce.PolynomialChaosRegressor": {**_REGRESSOR, "solver_": "texts[targets]"},
-    "skpce.PolynomialChaosKernelRegressor": _REGRESSOR,
-    "skpce.PolynomialChaosRegressorCV": {
-        "best_estimator_": partial(
-            check_estimator, path="skpce.PolynomialChaosRegressor"
-        ),
-        "degree_": "int",
-        "q_": "float",
-        "chosen_solver_": "text",
-        "cv_results_": "mapping",
-        **_OF_INPUTS,
-    },
     "skpce.CompositionalPCESurrogate": {
         "compositions": "_fitted: compositions",
         "diagnostics_": "diagnostics",

@@ -42,17 +42,22 @@ from ._checks.frames import refuse_other_rows, remember_frames
 from ._checks.tables import one_table, refuse_swapped
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
+from ._expansion.figures import coefficients_of_terms
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
 from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
 from ._expansion.targets import (
     columns_of_outputs,
+    group_numbers,
     names_of_columns,
     output_labels,
     warn_of_targets,
     without_missing,
 )
+from ._learned.cautions import warn_of_edges, warn_of_ties
+from ._learned.kernel_basis import Basis
+from ._learned.ridge import LearnedRidgeSolver, learn_from
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -80,14 +85,18 @@ class PolynomialChaosRegressor(
 
     Parameters
     ----------
-    degree : int, default=2
-        Largest degree of a term.
-    distribution : str, frozen distribution, bounds, list or dict, default="normal"
-        Of each input, or the name of a family, as in :class:`PolynomialChaosFeatures`.
-        Sobol indices are exact only for frozen ones; learned ones carry the error of
-        what was learned, which ``sobol_interval`` contains.
+    degree : int or None, default=None
+        Largest total degree of a term. None with ``solver=None``: all terms of up to
+        three inputs, whose degrees are learned; None with a solver: 2. A degree alone
+        cuts the terms there and still learns their prior variances.
+    distribution : str, frozen distribution, bounds, list or dict, default="auto"
+        Of each input, or the name of a family, as in :class:`PolynomialChaosFeatures`;
+        ``"auto"`` chooses one for each input. Sobol indices are exact only for frozen
+        ones; learned ones carry the error of what was learned, which
+        ``sobol_interval`` contains. ``basis_.laws`` say what they are.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
-        How the index set is cut; ``"hyperbolic"`` uses the q-norm.
+        How the index set is cut; ``"hyperbolic"`` uses the q-norm and needs a degree
+        or a solver.
     q : float, default=1.0
         Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
     interaction_order : int or None, default=None
@@ -97,16 +106,12 @@ class PolynomialChaosRegressor(
         half the degree.
     multi_indices : array-like of shape (n_terms, n_features) or None, default=None
         The terms themselves; ``degree`` and the truncation then have no effect.
-    solver : str, default="ridge"
-        How the coefficients are estimated.
+    solver : str or None, default=None
+        How the coefficients are estimated. None: a ridge whose penalties are learned;
+        see Notes. The others are for a fixed basis.
 
         - ``"ridge"``: the intercept is free and the penalty of each target is chosen
           by closed-form leave-one-out.
-        - ``"weighted_ridge"``: the penalty grows with the degree of a term as
-          :math:`\lambda\gamma^{2|j|}`; :math:`\gamma \ge 1` is chosen for all targets
-          together. For small samples of smooth functions.
-        - ``"anisotropic_ridge"``: the same with a decay :math:`\gamma_i` for each
-          input, found one input after another.
         - ``"ols"``: least squares, of least norm when there are more terms than
           samples.
         - ``"lars"``, ``"omp"``, ``"subspace_pursuit"``: least squares on a few terms,
@@ -115,34 +120,35 @@ class PolynomialChaosRegressor(
           search. For functions with a few large coefficients.
         - ``"ard"``: sparse Bayesian learning
           (:class:`sklearn.linear_model.ARDRegression`).
-        - ``"auto"``: ``"anisotropic_ridge"`` or ``"subspace_pursuit"``, whichever
-          has the smaller corrected leave-one-out error, for each target.
         - ``"paper"``: the intercept is penalised too, penalties 1e-8 ... 1 by
           generalised cross-validation (the paper's eq. 4); for comparison only.
     regressor : estimator or None, default=None
         A linear regressor of scikit-learn in place of ``solver``. It sees the basis
         without the constant.
     alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for the ridge solvers and ``"auto"``, in units of the
-        sum-of-squares loss; None means 25 values from 1e-8 to 1e4.
+        Penalties for ``solver="ridge"``, in units of the sum-of-squares loss; None
+        means 25 values from 1e-8 to 1e4.
     criterion : {"auto", "loo", "gcv"}, default="auto"
-        What chooses the penalty: leave-one-out, or generalised cross-validation.
-        ``"auto"`` is leave-one-out up to four million entries of the design matrix.
-        Beyond, with more samples than terms, all solvers but ``"lars"``, ``"omp"``,
-        ``"ard"`` and ``"paper"`` add up sums over blocks of samples in bounded memory,
-        which leaves generalised cross-validation. ``"gcv"`` with frozen distributions
-        always does so, and allows ``partial_fit``.
+        What chooses the penalty of a solver: leave-one-out, or generalised
+        cross-validation. ``"auto"`` is leave-one-out up to four million entries of the
+        design matrix. Beyond, with more samples than terms, all but ``"lars"``,
+        ``"omp"``, ``"ard"`` and ``"paper"`` add up sums over blocks of samples in
+        bounded memory, which leaves generalised cross-validation. ``"gcv"`` with frozen
+        distributions always does so, and allows ``partial_fit``.
 
     Attributes
     ----------
     coefficients_ : ndarray of shape (n_targets, n_terms)
-        Coefficients; column 0 is the mean of the expansion.
+        Coefficients; column 0 is the mean of the expansion. Where more than 5,000
+        terms matter they are not listed: ``coefficients_``, ``multi_indices_`` and
+        ``transform`` raise an error that says so.
     multi_indices_ : ndarray of shape (n_terms, n_features)
         Exponent of each input in each term; row 0 is the constant.
     alpha_ : ndarray of shape (n_targets,)
-        Chosen penalty; 0 for a fit without one.
+        Penalty that was chosen, or learned; 0 for a fit without one.
     solver_ : ndarray of str of shape (n_targets,)
-        Name of the solver of each target; its class for a ``regressor``.
+        Name of the solver of each target: ``"learned"`` without one, its class for a
+        ``regressor``.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_targets, n_features)
         First-order and total Sobol indices, ``S1`` and ``ST`` of SALib: shares of the
         variance *of the expansion*. 0 for a target without variance, of which ``fit``
@@ -163,8 +169,8 @@ class PolynomialChaosRegressor(
         expansion does not predict. Sobol indices say nothing about this share.
     feature_importances_ : ndarray of shape (n_features,)
         Total indices aggregated over the targets, weighted by their variance.
-    basis_ : PolynomialBasis
-        Input distributions and index set.
+    basis_ : PolynomialBasis or KernelBasis
+        Input distributions and index set; kernels where terms are not listed.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -177,6 +183,13 @@ class PolynomialChaosRegressor(
 
     Notes
     -----
+    Without a solver the prior variance of a coefficient is a product: a weight for each
+    input of the term, a decay with the degree in it, and a weight for the number of
+    inputs. Weights, decays and the variance of the noise maximise the marginal
+    likelihood; they are shared by the columns of one output, and by all outputs where
+    there are more than eight. Where the likelihood does not speak for any input the fit
+    is the mean, and all indices are 0. See "Mathematics" in the documentation.
+
     Indices decompose the variance under *independent* inputs with the stated
     distributions. For dependent inputs they are not shares of the variance.
 
@@ -200,11 +213,18 @@ class PolynomialChaosRegressor(
     >>> X = rng.uniform(-np.pi, np.pi, size=(1000, 3))
     >>> y = np.sin(X[:, 0]) + 7 * np.sin(X[:, 1]) ** 2
     >>> y += 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
-    >>> inputs = uniform(-np.pi, 2 * np.pi)
-    >>> pce = PolynomialChaosRegressor(12, distribution=inputs, solver="ols").fit(X, y)
-    >>> pce.sobol_indices_.round(3) + 0.0
-    array([[0.314, 0.442, 0.   ]])
-    >>> pce.total_sobol_indices_.round(3)
+    >>> pce = PolynomialChaosRegressor(distribution=uniform(-np.pi, 2 * np.pi))
+    >>> pce.fit(X[:300], y[:300]).sobol_indices_.round(2) + 0.0
+    array([[0.31, 0.44, 0.  ]])
+    >>> pce.total_sobol_indices_.round(2)
+    array([[0.56, 0.44, 0.24]])
+
+    A basis of degree 12 and least squares:
+
+    >>> fixed = PolynomialChaosRegressor(
+    ...     12, distribution=uniform(-np.pi, 2 * np.pi), solver="ols"
+    ... )
+    >>> fixed.fit(X, y).total_sobol_indices_.round(3)
     array([[0.558, 0.442, 0.244]])
     """
 
@@ -215,15 +235,15 @@ class PolynomialChaosRegressor(
 
     def __init__(
         self,
-        degree: int = 2,
+        degree: int | None = None,
         *,
-        distribution: Any = "normal",
+        distribution: Any = "auto",
         truncation: str = "total_degree",
         q: float = 1.0,
         interaction_order: int | None = None,
         anisotropy: ArrayLike | None = None,
         multi_indices: ArrayLike | None = None,
-        solver: str = "ridge",
+        solver: str | None = None,
         regressor: Any = None,
         alphas: ArrayLike | None = None,
         criterion: str = "auto",
@@ -273,11 +293,22 @@ class PolynomialChaosRegressor(
             When a target does not vary. Its indices are 0.
         FailedSamplesWarning
             When y has NaN; says how many samples each target has.
+        EdgeOfFamilyWarning
+            Without a solver, when the largest degree or number of inputs in a term
+            matters as much as low ones: what lies beyond is missed.
+        TiedInputsWarning
+            Without a solver, when a linear combination of inputs is constant.
         MoreTermsThanRowsWarning
             When terms outnumber rows and the solver does not choose few of them.
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
+        solver, names = self._problem.solver, input_names(self)
+        if isinstance(solver, LearnedRidgeSolver):
+            basis, coefficients = self._problem.basis, self._problem.coefficients
+            warn_of_edges(solver.priors, basis, coefficients, names)
+            if self._problem.samples is not None:
+                warn_of_ties(self._problem.samples.inputs, names)
         if self.regressor is None:
             chooses_terms = self._problem.solver.chooses_terms
             warn_of_terms(chooses_terms, self.basis_.n_terms, self._problem.n_rows)
@@ -317,6 +348,7 @@ class PolynomialChaosRegressor(
             before.
         """
         solver = self._make_solver()
+        assert solver is not None  # see ``_can_add_samples``
         first = getattr(self, "_problem", None) is None or self._problem.sums is None
         if hasattr(self, "_problem") and self._problem.lacks_targets:
             raise ValueError(
@@ -351,12 +383,21 @@ class PolynomialChaosRegressor(
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
             samples = samples.at_least_one_copy()
-            basis = self._learn_basis(samples, solver)
-            from_sums = self._fits_from_sums(len(samples.inputs), basis.n_terms)
-            if from_sums and not samples.lacks_targets:
-                problem = solve_sums(solver, basis, sum_blocks(basis, samples))
+            groups = None
+            basis: Basis
+            if solver is None:
+                groups = group_numbers(self._labels_of_y, samples.targets.shape[1])
+                parameters, names = BasisParameters.of(self), input_names(self)
+                penalty = self.alphas, self.criterion
+                basis, solver = learn_from(parameters, names, samples, groups, *penalty)
             else:
-                problem = solve_samples(solver, basis, samples.copy())
+                basis = self._learn_basis(samples, solver)
+            if isinstance(basis, PolynomialBasis) and self._fits_from_sums(
+                samples, basis.n_terms
+            ):
+                problem = solve_sums(solver, basis, sum_blocks(basis, samples), groups)
+            else:
+                problem = solve_samples(solver, basis, samples.copy(), groups)
             self._store(problem)
             remember_frames(self.expansion_, X, y)
 
@@ -364,9 +405,9 @@ class PolynomialChaosRegressor(
         """Set what a fit has found."""
         self._problem = problem
         self.alpha_: FloatArray = problem.fit.alpha
-        name = self.solver if self.regressor is None else type(self.regressor).__name__
-        names = problem.fit.solver_names or (name,) * len(problem.spread)
-        self.solver_: NDArray[np.str_] = np.array(names)
+        name = "learned" if self.solver is None else self.solver
+        name = name if self.regressor is None else type(self.regressor).__name__
+        self.solver_: NDArray[np.str_] = np.array([name] * len(problem.spread))
         expansion = Expansion(
             problem.basis,
             problem.coefficients,
@@ -380,12 +421,15 @@ class PolynomialChaosRegressor(
         groups = columns_of_outputs(self._labels_of_y)
         self.expansion_ = expansion if groups is None else expansion.grouped(groups)
 
-    def _make_solver(self) -> CoefficientSolver:
+    def _make_solver(self) -> CoefficientSolver | None:
+        """Return the solver; None for one that is learned."""
         owner = type(self).__name__
         check_option(owner, "criterion", self.criterion, ("auto", *CRITERIA))
+        if self.solver is None and self.regressor is None:
+            return None
         return make_solver(
             owner,
-            self.solver,
+            "ridge" if self.solver is None else self.solver,
             self.alphas,
             criterion="gcv" if self.criterion == "gcv" else "loo",
             regressor=self.regressor,
@@ -449,13 +493,14 @@ class PolynomialChaosRegressor(
     def _may_fit_from_sums(self) -> bool:
         return (
             self.regressor is None
-            and self.solver in FROM_MOMENTS
+            and (self.solver is None or self.solver in FROM_MOMENTS)
             and self.criterion != "loo"
         )
 
-    def _fits_from_sums(self, n_samples: int, n_terms: int) -> bool:
-        if not self._may_fit_from_sums():
+    def _fits_from_sums(self, samples: Samples, n_terms: int) -> bool:
+        if samples.lacks_targets or not self._may_fit_from_sums():
             return False
+        n_samples = len(samples.inputs)
         # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
         large = n_samples * n_terms > LARGEST_WHOLE_DESIGN and n_samples > n_terms
         return large or self._can_add_samples()
@@ -465,7 +510,9 @@ class PolynomialChaosRegressor(
         given = self.distribution
         laws = given.values() if isinstance(given, Mapping) else np.ravel(given)
         learned = any(isinstance(law, str) for law in laws)
-        return self.criterion == "gcv" and self._may_fit_from_sums() and not learned
+        if self.solver is None or self.criterion != "gcv" or learned:
+            return False
+        return self._may_fit_from_sums()
 
     def predict(
         self, X: ArrayLike, return_std: bool = False
@@ -562,7 +609,7 @@ class PolynomialChaosRegressor(
 
     # What the expansion and the data of the fit give, when it is read or called.
     basis_ = attribute_of("expansion_", lambda e: e.basis)
-    coefficients_ = attribute_of("expansion_", lambda e: e.coefficients)
+    coefficients_ = attribute_of("expansion_", coefficients_of_terms)
     multi_indices_ = attribute_of("expansion_", lambda e: e.multi_indices)
     # Figures of a target are those of its column, also where y has groups of columns.
     _of_targets = attribute_of("expansion_", lambda e: e.grouped(None))

@@ -23,10 +23,10 @@ from ._basis.basis import (
     warn_of_terms,
 )
 from ._basis.index_sets import basis_advice, check_design_fits
-from ._basis.representers import Basis
 from ._checks import (
     MOST_REPEATS,
     FloatArray,
+    IndexArray,
     Samples,
     attribute_of,
     check_boolean,
@@ -75,7 +75,9 @@ from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._expansion.targets import warn_of_failed
 from ._input_laws.scores import SurrogateDiagnostics
-from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
+from ._learned.cautions import warn_of_edges, warn_of_ties
+from ._learned.kernel_basis import Basis
+from ._learned.ridge import LearnedRidgeSolver, learn_from
 from ._solvers import CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -94,8 +96,9 @@ class CompositionalPCESurrogate(
 
     Parameters
     ----------
-    degree : int, default=2
-        Largest degree of a term.
+    degree : int or None, default=None
+        Largest degree of a term, as in :class:`PolynomialChaosRegressor`: learned
+        without a degree and a solver, 2 with a solver alone.
     steps : sequence, dict, or None, default=None
         Width of each step, or its columns (positions, or names in a data frame):
         blocks of columns of y, side by side, that each sum to one. A dict gives
@@ -115,27 +118,25 @@ class CompositionalPCESurrogate(
         leaves all parts as they are. See Notes.
     distribution, truncation, q, interaction_order
         The basis, as in :class:`PolynomialChaosRegressor`.
-    solver : str, default="ridge"
-        ``"ridge"`` chooses one penalty per step by leave-one-out pooled in Aitchison
-        norm: the fit is the same in alr, clr and ilr and under relabelling of
-        actions. ``"weighted_ridge"``, ``"subspace_pursuit"`` and ``"auto"`` choose
-        once per step too, so the same holds. ``"ols"``: least squares. ``"lars"``,
-        ``"omp"`` and ``"ard"`` treat each coordinate alone: their fit depends on the
-        log-ratio. ``"paper"``: the paper's estimator whole (intercept penalised, one
-        penalty of 1e-8 ... 1 per target by generalised cross-validation, alr to the
-        last action); for comparison.
+    solver : str or None, default=None
+        None learns the prior variances of all terms, once for each step and in
+        Aitchison norm. ``"ridge"`` chooses one penalty per step by leave-one-out
+        pooled in Aitchison norm. ``"subspace_pursuit"`` chooses its terms once per
+        step too. So these fits are the same in alr, clr and ilr and under relabelling
+        of actions. ``"ols"``: least squares. ``"lars"``, ``"omp"`` and ``"ard"`` treat
+        each coordinate alone: their fit depends on the log-ratio. ``"paper"``: the
+        paper's estimator whole (intercept penalised, one penalty of 1e-8 ... 1 per
+        target by generalised cross-validation, alr to the last action); for comparison.
     regressor : estimator or None, default=None
         A regressor in place of ``solver``. A linear one (with ``coef_`` after
         ``fit``) is fitted to the basis functions, one coordinate at a time. Any
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
         expansion of its predictions at draws of the input distributions: see
-        ``indices_from_`` and ``fidelity_``. A :class:`PolynomialChaosKernelRegressor`
-        stays exact, for any number of inputs, with the surrogate's own basis.
-        Residuals are those of five-fold cross-validation, here and in
-        ``diagnostics_``.
+        ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
+        cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
+        Penalties for ``solver="ridge"``, as in :class:`PolynomialChaosRegressor`.
     alpha_per_target : bool, default=False
         One penalty per coordinate of ``log_ratio``; the fit then depends on the
         coordinates.
@@ -205,6 +206,9 @@ class CompositionalPCESurrogate(
     The expansion is of :math:`g(x) = \mathrm{clr}(p(x))` (the paper's eq. 2, which uses
     alr): :math:`\hat p(x) = \mathrm{softmax}(\sum_j c_j \psi_j(x))`.
 
+    What is learned without a solver is said under :class:`PolynomialChaosRegressor`.
+    The coordinates of a step share it; where there are more than eight steps, all do.
+
     With ``amalgamate`` everything is of the amalgamated compositions: ``predict``,
     draws, intervals, log-ratios, indices and Q². A sum of parts is no linear function
     of log-ratios, so these indices are not sums or parts of those of all columns; only
@@ -228,7 +232,7 @@ class CompositionalPCESurrogate(
     >>> X = rng.normal(size=(60, 2))
     >>> first = softmax(np.c_[2 * X[:, 0], 0 * X[:, 0], -X[:, 0]], axis=1)
     >>> second = softmax(np.c_[X[:, 1], 0 * X[:, 1]], axis=1)
-    >>> surrogate = CompositionalPCESurrogate(2, steps=(3, 2))
+    >>> surrogate = CompositionalPCESurrogate(steps=(3, 2))
     >>> surrogate = surrogate.fit(X, np.hstack([first, second]))
     >>> surrogate.step_total_sobol_indices_.round(2) + 0.0
     array([[1., 0.],
@@ -242,7 +246,7 @@ class CompositionalPCESurrogate(
 
     def __init__(
         self,
-        degree: int = 2,
+        degree: int | None = None,
         *,
         steps: Any = None,
         log_ratio: str = "ilr",
@@ -251,11 +255,11 @@ class CompositionalPCESurrogate(
         zero_replacement: float = 1e-12,
         closure: str = "renormalize",
         amalgamate: float | None = None,
-        distribution: Any = "normal",
+        distribution: Any = "auto",
         truncation: str = "total_degree",
         q: float = 1.0,
         interaction_order: int | None = None,
-        solver: str = "ridge",
+        solver: str | None = None,
         regressor: Any = None,
         alphas: ArrayLike | None = None,
         alpha_per_target: bool = False,
@@ -326,7 +330,10 @@ class CompositionalPCESurrogate(
             When members lack a step.
         """
         owner = type(self).__name__
-        solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
+        learns = self.solver is None and self.regressor is None
+        name = "ridge" if self.solver is None else self.solver
+        alphas = None if learns else self.alphas
+        solver = make_solver(owner, name, alphas, regressor=self.regressor)
         check_boolean(owner, "alpha_per_target", self.alpha_per_target)
         check_integer(owner, "n_resamples", self.n_resamples)
         check_integer(owner, "n_permutations", self.n_permutations, high=MOST_REPEATS)
@@ -366,10 +373,14 @@ class CompositionalPCESurrogate(
             name="y",
         )
         samples = Samples(inputs, clr, weights)
-        if isinstance(self.regressor, PolynomialChaosKernelRegressor):
-            names = input_names(self)
-            solver = dual_solver(self.regressor, samples, names, parameters)
-            basis: Basis = solver.template
+        coordinates = self._coordinates(geometry)
+        basis: Basis
+        if learns:
+            seen = replace(samples, targets=coordinates.to_coordinates(clr))
+            groups = self._groups(coordinates)
+            basis, solver = learn_from(
+                parameters, input_names(self), seen, groups, self.alphas
+            )
         else:
             basis = parameters.learn(inputs, weights, input_names(self))
         if solver.holds_gram:
@@ -379,11 +390,16 @@ class CompositionalPCESurrogate(
         unnamed = isinstance(y, ItemTable)
         self._labels_of_y = [] if unnamed else column_labels(y, given)
         self._fitted: FittedCompositions = self._fit_coordinates(
-            solver, basis, geometry, samples, scalar=targets.ndim == 1
+            solver, basis, geometry, coordinates, samples, scalar=targets.ndim == 1
         )
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
+        used_solver = self._fitted.problem.solver
+        if isinstance(used_solver, LearnedRidgeSolver):
+            found = self._fitted.problem.coefficients
+            warn_of_edges(used_solver.priors, basis, found, input_names(self))
+            warn_of_ties(inputs, input_names(self))
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, self.zero_replacement)
@@ -392,23 +408,36 @@ class CompositionalPCESurrogate(
         warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
         return self
 
+    @property
+    def _is_pooled(self) -> bool:
+        """Whether the coordinates of a step share a penalty."""
+        of_the_paper = self.solver == "paper" and self.regressor is None
+        return not of_the_paper and not self.alpha_per_target
+
+    def _coordinates(self, geometry: LogRatioGeometry) -> LogRatioGeometry:
+        """Return the coordinates in which the solver sees the log-ratios."""
+        if self.solver == "paper" and self.regressor is None:
+            return replace(geometry, log_ratio="alr", reference=-1)
+        if self.alpha_per_target or self.log_ratio == "ilr":
+            return geometry
+        return replace(geometry, log_ratio="ilr", reference=-1)
+
+    def _groups(self, coordinates: LogRatioGeometry) -> IndexArray:
+        """Return the step of each coordinate, or its number."""
+        steps = coordinates.step_of_coordinate
+        return steps if self._is_pooled else np.arange(len(steps))
+
     def _fit_coordinates(
         self,
         solver: CoefficientSolver,
         basis: Basis,
         geometry: LogRatioGeometry,
+        coordinates: LogRatioGeometry,
         samples: Samples,  # with centred log-ratios as targets
         *,
         scalar: bool,
     ) -> FittedCompositions:
         """Fit the log-ratios in the coordinates in which the solver sees them."""
-        of_the_paper = self.solver == "paper" and self.regressor is None
-        if of_the_paper:
-            coordinates = replace(geometry, log_ratio="alr", reference=-1)
-        elif self.alpha_per_target or self.log_ratio == "ilr":
-            coordinates = geometry
-        else:
-            coordinates = replace(geometry, log_ratio="ilr", reference=-1)
         if self.regressor is not None and isinstance(basis, PolynomialBasis):
             seen = basis, samples, coordinates, self.random_state
             solver = solver_of(solver, self.regressor, *seen)
@@ -418,7 +447,7 @@ class CompositionalPCESurrogate(
             samples,
             geometry,
             coordinates,
-            pooled=not of_the_paper and not self.alpha_per_target,
+            pooled=self._is_pooled,
             names=input_names(self),
         )
         return replace(

@@ -304,6 +304,7 @@ class BasisParameters:
     anisotropy: Any = None
     multi_indices: Any = None
     has_anisotropy: bool = False
+    has_terms: bool = True  # whether a degree, or the terms, were given
     levels: Collection[str] = ()  # names of the inputs that were given as labels
 
     @classmethod
@@ -314,11 +315,24 @@ class BasisParameters:
             for entry in fields(cls)
             if hasattr(estimator, entry.name)
         }
+        has_terms = (
+            given["degree"] is not None or given.get("multi_indices") is not None
+        )
+        if given["degree"] is None and hasattr(estimator, "solver"):  # for a solver
+            given["degree"] = 2
         return cls(
             type(estimator).__name__,
             has_anisotropy="anisotropy" in given,
             levels=tuple(getattr(estimator, "levels_", ())),
+            has_terms=has_terms,
             **given,
+        )
+
+    @property
+    def cuts_nothing(self) -> bool:
+        """Whether the truncation is the default."""
+        return (self.truncation, self.q) == ("total_degree", 1.0) and (
+            self.anisotropy is None
         )
 
     def check(self, names: Sequence[str]) -> list[Any]:
@@ -479,7 +493,8 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
     values = validated(self, X, reset=False)
     # Not by ``checked_inputs``, for the warning is to name the line of the caller.
     self.basis_.warn_outside(values, input_names(self))
-    return self.basis_.evaluate(values, largest_product=_LARGEST_FEATURE)
+    basis = self.basis_.with_terms
+    return basis.evaluate(values, largest_product=_LARGEST_FEATURE)
 
 
 def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:

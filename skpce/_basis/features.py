@@ -23,17 +23,20 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     ----------
     degree : int, default=2
         Largest degree of a term.
-    distribution : str, frozen distribution, bounds, list or dict, default="normal"
+    distribution : str, frozen distribution, bounds, list or dict, default="auto"
         The distribution of each input. A name learns its parameters in ``fit``:
         ``"normal"`` (weighted mean and standard deviation with ``ddof=0``),
         ``"uniform"`` (smallest and largest value of positive weight),
-        ``"lognormal"`` (polynomials of the logarithm), ``"exponential"``, ``"gamma"``,
-        ``"beta"``, ``"empirical"`` (the data themselves) or ``"categorical"`` (codes
-        of categories; columns of text and categories of a data frame are always
-        categorical). A frozen distribution of ``scipy.stats``, continuous or discrete,
-        learns nothing, nor do the bounds ``(low, high)`` of a uniform one. A list
-        gives one per feature, a dict one by the name of each column. See the user
-        guide on input distributions.
+        ``"lognormal"`` and ``"loguniform"`` (polynomials of the logarithm),
+        ``"exponential"``, ``"gamma"``, ``"beta"``, ``"empirical"`` (the data
+        themselves), ``"smoothed"`` (the same without steps, for heavy tails and any
+        shape), ``"ordinal"`` (levels at equal steps) or ``"categorical"`` (codes of
+        categories; columns of text and categories of a data frame are always
+        categorical). ``"auto"`` chooses the family of each column from the data. A
+        frozen distribution of ``scipy.stats``, continuous or discrete, learns nothing,
+        nor do the bounds ``(low, high)`` of a uniform one. A list gives one per
+        feature, a dict one by the name of each column. See the user guide on input
+        distributions.
     truncation, q, interaction_order
         As in :class:`PolynomialChaosRegressor`.
     anisotropy : array-like of shape (n_features,) or None, default=None
@@ -101,7 +104,7 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         self,
         degree: int = 2,
         *,
-        distribution: Any = "normal",
+        distribution: Any = "auto",
         truncation: str = "total_degree",
         q: float = 1.0,
         interaction_order: int | None = None,

@@ -15,6 +15,8 @@ import numpy as np
 from .._checks import BoolArray, IndexArray
 from .index_sets import LARGEST_KEPT
 
+_LARGEST_CODE = 2**62
+
 
 class Run(NamedTuple):
     """Consecutive columns that are one function times consecutive columns."""
@@ -51,22 +53,67 @@ def _made(
     polynomial: BoolArray,  # shape: (n_features,)
 ) -> Products:
     """Make the products; tails that are no terms get columns after the terms."""
-    keys = sparse_rows(multi_indices)
-    position = {key: column for column, key in enumerate(keys)}
-    for key in keys[: len(multi_indices)]:
-        tail = key[1:]
-        while tail not in position:
-            position[tail] = len(keys)
-            keys.append(tail)
-            tail = tail[1:]
-    degrees = [sum(k if polynomial[i] else 1 for i, k in key) for key in keys]
-    runs: list[Run] = []
-    for column in np.argsort(degrees, kind="stable").tolist():
-        if keys[column]:
-            head, tail = keys[column][0], keys[column][1:]
-            _append_run(runs, Run(column, column + 1, position[tail], *head))
+    terms, features = np.nonzero(multi_indices)
+    factors = np.column_stack([features, multi_indices[terms, features]])
+    base = int(multi_indices.max(initial=0)) + 1
+    codes, number = np.unique(factors @ [base, 1], return_inverse=True)
+    distinct = np.column_stack(np.divmod(codes, base))
+    counts = np.bincount(terms, minlength=len(multi_indices))
+    most = max(int(counts.max(initial=0)), 1)
+    keys = np.zeros((len(multi_indices), most), dtype=np.int64)  # 0 after the last one
+    slots = np.arange(len(terms)) - (np.cumsum(counts) - counts)[terms]
+    keys[terms, slots] = number.ravel() + 1
+    keys, parents = _with_tails(keys)
+    order = np.argsort((keys > 0).sum(axis=1), kind="stable")
+    order = order[keys[order, 0] > 0]  # without the constant
+    heads, tails = keys[order, 0] - 1, parents[order]
+    follows = np.zeros(len(order), dtype=bool)
+    follows[1:] = (
+        (np.diff(order) == 1)
+        & (np.diff(heads) == 0)
+        & (np.diff(tails) == 1)
+        & (tails[:-1] > 0)
+    )
+    starts = np.flatnonzero(~follows)
+    ends = np.append(starts[1:], len(order))
+    columns = order[starts]
+    runs = zip(
+        columns.tolist(),
+        (columns + ends - starts).tolist(),
+        tails[starts].tolist(),
+        *distinct[heads[starts]].T.tolist(),
+        strict=True,
+    )
     largest = multi_indices.max(axis=0, initial=0).tolist()
-    return Products(len(keys), runs, max([1, *map(len, keys)]), largest)
+    return Products(len(keys), [Run(*run) for run in runs], most, largest)
+
+
+def _with_tails(
+    keys: IndexArray,  # shape: (n_columns, most_factors), 0 after the last factor
+) -> tuple[IndexArray, IndexArray]:
+    """Append the tails that are no columns; return all, and where each tail is."""
+    while True:
+        tails = np.pad(keys[:, 1:], ((0, 0), (0, 1)))
+        codes = _codes(np.vstack([keys, tails]))
+        _, first, number = np.unique(codes, return_index=True, return_inverse=True)
+        places = first[number[len(keys) :]]  # of each tail
+        missing = np.unique(places[places >= len(keys)])
+        if not len(missing):
+            return keys, places
+        keys = np.vstack([keys, tails[missing - len(keys)]])
+
+
+def _codes(rows: IndexArray) -> IndexArray:  # shape: (n_rows,)
+    """Return one number for each row, equal for equal rows."""
+    base = int(rows.max(initial=0)) + 1
+    codes, largest = np.zeros(len(rows), dtype=np.int64), 0
+    for column in rows.T:
+        if largest > (_LARGEST_CODE - base) // base:
+            codes = np.unique(codes, return_inverse=True)[1]
+            largest = int(codes.max(initial=0))
+        codes = codes * base + column
+        largest = largest * base + base - 1
+    return codes
 
 
 @lru_cache(maxsize=32)
@@ -85,15 +132,3 @@ def sparse_rows(multi_indices: IndexArray) -> list[tuple[tuple[int, int], ...]]:
     ends = np.searchsorted(terms, np.arange(len(multi_indices)), "right")
     starts = [0, *ends[:-1].tolist()]
     return [tuple(pairs[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)]
-
-
-def _append_run(runs: list[Run], new: Run) -> None:
-    """Append one column, or extend the last run by it."""
-    if runs and new.parent:
-        last = runs[-1]
-        follows = (last.stop, last.parent + last.stop - last.start)
-        same_factor = last[3:] == new[3:]
-        if last.parent and same_factor and follows == (new.start, new.parent):
-            runs[-1] = last._replace(stop=new.stop)
-            return
-    runs.append(new)

@@ -7,7 +7,7 @@ callbacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,14 +20,8 @@ try:
 except ImportError:  # before 1.9
     CallbackSupportMixin = FitCallback = with_callbacks = None
 
-#: What an estimator inherits from to have ``set_callbacks``.
-CALLBACK_BASES: tuple[Any, ...] = (
-    () if CallbackSupportMixin is None else (CallbackSupportMixin,)
-)
-
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 def is_callback(value: Any) -> bool:
@@ -90,37 +84,6 @@ def takes_callbacks(function: Callable[P, R]) -> Callable[P, R]:
         return work(task.set_callbacks(callback))
 
     return with_progress
-
-
-#: Functions that ``ends_callbacks`` puts around a fit, for the place of warnings.
-N_WRAPPERS = 0 if with_callbacks is None else 1
-
-
-def ends_callbacks(fit: Callable[P, R]) -> Callable[P, R]:
-    """Let ``fit`` end the callbacks that it begins, also when it fails."""
-    return fit if with_callbacks is None else with_callbacks(fit)
-
-
-class FitProgress:
-    """Reports the parts of a fit to the callbacks of an estimator, if it has some."""
-
-    def __init__(self, estimator: Any, n_parts: int) -> None:
-        self.estimator, self.root = estimator, None
-        if CallbackSupportMixin is not None:
-            self.root = estimator._init_callback_context(max_subtasks=n_parts)
-            self.root.call_on_fit_task_begin(estimator=estimator)
-
-    def each(self, parts: Iterable[T], name: str) -> Iterator[T]:
-        """Yield the parts; each ends when the next is asked for."""
-        if self.root is None:
-            yield from parts
-            return
-        for part in parts:
-            step = self.root.subcontext(task_name=name)
-            step.call_on_fit_task_begin(estimator=self.estimator)
-            yield part
-            step.call_on_fit_task_end(estimator=self.estimator)
-        self.root.call_on_fit_task_end(estimator=self.estimator)
 
 
 class _Report:

@@ -21,7 +21,6 @@ from sklearn.utils import get_tags
 
 from .._basis.basis import BasisParameters, PolynomialBasis
 from .._basis.index_sets import basis_advice, check_design_fits
-from .._basis.representers import Basis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -41,6 +40,7 @@ from .._expansion.intervals import (
     RowSums,
     SobolInterval,
     ordered_interval,
+    posterior_bounds,
     residual_bounds,
 )
 from .._expansion.problem import (
@@ -50,6 +50,7 @@ from .._expansion.problem import (
     spread_of_targets,
     sum_blocks,
 )
+from .._learned.kernel_basis import Basis
 from .._solvers import (
     FROM_MOMENTS,
     CoefficientSolver,
@@ -58,7 +59,6 @@ from .._solvers import (
     LinearProblem,
     make_solver,
 )
-from .._solvers.dual_ridge import DualFit, DualRidgeSolver
 from .._solvers.external import copies_of, cross_validated_fit, require_weights
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, sum_rows, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
@@ -476,17 +476,9 @@ def fit_compositions(
     spread = sum_by_step(spread_of_targets(clr, weights, LOG_RATIO_FLOOR), geometry)
     if not samples.targets.shape[1]:  # no step has a choice: nothing to search
         solver = LeastSquaresSolver()
-    on_inputs = isinstance(solver, (InputModelSolver, DualRidgeSolver))
-    if samples.lacks_targets and isinstance(solver, DualRidgeSolver):
-        raise ValueError(
-            "y has NaN, and a PolynomialChaosKernelRegressor learns one kernel from "
-            "the steps of all members; expected members that have every step. Leave "
-            "the others out, or fit each step alone."
-        )
+    on_inputs = isinstance(solver, InputModelSolver)
     problem = solve_samples(solver, basis, samples, groups, on_inputs)
     fit = problem.fit
-    if isinstance(fit, DualFit):
-        basis = fit.basis  # with the weights that were learned
     step_spread = spread[coordinates.step_of_coordinate]
     problem = replace(problem, basis=basis, spread=step_spread)
     press = _press(fit.loo_residuals, samples, coordinates)
@@ -505,9 +497,14 @@ def residual_interval(
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
+    method: str = "residual",
 ) -> SobolInterval:
     """Return the bounds of ``sobol_interval`` of a regressor, for sums over parts."""
     problem, basis = fitted.problem, fitted.basis
+    if method == "posterior":
+        draws = n_resamples, confidence_level, generator
+        bounds = posterior_bounds(problem, *draws, fitted.row_sums(level))
+        return ordered_interval(bounds, float(confidence_level), method)
     assert isinstance(basis, PolynomialBasis)  # the others are refused
     linear, laws = problem.linear, LearnedLaws(basis, fitted.inputs)
     with one_thread_if_small(linear.design.size):
@@ -622,7 +619,7 @@ def partial_fit(
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> y = softmax(np.c_[X[:, 0], 0 * X[:, 0], X[:, 1]], axis=1)
     >>> surrogate = CompositionalPCESurrogate(
-    ...     1, distribution=norm(), mask=np.ones(3, dtype=bool)
+    ...     1, distribution=norm(), mask=np.ones(3, dtype=bool), solver="ridge"
     ... )
     >>> for rows in np.split(np.arange(300), 3):
     ...     surrogate = surrogate.partial_fit(X[rows], y[rows])
@@ -630,7 +627,8 @@ def partial_fit(
     array([[0.5, 0.5]])
     """
     owner = type(self).__name__
-    solver = make_solver(owner, self.solver, self.alphas, criterion="gcv")
+    name = "ridge" if self.solver is None else self.solver
+    solver = make_solver(owner, name, self.alphas, criterion="gcv")
     check_parameters_of(self)
     refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
     y = one_table(y)

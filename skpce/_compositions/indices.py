@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
-from .._basis.representers import RepresenterBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -29,14 +28,22 @@ from .._checks.callbacks import check_progress, counted, takes_callbacks
 from .._checks.frames import make_frame
 from .._checks.workers import collected, workers
 from .._expansion import indices as kernels
+from .._expansion.figures import coefficients_of_terms
 from .._expansion.indices import SobolIndices
-from .._expansion.intervals import INTERVAL_METHODS, SobolInterval
+from .._expansion.intervals import SobolInterval, checked_method
 from .._expansion.noise_correction import (
     NoiseCorrectedIndices,
     coefficients_of_halves,
     signed_indices,
 )
-from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
+from .._expansion.problem import (
+    RelearningSolver,
+    percentile_bounds,
+    resample_counts,
+    solve_permuted,
+)
+from .._learned.kernel_basis import KernelBasis
+from .._learned.ridge import LearnedRidgeSolver
 from .._solvers import LinearProblem
 from .._solvers.problem import q2_from_sums, sum_rows
 from .fitted import FittedCompositions, map_rows, residual_interval
@@ -261,7 +268,7 @@ def sobol_interval(
     level: str = "step",
     confidence_level: float = 0.9,
     *,
-    method: str = "bootstrap",
+    method: str | None = None,
     coordinates: str | None = None,
     reference: int | None = None,
     n_resamples: int = 200,
@@ -276,7 +283,11 @@ def sobol_interval(
         What is explained.
     confidence_level : float, default=0.9
         Nominal probability, one index at a time.
-    method : {"bootstrap", "residual"}, default="bootstrap"
+    method : {"posterior", "bootstrap", "residual"} or None, default=None
+        None is ``"posterior"`` for a fit without a solver, of steps and the trajectory,
+        else ``"bootstrap"``.
+
+        - ``"posterior"``: as in :meth:`PolynomialChaosRegressor.sobol_interval`.
         - ``"bootstrap"``: percentiles over resamples of the members [1]_, with the
           terms and penalties of the fit; learned distributions are learned anew, frozen
           ones stay. **It ignores truncation and shrinkage**: read it beside
@@ -329,7 +340,10 @@ def sobol_interval(
     each = len(fitted.weights)
     check_draws(owner, "n_resamples", n_resamples, each=each)
     check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
-    check_option(owner, "method", method, INTERVAL_METHODS)
+    default = "bootstrap"
+    if method is None and level == "coordinate":
+        method = default
+    method = checked_method(owner, method, fitted.problem.solver, default)
     check_progress(owner, progress)
     if level == "trajectory" and len(fitted.parts) > 1:
         raise ValueError(
@@ -341,13 +355,14 @@ def sobol_interval(
         return bootstrap_indices(
             fitted, rows, n_resamples, confidence_level, generator, progress
         )
-    check_option(f"{owner}(method='residual')", "level", level, LEVELS[1:])
-    if fitted.models is not None or isinstance(fitted.basis, RepresenterBasis):
+    check_option(f"{owner}(method={method!r})", "level", level, LEVELS[1:])
+    has_terms = fitted.models is None and not isinstance(fitted.basis, KernelBasis)
+    if method == "residual" and not has_terms:
         raise ValueError(
             f"{owner} has method='residual' for fits with a coefficient for each term. "
             "This one has none: expected method='bootstrap'."
         )
-    draws = n_resamples, confidence_level, generator
+    draws = n_resamples, confidence_level, generator, method
     if fitted.problem.lacks_targets:
         return _interval_of_parts(
             fitted, rows, lambda part, _: residual_interval(part, level, *draws)
@@ -453,7 +468,7 @@ def unexplained_share(
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
-    if isinstance(fitted.basis, RepresenterBasis):
+    if isinstance(fitted.basis, KernelBasis):
         values = level.coefficients(fitted.expansion.coefficients)
         groups = level.groups, len(level.steps)
         return kernels.shares(*fitted.basis.partial_variances(values, *groups))
@@ -463,7 +478,7 @@ def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
 def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
     """Return the coefficients of the coordinates; (n_coordinates, n_terms)."""
     rows = index_level(fitted, "coefficients_", "coordinate")
-    return rows.coefficients(fitted.expansion.coefficients)
+    return rows.coefficients(coefficients_of_terms(fitted.expansion))
 
 
 def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -> None:
@@ -554,7 +569,11 @@ def _permuted_press(
     fitted: FittedCompositions, linear: LinearProblem, order: IndexArray
 ) -> FloatArray:  # shape: (n_steps,)
     """Return the prediction error of each step with the inputs permuted."""
-    fit = fitted.problem.solver.fit(linear.permuted(order))
+    solver = fitted.problem.solver
+    if isinstance(solver, LearnedRidgeSolver):
+        fit = solve_permuted(fitted.problem, order).fit
+    else:
+        fit = solver.fit(linear.permuted(order))
     return fitted.step_press(fit.loo_residuals)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._basis.representers import Basis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -26,6 +25,7 @@ from .._checks import (
 )
 from .._checks.frames import make_frame, remember_frames
 from .._input_laws.columns import warn_outside
+from .._learned.kernel_basis import Basis
 from .._solvers.problem import sum_rows
 from . import figures
 from .indices import SobolIndices, checked_features, shares, variances_of
@@ -352,7 +352,8 @@ class Expansion:
         >>> import numpy as np
         >>> from skpce import PolynomialChaosRegressor
         >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> expansion = PolynomialChaosRegressor(1, solver="ols").fit(X, X).expansion_
+        >>> pce = PolynomialChaosRegressor(1, solver="ols", distribution="normal")
+        >>> expansion = pce.fit(X, X).expansion_
         >>> expansion.mapped([[1.0, -1.0]], ["difference"])([[3.0, 2.0]]).round(6)
         array([[1.]])
         """

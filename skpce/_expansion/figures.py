@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._basis.representers import Basis, RepresenterBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -23,6 +22,7 @@ from .._checks import (
     make_generator,
 )
 from .._checks.numbers import LARGEST_NUMBER
+from .._learned.kernel_basis import Basis, KernelBasis
 from . import indices as kernels
 from .indices import (
     DerivativeSensitivity,
@@ -401,7 +401,7 @@ def interaction_indices(self: ExpansionLike, max_order: int = 2) -> InteractionI
     (((0,), (1,), (0, 1)), array([[0.6, 0. , 0.4]]))
     """
     check_integer("interaction_indices", "max_order", max_order, low=1)
-    if max_order == 1 and isinstance(self.basis, RepresenterBasis):
+    if max_order == 1 and isinstance(self.basis, KernelBasis):
         of_inputs = self.sobol_indices()
         every = tuple((i,) for i in range(len(self.input_names)))
         return InteractionIndices(every, of_inputs.first_order, of_inputs.total_order)
@@ -531,9 +531,10 @@ def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
 def explicit(self: ExpansionLike) -> Any:
     """Return the same expansion with its terms listed.
 
-    An expansion of :class:`PolynomialChaosKernelRegressor` is a sum over terms that are
-    not listed. What needs the terms (moments beyond the variance, gradients,
-    interactions of pairs, ``to_frame``) is to be asked of this one.
+    An expansion of a fit without settings is a sum over terms that are not listed,
+    where more than 5,000 of them matter. What needs the terms (moments beyond the
+    variance, gradients, interactions of pairs, ``to_frame``) is to be asked of this
+    one.
 
     Returns
     -------
@@ -548,16 +549,26 @@ def explicit(self: ExpansionLike) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from skpce import PolynomialChaosKernelRegressor
-    >>> X = np.random.default_rng(0).normal(size=(50, 1000))
-    >>> pce = PolynomialChaosKernelRegressor(2).fit(X, X[:, 0] * X[:, 1])
-    >>> pce.expansion_.basis.n_terms
-    501501
-    >>> pce.marginal([0, 1]).explicit().term_names[1:]
-    ['He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(60, 30))
+    >>> pce = PolynomialChaosRegressor(distribution=(-1, 1))
+    >>> pce = pce.fit(X, X.sum(axis=1) ** 2)
+    >>> pce.coefficients_
+    Traceback (most recent call last):
+    ...
+    skpce._learned.kernel_basis.NoTermsError: This expansion is a sum over ...
+    >>> alone = pce.marginal([0, 1])
+    >>> bool(np.allclose(alone.explicit().total_variance, alone.total_variance))
+    True
     """
-    if not isinstance(self.basis, RepresenterBasis):
+    if not isinstance(self.basis, KernelBasis):
         return self
     basis, coefficients = self.basis.listed(self.coefficients)
     listed: Any = self
     return replace(listed, basis=basis, coefficients=coefficients)
+
+
+def coefficients_of_terms(self: ExpansionLike) -> FloatArray:
+    """Return the coefficients; refuse those of terms that are not listed."""
+    n_terms = self.basis.with_terms.n_terms
+    return self.coefficients[:, :n_terms]

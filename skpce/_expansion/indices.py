@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._basis.representers import RepresenterBasis
 from .._checks import BoolArray, FloatArray, IndexArray, listed
 from .._checks.frames import make_frame
 from .._input_laws import InputLaw
+from .._learned.kernel_basis import KernelBasis
 
 
 def checked_features(features: Any, names: Sequence[str]) -> list[int]:
@@ -250,7 +250,7 @@ def variances_of(
     Of each group of outputs; the first three have an axis of inputs.
     """
     basis = expansion.basis
-    if isinstance(basis, RepresenterBasis):
+    if isinstance(basis, KernelBasis):
         return basis.partial_variances(expansion.coefficients, *_groups(expansion))
     return partial_variances(expansion.term_norms, expansion.multi_indices)
 
@@ -261,7 +261,7 @@ def share_of_set(expansion: Any, kind: str, chosen: Sequence[int]) -> FloatArray
     Those of exactly the set, those that lie in it, or those that meet it.
     """
     basis = expansion.basis
-    if not isinstance(basis, RepresenterBasis):
+    if not isinstance(basis, KernelBasis):
         of_sets = {"exact": interaction_index, "closed": closed_index}
         of_set = of_sets.get(kind, total_index)
         return of_set(expansion.term_norms, expansion.multi_indices, chosen)
@@ -378,7 +378,10 @@ class DerivativeSensitivity:
 
 def poincare_constant(law: InputLaw) -> float:
     r"""Return the Poincaré constant of a distribution; NaN where none is known."""
-    return _POINCARE_CONSTANTS.get(type(law).__name__, np.nan) * law.scale**2
+    return (
+        _POINCARE_CONSTANTS.get(type(law).__name__.removeprefix("Seen"), np.nan)
+        * law.scale**2
+    )
 
 
 def _mean_square(

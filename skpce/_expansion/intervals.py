@@ -39,6 +39,8 @@ from .._checks import (
     make_generator,
     one_thread_if_small,
 )
+from .._learned.posterior import coefficient_draws
+from .._learned.ridge import LearnedRidgeSolver
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.external import folds_of
 from .._solvers.problem import weighted_spread
@@ -58,7 +60,7 @@ from .problem import (
 Image = Callable[[FloatArray], FloatArray]
 
 #: How an interval is made.
-INTERVAL_METHODS = ("residual", "bootstrap")
+INTERVAL_METHODS = ("posterior", "residual", "bootstrap")
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def sobol_interval(
     problem: FittedProblem,
     confidence_level: float = 0.9,
     *,
-    method: str = "residual",
+    method: str | None = None,
     n_resamples: int = 200,
     random_state: Any = None,
 ) -> SobolInterval:
@@ -120,7 +122,12 @@ def sobol_interval(
     confidence_level : float, default=0.9
         Nominal probability that an interval contains the index of the true
         function under the true distributions of the inputs; each index on its own.
-    method : {"residual", "bootstrap"}, default="residual"
+    method : {"posterior", "residual", "bootstrap"} or None, default=None
+        None is ``"posterior"`` for a fit without a solver, else ``"residual"``.
+
+        - ``"posterior"``: from the posterior of the coefficients and of the prior that
+          was learned. An index that may be 0 by the evidence has the lower end 0. Given
+          the distributions of the inputs, also learned ones. See Notes.
         - ``"residual"``: from leave-one-out residuals. Contains the error of the
           coefficients and of learned distributions, shrinkage, missing terms and the
           price of a search for terms, see Notes.
@@ -162,6 +169,12 @@ def sobol_interval(
     therefore about as wide as the unexplained share or wider, and nearly [0, 1]
     for a fit at chance. Noise in y counts as unexplained.
 
+    ``"posterior"`` draws the parameters of the prior, from a normal distribution around
+    the learned ones that is 1.3 times as wide as Laplace's approximation, then the
+    coefficients. The squares of a draw are too large by the variance of the
+    coefficients, which is taken off. An input, or its effect alone, without which the
+    log evidence falls by less than 2 may have none.
+
     A distribution that was learned, such as ``distribution="normal"``, is an estimate;
     its error is drawn by the same bootstrap and is often the larger one. For the
     index under the distribution *as learned* give that distribution as a frozen one.
@@ -193,7 +206,7 @@ def sobol_interval(
     """
     owner = "sobol_interval"
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    check_option(owner, "method", method, INTERVAL_METHODS)
+    method = checked_method(owner, method, problem.solver, "residual")
     check_draws(owner, "n_resamples", n_resamples, each=len(problem.basis.laws))
     problem.require_samples(owner)
     generator = make_generator(random_state)
@@ -226,6 +239,8 @@ def _bounds_of_shares(
     generator: np.random.Generator,
 ) -> FloatArray:  # shape: (2, n_targets, 3 * n_features)
     """Return bounds of first-order, total and Shapley shares of complete targets."""
+    if method == "posterior":
+        return posterior_bounds(problem, n_resamples, confidence_level, generator)
     linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
     laws = LearnedLaws(problem.basis.with_terms, inputs)
     masks = index_masks(laws.multi_indices)
@@ -238,6 +253,78 @@ def _bounds_of_shares(
         return residual_bounds(
             problem, linear, laws, masks, n_resamples, confidence_level, generator
         )
+
+
+def checked_method(
+    owner: str, method: Any, solver: CoefficientSolver, default: str
+) -> str:
+    """Return the method of an interval; None is the best for the solver."""
+    learned = isinstance(solver, LearnedRidgeSolver)
+    if method is None:
+        return "posterior" if learned else default
+    check_option(owner, "method", method, INTERVAL_METHODS)
+    if method == "posterior" and not learned:
+        raise ValueError(
+            f"{owner} has method='posterior' for fits that learned a prior (without a "
+            "solver or regressor); expected 'residual' or 'bootstrap'."
+        )
+    return str(method)
+
+
+def posterior_bounds(
+    problem: FittedProblem,
+    n_draws: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+    rows: RowSums = EACH_TARGET,
+) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
+    """Return quantiles of shares over draws of the coefficients; 0 below if unsettled.
+
+    The squares of a draw exceed those of the coefficients by their variance on average.
+    """
+    samples, solver = problem.require_samples("sobol_interval"), problem.solver
+    assert isinstance(solver, LearnedRidgeSolver)  # see ``checked_method``
+    given = problem.basis.multi_indices if solver.given else None
+    n_targets, n_inputs = len(problem.spread), len(problem.basis.laws)
+    settled = np.zeros((n_targets, 2 * n_inputs))
+    squares: FloatArray | float = 0.0
+    with one_thread_if_small(len(samples.inputs) ** 2):
+        for part in coefficient_draws(
+            solver,
+            problem.basis.laws,
+            given,
+            samples,
+            problem.groups,
+            n_draws,
+            generator,
+        ):
+            settled[part.targets] = part.settled.ravel()
+            everything = np.ones((len(part.multi_indices), 1))
+            masks = np.hstack([_masks_of(part.multi_indices), everything])
+            placed = np.eye(n_targets)[part.targets]  # (n_chosen, n_targets)
+            weights = np.square(rows.image(placed))  # (n_chosen, n_images)
+            own = []
+            for coefficients, variances in part.draws:
+                image = rows.image((placed.T @ coefficients).T)  # (n_terms, n_images)
+                parts = np.square(image) - variances.T @ weights
+                own.append(rows.add(masks.T @ parts).T)
+            squares = squares + np.array(own)
+    squares = np.maximum(squares, 0.0)  # shape: (n_draws, n_rows, 3 n_inputs + 1)
+    total = np.maximum(squares[:, :, -1:], 1e-300)
+    bounds = percentile_bounds(squares[:, :, :-1] / total, confidence_level)
+    known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
+    alone, any_order = np.split(known, 2, axis=1)
+    bounds[0] *= np.hstack([alone, any_order, any_order])
+    varies = rows.largest((problem.spread > 0).astype(np.float64)) > 0
+    bounds[:, ~varies] = 0.0
+    return bounds
+
+
+def _masks_of(multi_indices: IndexArray) -> FloatArray:  # (n_terms, 3 n_inputs)
+    """Return parts of squares that are first-order, total and Shapley variances."""
+    active = (multi_indices > 0).astype(np.float64)
+    order = active.sum(axis=1, keepdims=True)
+    return np.hstack([active * (order == 1), active, active / order])
 
 
 def residual_bounds(
@@ -336,21 +423,8 @@ def search_price(
     n_copies = max(float(problem.weights.sum()), float(len(problem.weights)))
     n_terms = fit.scales.shape[1] - 1
     sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
-    choices = np.where(sizes < n_terms, sizes, _penalty_choices(problem, fit))
+    choices = np.where(sizes < n_terms, sizes, (fit.alpha > 0).astype(np.int64))
     return np.array([correction(size, n_terms, n_copies) for size in choices])
-
-
-def _penalty_choices(problem: LinearProblem, fit: LinearFit) -> IndexArray:
-    """Count the penalty and the distinct decays that differ from 1."""
-    linear = fit.scales[:, problem.exponents.sum(axis=1) == 1]
-    choices = []
-    for row, penalty in zip(np.round(linear, 12), fit.alpha, strict=True):
-        decays = np.unique(row[row != 1.0]).size
-        searched_each = np.unique(row).size > 1
-        choices.append(
-            (penalty > 0) * (1 + (len(row) if searched_each else min(decays, 1)))
-        )
-    return np.array(choices, dtype=np.int64)
 
 
 def _variance_factor(

@@ -40,9 +40,9 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from .._basis.basis import PolynomialBasis
-from .._basis.representers import Basis, RepresenterBasis
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws import InputLaw
+from .._learned.kernel_basis import Basis, KernelBasis
 
 # Pairs of terms, products, and numbers in one block of work.
 _PAIRS_AT_ONCE = 2**16
@@ -318,7 +318,7 @@ def _higher_moments(
 
 def basis_of_inputs(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:
     """Return the basis on these inputs alone, and its functions in the whole basis."""
-    if isinstance(basis, RepresenterBasis):
+    if isinstance(basis, KernelBasis):
         return basis.of_inputs(features), np.arange(basis.n_functions)
     return marginal_basis(basis, features)
 
@@ -338,7 +338,7 @@ def main_effects(
     X: FloatArray,  # shape: (n_samples, n_features)
 ) -> FloatArray:  # shape: (n_samples, n_features, n_targets)
     r"""Evaluate the effect of each input alone, :math:`E[y \mid x_i] - E[y]`."""
-    if isinstance(basis, RepresenterBasis):
+    if isinstance(basis, KernelBasis):
         return basis.main_effects(coefficients, X)
     effects = np.empty((len(X), X.shape[1], len(coefficients)))
     for i, law in enumerate(basis.laws):

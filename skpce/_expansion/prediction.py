@@ -493,7 +493,8 @@ def predict_interval(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 1))
     >>> y = X[:, 0] + np.abs(X[:, 0]) * rng.normal(size=100)
-    >>> model = PolynomialChaosRegressor(1).fit(X, y)
+    >>> model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    >>> model = model.fit(X, y)
     >>> for noise in ("constant", "inputs"):
     ...     lower, upper = model.predict_interval([[0.0], [2.0]], noise=noise)
     ...     print(noise, (upper - lower).round(1))

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from .._basis.basis import sample_laws
-from .._basis.representers import Basis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -30,6 +29,7 @@ from .._checks import (
 )
 from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.families import is_frozen
+from .._learned.kernel_basis import Basis
 from .problem import FittedProblem
 from .residuals import NoiseScale, ResidualLaw, learn_noise_scale
 

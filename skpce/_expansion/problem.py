@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from .._basis.basis import PolynomialBasis
-from .._basis.representers import Basis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -31,6 +30,8 @@ from .._checks import (
 )
 from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
+from .._learned.kernel_basis import Basis
+from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from .._solvers import (
     CoefficientSolver,
     DesignMoments,
@@ -252,6 +253,17 @@ def spread_of_targets(
     return spread
 
 
+def solve_permuted(problem: FittedProblem, order: IndexArray) -> FittedProblem:
+    """Fit the targets of the samples to the inputs of others; all is learned anew."""
+    given = problem.require_samples("a permutation")
+    samples = replace(given, inputs=given.inputs[order])
+    basis, solver = problem.basis, problem.solver
+    if isinstance(solver, LearnedRidgeSolver):
+        listed = basis.multi_indices if solver.given else None
+        basis, solver = learn_terms(basis.laws, samples, problem.groups, listed)
+    return solve_samples(solver, basis, samples, problem.groups, problem.on_inputs)
+
+
 def complete_parts(
     targets: FloatArray,  # shape: (n_samples, n_targets), NaN where missing
 ) -> list[tuple[IndexArray, IndexArray]]:
@@ -290,11 +302,14 @@ def _solve_incomplete(
 
 
 def solve_sums(
-    solver: Any, basis: PolynomialBasis, sums: DesignMoments
+    solver: Any,
+    basis: PolynomialBasis,
+    sums: DesignMoments,
+    groups: IndexArray | None = None,
 ) -> FittedProblem:
-    """Fit from sums over the samples."""
+    """Fit from sums over the samples; each target chooses alone without ``groups``."""
     spread = sums.target_spread
-    groups = np.arange(len(spread))
+    groups = np.arange(len(spread)) if groups is None else groups
     with one_thread_if_small(len(basis.multi_indices) ** 2):
         fit = solver.fit_moments(sums, groups, basis.exponents)
     return FittedProblem(basis, solver, fit, spread, groups, None, sums)
@@ -369,10 +384,14 @@ class LearnedLaws:
     def features(self) -> list[int]:
         """Inputs with polynomials of a distribution that was learned.
 
-        Contrasts of categories stay: a resample may lack a category.
+        Contrasts of categories stay: a resample may lack a category. So do functions
+        that are no polynomials of those of a resample.
         """
-        laws = enumerate(self.basis.laws)
-        return [i for i, law in laws if law.learned and law.is_polynomial]
+        return [
+            i
+            for i, law in enumerate(self.basis.laws)
+            if law.learned and law.is_polynomial and law.same_function
+        ]
 
     @cached_property
     def multi_indices(self) -> IndexArray:
@@ -460,7 +479,9 @@ class LearnedLaws:
                 continue
             extremes = sample_extremes(law, n_copies, n_resamples, generator)
             finite = np.isfinite(ends)
-            bounds[i] = 2.0 * ends[finite] - extremes[:, finite]
+            found = law.standardize(ends[finite])
+            drawn = law.standardize(extremes[:, finite])
+            bounds[i] = law.in_units(2.0 * found - drawn)
         return bounds
 
 

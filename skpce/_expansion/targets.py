@@ -330,3 +330,17 @@ def q2_of_groups(
         sum_by_group(error, groups, n_groups),
         sum_by_group(target_variance, groups, n_groups),
     )
+
+
+def group_numbers(
+    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
+    n_columns: int,
+) -> IndexArray:  # shape: (n_columns,)
+    """Number the outputs that the columns belong to, in their order."""
+    columns = columns_of_outputs(labels)
+    if columns is None:
+        return np.arange(n_columns)
+    numbers = np.empty(n_columns, dtype=np.int64)
+    for number, of_output in enumerate(columns.values()):
+        numbers[of_output] = number
+    return numbers

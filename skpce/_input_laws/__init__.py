@@ -12,6 +12,7 @@ from scipy import stats
 
 from .._checks import FloatArray
 from .._checks.numbers import LARGEST_NUMBER
+from .choice import choose_laws
 from .families import (
     BETA_FAMILIES,
     GAMMA_FAMILIES,
@@ -22,16 +23,25 @@ from .families import (
     InputLaw,
     InputOutsideSupportWarning,
     LogNormalLaw,
+    LogUniformLaw,
     NormalLaw,
     UniformLaw,
     check_frozen,
     family_name,
     is_frozen,
 )
-from .tabulated import CategoricalLaw, ContinuousLaw, DiscreteLaw, EmpiricalLaw
+from .smoothed import SmoothedLaw
+from .tabulated import (
+    CategoricalLaw,
+    ContinuousLaw,
+    DiscreteLaw,
+    EmpiricalLaw,
+    OrdinalLaw,
+)
 
 __all__ = [
     "NAMED_LAWS",
+    "NAMES",
     "ContinuousLaw",
     "DiscreteLaw",
     "EmpiricalLaw",
@@ -44,7 +54,10 @@ __all__ = [
     "learn_input_laws",
 ]
 
-#: Names accepted by ``distribution=``.
+#: The name by which the family of each column is chosen from the data.
+AUTO = "auto"
+
+#: Families that ``distribution=`` takes by name.
 NAMED_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
     {
         "beta": BetaLaw,
@@ -53,10 +66,16 @@ NAMED_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
         "exponential": ExponentialLaw,
         "gamma": GammaLaw,
         "lognormal": LogNormalLaw,
+        "loguniform": LogUniformLaw,
         "normal": NormalLaw,
+        "ordinal": OrdinalLaw,
+        "smoothed": SmoothedLaw,
         "uniform": UniformLaw,
     }
 )
+
+#: Names accepted by ``distribution=``.
+NAMES = tuple(sorted([AUTO, *NAMED_LAWS]))
 
 #: Families of ``scipy.stats`` whose polynomials are classical. For the others the
 #: recurrence is computed from the density or from the probabilities.
@@ -107,8 +126,8 @@ def _of_labels(
 ) -> list[Any]:
     """Return specifications in which inputs that are labels are categorical."""
     for name, given in zip(names, specifications, strict=True):
-        is_categorical = isinstance(given, str) and given == "categorical"
-        if name in labels and not is_categorical and not one_for_all:
+        may_be = isinstance(given, str) and given in (AUTO, "categorical")
+        if name in labels and not may_be and not one_for_all:
             raise ValueError(
                 f"The 'distribution' parameter of {owner} is {given!r} for {name}, "
                 "whose column of X holds labels; expected 'categorical', or numbers."
@@ -185,8 +204,8 @@ def _read_specification(owner: str, specification: Any) -> Any:
             f"{specification.name} without its parameters; expected the frozen "
             f"distribution, {_call_of(specification)}."
         )
-    elif not isinstance(specification, str) or specification not in NAMED_LAWS:
-        named = ", ".join(repr(name) for name in sorted(NAMED_LAWS))
+    elif not isinstance(specification, str) or specification not in NAMES:
+        named = ", ".join(repr(name) for name in NAMES)
         raise ValueError(
             f"The 'distribution' parameter of {owner} must be one of {named}, bounds "
             "(low, high) of a uniform distribution, a frozen distribution of "
@@ -224,12 +243,25 @@ def learn_input_laws(
         for given in _distinct(specifications)
         if not isinstance(given, str)
     }
+    chosen = iter(_chosen(specifications, X, weights))
     return [
-        NAMED_LAWS[given].learn(column, weights)
+        next(chosen)
+        if isinstance(given, str) and given == AUTO
+        else NAMED_LAWS[given].learn(column, weights)
         if isinstance(given, str)
         else frozen[id(given)]
         for given, column in zip(specifications, X.T, strict=True)
     ]
+
+
+def _chosen(
+    specifications: Sequence[Any], X: FloatArray, weights: FloatArray
+) -> list[InputLaw]:
+    """Return the distributions of the columns whose family is chosen, in order."""
+    auto = [isinstance(given, str) and given == AUTO for given in specifications]
+    if not any(auto):
+        return []
+    return choose_laws(X if all(auto) else X[:, auto], weights)
 
 
 def _family_of(frozen: Any) -> type[InputLaw]:
@@ -242,13 +274,13 @@ def _family_of(frozen: Any) -> type[InputLaw]:
 def _refuse_no_logarithm(
     specifications: Sequence[Any], X: FloatArray, weights: FloatArray
 ) -> None:
-    """Refuse values without a logarithm in an input that is to be lognormal."""
+    """Refuse values without a logarithm in an input whose logarithm is asked for."""
     for i, given in enumerate(specifications):
-        if not isinstance(given, str) or given != "lognormal":
+        if not isinstance(given, str) or given not in ("lognormal", "loguniform"):
             continue
         smallest = np.min(X[weights > 0, i], initial=np.inf)
         if smallest <= 0:
             raise ValueError(
-                f"distribution is 'lognormal' for column {i} of X, which has the value "
+                f"distribution is {given!r} for column {i} of X, which has the value "
                 f"{smallest:g}; expected positive values."
             )

@@ -18,7 +18,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -62,6 +62,10 @@ class InputLaw(ABC):
     #: (contrasts of categories) all count as of degree one.
     is_polynomial: ClassVar[bool] = True
 
+    #: Whether :math:`t` is linear in one function of the input, whatever the data. The
+    #: functions learned from other rows are then polynomials of these.
+    same_function: ClassVar[bool] = True
+
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> InputLaw:
         """Learn location and scale from a weighted column."""
@@ -71,6 +75,10 @@ class InputLaw(ABC):
     def from_frozen(cls, frozen: Any) -> InputLaw:
         """Take location and scale from a frozen ``scipy.stats`` distribution."""
         raise TypeError(f"{cls.__name__} is learned from data, not given frozen.")
+
+    def describe(self) -> str:
+        """Say which distribution this is, such as ``"uniform on [0, 1]"``."""
+        return describe(self.to_scipy())
 
     @abstractmethod
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
@@ -349,6 +357,9 @@ class NormalLaw(InputLaw):
     def to_scipy(self) -> Any:
         return stats.norm(self.location, self.scale)
 
+    def describe(self) -> str:
+        return f"normal (mean {self.location:.3g}, sd {self.scale:.3g})"
+
     def goodness_of_fit(self, column: FloatArray) -> float:
         """Test the shape alone when learned: Shapiro-Wilk, or D'Agostino-Pearson."""
         if not self.learned:
@@ -357,16 +368,42 @@ class NormalLaw(InputLaw):
         return test(column).pvalue
 
 
-class LogNormalLaw(InputLaw):
+class LogarithmicLaw(InputLaw):
+    """A positive input whose logarithm is standardised.
+
+    Location and scale are those of the logarithm. A value without a logarithm, which
+    lies outside, is evaluated at the low end.
+    """
+
+    #: Standardised value in place of the logarithm of a number that is not positive.
+    low_end: ClassVar[float]
+
+    def standardize(self, column: FloatArray) -> FloatArray:
+        positive = column > 0
+        if positive.all():
+            return super().standardize(np.log(column))
+        known = np.log(np.where(positive, column, 1.0))
+        return np.where(positive, super().standardize(known), self.low_end)
+
+    def in_units(self, standardised: FloatArray) -> FloatArray:
+        return np.exp(super().in_units(standardised))
+
+    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
+        positive = column > 0
+        slopes = super().differentiate(column, degree)
+        return np.where(positive, slopes / np.where(positive, column, 1.0), 0.0)
+
+
+class LogNormalLaw(LogarithmicLaw):
     """Input whose logarithm is normal; orthonormal Hermite polynomials of it.
 
     Polynomials of the input itself would not come near every function of it (O. G.
-    Ernst and others, ESAIM: M2AN 46, 2012); those of its logarithm do. Location and
-    scale are those of the logarithm.
+    Ernst and others, ESAIM: M2AN 46, 2012); those of its logarithm do.
     """
 
     polynomial = "LogHe"
     learns_bounds = False
+    low_end = -3.0
 
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> LogNormalLaw:
@@ -375,24 +412,18 @@ class LogNormalLaw(InputLaw):
         mean, variance = weighted_moments(logarithms, weights[present])
         return cls(mean, positive_scale(np.sqrt(variance), logarithms))
 
-    def standardize(self, column: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):  # refused by the basis
-            return super().standardize(np.log(column))
-
-    def in_units(self, standardised: FloatArray) -> FloatArray:
-        return np.exp(super().in_units(standardised))
-
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         return np.zeros(degree), np.arange(1.0, degree + 1.0)
-
-    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
-        return super().differentiate(column, degree) / column
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.lognormal(self.location, self.scale, size=size)
 
     def to_scipy(self) -> Any:
         return stats.lognorm(s=self.scale, scale=math.exp(self.location))
+
+    def describe(self) -> str:
+        median = math.exp(self.location)
+        return f"log-normal (median {median:.3g}, sd of the logarithm {self.scale:.3g})"
 
     def goodness_of_fit(self, column: FloatArray) -> float:
         normal = NormalLaw(self.location, self.scale)
@@ -448,6 +479,105 @@ class UniformLaw(BoundedLaw):
     def to_scipy(self) -> Any:
         return stats.uniform(self.location - self.scale, 2.0 * self.scale)
 
+    def describe(self) -> str:
+        low, high = self.support
+        return f"uniform on [{low:.4g}, {high:.4g}]"
+
+
+class LogUniformLaw(LogarithmicLaw):
+    """Input whose logarithm is uniform; orthonormal Legendre polynomials of it.
+
+    Learned are the ends, which are the smallest and the largest value.
+    """
+
+    polynomial = "LogP"
+    low_end = -1.0
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> LogUniformLaw:
+        ends = np.log([column[weights > 0].min(), column[weights > 0].max()])
+        middle, half = _middle_and_half(*ends)
+        return cls(middle, positive_scale(half, ends))
+
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        k = np.arange(1.0, degree + 1.0)
+        return np.zeros(degree), k**2 / (4.0 * k**2 - 1.0)
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return self.in_units(generator.uniform(-1.0, 1.0, size=size))
+
+    def to_scipy(self) -> Any:
+        return stats.loguniform(*self.support)
+
+    def describe(self) -> str:
+        low, high = self.support
+        return f"log-uniform on [{low:.4g}, {high:.4g}]"
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.in_units(np.array([-1.0, 1.0])).tolist()
+        return low, high
+
+    def outside(self, column: FloatArray) -> NDArray[np.bool_]:
+        logarithm = np.log(np.where(column > 0, column, 1.0))
+        far = np.abs(logarithm - self.location) > (1.0 + 1e-9) * self.scale
+        return (column <= 0) | far
+
+
+@dataclass(frozen=True)
+class SeenLaw(InputLaw):
+    """A distribution that was chosen from a sample, and the range of the sample.
+
+    Values beyond that range are evaluated at its ends: polynomials of high degree grow
+    fast where no value was seen. Bounds lie beyond the outermost values by the gap that
+    is expected there: the largest of n uniform values is (high - low) / (n + 1) below
+    the bound on average.
+    """
+
+    lowest: float = field(default=-math.inf, kw_only=True)  # standardised, as the next
+    highest: float = field(default=math.inf, kw_only=True)
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> Any:
+        law: Any = super().learn(column, weights)
+        present = column[weights > 0]
+        if law.learns_bounds and np.isfinite(law.support).all():
+            n = len(np.unique(present))
+            law = replace(law, scale=law.scale * (n + 1) / max(n - 1, 1))
+        seen = super(SeenLaw, law).standardize(present)
+        return replace(law, lowest=float(seen.min()), highest=float(seen.max()))
+
+    def standardize(self, column: FloatArray) -> FloatArray:
+        return np.clip(super().standardize(column), self.lowest, self.highest)
+
+    def _describe_outside(self, column: FloatArray) -> str:
+        low, high = self.support
+        return (
+            f"lie outside [{low:.6g}, {high:.6g}], the range learned in fit; they are "
+            "evaluated at the outermost values that were seen."
+        )
+
+    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
+        at = super().standardize(column)
+        unseen = (at < self.lowest) | (at > self.highest)
+        return np.where(unseen, 0.0, super().differentiate(column, degree))
+
+
+class SeenNormalLaw(SeenLaw, NormalLaw):
+    """A column that looks normal."""
+
+
+class SeenUniformLaw(SeenLaw, UniformLaw):
+    """A column that looks uniform."""
+
+
+class SeenLogNormalLaw(SeenLaw, LogNormalLaw):
+    """A column whose logarithm looks normal."""
+
+
+class SeenLogUniformLaw(SeenLaw, LogUniformLaw):
+    """A column whose logarithm looks uniform."""
+
 
 @dataclass(frozen=True)
 class GammaLaw(InputLaw):
@@ -491,6 +621,12 @@ class GammaLaw(InputLaw):
 
     def to_scipy(self) -> Any:
         return stats.gamma(self.shape, self.location, self.scale)
+
+    def describe(self) -> str:
+        above = f"scale {self.scale:.3g}, above {self.location:.4g}"
+        if self.shape == 1.0:
+            return f"exponential ({above})"
+        return f"gamma (shape {self.shape:.3g}, {above})"
 
     @property
     def support(self) -> tuple[float, float]:
@@ -588,6 +724,10 @@ class BetaLaw(BoundedLaw):
     def to_scipy(self) -> Any:
         low = self.location - self.scale
         return stats.beta(*self.shapes, low, 2.0 * self.scale)
+
+    def describe(self) -> str:
+        (first, second), (low, high) = self.shapes, self.support
+        return f"beta ({first:.3g}, {second:.3g}) on [{low:.4g}, {high:.4g}]"
 
 
 #: Families of ``scipy.stats`` that are beta laws on their support, with the shapes.

@@ -26,8 +26,8 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
 from sklearn.neighbors import NearestNeighbors
 
-from .._basis.representers import Basis
 from .._checks import FloatArray, IndexArray
+from .._learned.kernel_basis import Basis
 from . import EmpiricalLaw, InputLaw, NormalLaw
 from .correlations import largest_correlation
 

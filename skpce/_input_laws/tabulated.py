@@ -125,7 +125,10 @@ class GeneralFrozenLaw(TabulatedLaw):
         return cls(float(mean), float(sd), learned=False, frozen=frozen)
 
     def _describe(self) -> str:
-        return f"the distribution {describe(self.frozen)}"
+        return f"the distribution {self.describe()}"
+
+    def describe(self) -> str:
+        return describe(self.frozen)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -368,6 +371,9 @@ class EmpiricalLaw(TabulatedLaw):
     def _describe(self) -> str:
         return f"the empirical distribution of {len(self.table)} distinct values"
 
+    def describe(self) -> str:
+        return describe_levels(self.table.points)
+
     def _advice(self) -> str:
         return (
             "Values in tight groups carry few degrees more than there are groups. "
@@ -392,6 +398,74 @@ class EmpiricalLaw(TabulatedLaw):
     @property
     def support(self) -> tuple[float, float]:
         return float(self.table.points[0]), float(self.table.points[-1])
+
+
+# More levels than this are not listed.
+_MOST_LISTED = 5
+
+
+def describe_levels(levels: FloatArray, word: str = "levels") -> str:
+    """Return the levels in words."""
+    if len(levels) == 1:
+        return f"constant at {levels[0]:.6g}"
+    if len(levels) > _MOST_LISTED:
+        return f"{len(levels)} {word}, {levels[0]:.4g} to {levels[-1]:.4g}"
+    return f"{len(levels)} {word}: " + ", ".join(f"{level:.4g}" for level in levels)
+
+
+@dataclass(frozen=True)
+class OrdinalLaw(EmpiricalLaw):
+    r"""Levels of which the order counts and the distances do not.
+
+    The distribution of the data, with the polynomials of :math:`s`, which goes up by
+    one from each level to the next and is linear between them; beyond the outermost
+    levels it goes on as between the last two. Levels such as 1e-5, 1e-4, ..., 0.1 are
+    as far from each other as 1, 2, ..., 5. Location and scale are those of :math:`s`.
+    """
+
+    polynomial = "O"
+    same_function = False
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> OrdinalLaw:
+        table = measure_of_sample(column, weights).without_rounding()
+        steps = FiniteMeasure(np.arange(float(len(table))), table.masses)
+        return cls(*steps.mean_and_deviation(), table=table)
+
+    def standardize(self, column: FloatArray) -> FloatArray:
+        return (self._steps(column)[0] - self.location) / self.scale
+
+    def _steps(self, column: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the number of steps of values, and its derivative."""
+        levels = self.table.points
+        if len(levels) == 1:
+            return np.zeros_like(column), np.zeros_like(column)
+        below = np.clip(np.searchsorted(levels, column) - 1, 0, len(levels) - 2)
+        slope = 1.0 / np.diff(levels)[below]
+        return below + (column - levels[below]) * slope, slope
+
+    def in_units(self, standardised: FloatArray) -> FloatArray:
+        levels, steps = self.table.points, super().in_units(standardised)
+        if len(levels) == 1:
+            return np.full_like(steps, levels[0])
+        below = np.clip(np.floor(steps).astype(np.int64), 0, len(levels) - 2)
+        return levels[below] + (steps - below) * np.diff(levels)[below]
+
+    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
+        return super().differentiate(column, degree) * self._steps(column)[1]
+
+    def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
+        steps = np.arange(float(len(self.table)))
+        points = (steps - self.location) / self.scale
+        standardised = FiniteMeasure(points, self.table.masses)
+        return standardised, standardised
+
+    def describe(self) -> str:
+        return describe_levels(self.table.points, "ordered levels")
+
+    def outside(self, column: FloatArray) -> BoolArray:
+        steps, _ = self._steps(column)
+        return (steps < -1e-9) | (steps > len(self.table) - 1 + 1e-9)
 
 
 @dataclass(frozen=True)
@@ -419,6 +493,9 @@ class CategoricalLaw(InputLaw):
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> CategoricalLaw:
         return cls(0.0, 1.0, table=measure_of_sample(column, weights))
+
+    def describe(self) -> str:
+        return f"{len(self.table)} categories"
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         raise ValueError("The functions of a categorical input have no recurrence.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, check_alphas, check_option
-from .external import AutomaticSolver, BayesianSolver, ExternalSolver, check_regressor
+from .external import BayesianSolver, ExternalSolver, check_regressor
 from .problem import (
     CoefficientSolver,
     DesignDecomposition,
@@ -29,7 +29,6 @@ from .ridge import (
 )
 from .sparse import LeastAngleSolver, MatchingPursuitSolver
 from .subspace_pursuit import SubspacePursuitSolver
-from .weighted_ridge import AnisotropicRidgeSolver, DegreeWeightedRidgeSolver
 
 __all__ = [
     "CRITERIA",
@@ -50,24 +49,16 @@ __all__ = [
 ]
 
 
-def _automatic(alphas: FloatArray, criterion: str) -> CoefficientSolver:
-    names = ("anisotropic_ridge", "subspace_pursuit")
-    return AutomaticSolver({name: SOLVERS[name](alphas, criterion) for name in names})
-
-
 #: Solvers by name; each is made from the penalties and the criterion for them.
 SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
     MappingProxyType(
         {
             "ridge": RidgePathSolver,
-            "weighted_ridge": DegreeWeightedRidgeSolver,
-            "anisotropic_ridge": AnisotropicRidgeSolver,
             "ols": lambda alphas, criterion: LeastSquaresSolver(),
             "lars": lambda alphas, criterion: LeastAngleSolver(),
             "omp": lambda alphas, criterion: MatchingPursuitSolver(),
             "subspace_pursuit": lambda alphas, criterion: SubspacePursuitSolver(),
             "ard": lambda alphas, criterion: BayesianSolver(),
-            "auto": _automatic,
             "paper": lambda alphas, criterion: PaperSolver(),
         }
     )

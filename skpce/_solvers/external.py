@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from sklearn.utils.validation import has_fit_parameter
 from .._checks import FloatArray, IndexArray
 from .problem import (
     CoefficientSolver,
-    DesignMoments,
     Leverage,
     LeverageFactor,
     LinearFit,
@@ -221,46 +220,3 @@ def _fit_target(
     size = int(np.count_nonzero(scale)) - 1
     price = comparison_price(size, len(scale) - 1, float(len(rows)))
     return fit_scale(problem, target, scale, 1.0).at_price(price)
-
-
-class AutomaticSolver(GeneralizedRidgeSolver):
-    """Fit with several solvers and select, for each group, the best by its criterion.
-
-    The first solver wins a tie. No solver wins everywhere (Luthen, Marelli and Sudret,
-    SIAM/ASA Journal on Uncertainty Quantification 9 (2021), section 5): a few large
-    coefficients suit subspace pursuit, many that decay with the degree suit weights.
-    """
-
-    takes_alphas = fits_moments = True
-
-    def __init__(self, candidates: Mapping[str, CoefficientSolver]) -> None:
-        self.candidates = candidates
-
-    def fit(self, problem: LinearProblem) -> LinearFit:
-        return self._best(
-            [solver.fit(problem) for solver in self.candidates.values()], problem.groups
-        )
-
-    def fit_moments(
-        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
-    ) -> LinearFit:
-        """Fit from sums over the samples; generalised cross-validation chooses."""
-        candidates: Any = self.candidates.values()
-        fits = [solver.fit_moments(moments, groups, exponents) for solver in candidates]
-        return self._best(fits, groups)
-
-    def _best(self, fits: list[LinearFit], groups: IndexArray) -> LinearFit:
-        """Select the best fit of each group; the first wins a tie."""
-        labels, group_of = np.unique(groups, return_inverse=True)
-        pooled = np.array(
-            [np.bincount(group_of, fit.criterion, len(labels)) for fit in fits]
-        )
-        winner = np.argmin(pooled, axis=0)[group_of]
-        positions = [np.flatnonzero(winner == k) for k in range(len(fits))]
-        winners = np.unique(winner)
-        joined = join_fits(
-            [fits[k].of_targets(positions[k]) for k in winners],
-            [positions[k] for k in winners],
-        )
-        names = tuple(self.candidates)
-        return replace(joined, solver_names=tuple(names[k] for k in winner))

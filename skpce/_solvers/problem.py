@@ -147,7 +147,6 @@ class LinearFit:
     loo_residuals: Any  # shape: (n_samples, n_targets), or None
     scaled_residuals: Any  # shape: (n_samples, n_targets), or None
     residual_variance: FloatArray  # shape: (n_targets,), mean square of the scaled ones
-    solver_names: tuple[str, ...] | None = None  # by target, when there was a choice
 
     __getstate__ = state_of_fields
 
@@ -229,10 +228,6 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
     }
     for name in _COLUMNS if parts[0].loo_residuals is not None else ():
         joined[name] = np.hstack([getattr(part, name) for part in parts])[:, order]
-    names = [part.solver_names for part in parts if part.solver_names is not None]
-    if len(names) == len(parts):
-        flat = [name for of_part in names for name in of_part]
-        joined["solver_names"] = tuple(flat[k] for k in order)
     factors: list[LeverageFactor] = []
     numbers = []
     for part in parts:

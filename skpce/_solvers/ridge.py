@@ -328,10 +328,18 @@ def fit_scale(
     decomposition = DesignDecomposition.from_design(
         problem.design, problem.weights, scale=scale
     )
-    some = problem.targets[:, targets]
-    mean, loadings = _project(decomposition, some)
     alpha = np.full(len(targets), penalty)
-    chosen = _Chosen(decomposition, some, mean, loadings, alpha)
+    return fit_penalties(decomposition, problem.targets[:, targets], alpha)
+
+
+def fit_penalties(
+    decomposition: DesignDecomposition,
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    alpha: FloatArray,  # shape: (n_targets,)
+) -> LinearFit:
+    """Fit targets with given penalties; the criterion is leave-one-out."""
+    mean, loadings = _project(decomposition, targets)
+    chosen = _Chosen(decomposition, targets, mean, loadings, alpha)
     return chosen.fit(chosen.loo_error)
 
 

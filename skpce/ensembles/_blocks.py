@@ -59,7 +59,9 @@ def member_blocks(
     >>> from skpce import PolynomialChaosRegressor
     >>> from skpce.ensembles import member_blocks
     >>> X = np.random.default_rng(0).normal(size=(1000, 1))
-    >>> model = PolynomialChaosRegressor(1, distribution=norm(), criterion="gcv")
+    >>> model = PolynomialChaosRegressor(
+    ...     1, distribution=norm(), solver="ridge", criterion="gcv"
+    ... )
     >>> for block in member_blocks(X, 2.0 * X[:, 0], n_rows=300):
     ...     model = model.partial_fit(*block)
     >>> model.coefficients_.round(3) + 0.0

@@ -24,7 +24,7 @@ from .._checks import (
 )
 from .._checks.frames import make_frame, opened
 from .._checks.levels import is_category, levels_in_order, stated_order
-from .._input_laws import NAMED_LAWS
+from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
 
 
@@ -519,10 +519,10 @@ def _is_categorical(values: NDArray[Any]) -> bool:
 
 
 def _check_law(name: str, law: Any) -> None:
-    if not is_frozen(law) and not (isinstance(law, str) and law in NAMED_LAWS):
+    if not is_frozen(law) and not (isinstance(law, str) and law in NAMES):
         raise ValueError(
             f"The distribution of the input {name!r} must be None, a frozen one of "
-            f"scipy.stats, or one of {', '.join(map(repr, sorted(NAMED_LAWS)))}. Got "
+            f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got "
             f"{law!r}."
         )
 

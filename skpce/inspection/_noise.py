@@ -55,7 +55,7 @@ def noise_test(
     Parameters
     ----------
     pipeline : estimator
-        A fitted ``PolynomialChaosRegressor``, ``PolynomialChaosRegressorCV`` or
+        A fitted ``PolynomialChaosRegressor`` or
         ``CompositionalPCESurrogate``, alone or at the end of a fitted pipeline or
         search.
     significance_level : float, default=0.05

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from .._checks.frames import as_table, take
 from .._checks.workers import workers
 from .._compositions.log_ratio import composition_geometry
 from .._expansion.indices import checked_features
+from .._input_laws import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
@@ -81,10 +83,11 @@ class ConvergenceDisplay:
     --------
     >>> import matplotlib.pyplot as plt
     >>> import numpy as np
+    >>> from scipy.stats import norm
     >>> from skpce import PolynomialChaosRegressor
     >>> from skpce.plotting import ConvergenceDisplay
     >>> X = np.random.default_rng(0).normal(size=(80, 2))
-    >>> pce = PolynomialChaosRegressor(2)
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm())
     >>> display = ConvergenceDisplay.from_estimator(
     ...     pce, X, X[:, 0] ** 2, sizes=(20, 40), n_repeats=2
     ... )
@@ -283,7 +286,9 @@ class _Refit:
     def _values(self, train: Any, test: Any) -> tuple[FloatArray, list[str], str]:
         model = with_parameters(self.pipeline)
         model.fit(take(self.X, train), take(self.y, train))
-        predicted = model.predict(take(self.X, test))
+        with warnings.catch_warnings():  # a part of the members has a part of the range
+            warnings.simplefilter("ignore", InputOutsideSupportWarning)
+            predicted = model.predict(take(self.X, test))
         observed = np.asarray(take(self.y, test), dtype=np.float64)
         expansion = expansion_of(model, outputs=self.outputs).expansion
         if self.geometry is None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._basis.representers import RepresenterBasis
 from .._checks import (
     FloatArray,
     check_draws,
@@ -26,6 +25,7 @@ from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
 from .._expansion.indices import checked_features
 from .._expansion.moments import main_effects
+from .._learned.kernel_basis import KernelBasis
 from ..inspection import Result
 from ..inspection._reading import expansion_of, group_matrix
 from ._indices import interval_of
@@ -545,7 +545,7 @@ def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
 
     And its share of the variance of the group.
     """
-    is_listed = not isinstance(expansion.basis, RepresenterBasis)
+    is_listed = not isinstance(expansion.basis, KernelBasis)
     if is_listed and expansion.n_inputs <= _MOST_DRAWN:
         return expansion, 1.0
     indices = expansion.sobol_indices()

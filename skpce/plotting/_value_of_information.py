@@ -73,7 +73,7 @@ class ValueOfInformationDisplay:
     >>> X = np.random.default_rng(0).normal(size=(100, 2))
     >>> utility = np.c_[5 * X[:, 0], 5 * X[:, 0] + X[:, 1]]
     >>> found = value_of_information(
-    ...     PolynomialChaosRegressor(1), X, utility, random_state=0
+    ...     PolynomialChaosRegressor(1, solver="ridge"), X, utility, random_state=0
     ... )
     >>> display = ValueOfInformationDisplay.from_values(found)
     >>> display.variance_share.round(2), display.decision_share.round(2)

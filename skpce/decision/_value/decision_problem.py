@@ -24,7 +24,6 @@ from ..._expansion.problem import FittedProblem
 from ..._expansion.targets import ConstantTargetWarning
 from ..._input_laws import by_position, check_distribution
 from ..._regressor import PolynomialChaosRegressor
-from ..._regressors.best_basis import PolynomialChaosRegressorCV
 from ..._surrogate import CompositionalPCESurrogate
 from ...inspection._reading import Reading, expansion_of, final_estimator
 
@@ -225,7 +224,7 @@ def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]
 
 def _regressor_like(last: Any) -> Any:
     """Return a regressor with the settings of a surrogate, not fitted."""
-    if isinstance(last, (PolynomialChaosRegressor, PolynomialChaosRegressorCV)):
+    if isinstance(last, PolynomialChaosRegressor):
         return clone(last)
     given = last.get_params(deep=False)
     return PolynomialChaosRegressor(**{name: given[name] for name in _SHARED})

@@ -241,7 +241,6 @@ def _reach(values: FloatArray) -> float:
 def largest_distance(
     mean: FloatArray,  # (n_parts,), of log-ratios
     length: FloatArray,  # (n_parts,): how far each moves for a distance of 1
-    most: float = _LARGEST_DISTANCE,
 ) -> float:
     """Return up to which distance from the mean no probability can be 0.
 
@@ -256,7 +255,7 @@ def largest_distance(
 
     if not fits(0.0):
         return -1.0
-    low, high = 0.0, most
+    low, high = 0.0, _LARGEST_DISTANCE
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if fits(middle) else (low, middle)

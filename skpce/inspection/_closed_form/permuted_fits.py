@@ -30,7 +30,6 @@ from ..._solvers.problem import (
 )
 from ..._solvers.ridge import (
     LeastSquaresSolver,
-    PaperSolver,
     PathSolver,
     RidgePathSolver,
     SharedDesign,
@@ -41,7 +40,6 @@ from .._reading import expansion_of
 from .error_bounds import ErrorBounds
 from .gram_fits import ErrorLimits, GramFits
 from .gram_fold import GramFold, gram_fold
-from .reduced_fits import ReducedFits
 
 # Residuals on the paths of all permutations that are solved at once.
 _LARGEST_PATH = 4_000_000
@@ -64,20 +62,14 @@ class FoldFactors:
     groups: IndexArray  # (n_targets,): targets of one number share a penalty
 
     @property
-    def shares_choices(self) -> bool:
-        """Whether the columns of a step share all choices in an isometric system."""
+    def shares_penalties(self) -> bool:
+        """Whether the columns of a step share a penalty in an isometric system."""
         return (
-            type(self.solver) is not PaperSolver
+            type(self.solver) in (RidgePathSolver, LeastSquaresSolver)
             and self.fitted is not None
             and self.fitted.log_ratio == "ilr"
             and np.array_equal(self.groups, self.fitted.step_of_coordinate)
         )
-
-    @property
-    def shares_penalties(self) -> bool:
-        """Whether these choices are penalties alone."""
-        kinds = (RidgePathSolver, LeastSquaresSolver)
-        return self.shares_choices and type(self.solver) in kinds
 
     def predict(
         self,
@@ -123,7 +115,6 @@ class PermutedFits:
     folds: tuple[FoldFactors, ...]
     values: FloatArray  # (n_members, n_columns): y, or clr as the surrogate takes it
     gram: GramFits | None = None  # where it is less work than the columns
-    reduced: ReducedFits | None = None  # the same, of solvers that choose weights
 
     def squared_errors(
         self, orders: IndexArray
@@ -145,14 +136,11 @@ class PermutedFits:
         Those that surely exceed the limits may be infinite.
         """
         sums = self.fit.outputs.sum_by_group
-        if self.gram is not None:
-            errors, exact = self.gram.group_errors(orders, limits)
-        elif self.reduced is not None:
-            errors, exact = self.reduced.group_errors(self.folds, orders)
-        else:
+        if self.gram is None:
             return sums(self.squared_errors(orders))
+        errors, exact = self.gram.group_errors(orders, limits)
         rest = np.flatnonzero(~exact)
-        if rest.size and self.gram is not None:
+        if rest.size:
             errors[rest], exact[rest] = self._by_columns(orders[rest])
         for row in np.flatnonzero(~exact):
             errors[row] = sums(self.squared_errors(orders[row, np.newaxis]))[0]
@@ -227,8 +215,6 @@ class PermutedFits:
             return self.gram.permutations_at_once
         fold = self.folds[0]
         n_columns = max(len(fold.groups), 1)
-        if self.reduced is not None:
-            n_columns = self.reduced.values.shape[1]
         path = len(fold.solver.alphas) * len(self.values) * n_columns
         return max(1, _LARGEST_PATH // path)
 
@@ -318,10 +304,8 @@ def _factorised(
         zero_replacement=last.zero_replacement,
         name="y",
     )
-    gram, reduced = _gram_fits(folds, values, outputs.geometry), None
-    if gram is None and all(fold.shares_choices for fold in folds):
-        reduced = ReducedFits.of_members(values, outputs.geometry)
-    return PermutedFits(fit, tuple(folds), values, gram, reduced)
+    gram = _gram_fits(folds, values, outputs.geometry)
+    return PermutedFits(fit, tuple(folds), values, gram)
 
 
 def _gram_fits(

@@ -291,9 +291,8 @@ def compare_embeddings(
     if surrogate is None:
         read = read_outputs(y, OWNER, outputs=outputs)
         of_policies = read.are_compositions
-        surrogate = (
-            CompositionalPCESurrogate() if of_policies else PolynomialChaosRegressor()
-        )
+        kind = CompositionalPCESurrogate if of_policies else PolynomialChaosRegressor
+        surrogate = kind(solver="ridge", distribution="normal")
     if isinstance(surrogate, type) or not all(
         hasattr(surrogate, method) for method in ("fit", "predict", "get_params")
     ):

@@ -275,9 +275,8 @@ def verdict(
     >>> X = rng.normal(size=(60, 3)) * [3, 2, 1]
     >>> explained = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
     >>> noise = softmax(rng.normal(size=(60, 3)), axis=1)
-    >>> model = make_pipeline(
-    ...     PCA(2, whiten=True), CompositionalPCESurrogate(2, steps={"a": 3, "b": 3})
-    ... )
+    >>> surrogate = CompositionalPCESurrogate(2, steps=(3, 3), solver="ridge")
+    >>> model = make_pipeline(PCA(2, whiten=True), surrogate)
     >>> found = verdict(
     ...     model, X, np.hstack([explained, noise]), n_permutations=99, random_state=0
     ... )
@@ -289,10 +288,10 @@ def verdict(
     >>> from skpce import PolynomialChaosRegressor
     >>> scores = X[:, 0] + 0.5 * rng.normal(size=60)
     >>> losses = rng.lognormal(size=(60, 4))
-    >>> found = verdict(
-    ...     PolynomialChaosRegressor(2), X, np.c_[scores, losses], random_state=0,
-    ...     outputs={"score": 1, "losses": 4},
-    ... )
+    >>> model = PolynomialChaosRegressor(2, solver="ridge")
+    >>> outputs = {"score": 1, "losses": 4}
+    >>> y = np.c_[scores, losses]
+    >>> found = verdict(model, X, y, outputs=outputs, random_state=0)
     >>> dict(zip(found.output_names, found.attributable))
     {'score': True, 'losses': False}
     """

@@ -240,12 +240,17 @@ def _pipeline(
         ]
     )
     if not outputs.are_compositions:
-        return make_pipeline(embedding, PolynomialChaosRegressor(degree))
+        return make_pipeline(
+            embedding,
+            PolynomialChaosRegressor(degree, solver="ridge", distribution="normal"),
+        )
     assert outputs.geometry is not None
     surrogate = CompositionalPCESurrogate(
         degree,
         steps=steps,
         mask=outputs.geometry.mask,
+        solver="ridge",
+        distribution="normal",
         zero_replacement=outputs.zero_replacement,
     )
     return make_pipeline(embedding, surrogate)

@@ -1,0 +1,102 @@
+"""What a fit that learned its terms says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._basis.basis import PolynomialBasis
+from .._checks import FloatArray
+from .._checks.cross_validation import warn_outside_folds
+from .kernel_basis import Basis
+from .prior import LARGEST_ORDER, LEAST_EVIDENCE, TermPrior, elementary_sums
+from .ridge import LARGEST_DEGREE
+
+# Degrees that are high, and the share of the variance in them from which an input may
+# need higher ones; a share of the prior variance in terms of the most inputs.
+_HIGH_DEGREE, _LARGE_SHARE, _LARGEST_ORDER_SHARE = 15, 0.1, 0.7
+
+# Columns in which a direction is shorter than this do not vary along it.
+_NO_LENGTH = 1e-8
+_MOST_INPUTS = 200
+
+_MOST_NAMED = 6
+
+
+class EdgeOfFamilyWarning(UserWarning):
+    """The learned prior leans on the largest degree or order that there is."""
+
+
+class TiedInputsWarning(UserWarning):
+    """A linear combination of inputs is constant in the samples."""
+
+
+def warn_of_edges(
+    priors: Sequence[TermPrior],
+    basis: Basis,
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    names: Sequence[str],
+) -> None:
+    """Warn of inputs that may need more degrees, and of terms of more inputs."""
+    steep: list[str] = []
+    if isinstance(basis, PolynomialBasis):
+        high = basis.exponents[1:] >= _HIGH_DEGREE
+        squares = np.square(coefficients[:, 1:])
+        share = squares @ high / np.maximum(squares.sum(axis=1), 1e-300)[:, np.newaxis]
+        found = np.flatnonzero((share > _LARGE_SHARE).any(axis=0))
+        steep = [names[i] for i in found.tolist()]
+    crowded = False
+    for prior in priors:
+        if prior.log_evidence < LEAST_EVIDENCE:
+            continue
+        powers = np.array([(prior.weights**k).sum() for k in (1, 2, 3)])
+        if len(prior.order_weights) == LARGEST_ORDER < len(prior.weights):
+            last = prior.order_weights[-1] * elementary_sums(powers)[-1]
+            crowded |= bool(last > _LARGEST_ORDER_SHARE * prior.total())
+    if steep:
+        warn_outside_folds(
+            f"The output varies fast along {_listed(steep)}: polynomials of "
+            f"degree {LARGEST_DEGREE}, the largest there are, matter as much as low "
+            "ones. What varies faster still is missed; a step is better met by a "
+            "forest, or by an input that says on which side a sample is.",
+            EdgeOfFamilyWarning,
+            stacklevel=3,
+        )
+    if crowded:
+        warn_outside_folds(
+            f"Most of the variance is sought in terms of {LARGEST_ORDER} inputs, the "
+            "most there are: what more inputs do together is missed. Compare Q² with "
+            "that of a Gaussian process.",
+            EdgeOfFamilyWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_ties(X: FloatArray, names: Sequence[str]) -> None:
+    """Warn of an exact linear constraint on the inputs."""
+    n_rows, n_inputs = X.shape
+    if not 1 < n_inputs <= min(_MOST_INPUTS, n_rows - 1):
+        return
+    centred = X - X.mean(axis=0)
+    length = np.sqrt(np.square(centred).sum(axis=0))
+    varies = np.flatnonzero(length > 0)
+    if len(varies) < 2:
+        return
+    unit = centred[:, varies] / length[varies]
+    _, values, right = np.linalg.svd(unit, full_matrices=False)
+    if values[-1] > _NO_LENGTH:
+        return
+    tied = varies[np.abs(right[-1]) > 1e-6]
+    warn_outside_folds(
+        f"A linear combination of {_listed([names[i] for i in tied])} is constant in "
+        "the samples, as the parts of a mixture are: what one of them does cannot be "
+        "told from what the others do. Leave one out, or take their ratios.",
+        TiedInputsWarning,
+        stacklevel=3,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown}, ..."

@@ -1,0 +1,333 @@
+"""Ridge with learned prior variances: one prior a group of targets, and its terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._basis.basis import BasisParameters, PolynomialBasis, categorical_inputs
+from .._basis.index_sets import sort_graded
+from .._checks import FloatArray, IndexArray, Samples, one_thread_if_small
+from .._input_laws import InputLaw
+from .._solvers.problem import (
+    DesignDecomposition,
+    DesignMoments,
+    LinearFit,
+    LinearProblem,
+    join_fits,
+)
+from .._solvers.ridge import (
+    GeneralizedRidgeSolver,
+    fit_penalties,
+    solve_moments,
+)
+from .kernel_basis import Basis, KernelBasis, tables_of
+from .prior import (
+    AllTerms,
+    ListedTerms,
+    TermPrior,
+    Terms,
+    learn_prior,
+    observations_of,
+)
+
+#: Terms that are listed at most.
+MOST_TERMS = 5000
+
+# Entries of a list to which a term of each input is added.
+_MOST_EXPONENTS = 10_000_000
+
+# Largest degree in one input; less where there are very many inputs.
+LARGEST_DEGREE, _FEWEST_DEGREES, _MOST_FUNCTIONS = 20, 3, 20_000
+
+# So many groups of targets have priors of their own; more share one.
+_MOST_PRIORS = 8
+
+# Up to so many rows the search sees all from the start. With more it begins with a
+# part of them, and goes so many steps with up to the last number.
+_FEW_ROWS, _PART, _MOST_ROWS, _STEPS = 120, (100, 200), 600, 10
+
+# Variances that are left out: of all rows, and where a list would be too long, over
+# that of the noise.
+_DROPPED, _TOLERATED = 1.0, 0.1
+
+# Penalties around the learned one, and the deviation of their logarithms.
+_FACTORS, _FACTOR_SPREAD = np.logspace(-4.0, 4.0, 65), 2.0
+
+
+class LearnedRidgeSolver(GeneralizedRidgeSolver):
+    """Ridge with learned prior variances; the penalty is the learned noise."""
+
+    fits_moments: ClassVar[bool] = True
+    chooses_terms: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        scales: FloatArray,  # shape: (n_priors, n_terms), roots of prior variances
+        noise: FloatArray,  # shape: (n_priors,)
+        prior_of: IndexArray,  # by the number of a group
+        refined: bool,  # whether each group looks for its penalty near the noise
+        given: bool,  # whether the terms were given
+        priors: Sequence[TermPrior],  # as learned, also where the fit is of noise alone
+    ) -> None:
+        self.scales, self.noise, self.prior_of = scales, noise, prior_of
+        self.refined, self.given, self.priors = refined, given, tuple(priors)
+
+    def fit(self, problem: LinearProblem) -> LinearFit:
+        fits, positions = [], []
+        for number, targets in self.parts(problem.groups):
+            decomposition = DesignDecomposition.from_design(
+                problem.design, problem.weights, scale=self.scales[number]
+            )
+            groups = problem.groups[targets]
+            alpha = np.full(len(targets), self.noise[number])
+            some = problem.targets[:, targets]
+            if self.refined:
+                alpha = likely_penalties(decomposition, some, groups, alpha[0])
+            fits.append(fit_penalties(decomposition, some, alpha))
+            positions.append(targets)
+        return join_fits(fits, positions)
+
+    def fit_moments(
+        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
+    ) -> LinearFit:
+        """Fit from sums over the samples; penalties by generalised cross-validation."""
+        fits, positions = [], []
+        for number, targets in self.parts(groups):
+            alphas = self.noise[number] * _FACTORS
+            some = moments.of_targets(targets)
+            scale = self.scales[number]
+            fits.append(solve_moments(some, alphas, groups[targets], scale))
+            positions.append(targets)
+        return join_fits(fits, positions)
+
+    def parts(self, groups: IndexArray) -> list[tuple[int, IndexArray]]:
+        """Return the targets of each prior."""
+        own = self.prior_of[groups]
+        return [
+            (int(number), np.flatnonzero(own == number)) for number in np.unique(own)
+        ]
+
+
+def likely_penalties(
+    decomposition: DesignDecomposition,
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    groups: IndexArray,  # shape: (n_targets,)
+    near: float,
+) -> FloatArray:  # shape: (n_targets,)
+    """Return the most likely penalty of each group, for targets of any variance."""
+    _, centred = decomposition.center_targets(targets)
+    squares = np.square(decomposition.project(centred))
+    rest = decomposition.weights @ np.square(centred) - squares.sum(axis=0)
+    labels, group_of = np.unique(groups, return_inverse=True)
+    member = np.eye(len(labels))[group_of.ravel()]
+    squares, rest = squares @ member, np.maximum(rest, 0.0) @ member
+    values = np.square(decomposition.factor.singular_values)
+    number = decomposition.weights.sum() - 1.0
+    alphas = near * _FACTORS
+    spread = values[:, np.newaxis] + alphas
+    form = squares.T @ (1.0 / spread) + np.outer(rest, 1.0 / alphas)
+    logs = np.log(spread).sum(axis=0) + (number - len(values)) * np.log(alphas)
+    score = number * np.log(np.maximum(form, 1e-300)) + logs
+    score += np.square(np.log(_FACTORS) / _FACTOR_SPREAD)
+    best = np.argmin(score, axis=1)
+    return alphas[best][group_of.ravel()]
+
+
+def learn_from(
+    parameters: BasisParameters,
+    names: Sequence[str],
+    samples: Samples,
+    groups: IndexArray,  # shape: (n_targets,), numbers
+    alphas: Any,
+    criterion: str = "auto",
+) -> tuple[Basis, LearnedRidgeSolver]:
+    """Check the parameters of an estimator without a solver, and learn its terms."""
+    owner = parameters.owner
+    if criterion != "auto" or alphas is not None:
+        raise ValueError(
+            f"The 'criterion' and 'alphas' parameters of {owner} choose the penalty of "
+            "a solver; expected the defaults with solver=None, which learns it, or a "
+            f"solver such as 'ridge'. Got criterion={criterion!r}, alphas={alphas!r}."
+        )
+    if not parameters.has_terms and not parameters.cuts_nothing:
+        raise ValueError(
+            f"The 'truncation', 'q' and 'anisotropy' parameters of {owner} cut the "
+            "terms at a degree; expected 'degree' with them."
+        )
+    if parameters.has_terms:
+        basis = parameters.learn(samples.inputs, samples.weights, names)
+        return learn_terms(basis.laws, samples, groups, basis.multi_indices)
+    laws = parameters.learn_laws(samples.inputs, samples.weights, names)
+    order = parameters.interaction_order
+    return learn_terms(
+        laws, samples, groups, None, None if order is None else int(order)
+    )
+
+
+def learn_terms(
+    laws: Sequence[InputLaw],
+    samples: Samples,
+    groups: IndexArray,  # shape: (n_targets,), numbers
+    listed: IndexArray | None = None,  # shape: (n_terms, n_inputs), None: all terms
+    largest_order: int | None = None,
+) -> tuple[Basis, LearnedRidgeSolver]:
+    """Learn prior variances; return the terms that matter and their solver."""
+    n_functions = functions_of(laws, listed)
+    contrasts = categorical_inputs(laws)
+    labels = np.unique(groups)
+    shares = len(labels) > _MOST_PRIORS
+    prior_of = np.zeros(int(groups.max(initial=0)) + 1, dtype=np.int64)
+    if not shares:
+        prior_of[labels] = np.arange(len(labels))
+    distinct = without_copies(samples)
+    rows = spread_rows(distinct, _MOST_ROWS)
+    few = distinct if rows is None else rows_of(distinct, rows)
+    every = terms_of(laws, few.inputs, n_functions, listed, largest_order)
+    part = spread_rows(few, min(max(len(few.inputs) // 3, _PART[0]), _PART[1]))
+    if len(few.inputs) <= _FEW_ROWS:
+        part = None
+    learned = []
+    with one_thread_if_small(len(few.inputs) ** 2):
+        for number in range(int(prior_of.max(initial=0)) + 1):
+            own = few.targets[:, prior_of[groups] == number]
+            if shares:
+                own = equally_large(own, groups, few.weights)
+            known = observations_of(own, few.weights)
+            search = every, n_functions, contrasts
+            if part is None:
+                prior = learn_prior(*search, known)
+            else:
+                some = terms_of(
+                    laws, few.inputs[part], n_functions, listed, largest_order
+                )
+                first = observations_of(own[part], few.weights[part])
+                prior = learn_prior(some, n_functions, contrasts, first)
+                prior = learn_prior(*search, known, prior, _STEPS)
+            learned.append(prior)
+    priors = [prior.or_nothing() for prior in learned]
+    noise = np.array([prior.noise for prior in priors])
+    refined = shares or rows is not None
+    basis = _basis_of(laws, samples, priors, listed)
+    if isinstance(basis, PolynomialBasis):
+        scales = np.sqrt([prior.variances(basis.multi_indices) for prior in priors])
+        scales[:, 0] = 1.0
+    else:
+        scales = np.zeros((len(priors), basis.n_functions))
+        scales[:, 0] = 1.0
+        for own_scale, columns in zip(scales, basis.columns, strict=True):
+            own_scale[columns] = 1.0
+    given = listed is not None
+    solver = LearnedRidgeSolver(scales, noise, prior_of, refined, given, learned)
+    return basis, solver
+
+
+def functions_of(
+    laws: Sequence[InputLaw], listed: IndexArray | None
+) -> IndexArray:  # shape: (n_inputs,)
+    """Return the number of functions of each input, beside the constant."""
+    if listed is not None:
+        return np.asarray(listed.max(axis=0), dtype=np.int64)
+    degree = max(min(LARGEST_DEGREE, _MOST_FUNCTIONS // len(laws)), _FEWEST_DEGREES)
+    return np.array([_degree_of(law, degree) for law in laws], dtype=np.int64)
+
+
+def _degree_of(law: InputLaw, degree: int) -> int:
+    """Return how many functions of an input there are; of polynomials, up to a degree.
+
+    A distribution without high moments has none of high degree.
+    """
+    if not law.is_polynomial:
+        return int(law.largest_degree)
+    degree = int(min(degree, law.largest_degree))
+    while degree > 1:
+        try:
+            law.check_degree("a fit", "an input", degree)
+        except ValueError:
+            degree = degree * 3 // 4
+        else:
+            break
+    return degree
+
+
+def terms_of(
+    laws: Sequence[InputLaw],
+    inputs: FloatArray,
+    n_functions: IndexArray,
+    listed: IndexArray | None,
+    largest_order: int | None,
+) -> Terms:
+    if listed is not None:
+        basis = PolynomialBasis(laws, listed)
+        return ListedTerms(basis.evaluate(inputs)[:, 1:], listed[1:])
+    return AllTerms(tables_of(laws, inputs, n_functions), largest_order)
+
+
+def _basis_of(
+    laws: Sequence[InputLaw],
+    samples: Samples,
+    priors: Sequence[TermPrior],
+    listed: IndexArray | None,
+) -> Basis:
+    """List the terms of largest variance, of all priors; else take their kernels."""
+    if listed is not None:
+        return PolynomialBasis(laws, listed)
+    found = []
+    for prior in priors:
+        dropped = _DROPPED * prior.noise / max(samples.weights.sum(), 100.0)
+        most = max(MOST_TERMS // len(priors), 1)
+        rows = prior.listed(most, dropped, _TOLERATED * prior.noise)
+        if rows is None:
+            return KernelBasis.of(laws, samples.inputs, priors)
+        found.append(rows)
+    if len(laws) * len(found[0]) <= _MOST_EXPONENTS:  # no input without a term
+        found.append(np.diag(np.minimum(priors[0].n_functions, 1)))
+    rows = np.unique(np.vstack(found), axis=0)
+    return PolynomialBasis(laws, sort_graded(rows, categorical_inputs(laws)))
+
+
+def rows_of(samples: Samples, rows: IndexArray) -> Samples:
+    return samples.of(rows, np.arange(samples.targets.shape[1]))
+
+
+def without_copies(samples: Samples) -> Samples:
+    """Join equal rows, and sort them by what no order of rows or inputs changes."""
+    missing = np.isnan(samples.targets)
+    targets = np.where(missing, 0.0, samples.targets)
+    keys = np.hstack([samples.inputs, targets, missing])
+    _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    weights: FloatArray = np.bincount(number.ravel(), samples.weights).astype(float)
+    centred = samples.inputs[first] - np.average(samples.inputs, 0, samples.weights)
+    spread = np.abs(centred).max(axis=0)
+    distance = np.square(centred / np.where(spread > 0, spread, 1.0)).sum(axis=1)
+    order = np.lexsort((distance.round(9), *targets[first].T))
+    return replace(rows_of(samples, first[order]), weights=weights[order])
+
+
+def spread_rows(samples: Samples, most: int) -> IndexArray | None:
+    """Return rows spread over those of sorted samples; None for all."""
+    n_rows = len(samples.inputs)
+    if n_rows <= most:
+        return None
+    return np.linspace(0, n_rows - 1, most).round().astype(np.int64)
+
+
+def equally_large(
+    targets: FloatArray,  # shape: (n_rows, n_targets), NaN where missing
+    groups: IndexArray,  # shape: (n_targets,)
+    weights: FloatArray,
+) -> FloatArray:
+    """Scale targets so that each group that varies has the same variance."""
+    has = ~np.isnan(targets)
+    known = np.where(has, targets, 0.0)
+    mass = weights @ has
+    mean = weights @ known / mass
+    variance = weights @ np.square(np.where(has, targets - mean, 0.0)) / mass
+    variance = np.where(variance > 1e-24 * np.square(mean), variance, 0.0)
+    by_group = np.bincount(groups, variance)[groups]
+    return np.asarray(
+        (targets - mean) / np.sqrt(np.where(by_group > 0, by_group, np.inf))
+    )

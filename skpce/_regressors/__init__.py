@@ -1,1 +1,0 @@
-"""Regressors built on others, or on expansions without a list of terms."""
