@@ -67,7 +67,9 @@ y = probabilities[:, bottles].reshape(n_members, -1)
 names = [f"bottle {bottle}" for bottle in bottles]
 surrogates, verdicts = {}, {}
 for name, X in descriptions.items():
-    surrogate = CompositionalPCESurrogate(1, steps=dict.fromkeys(names, 3)).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=dict.fromkeys(names, 3), solver="ridge", distribution="normal"
+    ).fit(X, y)
     surrogates[name] = surrogate
     verdicts[name] = verdict(surrogate, X, y, n_permutations=99, random_state=0)
     print(f"--- {name}\n{verdicts[name]}\n")

@@ -44,7 +44,9 @@ ensembles = {
 
 fitted, verdicts = {}, {}
 for name, (inputs, y, _) in ensembles.items():
-    model = CompositionalPCESurrogate(2, steps={name: 4}).fit(inputs, y)
+    model = CompositionalPCESurrogate(
+        2, steps={name: 4}, solver="ridge", distribution="normal"
+    ).fit(inputs, y)
     fitted[name] = model
     print(f"{name:15}", "total indices", model.step_total_sobol_indices_[0].round(2))
 

@@ -63,6 +63,7 @@ surrogate = CompositionalPCESurrogate(
     steps=along.steps,
     mask=along.mask,
     distribution=uniform(-1, 2),
+    solver="ridge",
 )
 surrogate.fit(levels[train], along.y[train])
 found = verdict(

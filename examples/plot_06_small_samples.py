@@ -1,18 +1,16 @@
-r"""
-Few samples: which solver?
-==========================
+"""
+Few samples: the fit without settings beside solvers
+====================================================
 
-With more terms than samples the solver decides most of the coefficients. Two kinds of
-functions suit two kinds of solver.
+With more terms than samples what is assumed of the coefficients decides most of them.
+Two kinds of functions suit two kinds of solver.
 
 *Few large coefficients*: the Ishigami function. A sparse solver finds the terms.
 
 *Many coefficients that decay with the degree*: a smooth function of many inputs. A
-ridge whose penalty grows with the degree does well, and better still with a rate of
-decay for each input.
+ridge does well, and better still with prior variances that fall with the degree.
 
-``solver="auto"`` fits both and keeps, for each target, the one with the smaller
-leave-one-out error, corrected for the search of the sparse solver.
+Without a solver these variances are learned for each input, which suits both.
 """
 
 # %%
@@ -49,9 +47,8 @@ problems = {
 warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
 solvers = {
     "ridge": ("#888888", "o"),
-    "anisotropic_ridge": ("#0072B2", "s"),
     "subspace_pursuit": ("#E69F00", "^"),
-    "auto": ("#000000", "x"),
+    None: ("#000000", "x"),
 }
 sizes = (30, 50, 80, 120, 200)
 inputs = uniform(-1, 2)
@@ -73,7 +70,7 @@ fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for ax, (title, problem) in zip(axes, problems.items(), strict=True):
     for solver, (color, marker) in solvers.items():
         errors = [median_error(*problem, solver, size) for size in sizes]
-        ax.loglog(sizes, errors, color=color, marker=marker, label=solver)
+        ax.loglog(sizes, errors, color=color, marker=marker, label=solver or "learned")
     ax.set_title(title, fontsize=10)
     ax.set_xlabel("samples")
     ax.set_xticks(sizes, labels=sizes)
@@ -81,7 +78,3 @@ for ax, (title, problem) in zip(axes, problems.items(), strict=True):
 axes[0].set_ylabel("mean squared error / variance")
 axes[0].legend(frameon=False)
 plt.show()
-
-# %%
-# ``"auto"`` follows the better of its two solvers. It can be wrong where both are
-# close, or where the samples are too few for either.

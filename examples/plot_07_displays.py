@@ -50,7 +50,12 @@ y = np.hstack(
 )
 pipeline = make_pipeline(
     PCA(4, whiten=True),
-    CompositionalPCESurrogate(2, steps={"catalyst": 4, "halide": 6, "base": 3}),
+    CompositionalPCESurrogate(
+        2,
+        steps={"catalyst": 4, "halide": 6, "base": 3},
+        solver="ridge",
+        distribution="normal",
+    ),
 )
 pipeline.fit(X[:120], y[:120])
 

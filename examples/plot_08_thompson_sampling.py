@@ -41,8 +41,12 @@ def policies(X):
 
 X = rng.normal(size=(n_members, n_inputs))
 steps = {"catalyst": 6, **{f"base after {c}": 5 for c in range(6)}}
-surrogate = CompositionalPCESurrogate(2, steps=steps).fit(X, policies(X))
-outcome = PolynomialChaosRegressor(2).fit(X, reward(X))
+surrogate = CompositionalPCESurrogate(
+    2, steps=steps, solver="ridge", distribution="normal"
+).fit(X, policies(X))
+outcome = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+    X, reward(X)
+)
 # The leave-one-out error of the regressor is added to the noise.
 total_sd = np.sqrt(noise_sd**2 + outcome.loo_error_)
 

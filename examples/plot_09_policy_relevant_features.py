@@ -67,7 +67,9 @@ features = PolicyRelevantFeatures(
     environment, trajectory=trajectory, relative=True, exclude_steps=["additive"]
 )
 steps = policies.steps
-surrogate = CompositionalPCESurrogate(1, steps=steps, mask=policies.mask)
+surrogate = CompositionalPCESurrogate(
+    1, steps=steps, mask=policies.mask, solver="ridge", distribution="normal"
+)
 verdicts = {}
 for name, embedding in {
     "PCA": PCA(6),

@@ -72,9 +72,7 @@ print(f"best accuracy of {len(study.trials)} trials: {study.best_value:.3f}")
 
 
 def expansion(runs):
-    return PolynomialChaosRegressor(
-        4, distribution=runs.distribution, solver="weighted_ridge"
-    )
+    return PolynomialChaosRegressor(4, distribution=runs.distribution)
 
 
 runs = from_study(study)

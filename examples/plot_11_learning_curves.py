@@ -58,7 +58,9 @@ def examine(table, inputs, degree):
         outputs="score_test",
         replicate="inner_seed",
     )
-    model = PolynomialChaosRegressor(degree, distribution=runs.distribution)
+    model = PolynomialChaosRegressor(
+        degree, distribution=runs.distribution, solver="ridge"
+    )
     found = verdict(
         model, runs.X, runs.y, reward=runs.setting, n_permutations=99, random_state=0
     )

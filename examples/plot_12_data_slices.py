@@ -63,9 +63,7 @@ y = pd.DataFrame([log_odds(seen)[undecided] for seen in design], columns=names)
 # Is the attribution supported?
 # -----------------------------
 
-model = PolynomialChaosRegressor(
-    2, distribution=bernoulli(RATE), solver="weighted_ridge"
-)
+model = PolynomialChaosRegressor(2, distribution=bernoulli(RATE), solver="ridge")
 found = verdict(model, X, y, noise_share=np.zeros(10), random_state=0)
 print(found)
 
@@ -79,7 +77,9 @@ n_fit = 2 * len(X) // 3
 X_fit, X_new, y_fit, y_new = X[:n_fit], X[n_fit:], y[:n_fit], y[n_fit:]
 candidates = {
     "lasso": MultiOutputRegressor(LassoCV()),
-    "degree 1": PolynomialChaosRegressor(1, distribution=bernoulli(RATE)),
+    "degree 1": PolynomialChaosRegressor(
+        1, distribution=bernoulli(RATE), solver="ridge"
+    ),
     "degree 2": model,
 }
 scores = {}

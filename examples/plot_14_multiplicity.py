@@ -110,7 +110,10 @@ ensemble = from_frame(runs, inputs, names, replicate="seed")
 y = np.stack([ensemble.y, 1 - ensemble.y], axis=2).reshape(len(runs), -1)
 
 model = CompositionalPCESurrogate(
-    2, steps=dict.fromkeys(names, 2), distribution=list(ensemble.distribution)
+    2,
+    steps=dict.fromkeys(names, 2),
+    distribution=list(ensemble.distribution),
+    solver="ridge",
 )
 found = verdict(model, ensemble.X, y, reward=ensemble.setting, random_state=0)
 print(found)

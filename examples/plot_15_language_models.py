@@ -165,7 +165,7 @@ for prompt in PROMPTS[:4]:
 # With ``reward=`` the three seeds of a setting are replicates: they stay together in
 # every fold and show which share of the variance is the seed alone.
 
-model = CompositionalPCESurrogate(2, distribution=distribution)
+model = CompositionalPCESurrogate(2, distribution=distribution, solver="ridge")
 X_named = pd.DataFrame(X, columns=INPUTS)
 found = verdict(model, X_named, y, reward=setting, n_permutations=299, random_state=0)
 figures = found.to_frame().set_index("step")
@@ -366,7 +366,7 @@ if HAS_TORCH:
         shown[prompt, "other"] = 1 - p[:, most].sum(axis=1)
     of_networks = pd.DataFrame(shown)
     network_model = CompositionalPCESurrogate(
-        2, distribution=["categorical", uniform(-2.3, 1)]
+        2, distribution=["categorical", uniform(-2.3, 1)], solver="ridge"
     )
     network_verdict = verdict(
         network_model,

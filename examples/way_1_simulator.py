@@ -33,7 +33,9 @@ runs.to_csv(folder / "runs.csv", index=False)
 table = pd.read_csv(folder / "runs.csv")
 X, y = table[["tilt", "load", "wind"]], table["lift"]
 bounds = dict.fromkeys(X, (-np.pi, np.pi))
-model = PolynomialChaosRegressor(5, distribution=bounds).fit(X[:160], y[:160])
+model = PolynomialChaosRegressor(5, distribution=bounds, solver="ridge").fit(
+    X[:160], y[:160]
+)
 interval = model.sobol_interval(n_resamples=200, random_state=0)
 low, high = interval.total_order[:, 0]
 for i, name in enumerate(X):
@@ -44,13 +46,20 @@ for i, name in enumerate(X):
 # Which degree? A search repeats no warning, also where the range is learned.
 
 search = GridSearchCV(
-    PolynomialChaosRegressor(distribution="uniform"), {"degree": [1, 3, 5, 7]}, cv=5
+    PolynomialChaosRegressor(distribution="uniform", solver="ridge"),
+    {"degree": [1, 3, 5, 7]},
+    cv=5,
 )
 print(search.fit(X[:160], y[:160]).best_params_)
 
 # %%
 # May it be trusted? The report has the answer, pictures and tables in one file.
 
-found = verdict(PolynomialChaosRegressor(5, distribution=bounds), X, y, random_state=0)
+found = verdict(
+    PolynomialChaosRegressor(5, distribution=bounds, solver="ridge"),
+    X,
+    y,
+    random_state=0,
+)
 print("\n".join(found.sentences))
 report(model, X[160:], y[160:], path=folder / "report.html", verdict=found)

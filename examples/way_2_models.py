@@ -36,7 +36,9 @@ predicted = [
 
 X = pd.DataFrame(settings, columns=["log C", "log weight"])
 bottles = {"bottle 69": 3, "bottle 84": 3}
-surrogate = CompositionalPCESurrogate(3, steps=bottles)
+surrogate = CompositionalPCESurrogate(
+    3, steps=bottles, solver="ridge", distribution="normal"
+)
 print(verdict(surrogate, X, np.stack(predicted), random_state=0))
 
 # %%
@@ -68,6 +70,8 @@ for log_smoothing, temperature in settings:
 
 X = pd.DataFrame(settings, columns=["log smoothing", "temperature"])
 after = {f"after {letter}": len(letters) for letter in "ta"}
-surrogate = CompositionalPCESurrogate(2, steps=after, distribution="uniform")
+surrogate = CompositionalPCESurrogate(
+    2, steps=after, distribution="uniform", solver="ridge"
+)
 y = np.stack(models)[:, [place["t"], place["a"]]]
 print(verdict(surrogate, X, y, random_state=0))

@@ -35,7 +35,7 @@ METHODS: Mapping[str, str] = {
     "mean": "mean policy",
     "paper": "the paper's expansion",
     "ridge1": "ridge, degree 1",
-    "auto": "auto",
+    "learned": "learned prior",
     "mlp": "network (the paper's baseline)",
     "gp": "Gaussian process",
     "ensemble": "raw ensemble, indices from given data",
@@ -44,7 +44,6 @@ METHODS: Mapping[str, str] = {
 LEVEL = 0.95
 _N_PREDICTIONS = 10_000
 _BINS = 5
-_AUTO_DEGREE = 3  # the highest that `auto` may use
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,16 +229,17 @@ def make_surrogate(
 ) -> CompositionalPCESurrogate:
     """Return the unfitted surrogate of a method."""
     shape: dict[str, Any] = {**split.shape, "random_state": seed}
+    fixed: dict[str, Any] = {**shape, "distribution": "normal"}
     n_inputs = split.X.shape[1]
     makers: dict[str, Callable[[], CompositionalPCESurrogate]] = {
         "paper": lambda: CompositionalPCESurrogate(
-            degree, solver="paper", log_ratio="alr", **shape
+            degree, solver="paper", log_ratio="alr", **fixed
         ),
-        "ridge1": lambda: CompositionalPCESurrogate(1, **shape),
-        "auto": lambda: CompositionalPCESurrogate(_AUTO_DEGREE, solver="auto", **shape),
-        "mlp": lambda: CompositionalPCESurrogate(2, regressor=_network(seed), **shape),
+        "ridge1": lambda: CompositionalPCESurrogate(1, solver="ridge", **fixed),
+        "learned": lambda: CompositionalPCESurrogate(**shape),
+        "mlp": lambda: CompositionalPCESurrogate(2, regressor=_network(seed), **fixed),
         "gp": lambda: CompositionalPCESurrogate(
-            2, regressor=_process(n_inputs, seed), **shape
+            2, regressor=_process(n_inputs, seed), **fixed
         ),
     }
     return makers[method]()
