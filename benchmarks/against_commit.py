@@ -43,12 +43,12 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
     import numpy as np
     from scipy.special import softmax
     from sklearn.decomposition import PCA
+    from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
 
     from skpce import (
         CompositionalPCESurrogate,
         PolynomialChaosRegressor,
-        PolynomialChaosRegressorCV,
         load_model,
         save_model,
     )
@@ -65,22 +65,36 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
     rows = rng.normal(size=(100_000, 5))
 
     def surrogate(**parameters: Any) -> CompositionalPCESurrogate:
-        return CompositionalPCESurrogate(2, steps=_STEPS, random_state=0, **parameters)
+        return CompositionalPCESurrogate(
+            2,
+            steps=_STEPS,
+            solver="ridge",
+            distribution="normal",
+            random_state=0,
+            **parameters,
+        )
 
-    fine = PolynomialChaosRegressor(12, distribution="uniform")
+    fine = PolynomialChaosRegressor(12, distribution="uniform", solver="ridge")
     fitted = surrogate().fit(X, policies)
     pipeline = make_pipeline(PCA(5), surrogate())
     few = rng.uniform(size=(60, 4))
     sparse = few[:, 0] ** 3 + few[:, 1] * few[:, 2]
     pair = rng.normal(size=(30, 2))
     outputs = np.exp(pair @ rng.normal(size=(2, 1320)) / 2)
-    chosen = PolynomialChaosRegressorCV(degrees=(1, 2, 3), distribution="uniform")
-    model = PolynomialChaosRegressor(4).fit(X, targets[:, :5])
+    chosen = GridSearchCV(
+        PolynomialChaosRegressor(distribution="uniform", solver="ridge"),
+        {"degree": [1, 2, 3]},
+    )
+    model = PolynomialChaosRegressor(4, solver="ridge", distribution="normal").fit(
+        X, targets[:, :5]
+    )
     stored = Path(tempfile.mkdtemp()) / "model"
     return {
         "regressor fit, 50 x 5, degree 3, 43 targets": (
             50,
-            lambda: PolynomialChaosRegressor(3).fit(X, targets),
+            lambda: PolynomialChaosRegressor(
+                3, solver="ridge", distribution="normal"
+            ).fit(X, targets),
         ),
         "regressor fit, 1000 x 3, degree 12": (3, lambda: fine.fit(many, smooth)),
         "surrogate fit": (50, lambda: surrogate().fit(X, policies)),
@@ -94,17 +108,21 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
                 5, distribution="uniform", solver="lars"
             ).fit(few, sparse),
         ),
-        "fit of auto, 30 x 2, degree 5, 1320 targets": (
+        "subspace pursuit, 30 x 2, degree 5, 1320 targets": (
             1,
             lambda: PolynomialChaosRegressor(
-                5, distribution="normal", solver="auto"
+                5, distribution="normal", solver="subspace_pursuit"
             ).fit(pair, outputs),
+        ),
+        "fit without settings, 50 x 5, 43 targets": (
+            1,
+            lambda: PolynomialChaosRegressor().fit(X, targets),
         ),
         "empirical inputs, 50 x 5, degree 3": (
             20,
-            lambda: PolynomialChaosRegressor(3, distribution="empirical").fit(
-                X, targets
-            ),
+            lambda: PolynomialChaosRegressor(
+                3, distribution="empirical", solver="ridge"
+            ).fit(X, targets),
         ),
         "choice of the degree": (5, lambda: chosen.fit(few, sparse)),
         "Shapley effects, five inputs": (20, lambda: model.shapley_effects()),

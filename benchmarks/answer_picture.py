@@ -40,7 +40,7 @@ def main() -> None:
         replicate="seed",
         log=["rate", "penalty"],
     )
-    model = PolynomialChaosRegressor(2, distribution=runs.distribution)
+    model = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
     found = verdict(model, runs.X, runs.y, groups=runs.setting, random_state=0)
     model.fit(runs.X, runs.y)
     interval = model.sobol_interval(random_state=0).first_order

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from benchmarks.pce.functions import (
     BOREHOLE,
@@ -23,6 +22,7 @@ from benchmarks.pce.functions import (
     SOBOL_G,
     BenchmarkFunction,
     between,
+    pick_freeze,
 )
 
 FloatArray = NDArray[np.float64]
@@ -54,11 +54,9 @@ class Problem:
     @cached_property
     def truth(self) -> tuple[FloatArray, float]:
         """Total indices and the variance; the variance is a pick-freeze estimate."""
-        totals, variance = pick_freeze(self)
-        return (
-            totals if self.closed_form is None else np.array(self.closed_form),
-            variance,
-        )
+        found = pick_freeze(self.evaluate, self.laws, 17)
+        closed = self.closed_form
+        return found.total if closed is None else np.array(closed), found.variance
 
     def data(
         self, n: int, noise: float, seed: int
@@ -81,22 +79,6 @@ class Problem:
         return np.column_stack(
             [law.ppf(column) for law, column in zip(self.laws, u.T, strict=True)]
         )
-
-
-def pick_freeze(problem: Problem, log2_n: int = 17) -> tuple[FloatArray, float]:
-    """Estimate total indices by Jansen's formula, and the variance."""
-    n_inputs = len(problem.laws)
-    points = qmc.Sobol(2 * n_inputs, rng=np.random.default_rng(0))
-    u = np.clip(points.random_base2(log2_n), 1e-9, 1 - 1e-9)
-    first, second = problem.at(u[:, :n_inputs]), problem.at(u[:, n_inputs:])
-    values = problem.evaluate(first)
-    parts = []
-    for place in range(n_inputs):
-        exchanged = first.copy()
-        exchanged[:, place] = second[:, place]
-        parts.append(np.mean((values - problem.evaluate(exchanged)) ** 2) / 2)
-    variance = float(np.var(values))
-    return np.array(parts) / variance, variance
 
 
 FACTORS = np.array([0.2, 1.0, 2.0])  # of the levels of the categorical input

@@ -87,6 +87,7 @@ def grid_levels(n_fit: int, n_held_out: int, seed: int, cache: Path) -> Ensemble
         mask=exact.mask,
         distribution=[randint(0, len(SHIFTS))] * shifts.shape[1],
         random_state=seed,
+        solver="ridge",
     )
     X = np.searchsorted(SHIFTS, shifts).astype(np.float64)
     return Ensemble(make_pipeline(surrogate), X, exact.y, n_fit)
@@ -164,7 +165,7 @@ def known_softmax(n_fit: int, n_held_out: int, seed: int, cache: Path) -> Ensemb
         logits = np.sqrt(q2) * signal + np.sqrt(1 - q2) * residual
         blocks.append(softmax(np.sqrt(width - 1) * logits, axis=1))
     surrogate = CompositionalPCESurrogate(
-        2, steps=SOFTMAX_STEPS, distribution=laws, random_state=seed
+        2, steps=SOFTMAX_STEPS, distribution=laws, random_state=seed, solver="ridge"
     )
     return Ensemble(make_pipeline(surrogate), X, np.hstack(blocks), n_fit)
 
@@ -203,6 +204,7 @@ def wine_classifiers(n_fit: int, n_held_out: int, seed: int, cache: Path) -> Ens
         steps={f"bottle {bottle + 1}": 3 for bottle in BOTTLES},
         distribution=[uniform(-1, 2)] * 2,
         random_state=seed,
+        solver="ridge",
     )
     return Ensemble(make_pipeline(surrogate), X, np.vstack(policies), n_fit)
 

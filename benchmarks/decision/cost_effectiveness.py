@@ -99,7 +99,12 @@ def by_expansion(form: str) -> Callable[[np.ndarray, np.ndarray], list[float]]:
     def estimate(t: np.ndarray, benefits: np.ndarray) -> list[float]:
         groups = {name: own for name, own in ROWS.items() if len(own) > 1}
         found = value_of_information(
-            *(PolynomialChaosRegressor(2, distribution=laws), t, benefits, groups),
+            *(
+                PolynomialChaosRegressor(2, distribution=laws, solver="ridge"),
+                t,
+                benefits,
+                groups,
+            ),
             form=form,
             n_permutations=0,
             n_resamples=0,

@@ -55,9 +55,13 @@ class Setting:
         self.X = rng.normal(size=(n_members, N_INPUTS))
         self.member_utilities = self.problem.utilities(self.X)
         self.member_policies = self.problem.policies(self.X)
-        self.surrogate = CompositionalPCESurrogate(DEGREE, steps=node_widths())
+        self.surrogate = CompositionalPCESurrogate(
+            DEGREE, steps=node_widths(), solver="ridge", distribution="normal"
+        )
         self.surrogate.fit(self.X, self.member_policies)
-        self.outcome = PolynomialChaosRegressor(DEGREE)
+        self.outcome = PolynomialChaosRegressor(
+            DEGREE, solver="ridge", distribution="normal"
+        )
         self.outcome.fit(self.X, self.member_utilities)
         self.outcome_sd = np.sqrt(NOISE_SD**2 + self.outcome.loo_error_)
         self.seed = seed

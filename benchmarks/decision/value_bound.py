@@ -46,7 +46,7 @@ N_INPUTS = 3
 
 def regressor(known: bool) -> PolynomialChaosRegressor:
     law = norm(0, 1) if known else "normal"
-    return PolynomialChaosRegressor(2, distribution=law)
+    return PolynomialChaosRegressor(2, distribution=law, solver="ridge")
 
 
 def means(X: np.ndarray, strength: float) -> np.ndarray:  # shape: (n, 3)

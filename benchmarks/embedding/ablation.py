@@ -230,7 +230,11 @@ def about_policies(
     y, y_test = members.y[:N_FIT], members.y[N_FIT:]
     paper, ours, line = (
         CompositionalPCESurrogate(
-            degree, solver=solver, random_state=members.seed, **shape
+            degree,
+            solver=solver,
+            distribution="normal",
+            random_state=members.seed,
+            **shape,
         ).fit(Z, y)
         for degree, solver in ((DEGREE, "paper"), (DEGREE, "ridge"), (1, "ridge"))
     )

@@ -162,7 +162,9 @@ class Repetition:
                 reactions.environment, trajectory=reactions.reference
             ),
             PCA(COMPONENTS, svd_solver="full"),
-            CompositionalPCESurrogate(1, steps=reactions.steps),
+            CompositionalPCESurrogate(
+                1, steps=reactions.steps, solver="ridge", distribution="normal"
+            ),
         ).fit(self.log_reward, reactions.policies(self.log_reward))
 
     @cached_property

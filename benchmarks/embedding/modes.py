@@ -154,7 +154,9 @@ def explained(
             alone = modes.values(np.hstack([inputs, unmoved]))
             values = whole if rewards == "whole" else alone
             judged = verdict(
-                CompositionalPCESurrogate(1, steps=reactions.steps),
+                CompositionalPCESurrogate(
+                    1, steps=reactions.steps, solver="ridge", distribution="normal"
+                ),
                 inputs,
                 reactions.policies(yield_log_reward(values)),
                 n_permutations=19,  # the fewest; only Q² is read

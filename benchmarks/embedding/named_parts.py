@@ -210,7 +210,9 @@ def features(*excluded: str) -> PolicyRelevantFeatures:
 
 
 def surrogate() -> CompositionalPCESurrogate:
-    return CompositionalPCESurrogate(DEGREE, steps=STEPS)
+    return CompositionalPCESurrogate(
+        DEGREE, steps=STEPS, solver="ridge", distribution="normal"
+    )
 
 
 EMBEDDINGS: dict[str, Callable[[], Any]] = {

@@ -152,7 +152,9 @@ class Choices:
             embedding: list[Any] = [self.features(scale=True)] if relevant else []
             if n_components is not None:
                 embedding.append(PCA(n_components, svd_solver="full"))
-            surrogate = CompositionalPCESurrogate(1, steps=steps)
+            surrogate = CompositionalPCESurrogate(
+                1, steps=steps, solver="ridge", distribution="normal"
+            )
             pipeline = make_pipeline(*embedding, surrogate)
             found[name] = back_to_reward(pipeline.fit(X, self.reactions.policies(X)), X)
         return found

@@ -200,7 +200,12 @@ def judge(
     significance_level: float = SIGNIFICANCE,
 ) -> Figures:
     found = verdict(
-        make_pipeline(embedding, CompositionalPCESurrogate(degree, steps=steps)),
+        make_pipeline(
+            embedding,
+            CompositionalPCESurrogate(
+                degree, steps=steps, solver="ridge", distribution="normal"
+            ),
+        ),
         X,
         y,
         cv=5,

@@ -119,7 +119,9 @@ def analyse(name: str, cells: Cells, *, interventional: bool, seed: int) -> list
     along = policies_along(environment, flows, trajectory)
     pipeline = make_pipeline(
         PCA(2, whiten=True, svd_solver="full"),
-        CompositionalPCESurrogate(1, steps=along.steps, mask=along.mask),
+        CompositionalPCESurrogate(
+            1, steps=along.steps, mask=along.mask, solver="ridge", distribution="normal"
+        ),
     )
     found = verdict(pipeline, sample_covariances(samples), along.y, random_state=seed)
     apart = policy_fragility(along.y, steps=along.steps, mask=along.mask)

@@ -88,10 +88,10 @@ class Variant:
 
 def variants(preset: Preset, degree: int) -> dict[str, Variant]:
     """Return the variants of a task by their names; the basis first."""
-    base = {"degree": degree}
+    base = {"degree": degree, "solver": "ridge", "distribution": "normal"}
     found = {"basis": Variant(base)}
     found |= {f"{n} members": Variant(base, n_fit=n) for n in MEMBERS}
-    found |= {f"degree {p}": Variant({"degree": p}) for p in (1, 2, 3, 5)}
+    found |= {f"degree {p}": Variant({**base, "degree": p}) for p in (1, 2, 3, 5)}
     if preset.n_components is not None:
         found |= {
             f"{k} components": Variant(base, n_components=k, same_inputs=False)
@@ -108,8 +108,9 @@ def variants(preset: Preset, degree: int) -> dict[str, Variant]:
     }
     found |= {
         f"solver {name}": Variant({**base, "solver": name})
-        for name in ("paper", "auto", "weighted_ridge")
+        for name in ("paper", "subspace_pursuit")
     }
+    found["without settings"] = Variant({})
     found |= {
         "arbitrary chaos (empirical)": Variant({**base, "distribution": "empirical"}),
         "wrong distribution: uniform": Variant({**base, "distribution": "uniform"}),
@@ -123,7 +124,7 @@ def variants(preset: Preset, degree: int) -> dict[str, Variant]:
         "policies of other members": Variant(base, destroy=_other_policies),
         "correlation 0.8 of two inputs": Variant(base, destroy=_correlated),
         "over-fitted: degree 5, paper's solver": Variant(
-            {"degree": 5, "solver": "paper"}
+            {**base, "degree": 5, "solver": "paper"}
         ),
     }
     return found

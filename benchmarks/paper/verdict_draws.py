@@ -39,7 +39,11 @@ def attributable(
 ) -> int:
     """Return how many steps the verdict calls attributable from these members."""
     surrogate = CompositionalPCESurrogate(
-        degree, steps=dataset.steps, mask=dataset.mask
+        degree,
+        steps=dataset.steps,
+        mask=dataset.mask,
+        solver="ridge",
+        distribution="normal",
     )
     pipeline = Pipeline([("surrogate", surrogate)])
     if n_components is not None:

@@ -30,8 +30,6 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--shapes", nargs="*", choices=sorted(SHAPES), metavar="SHAPE")
     parser.add_argument("--peers", nargs="*", choices=sorted(METHODS), metavar="PEER")
-    parser.add_argument("--no-small-samples", action="store_true")
-    parser.add_argument("--only-small-samples", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("runs/pce.json"))
     parser.add_argument("--write", type=Path, help="the page of tables")
     parser.add_argument("--tables", type=Path, nargs="+", help="finished runs")
@@ -60,8 +58,6 @@ def merge(paths: list[Path]) -> dict[str, Any]:
     merged["record"]["command"] = "; ".join(commands)
     for found in runs:
         merged["shapes"] |= found["shapes"]
-        if "small_samples" in found:
-            merged["small_samples"] = found["small_samples"]
     known = [name for name in SHAPES if name in merged["shapes"]]
     merged["shapes"] = {name: merged["shapes"][name] for name in known}
     return merged
@@ -78,11 +74,10 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
     names = list(SHAPES) if arguments.shapes is None else arguments.shapes
     run_all(
-        [] if arguments.only_small_samples else names,
+        names,
         QUICK if arguments.quick else Limits(),
         arguments.peers,
         save,
-        small=not arguments.no_small_samples,
     )
     return results
 

@@ -52,7 +52,7 @@ CASES = {
     for function, degree in ((ISHIGAMI, 10), (SOBOL_G, 4), (BOREHOLE, 4))
 }
 LEAST_SQUARES_DEGREE = {"Ishigami": 4, "Sobol g": 2, "borehole": 2}
-SOLVERS = ("auto", "weighted_ridge", "ridge", "subspace_pursuit", "ols")
+SOLVERS = ("learned", "ridge", "subspace_pursuit", "ols")
 METHODS = ("residual", "bootstrap")
 LAWS = ("frozen", "learned")
 
@@ -127,13 +127,16 @@ class Case:
         function, degree = CASES[self.name]
         if self.solver == "ols":
             degree = LEAST_SQUARES_DEGREE[self.name]
+        learns = self.solver == "learned"
         X, y = function.data(self.n_samples, seed)
         noise = np.random.default_rng((seed, NOISE)).normal(size=len(y))
         laws: list[Any] = list(function.laws)
         if self.laws == "learned":
             laws = [learned(law) for law in laws]
         return PolynomialChaosRegressor(
-            degree, distribution=laws, solver=self.solver
+            None if learns else degree,
+            distribution=laws,
+            solver=None if learns else self.solver,
         ).fit(X, y + self.noise * y.std() * noise)
 
     def cover(self, seed: int, levels: Sequence[float]) -> FloatArray:
@@ -183,7 +186,9 @@ def print_speed() -> None:
     batched = partial(floor.bootstrap, X, Y, shape.laws, shape.degree, rows)
     print(f"floor: {cpu_milliseconds(batched):.0f} ms")
     for laws in (list(shape.laws), "normal", "uniform"):
-        pce = PolynomialChaosRegressor(shape.degree, distribution=laws).fit(X, Y)
+        pce = PolynomialChaosRegressor(
+            shape.degree, distribution=laws, solver="ridge"
+        ).fit(X, Y)
         for method in METHODS:
             interval = partial(
                 pce.sobol_interval, method=method, n_resamples=len(rows), random_state=0

@@ -21,7 +21,7 @@ def record(arguments: list[str]) -> dict[str, Any]:
         "date": date.today().isoformat(),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
-        "commit": _commit(),
+        "commit": commit(),
         "cores": os.cpu_count(),
         "memory_gb": round(
             os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
@@ -37,7 +37,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit of the working tree, with a mark if files differ from it."""
     try:
         found = subprocess.run(

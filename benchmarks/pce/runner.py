@@ -18,7 +18,6 @@ from typing import Any
 from .methods import METHODS
 from .peers.base import Method
 from .shapes import SHAPES, Shape
-from .small_samples import SMALL_SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_THREAD = dict.fromkeys(
@@ -42,14 +41,10 @@ class Limits:
     call_seconds: float = 240.0
     total_seconds: float = 60.0
     rounds: int = 5
-    seeds: int = 11
-    small_seconds: float = 120.0
     memory_mb: float = 8192.0
 
 
-QUICK = Limits(
-    call_seconds=30.0, total_seconds=10.0, rounds=3, seeds=10, small_seconds=20.0
-)
+QUICK = Limits(call_seconds=30.0, total_seconds=10.0, rounds=3)
 
 
 class Process:
@@ -186,62 +181,18 @@ def _start(
     return answer | {"cpu": []}
 
 
-def run_small_samples(
-    limits: Limits, chosen: Iterable[str] | None
-) -> dict[str, dict[str, Any]]:
-    """Return, by method and case, the errors of every seed."""
-    results: dict[str, dict[str, Any]] = {}
-    for method in METHODS.values():
-        if not method.adaptive or not (
-            chosen is None or method.name in chosen or method.role != "peer"
-        ):
-            continue
-        results[method.name] = {
-            case.name: _small_case(method, i, limits)
-            for i, case in enumerate(SMALL_SAMPLES)
-        }
-        _say("small samples", method.name, results[method.name])
-    return results
-
-
-def _small_case(method: Method, case: int, limits: Limits) -> dict[str, Any]:
-    """Errors of the seeds that fit into the time of the case."""
-    if not method.is_installed():
-        return {"failed": "not installed"}
-    process = Process(method, limits)
-    errors: list[float] = []
-    spent: list[float] = []
-    answer: dict[str, Any] = {}
-    for seed in range(limits.seeds):
-        if sum(spent) > limits.small_seconds:
-            break
-        answer = process.ask(limits.small_seconds, do="small", case=case, seed=seed)
-        if "failed" in answer:
-            break
-        errors.append(answer["error_of_fit"])
-        spent.append(answer["cpu"])
-    process.end()
-    if not errors:
-        return {"failed": answer["failed"]}
-    return {"errors": errors, "cpu": spent}
-
-
 def run_all(
     names: list[str],
     limits: Limits,
     chosen: Iterable[str] | None,
     save: Any,
-    small: bool = True,
 ) -> None:
-    """Run the shapes and the small samples; ``save`` gets the results so far."""
+    """Run the shapes; ``save`` gets the results so far."""
     results: dict[str, Any] = {"shapes": {}}
     for name in names:
         shape = SHAPES[name]
         smaller = results["shapes"].get(shape.smaller)
         results["shapes"][name] = run_shape(shape, limits, chosen, smaller)
-        save(results)
-    if small:
-        results["small_samples"] = run_small_samples(limits, chosen)
         save(results)
 
 

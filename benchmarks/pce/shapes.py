@@ -96,8 +96,8 @@ SACHS = RandomExpansion(n_features=2, degree=5, n_targets=1320)
 BIG = RandomExpansion(n_features=10, degree=4, n_targets=20)
 MANY = RandomExpansion(n_features=5, degree=3, n_targets=1000)
 
-SMALL_FITS = ("weighted_ridge", "anisotropic_ridge", "ridge", "auto", "paper")
-SPARSE_FITS = ("auto", "lars", "omp", "subspace_pursuit", "ard", "weighted_ridge")
+SMALL_FITS = ("learned", "ridge", "paper")
+SPARSE_FITS = ("learned", "lars", "omp", "subspace_pursuit", "ard")
 
 SHAPES: dict[str, Shape] = {
     shape.name: shape
@@ -152,7 +152,7 @@ SHAPES: dict[str, Shape] = {
             BIG,
             degree=4,
             n_samples=10_000,
-            solvers=("ridge", "weighted_ridge", "ols"),
+            solvers=("learned", "ridge", "ols"),
             target=Target("≤ 1.3 × floor", max_over_floor=1.3),
         ),
         Shape(
@@ -161,7 +161,7 @@ SHAPES: dict[str, Shape] = {
             BIG,
             degree=4,
             n_samples=100_000,
-            solvers=("ridge", "weighted_ridge"),
+            solvers=("learned", "ridge"),
             target=Target(
                 "≤ 1.3 × floor, ≤ 0.6 GB", max_over_floor=1.3, max_megabytes=600
             ),
@@ -173,7 +173,7 @@ SHAPES: dict[str, Shape] = {
             MANY,
             degree=3,
             n_samples=5000,
-            solvers=("ridge", "weighted_ridge"),
+            solvers=("learned", "ridge"),
             target=Target("< 1 s", max_seconds=1.0),
         ),
         Shape(
@@ -203,7 +203,7 @@ SHAPES: dict[str, Shape] = {
             BH,
             degree=3,
             n_samples=50,
-            solvers=("ridge", "weighted_ridge"),
+            solvers=("learned", "ridge"),
             target=Target("≤ 2 × batched floor", max_over_floor=2.0),
             n_resamples=200,
         ),

@@ -7,14 +7,13 @@ from typing import Any
 
 from .methods import METHODS
 from .shapes import SHAPES, Shape, Target
-from .small_samples import SMALL_SAMPLES
 
 #: An error may be this much larger than that of the peer it is measured against.
 TOLERANCE = 1.1
 
 
 def page(results: dict[str, Any]) -> str:
-    """Return the page: summary, one table a shape, small samples, record."""
+    """Return the page: summary, one table a shape, record."""
     found = results["shapes"]
     parts = [f"<!-- Written by `{results['record']['command']}`; do not edit. -->\n"]
     if found:
@@ -22,8 +21,6 @@ def page(results: dict[str, Any]) -> str:
         parts += ["## Our targets\n", targets(found)]
         parts += ["## All our solvers\n", summary(found)]
         parts += ["## All methods\n", *sections]
-    if "small_samples" in results:
-        parts += ["## Small samples\n", small_samples(results["small_samples"])]
     parts += ["## The run\n", about(results["record"])]
     return "\n".join(parts)
 
@@ -235,53 +232,6 @@ def shape_section(shape: Shape, found: dict[str, Any]) -> str:
     ]
     note = f"\nNo result: {'; '.join(left_out)}.\n" if left_out else ""
     return f"### {shape.name}\n\n{table(columns, rows)}{note}"
-
-
-def small_samples(results: dict[str, dict[str, Any]]) -> str:
-    """Medians of the relative error; the best of a column in bold."""
-    names = [case.name for case in SMALL_SAMPLES]
-    medians = {
-        method: {
-            name: median(row[name]["errors"]) if "errors" in row[name] else None
-            for name in names
-        }
-        for method, row in results.items()
-    }
-    best = {
-        name: min(
-            (row[name] for row in medians.values() if row[name] is not None),
-            default=None,
-        )
-        for name in names
-    }
-    n_seeds = max(
-        (
-            len(row[name].get("errors", ()))
-            for row in results.values()
-            for name in names
-        ),
-        default=0,
-    )
-    rows = [
-        [method, *(_small_cell(row[name], best[name], n_seeds) for name in names)]
-        for method, row in results.items()
-        if any(row[name].get("failed") != "not there yet" for name in names)
-    ]
-    return (
-        f"Median relative squared error over {n_seeds} designs (seeds from 1000).\n\n"
-        + table(["method", *names], rows)
-    )
-
-
-def _small_cell(found: dict[str, Any], best: float | None, n_seeds: int) -> str:
-    if "errors" not in found:
-        return found["failed"]
-    value = median(found["errors"])
-    text = f"{value:.1e}"
-    if value == best:
-        text = f"**{text}**"
-    n_done = len(found["errors"])
-    return text if n_done == n_seeds else f"{text} ({n_done} designs)"
 
 
 def about(record: dict[str, Any]) -> str:

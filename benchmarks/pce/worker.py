@@ -21,7 +21,6 @@ import numpy as np
 from .methods import METHODS
 from .peers.base import Fitted, Method, NotSupportedError
 from .shapes import SHAPES, Shape
-from .small_samples import SMALL_SAMPLES, relative_error
 
 #: A call that is shorter is repeated until this many seconds have passed.
 SHORTEST = 0.05
@@ -126,7 +125,6 @@ class Worker:
     def __init__(self, method: Method) -> None:
         self.method = method
         self.task: Task | None = None
-        self.small_fit: Any = None
 
     def prepare(self, shape: str) -> dict[str, Any]:
         """Import the package and draw the data."""
@@ -140,14 +138,6 @@ class Worker:
     def run(self) -> dict[str, Any]:
         """A later call."""
         return self.task.run()
-
-    def small(self, case: int, seed: int) -> dict[str, Any]:
-        """One fit of the table of small samples."""
-        if self.small_fit is None:
-            self.small_fit = self.method.make()
-        start = time.process_time()
-        error = relative_error(self.small_fit, SMALL_SAMPLES[case], seed)
-        return {"error_of_fit": error, "cpu": time.process_time() - start}
 
     def answer(self, order: dict[str, Any]) -> dict[str, Any]:
         """Carry out one order; failures become text."""

@@ -170,7 +170,7 @@ def our_size(task, noise, tolerance, rng):
     n_terms, n_coordinates = task.coefficients.shape
     law, degree = task.law, task.features.degree
     X = law.rvs((n_terms + 2, task.n_inputs), random_state=rng)
-    expansion = PolynomialChaosRegressor(degree, distribution=law)
+    expansion = PolynomialChaosRegressor(degree, distribution=law, solver="ridge")
     expansion.fit(X, task.features.transform(X) @ task.coefficients[:, 0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VacuousBoundWarning)

@@ -90,7 +90,7 @@ def predictions_after(
     n_test = len(inputs) - n_train
     found = [np.tile(targets[train].mean(axis=0), (n_test, 1))]
     for k in range(1, len(order) + 1):
-        model = PolynomialChaosRegressor(degree)
+        model = PolynomialChaosRegressor(degree, solver="ridge", distribution="normal")
         model.fit(inputs[train][:, order[:k]], targets[train])
         found.append(model.predict(inputs[test][:, order[:k]]).reshape(n_test, -1))
     return found

@@ -82,7 +82,9 @@ def residuals(
     xi, values = posterior.draw(N_TRAIN + N_TEST, rng)
     y = policies(values, temperature)
     train, test = slice(N_TRAIN), slice(N_TRAIN, None)
-    surrogate = CompositionalPCESurrogate(1).fit(xi[train, :n_modes], y[train])
+    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        xi[train, :n_modes], y[train]
+    )
     predicted = surrogate.predict(xi[test, :n_modes])
     residual = 1.0 - r_squared(centred_logs(y[test]), centred_logs(predicted))
     of_probabilities = 1.0 - r_squared(y[test], predicted)

@@ -113,7 +113,8 @@ def surrogate_residuals(rewards: np.ndarray, policies: np.ndarray) -> np.ndarray
     found = []
     for degree in DEGREES:
         model = make_pipeline(
-            PCA(N_COMPONENTS, whiten=True), CompositionalPCESurrogate(degree)
+            PCA(N_COMPONENTS, whiten=True),
+            CompositionalPCESurrogate(degree, solver="ridge", distribution="normal"),
         )
         model.fit(rewards[:N_TRAIN], policies[:N_TRAIN])
         predicted, truth = model.predict(rewards[N_TRAIN:]), policies[N_TRAIN:]
@@ -124,7 +125,10 @@ def surrogate_residuals(rewards: np.ndarray, policies: np.ndarray) -> np.ndarray
 
 def worth(rewards: np.ndarray, seed: int, n_permutations: int = 199):
     """Return the table of what the components are worth to the choice of an answer."""
-    model = make_pipeline(PCA(N_COMPONENTS, whiten=True), PolynomialChaosRegressor(1))
+    model = make_pipeline(
+        PCA(N_COMPONENTS, whiten=True),
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependentInputsWarning)
         return value_of_information(

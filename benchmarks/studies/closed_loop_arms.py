@@ -225,7 +225,9 @@ class Surrogate(Networks):
         self.left = (deviations - inputs @ self.slopes).var(axis=0)
         sizes = self.laboratory.sizes
         policies = policies_of_tree(self.predictions / TEMPERATURE, sizes)
-        surrogate = CompositionalPCESurrogate(1, steps=node_widths(sizes))
+        surrogate = CompositionalPCESurrogate(
+            1, steps=node_widths(sizes), solver="ridge", distribution="normal"
+        )
         self.surrogate = surrogate.fit(inputs, policies)
         self.policy = ThompsonPolicy(
             self.surrogate,

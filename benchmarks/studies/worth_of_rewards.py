@@ -60,7 +60,11 @@ def worth(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependentInputsWarning)
         return value_of_information(
-            *(PolynomialChaosRegressor(1), inputs, utility),
+            *(
+                PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+                inputs,
+                utility,
+            ),
             form=form,
             n_permutations=n_permutations,
             n_samples=16384,
@@ -80,7 +84,9 @@ def fitted_and_held_out(
 ) -> tuple[float, float]:
     """Return R² of the members that an expansion is fitted to, and of the others."""
     train, test = slice(n_train), slice(n_train, None)
-    model = PolynomialChaosRegressor(degree).fit(inputs[train], targets[train])
+    model = PolynomialChaosRegressor(degree, solver="ridge", distribution="normal").fit(
+        inputs[train], targets[train]
+    )
     return tuple(
         r_squared(targets[part], model.predict(inputs[part])) for part in (train, test)
     )
@@ -175,10 +181,16 @@ def value_section(
         (f"{ensemble.n_train} members", ensemble.n_train),
         (f"{2 * len(values) // 3} members", 2 * len(values) // 3),
     ):
-        model = PolynomialChaosRegressor(2).fit(inputs[:n_train], values[:n_train])
+        model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+            inputs[:n_train], values[:n_train]
+        )
         inside, outside = fitted_and_held_out(inputs, values, n_train, 2)
         found = verdict(
-            *(PolynomialChaosRegressor(2), inputs[:n_train], values[:n_train]),
+            *(
+                PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+                inputs[:n_train],
+                values[:n_train],
+            ),
             n_permutations=n_permutations,
             random_state=0,
         )

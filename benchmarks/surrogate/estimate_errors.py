@@ -34,7 +34,7 @@ REPLICATES = 4
 RESIDUAL_LAWS = {"resampled": LEVELS, "gaussian": (0.9,)}
 FITS = {
     "plain": {"solver": "ols", "distribution": norm(0, 1)},
-    "default": {},
+    "default": {"solver": "ridge", "distribution": "normal"},
 }
 POINTS = np.linspace(-2.0, 2.0, 5)
 TEST_INPUTS = norm.ppf(qmc.Halton(3, rng=np.random.default_rng(5)).random(20))

@@ -89,7 +89,9 @@ def main() -> None:
     parser.add_argument("--bootstrap-rounds", type=int, default=7)
     arguments = parser.parse_args()
     X, y = ensemble()
-    surrogate = CompositionalPCESurrogate(DEGREE, steps=WIDTHS, random_state=0)
+    surrogate = CompositionalPCESurrogate(
+        DEGREE, steps=WIDTHS, random_state=0, solver="ridge", distribution="normal"
+    )
     surrogate.fit(X, y)
     points = np.random.default_rng(1).normal(size=(N_POLICIES, N_INPUTS))
 

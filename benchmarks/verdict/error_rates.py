@@ -131,7 +131,9 @@ def judge(
     """
     start = time.process_time()
     X, y = simulate(q2, n_members, seed)
-    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver="ridge", distribution="normal"
+    )
     pipeline = surrogate
     if embedding == "PCA":
         pipeline = make_pipeline(PCA(N_INPUTS, whiten=True), surrogate)

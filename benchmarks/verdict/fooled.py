@@ -39,7 +39,7 @@ def copied(rng: np.random.Generator, jitter: float, n_inputs: int, degree: int) 
     X = np.repeat(rng.normal(size=(20, n_inputs)), 3, axis=0)
     y = np.repeat(rng.normal(size=(20, 1)), 3, axis=0)
     X = X + jitter * rng.normal(size=X.shape)
-    return PolynomialChaosRegressor(degree), X, y
+    return PolynomialChaosRegressor(degree, solver="ridge", distribution="normal"), X, y
 
 
 def large_groups(rng: np.random.Generator, jitter: float, times: int) -> Case:
@@ -47,18 +47,24 @@ def large_groups(rng: np.random.Generator, jitter: float, times: int) -> Case:
     X, y = (np.repeat(rng.normal(size=(20, k)), times, axis=0) for k in (2, 1))
     order = rng.permutation(len(X))
     X, y = (v[order] + jitter * rng.normal(size=v.shape) for v in (X, y))
-    return PolynomialChaosRegressor(4), X, y
+    return PolynomialChaosRegressor(4, solver="ridge", distribution="normal"), X, y
 
 
 def copied_behind_pca(rng: np.random.Generator) -> Case:
     _, X, y = copied(rng, 1e-6, 100, 2)
     pca = PCA(15, whiten=True)
-    return make_pipeline(pca, PolynomialChaosRegressor(2)), X, y
+    return (
+        make_pipeline(
+            pca, PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+        ),
+        X,
+        y,
+    )
 
 
 def walks(rng: np.random.Generator) -> Case:
     X, y = (np.cumsum(rng.normal(size=(60, k)), axis=0) for k in (2, 1))
-    return PolynomialChaosRegressor(2), X, y
+    return PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y
 
 
 def autoregressions(rng: np.random.Generator, correlation: float = 0.8) -> Case:
@@ -66,12 +72,16 @@ def autoregressions(rng: np.random.Generator, correlation: float = 0.8) -> Case:
     values = np.zeros_like(noise)
     for t in range(1, len(noise)):
         values[t] = correlation * values[t - 1] + noise[t]
-    return PolynomialChaosRegressor(2), values[:, :2], values[:, 2:]
+    return (
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        values[:, :2],
+        values[:, 2:],
+    )
 
 
 def short_walks(rng: np.random.Generator) -> Case:
     X, y = (np.cumsum(rng.normal(size=(30, k)), axis=0) for k in (2, 1))
-    return PolynomialChaosRegressor(2), X, y
+    return PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y
 
 
 def walks_with_a_clock(rng: np.random.Generator) -> Case:
@@ -82,14 +92,22 @@ def walks_with_a_clock(rng: np.random.Generator) -> Case:
 def chains_in_turn(rng: np.random.Generator) -> Case:
     """Four chains of twenty members, of which each is saved in turn."""
     X, y = (np.cumsum(rng.normal(size=(20, 4, k)), axis=0) for k in (2, 1))
-    return PolynomialChaosRegressor(2), X.reshape(80, 2), y.reshape(80, 1)
+    return (
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        X.reshape(80, 2),
+        y.reshape(80, 1),
+    )
 
 
 def shared_pattern(rng: np.random.Generator, pattern: np.ndarray, other: Any) -> Case:
     """An input and an output have a pattern in time, each with noise of its own."""
     noise = rng.normal(0.0, 0.3, size=(60, 3))
     X = np.column_stack([pattern + noise[:, 0], noise[:, 1]])
-    return PolynomialChaosRegressor(1), X, (other + noise[:, 2])[:, np.newaxis]
+    return (
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        (other + noise[:, 2])[:, np.newaxis],
+    )
 
 
 def trends(rng: np.random.Generator) -> Case:
@@ -114,7 +132,7 @@ def batches(rng: np.random.Generator) -> Case:
     batch = np.repeat(np.arange(12), 5)
     X = rng.normal(size=(12, 2))[batch] + 0.3 * rng.normal(size=(60, 2))
     y = rng.normal(size=(12, 1))[batch] + 0.3 * rng.normal(size=(60, 1))
-    return PolynomialChaosRegressor(2), X, y
+    return PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y
 
 
 def shuffled_batches(rng: np.random.Generator) -> Case:
@@ -125,19 +143,25 @@ def shuffled_batches(rng: np.random.Generator) -> Case:
 
 def heavy_tails(rng: np.random.Generator) -> Case:
     X, y = rng.standard_t(2.2, size=(60, 3)), rng.standard_t(2.2, size=(60, 2))
-    return PolynomialChaosRegressor(2), X, y
+    return PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y
 
 
 def correlated_outputs(rng: np.random.Generator) -> Case:
     common = rng.normal(size=(60, 1))
     y = common + 0.2 * rng.normal(size=(60, 10))
-    return PolynomialChaosRegressor(2), rng.normal(size=(60, 3)), y
+    return (
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        rng.normal(size=(60, 3)),
+        y,
+    )
 
 
 def many_columns(rng: np.random.Generator) -> Case:
     X = rng.normal(size=(60, 20)) @ rng.normal(size=(20, 1000))
     y = softmax(rng.normal(size=(60, 5)), axis=1)
-    surrogate = CompositionalPCESurrogate(2, steps={"step": 5})
+    surrogate = CompositionalPCESurrogate(
+        2, steps={"step": 5}, solver="ridge", distribution="normal"
+    )
     return make_pipeline(PCA(5, whiten=True), surrogate), X, y
 
 
@@ -145,12 +169,16 @@ def selected(rng: np.random.Generator) -> Case:
     """The half of the members with the largest outputs is all that was saved."""
     X, y = rng.normal(size=(120, 3)), rng.normal(size=(120, 1))
     best = np.argsort(-y[:, 0])[:60]
-    return PolynomialChaosRegressor(2), X[best], y[best]
+    return (
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        X[best],
+        y[best],
+    )
 
 
 def few_members(rng: np.random.Generator) -> Case:
     X, y = rng.normal(size=(12, 2)), rng.normal(size=(12, 1))
-    return PolynomialChaosRegressor(2), X, y
+    return PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y
 
 
 def signal(rng: np.random.Generator, n_members: int) -> Case:
@@ -159,7 +187,11 @@ def signal(rng: np.random.Generator, n_members: int) -> Case:
     f = X[:, 0] + 0.7 * X[:, 1] + 0.5 * X[:, 0] * X[:, 2]
     deviation = np.sqrt((1 + 0.49 + 0.25) / 4)
     y = f + deviation * rng.normal(size=n_members)
-    return PolynomialChaosRegressor(2), X, y[:, np.newaxis]
+    return (
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        X,
+        y[:, np.newaxis],
+    )
 
 
 def sorted_signal(rng: np.random.Generator) -> Case:
@@ -174,7 +206,11 @@ def walking_signal(rng: np.random.Generator) -> Case:
     X = X / X.std(axis=0)
     f = X[:, 0] + 0.5 * X[:, 1]
     y = f + 0.5 * f.std() * rng.normal(size=len(X))
-    return PolynomialChaosRegressor(1), X, y[:, np.newaxis]
+    return (
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        y[:, np.newaxis],
+    )
 
 
 NULL: dict[str, Callable[[np.random.Generator], Case]] = {

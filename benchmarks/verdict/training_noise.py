@@ -276,6 +276,8 @@ def print_verdict(data: Replicated, preset: Preset, seed: int) -> None:
         1,
         steps=dict(zip(data.step_names, data.shape["steps"], strict=True)),
         mask=data.shape["mask"],
+        solver="ridge",
+        distribution="normal",
     )
     pipeline = make_pipeline(
         PCA(preset.n_components, whiten=True, svd_solver="full"), surrogate

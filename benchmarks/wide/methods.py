@@ -28,10 +28,7 @@ from sklearn.linear_model import LassoCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpce import (
-    PolynomialChaosKernelRegressor,
-    PolynomialChaosRegressor,
-)
+from skpce import PolynomialChaosRegressor
 
 FloatArray = NDArray[np.float64]
 
@@ -201,11 +198,8 @@ def _sparse(degree: int, law: Any, n_inputs: int) -> Any:
 
 #: Makes a regressor from the degree, the laws and the number of inputs.
 METHODS: dict[str, Callable[[int, Any, int], Any]] = {
-    "kernel, learned weights": lambda degree, law, n: PolynomialChaosKernelRegressor(
-        degree, distribution=law
-    ),
-    "kernel, equal weights": lambda degree, law, n: PolynomialChaosKernelRegressor(
-        degree, distribution=law, input_weights="equal"
+    "without settings": lambda degree, law, n: PolynomialChaosRegressor(
+        distribution=law
     ),
     "LassoCV": lambda degree, law, n: _single_terms(degree, LassoCV(cv=5)),
     "RidgeCV": lambda degree, law, n: _single_terms(

@@ -34,17 +34,14 @@ Bootstrap = Callable[[FloatArray, FloatArray, Sequence[Any], int, NDArray], Floa
 class Method:
     """One way to fit: ``role`` is "ours", "peer" or "floor".
 
-    ``adaptive`` marks sparse or regularised fits, which are entered in the table of
-    small samples. ``make`` imports the package and returns the function that fits.
-    ``bootstrap`` gives the total indices of all resamples at once; without it, the
-    fit is repeated.
+    ``make`` imports the package and returns the function that fits. ``bootstrap`` gives
+    the total indices of all resamples at once; without it, the fit is repeated.
     """
 
     name: str
     role: str
     package: str
     make: Callable[[], Fit]
-    adaptive: bool = False
     bootstrap: Bootstrap | None = None
 
     def is_installed(self) -> bool:

@@ -1,4 +1,4 @@
-"""skpce, one method for each solver."""
+"""skpce, one method for each solver; ``learned`` is the fit without settings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from .base import Bootstrap, Fit, Fitted, Method, NotSupportedError
 
 FloatArray = NDArray[np.float64]
 
+LEARNED = "learned"
 SOLVERS = (
+    LEARNED,
     "ridge",
-    "weighted_ridge",
-    "anisotropic_ridge",
-    "auto",
     "omp",
     "subspace_pursuit",
     "lars",
@@ -24,8 +23,6 @@ SOLVERS = (
     "ols",
     "paper",
 )
-#: Not entered in the table of small samples.
-DENSE = ("ols", "paper")
 
 
 def make(solver: str) -> Fit:
@@ -34,7 +31,8 @@ def make(solver: str) -> Fit:
     from skpce._expansion.indices import sobol_indices
 
     try:
-        probe = PolynomialChaosRegressor(1, solver=solver)
+        named = None if solver == LEARNED else solver
+        probe = PolynomialChaosRegressor(1, solver=named, distribution="normal")
         probe.fit(np.linspace(-1, 1, 12)[:, None], np.linspace(-1, 1, 12) ** 3)
     except ValueError as error:
         if "'solver'" not in str(error):
@@ -42,11 +40,13 @@ def make(solver: str) -> Fit:
         raise NotSupportedError("not there yet") from error
 
     def fit(X: FloatArray, Y: FloatArray, laws: Sequence[Any], degree: int) -> Fitted:
-        estimator = PolynomialChaosRegressor(
-            degree, distribution=list(laws), solver=solver
-        ).fit(X, Y)
+        settings = {} if solver == LEARNED else {"degree": degree, "solver": solver}
+        estimator = PolynomialChaosRegressor(distribution=list(laws), **settings)
+        estimator.fit(X, Y)
 
         def total_indices() -> FloatArray:
+            if solver == LEARNED:  # may have no list of terms
+                return estimator.total_sobol_indices_
             found = sobol_indices(estimator.coefficients_, estimator.multi_indices_)
             return found.total_order
 
@@ -69,7 +69,9 @@ def bootstrap(solver: str) -> Bootstrap:
         from skpce._expansion.indices import sobol_indices
 
         estimator = PolynomialChaosRegressor(
-            degree, distribution=list(laws), solver=solver
+            degree,
+            distribution=list(laws),
+            solver=None if solver == LEARNED else solver,
         ).fit(X, Y)
         counts = np.array([np.bincount(row, minlength=len(X)) for row in rows])
         problem = estimator._problem
@@ -85,7 +87,6 @@ METHODS = tuple(
         "ours",
         "skpce",
         lambda solver=solver: make(solver),
-        adaptive=solver not in DENSE,
         bootstrap=bootstrap(solver),
     )
     for solver in SOLVERS

@@ -78,5 +78,5 @@ def make(sparse: bool) -> Fit:
 
 METHODS = (
     Method("OpenTURNS full", "peer", "openturns", lambda: make(False)),
-    Method("OpenTURNS LARS", "peer", "openturns", lambda: make(True), adaptive=True),
+    Method("OpenTURNS LARS", "peer", "openturns", lambda: make(True)),
 )

@@ -62,5 +62,5 @@ def make(sparse: bool) -> Fit:
 
 METHODS = (
     Method("PyApprox", "peer", "pyapprox", lambda: make(False)),
-    Method("PyApprox OMP-CV", "peer", "pyapprox", lambda: make(True), adaptive=True),
+    Method("PyApprox OMP-CV", "peer", "pyapprox", lambda: make(True)),
 )

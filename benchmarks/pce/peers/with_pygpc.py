@@ -79,5 +79,5 @@ def make(sparse: bool) -> Fit:
 
 METHODS = (
     Method("pygpc", "peer", "pygpc", lambda: make(False)),
-    Method("pygpc LarsLasso", "peer", "pygpc", lambda: make(True), adaptive=True),
+    Method("pygpc LarsLasso", "peer", "pygpc", lambda: make(True)),
 )

@@ -49,5 +49,5 @@ def make(sparse: bool) -> Fit:
 
 METHODS = (
     Method("PyTUQ", "peer", "pytuq", lambda: make(False)),
-    Method("PyTUQ BCS", "peer", "pytuq", lambda: make(True), adaptive=True),
+    Method("PyTUQ BCS", "peer", "pytuq", lambda: make(True)),
 )

@@ -56,6 +56,6 @@ def make_gaussian_process() -> Fit:
 
 
 METHODS = (
-    Method("PolynomialFeatures + RidgeCV", "peer", "sklearn", make_ridge, True),
-    Method("Gaussian process", "peer", "sklearn", make_gaussian_process, True),
+    Method("PolynomialFeatures + RidgeCV", "peer", "sklearn", make_ridge),
+    Method("Gaussian process", "peer", "sklearn", make_gaussian_process),
 )

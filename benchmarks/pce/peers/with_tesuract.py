@@ -38,5 +38,5 @@ def make(fit_type: str) -> Fit:
 
 METHODS = (
     Method("tesuract", "peer", "tesuract", lambda: make("linear")),
-    Method("tesuract OMP", "peer", "tesuract", lambda: make("OmpCV"), adaptive=True),
+    Method("tesuract OMP", "peer", "tesuract", lambda: make("OmpCV")),
 )

@@ -64,5 +64,5 @@ def make(sparse: bool) -> Fit:
 
 METHODS = (
     Method("UQpy", "peer", "UQpy", lambda: make(False)),
-    Method("UQpy LAR", "peer", "UQpy", lambda: make(True), adaptive=True),
+    Method("UQpy LAR", "peer", "UQpy", lambda: make(True)),
 )

@@ -1,11 +1,11 @@
-"""Ridge on all terms against others in many inputs: error, indices, time.
+"""The fit without settings against others in many inputs: error, indices, time.
 
 Synthetic problems have samples of their own and noise-free test points; the raw reward
 of Buchwald-Hartwig is cross-fitted in five folds: the inputs are the predicted log
 rewards of all 4,608 reactions, the targets the leading log-ratio mode of each step of
 the exact policy, their errors pooled in units of variance.
 
-Run: ``python -m benchmarks.wide.dual_regressor --out table.md`` (about half an hour;
+Run: ``python -m benchmarks.wide.many_inputs --out table.md`` (about half an hour;
 ``--only NAME`` for one problem, ``--blocks FOLDER`` for trained proxies).
 """
 

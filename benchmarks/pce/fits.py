@@ -1,0 +1,108 @@
+"""The methods of the comparison of fits: the one place to add one.
+
+A method is a function of X, y and the distributions of the inputs. It returns the
+function that predicts and, where the method has them, its own first-order and total
+indices; without, they are estimated on the predictions. The peers get the
+distributions, and their inputs uniform or normal (:func:`.additive_kernel.germ`); ours
+learns what it needs from X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpce import PolynomialChaosRegressor
+
+from .additive_kernel import AdditiveKernel, germ
+from .peers import with_openturns, with_pyapprox, with_uqpy
+from .peers.base import Fit
+
+FloatArray = NDArray[np.float64]
+Predict = Callable[[FloatArray], FloatArray]
+Shares = tuple[FloatArray, FloatArray]
+Fitted = tuple[Predict, Callable[[], Shares] | None]
+FitOne = Callable[[FloatArray, FloatArray, Sequence[Any]], Fitted]
+#: Terms that the peers' sparse fits choose from; the degree follows, up to 10.
+MOST_TERMS = 1001
+
+
+def estimator(make: Callable[[Sequence[Any]], Any]) -> FitOne:
+    """Return the fit of one of our estimators, or of scikit-learn's."""
+
+    def fit(X: FloatArray, y: FloatArray, laws: Sequence[Any]) -> Fitted:
+        model = make(laws).fit(X, y)
+        if not hasattr(model, "sobol_indices_"):
+            return model.predict, None
+        return model.predict, lambda: (
+            np.ravel(model.sobol_indices_),
+            np.ravel(model.total_sobol_indices_),
+        )
+
+    return fit
+
+
+def gaussian_process(n_restarts: int) -> FitOne:
+    """Return the fit of a process with a length for every input."""
+
+    def make(laws: Sequence[Any]) -> Any:
+        lengths = RBF(np.ones(len(laws)), (1e-2, 1e3))
+        kernel = ConstantKernel(1.0, (1e-3, 1e5)) * lengths
+        process = GaussianProcessRegressor(
+            kernel + WhiteKernel(0.1, (1e-8, 1e1)),
+            normalize_y=True,
+            n_restarts_optimizer=n_restarts,
+            random_state=0,
+        )
+        return make_pipeline(StandardScaler(), process)
+
+    return estimator(make)
+
+
+def additive_kernel(X: FloatArray, y: FloatArray, laws: Sequence[Any]) -> Fitted:
+    """Fit the orthogonal additive kernel."""
+    measures, U = germ(laws, X)
+    model = AdditiveKernel(measures).fit(U, y)
+    return lambda T: model.predict(germ(laws, T)[1]), model.indices
+
+
+def sparse(make: Callable[[bool], Fit]) -> FitOne:
+    """Return the sparse fit of another package."""
+
+    def fit(X: FloatArray, y: FloatArray, laws: Sequence[Any]) -> Fitted:
+        measures, U = germ(laws, X)
+        d = len(laws)
+        degree = max(k for k in range(1, 11) if comb(d + k, d) <= MOST_TERMS)
+        model = make(True)(U, y[:, None], measures, degree)
+        return lambda T: np.ravel(model.predict(germ(laws, T)[1])), None
+
+    return fit
+
+
+OURS = "skpce"
+METHODS: dict[str, FitOne] = {
+    OURS: estimator(lambda laws: PolynomialChaosRegressor()),
+    "Gaussian process": gaussian_process(0),
+    "Gaussian process, restart": gaussian_process(1),
+    "forest": estimator(lambda laws: RandomForestRegressor(random_state=0)),
+    "additive kernel": additive_kernel,
+    "OpenTURNS LARS": sparse(with_openturns.make),
+    "UQpy LAR": sparse(with_uqpy.make),
+    "PyApprox OMP": sparse(with_pyapprox.make),
+    "old default": estimator(
+        lambda laws: PolynomialChaosRegressor(
+            degree=2, solver="ridge", distribution="normal"
+        )
+    ),
+}
+#: Left out of the quick run: they take seconds a fit, or a package that is not there.
+SLOW = ("Gaussian process, restart", "UQpy LAR", "PyApprox OMP")
