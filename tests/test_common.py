@@ -14,9 +14,7 @@ from skpce import (
     LogRatioTransformer,
     NatafTransformer,
     PolynomialChaosFeatures,
-    PolynomialChaosKernelRegressor,
     PolynomialChaosRegressor,
-    PolynomialChaosRegressorCV,
     RosenblattTransformer,
 )
 from skpce._solvers import SOLVERS
@@ -26,27 +24,34 @@ from skpce._solvers import SOLVERS
 # the checks; and parameters of one entry per feature.
 ESTIMATORS = [
     PolynomialChaosFeatures(),
+    PolynomialChaosFeatures(distribution="normal"),
     PolynomialChaosFeatures(3, distribution="uniform", interaction_order=1),
     PolynomialChaosFeatures(2, distribution=norm(0, 1)),
     PolynomialChaosFeatures(distribution="empirical"),
     PolynomialChaosFeatures(distribution="exponential"),
     PolynomialChaosFeatures(distribution="gamma"),
     PolynomialChaosFeatures(distribution="beta"),
-    *(PolynomialChaosRegressor(solver=name) for name in SOLVERS if name != "ard"),
-    PolynomialChaosRegressor(3, distribution="uniform"),
-    PolynomialChaosRegressor(3, truncation="hyperbolic", q=0.5),
+    *(
+        PolynomialChaosRegressor(solver=name, distribution="normal")
+        for name in SOLVERS
+        if name != "ard"
+    ),
+    PolynomialChaosRegressor(3, distribution="uniform", solver="ridge"),
+    PolynomialChaosRegressor(
+        3, truncation="hyperbolic", q=0.5, solver="ridge", distribution="normal"
+    ),
     PolynomialChaosRegressor(solver="ard", distribution=norm(0, 1)),
-    PolynomialChaosRegressor(regressor=Ridge()),
-    PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv"),
+    PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
+    PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv", solver="ridge"),
     PolynomialChaosRegressor(solver="ols", distribution=norm(0, 1), criterion="gcv"),
-    PolynomialChaosRegressor(distribution="empirical"),
-    PolynomialChaosRegressor(distribution="exponential"),
-    PolynomialChaosRegressor(distribution="gamma"),
-    PolynomialChaosRegressor(distribution="beta"),
-    PolynomialChaosRegressorCV((1, 2)),
-    PolynomialChaosKernelRegressor(),
-    PolynomialChaosKernelRegressor(3, input_weights="equal", distribution="uniform"),
-    PolynomialChaosKernelRegressor(1, shared_weights=True, distribution=norm(0, 1)),
+    PolynomialChaosRegressor(distribution="empirical", solver="ridge"),
+    PolynomialChaosRegressor(distribution="exponential", solver="ridge"),
+    PolynomialChaosRegressor(distribution="gamma", solver="ridge"),
+    PolynomialChaosRegressor(distribution="beta", solver="ridge"),
+    PolynomialChaosRegressor(),
+    PolynomialChaosRegressor(distribution="normal"),
+    PolynomialChaosRegressor(2, distribution=norm(0, 1)),
+    PolynomialChaosRegressor(3, truncation="hyperbolic", q=0.5),
     LogRatioTransformer(),
     LogRatioTransformer("alr"),
     LogRatioTransformer("clr"),
@@ -55,14 +60,23 @@ ESTIMATORS = [
     NatafTransformer("uniform", shrinkage=0.1),
     RosenblattTransformer(),
     RosenblattTransformer("gamma", bandwidth=0.5),
+    CompositionalPCESurrogate(solver="ridge", distribution="normal"),
+    CompositionalPCESurrogate(solver="ols", distribution="normal"),
+    CompositionalPCESurrogate(solver="paper", distribution="normal"),
+    CompositionalPCESurrogate(regressor=Ridge(), distribution="normal"),
     CompositionalPCESurrogate(),
-    CompositionalPCESurrogate(solver="ols"),
-    CompositionalPCESurrogate(solver="paper"),
-    CompositionalPCESurrogate(regressor=Ridge()),
-    CompositionalPCESurrogate(regressor=PolynomialChaosKernelRegressor()),
-    CompositionalPCESurrogate(log_ratio="alr", alpha_per_target=True),
-    CompositionalPCESurrogate(log_ratio="clr", distribution="uniform"),
-    CompositionalPCESurrogate(n_resamples=3, n_permutations=3, random_state=0),
+    CompositionalPCESurrogate(log_ratio="clr", distribution="normal"),
+    CompositionalPCESurrogate(
+        log_ratio="alr", alpha_per_target=True, solver="ridge", distribution="normal"
+    ),
+    CompositionalPCESurrogate(log_ratio="clr", distribution="uniform", solver="ridge"),
+    CompositionalPCESurrogate(
+        n_resamples=3,
+        n_permutations=3,
+        random_state=0,
+        solver="ridge",
+        distribution="normal",
+    ),
 ]
 
 

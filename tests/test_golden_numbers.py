@@ -22,13 +22,17 @@ from tests.golden.trips import TRIPS
 ANY_MACHINE = 1e-7
 #: Training in float32, of which kernels change the seventh.
 TRAINED = {"run_of_the_grid": 1e-5}
+#: Prior variances at the end of a search, which magnifies the last digits a little.
+LEARNED = dict.fromkeys(
+    ("learned_regressors", "learned_surrogates", "kernels_of_many_inputs"), 1e-6
+)
 
 RECORDED = json.loads(NUMBERS.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", TRIPS)
 def test_numbers_are_those_recorded(name):
-    tolerance = TRAINED.get(name, ANY_MACHINE)
+    tolerance = (TRAINED | LEARNED).get(name, ANY_MACHINE)
     different = differences(name, RECORDED[name], tolerance)
     shown = "\n".join(f"{path}: {said}" for path, said in list(different.items())[:20])
     n_recorded = len(RECORDED[name])
@@ -37,7 +41,7 @@ def test_numbers_are_those_recorded(name):
 
 def test_every_trip_is_recorded():
     assert set(RECORDED) == set(TRIPS)
-    assert set(TRIPS) >= set(TRAINED)
+    assert set(TRIPS) >= set(TRAINED) | set(LEARNED)
 
 
 def test_a_path_leads_back_to_its_value():

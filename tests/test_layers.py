@@ -175,14 +175,14 @@ def test_the_reader_of_defaults_reads_defaults():
 
     found = documented_defaults(inspect.getdoc(PolynomialChaosRegressor))
     assert found == {
-        "degree": "2",
-        "distribution": '"normal"',
+        "degree": "None",
+        "distribution": '"auto"',
         "truncation": '"total_degree"',
         "q": "1.0",
         "interaction_order": "None",
         "anisotropy": "None",
         "multi_indices": "None",
-        "solver": '"ridge"',
+        "solver": "None",
         "regressor": "None",
         "alphas": "None",
         "criterion": '"auto"',

@@ -65,14 +65,14 @@ def test_written_targets_fit():
     rows = {
         "floor": found(0.001, 0.2),
         "skpce ridge": found(0.003, 0.3),
-        "skpce weighted_ridge": found(0.008, 0.05),
+        "skpce paper": found(0.008, 0.05),
         "gPCE_model": found(0.002, 0.3),
     }
     text = targets({"fit BH": rows})
     assert widths(text) == {MOST_COLUMNS}
-    assert "| weighted_ridge | 8 ms | 4 |" in text
+    assert "| paper | 8 ms | 4 |" in text
     assert text.rstrip().endswith("| yes |")
-    del rows["skpce weighted_ridge"]
+    del rows["skpce paper"]
     text = targets({"fit BH": rows})
     assert "| ridge |" in text
     assert text.rstrip().endswith("| no |")

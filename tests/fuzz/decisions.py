@@ -113,7 +113,9 @@ def _belief(rng: Generator) -> Drawn:
 
 def _thompson(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
-    surrogate = skpce.CompositionalPCESurrogate(1, steps=steps).fit(X, y)
+    surrogate = skpce.CompositionalPCESurrogate(
+        1, steps=steps, solver="ridge", distribution="normal"
+    ).fit(X, y)
 
     def choose(
         surrogate: Any,
@@ -162,6 +164,7 @@ def _known(rng: Generator) -> Drawn:
         "surrogate": skpce.PolynomialChaosRegressor(
             int(rng.integers(1, 3)),
             distribution=draw.one_of(rng, ["normal", "uniform"]),
+            solver="ridge",
         ),
         "X": X,
         "utility": X @ slopes + rng.normal(size=(len(X), slopes.shape[1])),

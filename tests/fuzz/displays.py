@@ -63,7 +63,9 @@ def _from_fit(rng: Generator) -> Drawn:
 def _convergence(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
     given = {
-        "pipeline": skpce.CompositionalPCESurrogate(1, steps=steps),
+        "pipeline": skpce.CompositionalPCESurrogate(
+            1, steps=steps, solver="ridge", distribution="normal"
+        ),
         "X": X,
         "y": y,
         "n_repeats": 2,
@@ -106,7 +108,11 @@ def _values(rng: Generator) -> Drawn:
     X = rng.normal(size=(20, 3))
     utility = X @ rng.normal(size=(3, 2)) + rng.normal(size=(20, 2))
     values = value_of_information(
-        *(skpce.PolynomialChaosRegressor(1), X, utility),
+        *(
+            skpce.PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+            X,
+            utility,
+        ),
         n_permutations=19,
         n_resamples=3,
         n_samples=128,

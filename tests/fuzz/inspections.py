@@ -96,7 +96,9 @@ def _embeddings(rng: Generator) -> Drawn:
         "y": y,
         "dimensions": (1, 2),
         "degrees": (1,),
-        "surrogate": skpce.PolynomialChaosRegressor(1),
+        "surrogate": skpce.PolynomialChaosRegressor(
+            1, solver="ridge", distribution="normal"
+        ),
         "cv": 3,
         "inner_cv": 3,
         "n_permutations": 19,
@@ -117,7 +119,9 @@ def _noise_test(rng: Generator) -> Drawn:
 
 def _modes_test(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
-    fitted = skpce.CompositionalPCESurrogate(2, steps=steps).fit(X, y)
+    fitted = skpce.CompositionalPCESurrogate(
+        2, steps=steps, solver="ridge", distribution="normal"
+    ).fit(X, y)
     return inspection.modes_test, {"pipeline": fitted}, _result
 
 

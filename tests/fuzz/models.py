@@ -54,10 +54,12 @@ def fitted_model(rng: Generator) -> tuple[Any, Any, Any]:
 def _fitted_once(rng: Generator) -> tuple[Any, Any, Any]:
     if rng.random() < 0.5:
         X, y, steps = policies(rng)
-        last: Any = skpce.CompositionalPCESurrogate(2, steps=steps)
+        last: Any = skpce.CompositionalPCESurrogate(
+            2, steps=steps, solver="ridge", distribution="normal"
+        )
     else:
         X, y = normal_regression(rng)
-        last = skpce.PolynomialChaosRegressor(2)
+        last = skpce.PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
     if X.shape[1] > 1 and rng.random() < 0.4:
         last = make_pipeline(PCA(1, whiten=True), last)
     return last.fit(X, y), X, y
@@ -67,6 +69,16 @@ def unfitted_model(rng: Generator) -> tuple[Any, Any, Any]:
     """Return a regressor or surrogate, and its data."""
     if rng.random() < 0.5:
         X, y, steps = policies(rng)
-        return skpce.CompositionalPCESurrogate(1, steps=steps), X, y
+        return (
+            skpce.CompositionalPCESurrogate(
+                1, steps=steps, solver="ridge", distribution="normal"
+            ),
+            X,
+            y,
+        )
     X, y = normal_regression(rng)
-    return skpce.PolynomialChaosRegressor(1), X, y
+    return (
+        skpce.PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        y,
+    )

@@ -94,7 +94,9 @@ def members():
 
 
 def pipeline(*embedding):
-    surrogate = CompositionalPCESurrogate(3, steps=STEPS)
+    surrogate = CompositionalPCESurrogate(
+        3, steps=STEPS, solver="ridge", distribution="normal"
+    )
     return make_pipeline(*embedding, PCA(2), surrogate)
 
 

@@ -16,7 +16,6 @@ from skpce import (
     NatafTransformer,
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
-    PolynomialChaosRegressorCV,
     RosenblattTransformer,
 )
 from skpce.decision import ThompsonPolicy
@@ -89,7 +88,9 @@ def wide_policies() -> tuple[np.ndarray, np.ndarray]:
 
 def behind_pca(degree: int = 1) -> Any:
     """The usual pipeline: whitened components, then a surrogate."""
-    surrogate = CompositionalPCESurrogate(degree, steps=STEPS, random_state=0)
+    surrogate = CompositionalPCESurrogate(
+        degree, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
+    )
     return make_pipeline(PCA(3, whiten=True, random_state=0), surrogate)
 
 
@@ -102,7 +103,9 @@ def _fit_on_policies(estimator: Any) -> Any:
 
 
 def _fit_thompson(**parameters: Any) -> Any:
-    surrogate = CompositionalPCESurrogate(1, steps=STEPS).fit(*policies())
+    surrogate = CompositionalPCESurrogate(
+        1, steps=STEPS, solver="ridge", distribution="normal"
+    ).fit(*policies())
     return ThompsonPolicy(surrogate, random_state=0, **parameters).fit()
 
 
@@ -117,23 +120,33 @@ def _fit_policy_relevant() -> Any:
 
 
 FITTED: dict[str, Callable[[], Any]] = {
-    "PolynomialChaosFeatures": lambda: _fit_on_targets(PolynomialChaosFeatures()),
-    "PolynomialChaosRegressor": lambda: _fit_on_targets(PolynomialChaosRegressor()),
-    "PolynomialChaosRegressor of sums": lambda: _fit_on_targets(
-        PolynomialChaosRegressor(criterion="gcv")
+    "PolynomialChaosFeatures": lambda: _fit_on_targets(
+        PolynomialChaosFeatures(distribution="normal")
     ),
-    "PolynomialChaosRegressorCV": lambda: _fit_on_targets(
-        PolynomialChaosRegressorCV((1, 2))
+    "PolynomialChaosRegressor": lambda: _fit_on_targets(
+        PolynomialChaosRegressor(solver="ridge", distribution="normal")
+    ),
+    "PolynomialChaosRegressor of sums": lambda: _fit_on_targets(
+        PolynomialChaosRegressor(criterion="gcv", solver="ridge", distribution="normal")
+    ),
+    "PolynomialChaosRegressor that learns its terms": lambda: _fit_on_targets(
+        PolynomialChaosRegressor()
     ),
     "marginal of PolynomialChaosRegressor": lambda: _fit_on_targets(
-        PolynomialChaosRegressor()
+        PolynomialChaosRegressor(solver="ridge", distribution="normal")
     ).marginal([0, 1]),
     "CompositionalPCESurrogate": lambda: _fit_on_policies(
-        CompositionalPCESurrogate(steps=WIDTHS)
+        CompositionalPCESurrogate(steps=WIDTHS, solver="ridge", distribution="normal")
     ),
     "CompositionalPCESurrogate with resamples": lambda: _fit_on_policies(
         CompositionalPCESurrogate(
-            1, steps=WIDTHS, n_resamples=5, n_permutations=3, random_state=0
+            1,
+            steps=WIDTHS,
+            n_resamples=5,
+            n_permutations=3,
+            random_state=0,
+            solver="ridge",
+            distribution="normal",
         )
     ),
     "LogRatioTransformer": lambda: LogRatioTransformer(steps=WIDTHS).fit(policies()[1]),

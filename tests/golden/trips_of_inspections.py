@@ -41,10 +41,14 @@ def verdicts() -> Results:
     repeated, policy, reward = replicates()
     neighbours = KNeighborsRegressor()  # rounding decides between splits of trees
     few: Results = {"n_permutations": 99, "random_state": 0}
-    direct = CompositionalPCESurrogate(2, steps=STEPS)
+    direct = CompositionalPCESurrogate(
+        2, steps=STEPS, solver="ridge", distribution="normal"
+    )
     pls = make_pipeline(
         PLSTransformer(2, target_transformer=LogRatioTransformer(steps=STEPS)),
-        CompositionalPCESurrogate(1, steps=STEPS),
+        CompositionalPCESurrogate(
+            1, steps=STEPS, solver="ridge", distribution="normal"
+        ),
     )
     short = few | {"n_permutations": 19}
     return {
@@ -56,8 +60,10 @@ def verdicts() -> Results:
             direct, X, y, noise_share=[0.1, 0.6, np.nan], cv=4, **few
         ),
         "behind pls": inspection.verdict(pls, wide, y, **short),
-        "weighted ridge": inspection.verdict(
-            CompositionalPCESurrogate(1, steps=STEPS, solver="weighted_ridge"),
+        "subspace pursuit": inspection.verdict(
+            CompositionalPCESurrogate(
+                1, steps=STEPS, solver="subspace_pursuit", distribution="normal"
+            ),
             *(X, y),
             **short,
         ),
@@ -93,10 +99,16 @@ def inspections() -> Results:
     X, values = targets()
     pipeline = behind_pca(2).fit(wide, y)
     linear = behind_pca(1).fit(wide, y)
-    plain = make_pipeline(PCA(3), PolynomialChaosRegressor(2)).fit(X, values)
-    regressor = PolynomialChaosRegressor(2).fit(X, values)
+    plain = make_pipeline(
+        PCA(3), PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    ).fit(X, values)
+    regressor = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+        X, values
+    )
     dependent = X @ np.array([[1.0, 0.7, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    on_dependent = PolynomialChaosRegressor(2).fit(dependent, values)
+    on_dependent = PolynomialChaosRegressor(
+        2, solver="ridge", distribution="normal"
+    ).fit(dependent, values)
     model = SVR(C=10).fit(X, values[:, 0])
     seeded = {"random_state": 0}
     sampled = {"n_samples": 300, "n_held_out": 100, "random_state": 0}
@@ -151,7 +163,9 @@ def embeddings_compared() -> Results:
         "PCA": PCA(random_state=0),
         "PLS": PLSTransformer(target_transformer=LogRatioTransformer(steps=STEPS)),
     }
-    surrogate = CompositionalPCESurrogate(steps=STEPS)
+    surrogate = CompositionalPCESurrogate(
+        steps=STEPS, solver="ridge", distribution="normal"
+    )
     choices: Results = {
         "dimensions": (1, 2),
         "degrees": (1,),
@@ -176,9 +190,13 @@ def embeddings_compared() -> Results:
 def sizes() -> Results:
     """Bounds and required sizes of an ensemble."""
     X, y = policies()
-    surrogate = CompositionalPCESurrogate(1, steps=STEPS).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=STEPS, solver="ridge", distribution="normal"
+    ).fit(X, y)
     inputs, values = targets()
-    regressor = PolynomialChaosRegressor(1).fit(inputs, values)
+    regressor = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
+        inputs, values
+    )
     paper = {"noise_variance": 0.1, "signal_variance": 1.0, "n_features": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sample_size.VacuousBoundWarning)
@@ -201,7 +219,9 @@ def sizes() -> Results:
 def metrics_of_predictions() -> Results:
     """Every metric, on predictions of members that were not fitted."""
     X, y = policies()
-    fitted = CompositionalPCESurrogate(1, steps=STEPS).fit(X[:25], y[:25])
+    fitted = CompositionalPCESurrogate(
+        1, steps=STEPS, solver="ridge", distribution="normal"
+    ).fit(X[:25], y[:25])
     truth, predicted = y[25:], fitted.predict(X[25:])
     interval = fitted.predict_interval(X[25:], n_samples=100, random_state=0)
     lower, upper = interval.lower, interval.upper
@@ -237,7 +257,9 @@ def metrics_of_predictions() -> Results:
 def decisions() -> Results:
     """What a policy chooses, and what it believes after an observation."""
     X, y = policies()
-    surrogate = CompositionalPCESurrogate(1, steps=STEPS).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=STEPS, solver="ridge", distribution="normal"
+    ).fit(X, y)
     found: Results = {}
     for rule in ("draw", "mean"):
         for method in ("weights", "kalman"):

@@ -12,7 +12,9 @@ from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import verdict
 
 WIDTHS = (3, 2, 4)
-SURROGATE = CompositionalPCESurrogate(2, steps=WIDTHS)
+SURROGATE = CompositionalPCESurrogate(
+    2, steps=WIDTHS, solver="ridge", distribution="normal"
+)
 
 
 @pytest.fixture
@@ -96,11 +98,15 @@ class TestFit:
         with pytest.raises(
             ValueError, match=r"y holds text such as 'setosa'.*predict_"
         ):
-            CompositionalPCESurrogate(1).fit(X, labels)
+            CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+                X, labels
+            )
 
     def test_steps_that_nobody_named(self, ensemble):
         X, y = ensemble
-        strict = CompositionalPCESurrogate(1, closure="strict")
+        strict = CompositionalPCESurrogate(
+            1, closure="strict", solver="ridge", distribution="normal"
+        )
         with pytest.raises(
             ValueError, match=r"sums to 3, .* 3 steps side by side\. Give steps="
         ):
@@ -173,11 +179,13 @@ def test_renormalize_warns_above_a_thousandth(ensemble):
 def test_several_steps_in_one(ensemble):
     X, y = ensemble
     with pytest.raises(ValueError, match=r"sums to 3, .* 3 steps side by side\. Give"):
-        CompositionalPCESurrogate(1).fit(X, y)
+        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y)
     # Weights, and percentages.
     for other in (y * np.linspace(1, 2, len(y))[:, np.newaxis], 100 * y / 3):
         with pytest.warns(ClosureWarning, match=r"not to 1; rows were .* their sum\.$"):
-            CompositionalPCESurrogate(1).fit(X, other)
+            CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+                X, other
+            )
 
 
 def test_float32_policies_pass_the_strict_closure(ensemble):
@@ -194,7 +202,9 @@ def padded(ensemble):
 
 @pytest.fixture(scope="module")
 def fitted(ensemble, padded):
-    return CompositionalPCESurrogate(2, steps=(3, 2, 5)).fit(ensemble[0], padded)
+    return CompositionalPCESurrogate(
+        2, steps=(3, 2, 5), solver="ridge", distribution="normal"
+    ).fit(ensemble[0], padded)
 
 
 class TestFitted:

@@ -47,6 +47,7 @@ SMALL = {"n_permutations": 19, "random_state": 0, "cv": OUTER, "inner_cv": INNER
 
 
 def surrogate(**parameters):
+    parameters = {"solver": "ridge", "distribution": "normal"} | parameters
     return CompositionalPCESurrogate(steps=STEPS, **parameters)
 
 
@@ -292,7 +293,7 @@ def test_a_setting_chosen_on_all_members_is_optimistic():
         y,
         dimensions=(1, 2),
         degrees=(1,),
-        surrogate=CompositionalPCESurrogate(solver="ols"),
+        surrogate=CompositionalPCESurrogate(solver="ols", distribution="normal"),
         **SMALL,
     )
     assert found.best_of_all.q2[0] < found.best.fixed_q2[0]
@@ -468,7 +469,9 @@ def test_kinds_of_candidates(data):
         pd.DataFrame(y, columns=["a__0", "a__1", "a__2", "b__0", "b__1"]),
         dimensions={"scaled": (1, 2), "named": (2,)},
         degrees=None,
-        surrogate=CompositionalPCESurrogate(1, n_resamples=3, random_state=0),
+        surrogate=CompositionalPCESurrogate(
+            1, n_resamples=3, random_state=0, solver="ridge", distribution="normal"
+        ),
         **SMALL,
     )
     assert repr(each) == before

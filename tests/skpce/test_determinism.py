@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV
+from skpce import PolynomialChaosRegressor
 from skpce._solvers import SOLVERS
 
 SEED = 0
@@ -21,34 +21,31 @@ def data():
     return X, y + 0.2 * rng.normal(size=y.shape)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", [*SOLVERS, None])
 def test_a_second_fit_is_the_first(data, solver):
     X, y = data
-    first = PolynomialChaosRegressor(3, solver=solver).fit(X, y)
+    first = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
     np.random.default_rng().random()
-    second = PolynomialChaosRegressor(3, solver=solver)
+    second = PolynomialChaosRegressor(3, solver=solver, distribution="normal")
     second.fit(X[:20], y[:20]).fit(X, y)
     for name in NAMES:
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
 def test_a_second_choice_is_the_first(data):
-    first, second = (PolynomialChaosRegressorCV((1, 2, 3)).fit(*data) for _ in "ab")
-    assert first.chosen_solver_ == second.chosen_solver_
+    first, second = (PolynomialChaosRegressor().fit(*data) for _ in "ab")
+    np.testing.assert_array_equal(first.multi_indices_, second.multi_indices_)
     np.testing.assert_array_equal(first.coefficients_, second.coefficients_)
-    np.testing.assert_array_equal(
-        first.cv_results_["error"], second.cv_results_["error"]
-    )
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", [*SOLVERS, None])
 def test_the_order_of_rows_does_not_matter(data, solver):
     """Nor does the order of inputs, where every term has another place."""
     X, y = data
     rows = np.random.default_rng(1).permutation(len(X))
     columns = [2, 0, 1]
-    one = PolynomialChaosRegressor(3, solver=solver).fit(X, y)
-    other = PolynomialChaosRegressor(3, solver=solver)
+    one = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
+    other = PolynomialChaosRegressor(3, solver=solver, distribution="normal")
     other.fit(X[rows][:, columns], y[rows])
     np.testing.assert_allclose(
         one.sobol_indices_[:, columns], other.sobol_indices_, atol=1e-6
@@ -67,10 +64,10 @@ def test_ard_with_more_terms_than_samples_does_not_depend_on_the_order_of_rows()
     np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("solver", ["ridge", "lars", "auto"])
+@pytest.mark.parametrize("solver", ["ridge", "lars", None])
 def test_predictions_do_not_depend_on_the_batch(data, solver):
     X, y = data
-    model = PolynomialChaosRegressor(3, solver=solver).fit(X, y)
+    model = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
     whole, deviation = model.predict(X, return_std=True)
     for rows in (slice(0, 1), slice(7, 9), slice(30, 50)):
         part, scale = model.predict(X[rows], return_std=True)

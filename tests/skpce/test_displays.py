@@ -1,5 +1,7 @@
 """The numbers of the displays are those of the estimators, and they add up."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -43,13 +45,17 @@ def _close_figures():
 @pytest.fixture(scope="module")
 def fitted(ensemble):
     X, y = ensemble
-    return CompositionalPCESurrogate(2, steps=STEPS).fit(X, y)
+    return CompositionalPCESurrogate(
+        2, steps=STEPS, solver="ridge", distribution="normal"
+    ).fit(X, y)
 
 
 @pytest.fixture(scope="module")
 def pipeline(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(2, steps=STEPS, random_state=0)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
+    )
     return make_pipeline(StandardScaler(), PCA(2, whiten=True), surrogate).fit(X, y)
 
 
@@ -80,7 +86,9 @@ def test_sobol_of_a_regressor(regressor):
     explained = 1 - pce.unexplained_share_[:, np.newaxis]
     np.testing.assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
     assert display.shares[1, 3] == pytest.approx(1, abs=1e-6)  # x0 x1 x2 alone
-    behind = make_pipeline(PCA(2), PolynomialChaosRegressor(1))
+    behind = make_pipeline(
+        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    )
     X = regressor[0]
     assert SobolDisplay.from_fit(behind.fit(X, X[:, 0])).input_names == ["pca0", "pca1"]
 
@@ -211,7 +219,9 @@ def test_names_of_alr_references_are_those_of_the_parts(ensemble):
     X, y = ensemble
     columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
     frame = pandas.DataFrame(y, columns=columns)
-    model = CompositionalPCESurrogate(1).fit(X, frame)
+    model = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        X, frame
+    )
     display = StepVarianceDisplay.from_estimator(model, frame)
     assert display.fragility.alr_reference == ("c", "b", "d")
 
@@ -251,7 +261,9 @@ def test_main_effects_of_log_ratios_are_exact(fitted):
 
 def test_main_effects_of_probabilities_add_up_to_nothing(ensemble):
     X, y = ensemble
-    model = CompositionalPCESurrogate(1, distribution=norm(0, 1)).fit(X, y[:, :3])
+    model = CompositionalPCESurrogate(1, distribution=norm(0, 1), solver="ridge").fit(
+        X, y[:, :3]
+    )
     targets = [f"{model.step_names_[0]}:{part}" for part in model.part_names_]
     display = MainEffectsDisplay.from_estimator(model, targets=targets, n_samples=500)
     for effect in display.effects:
@@ -301,7 +313,9 @@ def test_interactions_add_up(fitted, regressor):
 @pytest.mark.parametrize("log_ratio", ["alr", "clr"])
 def test_interactions_do_not_depend_on_the_log_ratio(fitted, ensemble, log_ratio):
     X, y = ensemble
-    other = CompositionalPCESurrogate(2, steps=STEPS, log_ratio=log_ratio).fit(X, y)
+    other = CompositionalPCESurrogate(
+        2, steps=STEPS, log_ratio=log_ratio, solver="ridge", distribution="normal"
+    ).fit(X, y)
     np.testing.assert_allclose(
         InteractionDisplay.from_estimator(other, step=2).values,
         InteractionDisplay.from_estimator(fitted, step=2).values,
@@ -334,7 +348,9 @@ def test_embedding_of_a_pipeline(pipeline, ensemble):
 
 def test_a_constant_input_has_no_correlation():
     X = np.c_[np.random.default_rng(0).normal(size=30), np.ones(30)]
-    pce = PolynomialChaosRegressor(1).fit(X, X[:, 0])
+    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
+        X, X[:, 0]
+    )
     display = EmbeddingDisplay.from_estimator(pce, X)
     assert np.isnan(display.correlation[1]).all()
     assert display.explained_variance_ratio is None
@@ -348,14 +364,21 @@ def test_convergence_of_a_regressor_is_the_held_out_r2():
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=60)
     display = ConvergenceDisplay.from_estimator(
-        PolynomialChaosRegressor(1), X, y, sizes=[15, 45], n_repeats=2, random_state=3
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        y,
+        sizes=[15, 45],
+        n_repeats=2,
+        random_state=3,
     )
     generator = make_generator(3)
     for row in display.values:
         order = generator.permutation(60)
         for size, found in zip((15, 45), row[:, 0], strict=True):
             chosen = order[15 : 15 + size]
-            model = PolynomialChaosRegressor(1).fit(X[chosen], y[chosen])
+            model = PolynomialChaosRegressor(
+                1, solver="ridge", distribution="normal"
+            ).fit(X[chosen], y[chosen])
             test = order[:15]
             assert found == pytest.approx(r2_score(y[test], model.predict(X[test])))
     np.testing.assert_allclose(
@@ -363,10 +386,22 @@ def test_convergence_of_a_regressor_is_the_held_out_r2():
     )
 
 
+def test_convergence_does_not_warn_of_ranges_of_few_members():
+    """What is held out lies outside what a few of the others have."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 2))
+    model = PolynomialChaosRegressor(1, solver="ridge", distribution="uniform")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ConvergenceDisplay.from_estimator(model, X, X[:, 0], sizes=(5, 40), n_repeats=3)
+
+
 def test_convergence_of_a_pipeline(simulate):
     X, y = simulate(n_members=160, noise=0.1)
     wider = np.hstack([y, np.ones((len(y), 1))])
-    surrogate = CompositionalPCESurrogate(2, steps=STEPS | {"stop": 1})
+    surrogate = CompositionalPCESurrogate(
+        2, steps=STEPS | {"stop": 1}, solver="ridge", distribution="normal"
+    )
     model = make_pipeline(StandardScaler(), surrogate)
     arguments = {"sizes": (20, 120), "n_repeats": 2}
     display = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
@@ -431,7 +466,9 @@ def test_labels_of_the_prism_do_not_overlap():
 def test_a_step_without_choice_has_no_ribbon(ensemble):
     X, y = ensemble
     wider = np.hstack([y, np.ones((len(y), 1))])
-    model = CompositionalPCESurrogate(1, steps=STEPS | {"stop": 1}).fit(X, wider)
+    model = CompositionalPCESurrogate(
+        1, steps=STEPS | {"stop": 1}, solver="ridge", distribution="normal"
+    ).fit(X, wider)
     for measure in ("aitchison_variance", "total_variation"):
         display = PrismDisplay.from_estimator(model, wider, measure=measure)
         assert not any(column == 3 for _, column in display.ribbons_)
@@ -565,7 +602,13 @@ def test_inputs_that_pass_through_retain_their_names():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = softmax(np.c_[X[:, 0], X[:, 1], np.zeros(40)], axis=1)
-    steps = [("inputs", "passthrough"), ("surrogate", CompositionalPCESurrogate(1))]
+    steps = [
+        ("inputs", "passthrough"),
+        (
+            "surrogate",
+            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+        ),
+    ]
     pipeline = Pipeline(steps).fit(X, y)
     assert list(SobolDisplay.from_fit(pipeline).input_names) == ["x0", "x1"]
     named = SobolDisplay.from_fit(pipeline, input_features=["left", "right"])

@@ -21,7 +21,11 @@ def fitted():
     X = rng.normal(size=(40, 3))
     y = np.exp(np.column_stack([X[:, 0], X[:, 1] * X[:, 2], 0 * X[:, 0]]))
     y /= y.sum(axis=1, keepdims=True)
-    return CompositionalPCESurrogate(1).fit(X, y), X, y
+    return (
+        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y),
+        X,
+        y,
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +33,11 @@ def fitted():
     [
         lambda surrogate, X, y: surrogate.predict_frame(X),
         lambda surrogate, X, y: surrogate.sobol_frame(),
-        lambda surrogate, X, y: PolynomialChaosRegressor(1).fit(X, y).sobol_frame(),
+        lambda surrogate, X, y: (
+            PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+            .fit(X, y)
+            .sobol_frame()
+        ),
     ],
 )
 def test_frames_without_pandas(fitted, call, monkeypatch):

@@ -14,23 +14,12 @@ from sklearn.pipeline import make_pipeline
 from skpce import (
     FailedSamplesWarning,
     PolynomialChaosRegressor,
-    PolynomialChaosRegressorCV,
     load_model,
     save_model,
 )
 from skpce.inspection import verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
-
-# Weighted ridges make one choice for targets with the same samples, here the last two.
-CASES = [
-    *((solver, target) for solver in ("ridge", "ols", "omp") for target in range(4)),
-    *(
-        (solver, target)
-        for solver in ("weighted_ridge", "anisotropic_ridge", "auto")
-        for target in range(2)
-    ),
-]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +38,8 @@ def alone(X, y, target, **parameters):
     return PolynomialChaosRegressor(2, **parameters).fit(X[has], y[has, target])
 
 
-@pytest.mark.parametrize(("solver", "target"), CASES)
+@pytest.mark.parametrize("solver", ["ridge", "ols", "omp", "subspace_pursuit"])
+@pytest.mark.parametrize("target", range(4))
 def test_each_target_is_that_of_its_own_samples(data, solver, target):
     X, y = data
     frozen = {"distribution": norm(0, 1), "solver": solver}
@@ -66,8 +56,12 @@ def test_each_target_is_that_of_its_own_samples(data, solver, target):
 
 def test_distributions_are_learned_from_all_samples(data):
     X, y = data
-    incomplete = PolynomialChaosRegressor(2).fit(X, y)
-    complete = PolynomialChaosRegressor(2).fit(X, np.nan_to_num(y))
+    incomplete = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+        X, y
+    )
+    complete = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+        X, np.nan_to_num(y)
+    )
     for one, two in zip(incomplete.basis_.laws, complete.basis_.laws, strict=True):
         assert (one.location, one.scale) == (two.location, two.scale)
 
@@ -75,7 +69,7 @@ def test_distributions_are_learned_from_all_samples(data):
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
 def test_intervals_and_corrections_are_those_of_the_parts(data, method):
     X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ols").fit(X, y)
+    pce = PolynomialChaosRegressor(2, solver="ols", distribution="normal").fit(X, y)
     interval = pce.sobol_interval(method=method, random_state=0)
     assert np.isfinite(interval.total_order).all()
     total = pce.total_sobol_indices_
@@ -88,23 +82,27 @@ def test_intervals_and_corrections_are_those_of_the_parts(data, method):
 def test_the_warning_names_targets_and_samples(data):
     X, y = data
     with pytest.warns(FailedSamplesWarning, match="of 70 samples .* has 60, .* has 50"):
-        PolynomialChaosRegressor(2).fit(X, y)
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
     with pytest.warns(FailedSamplesWarning):
-        PolynomialChaosRegressorCV(degrees=(1, 2)).fit(X, y)
+        PolynomialChaosRegressor().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        PolynomialChaosRegressor(2).fit(X, np.nan_to_num(y))
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+            X, np.nan_to_num(y)
+        )
 
 
 def test_one_column_and_pipelines(data):
     X, y = data
-    pce = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, y[:, 1])
+    pce = make_pipeline(
+        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    ).fit(X, y[:, 1])
     assert pce.predict(X).shape == (70,)
 
 
 def test_a_model_file_holds_what_was_missing(data, tmp_path):
     X, y = data
-    pce = PolynomialChaosRegressor(2).fit(X, y)
+    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
     save_model(pce, tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
     np.testing.assert_array_equal(again.predict(X), pce.predict(X))
@@ -119,9 +117,11 @@ def test_a_target_that_nearly_all_samples_lack_is_refused(data):
     y = y.copy()
     y[1:, 2] = np.nan
     with pytest.raises(ValueError, match="y has 1 values that are no NaN in column 2"):
-        PolynomialChaosRegressor(2).fit(X, y)
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
     with pytest.raises(ValueError, match="y has 0 values that are no NaN in column 0"):
-        PolynomialChaosRegressor(2).fit(X, np.full(70, np.nan))
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+            X, np.full(70, np.nan)
+        )
 
 
 def test_no_target_among_samples_that_count_is_refused():
@@ -129,12 +129,16 @@ def test_no_target_among_samples_that_count_is_refused():
     X, y = rng.normal(size=(5, 2)), rng.normal(size=(5, 2))
     y[:3, 1] = np.nan
     with pytest.raises(ValueError, match="y is NaN in column 1 for all samples whose"):
-        PolynomialChaosRegressor(1).fit(X, y, sample_weight=[1, 1, 1, 0, 0])
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
+            X, y, sample_weight=[1, 1, 1, 0, 0]
+        )
 
 
 def test_partial_fit_has_no_use_for_missing_targets(data):
     X, y = data
-    pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), criterion="gcv")
+    pce = PolynomialChaosRegressor(
+        2, distribution=norm(0, 1), criterion="gcv", solver="ridge"
+    )
     with pytest.raises(ValueError, match="NaN"):
         pce.partial_fit(X, y)
     pce.partial_fit(X, np.nan_to_num(y))
@@ -156,7 +160,7 @@ def test_partial_fit_has_no_use_for_missing_targets(data):
 )
 def test_prediction_intervals_are_those_of_the_parts(data, options):
     X, y = data
-    law = {"distribution": norm(0, 1)}
+    law = {"distribution": norm(0, 1), "solver": "ridge"}
     whole = PolynomialChaosRegressor(2, **law).fit(X, y).predict_interval(X, **options)
     assert whole.lower.shape == (70, 4)
     for target in range(2):
@@ -167,7 +171,7 @@ def test_prediction_intervals_are_those_of_the_parts(data, options):
 
 def test_what_needs_joint_residuals_is_refused(data):
     X, y = data
-    pce = PolynomialChaosRegressor(2).fit(X, y)
+    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
     with pytest.raises(ValueError, match="Got joint='targets'"):
         pce.predict_interval(X, joint="targets")
     with pytest.raises(ValueError, match="Fit these targets apart"):
@@ -177,7 +181,10 @@ def test_what_needs_joint_residuals_is_refused(data):
 def test_nullable_types_of_pandas_are_read(data):
     X, y = data
     frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")
-    one, two = (PolynomialChaosRegressor(2).fit(X, given) for given in (y, frame))
+    one, two = (
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, given)
+        for given in (y, frame)
+    )
     np.testing.assert_array_equal(one.q2_, two.q2_)
     judged = [
         verdict(one, X, given, n_permutations=19, random_state=0)

@@ -44,7 +44,7 @@ def as_pandas(frame):
 
 def test_the_user_decides(data):
     X, y = data
-    model = PolynomialChaosRegressor(2).fit(X, y)
+    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
     assert isinstance(model.sobol_frame(), pd.DataFrame)
     with sklearn.config_context(transform_output="polars"):
         found = model.sobol_frame()
@@ -62,7 +62,9 @@ def test_the_user_decides(data):
 def test_the_verdict_reads_columns_of_polars_by_name(data):
     X, y = data
     chosen = make_column_transformer(("passthrough", ["rate", "depth"]))
-    pipeline = make_pipeline(chosen, PolynomialChaosRegressor(2))
+    pipeline = make_pipeline(
+        chosen, PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    )
     found = [
         verdict(pipeline, X, y, n_permutations=19, random_state=0)
         for X, y in (
@@ -84,16 +86,22 @@ def test_policies_of_polars_come_back_as_policies_of_polars(data):
     y = (odds / odds.sum(axis=2, keepdims=True)).reshape(-1, 4)
     parts = ["a__0", "a__1", "b__0", "b__1"]
     given = pl.DataFrame(X, schema=NAMES)
-    surrogate = CompositionalPCESurrogate(1)
+    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
     surrogate.fit(given, pl.DataFrame(y, schema=parts))
     found = surrogate.predict_frame(given)
     assert isinstance(found, pl.DataFrame)
     assert found.columns == parts
     np.testing.assert_array_equal(found, surrogate.predict(given))
-    again = CompositionalPCESurrogate(1).fit(given, found)
+    again = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        given, found
+    )
     assert again.step_names_ == ("a", "b")
     result = verdict(
-        CompositionalPCESurrogate(1), given, found, n_permutations=19, random_state=0
+        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+        given,
+        found,
+        n_permutations=19,
+        random_state=0,
     )
     assert result.step_names == ("a", "b")
 
@@ -112,7 +120,9 @@ def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
     assert str(found) == str(other)
     judged = [
         verdict(
-            PolynomialChaosRegressor(1, distribution=ensemble.distribution),
+            PolynomialChaosRegressor(
+                1, distribution=ensemble.distribution, solver="ridge"
+            ),
             ensemble.X,
             ensemble.y,
             n_permutations=19,
@@ -129,7 +139,7 @@ def test_a_display_takes_subsets_of_polars(data):
     pytest.importorskip("matplotlib").use("Agg")
     X, y = data
     display = ConvergenceDisplay.from_estimator(
-        PolynomialChaosRegressor(1),
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
         pl.DataFrame(X, schema=NAMES),
         pl.Series(y),
         quantity="total_order",
@@ -190,12 +200,16 @@ def test_nobody_needs_pandas():
 @names_of_polars
 def test_results_are_of_the_library_of_their_data(data):
     X, y = data
-    pipeline = make_pipeline(PolynomialChaosRegressor(2))
+    pipeline = make_pipeline(
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    )
     of_polars = pl.DataFrame(X, schema=NAMES)
     model = pipeline.fit(of_polars, y)[-1]
     odds = np.exp(X[:, :2])
     policies = odds / odds.sum(axis=1, keepdims=True)
-    surrogate = CompositionalPCESurrogate(1).fit(of_polars, policies)
+    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        of_polars, policies
+    )
     judged = verdict(pipeline, of_polars, y, n_permutations=19, random_state=0)
     indices = dependent_sobol_indices(pipeline, of_polars, n_samples=1024)
     found = [
@@ -213,7 +227,7 @@ def test_results_are_of_the_library_of_their_data(data):
         assert isinstance(judged.to_frame(), pd.DataFrame)
     assert isinstance(model.fit(X, y).sobol_frame(), pd.DataFrame)
     growing = PolynomialChaosRegressor(
-        1, distribution=[stats.norm()] * 3, criterion="gcv"
+        1, distribution=[stats.norm()] * 3, criterion="gcv", solver="ridge"
     )
     growing.partial_fit(of_polars, pl.Series(y))
     assert isinstance(growing.sobol_frame(), pl.DataFrame)
@@ -221,11 +235,15 @@ def test_results_are_of_the_library_of_their_data(data):
 
 NAMED = [f"run {i}" for i in range(40)]
 PAIRS = [(i // 4, i % 4) for i in range(40)]
-SURROGATE = CompositionalPCESurrogate(1)
+SURROGATE = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
 CALLS = {
-    "fit": lambda X, y: PolynomialChaosRegressor(1).fit(X, y),
+    "fit": lambda X, y: PolynomialChaosRegressor(
+        1, solver="ridge", distribution="normal"
+    ).fit(X, y),
     "verdict": lambda X, y: verdict(SURROGATE, X, y, n_permutations=19),
-    "surrogate": lambda X, y: CompositionalPCESurrogate(1).fit(X, y),
+    "surrogate": lambda X, y: CompositionalPCESurrogate(
+        1, solver="ridge", distribution="normal"
+    ).fit(X, y),
     "score": lambda X, y: clone(SURROGATE).fit(X, np.asarray(y)).score(X, y),
     "embedding": lambda X, y: PLSTransformer(1).fit(X, y),
 }
@@ -251,7 +269,7 @@ def test_weights_groups_and_positions_in_another_order():
     X = pd.DataFrame({"a": np.arange(40.0) % 20}, index=NAMED)
     y = X["a"].rename("y")
     other = pd.Series(np.arange(40) % 20 + 1, NAMED)[::-1]
-    model = PolynomialChaosRegressor(1)
+    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
     with pytest.raises(ValueError, match="X and sample_weight have the same row label"):
         model.fit(X, y, other)
     with pytest.raises(ValueError, match="y and groups have the same row labels"):
@@ -268,24 +286,24 @@ def test_weights_groups_and_positions_in_another_order():
 def test_permutation_tests_of_scikit_learn_pair_rows_on_purpose():
     X = pd.DataFrame({"a": np.arange(10.0)})
     y = X["a"] ** 2
-    model = PolynomialChaosRegressor(2)
+    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
     given = {"n_permutations": 60, "random_state": 0, "cv": KFold(5, shuffle=True)}
     assert permutation_test_score(model, X, y, **given)[2] < 0.05
 
 
 def test_swapped_arguments():
     X = np.random.default_rng(0).normal(size=(40, 3))
-    model = PolynomialChaosRegressor(1)
+    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
     for one, two in ((X[:, 0], X), (X[:, 0].tolist(), X.tolist())):
         with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
             model.fit(one, two)
         with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
             verdict(model, one, two)
-    model = PolynomialChaosRegressor(1, distribution=("normal",) * 3)
+    model = PolynomialChaosRegressor(1, distribution=("normal",) * 3, solver="ridge")
     for y in (X[:, :1], X[:, :2]):
         with pytest.raises(ValueError, match=r"of 3 inputs, .* seem to be swapped"):
             model.fit(y, X)
-    model = PolynomialChaosRegressor(1, distribution={"a": "normal"})
+    model = PolynomialChaosRegressor(1, distribution={"a": "normal"}, solver="ridge")
     one, two = (pd.DataFrame({name: X[:, 0]}) for name in "ab")
     model.fit(one, two)
     with pytest.raises(ValueError, match=r"of 1 inputs, .* seem to be swapped"):

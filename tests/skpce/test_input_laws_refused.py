@@ -78,10 +78,11 @@ def test_values_equal_up_to_rounding_are_one():
     "specification", ["weibull", stats.multivariate_normal([0, 0]), 3]
 )
 def test_the_error_names_all_laws(specification):
-    listed = "'beta', 'categorical', 'empirical', 'exponential', 'gamma', 'lognormal', "
+    listed = "'auto', 'beta', 'categorical', 'empirical', 'exponential', 'gamma', "
+    listed += "'lognormal', 'loguniform', 'normal', 'ordinal', 'smoothed', "
     if specification == 3:  # two of these are bounds
         specification = [specification, "normal"]
-    with pytest.raises(ValueError, match=f"{listed}'normal', 'uniform', bounds "):
+    with pytest.raises(ValueError, match=f"{listed}'uniform', bounds "):
         PolynomialChaosFeatures(distribution=specification).fit(np.eye(3, 2))
 
 

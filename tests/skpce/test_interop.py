@@ -33,7 +33,6 @@ from skpce import (
     LogRatioTransformer,
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
-    PolynomialChaosRegressorCV,
 )
 
 WIDTHS = (3, 2, 4)
@@ -91,7 +90,9 @@ def test_target_transformer(ensemble, kind):
     model = TransformedTargetRegressor(
         LinearRegression(), transformer=LogRatioTransformer(kind, steps=WIDTHS)
     ).fit(X, y)
-    surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, solver="ols").fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=WIDTHS, solver="ols", distribution="normal"
+    ).fit(X, y)
     np.testing.assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
 
 
@@ -109,7 +110,7 @@ def test_selection_by_importance():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(99, 4))
     y = X[:, 0] + X[:, 2] ** 2
-    pce = PolynomialChaosRegressor()
+    pce = PolynomialChaosRegressor(solver="ridge", distribution="normal")
     selected = SelectFromModel(pce, threshold=0.1).fit(X, y)
     assert selected.get_support().tolist() == [True, False, True, False]
     assert not hasattr(pce.fit(X, y), "coef_")
@@ -118,7 +119,9 @@ def test_selection_by_importance():
 def test_selection_by_the_surrogate(ensemble):
     X, y = ensemble
     wide = np.column_stack([X, np.random.default_rng(0).normal(size=(60, 2))])
-    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver="ridge", distribution="normal"
+    )
     selector = SelectFromModel(surrogate, max_features=3, threshold=-np.inf)
     support = selector.fit(wide, y).get_support()
     assert support.tolist() == [True] * 3 + [False] * 2
@@ -158,9 +161,10 @@ def test_features_in_a_pipeline_are_the_regressor():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
     features = make_pipeline(
-        PolynomialChaosFeatures(3), LinearRegression(fit_intercept=False)
+        PolynomialChaosFeatures(3, distribution="normal"),
+        LinearRegression(fit_intercept=False),
     )
-    pce = PolynomialChaosRegressor(3, solver="ols").fit(X, y)
+    pce = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(X, y)
     np.testing.assert_allclose(features.fit(X, y).predict(X), pce.predict(X))
 
 
@@ -180,7 +184,7 @@ def test_meta_estimators():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 2))
     y = np.column_stack([X[:, 0], X[:, 1] ** 2])
-    pce = PolynomialChaosRegressor(2, solver="ols")
+    pce = PolynomialChaosRegressor(2, solver="ols", distribution="normal")
     each = MultiOutputRegressor(pce).fit(X, y)
     np.testing.assert_allclose(each.predict(X), pce.fit(X, y).predict(X), atol=1e-10)
     bagged = BaggingRegressor(pce, 4, random_state=0).fit(X, y[:, 0])
@@ -192,7 +196,7 @@ def test_permutation_importance_agrees_with_the_total_indices():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     y = 2 * X[:, 0] + X[:, 1]
-    pce = PolynomialChaosRegressor(1).fit(X, y)
+    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
     found = permutation_importance(pce, X, y, n_repeats=3, random_state=0)
     np.testing.assert_allclose(
         found.importances_mean / 2, pce.total_sobol_indices_[0], atol=0.05
@@ -203,9 +207,14 @@ def test_fitted_attributes_survive_a_scaler(ensemble):
     """A learned law absorbs any affine map of the inputs."""
     X, y = ensemble
     scaled = make_pipeline(
-        StandardScaler(), CompositionalPCESurrogate(2, steps=WIDTHS)
+        StandardScaler(),
+        CompositionalPCESurrogate(
+            2, steps=WIDTHS, solver="ridge", distribution="normal"
+        ),
     ).fit(X * [3, 0.2, 1] + 5, y)
-    plain = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    plain = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(X, y)
     np.testing.assert_allclose(
         scaled[-1].step_total_sobol_indices_,
         plain.step_total_sobol_indices_,
@@ -230,18 +239,24 @@ def hidden():
 
 REGRESSORS = pytest.mark.parametrize(
     "regressor",
-    [PolynomialChaosRegressor(), PolynomialChaosRegressorCV((1, 2))],
-    ids=["one", "cv"],
+    [
+        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
+        PolynomialChaosRegressor(),
+    ],
+    ids=["ridge", "learned"],
 )
 
 
 def test_grid_search_over_embedding_degree_and_solver(hidden):
     X, y = hidden
-    model = make_pipeline(PCA(2, whiten=True), PolynomialChaosRegressor())
+    model = make_pipeline(
+        PCA(2, whiten=True),
+        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
+    )
     grid = {
         "pca__n_components": [2, 3],
         "polynomialchaosregressor__degree": [1, 2],
-        "polynomialchaosregressor__solver": ["ridge", "lars", "auto"],
+        "polynomialchaosregressor__solver": ["ridge", "lars", None],
     }
     search = GridSearchCV(model, grid, cv=4).fit(X, y)
     assert search.best_params_["pca__n_components"] == 3
@@ -253,14 +268,17 @@ def test_grid_search_over_embedding_degree_and_solver(hidden):
 def test_grid_search_over_a_nested_regressor(hidden):
     X, _ = hidden
     y = X[:, 0]
-    model = PolynomialChaosRegressor(1, regressor=Lasso())
+    model = PolynomialChaosRegressor(1, regressor=Lasso(), distribution="normal")
     search = GridSearchCV(model, {"regressor__alpha": [1e-3, 1e3]}, cv=3).fit(X, y)
     assert search.best_params_ == {"regressor__alpha": 1e-3}
 
 
 def test_optional_methods_are_those_that_work():
-    assert not hasattr(PolynomialChaosRegressor(regressor=Lasso()), "partial_fit")
-    assert not hasattr(PolynomialChaosRegressorCV(), "partial_fit")
+    assert not hasattr(
+        PolynomialChaosRegressor(regressor=Lasso(), distribution="normal"),
+        "partial_fit",
+    )
+    assert not hasattr(PolynomialChaosRegressor(), "partial_fit")
 
 
 @REGRESSORS
@@ -273,6 +291,8 @@ def test_elimination_by_importance(regressor):
     assert SelectFromModel(regressor).fit(X, y).get_support()[[1, 3]].all()
 
 
+# Members of a bag have not seen the whole range of each input.
+@pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning")
 @REGRESSORS
 def test_meta_regressors(regressor):
     rng = np.random.default_rng(0)

@@ -17,7 +17,6 @@ from sklearn.linear_model import (
 
 from skpce import (
     PolynomialChaosRegressor,
-    PolynomialChaosRegressorCV,
     build_multi_indices,
 )
 from skpce._solvers import SOLVERS
@@ -43,7 +42,7 @@ def pce(degree=2, **parameters):
 
 
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
-@pytest.mark.parametrize("solver", ["ridge", "weighted_ridge", "ols", "auto"])
+@pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit"])
 def test_normalised_weights_are_one_copy_each(data, solver, criterion):
     X, y = data
     plain = pce(solver=solver, criterion=criterion).fit(X, y)
@@ -75,14 +74,14 @@ def test_normalised_weights_in_intervals_and_corrections(data):
 
 def test_later_samples_cannot_be_normalised(data):
     X, y = data
-    model = pce(criterion="gcv").fit(X, y)
+    model = pce(criterion="gcv", solver="ridge").fit(X, y)
     with pytest.raises(ValueError, match="at least the number of samples, 60"):
         model.partial_fit(X, y, np.full(N, 1 / N))
 
 
 def test_later_samples_cannot_change_the_basis(data):
     X, y = data
-    model = pce(criterion="gcv").fit(X, y)
+    model = pce(criterion="gcv", solver="ridge").fit(X, y)
     with pytest.raises(ValueError, match="cannot change the basis"):
         model.set_params(degree=3).partial_fit(X, y)
     with pytest.raises(ValueError, match="cannot change the basis"):
@@ -143,7 +142,9 @@ def test_folds_of_a_regressor_do_not_depend_on_the_order(data):
 
 def test_a_failed_fit_changes_nothing(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, distribution="uniform").fit(X, y)
+    model = PolynomialChaosRegressor(2, distribution="uniform", solver="ridge").fit(
+        X, y
+    )
     before, fitted = model.predict(X), dict(vars(model))
     model.set_params(solver="ard")
     with pytest.raises(ValueError, match="whole numbers"):
@@ -157,7 +158,7 @@ def test_a_failed_fit_changes_nothing(data):
     assert model.predict(X).shape == (N,)
 
 
-@pytest.mark.parametrize("model", [pce(), PolynomialChaosRegressorCV(distribution=LAW)])
+@pytest.mark.parametrize("model", [pce(), pce(None)])
 def test_a_marginal_expansion_names_what_it_lacks(data, model):
     marginal = model.fit(*data).marginal([0])
     assert marginal(data[0][:, :1]).shape == model.predict(data[0]).shape
@@ -195,7 +196,7 @@ def test_a_fit_stores_its_own_samples(data):
 
 def test_a_standard_deviation_needs_no_whole_design(data):
     X, y = data
-    model = pce(3, solver="weighted_ridge").fit(X, y)
+    model = pce(3).fit(X, y)
     new = np.random.default_rng(1).uniform(-1, 1, size=(40_000, 3))
     values, deviation = model.predict(new, return_std=True)
     np.testing.assert_allclose(values, model.predict(new))
@@ -229,15 +230,9 @@ def test_one_weight_for_all(data):
     )
 
 
-def test_degrees_must_be_a_sequence(data):
-    degrees = (degree for degree in (1, 2))
-    with pytest.raises(ValueError, match="must be a sequence"):
-        PolynomialChaosRegressorCV(degrees=degrees).fit(*data)
-
-
 def test_laws_in_an_array(data):
     laws = np.array(["uniform"] * 3)
-    model = PolynomialChaosRegressor(2, distribution=laws).fit(*data)
+    model = PolynomialChaosRegressor(2, distribution=laws, solver="ridge").fit(*data)
     assert model.q2_[0] > 0.9
 
 

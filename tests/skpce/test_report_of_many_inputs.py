@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skpce import PolynomialChaosKernelRegressor, report
+from skpce import PolynomialChaosRegressor, report
 from skpce._input_laws import correlations
 from skpce._input_laws.correlations import correlation_reason, largest_correlation
 from skpce._report import shown
@@ -41,7 +41,7 @@ def test_a_report_shows_the_leading_inputs(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 40))
     y = X[:, 7] * X[:, 11] + X[:, 30]
-    model = PolynomialChaosKernelRegressor(2).fit(X, y)
+    model = PolynomialChaosRegressor().fit(X, y)
     page = report(model, X[:30], y[:30])
     assert "There are 40 inputs" in page
     for name in ("x7", "x11", "x30", "37 others"):
@@ -53,7 +53,7 @@ def test_an_embedding_of_some_inputs():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 6))
-    model = PolynomialChaosKernelRegressor(1).fit(X, X[:, 1])
+    model = PolynomialChaosRegressor().fit(X, X[:, 1])
     display = EmbeddingDisplay.from_estimator(model, X, features=[1, "x4"])
     assert list(display.input_names) == ["x1", "x4"]
     np.testing.assert_allclose(display.correlation, np.corrcoef(X[:, [1, 4]].T))

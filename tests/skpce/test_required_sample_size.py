@@ -43,9 +43,8 @@ def policies(n_members=80, noise=0.2, seed=SEED, **options):
     first = np.c_[X[:, 0], blank, -X[:, 1]] + noise * rng.normal(size=(n_members, 3))
     second = noise * rng.normal(size=(n_members, 4))
     y = np.hstack([softmax(first, axis=1), softmax(second, axis=1)])
-    surrogate = CompositionalPCESurrogate(
-        2, steps={"signal": 3, "noise": 4}, distribution=NORMAL, **options
-    )
+    options = {"solver": "ridge", "distribution": NORMAL} | options
+    surrogate = CompositionalPCESurrogate(2, steps={"signal": 3, "noise": 4}, **options)
     return surrogate.fit(X, y), X, y
 
 
@@ -165,7 +164,9 @@ def test_steps_without_signal_or_choice():
         assert found.n_required[1] > 10 * found.n_required[0]
     X = np.random.default_rng(SEED).normal(size=(20, 1))
     y = np.hstack([softmax(np.c_[X, -X], axis=1), np.ones((20, 1))])
-    only = CompositionalPCESurrogate(1, steps=(2, 1)).fit(X, y)
+    only = CompositionalPCESurrogate(
+        1, steps=(2, 1), solver="ridge", distribution="normal"
+    ).fit(X, y)
     found = required(only)
     assert np.isnan(found.n_required[1])
     assert np.isnan(found.bound[1])
@@ -192,7 +193,7 @@ def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
 def test_more_terms_than_members_is_vacuous_and_not_refused():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(30, 5))
-    pce = PolynomialChaosRegressor(3, distribution=NORMAL)
+    pce = PolynomialChaosRegressor(3, distribution=NORMAL, solver="ridge")
     pce.fit(X, X[:, 0] + 0.01 * rng.normal(size=30))
     with pytest.warns(VacuousBoundWarning, match="no more members than terms"):
         found = required_ensemble_size(pce)
@@ -211,7 +212,7 @@ def test_a_constant_target_and_several_targets():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(60, 2))
     y = np.c_[X[:, 0] + 0.1 * rng.normal(size=60), np.ones(60)]
-    pce = PolynomialChaosRegressor(1, distribution=NORMAL)
+    pce = PolynomialChaosRegressor(1, distribution=NORMAL, solver="ridge")
     with pytest.warns(UserWarning, match="no variance"):
         pce.fit(X, y)
     found = required(pce)
@@ -260,7 +261,9 @@ def test_required_size_wants_a_fitted_expansion():
     with pytest.raises(ValueError, match=r"'estimator'.*Got Ridge"):
         required_ensemble_size(Ridge())
     with pytest.raises(NotFittedError):
-        required_ensemble_size(PolynomialChaosRegressor())
+        required_ensemble_size(
+            PolynomialChaosRegressor(solver="ridge", distribution="normal")
+        )
 
 
 def test_a_marginal_expansion_has_no_samples():

@@ -53,6 +53,8 @@ def test_intervals_are_ordered_nested_and_repeatable(ensemble):
             confidence_level=level,
             random_state=0,
             n_jobs=n_jobs,
+            solver="ridge",
+            distribution="normal",
         )
         return surrogate.fit(X, y).step_total_sobol_interval_
 
@@ -65,7 +67,9 @@ def test_intervals_are_ordered_nested_and_repeatable(ensemble):
 
 
 def test_no_intervals_by_default(ensemble):
-    fitted = CompositionalPCESurrogate(steps=WIDTHS).fit(*ensemble)
+    fitted = CompositionalPCESurrogate(
+        steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(*ensemble)
     assert not hasattr(fitted, "step_sobol_interval_")
     assert fitted.diagnostics_.permutation_p_values is None
 
@@ -76,7 +80,13 @@ def test_p_values_are_uniform_under_the_null():
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(25, 2))
         y = softmax(rng.normal(size=(25, 3)), axis=1)
-        surrogate = CompositionalPCESurrogate(1, n_permutations=39, random_state=seed)
+        surrogate = CompositionalPCESurrogate(
+            1,
+            n_permutations=39,
+            random_state=seed,
+            solver="ridge",
+            distribution="normal",
+        )
         p_values.append(surrogate.fit(X, y).diagnostics_.permutation_p_values[0])
     assert min(p_values) >= 1 / 40
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
@@ -86,7 +96,12 @@ def test_p_values_are_uniform_under_the_null():
 def test_a_signal_has_the_smallest_p_value(ensemble):
     X, y = ensemble
     surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, n_permutations=19, random_state=0
+        2,
+        steps=WIDTHS,
+        n_permutations=19,
+        random_state=0,
+        solver="ridge",
+        distribution="normal",
     )
     found = surrogate.fit(X, y).diagnostics_.permutation_p_values
     np.testing.assert_allclose(found, 1 / 20)
@@ -95,14 +110,21 @@ def test_a_signal_has_the_smallest_p_value(ensemble):
 def test_an_undefined_error_is_not_significant(simulate):
     X, y = simulate(n_members=12)
     surrogate = CompositionalPCESurrogate(
-        3, steps=WIDTHS, solver="ols", n_permutations=19, random_state=0
+        3,
+        steps=WIDTHS,
+        solver="ols",
+        n_permutations=19,
+        random_state=0,
+        distribution="normal",
     )
     assert np.isnan(surrogate.fit(X, y).diagnostics_.permutation_p_values).all()
 
 
 def test_normalised_weights_are_no_frequencies(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(steps=WIDTHS, n_resamples=5)
+    surrogate = CompositionalPCESurrogate(
+        steps=WIDTHS, n_resamples=5, solver="ridge", distribution="normal"
+    )
     with pytest.raises(ValueError, match=r"sums to 1 copies; with n_resamples=5"):
         surrogate.fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
 

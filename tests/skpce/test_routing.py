@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
-    PolynomialChaosRegressorCV,
 )
 
 needs_score_requests = pytest.mark.skipif(
@@ -55,10 +54,13 @@ def requesting(regressor):
 @pytest.mark.parametrize(
     ("regressor", "grid"),
     [
+        (
+            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
+            {"pce__degree": [1, 2]},
+        ),
         (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
-        (PolynomialChaosRegressorCV((1, 2)), {"pce__qs": [(1.0,), (0.5,)]}),
     ],
-    ids=["one", "cv"],
+    ids=["ridge", "learned"],
 )
 def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
     X, y, weights = data
@@ -78,19 +80,26 @@ def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
 @pytest.mark.usefixtures("routing")
 def test_weights_reach_cross_validation(data):
     X, y, weights = data
-    regressor = PolynomialChaosRegressor().set_fit_request(sample_weight=True)
+    regressor = PolynomialChaosRegressor(
+        solver="ridge", distribution="normal"
+    ).set_fit_request(sample_weight=True)
     regressor.set_score_request(sample_weight=False)
     routed = cross_validate(regressor, X, y, cv=3, params={"sample_weight": weights})
     with sklearn.config_context(enable_metadata_routing=False):
-        plain = cross_validate(PolynomialChaosRegressor(), X, y, cv=3)
+        plain = cross_validate(
+            PolynomialChaosRegressor(solver="ridge", distribution="normal"), X, y, cv=3
+        )
     assert np.all(routed["test_score"] != plain["test_score"])
 
 
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize(
     "estimator",
-    [PolynomialChaosRegressor(), PolynomialChaosRegressorCV((1,))],
-    ids=["one", "cv"],
+    [
+        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
+        PolynomialChaosRegressor(),
+    ],
+    ids=["ridge", "learned"],
 )
 def test_weights_without_a_request_are_refused(data, estimator):
     X, y, weights = data
@@ -101,8 +110,12 @@ def test_weights_without_a_request_are_refused(data, estimator):
 @pytest.mark.usefixtures("routing")
 def test_features_learn_their_law_from_routed_weights(data):
     X, y, weights = data
-    features = PolynomialChaosFeatures().set_fit_request(sample_weight=True)
-    regressor = PolynomialChaosRegressor(0).set_fit_request(sample_weight=False)
+    features = PolynomialChaosFeatures(distribution="normal").set_fit_request(
+        sample_weight=True
+    )
+    regressor = PolynomialChaosRegressor(
+        0, solver="ridge", distribution="normal"
+    ).set_fit_request(sample_weight=False)
     model = Pipeline([("features", features), ("mean", regressor)])
     model.fit(X, y, sample_weight=weights)
     law = model["features"].basis_.laws[0]
@@ -111,7 +124,7 @@ def test_features_learn_their_law_from_routed_weights(data):
 
 def test_without_routing_the_step_is_named(data):
     X, y, weights = data
-    model = pipeline(PolynomialChaosRegressor())
+    model = pipeline(PolynomialChaosRegressor(solver="ridge", distribution="normal"))
     search = GridSearchCV(model, {"pce__degree": [1, 2]}, cv=3)
     search.fit(X, y, pce__sample_weight=weights)
     best = pipeline(PolynomialChaosRegressor(**_degree(search)))
@@ -122,4 +135,5 @@ def test_without_routing_the_step_is_named(data):
 
 
 def _degree(search):
-    return {"degree": search.best_params_["pce__degree"]}
+    degree = search.best_params_["pce__degree"]
+    return {"degree": degree, "solver": "ridge", "distribution": "normal"}

@@ -168,7 +168,10 @@ def known():
 
 def make_model(degree=2):
     return make_pipeline(
-        PCA(2, whiten=True), CompositionalPCESurrogate(degree, steps=STEPS)
+        PCA(2, whiten=True),
+        CompositionalPCESurrogate(
+            degree, steps=STEPS, solver="ridge", distribution="normal"
+        ),
     )
 
 

@@ -219,8 +219,8 @@ def test_normalised_weights_are_not_optimistic(solver):
     """Weights that sum to one leave out each sample, as unit weights do."""
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-    unit = PolynomialChaosRegressor(2, solver=solver).fit(X, y)
-    normalised = PolynomialChaosRegressor(2, solver=solver)
+    unit = PolynomialChaosRegressor(2, solver=solver, distribution="normal").fit(X, y)
+    normalised = PolynomialChaosRegressor(2, solver=solver, distribution="normal")
     normalised.fit(X, y, sample_weight=np.full(60, 1 / 60))
     assert normalised.q2_[0] < 0.1
     if solver == "ols":
@@ -229,7 +229,9 @@ def test_normalised_weights_are_not_optimistic(solver):
 
 def test_a_ridge_can_return_the_mean():
     rng = np.random.default_rng(3)
-    pce = PolynomialChaosRegressor(2).fit(rng.normal(size=(40, 3)), rng.normal(size=40))
+    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+        rng.normal(size=(40, 3)), rng.normal(size=40)
+    )
     assert pce.alpha_[0] >= 100
     assert pce.total_variance_[0] < 0.1
 
@@ -237,7 +239,7 @@ def test_a_ridge_can_return_the_mean():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"solver": "lasso"}, "one of 'anisotropic_ridge', 'ard', .*Got 'lasso'"),
+        ({"solver": "lasso"}, "one of 'ard', 'lars', .*Got 'lasso'"),
         ({"alphas": [0.0, 1.0]}, "positive finite floats"),
         ({"alphas": []}, "positive finite floats"),
         ({"alphas": [np.nan]}, "positive finite floats"),
@@ -249,16 +251,24 @@ def test_a_ridge_can_return_the_mean():
 )
 def test_bad_solver(parameters, message):
     with pytest.raises(ValueError, match=message):
-        PolynomialChaosRegressor(**parameters).fit(np.eye(4, 2), np.arange(4.0))
+        PolynomialChaosRegressor(**{"solver": "ridge"} | parameters).fit(
+            np.eye(4, 2), np.arange(4.0)
+        )
 
 
 def test_order_of_penalties_does_not_matter(data):
     design, targets, _ = data
     X, y = design[:, 1:3], targets
-    up = PolynomialChaosRegressor(alphas=[0.1, 1.0, 10.0]).fit(X, y)
-    down = PolynomialChaosRegressor(alphas=(10.0, 0.1, 1.0)).fit(X, y)
+    up = PolynomialChaosRegressor(
+        alphas=[0.1, 1.0, 10.0], solver="ridge", distribution="normal"
+    ).fit(X, y)
+    down = PolynomialChaosRegressor(
+        alphas=(10.0, 0.1, 1.0), solver="ridge", distribution="normal"
+    ).fit(X, y)
     np.testing.assert_array_equal(up.coefficients_, down.coefficients_)
-    single = PolynomialChaosRegressor(alphas=[1.0]).fit(X, y)
+    single = PolynomialChaosRegressor(
+        alphas=[1.0], solver="ridge", distribution="normal"
+    ).fit(X, y)
     np.testing.assert_array_equal(single.alpha_, np.ones(3))
 
 
@@ -273,25 +283,9 @@ def test_order_of_penalties_does_not_matter(data):
 )
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
-        PolynomialChaosRegressor().fit(np.eye(4, 2), np.arange(4.0), weights)
-
-
-@pytest.mark.parametrize("criterion", ["loo", "gcv"])
-@pytest.mark.parametrize("solver", ["weighted_ridge", "anisotropic_ridge"])
-def test_constant_targets_have_no_part_in_the_choice_of_decays(solver, criterion):
-    """The rounding of constant targets would choose the decays of the others."""
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(12, 2))
-        y = X @ rng.normal(size=(2, 3)) + 0.3 * rng.normal(size=(12, 3))
-        constant = np.tile(rng.normal(size=4), (12, 1))
-        model = PolynomialChaosRegressor(
-            3, solver=solver, criterion=criterion, distribution=norm()
+        PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
+            np.eye(4, 2), np.arange(4.0), weights
         )
-        alone = clone(model).fit(X, y).coefficients_
-        with pytest.warns(ConstantTargetWarning):
-            beside = model.fit(X, np.c_[y, constant]).coefficients_
-        np.testing.assert_allclose(beside[:3], alone, atol=1e-9)
 
 
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
@@ -305,7 +299,7 @@ def test_a_constant_target_beside_another_has_no_variance(criterion, weighted):
         for constant in (1 / 3, 3.3, 1e60 / 3):
             y = np.c_[np.full(n_samples, constant), X[:, 0]]
             model = PolynomialChaosRegressor(
-                1, criterion=criterion, distribution=norm()
+                1, criterion=criterion, distribution=norm(), solver="ridge"
             )
             with pytest.warns(ConstantTargetWarning):
                 model.fit(X, y, sample_weight=weights)

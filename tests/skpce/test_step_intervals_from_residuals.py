@@ -24,7 +24,7 @@ def ensemble(n_members=80, noise=0.0, seed=0):
 
 
 def fitted(X, y, degree=2, **options):
-    options = {"distribution": LAW, "random_state": 0} | options
+    options = {"distribution": LAW, "solver": "ridge", "random_state": 0} | options
     return CompositionalPCESurrogate(degree, steps=(3, 2), **options).fit(X, y)
 
 

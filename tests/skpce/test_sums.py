@@ -18,7 +18,7 @@ from skpce._solvers import (
 from skpce._solvers.ridge import solve_moments
 
 SEED = 0
-FROM_SUMS = ["ridge", "weighted_ridge", "anisotropic_ridge", "ols"]
+FROM_SUMS = ["ridge", "ols"]
 
 
 @pytest.fixture
@@ -88,9 +88,11 @@ def test_sums_are_the_whole_design(data, solver, monkeypatch):
 def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
     X, y, _ = data
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 1000)
-    large = PolynomialChaosRegressor(3, solver="ols").fit(X, y)
+    large = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(X, y)
     assert large._problem.samples is None
-    whole = PolynomialChaosRegressor(3, solver="ols", criterion="loo").fit(X, y)
+    whole = PolynomialChaosRegressor(
+        3, solver="ols", criterion="loo", distribution="normal"
+    ).fit(X, y)
     assert whole._problem.samples is not None
     np.testing.assert_allclose(large.coefficients_, whole.coefficients_, atol=1e-9)
     # Generalised cross-validation is near leave-one-out, not equal to it.
@@ -103,7 +105,7 @@ def test_more_terms_than_samples_are_not_summed(monkeypatch):
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(20, 6)), rng.normal(size=20)
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 100)
-    pce = PolynomialChaosRegressor(3).fit(X, y)
+    pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
     assert len(pce.multi_indices_) == 84
     assert pce._problem.sums is None
     assert pce._problem.samples is not None
@@ -113,7 +115,7 @@ def test_sums_must_fit_in_memory(monkeypatch):
     """The design would: it has five rows."""
     X = np.random.default_rng(SEED).normal(size=(5, 6))
     monkeypatch.setattr("skpce._checks.memory.available_memory", lambda: 24 * 84 * 83.0)
-    PolynomialChaosRegressor(3).fit(X, X[:, 0])
+    PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, X[:, 0])
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=r"84 terms; a fit from sums needs"):
             getattr(gcv("ridge"), method)(X, X[:, 0])
@@ -169,7 +171,7 @@ def test_later_samples_must_fit(data):
         ValueError, match="1 targets; expected 2, as in the samples before"
     ):
         pce.partial_fit(X, y[:, 0])
-    assert pce.coefficients_ is before
+    np.testing.assert_array_equal(pce.coefficients_, before)
 
 
 def test_a_single_sample_at_first(data):

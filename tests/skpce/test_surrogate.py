@@ -42,7 +42,9 @@ def assert_same_fit(a, b, X, columns=slice(None), steps=slice(None), tolerance=1
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_fit_is_the_same_in_every_log_ratio(simulate, solver, seed):
     X, y = simulate(seed=seed)
-    plain = CompositionalPCESurrogate(2, steps=WIDTHS, solver=solver).fit(X, y)
+    plain = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver=solver, distribution="normal"
+    ).fit(X, y)
     for log_ratio, reference in [
         ("clr", -1),
         ("alr", -1),
@@ -63,7 +65,7 @@ def test_the_fit_is_the_same_in_every_log_ratio(simulate, solver, seed):
 def test_the_fit_follows_relabelled_actions_and_steps(ensemble, solver, log_ratio):
     X, y = ensemble
     plain = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver=solver, log_ratio=log_ratio
+        2, steps=WIDTHS, solver=solver, log_ratio=log_ratio, distribution="normal"
     ).fit(X, y)
     actions = [2, 0, 1, 4, 3, 8, 6, 5, 7]
     moved = clone(plain).fit(X, y[:, actions])
@@ -77,27 +79,37 @@ def test_the_fit_follows_relabelled_actions_and_steps(ensemble, solver, log_rati
 def test_the_fit_follows_permuted_members(ensemble):
     X, y = ensemble
     rows = np.random.default_rng(SEED).permutation(len(X))
-    plain = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    plain = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(X, y)
     assert_same_fit(plain, clone(plain).fit(X[rows], y[rows]), X)
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
 def test_steps_are_fitted_apart(ensemble, solver):
     X, y = ensemble
-    together = CompositionalPCESurrogate(2, steps=WIDTHS, solver=solver).fit(X, y)
+    together = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver=solver, distribution="normal"
+    ).fit(X, y)
     for step, columns in enumerate(COLUMNS):
-        alone = CompositionalPCESurrogate(2, solver=solver).fit(X, y[:, columns])
+        alone = CompositionalPCESurrogate(2, solver=solver, distribution="normal").fit(
+            X, y[:, columns]
+        )
         assert_same_fit(together, alone, X, columns, slice(step, step + 1))
 
 
 def test_one_penalty_per_step_minimises_the_pooled_leave_one_out_error(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(X, y)
     assert surrogate.alpha_.shape == (3,)
     for step, columns in enumerate(COLUMNS):
         errors = {}
         for alpha in DEFAULT_ALPHAS:
-            fit = CompositionalPCESurrogate(2, alphas=[alpha]).fit(X, y[:, columns])
+            fit = CompositionalPCESurrogate(
+                2, alphas=[alpha], solver="ridge", distribution="normal"
+            ).fit(X, y[:, columns])
             errors[alpha] = fit.step_unexplained_share_[0]
         # Ties, to one part in a million, go to the heavier penalty.
         tied = [a for a, e in errors.items() if e <= min(errors.values()) * (1 + 1e-6)]
@@ -106,12 +118,16 @@ def test_one_penalty_per_step_minimises_the_pooled_leave_one_out_error(ensemble)
 
 def test_penalties_per_target(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, alpha_per_target=True)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=WIDTHS, alpha_per_target=True, solver="ridge", distribution="normal"
+    )
     assert surrogate.fit(X, y).alpha_.shape == (6,)
     alr = clone(surrogate).set_params(log_ratio="alr").fit(X, y)
     assert np.abs(alr.predict(X) - surrogate.predict(X)).max() > 1e-6
     coordinates = LogRatioTransformer("alr", steps=WIDTHS).fit_transform(y)
-    regressor = PolynomialChaosRegressor(2).fit(X, coordinates)
+    regressor = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+        X, coordinates
+    )
     np.testing.assert_allclose(alr.coefficients_, regressor.coefficients_, atol=1e-10)
     np.testing.assert_allclose(alr.alpha_, regressor.alpha_)
 
@@ -146,7 +162,7 @@ def test_the_paper_by_an_independent_implementation(ensemble):
             coefficients.append(best[1])
         logits.append(step.shape[1] - 1)
     surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="paper", log_ratio="alr"
+        2, steps=WIDTHS, solver="paper", log_ratio="alr", distribution="normal"
     ).fit(X, y)
     np.testing.assert_allclose(surrogate.coefficients_, coefficients, atol=1e-7)
     expected, start = [], 0
@@ -164,9 +180,11 @@ def test_the_paper_by_an_independent_implementation(ensemble):
 @pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
 def test_coefficients_are_reported_in_the_chosen_coordinates(ensemble, log_ratio):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, log_ratio=log_ratio)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=WIDTHS, log_ratio=log_ratio, solver="ridge", distribution="normal"
+    )
     surrogate.fit(X, y)
-    design = PolynomialChaosFeatures(2).fit_transform(X)
+    design = PolynomialChaosFeatures(2, distribution="normal").fit_transform(X)
     coordinates = surrogate.transform(X)
     np.testing.assert_allclose(
         coordinates, design @ surrogate.coefficients_.T, atol=1e-10
@@ -189,8 +207,12 @@ def test_coefficients_are_reported_in_the_chosen_coordinates(ensemble, log_ratio
 def test_sum_of_alr_variances_of_the_expansion(simulate, reference):
     """Σ_k Var(alr_k, ref) = total Aitchison variance + K Var(clr_ref)."""
     X, y = simulate(widths=(6,))
-    alr = CompositionalPCESurrogate(2, log_ratio="alr", reference=reference).fit(X, y)
-    clr = CompositionalPCESurrogate(2, log_ratio="clr").fit(X, y)
+    alr = CompositionalPCESurrogate(
+        2, log_ratio="alr", reference=reference, solver="ridge", distribution="normal"
+    ).fit(X, y)
+    clr = CompositionalPCESurrogate(
+        2, log_ratio="clr", solver="ridge", distribution="normal"
+    ).fit(X, y)
     expected = alr.step_total_variance_[0] + 6 * clr.total_variance_[reference]
     assert alr.total_variance_.sum() == pytest.approx(expected, abs=1e-10)
     assert clr.total_variance_.sum() == pytest.approx(clr.step_total_variance_[0])
@@ -202,7 +224,9 @@ def test_masked_parts_and_forced_steps(simulate):
     y[:, 1:4] = free[:, :3]  # part 0 masked
     y[:, 4] = 1.0  # a step of three parts with one possible
     y[:, [7, 8, 9]] = free[:, 3:6] / free[:, 3:6].sum(axis=1, keepdims=True)
-    surrogate = CompositionalPCESurrogate(2, steps=(4, 3, 3)).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=(4, 3, 3), solver="ridge", distribution="normal"
+    ).fit(X, y)
     predicted = surrogate.predict(5 * X)
     assert np.all(predicted[:, [0, 5, 6]] == 0.0)
     assert np.all(predicted[:, 4] == 1.0)
@@ -212,7 +236,9 @@ def test_masked_parts_and_forced_steps(simulate):
     assert np.isnan(surrogate.diagnostics_.loo_q2[1])
     assert np.isnan(surrogate.alpha_[1])
     assert np.isnan(surrogate.step_unexplained_share_[1])
-    without = CompositionalPCESurrogate(2).fit(X, free[:, :3])
+    without = CompositionalPCESurrogate(2, solver="ridge", distribution="normal").fit(
+        X, free[:, :3]
+    )
     np.testing.assert_allclose(predicted[:, 1:4], without.predict(5 * X), atol=1e-12)
     for law in (
         surrogate.sample(7, random_state=0),
@@ -228,7 +254,13 @@ def test_no_step_has_a_choice(solver):
     X = rng.normal(size=(12, 2))
     y = np.tile([1.0, 0.0, 0.0, 1.0], (12, 1))
     surrogate = CompositionalPCESurrogate(
-        1, steps=(2, 2), solver=solver, n_permutations=3, n_resamples=3, random_state=0
+        1,
+        steps=(2, 2),
+        solver=solver,
+        n_permutations=3,
+        n_resamples=3,
+        random_state=0,
+        distribution="normal",
     ).fit(X, y)
     np.testing.assert_array_equal(surrogate.predict(X), y)
     assert surrogate.transform(X).shape == (12, 0)
@@ -247,7 +279,13 @@ def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver):
     logits = np.array([0.3, 0.1, 0.7]) + rng.normal(size=(len(X), 1))
     y = np.hstack([softmax(logits, axis=1), y])
     surrogate = CompositionalPCESurrogate(
-        2, steps=(3, 4), solver=solver, n_permutations=9, n_resamples=9, random_state=0
+        2,
+        steps=(3, 4),
+        solver=solver,
+        n_permutations=9,
+        n_resamples=9,
+        random_state=0,
+        distribution="normal",
     ).fit(X, y)
     assert surrogate.step_total_variance_[0] == 0.0
     assert not surrogate.step_total_sobol_indices_[0].any()
@@ -263,9 +301,9 @@ def test_a_constant_coordinate_of_a_step_that_varies():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 2))
     logits = np.column_stack([np.full(40, 0.4), X[:, 0], np.zeros(40)])
-    surrogate = CompositionalPCESurrogate(1, log_ratio="alr").fit(
-        X, softmax(logits, axis=1)
-    )
+    surrogate = CompositionalPCESurrogate(
+        1, log_ratio="alr", solver="ridge", distribution="normal"
+    ).fit(X, softmax(logits, axis=1))
     assert not surrogate.total_sobol_indices_[0].any()
     np.testing.assert_allclose(surrogate.total_sobol_indices_[1], [1, 0], atol=1e-6)
 
@@ -273,7 +311,9 @@ def test_a_constant_coordinate_of_a_step_that_varies():
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e5])
 def test_predictions_stay_on_the_simplices(ensemble, scale):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(3, steps=WIDTHS, solver="ols").fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        3, steps=WIDTHS, solver="ols", distribution="normal"
+    ).fit(X, y)
     predicted = surrogate.predict(scale * X)
     assert np.all(predicted >= 0)
     for columns in COLUMNS:
@@ -285,10 +325,14 @@ def test_zeros_of_possible_parts_are_replaced():
     X = rng.normal(size=(20, 1))
     y = softmax(rng.normal(size=(20, 3)), axis=1)
     y[3] = [0.0, 0.25, 0.75]
-    fitted = CompositionalPCESurrogate(1, zero_replacement=1e-4).fit(X, y)
+    fitted = CompositionalPCESurrogate(
+        1, zero_replacement=1e-4, solver="ridge", distribution="normal"
+    ).fit(X, y)
     replaced = y.copy()
     replaced[3] = [1e-4, 0.25 * (1 - 1e-4), 0.75 * (1 - 1e-4)]
-    expected = CompositionalPCESurrogate(1).fit(X, replaced)
+    expected = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        X, replaced
+    )
     np.testing.assert_allclose(fitted.predict(X), expected.predict(X), rtol=1e-9)
 
 
@@ -344,7 +388,9 @@ def test_a_weight_is_a_number_of_copies(simulate, solver):
     y[7] = [0.2, 0.3, 0.4, 0.1, 0.2, 0.3, 0.5]  # dropped: its weight is zero
     weights = np.random.default_rng(SEED).integers(0, 4, size=50)
     weights[7] = 0
-    surrogate = CompositionalPCESurrogate(2, steps=(4, 3), solver=solver)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=(4, 3), solver=solver, distribution="normal"
+    )
     weighted = clone(surrogate).fit(X, y, sample_weight=weights)
     repeated = clone(surrogate).fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
@@ -381,7 +427,9 @@ def test_a_weight_is_a_number_of_copies(simulate, solver):
 
 def test_score_is_the_share_of_the_deviance(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(X, y)
     predicted = surrogate.predict(X)
     weights = np.random.default_rng(SEED).integers(1, 4, size=len(X))
     for w in (np.ones(len(X)), weights):
@@ -393,7 +441,9 @@ def test_score_is_the_share_of_the_deviance(ensemble):
         )
     assert surrogate.score(X, predicted) == pytest.approx(1.0)
     mean = np.tile(y.mean(axis=0), (len(X), 1))
-    constant = CompositionalPCESurrogate(0, steps=WIDTHS).fit(X, mean)
+    constant = CompositionalPCESurrogate(
+        0, steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(X, mean)
     assert constant.score(X, y) == pytest.approx(0.0, abs=1e-12)
 
 
@@ -401,7 +451,9 @@ def test_score_is_the_share_of_the_deviance(ensemble):
 def test_one_column_is_a_certainty(shape):
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(15, 2))
-    fitted = CompositionalPCESurrogate(1).fit(X, np.ones(shape))
+    fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        X, np.ones(shape)
+    )
     np.testing.assert_array_equal(fitted.predict(X), np.ones(shape))
     assert fitted.transform(X).shape == (15, 0)
 
@@ -409,7 +461,11 @@ def test_one_column_is_a_certainty(shape):
 def test_pickle_and_clone(ensemble):
     X, y = ensemble
     fitted = CompositionalPCESurrogate(
-        2, steps={"a": 3, "b": 2, "c": 4}, distribution=norm(0, 1), random_state=0
+        2,
+        steps={"a": 3, "b": 2, "c": 4},
+        distribution=norm(0, 1),
+        random_state=0,
+        solver="ridge",
     ).fit(X, y)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
@@ -421,7 +477,9 @@ def test_pickle_and_clone(ensemble):
 
 def test_degree_zero_predicts_the_geometric_mean(ensemble):
     X, y = ensemble
-    fitted = CompositionalPCESurrogate(0, steps=WIDTHS).fit(X, y)
+    fitted = CompositionalPCESurrogate(
+        0, steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(X, y)
     for columns in COLUMNS:
         log_mean = np.log(y[:, columns]).mean(axis=0)
         np.testing.assert_allclose(fitted.predict(X)[0, columns], softmax(log_mean))

@@ -123,7 +123,9 @@ def test_shapley_effects_by_permutations():
 @pytest.mark.parametrize("level", ["step", "trajectory"])
 def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
     X, y = ensemble
-    plain = CompositionalPCESurrogate(2, steps=(3, 2, 4), random_state=0).fit(X, y)
+    plain = CompositionalPCESurrogate(
+        2, steps=(3, 2, 4), random_state=0, solver="ridge", distribution="normal"
+    ).fit(X, y)
     moved = clone(plain).set_params(log_ratio=log_ratio, reference=0)
     moved = moved.fit(X, y[:, [2, 0, 1, 4, 3, 8, 6, 5, 7]])
     np.testing.assert_allclose(
@@ -144,7 +146,9 @@ def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
 def test_clr_indices_follow_relabelled_actions(ensemble):
     X, y = ensemble
     order = [2, 0, 1, 4, 3, 8, 6, 5, 7]
-    plain = CompositionalPCESurrogate(2, steps=(3, 2, 4)).fit(X, y)
+    plain = CompositionalPCESurrogate(
+        2, steps=(3, 2, 4), solver="ridge", distribution="normal"
+    ).fit(X, y)
     moved = clone(plain).fit(X, y[:, order])
     a, b = (m.sobol_indices(coordinates="clr").total_order for m in (plain, moved))
     np.testing.assert_allclose(a[order], b, atol=1e-10)
@@ -200,7 +204,9 @@ def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
 
 def test_jobs_do_not_change_the_intervals(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(2, steps=(3, 2, 4), random_state=0)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=(3, 2, 4), random_state=0, solver="ridge", distribution="normal"
+    )
     one = surrogate.fit(X, y).sobol_interval(n_resamples=100)
     two = (
         clone(surrogate).set_params(n_jobs=2).fit(X, y).sobol_interval(n_resamples=100)
@@ -240,7 +246,9 @@ def test_rows_without_variance_have_no_attribution():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 2))
     y = np.column_stack([np.full((40, 2), 0.5), softmax(X, axis=1), np.ones(40)])
-    fitted = CompositionalPCESurrogate(1, steps=(2, 2, 1), random_state=0).fit(X, y)
+    fitted = CompositionalPCESurrogate(
+        1, steps=(2, 2, 1), random_state=0, solver="ridge", distribution="normal"
+    ).fit(X, y)
     for found in (
         fitted.shapley_effects(),
         fitted.sobol_indices("step").total_order,
@@ -327,9 +335,13 @@ def test_bad_arguments(method, arguments, message):
 
 def test_too_few_members():
     X, y, _, _ = known(3)
-    fitted = CompositionalPCESurrogate(1, steps=WIDTHS).fit(X, y)
+    fitted = CompositionalPCESurrogate(
+        1, steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(X, y)
     with pytest.raises(ValueError, match=r"at least 4 members in X\. Got 3"):
         fitted.noise_corrected_sobol_indices()
-    weighted = CompositionalPCESurrogate(1, steps=WIDTHS).fit(X, y, [0.2, 0.2, 0.2])
+    weighted = CompositionalPCESurrogate(
+        1, steps=WIDTHS, solver="ridge", distribution="normal"
+    ).fit(X, y, [0.2, 0.2, 0.2])
     with pytest.raises(ValueError, match=r"sums to 0.6 copies; with n_resamples=200"):
         weighted.sobol_interval()

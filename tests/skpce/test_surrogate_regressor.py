@@ -148,7 +148,9 @@ def test_coverage_of_a_forest():
     logits = np.column_stack([np.sign(X[:, 0]), X[:, 1], 0 * X[:, 0]])
     y = softmax(logits + 0.5 * rng.normal(size=logits.shape), axis=1)
     forest = RandomForestRegressor(40, min_samples_leaf=5, random_state=0)
-    fitted = CompositionalPCESurrogate(2, regressor=forest).fit(X[:300], y[:300])
+    fitted = CompositionalPCESurrogate(2, regressor=forest, distribution="normal").fit(
+        X[:300], y[:300]
+    )
     lower, upper = fitted.predict_interval(X[300:], confidence_level=0.9)
     inside = (lower <= y[300:]) & (y[300:] <= upper)
     np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
@@ -166,7 +168,9 @@ def test_weights_reach_the_regressor():
         np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
     )
     np.testing.assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-9)
-    neighbours = CompositionalPCESurrogate(1, regressor=KNeighborsRegressor(3))
+    neighbours = CompositionalPCESurrogate(
+        1, regressor=KNeighborsRegressor(3), distribution="normal"
+    )
     neighbours.fit(X, y)
     with pytest.raises(ValueError, match=r"KNeighborsRegressor\.fit takes no sample_w"):
         neighbours.fit(X, y, weights)

@@ -50,7 +50,9 @@ def data(simulate):
 @pytest.fixture(scope="module")
 def pipeline(data):
     X, y = data
-    surrogate = CompositionalPCESurrogate(2, steps=STEPS, random_state=0)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
+    )
     return make_pipeline(PCA(2, whiten=True), surrogate).fit(X[:60], y[:60])
 
 
@@ -198,7 +200,9 @@ def test_names_of_every_kind_are_escaped(data):
     )
     frame = pandas.DataFrame(y[:, :5], columns=columns)
     inputs = pandas.DataFrame(X, columns=[f"{EVIL}{i}" for i in range(3)])
-    model = CompositionalPCESurrogate(1).fit(inputs[:60], frame[:60])
+    model = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        inputs[:60], frame[:60]
+    )
     found = verdict(model, inputs[:60], frame[:60], n_permutations=19, random_state=0)
     page = report(model, inputs[60:], frame[60:], verdict=found, title=EVIL)
     assert "<script" not in page
@@ -219,25 +223,38 @@ def test_addresses_in_memory_stay_out(data):
 
     X, y = data
     same = FunctionTransformer(lambda values: values)
-    model = make_pipeline(same, CompositionalPCESurrogate(1, steps=STEPS))
+    model = make_pipeline(
+        same,
+        CompositionalPCESurrogate(
+            1, steps=STEPS, solver="ridge", distribution="normal"
+        ),
+    )
     page = report(model.fit(X[:60], y[:60]), X[60:], y[60:])
     assert not re.search(r" at 0x[0-9a-f]+", page)
 
 
 def test_one_step_one_input_and_a_flat_ensemble(data):
     X, y = data
-    model = CompositionalPCESurrogate(1).fit(X[:60, :1], y[:60, :3])
+    model = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        X[:60, :1], y[:60, :3]
+    )
     assert "<img" in report(model, X[60:, :1], y[60:, :3])
     flat = np.tile([0.2, 0.3, 0.5], (90, 1))
     page = report(
-        CompositionalPCESurrogate(1).fit(X[:60], flat[:60]), X[60:], flat[60:]
+        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+            X[:60], flat[:60]
+        ),
+        X[60:],
+        flat[60:],
     )
     assert table_of(page, ["decision", "actions"])[0][2:4] == ["–", "–"]
 
 
 def test_a_fit_without_residual_law_says_so(data):
     X, y = data
-    model = CompositionalPCESurrogate(3, steps=STEPS, solver="ols").fit(X[:20], y[:20])
+    model = CompositionalPCESurrogate(
+        3, steps=STEPS, solver="ols", distribution="normal"
+    ).fit(X[:20], y[:20])
     page = report(model, X[60:], y[60:])
     assert "There are no intervals. The residual distribution is not defined" in page
 
@@ -245,7 +262,11 @@ def test_a_fit_without_residual_law_says_so(data):
 def test_indices_by_sampling_are_flagged(data):
     X, y = data
     model = CompositionalPCESurrogate(
-        1, steps=STEPS, regressor=KNeighborsRegressor(), random_state=0
+        1,
+        steps=STEPS,
+        regressor=KNeighborsRegressor(),
+        random_state=0,
+        distribution="normal",
     ).fit(X[:60], y[:60])
     page = report(model, X[60:], y[60:])
     assert "The indices are by sampling" in page
@@ -260,18 +281,32 @@ def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
     X, y = data
     path = tmp_path / "report.html"
     with pytest.raises(ValueError, match=r"\(90, 10\).*the outputs that were fitted"):
-        report(PolynomialChaosRegressor(1).fit(X, y[:, :9]), X, y, path=path)
+        report(
+            PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
+                X, y[:, :9]
+            ),
+            X,
+            y,
+            path=path,
+        )
     with pytest.raises(ValueError, match="expected a fitted"):
         report("surrogate", X, y, path=path)
     with pytest.raises(NotFittedError):
-        report(CompositionalPCESurrogate(1), X, y, path=path)
+        report(
+            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+            X,
+            y,
+            path=path,
+        )
     with pytest.raises(ValueError, match=r"y_test has shape \(89, 10\).*\(90, 10\)"):
         report(pipeline, X, y[1:], path=path)
     with pytest.raises(ValueError, match="X_test has 1 members"):
         report(pipeline, X[:1], y[:1], path=path)
     with pytest.raises(ValueError, match="must be a Verdict or None"):
         report(pipeline, X, y, verdict=found.steps, path=path)
-    other = CompositionalPCESurrogate(1, steps=(3, 2, 4, 1)).fit(X, y)
+    other = CompositionalPCESurrogate(
+        1, steps=(3, 2, 4, 1), solver="ridge", distribution="normal"
+    ).fit(X, y)
     with pytest.raises(ValueError, match="verdict is about the steps"):
         report(other, X, y, verdict=found, path=path)
     with pytest.raises(ValueError, match="X has 2 features"):
@@ -281,7 +316,15 @@ def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
     with pytest.raises(ValueError, match="Negative values in data: y_test has"):
         report(pipeline, X, y - 0.5, path=path)
     with pytest.raises(NotFittedError):
-        report(make_pipeline(PCA(2), CompositionalPCESurrogate(1)), X, y, path=path)
+        report(
+            make_pipeline(
+                PCA(2),
+                CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+            ),
+            X,
+            y,
+            path=path,
+        )
     assert not path.exists()
 
 
@@ -289,7 +332,9 @@ def test_columns_in_another_order_are_refused(data):
     pandas = pytest.importorskip("pandas")
     X, y = data
     frame = pandas.DataFrame(y[:, :3], columns=list("abc"))
-    model = CompositionalPCESurrogate(1, steps={"first": 3}).fit(X, frame)
+    model = CompositionalPCESurrogate(
+        1, steps={"first": 3}, solver="ridge", distribution="normal"
+    ).fit(X, frame)
     with pytest.raises(ValueError, match="Column 0 of y_test is 'b'; expected 'a'"):
         report(model, X, frame[["b", "a", "c"]])
 
@@ -345,7 +390,9 @@ def test_a_report_of_many_steps_is_small():
     logits = X[:, :1, np.newaxis] * rng.normal(size=(n_steps, 2))
     logits = logits + 0.5 * rng.normal(size=logits.shape)
     y = softmax(logits, axis=-1).reshape(40, -1)
-    surrogate = CompositionalPCESurrogate(1, steps=(2,) * n_steps, random_state=0)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=(2,) * n_steps, random_state=0, solver="ridge", distribution="normal"
+    )
     surrogate.fit(X[:25], y[:25])
     judged = verdict(surrogate, X[:25], y[:25], n_permutations=19, random_state=0)
     page = report(surrogate, X[25:], y[25:], verdict=judged)

@@ -172,15 +172,21 @@ def test_too_large_is_refused_before_building(monkeypatch):
     X = np.zeros((6, 300))
     advice = "(?s)terms; with 300 .*'degree'.*'interaction_order'.*'anisotropy'.*q < 1"
     with pytest.raises(ValueError, match=advice):
-        PolynomialChaosFeatures(9, anisotropy=np.linspace(1, 1.5, 300)).fit(X)
+        PolynomialChaosFeatures(
+            9, anisotropy=np.linspace(1, 1.5, 300), distribution="normal"
+        ).fit(X)
     with pytest.raises(ValueError, match=r"or 3\), or use truncation='hyperbolic'"):
-        CompositionalPCESurrogate(9).fit(X, np.full((6, 2), 0.5))
+        CompositionalPCESurrogate(9, solver="ridge", distribution="normal").fit(
+            X, np.full((6, 2), 0.5)
+        )
 
 
 def test_an_explicit_set_too_large_is_refused(monkeypatch):
     monkeypatch.setattr("skpce._checks.memory.available_memory", lambda: 1000.0)
     with pytest.raises(ValueError, match=r"3 terms; .*Give fewer 'multi_indices'"):
-        PolynomialChaosFeatures(multi_indices=[[1], [2]]).fit(np.zeros((20, 1)))
+        PolynomialChaosFeatures(multi_indices=[[1], [2]], distribution="normal").fit(
+            np.zeros((20, 1))
+        )
 
 
 @pytest.mark.parametrize("function", [count_terms, build_multi_indices])
@@ -210,12 +216,16 @@ def test_bad_calls(function, options, message):
 def test_bad_anisotropy(anisotropy):
     message = "'anisotropy' parameter of PolynomialChaosFeatures"
     with pytest.raises(ValueError, match=message):
-        PolynomialChaosFeatures(anisotropy=anisotropy).fit(np.eye(3, 2))
+        PolynomialChaosFeatures(anisotropy=anisotropy, distribution="normal").fit(
+            np.eye(3, 2)
+        )
 
 
 def test_anisotropy_of_another_length():
     with pytest.raises(ValueError, match="has 3 entries but there are 2 features"):
-        PolynomialChaosFeatures(anisotropy=[1, 1, 1]).fit(np.eye(3, 2))
+        PolynomialChaosFeatures(anisotropy=[1, 1, 1], distribution="normal").fit(
+            np.eye(3, 2)
+        )
 
 
 @pytest.mark.parametrize(
@@ -236,13 +246,17 @@ def test_anisotropy_of_another_length():
 )
 def test_bad_multi_indices(multi_indices, message):
     with pytest.raises(ValueError, match=f"'multi_indices' parameter of .*{message}"):
-        PolynomialChaosFeatures(multi_indices=multi_indices).fit(np.eye(3, 2))
+        PolynomialChaosFeatures(multi_indices=multi_indices, distribution="normal").fit(
+            np.eye(3, 2)
+        )
 
 
 @pytest.mark.parametrize("constant", [[], [[0, 0]]])
 def test_explicit_sets_are_sorted_and_have_a_constant(constant):
     rows = np.array([[0, 3], [2, 2], [1, 0], *constant])
-    features = PolynomialChaosFeatures(1, multi_indices=rows).fit(np.eye(3, 2))
+    features = PolynomialChaosFeatures(
+        1, multi_indices=rows, distribution="normal"
+    ).fit(np.eye(3, 2))
     assert features.multi_indices_.tolist() == [[0, 0], [1, 0], [0, 3], [2, 2]]
     assert features.multi_indices_.dtype == np.int64
     assert rows.tolist()[0] == [0, 3], "the parameter is left as it is"
@@ -251,7 +265,9 @@ def test_explicit_sets_are_sorted_and_have_a_constant(constant):
 def test_an_explicit_built_set_is_the_built_set():
     built = build_multi_indices(3, 3, q=0.7)
     shuffled = np.random.default_rng(0).permutation(built)
-    features = PolynomialChaosFeatures(multi_indices=shuffled).fit(np.eye(4, 3))
+    features = PolynomialChaosFeatures(
+        multi_indices=shuffled, distribution="normal"
+    ).fit(np.eye(4, 3))
     np.testing.assert_array_equal(features.multi_indices_, built)
 
 

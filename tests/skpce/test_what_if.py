@@ -61,7 +61,9 @@ def test_rows_are_drawn_whole(fitted):
 
 def test_named_laws_are_learned_from_the_members():
     X, y = logistic(60)
-    surrogate = CompositionalPCESurrogate(1, random_state=0).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, random_state=0, solver="ridge", distribution="normal"
+    ).fit(X, y)
     draws = surrogate.sample(200, inputs="uniform", residual=None)
     frozen = [uniform(c.min(), np.ptp(c)) for c in X.T]
     expected = surrogate.sample(200, inputs=frozen, residual=None)
@@ -71,7 +73,9 @@ def test_named_laws_are_learned_from_the_members():
 def test_inputs_outside_the_laws_of_the_fit_warn():
     X = np.random.default_rng(SEED).uniform(size=(40, 1))
     y = softmax(np.hstack([X, -X]), axis=1)
-    surrogate = CompositionalPCESurrogate(1, distribution=uniform(0, 1)).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, distribution=uniform(0, 1), solver="ridge"
+    ).fit(X, y)
     with pytest.warns(InputOutsideSupportWarning, match="outside"):
         surrogate.sample(10, inputs=uniform(0, 2), random_state=0)
 
@@ -122,7 +126,7 @@ def test_joint_bands_hold_whole_policies(residual, conditional, level):
     covered, marginal = [], []
     for seed in range(8):
         surrogate = CompositionalPCESurrogate(
-            1, steps=(6, 3), distribution=norm(0, 1), random_state=seed
+            1, steps=(6, 3), distribution=norm(0, 1), random_state=seed, solver="ridge"
         ).fit(*gaussian_log_ratios(300, seed=2 * seed))
         X, y = gaussian_log_ratios(150 if conditional else 1500, seed=2 * seed + 1)
         given = {"confidence_level": level, "residual": residual, "n_samples": 600}
@@ -150,7 +154,9 @@ def test_joint_bands_of_few_members():
         X = rng.normal(size=(260, 1))
         logits = np.hstack([X, np.zeros((260, 15))]) + rng.normal(size=(260, 16))
         y = softmax(logits, axis=1)
-        surrogate = CompositionalPCESurrogate(1, random_state=0).fit(X[:60], y[:60])
+        surrogate = CompositionalPCESurrogate(
+            1, random_state=0, solver="ridge", distribution="normal"
+        ).fit(X[:60], y[:60])
         band = surrogate.predict_interval(X[60:], joint="step", confidence_level=0.9)
         covered.append(inside_of(band, y[60:]).all(axis=1).mean())
     assert np.mean(covered) == pytest.approx(0.9, abs=0.04)
@@ -159,7 +165,9 @@ def test_joint_bands_of_few_members():
 def test_parts_that_do_not_vary_have_no_width():
     X, y = logistic(40, noise=0.5)
     y = np.column_stack([y, np.zeros(40), np.ones(40)])
-    surrogate = CompositionalPCESurrogate(1, steps=(3, 1), random_state=0).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=(3, 1), random_state=0, solver="ridge", distribution="normal"
+    ).fit(X, y)
     for joint in ("step", "trajectory"):
         for members in (None, X[:5]):
             band = surrogate.predict_interval(members, joint=joint)

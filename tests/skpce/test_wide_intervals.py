@@ -46,7 +46,9 @@ def test_sorted_quantiles_are_those_of_numpy(n_draws, level):
 def test_intervals_are_quantiles_of_draws(monkeypatch, steps, options, block):
     monkeypatch.setattr(module, "_BLOCK", block)
     X, y = policies(steps)
-    surrogate = CompositionalPCESurrogate(2, steps=steps, **options).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=steps, solver="ridge", distribution="normal", **options
+    ).fit(X, y)
     for level in (0.5, 0.95, 0.999):
         found = surrogate.predict_interval(X, confidence_level=level)
         expected = by_draws(surrogate, X, level)
@@ -58,7 +60,9 @@ def test_masked_parts_and_steps_without_choice():
     X, y = policies((3, 2))
     y[:, 1], y[:, 0] = 0.0, y[:, 0] + y[:, 1]
     y[:, 3:] = 0.0, 1.0
-    surrogate = CompositionalPCESurrogate(1, steps=(3, 2)).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=(3, 2), solver="ridge", distribution="normal"
+    ).fit(X, y)
     lower, upper = surrogate.predict_interval(X)
     np.testing.assert_array_equal(lower[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
     np.testing.assert_array_equal(upper[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
@@ -80,7 +84,7 @@ def test_a_sum_that_underflows():
 def test_real_targets():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
-    model = PolynomialChaosRegressor(1).fit(X, y)
+    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
     predictive = model._predictive
     rows = predictive.residual_law(None, "").residuals
     values = predictive.draw_around(rows[:, None], X)
@@ -91,7 +95,11 @@ def test_real_targets():
 
 def test_draws_are_as_many_as_members_up_to_a_number():
     X, y = policies((3,), n_members=500)
-    law = CompositionalPCESurrogate(1).fit(X, y)._predictive.residual_law(None, "")
+    law = (
+        CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+        .fit(X, y)
+        ._predictive.residual_law(None, "")
+    )
     generator = np.random.default_rng(0)
     assert len(law.atoms(500, "resampled", generator)) == 500
     assert len(law.atoms(500, "resampled", generator, every=True)) == 500
@@ -104,7 +112,9 @@ def test_draws_are_as_many_as_members_up_to_a_number():
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
 def test_draws_at_inputs_of_their_own(monkeypatch, steps, residual, noise):
     X, y = policies(steps)
-    surrogate = CompositionalPCESurrogate(1, steps=steps, random_state=0).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=steps, random_state=0, solver="ridge", distribution="normal"
+    ).fit(X, y)
     options = {"residual": residual, "noise": noise, "n_samples": 200}
     whole = surrogate.predict_interval(**options)
     monkeypatch.setattr("skpce._compositions.predictive.CHUNK_ENTRIES", 1)

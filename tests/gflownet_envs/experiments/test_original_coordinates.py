@@ -53,7 +53,7 @@ def clr(y):
 
 def test_level_shares_of_a_linear_model(dataset):
     surrogate = CompositionalPCESurrogate(
-        1, solver="ols", steps=dataset.steps, mask=dataset.mask
+        1, solver="ols", steps=dataset.steps, mask=dataset.mask, distribution="normal"
     )
     columns = {"A": {"low": np.array([0]), "high": np.array([1, 2])}, "B": {}}
     columns["B"]["low"] = np.arange(4)

@@ -120,7 +120,9 @@ def test_two_modes_at_later_steps(bimodal, figure, agrees):
     logits = [4 * np.tanh(3 * X) if step in bimodal else X for step in range(2)]
     y = np.hstack([np.hstack([expit(-logit), expit(logit)]) for logit in logits])
     steps = {"first": 2, "last": 2}
-    surrogate = CompositionalPCESurrogate(1, steps=steps).fit(X, y)
+    surrogate = CompositionalPCESurrogate(
+        1, steps=steps, solver="ridge", distribution="normal"
+    ).fit(X, y)
     found = SimpleNamespace(dataset=dataset, main=SimpleNamespace(surrogate=surrogate))
     assert two_modes_claim("EOS").measure(found) == (figure, agrees)
 

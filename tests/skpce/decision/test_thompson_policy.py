@@ -91,7 +91,7 @@ def test_vote_and_greedy_mean_do_not_explore(surrogate, rule):
 
 def test_equal_actions_share_a_vote_and_are_taken_alike():
     X = np.arange(10.0)[:, np.newaxis]
-    flat = CompositionalPCESurrogate(1, distribution=norm(4, 3)).fit(
+    flat = CompositionalPCESurrogate(1, distribution=norm(4, 3), solver="ridge").fit(
         X, np.full((10, 2), 0.5)
     )
     policy = started(flat, "vote", n_draws=3)
@@ -144,7 +144,10 @@ def test_behind_a_pipeline_inputs_are_those_of_the_last_step():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(80, 5)) * [4, 2, 0.1, 0.1, 0.1]
     y = softmax(np.c_[X[:, :1], 0 * X[:, :2]], axis=1)
-    pipeline = make_pipeline(PCA(2, whiten=True), CompositionalPCESurrogate(1))
+    pipeline = make_pipeline(
+        PCA(2, whiten=True),
+        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+    )
     policy = ThompsonPolicy(pipeline.fit(X, y), random_state=SEED).fit()
     assert policy.belief_.names == ("pca0", "pca1")
     components = pipeline[:-1].transform(X)
@@ -201,7 +204,9 @@ def test_inputs_of_other_names_or_another_order_are_refused():
     rng = np.random.default_rng(SEED)
     X = pandas.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "time"])
     y = softmax(np.c_[X["heat"], X["time"], 0 * X["heat"]], axis=1)
-    fitted = CompositionalPCESurrogate(1, distribution=norm(0, 1)).fit(X, y)
+    fitted = CompositionalPCESurrogate(1, distribution=norm(0, 1), solver="ridge").fit(
+        X, y
+    )
     policy = started(fitted)
     turned = LinearRegression().fit(X[["time", "heat"]], 3 * X["heat"])
     with pytest.raises(ValueError, match=r"outcome has the inputs \['time', 'heat'\]"):
@@ -236,7 +241,7 @@ def test_reproducible_and_persistent(surrogate):
 def test_inputs_outside_the_law_warn():
     X, y = logistic_ensemble()
     bounded = CompositionalPCESurrogate(
-        1, steps=(3, 2, 1), distribution=uniform(-4, 8)
+        1, steps=(3, 2, 1), distribution=uniform(-4, 8), solver="ridge"
     ).fit(X, y)
     with pytest.warns(InputOutsideSupportWarning, match="extrapolates"):
         started(bounded, inputs=norm(0, 4))
@@ -248,7 +253,9 @@ def test_not_fitted(surrogate):
     with pytest.raises(NotFittedError):
         ThompsonPolicy(surrogate).update(log_likelihood=np.ravel)
     with pytest.raises(NotFittedError):
-        ThompsonPolicy(CompositionalPCESurrogate()).fit()
+        ThompsonPolicy(
+            CompositionalPCESurrogate(solver="ridge", distribution="normal")
+        ).fit()
     assert not hasattr(ThompsonPolicy(surrogate), "effective_sample_size_")
 
 

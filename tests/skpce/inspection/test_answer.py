@@ -15,7 +15,7 @@ from tests.skpce.verdicts import verdict_by_hand
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.uniform(size=(60, 3)), columns=["rate", "size", "depth"])
 NOISE = RNG.normal(size=60)
-MODEL = PolynomialChaosRegressor(2, distribution=(0, 1))
+MODEL = PolynomialChaosRegressor(2, distribution=(0, 1), solver="ridge")
 
 
 def said(y, model=MODEL, **options):
@@ -85,7 +85,9 @@ def test_compositions_are_called_decisions():
     logits = np.column_stack([5 * X["rate"], 0 * X["rate"]])
     y = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     found = verdict(
-        CompositionalPCESurrogate(1, steps={"first": 2}, distribution=(0, 1)),
+        CompositionalPCESurrogate(
+            1, steps={"first": 2}, distribution=(0, 1), solver="ridge"
+        ),
         X,
         y,
         random_state=0,

@@ -40,7 +40,12 @@ def cautions(found, words):
 @pytest.mark.parametrize("seed", range(3))
 def test_copies_of_members_by_chance_are_not_attributable(jitter, seed):
     X, y = copies(np.random.default_rng(seed), jitter=jitter)
-    found = verdict(PolynomialChaosRegressor(4), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(4, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert not any(found.attributable)
     assert cautions(found, "near-copies")
     n_groups = int(re.search(r"that of (\d+)", cautions(found, "near-copies")[0])[1])
@@ -54,7 +59,12 @@ def test_large_groups_of_copies(times, jitter):
     X, y = copies(rng, jitter=0.0, times=times)
     order = rng.permutation(len(X))
     X, y = X[order] + jitter * rng.normal(size=X.shape), y[order]
-    found = verdict(PolynomialChaosRegressor(4), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(4, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert not any(found.attributable)
     assert cautions(found, "near-copies")
 
@@ -126,7 +136,10 @@ def test_a_rare_mode_of_whitened_members_is_no_copy(n_of_mode):
 
 def test_copies_behind_an_embedding():
     X, y = copies(np.random.default_rng(0), n_inputs=100)
-    model = make_pipeline(PCA(15, whiten=True), PolynomialChaosRegressor(1))
+    model = make_pipeline(
+        PCA(15, whiten=True),
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+    )
     found = verdict(model, X, y, **QUICK)
     assert not any(found.attributable)
     assert cautions(found, "60 members are near-copies of others (groups of up to 3)")
@@ -136,7 +149,14 @@ def test_copies_of_policies():
     rng = np.random.default_rng(1)
     X, _ = copies(rng)
     y = softmax(np.repeat(rng.normal(size=(20, 4)), 3, axis=0), axis=1)
-    found = verdict(CompositionalPCESurrogate(4, steps={"move": 4}), X, y, **QUICK)
+    found = verdict(
+        CompositionalPCESurrogate(
+            4, steps={"move": 4}, solver="ridge", distribution="normal"
+        ),
+        X,
+        y,
+        **QUICK,
+    )
     assert not any(found.attributable)
     assert cautions(found, "near-copies")
 
@@ -147,7 +167,12 @@ def test_copies_of_members_with_a_signal_remain_attributable():
     base = rng.normal(size=(30, 2))
     X = np.repeat(base, 2, axis=0)
     y = np.repeat(base[:, 0] + 0.3 * rng.normal(size=30), 2)
-    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert found.attributable == (True,)
     assert cautions(found, "the evidence is that of 30 members")
 
@@ -155,14 +180,25 @@ def test_copies_of_members_with_a_signal_remain_attributable():
 def test_members_of_one_reward_are_not_searched():
     X, y = copies(np.random.default_rng(3), jitter=0.0)
     reward = np.repeat(np.arange(20), 3)
-    found = verdict(PolynomialChaosRegressor(4), X, y, reward, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(4, solver="ridge", distribution="normal"),
+        X,
+        y,
+        reward,
+        **QUICK,
+    )
     assert not any(found.attributable)
     assert not cautions(found, "near-copies")
 
 
 def test_too_few_groups_are_no_evidence():
     X, y = copies(np.random.default_rng(4), n_different=6, times=10)
-    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert not any(found.attributable)
     assert "independent groups, fewer than 8" in found.reasons[0][-1]
 
@@ -171,14 +207,32 @@ def test_a_splitter_that_divides_copies_is_refused():
     X, y = copies(np.random.default_rng(5))
     rows = np.arange(60)
     halves = [(rows[::2], rows[1::2]), (rows[1::2], rows[::2])]
-    found = verdict(PolynomialChaosRegressor(4), X, y, cv=halves, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(4, solver="ridge", distribution="normal"),
+        X,
+        y,
+        cv=halves,
+        **QUICK,
+    )
     assert "cv divides them" in found.reasons[0][-1]
     thirds = [(rows[rows // 20 != k], rows[rows // 20 == k]) for k in range(3)]
-    found = verdict(PolynomialChaosRegressor(4), X, y, cv=thirds, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(4, solver="ridge", distribution="normal"),
+        X,
+        y,
+        cv=thirds,
+        **QUICK,
+    )
     # rows 18 to 20 and 39 to 41 are copies of one another in two thirds
     assert "cv divides them" in found.reasons[0][-1]
     whole = [(rows[rows // 30 != k], rows[rows // 30 == k]) for k in range(2)]
-    found = verdict(PolynomialChaosRegressor(4), X, y, cv=whole, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(4, solver="ridge", distribution="normal"),
+        X,
+        y,
+        cv=whole,
+        **QUICK,
+    )
     assert not any("cv divides" in reason for reason in found.reasons[0])
 
 
@@ -186,7 +240,12 @@ def test_a_splitter_that_divides_copies_is_refused():
 def test_two_random_walks_are_not_attributable(seed):
     rng = np.random.default_rng(seed)
     X, y = (np.cumsum(rng.normal(size=(60, k)), axis=0) for k in (2, 1))
-    found = verdict(PolynomialChaosRegressor(2), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert not any(found.attributable)
     assert "given order" in " ".join(found.reasons[0])
 
@@ -200,29 +259,45 @@ def walks(rng, *shape):
 
 def with_a_clock(rng):
     X, y = walks(rng, 60)
-    return PolynomialChaosRegressor(2), np.column_stack([X, np.arange(60)]), y
+    return (
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        np.column_stack([X, np.arange(60)]),
+        y,
+    )
 
 
 def chains_in_turn(rng):
-    return PolynomialChaosRegressor(2), *walks(rng, 20, 4)
+    return PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), *walks(
+        rng, 20, 4
+    )
 
 
 def short_walks(rng):
-    return PolynomialChaosRegressor(2), *walks(rng, 30)
+    return PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), *walks(
+        rng, 30
+    )
 
 
 def trends(rng):
     """What is left of the inputs beside their trend says nothing about the output."""
     time = np.linspace(-1.0, 1.0, 60)[:, np.newaxis]
     X = np.column_stack([time, 0 * time]) + rng.normal(0.0, 0.3, size=(60, 2))
-    return PolynomialChaosRegressor(1), X, time + rng.normal(0.0, 0.3, size=(60, 1))
+    return (
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        time + rng.normal(0.0, 0.3, size=(60, 1)),
+    )
 
 
 def turns(rng):
     """Every second member has another input and another output."""
     sign = np.tile([-1.0, 1.0], 30)[:, np.newaxis]
     X = np.column_stack([sign, 0 * sign]) + rng.normal(0.0, 0.3, size=(60, 2))
-    return PolynomialChaosRegressor(1), X, sign + rng.normal(0.0, 0.3, size=(60, 1))
+    return (
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        sign + rng.normal(0.0, 0.3, size=(60, 1)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,14 +315,19 @@ def test_inputs_in_an_order_that_explain_every_change():
     rng = np.random.default_rng(0)
     _, X, _ = trends(rng)
     y = X[:, 0] + 0.2 * rng.normal(size=60)
-    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert found.attributable == (True,)
     assert "given order" not in str(found)
 
 
 def answers(X, y, **settings):
     """Answers of the rows in their own order, and in another one."""
-    model = PolynomialChaosRegressor(2, distribution="empirical")
+    model = PolynomialChaosRegressor(2, distribution="empirical", solver="ridge")
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float).ravel()
     order = np.random.default_rng(1).permutation(len(X))
     return [
@@ -307,7 +387,12 @@ def test_a_series_beside_an_input_of_few_levels():
     rng = np.random.default_rng(0)
     X, y = (np.cumsum(rng.normal(size=(60, k)), axis=0) for k in (2, 1))
     X = np.column_stack([X, np.tile([0, 1, 2], 20)])
-    found = verdict(PolynomialChaosRegressor(2), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert "given order" in " ".join(found.reasons[0])
 
 
@@ -316,7 +401,11 @@ def test_a_series_supports_nothing_before_its_order_is_stated():
     rng = np.random.default_rng(0)
     steps = rng.normal(size=(203, 2))
     X, noise = (np.convolve(one, np.ones(4) / 2, mode="valid") for one in steps.T)
-    X, y, model = X[:, np.newaxis], X + noise, PolynomialChaosRegressor(1)
+    X, y, model = (
+        X[:, np.newaxis],
+        X + noise,
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+    )
     found = verdict(model, X, y, **QUICK)
     assert found.attributable == (False,)
     assert "give order=" in found.reasons[0][-1]
@@ -331,7 +420,11 @@ def test_a_series_is_found_by_the_order_that_is_given():
     X, y = (np.cumsum(rng.normal(size=(60, k)), axis=0) for k in (2, 1))
     shuffled = rng.permutation(60)
     found = verdict(
-        PolynomialChaosRegressor(2), X[shuffled], y[shuffled], order=shuffled, **QUICK
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        X[shuffled],
+        y[shuffled],
+        order=shuffled,
+        **QUICK,
     )
     assert "depend on those before them" in " ".join(found.reasons[0])
 
@@ -340,7 +433,12 @@ def test_a_series_of_inputs_with_independent_residuals_is_none():
     rng = np.random.default_rng(0)
     X = np.cumsum(rng.normal(size=(80, 1)), axis=0)
     y = X[:, 0] + rng.normal(size=80)
-    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert found.attributable == (True,)
     assert not cautions(found, "depend on those before")
 
@@ -349,7 +447,12 @@ def test_sorted_rows_are_no_series():
     rng = np.random.default_rng(0)
     X = np.sort(rng.normal(size=(60, 1)), axis=0)
     y = np.sin(2 * X[:, 0])  # a straight line misses in runs
-    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        y,
+        **QUICK,
+    )
     assert not cautions(found, "depend on those before")
     assert not any("depend on those before" in reason for reason in found.reasons[0])
 
@@ -366,7 +469,13 @@ def test_a_bad_order(order, words):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     with pytest.raises(ValueError, match=words):
-        verdict(PolynomialChaosRegressor(1), X, y, order=order, **QUICK)
+        verdict(
+            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+            X,
+            y,
+            order=order,
+            **QUICK,
+        )
 
 
 @pytest.mark.parametrize("n_dimensions", [1, 2, 5])
@@ -400,10 +509,20 @@ def test_dependent_groups_change_places_as_a_whole():
 def test_an_input_that_is_a_copy_of_an_output():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
-    found = verdict(PolynomialChaosRegressor(1), X, 3 * X[:, 1] - 2, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        3 * X[:, 1] - 2,
+        **QUICK,
+    )
     assert cautions(found, "the input 1 is a linear function of the outputs")
     noisy = 3 * X[:, 1] + 0.03 * rng.normal(size=40)
-    found = verdict(PolynomialChaosRegressor(1), X, noisy, **QUICK)
+    found = verdict(
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        X,
+        noisy,
+        **QUICK,
+    )
     assert not cautions(found, "linear function")
 
 
@@ -412,5 +531,10 @@ def test_an_input_that_is_computed_from_compositions():
     y = softmax(rng.normal(size=(40, 3)), axis=1)
     for copy in (y[:, 0], np.log(y[:, 0] / y[:, 2]), y[:, 0] - y[:, 1]):
         X = np.column_stack([rng.normal(size=40), copy])
-        found = verdict(CompositionalPCESurrogate(1), X, y, **QUICK)
+        found = verdict(
+            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+            X,
+            y,
+            **QUICK,
+        )
         assert cautions(found, "the input 1 is a linear function of the outputs")

@@ -41,7 +41,8 @@ def factorised(degree=2, n_folds=4, **parameters):
         (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         for fold in range(n_folds)
     ]
-    model = CompositionalPCESurrogate(degree, steps=steps, **parameters)
+    fixed = {"solver": "ridge", "distribution": "normal"} | parameters
+    model = CompositionalPCESurrogate(degree, steps=steps, **fixed)
     fit = CrossFit(model, X, y, splits, read_outputs(y, "test", steps=steps))
     return fit, factorise(fit, fit.squared_errors())
 
@@ -140,7 +141,9 @@ def test_one_order_is_solved_for_all_steps_at_once(monkeypatch):
 
 def test_the_same_p_values_with_and_without_bounds(monkeypatch):
     X, y, steps = weak_and_strong()
-    model = CompositionalPCESurrogate(2, steps=steps)
+    model = CompositionalPCESurrogate(
+        2, steps=steps, solver="ridge", distribution="normal"
+    )
     options = {"n_permutations": 199, "random_state": 0}
     n_solved = []
     choose = GramFits.group_errors
@@ -180,7 +183,9 @@ def test_rows_in_several_folds_have_no_bound():
 def test_members_that_are_never_held_out():
     """Where folds leave members out, the limits are those of the rows held out."""
     X, y, steps = weak_and_strong()
-    model = CompositionalPCESurrogate(2, steps=steps)
+    model = CompositionalPCESurrogate(
+        2, steps=steps, solver="ridge", distribution="normal"
+    )
     every = np.arange(N_MEMBERS)
     cv = [(every[20:], every[:20]), (np.r_[every[:20], every[40:]], every[20:40])]
     options = {"n_permutations": 39, "random_state": 0, "cv": cv}

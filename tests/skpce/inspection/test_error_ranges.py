@@ -133,7 +133,9 @@ def test_the_same_p_values_with_and_without_ranges(degree, monkeypatch):
     constant = np.tile(rng.dirichlet(np.ones(5)), (N_MEMBERS, 1))
     noise = softmax(rng.normal(size=(N_MEMBERS, 6, 30)), axis=2)
     y = np.hstack([y, constant, noise.reshape(N_MEMBERS, -1)])
-    model = CompositionalPCESurrogate(degree, steps=(*steps, 5, *(30,) * 6))
+    model = CompositionalPCESurrogate(
+        degree, steps=(*steps, 5, *(30,) * 6), solver="ridge", distribution="normal"
+    )
     options = {"n_permutations": 99, "random_state": 0}
     n_near = []
     near = gram_fits.GramFits._near
@@ -216,7 +218,9 @@ def test_inputs_of_which_a_fold_sees_no_variation(only):
     X = np.ones((n_members, 1)) if only is None else np.zeros((n_members, 1))
     X[slice(0) if only is None else only] = 1.0
     y = np.random.default_rng(0).dirichlet(np.ones(20), size=(n_members, 3))
-    model = CompositionalPCESurrogate(1, steps=(20,) * 3)
+    model = CompositionalPCESurrogate(
+        1, steps=(20,) * 3, solver="ridge", distribution="normal"
+    )
     options = {"n_permutations": 99, "random_state": 0}
     found = verdict(model, X, y.reshape(n_members, -1), **options)
     assert found.closed_form

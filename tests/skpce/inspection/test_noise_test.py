@@ -34,7 +34,9 @@ def test_equal_noise_is_rarely_called_unequal(solver):
     # Ten terms on 40 members, which make the residuals of neighbours alike.
     found = [
         noise_test(
-            PolynomialChaosRegressor(2, solver=solver).fit(*members(40, seed)),
+            PolynomialChaosRegressor(2, solver=solver, distribution="normal").fit(
+                *members(40, seed)
+            ),
             n_permutations=99,
             random_state=seed,
         ).needed[0]
@@ -46,7 +48,7 @@ def test_equal_noise_is_rarely_called_unequal(solver):
 def test_unequal_noise_is_found():
     found = [
         noise_test(
-            PolynomialChaosRegressor(2).fit(
+            PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
                 *members(150, seed, spread=lambda X: np.abs(X[:, 0]))
             ),
             n_permutations=99,
@@ -64,7 +66,9 @@ def test_rows_are_targets_and_steps():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         table = np.c_[y, rng.normal(size=80), np.ones(80)]
-        model = PolynomialChaosRegressor(2).fit(X, table)
+        model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+            X, table
+        )
     found = noise_test(model, random_state=0)
     assert found.target_names == ("y0", "y1", "y2")
     assert found.needed == (True, False, False)
@@ -72,7 +76,9 @@ def test_rows_are_targets_and_steps():
     assert "The residuals of y0 spread differently with the inputs" in str(found)
     logits = np.c_[X[:, 1] + X[:, 0] * rng.normal(size=80), np.zeros((80, 1))]
     policies = np.hstack([softmax(logits, axis=1), np.ones((80, 1))])
-    surrogate = CompositionalPCESurrogate(1, steps={"a": 2, "b": 1})
+    surrogate = CompositionalPCESurrogate(
+        1, steps={"a": 2, "b": 1}, solver="ridge", distribution="normal"
+    )
     found = noise_test(surrogate.fit(X, policies), random_state=0)
     assert found.step_names == ("a", "b")
     assert found.needed == (True, False)
@@ -82,7 +88,7 @@ def test_rows_are_targets_and_steps():
 def test_weights_behave_as_copies_of_few_members():
     X, y = members(60, 2, spread=lambda X: np.abs(X[:, 0]))
     weights = np.random.default_rng(0).integers(1, 3, size=60)
-    model = PolynomialChaosRegressor(1, distribution=norm(0, 1))
+    model = PolynomialChaosRegressor(1, distribution=norm(0, 1), solver="ridge")
     found = noise_test(model.fit(X, y, sample_weight=weights), random_state=0)
     assert 0 < found.p_value[0] <= 1
 
@@ -93,28 +99,44 @@ def test_a_member_that_failed_in_one_target_counts_in_the_others():
     table = np.c_[y, y_equal]
     table[:10, 1] = np.nan
     with pytest.warns(UserWarning, match="A sample that lacks a target"):
-        model = PolynomialChaosRegressor(2).fit(X, table)
+        model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+            X, table
+        )
     found = noise_test(model, random_state=0)
     assert found.needed[0]
-    alone = PolynomialChaosRegressor(2).fit(X[10:], y_equal[10:])
+    alone = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+        X[10:], y_equal[10:]
+    )
     expected = noise_test(alone, random_state=0).q2[0]
     assert found.q2[1] == pytest.approx(expected, abs=0.02)
 
 
 def test_pipelines_are_read():
     X, y = members(100, 3, spread=lambda X: np.abs(X[:, 0]))
-    model = make_pipeline(StandardScaler(), PolynomialChaosRegressor(2)).fit(X, y)
+    model = make_pipeline(
+        StandardScaler(),
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+    ).fit(X, y)
     assert noise_test(model, random_state=0).needed == (True,)
 
 
 def test_a_verdict_cautions():
     X, y = members(100, 3, spread=lambda X: np.abs(X[:, 0]))
     options = {"n_permutations": 19, "random_state": 0}
-    found = verdict(PolynomialChaosRegressor(2), X, np.c_[y, X[:, 1]], **options)
+    found = verdict(
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        X,
+        np.c_[y, X[:, 1]],
+        **options,
+    )
     known = [text for text in found.cautions if "spread differently" in text]
     assert len(known) == 1
     assert "the residuals of y0 spread" in known[0]  # y1 has none but rounding
-    equal = verdict(PolynomialChaosRegressor(2), *members(100, 4), **options)
+    equal = verdict(
+        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        *members(100, 4),
+        **options,
+    )
     assert not any("spread differently" in text for text in equal.cautions)
     forest = verdict(RandomForestRegressor(5, random_state=0), X, y, **options)
     assert not any("spread differently" in text for text in forest.cautions)
@@ -122,7 +144,7 @@ def test_a_verdict_cautions():
 
 def test_bad_arguments():
     X, y = members(30, 5)
-    model = PolynomialChaosRegressor(1).fit(X, y)
+    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
     with pytest.raises(ValueError, match="'n_permutations'"):
         noise_test(model, n_permutations=3)
     with pytest.raises(ValueError, match="'significance_level'"):
@@ -131,7 +153,9 @@ def test_bad_arguments():
         noise_test(RandomForestRegressor().fit(X, y))
     with pytest.raises(ValueError, match="expected a fitted"):
         noise_test(model.expansion_)
-    saturated = PolynomialChaosRegressor(3, solver="ols").fit(X[:10], y[:10])
+    saturated = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(
+        X[:10], y[:10]
+    )
     with pytest.raises(ValueError, match="residual distribution is not defined"):
         noise_test(saturated)
 
@@ -147,7 +171,12 @@ def test_wide_groups_are_rotated_to_as_many_columns_as_members(
     y = softmax(np.c_[X @ rng.normal(size=(2, 130)) + noise], axis=1)
     y = np.hstack([y, softmax(rng.normal(size=(30, 4)), axis=1)])
     model = CompositionalPCESurrogate(
-        1, steps=(130, 4), log_ratio="clr", alpha_per_target=alpha_per_target
+        1,
+        steps=(130, 4),
+        log_ratio="clr",
+        alpha_per_target=alpha_per_target,
+        solver="ridge",
+        distribution="normal",
     ).fit(X, y)
     reading = expansion_of(model)
     problem = reading.problem

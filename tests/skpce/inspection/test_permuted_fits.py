@@ -29,7 +29,8 @@ WIDTHS = (3, 2, 4)
 
 
 def surrogate(degree=2, **parameters):
-    return CompositionalPCESurrogate(degree, steps=WIDTHS, **parameters)
+    fixed = {"solver": "ridge", "distribution": "normal"} | parameters
+    return CompositionalPCESurrogate(degree, steps=WIDTHS, **fixed)
 
 
 def cross_fit(pipeline, X, y, n_folds=4, steps=WIDTHS):
@@ -71,8 +72,6 @@ PIPELINES = {
     "passthrough": make_pipeline("passthrough", surrogate()),
     "select": make_pipeline(VarianceThreshold(), surrogate()),
     "paper": surrogate(solver="paper"),
-    "weighted": surrogate(3, solver="weighted_ridge"),
-    "anisotropic": surrogate(4, solver="anisotropic_ridge"),
 }
 
 
@@ -98,7 +97,7 @@ def test_equal_to_refits(ensemble, name):
         make_pipeline(
             SelectKBest(lambda X, y: np.square(X.T @ y).sum(axis=1), k=2), surrogate()
         ),
-        surrogate(solver="auto"),
+        surrogate(None, solver=None),
         surrogate(solver="subspace_pursuit"),
     ],
 )
@@ -189,7 +188,9 @@ def many_steps(n_steps, n_parts, n_members=40, noise=1.0, seed=0):
 def test_many_steps_and_many_parts(n_steps, n_parts):
     """More steps than penalties, more parts than members, maps without matrices."""
     X, y, steps = many_steps(n_steps, n_parts)
-    model = CompositionalPCESurrogate(2, steps=steps)
+    model = CompositionalPCESurrogate(
+        2, steps=steps, solver="ridge", distribution="normal"
+    )
     options = {"n_permutations": 39, "random_state": 0}
     closed = verdict(model, X, y, **options)
     refits = verdict(model, X, y, closed_form=False, **options)
@@ -200,46 +201,6 @@ def test_many_steps_and_many_parts(n_steps, n_parts):
         )
 
 
-@pytest.mark.parametrize("solver", ["weighted_ridge", "anisotropic_ridge"])
-def test_solvers_that_choose_weights_see_no_width(solver):
-    """Rotated columns, as many as members, give the errors of all refits."""
-    X, y, steps = many_steps(2, 90, n_members=20)
-    y[:, 3] = 0.0  # a part that nobody uses
-    y[:, :90] /= y[:, :90].sum(axis=1, keepdims=True)
-    model = CompositionalPCESurrogate(3, steps=steps, solver=solver)
-    fit = cross_fit(model, X, y, steps=steps)
-    closed = factorise(fit, fit.squared_errors())
-    assert closed.gram is None
-    assert closed.reduced.values.shape == (20, 40)
-    orders = Permutations.draw(20, None, 4, np.random.default_rng(0)).orders
-    found, exact = closed.reduced.group_errors(closed.folds, orders)
-    assert exact.all()
-    sums = fit.outputs.sum_by_group
-    for order, errors in zip(orders, found, strict=True):
-        expected = sums(fit.permuted(order).squared_errors())
-        np.testing.assert_allclose(errors, expected, rtol=1e-9)
-    np.testing.assert_array_equal(closed.group_errors(orders), found)
-
-
-def test_rotated_columns_know_what_they_do_not_know():
-    """Replaced zeros, and folds whose members do not vary, are left to all columns."""
-    X, y, steps = many_steps(1, 90, n_members=20, noise=0.1)
-    far = softmax(60.0 * np.log(y), axis=1)
-    still = y.copy()
-    still[1:] = y[1]
-    for rows in (far, still):
-        model = CompositionalPCESurrogate(2, steps=steps, solver="weighted_ridge")
-        fit = cross_fit(model, X**3, rows, steps=steps)
-        closed = factorise(fit, fit.squared_errors())
-        orders = Permutations.draw(20, None, 3, np.random.default_rng(0)).orders
-        _, exact = closed.reduced.group_errors(closed.folds, orders)
-        assert not exact.any()
-        sums = fit.outputs.sum_by_group
-        for order, errors in zip(orders, closed.group_errors(orders), strict=True):
-            expected = sums(fit.permuted(order).squared_errors())
-            np.testing.assert_allclose(errors, expected, rtol=1e-7, atol=1e-10)
-
-
 def test_masks_and_replicates_by_products_of_members():
     """Parts that nobody uses, and rewards of several members, in the Gram matrix."""
     X, y, steps = many_steps(2, 60, n_members=40)
@@ -248,7 +209,9 @@ def test_masks_and_replicates_by_products_of_members():
     y[:, [4, 70, 71]] = 0.0
     for own in (slice(0, 60), slice(60, 120)):
         y[:, own] /= y[:, own].sum(axis=1, keepdims=True)
-    model = CompositionalPCESurrogate(2, steps=steps)
+    model = CompositionalPCESurrogate(
+        2, steps=steps, solver="ridge", distribution="normal"
+    )
     options = {"n_permutations": 39, "random_state": 0}
     closed = verdict(model, X, y, reward, **options)
     refits = verdict(model, X, y, reward, closed_form=False, **options)
@@ -264,7 +227,9 @@ def test_masks_and_replicates_by_products_of_members():
 def test_a_wide_table_is_not_refitted(monkeypatch):
     """Residuals of the closed form, checked with the fit to all members."""
     X, y, steps = many_steps(2, 300)
-    model = CompositionalPCESurrogate(2, steps=steps)
+    model = CompositionalPCESurrogate(
+        2, steps=steps, solver="ridge", distribution="normal"
+    )
     options = {"n_permutations": 39, "random_state": 0}
     refits = verdict(model, X, y, **options)
     n_fitted = []
@@ -303,7 +268,9 @@ def test_replaced_zeros_need_the_columns():
     y[y < 1e-12] = 0.0
     y /= y.sum(axis=1, keepdims=True)
     X = X**3  # predictions of the outermost members are far outside
-    model = CompositionalPCESurrogate(3, steps=steps, solver="ols")
+    model = CompositionalPCESurrogate(
+        3, steps=steps, solver="ols", distribution="normal"
+    )
     fit = cross_fit(model, X, y, steps=steps)
     closed = factorise(fit, fit.squared_errors())
     orders = Permutations.draw(40, None, 4, np.random.default_rng(0)).orders
@@ -324,7 +291,14 @@ def test_constant_members_and_single_differences():
     """Where the training members do not vary, their columns are looked at."""
     X, y, steps = many_steps(1, 60)
     y[1:] = y[1]  # one member differs: folds without it have no variance
-    fit = cross_fit(CompositionalPCESurrogate(1, steps=steps), X, y, steps=steps)
+    fit = cross_fit(
+        CompositionalPCESurrogate(
+            1, steps=steps, solver="ridge", distribution="normal"
+        ),
+        X,
+        y,
+        steps=steps,
+    )
     closed = factorise(fit, fit.squared_errors())
     orders = Permutations.draw(40, None, 4, np.random.default_rng(0)).orders
     sums = fit.outputs.sum_by_group
@@ -337,7 +311,9 @@ def test_constant_members_and_single_differences():
 def test_few_terms_are_products_of_matrices(n_parts, monkeypatch):
     """Singular vectors give what pairs of members give, wide step or narrow."""
     X, y, steps = many_steps(3, n_parts, n_members=60)
-    model = CompositionalPCESurrogate(2, steps=steps)
+    model = CompositionalPCESurrogate(
+        2, steps=steps, solver="ridge", distribution="normal"
+    )
     fit = cross_fit(model, X, y, steps=steps)
     monkeypatch.setattr(permuted_fits, "_COLUMNS_A_ROW", np.inf)
     low = factorise(fit, fit.squared_errors())
@@ -365,7 +341,12 @@ def test_inputs_that_do_not_vary_have_no_vectors():
     """A design of rank 0 predicts the mean of the training members."""
     X, y, steps = many_steps(1, 60)
     fit = cross_fit(
-        CompositionalPCESurrogate(1, steps=steps), np.ones_like(X), y, steps=steps
+        CompositionalPCESurrogate(
+            1, steps=steps, solver="ridge", distribution="normal"
+        ),
+        np.ones_like(X),
+        y,
+        steps=steps,
     )
     closed = factorise(fit, fit.squared_errors())
     assert closed.gram.folds[0].vectors.shape[1] == 1
@@ -405,7 +386,9 @@ def test_unusual_folds_are_those_of_the_refits(kind, widest, monkeypatch):
             train, test = (np.isin(np.arange(40), rows) for rows in (train, test))
         cv.append((train, test))
     monkeypatch.setattr(permuted_fits, "_WIDE", widest)
-    model = CompositionalPCESurrogate(2, steps=(12,))
+    model = CompositionalPCESurrogate(
+        2, steps=(12,), solver="ridge", distribution="normal"
+    )
     closed, refitted = (
         verdict(
             model, X, y, cv=cv, n_permutations=19, random_state=0, closed_form=known

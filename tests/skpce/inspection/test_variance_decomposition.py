@@ -332,4 +332,9 @@ def test_missing_and_mixed_labels_are_refused(labels, message):
     with pytest.raises(ValueError, match=message):
         variance_decomposition(y, reward)
     with pytest.raises(ValueError, match=message):
-        verdict(CompositionalPCESurrogate(1), np.zeros((8, 1)), y, reward)
+        verdict(
+            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+            np.zeros((8, 1)),
+            y,
+            reward,
+        )

@@ -28,7 +28,8 @@ WIDTHS = (3, 2, 4)
 
 
 def surrogate(degree=1, **parameters):
-    return CompositionalPCESurrogate(degree, steps=WIDTHS, **parameters)
+    fixed = {"solver": "ridge", "distribution": "normal"} | parameters
+    return CompositionalPCESurrogate(degree, steps=WIDTHS, **fixed)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,10 @@ def test_a_supervised_embedding_does_not_mislead_the_verdict():
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(40, 60))
         y = softmax(rng.normal(size=(40, 3)), axis=1)
-        pipeline = make_pipeline(PLSScores(2), CompositionalPCESurrogate(1))
+        pipeline = make_pipeline(
+            PLSScores(2),
+            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+        )
         fooled.append(pipeline.fit(X, y)[-1].diagnostics_.loo_q2[0])
         found = verdict(pipeline, X, y, n_permutations=19, random_state=seed)
         honest.append(found.steps[0].q2)
@@ -182,7 +186,9 @@ def test_a_step_without_choice_or_variance(simulate):
     same = softmax(np.array([0.3, 0.1]) + rng.normal(size=(len(X), 1)), axis=1)
     y = np.hstack([y, np.tile([0.0, 1.0], (len(X), 1)), same])
     found = verdict(
-        CompositionalPCESurrogate(2, steps=(3, 2, 2)),
+        CompositionalPCESurrogate(
+            2, steps=(3, 2, 2), solver="ridge", distribution="normal"
+        ),
         X,
         y,
         n_permutations=99,
@@ -202,7 +208,9 @@ def test_a_rare_action_does_not_change_the_mask_of_a_fold(simulate):
     y[1:, 2] = 0.0  # positive in one member only
     y /= y.sum(axis=1, keepdims=True)
     found = verdict(
-        CompositionalPCESurrogate(1, zero_replacement=1e-4),
+        CompositionalPCESurrogate(
+            1, zero_replacement=1e-4, solver="ridge", distribution="normal"
+        ),
         X,
         y,
         zero_replacement=1e-4,
@@ -223,7 +231,13 @@ def test_other_regressors(ensemble):
 def test_steps_reach_a_surrogate_that_has_none(ensemble):
     X, y = ensemble
     options = {"n_permutations": 19, "random_state": 0}
-    given = verdict(CompositionalPCESurrogate(1), X, y, steps=WIDTHS, **options)
+    given = verdict(
+        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+        X,
+        y,
+        steps=WIDTHS,
+        **options,
+    )
     assert repr(given) == repr(verdict(surrogate(), X, y, **options))
 
 
@@ -238,7 +252,12 @@ def test_data_frames(ensemble, library):
     else:
         table, inputs = module.DataFrame(y, schema=names), X
     options = {"n_permutations": 19, "random_state": 0}
-    found = verdict(CompositionalPCESurrogate(1), inputs, table, **options)
+    found = verdict(
+        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+        inputs,
+        table,
+        **options,
+    )
     plain = verdict(surrogate(), X, y, **options)
     assert [step.step for step in found.steps] == ["s0", "s1", "s2"]
     np.testing.assert_allclose(
@@ -363,7 +382,9 @@ def test_frame(known):
 
 def test_p_values_are_uniform_under_the_null():
     rng = np.random.default_rng(0)
-    model = CompositionalPCESurrogate(1, alphas=[1.0])
+    model = CompositionalPCESurrogate(
+        1, alphas=[1.0], solver="ridge", distribution="normal"
+    )
     p_values = []
     for seed in range(60):
         X = rng.normal(size=(15, 2))
@@ -439,7 +460,9 @@ def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own():
     X = rng.normal(size=(40, 2))
     logits = np.c_[X[:, :1], np.zeros((40, 2)), X[:, 1:], np.zeros((40, 1))]
     y = np.c_[softmax(logits[:, :3], axis=1), softmax(logits[:, 3:], axis=1)]
-    surrogate = CompositionalPCESurrogate(1, steps=(3, 2), regressor=Lasso(1e-3))
+    surrogate = CompositionalPCESurrogate(
+        1, steps=(3, 2), regressor=Lasso(1e-3), distribution="normal"
+    )
     found = verdict(surrogate, X, y, n_permutations=19, random_state=0)
     assert len(found.steps) == 2
     assert all(step.q2 > 0.8 for step in found.steps)
@@ -451,7 +474,8 @@ def test_a_randomised_decomposition_is_the_same_in_every_fit():
     X = rng.normal(size=(40, 12)) @ rng.normal(size=(12, 600))
     y = X[:, :1] / X[:, 0].std() + 0.3 * rng.normal(size=(40, 1))
     model = make_pipeline(
-        PCA(3, whiten=True, svd_solver="randomized"), PolynomialChaosRegressor(1)
+        PCA(3, whiten=True, svd_solver="randomized"),
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
     )
     first, second = (
         verdict(model, X, y, n_permutations=39, random_state=3) for _ in range(2)
@@ -466,7 +490,9 @@ def test_an_output_that_few_members_have(ensemble):
     y = np.c_[X[:, 0], X[:, 1]]
     y[5:, 1] = np.nan
     with pytest.raises(ValueError, match=r"5 of 60 members have y1 .* at least 8"):
-        verdict(PolynomialChaosRegressor(1), X, y)
+        verdict(
+            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, y
+        )
 
 
 @pytest.mark.parametrize("replicate", [None, "seed"])
@@ -476,7 +502,7 @@ def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate):
     table["seed"] = [0, 1] * 20
     table["loss"] = table["rate"] ** 2 + 0.05 * rng.normal(size=40)
     runs = from_frame(table, ["rate"], "loss", replicate=replicate)
-    model = PolynomialChaosRegressor(2, distribution=runs.distribution)
+    model = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
     given = {"n_permutations": 19, "random_state": 0}
     found = verdict(model, runs, **given)
     wanted = verdict(model, runs.X, runs.y, groups=runs.setting, **given)
@@ -495,7 +521,11 @@ def test_permutations_of_labelled_rows_are_no_rows_in_another_order():
     y = pd.DataFrame({"y": X["x"] + rng.normal(size=8)})
     given = {"n_permutations": 199, "random_state": 1, "cv": 2, "closed_form": False}
     found, wanted = (
-        verdict(PolynomialChaosRegressor(1), *data, **given)
+        verdict(
+            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+            *data,
+            **given,
+        )
         for data in ((X, y), (X.to_numpy(), y.to_numpy()))
     )
     np.testing.assert_array_equal(found.p_value, wanted.p_value)

@@ -17,7 +17,8 @@ QUICK = {"n_permutations": 99, "random_state": 0}
 
 
 def surrogate(degree=1, **parameters):
-    return CompositionalPCESurrogate(degree, steps=WIDTHS, **parameters)
+    fixed = {"solver": "ridge", "distribution": "normal"} | parameters
+    return CompositionalPCESurrogate(degree, steps=WIDTHS, **fixed)
 
 
 def test_training_noise_vetoes(replicated):
@@ -173,7 +174,9 @@ def test_a_step_without_choice_has_no_say_in_the_noise(simulate):
     rng = np.random.default_rng(0)
     noisy = softmax(np.log(y[reward]) + 0.1 * rng.normal(size=(30, 3)), axis=1)
     y = np.hstack([noisy, np.tile([0.0, 1.0], (30, 1))])
-    model = CompositionalPCESurrogate(2, steps=(3, 2))
+    model = CompositionalPCESurrogate(
+        2, steps=(3, 2), solver="ridge", distribution="normal"
+    )
     found = verdict(model, X[reward], y, reward, **QUICK)
     assert found.steps[0].noise_share < found.steps[0].noise_share_high < 0.5
     assert np.isnan(found.steps[1].noise_share_low)

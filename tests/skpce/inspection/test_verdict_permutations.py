@@ -33,7 +33,9 @@ class Tally(TransformerMixin, BaseEstimator):
 
 
 def surrogate():
-    return CompositionalPCESurrogate(1, steps=WIDTHS)
+    return CompositionalPCESurrogate(
+        1, steps=WIDTHS, solver="ridge", distribution="normal"
+    )
 
 
 @pytest.fixture(scope="module")

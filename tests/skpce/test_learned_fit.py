@@ -1,0 +1,476 @@
+"""The fit without settings: prior variances of all terms, learned from the samples."""
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, uniform
+
+import skpce._regressor as regressor_module
+from skpce import (
+    CompositionalPCESurrogate,
+    EdgeOfFamilyWarning,
+    PolynomialChaosRegressor,
+    TiedInputsWarning,
+    load_model,
+    save_model,
+)
+from skpce._basis.basis import PolynomialBasis
+from skpce._input_laws import UniformLaw
+from skpce._learned import prior as learned
+from skpce._learned import ridge
+from skpce._learned.kernel_basis import KernelBasis, NoTermsError, tables_of
+
+LAW = UniformLaw(0.0, 1.0)
+INPUTS = uniform(-1, 2)
+
+
+def friedman(X):
+    unit = (X + 1.0) / 2.0
+    first = 10.0 * np.sin(np.pi * unit[:, 0] * unit[:, 1])
+    return first + 20.0 * (unit[:, 2] - 0.5) ** 2 + 10.0 * unit[:, 3] + 5.0 * unit[:, 4]
+
+
+def samples_of_friedman(n_samples, seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, size=(n_samples, 8))
+    return X, friedman(X) + noise * rng.normal(size=n_samples)
+
+
+def all_terms(n_inputs, degree):
+    rows = itertools.product(range(degree + 1), repeat=n_inputs)
+    rows = [row for row in rows if 0 < np.count_nonzero(row) <= learned.LARGEST_ORDER]
+    return np.array([(0,) * n_inputs, *rows])
+
+
+@pytest.fixture
+def small():
+    """Two targets of four inputs, one value missing, one row twice."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(20, 4))
+    y = np.column_stack([X[:, 0] * X[:, 1] + X[:, 2], np.exp(X[:, 3])])
+    y -= y.mean(axis=0)
+    y[3, 1] = np.nan
+    return X, y, np.where(np.arange(20) == 5, 2.0, 1.0)
+
+
+def prior_of(n_inputs, degree, seed=0):
+    rng = np.random.default_rng(seed)
+    return learned.TermPrior(
+        rng.uniform(0.1, 1.0, n_inputs),
+        rng.uniform(0.2, 0.7, n_inputs),
+        np.array([1.0, 0.5, 0.3])[: min(n_inputs, 3)],
+        np.full(n_inputs, degree),
+        0.1,
+    )
+
+
+# Sums over terms
+
+
+@pytest.mark.parametrize("n_inputs", [1, 2, 4])
+def test_kernel_is_the_sum_over_all_terms(n_inputs):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1.0, 1.0, size=(15, n_inputs))
+    laws, prior = [LAW] * n_inputs, prior_of(n_inputs, 3)
+    tables = tables_of(laws, X, prior.n_functions)
+    terms = all_terms(n_inputs, 3)
+    design = PolynomialBasis(laws, terms).evaluate(X)
+    expected = (design * prior.variances(terms)) @ design.T
+    np.testing.assert_allclose(prior.kernel(tables, tables), expected, atol=1e-12)
+    np.testing.assert_allclose(prior.variance_at(tables), np.diag(expected))
+    assert prior.total() == pytest.approx(prior.variances(terms).sum())
+    blocks = learned.AllTerms(tables).forward(prior)[0]
+    np.testing.assert_allclose(np.tril(blocks), np.tril(expected), atol=1e-12)
+
+
+def test_largest_terms_are_listed():
+    prior, terms = prior_of(4, 3), all_terms(4, 3)
+    variances = np.sort(prior.variances(terms))[::-1]
+    listed = prior.listed(1000, 0.01 * prior.total(), 0.0)
+    own = prior.variances(listed[1:])
+    assert len(np.unique(listed, axis=0)) == len(listed)
+    assert prior.total() - own.sum() <= 0.01 * prior.total()
+    np.testing.assert_allclose(np.sort(own)[::-1], variances[: len(own)])
+    assert prior.listed(5, 1e-6 * prior.total(), 0.0) is None
+    assert 1 < len(prior.listed(5, 1e-6 * prior.total(), np.inf)) <= 6
+
+
+# The evidence
+
+
+def test_evidence_is_that_of_a_normal_distribution(small):
+    X, y, _ = small
+    prior, n = prior_of(4, 3), len(X)
+    kernel = prior.kernel(*[tables_of([LAW] * 4, X, prior.n_functions)] * 2)
+    (known,) = learned.observations_of(y[:, :1], np.ones(n))
+    unit = y[:, 0] / y[:, 0].std()
+    covariance = kernel + prior.noise * np.eye(n) + 100.0
+    expected = -multivariate_normal(cov=covariance).logpdf(unit)
+    found = known.evidence(kernel, prior.noise)[0] + 0.5 * n * np.log(2 * np.pi)
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_weight_is_a_number_of_copies_in_the_evidence(small):
+    X, y, weights = small
+    prior, copies = prior_of(4, 3), np.repeat(np.arange(20), weights.astype(int))
+    found = []
+    for rows, mass in ((np.arange(20), weights), (copies, np.ones(21))):
+        kernel = prior.kernel(*[tables_of([LAW] * 4, X[rows], prior.n_functions)] * 2)
+        centred = y[rows, :1] - np.average(y[rows, 0], weights=mass)
+        (known,) = learned.observations_of(centred, mass)
+        found.append(known.evidence(kernel, prior.noise))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_gradient_of_the_evidence(small, listed):
+    X, y, weights = small
+    n_functions = np.full(4, 3)
+    terms = learned.AllTerms(tables_of([LAW] * 4, X, n_functions))
+    if listed:
+        rows = all_terms(4, 3)
+        design = PolynomialBasis([LAW] * 4, rows).evaluate(X)
+        terms = learned.ListedTerms(design[:, 1:], rows[1:])
+    known = learned.observations_of(y, weights)
+    search = learned.Search(terms, n_functions, np.zeros(4, dtype=bool), known)
+    at = search.vector(prior_of(4, 3))
+    _, slopes = search.objective(at)
+    steps = 1e-5 * np.eye(len(at))
+    numeric = [
+        (search.objective(at + h)[0] - search.objective(at - h)[0]) / 2e-5
+        for h in steps
+    ]
+    np.testing.assert_allclose(slopes, numeric, atol=1e-6)
+
+
+def test_outputs_may_be_rotated(small):
+    X, y, _ = small
+    y = np.where(np.isnan(y), 0.0, y)
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    prior = prior_of(4, 3)
+    kernel = prior.kernel(*[tables_of([LAW] * 4, X, prior.n_functions)] * 2)
+    found = [
+        learned.observations_of(values - values.mean(axis=0), np.ones(20))[0].evidence(
+            kernel, prior.noise
+        )
+        for values in (y, y @ turn)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-10)
+
+
+# The estimator
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return PolynomialChaosRegressor(distribution=INPUTS).fit(*samples_of_friedman(100))
+
+
+def test_fit_without_settings(fitted):
+    X, _ = samples_of_friedman(2000, seed=1)
+    error = np.mean((fitted.predict(X) - friedman(X)) ** 2) / friedman(X).var()
+    assert error < 0.03
+    assert abs(fitted.q2_[0] - (1.0 - error - 1.0 / 24.0)) < 0.05  # noise is 1 of 24
+    totals = fitted.total_sobol_indices_[0]
+    np.testing.assert_allclose(totals[:5], [0.27, 0.27, 0.09, 0.35, 0.09], atol=0.05)
+    assert totals[5:].max() < 0.02
+    assert fitted.solver_.tolist() == ["learned"]
+
+
+def test_degree_is_learned():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-np.pi, np.pi, size=(500, 3))
+    new = rng.uniform(-np.pi, np.pi, size=(1000, 3))
+
+    def ishigami(X):
+        y = np.sin(X[:, 0]) + 7.0 * np.sin(X[:, 1]) ** 2
+        return y + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
+
+    model = PolynomialChaosRegressor(distribution=uniform(-np.pi, 2 * np.pi))
+    error = model.fit(X, ishigami(X)).predict(new) - ishigami(new)
+    assert np.mean(error**2) < 1e-5 * ishigami(new).var()
+    np.testing.assert_allclose(
+        model.sobol_indices_[0], [0.3139, 0.4424, 0.0], atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_is_fitted_by_nothing(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(size=(60, 5)), rng.normal(size=60)
+    model = PolynomialChaosRegressor().fit(X, y)
+    np.testing.assert_allclose(model.predict(X), y.mean())
+    assert not model.total_sobol_indices_.any()
+    low, high = model.sobol_interval(random_state=0).total_order[:, 0]
+    assert not low.any()
+    assert (high > 0.05).all()
+
+
+def test_degree_alone_cuts_the_terms(fitted):
+    X, y = samples_of_friedman(100)
+    model = PolynomialChaosRegressor(2, distribution=INPUTS).fit(X, y)
+    assert model.multi_indices_.shape == (45, 8)
+    assert model.solver_.tolist() == ["learned"]
+    assert 0.8 < model.q2_[0] < fitted.q2_[0]
+    given = PolynomialChaosRegressor(
+        multi_indices=model.multi_indices_, distribution=INPUTS
+    )
+    np.testing.assert_allclose(given.fit(X, y).coefficients_, model.coefficients_)
+
+
+def test_solver_alone_means_degree_two():
+    X, y = samples_of_friedman(100)
+    one = PolynomialChaosRegressor(solver="ridge").fit(X, y)
+    two = PolynomialChaosRegressor(2, solver="ridge").fit(X, y)
+    np.testing.assert_array_equal(one.coefficients_, two.coefficients_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alphas": [1.0]}, "choose the penalty of a solver"),
+        ({"criterion": "gcv"}, "choose the penalty of a solver"),
+        ({"truncation": "hyperbolic", "q": 0.5}, "expected 'degree' with them"),
+        ({"anisotropy": np.ones(8)}, "expected 'degree' with them"),
+    ],
+)
+def test_settings_of_a_solver_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        PolynomialChaosRegressor(**options).fit(*samples_of_friedman(30))
+
+
+def test_nothing_depends_on_order_or_units():
+    X, y = samples_of_friedman(150)
+    rows, inputs = np.random.default_rng(1).permutation(150), np.arange(8)[::-1]
+    expected = PolynomialChaosRegressor().fit(X, y).predict(X)
+    by_row = PolynomialChaosRegressor().fit(X[rows], y[rows]).predict(X)
+    by_input = PolynomialChaosRegressor().fit(X[:, inputs], y).predict(X[:, inputs])
+    units = PolynomialChaosRegressor().fit(1e3 * X + 7.0, 1e-3 * y + 4.0)
+    np.testing.assert_allclose(by_row, expected, atol=1e-6)
+    np.testing.assert_allclose(by_input, expected, atol=1e-6)
+    in_units = (units.predict(1e3 * X + 7.0) - 4.0) * 1e3
+    np.testing.assert_allclose(in_units, expected, atol=1e-5)
+
+
+def test_copies_are_weights():
+    X, y = samples_of_friedman(50)
+    weights = np.random.default_rng(0).integers(0, 3, size=50)
+    copies = np.repeat(np.arange(50), weights)
+    one = PolynomialChaosRegressor().fit(X, y, sample_weight=weights)
+    two = PolynomialChaosRegressor().fit(X[copies], y[copies])
+    np.testing.assert_allclose(one.predict(X), two.predict(X), atol=1e-8)
+    np.testing.assert_allclose(one.q2_, two.q2_, atol=1e-8)
+
+
+def test_many_levels_of_two_categories_shrink_together():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(24, size=150), rng.integers(6, size=150)])
+    effects = rng.normal(size=24), rng.normal(size=6)
+    y = effects[0][X[:, 0]] + effects[1][X[:, 1]] + 0.3 * rng.normal(size=150)
+    model = PolynomialChaosRegressor(distribution="categorical").fit(X, y)
+    assert model.q2_[0] > 0.9
+
+
+def test_outputs_have_priors_of_their_own_or_share_one():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(60, 3))
+    Y = np.column_stack([X[:, k % 3] ** (1 + k // 3) for k in range(12)])
+    Y += 0.05 * rng.normal(size=Y.shape)
+    few, many = (PolynomialChaosRegressor().fit(X, Y[:, :n]) for n in (3, 12))
+    assert len(few._problem.solver.priors) == 3
+    assert len(many._problem.solver.priors) == 1
+    leading = many.total_sobol_indices_.argmax(axis=1)
+    np.testing.assert_array_equal(leading, np.arange(12) % 3)
+    assert (few.q2_ > many.q2_[:3] - 0.01).all()
+    assert (many.q2_ > 0.9).all()
+
+
+def test_a_group_of_columns_shares_a_prior():
+    pd = pytest.importorskip("pandas")
+    X, y = samples_of_friedman(60)
+    columns = {"a__0": y, "a__1": 2.0 * y - X[:, 0], "b": X[:, 7]}
+    model = PolynomialChaosRegressor().fit(X, pd.DataFrame(columns))
+    assert len(model._problem.solver.priors) == 2
+    assert model.alpha_[0] == model.alpha_[1] != model.alpha_[2]
+
+
+def test_samples_may_lack_outputs():
+    X, y = samples_of_friedman(80)
+    Y = np.column_stack([y, X[:, 6] ** 2])
+    Y[:10, 0] = np.nan
+    with pytest.warns(UserWarning, match="70"):
+        both = PolynomialChaosRegressor(distribution=INPUTS).fit(X, Y)
+    alone = PolynomialChaosRegressor(distribution=INPUTS).fit(X[10:], y[10:])
+    np.testing.assert_allclose(both.predict(X)[:, 0], alone.predict(X), atol=0.05)
+
+
+def test_many_samples_are_added_up(monkeypatch):
+    X, y = samples_of_friedman(1500)
+    whole = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+    monkeypatch.setattr(regressor_module, "LARGEST_WHOLE_DESIGN", 1000)
+    sums = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+    assert sums._problem.samples is None
+    np.testing.assert_allclose(sums.predict(X), whole.predict(X), atol=0.4)
+    np.testing.assert_allclose(sums.q2_, whole.q2_, atol=0.01)
+
+
+# Two forms of one fit
+
+
+@pytest.fixture
+def two_forms(monkeypatch):
+    """The same fit with its terms listed, all of them, and as kernels."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, size=(40, 4)) / 4.0
+    y = X[:, 0] * X[:, 1] + np.exp(X[:, 2]) + 0.2 * rng.normal(size=40)
+    Y = np.column_stack([y, X[:, 3] + 0.2 * rng.normal(size=40)])
+    monkeypatch.setattr(ridge, "_DROPPED", 1e-13)
+    explicit = PolynomialChaosRegressor().fit(X, Y)
+    monkeypatch.setattr(learned.TermPrior, "listed", lambda *given: None)
+    kernels = PolynomialChaosRegressor().fit(X, Y)
+    assert isinstance(kernels.basis_, KernelBasis)
+    assert isinstance(explicit.basis_, PolynomialBasis)
+    return explicit, kernels, rng.choice(np.unique(X), size=(30, 4))
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda model, X: model.predict(X),
+        lambda model, X: model.predict(X, return_std=True)[1],
+        lambda model, X: model.q2_,
+        lambda model, X: model.total_variance_,
+        lambda model, X: model.sobol_indices_,
+        lambda model, X: model.total_sobol_indices_,
+        lambda model, X: model.shapley_effects(),
+        lambda model, X: model.sobol_index([0, 1]),
+        lambda model, X: model.closed_sobol_index([0, 2]),
+        lambda model, X: model.total_sobol_index([0, 2]),
+        lambda model, X: model.main_effects(X),
+        lambda model, X: model.conditional_expectation(X, [0, 1]),
+        lambda model, X: model.predict_interval(X, random_state=0),
+        lambda model, X: model.sobol_interval(random_state=0).total_order,
+        lambda model, X: model.marginal([0, 1]).explicit()(X[:, :2]),
+    ],
+)
+def test_terms_and_kernels_are_one_fit(two_forms, of, monkeypatch):
+    explicit, kernels, X = two_forms
+    monkeypatch.undo()
+    np.testing.assert_allclose(of(explicit, X), of(kernels, X), rtol=1e-7, atol=1e-9)
+
+
+def test_more_inputs_than_samples():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(60, 200))
+    y = 2.0 * X[:, 3] + X[:, 5] ** 2 + X.mean(axis=1) + 0.1 * rng.normal(size=60)
+    model = PolynomialChaosRegressor().fit(X, y)
+    assert model.total_sobol_indices_[0].argmax() == 3
+    assert model.q2_[0] > 0.5
+    if isinstance(model.basis_, KernelBasis):
+        for name in ("coefficients_", "multi_indices_"):
+            with pytest.raises(NoTermsError, match="degree=2"):
+                _ = getattr(model, name)
+    linear = PolynomialChaosRegressor(1).fit(X, y)
+    assert linear.coefficients_.shape == (1, 201)
+
+
+@pytest.mark.parametrize("kernels", [False, True])
+def test_pickles_and_model_files(kernels, tmp_path, monkeypatch):
+    if kernels:
+        monkeypatch.setattr(learned.TermPrior, "listed", lambda *given: None)
+    X, y = samples_of_friedman(40)
+    model = PolynomialChaosRegressor().fit(X, y)
+    monkeypatch.undo()
+    save_model(model, tmp_path / "model.skpce")
+    expected = model.predict(X), model.sobol_interval(random_state=0).total_order
+    for other in (
+        load_model(tmp_path / "model.skpce"),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        found = other.predict(X), other.sobol_interval(random_state=0).total_order
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
+
+
+# Intervals
+
+
+def test_intervals_contain_the_indices(fitted):
+    interval = fitted.sobol_interval(random_state=0)
+    assert interval.method == "posterior"
+    first, total = interval.first_order[:, 0], interval.total_order[:, 0]
+    true_total = np.array([0.275, 0.275, 0.093, 0.35, 0.087, 0.0, 0.0, 0.0])
+    inside = (total[0] <= true_total) & (true_total <= total[1])
+    assert inside.sum() >= 7
+    assert not total[0, 5:].any()
+    assert (first[0, [0, 1, 3]] > 0.05).all()
+    assert (first <= total + 1e-12).all()
+    with pytest.raises(ValueError, match="without a solver"):
+        PolynomialChaosRegressor(2, solver="ols").fit(
+            *samples_of_friedman(60)
+        ).sobol_interval(method="posterior")
+
+
+@pytest.mark.parametrize("n_samples", [60, 700])
+def test_intervals_narrow_with_samples(n_samples):
+    X, y = samples_of_friedman(n_samples)
+    model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+    low, high = model.sobol_interval(random_state=0, n_resamples=50).total_order[:, 0]
+    assert np.max(high - low) < (0.4 if n_samples == 60 else 0.08)
+
+
+# Compositions
+
+
+def test_steps_of_a_surrogate_learn_their_priors():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(60, 3))
+    scores = np.column_stack([2.0 * np.sin(2.0 * X[:, 0]), 0.0 * X[:, 0], X[:, 1]])
+    scores += 0.1 * rng.normal(size=scores.shape)
+    first = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    second = 1.0 / (1.0 + np.exp(-3.0 * X[:, 2:]))
+    y = np.hstack([first, second, 1.0 - second])
+    models = [
+        CompositionalPCESurrogate(steps=(3, 2), log_ratio=kind).fit(X, y)
+        for kind in ("ilr", "alr", "clr")
+    ]
+    assert models[0].step_total_sobol_indices_.argmax(axis=1).tolist() == [0, 2]
+    assert (models[0].step_unexplained_share_ < 0.1).all()
+    for other in models[1:]:
+        np.testing.assert_allclose(other.predict(X), models[0].predict(X), atol=1e-8)
+    interval = models[0].sobol_interval(random_state=0)
+    assert interval.method == "posterior"
+    total = interval.total_order
+    assert (total[0] <= models[0].step_total_sobol_indices_ + 0.02).all()
+
+
+def test_permutations_learn_anew():
+    rng = np.random.default_rng(0)
+    X, noise = rng.uniform(size=(40, 2)), rng.dirichlet(np.ones(3), size=40)
+    model = CompositionalPCESurrogate(n_permutations=19, random_state=0)
+    p_values = model.fit(X, noise).diagnostics_.permutation_p_values
+    assert p_values[0] > 0.05
+
+
+# What a fit says about itself
+
+
+def test_fast_functions_are_at_the_edge():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 2))
+    with pytest.warns(EdgeOfFamilyWarning, match="fast along x0"):
+        PolynomialChaosRegressor().fit(X, np.sin(6.0 * np.pi * X[:, 0]))
+
+
+def test_mixtures_are_tied():
+    X = np.random.default_rng(0).dirichlet(np.ones(3), size=40)
+    with pytest.warns(TiedInputsWarning, match="x0, x1, x2 is constant"):
+        PolynomialChaosRegressor().fit(X, X[:, 0] ** 2)
+
+
+def test_ordinary_fits_say_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PolynomialChaosRegressor().fit(*samples_of_friedman(60))
