@@ -729,12 +729,18 @@ _noun(
 _noun(
     "prior of terms",
     TermPrior,
-    weights="positives[inputs]",
+    weights="floats[inputs]",
     decays="positives[inputs]",
+    exponent="float",
     order_weights="positives[orders]",
     n_functions="ints[inputs]",
     noise="float",
     log_evidence="real",
+    rules={
+        "the weights of a 'prior of terms' must not be negative, nor its exponent": (
+            lambda prior: prior.weights.min() >= 0 < prior.exponent
+        )
+    },
 )
 _noun(
     "basis of kernels",

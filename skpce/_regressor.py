@@ -55,9 +55,9 @@ from ._expansion.targets import (
     warn_of_targets,
     without_missing,
 )
-from ._learned.cautions import warn_of_edges, warn_of_ties
+from ._learned.cautions import warn_of_learned
 from ._learned.kernel_basis import Basis
-from ._learned.ridge import LearnedRidgeSolver, learn_from
+from ._learned.ridge import learn_from
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -297,18 +297,14 @@ class PolynomialChaosRegressor(
             Without a solver, when the largest degree or number of inputs in a term
             matters as much as low ones: what lies beyond is missed.
         TiedInputsWarning
-            Without a solver, when a linear combination of inputs is constant.
+            Without a solver, when a linear combination of inputs is constant, or the
+            samples cannot tell two terms apart (an alias) of which one matters.
         MoreTermsThanRowsWarning
             When terms outnumber rows and the solver does not choose few of them.
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
-        solver, names = self._problem.solver, input_names(self)
-        if isinstance(solver, LearnedRidgeSolver):
-            basis, coefficients = self._problem.basis, self._problem.coefficients
-            warn_of_edges(solver.priors, basis, coefficients, names)
-            if self._problem.samples is not None:
-                warn_of_ties(self._problem.samples.inputs, names)
+        warn_of_learned(self._problem, input_names(self))
         if self.regressor is None:
             chooses_terms = self._problem.solver.chooses_terms
             warn_of_terms(chooses_terms, self.basis_.n_terms, self._problem.n_rows)

@@ -75,9 +75,9 @@ from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._expansion.targets import warn_of_failed
 from ._input_laws.scores import SurrogateDiagnostics
-from ._learned.cautions import warn_of_edges, warn_of_ties
+from ._learned.cautions import warn_of_learned
 from ._learned.kernel_basis import Basis
-from ._learned.ridge import LearnedRidgeSolver, learn_from
+from ._learned.ridge import learn_from
 from ._solvers import CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -395,11 +395,7 @@ class CompositionalPCESurrogate(
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
-        used_solver = self._fitted.problem.solver
-        if isinstance(used_solver, LearnedRidgeSolver):
-            found = self._fitted.problem.coefficients
-            warn_of_edges(used_solver.priors, basis, found, input_names(self))
-            warn_of_ties(inputs, input_names(self))
+        warn_of_learned(self._fitted.problem, input_names(self))
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, self.zero_replacement)

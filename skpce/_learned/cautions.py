@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray
+from .._checks import FloatArray, IndexArray
 from .._checks.cross_validation import warn_outside_folds
+from .._expansion.problem import FittedProblem
 from .kernel_basis import Basis
 from .prior import LARGEST_ORDER, LEAST_EVIDENCE, TermPrior, elementary_sums
-from .ridge import LARGEST_DEGREE
+from .ridge import LARGEST_DEGREE, LearnedRidgeSolver
 
 # Degrees that are high, and the share of the variance in them from which an input may
 # need higher ones; a share of the prior variance in terms of the most inputs.
@@ -21,6 +22,10 @@ _HIGH_DEGREE, _LARGE_SHARE, _LARGEST_ORDER_SHARE = 15, 0.1, 0.7
 _NO_LENGTH = 1e-8
 _MOST_INPUTS = 200
 
+# Two terms are aliases whose correlation is as near to one; at least one of them has
+# such a share of the variance. So many terms are compared.
+_ALIKE, _ALIAS_SHARE, _MOST_ALIASES = 1.0 - 1e-9, 0.05, 400
+
 _MOST_NAMED = 6
 
 
@@ -29,10 +34,23 @@ class EdgeOfFamilyWarning(UserWarning):
 
 
 class TiedInputsWarning(UserWarning):
-    """A linear combination of inputs is constant in the samples."""
+    """A combination of inputs, or of two terms, is constant in the samples."""
 
 
-def warn_of_edges(
+def warn_of_learned(problem: FittedProblem, names: Sequence[str]) -> None:
+    """Warn of all of this where the fit learned its terms."""
+    solver = problem.solver
+    if not isinstance(solver, LearnedRidgeSolver):
+        return
+    basis, coefficients = problem.basis, problem.coefficients
+    _warn_of_edges(solver.priors, basis, coefficients, names)
+    if problem.samples is not None:
+        X = problem.samples.inputs
+        _warn_of_ties(X, names)
+        _warn_of_aliases(solver.priors, basis, coefficients, X, names)
+
+
+def _warn_of_edges(
     priors: Sequence[TermPrior],
     basis: Basis,
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
@@ -61,7 +79,6 @@ def warn_of_edges(
             "ones. What varies faster still is missed; a step is better met by a "
             "forest, or by an input that says on which side a sample is.",
             EdgeOfFamilyWarning,
-            stacklevel=3,
         )
     if crowded:
         warn_outside_folds(
@@ -69,11 +86,10 @@ def warn_of_edges(
             "most there are: what more inputs do together is missed. Compare Q² with "
             "that of a Gaussian process.",
             EdgeOfFamilyWarning,
-            stacklevel=3,
         )
 
 
-def warn_of_ties(X: FloatArray, names: Sequence[str]) -> None:
+def _warn_of_ties(X: FloatArray, names: Sequence[str]) -> None:
     """Warn of an exact linear constraint on the inputs."""
     n_rows, n_inputs = X.shape
     if not 1 < n_inputs <= min(_MOST_INPUTS, n_rows - 1):
@@ -93,8 +109,69 @@ def warn_of_ties(X: FloatArray, names: Sequence[str]) -> None:
         "the samples, as the parts of a mixture are: what one of them does cannot be "
         "told from what the others do. Leave one out, or take their ratios.",
         TiedInputsWarning,
-        stacklevel=3,
     )
+
+
+def _warn_of_aliases(
+    priors: Sequence[TermPrior],
+    basis: Basis,
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    X: FloatArray,
+    names: Sequence[str],
+) -> None:
+    """Warn of terms of other inputs, of degree one or two, alike in the samples."""
+    if not isinstance(basis, PolynomialBasis):
+        return
+    terms = _low_terms(priors[0])
+    if len(terms) > _MOST_ALIASES:
+        return
+    values = PolynomialBasis(basis.laws, terms).evaluate(X)
+    values = values - values.mean(axis=0)
+    length = np.sqrt(np.square(values).sum(axis=0))
+    values = values / np.where(length > _NO_LENGTH, length, np.inf)
+    alike = np.triu(np.abs(values.T @ values) > _ALIKE, 1)
+    if not alike.any():
+        return
+    squares = np.square(coefficients)
+    whole = np.maximum(squares[:, 1:].sum(axis=1, keepdims=True), 1e-300)
+    large = (squares / whole > _ALIAS_SHARE).any(axis=0)
+    large[0] = False
+    matters = (
+        (terms[:, np.newaxis] == basis.multi_indices[large]).all(axis=2).any(axis=1)
+    )
+    one, other = np.nonzero(alike & (matters[:, np.newaxis] | matters))
+    apart = ((terms[one] > 0) != (terms[other] > 0)).any(axis=1)
+    one, other = one[apart], other[apart]
+    if not len(one):
+        return
+    pairs = zip(terms[one], terms[other], strict=True)
+    said = [f"{_term(a, names)} and {_term(b, names)}" for a, b in pairs]
+    warn_outside_folds(
+        f"The samples cannot tell apart {_listed(said)}: in all rows they are the "
+        "same, but for a factor and a constant. What they do is divided among them by "
+        "the prior. Add rows in which they differ, or leave terms out, as "
+        "interaction_order=1 does.",
+        TiedInputsWarning,
+    )
+
+
+def _low_terms(prior: TermPrior) -> IndexArray:  # shape: (n_terms, n_inputs)
+    """List the constant, two functions an input, and products of the first ones."""
+    unit = np.eye(len(prior.n_functions), dtype=np.int64)
+    first = unit[prior.n_functions > 0]
+    found = [0 * unit[:1], first, 2 * unit[prior.n_functions > 1]]
+    if len(prior.order_weights) > 1:
+        one, other = np.triu_indices(len(first), 1)
+        found.append(first[one] + first[other])
+    return np.vstack(found)
+
+
+def _term(exponents: IndexArray, names: Sequence[str]) -> str:
+    """Return the name of a term of degree one or two."""
+    inputs = np.flatnonzero(exponents)
+    if exponents.max() > 1:
+        return f"{names[inputs[0]]}²"
+    return "·".join(names[i] for i in inputs.tolist())
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,11 +3,14 @@ r"""Prior variances of the coefficients, learned from the samples.
 The coefficient of a term has the prior variance
 
 .. math:: v_j = c_{|j|_0} \prod_{i: j_i > 0} s_i\, w_i(j_i), \qquad
-   w_i(a) = \rho_i^{a - 1} / \textstyle\sum_b \rho_i^{b - 1}
+   w_i(a) \propto \exp\bigl(-(-(a - 1) \log \rho_i)^\kappa\bigr), \qquad
+   \textstyle\sum_a w_i(a) = 1
 
-with a weight :math:`s_i` and a decay :math:`\rho_i` of each input and a weight
-:math:`c_k` of each order of interaction (:math:`c_1 = 1`), in units of the variance of
-the targets. The contrasts of a category have equal weights, :math:`\rho_i = 1`.
+with a weight :math:`s_i` and a decay :math:`\rho_i` of each input, one exponent
+:math:`\kappa` for all (1 is a geometric decay, 2 one that is slow first and then fast)
+and a weight :math:`c_k` of each order of interaction (:math:`c_1 = 1`), in units of the
+variance of the targets. The contrasts of a category have equal weights,
+:math:`\rho_i = 1`.
 Weights, decays and the variance of the noise maximise the marginal likelihood of the
 targets times weak priors, by the gradient in closed form ([1]_, section 5.4.1).
 
@@ -48,14 +51,19 @@ LARGEST_ORDER = 3
 # common mean, unknown with the second deviation; so have the logits of the decays.
 _WEIGHT_SPREAD = (1.5, 2.0)
 _DECAY_MEAN, _DECAY_SPREAD = -0.5, (0.7, 1.5)
+_EXPONENT_MEAN, _EXPONENT_SPREAD = np.array([0.2]), np.array([0.4])  # of its logarithm
 _ORDER_MEAN, _ORDER_SPREAD = -1.0, 0.5  # for each input beyond the first
 _NOISE_MEAN, _NOISE_SPREAD = np.array([-1.5]), np.array([2.0])
 
-# Bounds of the logarithms of weights and of the noise, and of the logits of decays.
-_WEIGHT_BOUNDS, _DECAY_BOUNDS = (-12.0, 3.0), (-7.0, 3.0)
+# Bounds of the logarithms of weights, exponent and noise, and of the logits of decays.
+_WEIGHT_BOUNDS, _DECAY_BOUNDS, _EXPONENT_BOUNDS = (-12.0, 3.0), (-7.0, 3.0), (-0.5, 1.2)
 _ORDER_BOUNDS, _NOISE_BOUNDS = (-8.0, 3.0), (-18.0, 2.0)
 
 _FIRST_NOISE = -2.0  # logarithm, where the search begins
+
+# Where it ends with so much noise it begins once more, with decays of this logit: a
+# high frequency has no slope to be found by from low degrees.
+_MUCH_NOISE, _SLOW_DECAY = 0.5, 2.0
 
 _INTERCEPT = 100.0  # prior variance of the mean: it is free
 
@@ -78,6 +86,7 @@ class TermPrior:
 
     weights: FloatArray  # shape: (n_inputs,)
     decays: FloatArray  # shape: (n_inputs,), 1 for contrasts
+    exponent: float
     order_weights: FloatArray  # shape: (n_orders,); 1 for one input
     n_functions: IndexArray  # shape: (n_inputs,), beside the constant
     noise: float  # variance, like all of these in units of that of the targets
@@ -86,7 +95,11 @@ class TermPrior:
     @cached_property
     def by_degree(self) -> FloatArray:  # shape: (n_inputs, n_functions)
         """Weight of each function of each input; 0 beyond its last."""
-        return self.weights[:, np.newaxis] * decay_shares(self.decays, self.n_functions)
+        return self.weights[:, np.newaxis] * self._shares
+
+    @property
+    def _shares(self) -> FloatArray:  # shape: (n_inputs, n_functions)
+        return decay_shares(self.decays, self.exponent, self.n_functions)
 
     def variances(
         self, multi_indices: IndexArray
@@ -133,12 +146,11 @@ class TermPrior:
 
     def squared(self) -> TermPrior:
         """Return the prior whose variances are the squares of these."""
-        shares = decay_shares(self.decays, self.n_functions)
-        sums = np.square(shares).sum(axis=1)
+        sums = np.square(self._shares).sum(axis=1)
         return replace(
             self,
             weights=np.square(self.weights) * sums,
-            decays=np.square(self.decays),
+            decays=np.power(self.decays, 2.0 ** (1.0 / self.exponent)),
             order_weights=np.square(self.order_weights),
         )
 
@@ -239,11 +251,12 @@ def _products_above(
 
 def decay_shares(
     decays: FloatArray,  # shape: (n_inputs,)
+    exponent: float,
     n_functions: IndexArray,  # shape: (n_inputs,)
 ) -> FloatArray:  # shape: (n_inputs, largest n_functions)
     """Return the share of each function in the weight of its input."""
     degrees = np.arange(n_functions.max(initial=0))
-    powers = np.power(decays[:, np.newaxis], degrees)
+    powers = np.exp(-np.power(np.outer(-np.log(decays), degrees), exponent))
     powers[degrees >= n_functions[:, np.newaxis]] = 0.0
     return np.asarray(powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
 
@@ -539,11 +552,15 @@ def learn_prior(
     search = Search(terms, n_functions, contrasts, observations)
     if not observations:  # no target varies
         return replace(search.start(), log_evidence=-np.inf)
-    return search.run(start, n_steps)
+    found = search.run(search.start() if start is None else start, n_steps)
+    if start is None and found.noise > _MUCH_NOISE:
+        other = search.run(search.start(_SLOW_DECAY), n_steps)
+        found = max(found, other, key=lambda prior: prior.log_evidence)
+    return found
 
 
 class Search:
-    """Parameters as one vector: weights, decays, orders and noise, transformed."""
+    """Weights, decays, exponent, orders and noise as one vector, transformed."""
 
     def __init__(
         self,
@@ -557,7 +574,7 @@ class Search:
         n_inputs = len(n_functions)
         self.decaying = np.flatnonzero((n_functions > 1) & ~contrasts)
         self.sizes = np.cumsum(
-            [n_inputs, len(self.decaying), max(terms.n_orders - 1, 0)]
+            [n_inputs, len(self.decaying), 1, max(terms.n_orders - 1, 0)]
         )
         self.shift = -np.log(max(n_inputs, 2))  # of the logarithms of the weights
 
@@ -567,13 +584,14 @@ class Search:
 
     def prior(self, theta: FloatArray) -> TermPrior:
         """Return the prior of a vector."""
-        weights, logits, orders, noise = self.split(theta)
+        weights, logits, exponent, orders, noise = self.split(theta)
         decays = np.ones(len(weights))
         decays[self.decaying] = 1.0 / (1.0 + np.exp(-logits))
         order_weights = np.exp(np.concatenate([[0.0], orders]))
         return TermPrior(
             np.exp(weights),
             decays,
+            float(np.exp(exponent[0])),
             order_weights,
             self.n_functions,
             float(np.exp(noise[0])),
@@ -586,6 +604,7 @@ class Search:
             [
                 np.log(prior.weights),
                 np.log(decays / (1.0 - decays)),
+                [np.log(prior.exponent)],
                 np.log(prior.order_weights[1:]),
                 [np.log(prior.noise)],
             ]
@@ -594,29 +613,29 @@ class Search:
     def positions(self, inputs: IndexArray) -> IndexArray:
         """Return where the parameters of some inputs are, and those of no input."""
         decays = self.sizes[0] + np.flatnonzero(np.isin(self.decaying, inputs))
-        others = np.arange(self.sizes[1], self.sizes[-1] + 1)
+        others = np.arange(self.sizes[2], self.sizes[-1] + 1)
         return np.concatenate([np.sort(inputs), decays, others])
 
     def bounds(self) -> NDArray[np.float64]:
-        n_weights, n_decays, n_orders = np.diff(self.sizes, prepend=0)
+        n_weights, n_decays, _, n_orders = np.diff(self.sizes, prepend=0)
         low, high = _WEIGHT_BOUNDS
         each = [(low + self.shift, high)] * n_weights + [_DECAY_BOUNDS] * n_decays
-        return np.array(each + [_ORDER_BOUNDS] * n_orders + [_NOISE_BOUNDS])
+        each += [_EXPONENT_BOUNDS] + [_ORDER_BOUNDS] * n_orders + [_NOISE_BOUNDS]
+        return np.array(each)
 
-    def start(self) -> TermPrior:
+    def start(self, logit: float = _DECAY_MEAN) -> TermPrior:
         """Return where a search begins."""
         sizes = np.diff(self.sizes, prepend=0)
-        weights = np.full(sizes[0], self.shift)
-        logits = np.full(sizes[1], _DECAY_MEAN)
-        orders = _ORDER_MEAN * np.arange(1, sizes[2] + 1)
-        parts = [weights, logits, orders, np.array([_FIRST_NOISE])]
+        weights, logits = np.full(sizes[0], self.shift), np.full(sizes[1], logit)
+        orders = _ORDER_MEAN * np.arange(1, sizes[3] + 1)
+        parts = [weights, logits, _EXPONENT_MEAN, orders, np.array([_FIRST_NOISE])]
         return self.prior(np.concatenate(parts))
 
-    def run(self, start: TermPrior | None, n_steps: int) -> TermPrior:
+    def run(self, start: TermPrior, n_steps: int) -> TermPrior:
         """Search from a start."""
         found = minimize(
             self.objective,
-            self.vector(self.start() if start is None else start),
+            self.vector(start),
             jac=True,
             method="L-BFGS-B",
             bounds=self.bounds(),
@@ -646,19 +665,17 @@ class Search:
         if not np.isfinite(value):
             return 1e10, np.zeros_like(theta)
         by_function, by_order = self.terms.backward(prior, state, slope)
-        weights, logits, orders, noise = self.split(theta)
+        weights, logits, exponent, orders, noise = self.split(theta)
         more = np.arange(1.0, len(orders) + 1.0)  # inputs beyond the first
-        by_weight = by_function.sum(axis=1)
-        shares = decay_shares(prior.decays, self.n_functions)
-        degrees = np.arange(shares.shape[1])
-        about = degrees - (shares @ degrees)[:, np.newaxis]
-        by_decay = (1.0 - prior.decays) * (by_function * about).sum(axis=1)
-        parts = [by_weight, by_decay[self.decaying], by_order[1:], np.array([by_noise])]
+        by_decay, by_exponent = self._by_decay(prior, by_function)
+        parts = [by_function.sum(axis=1), by_decay, np.array([by_exponent])]
+        parts += [by_order[1:], np.array([by_noise])]
         for part, given in zip(
             parts,
             (
                 _common_mean(weights - self.shift, _WEIGHT_SPREAD),
                 _common_mean(logits - _DECAY_MEAN, _DECAY_SPREAD),
+                _independent(exponent, _EXPONENT_MEAN, _EXPONENT_SPREAD),
                 _independent(orders, *_order_prior(more)),
                 _independent(noise, _NOISE_MEAN, _NOISE_SPREAD),
             ),
@@ -667,6 +684,22 @@ class Search:
             value += given[0]
             part += given[1]
         return float(value), np.concatenate(parts)
+
+    def _by_decay(
+        self, prior: TermPrior, by_function: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return slopes by the logits of decays and the logarithm of the exponent."""
+        some = self.decaying
+        decays = prior.decays[some]
+        shares = decay_shares(decays, prior.exponent, self.n_functions[some])
+        slopes = by_function[some, : shares.shape[1]]
+        slopes = slopes - shares * slopes.sum(axis=1, keepdims=True)
+        rates = -np.log(decays)[:, np.newaxis]
+        fall = rates * np.arange(slopes.shape[1])
+        powers = prior.exponent * np.power(fall, prior.exponent)
+        by_decay = (1.0 - decays) * (slopes * powers / rates).sum(axis=1)
+        logs = np.log(np.maximum(fall, 1e-300))
+        return by_decay, -float((slopes * powers * logs).sum())
 
 
 def _order_prior(more: FloatArray) -> tuple[FloatArray, FloatArray]:

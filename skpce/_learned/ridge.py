@@ -43,6 +43,10 @@ _MOST_EXPONENTS = 10_000_000
 # Largest degree in one input; less where there are very many inputs.
 LARGEST_DEGREE, _FEWEST_DEGREES, _MOST_FUNCTIONS = 20, 3, 20_000
 
+# Polynomials whose values are larger at a sample, far outside of its distribution, are
+# left out, but for the first.
+_LARGEST_VALUE = 1e4
+
 # So many groups of targets have priors of their own; more share one.
 _MOST_PRIORS = 8
 
@@ -176,7 +180,7 @@ def learn_terms(
     largest_order: int | None = None,
 ) -> tuple[Basis, LearnedRidgeSolver]:
     """Learn prior variances; return the terms that matter and their solver."""
-    n_functions = functions_of(laws, listed)
+    n_functions = functions_of(laws, listed, samples.inputs)
     contrasts = categorical_inputs(laws)
     labels = np.unique(groups)
     shares = len(labels) > _MOST_PRIORS
@@ -226,19 +230,24 @@ def learn_terms(
 
 
 def functions_of(
-    laws: Sequence[InputLaw], listed: IndexArray | None
+    laws: Sequence[InputLaw],
+    listed: IndexArray | None,
+    inputs: FloatArray,  # shape: (n_samples, n_inputs)
 ) -> IndexArray:  # shape: (n_inputs,)
     """Return the number of functions of each input, beside the constant."""
     if listed is not None:
         return np.asarray(listed.max(axis=0), dtype=np.int64)
     degree = max(min(LARGEST_DEGREE, _MOST_FUNCTIONS // len(laws)), _FEWEST_DEGREES)
-    return np.array([_degree_of(law, degree) for law in laws], dtype=np.int64)
+    ends = np.stack([inputs.min(axis=0), inputs.max(axis=0)])
+    pairs = zip(laws, ends.T, strict=True)
+    return np.array([_degree_of(law, degree, own) for law, own in pairs], np.int64)
 
 
-def _degree_of(law: InputLaw, degree: int) -> int:
+def _degree_of(law: InputLaw, degree: int, ends: FloatArray) -> int:
     """Return how many functions of an input there are; of polynomials, up to a degree.
 
-    A distribution without high moments has none of high degree.
+    A distribution without high moments has none of high degree. Beyond their zeros,
+    polynomials are largest at the ends of the samples.
     """
     if not law.is_polynomial:
         return int(law.largest_degree)
@@ -250,7 +259,10 @@ def _degree_of(law: InputLaw, degree: int) -> int:
             degree = degree * 3 // 4
         else:
             break
-    return degree
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.abs(law.evaluate(ends, degree)[1:]).max(axis=1)
+    large = np.flatnonzero(~(values <= _LARGEST_VALUE))
+    return max(int(large[0]), 1) if len(large) else degree
 
 
 def terms_of(

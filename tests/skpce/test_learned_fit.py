@@ -12,6 +12,7 @@ import skpce._regressor as regressor_module
 from skpce import (
     CompositionalPCESurrogate,
     EdgeOfFamilyWarning,
+    InputOutsideSupportWarning,
     PolynomialChaosRegressor,
     TiedInputsWarning,
     load_model,
@@ -61,6 +62,7 @@ def prior_of(n_inputs, degree, seed=0):
     return learned.TermPrior(
         rng.uniform(0.1, 1.0, n_inputs),
         rng.uniform(0.2, 0.7, n_inputs),
+        1.3,
         np.array([1.0, 0.5, 0.3])[: min(n_inputs, 3)],
         np.full(n_inputs, degree),
         0.1,
@@ -474,3 +476,58 @@ def test_ordinary_fits_say_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PolynomialChaosRegressor().fit(*samples_of_friedman(60))
+
+
+def test_aliases_of_a_fraction_are_named():
+    half = np.array(list(itertools.product([-1.0, 1.0], repeat=3)) * 3)
+    X = np.column_stack([half, half.prod(axis=1)])
+    y = X[:, 0] + 0.8 * X[:, 0] * X[:, 1]
+    y += 0.2 * np.random.default_rng(0).normal(size=len(y))
+    with pytest.warns(TiedInputsWarning, match="apart x0·x1 and x2·x3: in all"):
+        PolynomialChaosRegressor().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PolynomialChaosRegressor(interaction_order=1).fit(X, y)
+
+
+def test_aliases_of_a_design_without_centre_are_named():
+    axis = np.sqrt(2.0) * np.vstack([np.eye(2), -np.eye(2)])
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=2)))
+    X = np.vstack([corners, axis])
+    y = X[:, 0] + X[:, 1] ** 2
+    with pytest.warns(TiedInputsWarning, match="x0² and x1²"):
+        PolynomialChaosRegressor().fit(X, y)
+    centre = np.vstack([X, np.zeros((3, 2))])
+    model = PolynomialChaosRegressor().fit(centre, centre[:, 0] + centre[:, 1] ** 2)
+    assert model.q2_[0] > 0.9
+
+
+def test_samples_far_outside_of_a_distribution_have_few_degrees():
+    X, y = samples_of_friedman(40)
+    X[0, 0] = 1e6
+    with pytest.warns(InputOutsideSupportWarning, match="1 of 40 values of x0"):
+        model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+    assert model.multi_indices_[:, 0].max() <= 1
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(40, 200))
+    halves = X[:, :50].sum(axis=1), X[:, 50:100].sum(axis=1)
+    y = np.column_stack([rng.normal(size=40), halves[0] ** 2 + halves[1] ** 2])
+    model = PolynomialChaosRegressor().fit(X, y)
+    assert isinstance(model.basis_, KernelBasis)
+    assert not model.basis_.priors[0].weights.any()
+    save_model(model, tmp_path / "model.skpce")
+    found = load_model(tmp_path / "model.skpce").predict(X)
+    np.testing.assert_allclose(found, model.predict(X))
+
+
+def test_a_high_frequency_is_found_from_a_second_start():
+    X = np.random.default_rng(1).uniform(-1.0, 1.0, size=(60, 4))
+    model = PolynomialChaosRegressor(distribution=INPUTS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EdgeOfFamilyWarning)
+        model.fit(X, np.sin(8.0 * X[:, 0]) + 0.3 * X[:, 1])
+    assert model.q2_[0] > 0.8
