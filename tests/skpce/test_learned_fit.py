@@ -508,7 +508,7 @@ def test_samples_far_outside_of_a_distribution_have_few_degrees():
     with pytest.warns(InputOutsideSupportWarning, match="1 of 40 values of x0"):
         model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
     assert model.multi_indices_[:, 0].max() <= 1
-    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(model.predict(X[1:])).all()
 
 
 def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path):
