@@ -118,8 +118,6 @@ class PolynomialChaosRegressor(
           searched for by least-angle regression, orthogonal matching pursuit or
           subspace pursuit; their number is chosen by leave-one-out, corrected for the
           search. For functions with a few large coefficients.
-        - ``"ard"``: sparse Bayesian learning
-          (:class:`sklearn.linear_model.ARDRegression`).
         - ``"paper"``: the intercept is penalised too, penalties 1e-8 ... 1 by
           generalised cross-validation (the paper's eq. 4); for comparison only.
     regressor : estimator or None, default=None
@@ -132,7 +130,7 @@ class PolynomialChaosRegressor(
         What chooses the penalty of a solver: leave-one-out, or generalised
         cross-validation. ``"auto"`` is leave-one-out up to four million entries of the
         design matrix. Beyond, with more samples than terms, all but ``"lars"``,
-        ``"omp"``, ``"ard"`` and ``"paper"`` add up sums over blocks of samples in
+        ``"omp"`` and ``"paper"`` add up sums over blocks of samples in
         bounded memory, which leaves generalised cross-validation. ``"gcv"`` with frozen
         distributions always does so, and allows ``partial_fit``.
 
@@ -320,7 +318,7 @@ class PolynomialChaosRegressor(
         order they came. That needs distributions that learn nothing and a criterion
         that needs no second pass, so the method exists only with frozen distributions,
         ``criterion="gcv"`` and a solver that fits from sums (not ``"lars"``,
-        ``"omp"``, ``"ard"``, ``"paper"``).
+        ``"omp"``, ``"paper"``).
 
         Parameters
         ----------
@@ -360,7 +358,7 @@ class PolynomialChaosRegressor(
                     f"a sum of {samples.weights.sum():.3g}."
                 )
             if first:
-                basis = self._learn_basis(samples, solver)
+                basis = self._learn_basis(samples)
                 sums = sum_blocks(basis, samples)
             else:
                 basis = self.basis_
@@ -387,7 +385,7 @@ class PolynomialChaosRegressor(
                 penalty = self.alphas, self.criterion
                 basis, solver = learn_from(parameters, names, samples, groups, *penalty)
             else:
-                basis = self._learn_basis(samples, solver)
+                basis = self._learn_basis(samples)
             if isinstance(basis, PolynomialBasis) and self._fits_from_sums(
                 samples, basis.n_terms
             ):
@@ -467,9 +465,7 @@ class PolynomialChaosRegressor(
             return Samples(inputs, targets, weights)
         return Samples(inputs[used], targets[used], weights[used])
 
-    def _learn_basis(
-        self, samples: Samples, solver: CoefficientSolver
-    ) -> PolynomialBasis:
+    def _learn_basis(self, samples: Samples) -> PolynomialBasis:
         """Learn the distributions of the inputs and build the index set."""
         basis = BasisParameters.of(self).learn(
             samples.inputs,
@@ -477,13 +473,10 @@ class PolynomialChaosRegressor(
             input_names(self),
             in_blocks=self._may_fit_from_sums(),
         )
-        fit = "a fit from sums" if self._can_add_samples() else None
-        if self.regressor is None and solver.holds_gram:
-            fit = f"a fit with solver={self.solver!r}"
-        if fit is not None:
+        if self._can_add_samples():
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=True)
             owner = type(self).__name__
-            check_design_fits(owner, n_terms, n_terms, advice, fit)
+            check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
         return basis
 
     def _may_fit_from_sums(self) -> bool:

@@ -22,7 +22,6 @@ from ._basis.basis import (
     checked_inputs,
     warn_of_terms,
 )
-from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
     MOST_REPEATS,
     FloatArray,
@@ -123,7 +122,7 @@ class CompositionalPCESurrogate(
         Aitchison norm. ``"ridge"`` chooses one penalty per step by leave-one-out
         pooled in Aitchison norm. ``"subspace_pursuit"`` chooses its terms once per
         step too. So these fits are the same in alr, clr and ilr and under relabelling
-        of actions. ``"ols"``: least squares. ``"lars"``, ``"omp"`` and ``"ard"`` treat
+        of actions. ``"ols"``: least squares. ``"lars"`` and ``"omp"`` treat
         each coordinate alone: their fit depends on the log-ratio. ``"paper"``: the
         paper's estimator whole (intercept penalised, one penalty of 1e-8 ... 1 per
         target by generalised cross-validation, alr to the last action); for comparison.
@@ -383,10 +382,6 @@ class CompositionalPCESurrogate(
             )
         else:
             basis = parameters.learn(inputs, weights, input_names(self))
-        if solver.holds_gram:
-            n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
-            fit = f"a fit with solver={self.solver!r}"
-            check_design_fits(owner, n_terms, n_terms, advice, fit)
         unnamed = isinstance(y, ItemTable)
         self._labels_of_y = [] if unnamed else column_labels(y, given)
         self._fitted: FittedCompositions = self._fit_coordinates(

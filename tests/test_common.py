@@ -19,9 +19,8 @@ from skpce import (
 )
 from skpce._solvers import SOLVERS
 
-# Left out: "ard" with a learned law, where copies and weights differ by rounding that
-# ARDRegression magnifies; "categorical", which is refused where no value repeats, as in
-# the checks; and parameters of one entry per feature.
+# Left out: "categorical", which is refused where no value repeats, as in the checks;
+# and parameters of one entry per feature.
 ESTIMATORS = [
     PolynomialChaosFeatures(),
     PolynomialChaosFeatures(distribution="normal"),
@@ -31,16 +30,11 @@ ESTIMATORS = [
     PolynomialChaosFeatures(distribution="exponential"),
     PolynomialChaosFeatures(distribution="gamma"),
     PolynomialChaosFeatures(distribution="beta"),
-    *(
-        PolynomialChaosRegressor(solver=name, distribution="normal")
-        for name in SOLVERS
-        if name != "ard"
-    ),
+    *(PolynomialChaosRegressor(solver=name, distribution="normal") for name in SOLVERS),
     PolynomialChaosRegressor(3, distribution="uniform", solver="ridge"),
     PolynomialChaosRegressor(
         3, truncation="hyperbolic", q=0.5, solver="ridge", distribution="normal"
     ),
-    PolynomialChaosRegressor(solver="ard", distribution=norm(0, 1)),
     PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
     PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv", solver="ridge"),
     PolynomialChaosRegressor(solver="ols", distribution=norm(0, 1), criterion="gcv"),

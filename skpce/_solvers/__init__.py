@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, check_alphas, check_option
-from .external import BayesianSolver, ExternalSolver, check_regressor
+from .external import ExternalSolver, check_regressor
 from .problem import (
     CoefficientSolver,
     DesignDecomposition,
@@ -58,7 +58,6 @@ SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
             "lars": lambda alphas, criterion: LeastAngleSolver(),
             "omp": lambda alphas, criterion: MatchingPursuitSolver(),
             "subspace_pursuit": lambda alphas, criterion: SubspacePursuitSolver(),
-            "ard": lambda alphas, criterion: BayesianSolver(),
             "paper": lambda alphas, criterion: PaperSolver(),
         }
     )

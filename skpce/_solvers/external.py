@@ -1,4 +1,4 @@
-"""Linear regressors of scikit-learn as solvers, and a choice among solvers."""
+"""Linear regressors of scikit-learn as solvers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_regressor
-from sklearn.linear_model import ARDRegression
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import has_fit_parameter
 
@@ -19,10 +18,7 @@ from .problem import (
     LeverageFactor,
     LinearFit,
     LinearProblem,
-    join_fits,
 )
-from .ridge import GeneralizedRidgeSolver, fit_scale
-from .sparse import comparison_price
 
 _N_FOLDS = 5
 
@@ -168,55 +164,3 @@ def check_regressor(owner: str, regressor: Any) -> None:
             f"The 'regressor' parameter of {owner} must be None or an instance of a "
             f"regressor of scikit-learn. Got {regressor!r} instead."
         )
-
-
-class BayesianSolver(GeneralizedRidgeSolver):
-    r"""scikit-learn's ``ARDRegression``, one target after another.
-
-    Each coefficient has a normal prior of its own precision :math:`\lambda_j`; with the
-    precision :math:`\alpha` of the noise its penalty is :math:`\lambda_j / \alpha`.
-    Leave-one-out takes these as given.
-    """
-
-    holds_gram = True
-    chooses_terms = True
-
-    def fit(self, problem: LinearProblem) -> LinearFit:
-        copies = np.round(problem.weights).astype(np.int64)
-        whole = np.allclose(copies, problem.weights, rtol=0, atol=1e-6)
-        if not whole or copies.min() < 1:
-            raise ValueError(
-                "sample_weight must be whole numbers with solver='ard', which enters a "
-                f"row as often as it counts. Got {problem.weights.max()!r} and others."
-            )
-        if copies.sum() > LARGEST_COPIES:
-            raise ValueError(
-                f"sample_weight adds up to {copies.sum()} rows, which solver='ard' "
-                f"enters one by one; expected at most {LARGEST_COPIES}."
-            )
-        rows = np.repeat(np.arange(len(copies)), copies)
-        positions = [np.array([k]) for k in range(problem.targets.shape[1])]
-        return join_fits(
-            [_fit_target(problem, rows, target) for target in positions], positions
-        )
-
-
-def _fit_target(
-    problem: LinearProblem, rows: IndexArray, target: IndexArray
-) -> LinearFit:
-    scale = np.zeros(problem.design.shape[1])
-    scale[0] = 1.0
-    keys = np.column_stack([problem.design, problem.targets[:, target]])
-    # With more terms than samples the iteration does not converge and magnifies
-    # rounding: the rows are sorted, so that their order has no effect.
-    rows = rows[np.lexsort(keys[rows].T)]
-    values = problem.targets[rows, target[0]]
-    spread = values.std()
-    if spread > 0 and problem.design.shape[1] > 1:
-        model = ARDRegression().fit(problem.design[rows, 1:], values / spread)
-        ratio = model.alpha_ / model.lambda_  # (rounding can be below zero)
-        prior = np.sqrt(np.maximum(ratio, 0.0))  # in units of the noise
-        scale[1:] = np.where(model.coef_ != 0.0, prior, 0.0)  # 0 where it is pruned
-    size = int(np.count_nonzero(scale)) - 1
-    price = comparison_price(size, len(scale) - 1, float(len(rows)))
-    return fit_scale(problem, target, scale, 1.0).at_price(price)

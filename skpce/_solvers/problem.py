@@ -241,9 +241,6 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
 class CoefficientSolver(ABC):
     """A way to estimate the coefficients of an expansion."""
 
-    #: Whether matrices of n_terms by n_terms are held, also with fewer samples.
-    holds_gram: ClassVar[bool] = False
-
     #: Whether resamples are refitted as one batch; else one after the other.
     resamples_together: ClassVar[bool] = True
 

@@ -37,7 +37,7 @@ LAWS: tuple[Any, ...] = (
 )
 SOLVERS = (
     *(None, None, None, "ridge", "ridge", "ols", "lars", "omp"),
-    *("subspace_pursuit", "ard", "paper"),
+    *("subspace_pursuit", "paper"),
 )
 
 BASIS: Mapping[str, tuple[Any, ...]] = {

@@ -33,7 +33,6 @@ SOLVERS = (
     "lars",
     "omp",
     "subspace_pursuit",
-    "ard",
     "paper",
 )
 

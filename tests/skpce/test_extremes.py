@@ -390,15 +390,6 @@ class TestMemory:
         with pytest.raises(ValueError, match=r"moments needs about .* products of t"):
             wide.moments()
 
-    def test_ard(self):
-        rng = np.random.default_rng(0)
-        X, y = rng.normal(size=(20, 100)), rng.normal(size=20)
-        with pytest.raises(ValueError, match=r"a fit with solver='ard' needs about"):
-            PolynomialChaosRegressor(3, solver="ard", distribution="normal").fit(X, y)
-        p = np.full((20, 2), 0.5)
-        with pytest.raises(ValueError, match=r"a fit with solver='ard' needs about"):
-            CompositionalPCESurrogate(3, solver="ard", distribution="normal").fit(X, p)
-
     @pytest.mark.parametrize("n_designs", [10**9, 10**15])
     def test_designs(self, data, n_designs):
         fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(

@@ -239,7 +239,7 @@ def test_a_ridge_can_return_the_mean():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"solver": "lasso"}, "one of 'ard', 'lars', .*Got 'lasso'"),
+        ({"solver": "lasso"}, "one of 'lars', .*Got 'lasso'"),
         ({"alphas": [0.0, 1.0]}, "positive finite floats"),
         ({"alphas": []}, "positive finite floats"),
         ({"alphas": [np.nan]}, "positive finite floats"),

@@ -42,18 +42,6 @@ def test_a_sparse_function_is_recovered(sparse_data, solver):
     assert np.count_nonzero(np.abs(pce.coefficients_[0]) > 1e-6) == 4
 
 
-def test_sparse_bayesian_learning_finds_the_terms():
-    rng = np.random.default_rng(SEED)
-    X = rng.uniform(-1, 1, size=(120, 3))
-    second = legendre.legval(X[:, 1], [0, 0, 1]) * np.sqrt(5)
-    y = 4.0 + 2.0 * np.sqrt(3) * X[:, 0] - second + 3 * X[:, 0] * X[:, 2]
-    pce = PolynomialChaosRegressor(5, distribution=UNIFORM, solver="ard").fit(X, y)
-    np.testing.assert_allclose(
-        pce.total_sobol_indices_[0], [5 / 6, 1 / 6, 1 / 6], atol=0.02
-    )
-    assert np.count_nonzero(np.abs(pce.coefficients_[0]) > 0.1) == 4
-
-
 @pytest.mark.parametrize("solver", ["lars", "omp", "subspace_pursuit", None])
 def test_leave_one_out_is_that_of_refits(solver):
     """With the terms and the penalty of the fit, by brute force."""
@@ -295,10 +283,3 @@ def test_a_regressor_without_coefficients_is_refused():
     )
     with pytest.raises(ValueError, match="linear regressor with coef_"):
         pce.fit(np.eye(6, 2), np.arange(6.0))
-
-
-def test_ard_needs_whole_weights():
-    pce = PolynomialChaosRegressor(solver="ard", distribution="normal")
-    X = np.random.default_rng(SEED).normal(size=(20, 2))
-    with pytest.raises(ValueError, match="whole numbers with solver='ard'"):
-        pce.fit(X, X[:, 0], np.r_[0.5, np.full(19, 2.0)])

@@ -19,7 +19,6 @@ SOLVERS = (
     "omp",
     "subspace_pursuit",
     "lars",
-    "ard",
     "ols",
     "paper",
 )
