@@ -25,6 +25,7 @@ import importlib
 import inspect
 import io
 import pkgutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -466,10 +467,37 @@ def figures() -> dict[str, int]:
     return found
 
 
-def recorded() -> dict[str, dict[str, str]]:
-    """Return the rows of the record by figure."""
-    with RECORD.open(encoding="utf-8", newline="") as file:
-        return {row["figure"]: row for row in csv.DictReader(file)}
+def recorded(text: str | None = None) -> dict[str, dict[str, str]]:
+    """Return the rows of the record, or of the text of one, by figure."""
+    lines = RECORD.read_text(encoding="utf-8") if text is None else text
+    return {row["figure"]: row for row in csv.DictReader(lines.splitlines())}
+
+
+def unexplained(
+    now: dict[str, dict[str, str]], before: dict[str, dict[str, str]]
+) -> list[str]:
+    """Return the figures that rose from one record to the next without a new reason."""
+    return [
+        name
+        for name, row in now.items()
+        if name in before
+        and int(row["value"]) > int(before[name]["value"])
+        and row["raised for"] in ("", before[name]["raised for"])
+    ]
+
+
+def records() -> list[str]:
+    """Return the record in the folder, and those of git before it where it is there."""
+    command = ["git", "log", "-3", "--format=%H", "--", "docs/structure.csv"]
+    options: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True}
+    commits = subprocess.run(command, **options).stdout.split()
+    texts = [RECORD.read_text(encoding="utf-8")]
+    for commit in commits:
+        shown = ["git", "show", f"{commit}:docs/structure.csv"]
+        text = subprocess.run(shown, **options).stdout
+        if text and text != texts[-1]:
+            texts.append(text)
+    return texts
 
 
 def risen(found: dict[str, int]) -> dict[str, str]:

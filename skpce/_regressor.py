@@ -41,8 +41,7 @@ from ._checks import (
 from ._checks.frames import refuse_other_rows, remember_frames
 from ._checks.tables import one_table, refuse_swapped
 from ._expansion import prediction
-from ._expansion.expansion import Expansion
-from ._expansion.figures import coefficients_of_terms
+from ._expansion.expansion import Expansion, coefficients_of_terms
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
@@ -114,10 +113,10 @@ class PolynomialChaosRegressor(
           by closed-form leave-one-out.
         - ``"ols"``: least squares, of least norm when there are more terms than
           samples.
-        - ``"lars"``, ``"omp"``, ``"subspace_pursuit"``: least squares on a few terms,
-          searched for by least-angle regression, orthogonal matching pursuit or
-          subspace pursuit; their number is chosen by leave-one-out, corrected for the
-          search. For functions with a few large coefficients.
+        - ``"lars"``, ``"subspace_pursuit"``: least squares on a few terms, searched for
+          by least-angle regression or subspace pursuit; their number is chosen by
+          leave-one-out, corrected for the search. For functions with a few large
+          coefficients.
         - ``"paper"``: the intercept is penalised too, penalties 1e-8 ... 1 by
           generalised cross-validation (the paper's eq. 4); for comparison only.
     regressor : estimator or None, default=None
@@ -129,8 +128,8 @@ class PolynomialChaosRegressor(
     criterion : {"auto", "loo", "gcv"}, default="auto"
         What chooses the penalty of a solver: leave-one-out, or generalised
         cross-validation. ``"auto"`` is leave-one-out up to four million entries of the
-        design matrix. Beyond, with more samples than terms, all but ``"lars"``,
-        ``"omp"`` and ``"paper"`` add up sums over blocks of samples in
+        design matrix. Beyond, with more samples than terms, all but ``"lars"``
+        and ``"paper"`` add up sums over blocks of samples in
         bounded memory, which leaves generalised cross-validation. ``"gcv"`` with frozen
         distributions always does so, and allows ``partial_fit``.
 
@@ -318,7 +317,7 @@ class PolynomialChaosRegressor(
         order they came. That needs distributions that learn nothing and a criterion
         that needs no second pass, so the method exists only with frozen distributions,
         ``criterion="gcv"`` and a solver that fits from sums (not ``"lars"``,
-        ``"omp"``, ``"paper"``).
+        ``"paper"``).
 
         Parameters
         ----------

@@ -122,8 +122,8 @@ class CompositionalPCESurrogate(
         Aitchison norm. ``"ridge"`` chooses one penalty per step by leave-one-out
         pooled in Aitchison norm. ``"subspace_pursuit"`` chooses its terms once per
         step too. So these fits are the same in alr, clr and ilr and under relabelling
-        of actions. ``"ols"``: least squares. ``"lars"`` and ``"omp"`` treat
-        each coordinate alone: their fit depends on the log-ratio. ``"paper"``: the
+        of actions. ``"ols"``: least squares. ``"lars"`` treats each
+        coordinate alone: its fit depends on the log-ratio. ``"paper"``: the
         paper's estimator whole (intercept penalised, one penalty of 1e-8 ... 1 per
         target by generalised cross-validation, alr to the last action); for comparison.
     regressor : estimator or None, default=None

@@ -13,7 +13,9 @@ from benchmarks.structure import (
     components,
     figures,
     recorded,
+    records,
     risen,
+    unexplained,
 )
 
 
@@ -52,6 +54,21 @@ def test_nothing_grew():
     found = figures()
     assert risen(found) == {}
     assert set(recorded()) == set(found)
+
+
+def test_what_rose_says_for_what():
+    now, *before = map(recorded, records())
+    assert unexplained(now, before[0] if before else now) == []
+
+
+def test_a_figure_that_rises_without_a_reason_is_found():
+    def record(value, why):
+        return {"lines": {"value": str(value), "raised for": why}}
+
+    assert unexplained(record(2, ""), record(1, "")) == ["lines"]
+    assert unexplained(record(2, "old"), record(1, "old")) == ["lines"]
+    assert unexplained(record(2, "new"), record(1, "old")) == []
+    assert unexplained(record(1, ""), record(2, "")) == []
 
 
 # The readers of the sources, on sources of which everything is known.

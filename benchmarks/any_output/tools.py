@@ -63,7 +63,6 @@ RECIPES: dict[str, Tool] = {
     "6, q = 0.75": hyperbolic(6, 0.75, None),
     "6, q = 0.75, pairs": hyperbolic(6, 0.75, None, 2),
     "6, q = 0.75, pairs, subspace_pursuit": hyperbolic(6, 0.75, "subspace_pursuit", 2),
-    "6, q = 0.75, pairs, omp": hyperbolic(6, 0.75, "omp", 2),
     "6, q = 0.75, pairs, lars": hyperbolic(6, 0.75, "lars", 2),
     "6, q = 0.75, ridge": hyperbolic(6, 0.75, "ridge"),
     "degree 2, ridge": expansion(degree=2, solver="ridge"),

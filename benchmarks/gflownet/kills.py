@@ -102,7 +102,7 @@ def judge_on_processes(folder: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 4))
     y = X[:, 0] + 0.5 * rng.normal(size=24)
-    sparse = PolynomialChaosRegressor(1, distribution="normal", solver="omp")
+    sparse = PolynomialChaosRegressor(1, distribution="normal", solver="lars")
     found = verdict(
         make_pipeline(PCA(2), sparse), X, y, n_permutations=99, n_jobs=2, random_state=0
     )

@@ -97,7 +97,7 @@ BIG = RandomExpansion(n_features=10, degree=4, n_targets=20)
 MANY = RandomExpansion(n_features=5, degree=3, n_targets=1000)
 
 SMALL_FITS = ("learned", "ridge", "paper")
-SPARSE_FITS = ("learned", "lars", "omp", "subspace_pursuit")
+SPARSE_FITS = ("learned", "lars", "subspace_pursuit")
 
 SHAPES: dict[str, Shape] = {
     shape.name: shape

@@ -28,7 +28,7 @@ from .._checks.callbacks import check_progress, counted, takes_callbacks
 from .._checks.frames import make_frame
 from .._checks.workers import collected, workers
 from .._expansion import indices as kernels
-from .._expansion.figures import coefficients_of_terms
+from .._expansion.expansion import coefficients_of_terms
 from .._expansion.indices import SobolIndices
 from .._expansion.intervals import SobolInterval, checked_method
 from .._expansion.noise_correction import (

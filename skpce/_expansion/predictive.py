@@ -182,7 +182,7 @@ class RealSpace(OutputSpace):
         return scale
 
     def deviation(self, problem: FittedProblem) -> FloatArray:
-        return np.sqrt(problem.fit.residual_variance)
+        return np.sqrt(problem.fit.residual_variance) * problem.optimism
 
     def groups(self, joint: str) -> IndexArray:
         return np.zeros(self.n_targets, dtype=np.int64)
@@ -232,7 +232,7 @@ class Predictive:
     def residual_law(self, noise: NoiseScale | None, owner: str) -> ResidualLaw:
         """Return the distribution of what the expansion does not explain."""
         weights = self.problem.require_samples(owner).weights
-        residuals = self.problem.fit.scaled_residuals
+        residuals = self.problem.fit.scaled_residuals * self.problem.optimism
         if noise is not None:
             residuals = residuals / noise.at_members
         return ResidualLaw(residuals, weights)

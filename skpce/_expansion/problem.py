@@ -31,7 +31,7 @@ from .._checks import (
 from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
 from .._learned.kernel_basis import Basis
-from .._learned.ridge import LearnedRidgeSolver, learn_terms
+from .._learned.ridge import LearnedRidgeSolver, learn_terms, without_copies
 from .._solvers import (
     CoefficientSolver,
     DesignMoments,
@@ -51,6 +51,9 @@ LARGEST_BLOCK = 8_388_608
 
 # Weight of a value that only extends the support of a distribution: it moves no mean.
 _NO_WEIGHT = 1e-12
+
+# Folds that say how much smaller errors are for what was learned, and most rows for it.
+_N_FOLDS, _MOST_FOLDED = 5, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,42 @@ class FittedProblem:
     def target_variance(self) -> FloatArray:
         """Variance of each target; shape (n_targets,)."""
         return self.spread / self.weight_of_targets
+
+    @cached_property
+    def optimism(self) -> FloatArray:  # shape: (n_targets,), at least 1
+        """Errors of refits in folds over those by leaving one out, root mean square.
+
+        The second hold what was learned fixed, and are too small for a fit that learns
+        much. 1 for one that learns nothing, or has as many samples as make no odds.
+        """
+        one = np.ones(len(self.spread))
+        samples = self.samples
+        if not isinstance(self.solver, LearnedRidgeSolver) or samples is None:
+            return one
+        samples = without_copies(samples)
+        if not _N_FOLDS < len(samples.inputs) <= _MOST_FOLDED:
+            return one
+        every = np.arange(len(one))
+        fold = np.arange(len(samples.inputs)) % _N_FOLDS
+        errors = np.zeros(len(one))
+        for number in range(_N_FOLDS):
+            fitted = samples.of(np.flatnonzero(fold != number), every)
+            left = samples.of(np.flatnonzero(fold == number), every)
+            if np.isnan(fitted.targets).all(axis=0).any():
+                return one
+            refit = _learned_anew(self, fitted)
+            predicted = refit.basis.evaluate(left.inputs) @ refit.coefficients.T
+            misses = np.nan_to_num(left.targets - predicted)
+            errors += left.weights @ np.square(misses)
+        assert self.samples is not None
+        own = np.nan_to_num(np.asarray(self.fit.loo_residuals))
+        known = self.samples.weights @ np.square(own)
+        groups = self.groups
+        whole, left_out = (
+            np.bincount(groups, part)[groups] for part in (errors, known)
+        )
+        ratio = np.divide(whole, left_out, out=one.copy(), where=left_out > 0)
+        return np.sqrt(np.maximum(ratio, 1.0))
 
     @property
     def weight_of_targets(self) -> FloatArray:
@@ -256,11 +295,16 @@ def spread_of_targets(
 def solve_permuted(problem: FittedProblem, order: IndexArray) -> FittedProblem:
     """Fit the targets of the samples to the inputs of others; all is learned anew."""
     given = problem.require_samples("a permutation")
-    samples = replace(given, inputs=given.inputs[order])
+    return _learned_anew(problem, replace(given, inputs=given.inputs[order]))
+
+
+def _learned_anew(problem: FittedProblem, samples: Samples) -> FittedProblem:
+    """Fit other samples; all but the distributions is learned from them."""
     basis, solver = problem.basis, problem.solver
     if isinstance(solver, LearnedRidgeSolver):
         listed = basis.multi_indices if solver.given else None
-        basis, solver = learn_terms(basis.laws, samples, problem.groups, listed)
+        order = len(solver.priors[0].order_weights)
+        basis, solver = learn_terms(basis.laws, samples, problem.groups, listed, order)
     return solve_samples(solver, basis, samples, problem.groups, problem.on_inputs)
 
 

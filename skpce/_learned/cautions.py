@@ -61,8 +61,8 @@ def _warn_of_edges(
     if isinstance(basis, PolynomialBasis):
         high = basis.exponents[1:] >= _HIGH_DEGREE
         squares = np.square(coefficients[:, 1:])
-        share = squares @ high / np.maximum(squares.sum(axis=1), 1e-300)[:, np.newaxis]
-        found = np.flatnonzero((share > _LARGE_SHARE).any(axis=0))
+        large = squares @ high > _LARGE_SHARE * squares.sum(axis=1, keepdims=True)
+        found = np.flatnonzero(large.any(axis=0))
         steep = [names[i] for i in found.tolist()]
     crowded = False
     for prior in priors:
@@ -133,8 +133,8 @@ def _warn_of_aliases(
     if not alike.any():
         return
     squares = np.square(coefficients)
-    whole = np.maximum(squares[:, 1:].sum(axis=1, keepdims=True), 1e-300)
-    large = (squares / whole > _ALIAS_SHARE).any(axis=0)
+    whole = squares[:, 1:].sum(axis=1, keepdims=True)
+    large = (squares > _ALIAS_SHARE * whole).any(axis=0)
     large[0] = False
     matters = (
         (terms[:, np.newaxis] == basis.multi_indices[large]).all(axis=2).any(axis=1)

@@ -160,7 +160,9 @@ def _priors(
         after, before = search.objective(centre + step), search.objective(centre - step)
         curvature[row] = (after[1] - before[1])[free] / (2.0 * _STEP)
     values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    map_to = vectors * (_SPREAD / np.sqrt(np.maximum(values, _LEAST_CURVATURE)))
+    # The symmetric root: with others, draws would hang on the signs of eigenvectors.
+    root = vectors * (_SPREAD / np.sqrt(np.maximum(values, _LEAST_CURVATURE)))
+    map_to = root @ vectors.T
     for _ in range(n_draws):
         drawn = centre.copy()
         drawn[free] += map_to @ generator.standard_normal(len(free))

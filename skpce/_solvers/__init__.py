@@ -27,7 +27,7 @@ from .ridge import (
     RidgePathSolver,
     solve_path,
 )
-from .sparse import LeastAngleSolver, MatchingPursuitSolver
+from .sparse import LeastAngleSolver
 from .subspace_pursuit import SubspacePursuitSolver
 
 __all__ = [
@@ -56,7 +56,6 @@ SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
             "ridge": RidgePathSolver,
             "ols": lambda alphas, criterion: LeastSquaresSolver(),
             "lars": lambda alphas, criterion: LeastAngleSolver(),
-            "omp": lambda alphas, criterion: MatchingPursuitSolver(),
             "subspace_pursuit": lambda alphas, criterion: SubspacePursuitSolver(),
             "paper": lambda alphas, criterion: PaperSolver(),
         }

@@ -140,7 +140,7 @@ class LinearFit:
     alpha: FloatArray  # shape: (n_targets,), in units of the sum-of-squares loss
     scales: FloatArray  # shape: (n_targets, n_terms); 0 where a term is left out
     leverage: Leverage  # of new samples
-    # The mean squared error by which the fit was chosen, raised for a search of terms.
+    # The mean squared error by which the penalty was chosen.
     criterion: FloatArray  # shape: (n_targets,); inf where it is not defined
     # Of leaving one copy out, NaN where a sample alone determines its fit; times the
     # root of 1 - leverage they vary alike for all samples. None for a fit from sums.
@@ -149,13 +149,6 @@ class LinearFit:
     residual_variance: FloatArray  # shape: (n_targets,), mean square of the scaled ones
 
     __getstate__ = state_of_fields
-
-    def at_price(self, price: float) -> LinearFit:
-        """Return the same fit with its criterion raised for the choice of terms."""
-        dearer = object.__new__(type(self))
-        vars(dearer).update(vars(self))  # also what is made when it is read
-        vars(dearer)["criterion"] = price * self.criterion
-        return dearer
 
     def of_targets(self, columns: IndexArray) -> LinearFit:
         """Select targets."""

@@ -5,10 +5,9 @@ The mean squared leave-one-out error of a subset is raised for the search that f
 ("Sparse fits" in the page "Mathematics" of the documentation): leave-one-out alone
 chooses subsets that are several times too large.
 
-Some solvers put the terms in an order, of which a subset is a beginning. One QR
-decomposition of the ordered columns gives least squares and leave-one-out on every
-beginning. The orders are scikit-learn's: least-angle regression (the *hybrid* variant,
-with least squares on the active terms [1]_) and orthogonal matching pursuit.
+Least-angle regression puts the terms in an order, of which a subset is a beginning. One
+QR decomposition of the ordered columns gives least squares and leave-one-out on every
+beginning: the *hybrid* variant, with least squares on the active terms [1]_.
 
 References
 ----------
@@ -26,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lars_path, orthogonal_mp
+from sklearn.linear_model import lars_path
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .many_rows import SMALLEST_EIGENVALUE_RATIO
@@ -49,7 +48,6 @@ class ChosenTerms:
 
     terms: list[IndexArray]  # columns of the design matrix, ascending
     targets: list[IndexArray]  # ascending
-    prices: list[float]  # factors of the criterion, for the choice
 
 
 class SparseSolver(GeneralizedRidgeSolver):
@@ -78,20 +76,19 @@ def fit_chosen(problem: LinearProblem, chosen: ChosenTerms) -> LinearFit:
     for shape, numbers in alike.items():
         step = max(1, _LARGEST_BATCH // (len(problem.design) * sum(shape)))
         for start in range(0, len(numbers), step):
-            some, price = numbers[start : start + step], chosen.prices[numbers[start]]
+            some = numbers[start : start + step]
             terms = np.array([chosen.terms[k] for k in some])
             targets = np.array([chosen.targets[k] for k in some])
             regular = np.zeros(len(some), dtype=bool)
             if len(some) > 1:
                 fit, regular = _fit_together(problem, terms, targets)
                 fitted = targets[regular].ravel()
-                parts.append(fit.at_price(price).of_targets(np.argsort(fitted)))
+                parts.append(fit.of_targets(np.argsort(fitted)))
                 positions.append(np.sort(fitted))
             for k in np.flatnonzero(~regular):
                 scale = np.zeros(problem.design.shape[1])
                 scale[0] = scale[terms[k]] = 1.0  # of the subset and the constant
-                fit = fit_scale(problem, targets[k], scale, 0.0)
-                parts.append(fit.at_price(price))
+                parts.append(fit_scale(problem, targets[k], scale, 0.0))
                 positions.append(targets[k])
     return join_fits(parts, positions)
 
@@ -155,12 +152,8 @@ def _fit_together(
 _SMALLEST_PIVOT = 1e-7
 
 
-class NestedSolver(SparseSolver):
-    """Choose a beginning of an order of the terms, for each target alone."""
-
-    @abstractmethod
-    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
-        """Return up to ``size`` columns, the most important first."""
+class LeastAngleSolver(SparseSolver):
+    """Hybrid least-angle regression: a beginning of its path, for each target alone."""
 
     def search(self, problem: LinearProblem) -> ChosenTerms:
         dictionary = Dictionary(problem)
@@ -174,34 +167,19 @@ class NestedSolver(SparseSolver):
         length = np.linalg.norm(target)
         if largest and length > 0:
             with warnings.catch_warnings():
-                # Both stop early where the other columns explain nothing more.
+                # It stops early where the other columns explain nothing more.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
-                order = self.order(dictionary.columns, target / length, largest)
+                order = _path(dictionary.columns, target / length, largest)
         errors = _errors_of_beginnings(dictionary, order, target)
         errors *= [dictionary.correction(size) for size in range(len(errors))]
         return order[: int(np.argmin(errors))]
 
 
-class LeastAngleSolver(NestedSolver):
-    """Hybrid least-angle regression."""
-
-    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
-        _, active, _ = lars_path(columns, target, method="lar", max_iter=size)
-        return np.asarray(active, dtype=np.int64)
-
-
-class MatchingPursuitSolver(NestedSolver):
-    """Orthogonal matching pursuit."""
-
-    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
-        path = orthogonal_mp(columns, target, n_nonzero_coefs=size, return_path=True)
-        path = path.reshape(columns.shape[1], -1)
-        if not path.shape[1]:  # no column goes with the target
-            return np.zeros(0, dtype=np.int64)
-        entered = np.argmax(path != 0.0, axis=1)
-        active = np.flatnonzero(np.any(path != 0.0, axis=1))
-        return active[np.argsort(entered[active], kind="stable")]
+def _path(columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
+    """Return up to ``size`` columns, the most important first."""
+    _, active, _ = lars_path(columns, target, method="lar", max_iter=size)
+    return np.asarray(active, dtype=np.int64)
 
 
 def _errors_of_beginnings(
@@ -231,23 +209,10 @@ SMALLEST_COMPLEMENT = 1e-10
 # Added to the unit diagonal of Gram matrices.
 _JITTER = 1e-14
 
-#: Share of the price of the search when a sparse fit is compared with another solver.
-#: The full price makes most sparse fits look worse than they are.
-COMPARISON_SHARE = 0.75
 
-
-def correction(size: int, n_terms: int, n_copies: float, share: float = 1.0) -> float:
+def correction(size: int, n_terms: int, n_copies: float) -> float:
     """Return the factor for having searched ``size`` of ``n_terms`` terms."""
-    return float(np.exp(2.0 * share * size * np.log(max(n_terms, 1)) / n_copies))
-
-
-def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
-    """Return the factor for comparing a sparse fit with another solver."""
-    # With k terms beside the constant (n / (n - k - 1))^2 corrects leave-one-out for
-    # small samples ([1]_, section 3.4).
-    left = max(n_copies - size - 1.0, 1.0)
-    searched = correction(size, n_terms, n_copies, COMPARISON_SHARE)
-    return searched * (n_copies / left) ** 2
+    return float(np.exp(2.0 * size * np.log(max(n_terms, 1)) / n_copies))
 
 
 class Candidates:
@@ -273,9 +238,7 @@ class Candidates:
             together.setdefault(terms.tobytes(), (terms, []))[1].append(targets)
         sets = [terms for terms, _ in together.values()]
         joined = [np.sort(np.concatenate(each)) for _, each in together.values()]
-        n_terms, n_copies = len(self.terms), self.n_copies
-        prices = [comparison_price(len(terms), n_terms, n_copies) for terms in sets]
-        return ChosenTerms(sets, joined, prices)
+        return ChosenTerms(sets, joined)
 
 
 class Dictionary(Candidates):

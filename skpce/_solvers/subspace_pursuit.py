@@ -73,14 +73,11 @@ class SubspacePursuitSolver(SparseSolver):
         """Fit from sums over the samples; generalised cross-validation chooses."""
         chosen = _search_groups(PursuedSums(moments), groups)
         parts = []
-        for terms, targets, price in zip(
-            chosen.terms, chosen.targets, chosen.prices, strict=True
-        ):
+        for terms, targets in zip(chosen.terms, chosen.targets, strict=True):
             scale = np.zeros(len(moments.mean))  # 1 for the subset and the constant
             scale[0] = scale[terms] = 1.0
             some, alone = moments.of_targets(targets), np.arange(len(targets))
-            fit = solve_moments(some, np.zeros(1), alone, scale)
-            parts.append(fit.at_price(price))
+            parts.append(solve_moments(some, np.zeros(1), alone, scale))
         return join_fits(parts, chosen.targets)
 
 

@@ -380,6 +380,8 @@ class _Inputs:
             )
             return
         if law is None:
+            if numbers is None and not self.orders.get(name):
+                _refuse_text_of_numbers(name, given)
             if not is_log:
                 _refuse_names_of_runs(name, given, self.what)
             law = "categorical" if _is_categorical(values) else "empirical"
@@ -478,6 +480,28 @@ def _refuse_gaps(
             "these rows out, or say that all are labels: "
             f"inputs={{{name!r}: 'categorical'}}."
         )
+
+
+# Text that a person reads as a number, of which so many different ones are no labels.
+_LIKE_A_NUMBER = re.compile(r"[-+]?[\d.,_' ]*\d\s*(%|[a-zA-Z]{1,2})?")
+_MOST_LABELS = 10
+
+
+def _refuse_text_of_numbers(name: str, values: NDArray[Any]) -> None:
+    """Raise ``ValueError`` for many labels most of which look like numbers."""
+    labels = {entry.strip() for entry in values.tolist() if isinstance(entry, str)}
+    like = sorted(text for text in labels if _LIKE_A_NUMBER.fullmatch(text))
+    if len(like) <= max(_MOST_LABELS, len(labels) / 2):
+        return
+    alone = [
+        text for text in sorted(labels) if numbers_of_text(np.array([text])) is None
+    ]
+    raise ValueError(
+        f"The input {name!r} is text: {len(like)} of {len(labels)} values look like "
+        f"numbers, such as {like[0]!r}, but {alone[0]!r} does not read as one. Convert "
+        "the column to numbers, leave such rows out, or say that all are labels: "
+        f"inputs={{{name!r}: 'categorical'}}."
+    )
 
 
 # Names of columns that number the runs.

@@ -36,7 +36,7 @@ LAWS: tuple[Any, ...] = (
     stats.triang(0.3),
 )
 SOLVERS = (
-    *(None, None, None, "ridge", "ridge", "ols", "lars", "omp"),
+    *(None, None, None, "ridge", "ridge", "ols", "lars"),
     *("subspace_pursuit", "paper"),
 )
 

@@ -31,7 +31,6 @@ SOLVERS = (
     "ridge",
     "ols",
     "lars",
-    "omp",
     "subspace_pursuit",
     "paper",
 )

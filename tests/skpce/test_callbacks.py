@@ -39,7 +39,7 @@ class Recorder:
         self.ended.append((context.estimator_name, context.task_name))
 
 
-@pytest.mark.parametrize("solver", ["ridge", "omp"])
+@pytest.mark.parametrize("solver", ["ridge", "lars"])
 def test_the_verdict_tells_of_its_permutations(solver):
     recorder, pipeline = (
         Recorder(),
@@ -59,7 +59,7 @@ def test_refits_have_no_callbacks():
     """The pipeline's own would be told of hundreds of fits that nobody asked for."""
     recorder = Recorder()
     pipeline = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="omp", distribution="normal")
+        PCA(2), PolynomialChaosRegressor(1, solver="lars", distribution="normal")
     )
     pipeline.set_callbacks(recorder)
     found = verdict(pipeline, X, Y, n_permutations=19, random_state=0, n_jobs=2)

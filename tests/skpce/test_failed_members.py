@@ -66,7 +66,7 @@ def alone(data, step, **parameters):
 @pytest.mark.parametrize(
     "parameters",
     [
-        *({"solver": name} for name in ("ridge", "ols", "omp", "paper")),
+        *({"solver": name} for name in ("ridge", "ols", "lars", "paper")),
         {"solver": "subspace_pursuit"},
         {"log_ratio": "alr", "alpha_per_target": True},
         {"log_ratio": "clr"},

@@ -19,10 +19,12 @@ from skpce import (
     save_model,
 )
 from skpce._basis.basis import PolynomialBasis
+from skpce._expansion.problem import solve_permuted
 from skpce._input_laws import UniformLaw
 from skpce._learned import prior as learned
 from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis, NoTermsError, tables_of
+from skpce._learned.ridge import without_copies
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -424,6 +426,47 @@ def test_intervals_narrow_with_samples(n_samples):
     assert np.max(high - low) < (0.4 if n_samples == 60 else 0.08)
 
 
+@pytest.mark.parametrize("kernels", [False, True])
+def test_predictions_know_what_was_learned(kernels, monkeypatch):
+    """Refits in folds by hand; errors of leaving one out hold the prior fixed."""
+    if kernels:
+        monkeypatch.setattr(learned.TermPrior, "listed", lambda *given: None)
+    X, y = samples_of_friedman(60, noise=2.0)
+    model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+    sorted_rows = without_copies(model._problem.samples)
+    fold = np.arange(60) % 5
+    X, y = sorted_rows.inputs, sorted_rows.targets[:, 0]
+    squares = [
+        np.square(
+            PolynomialChaosRegressor(distribution=INPUTS)
+            .fit(X[fold != k], y[fold != k])
+            .predict(X[fold == k])
+            - y[fold == k]
+        )
+        for k in range(5)
+    ]
+    expected = np.sqrt(np.concatenate(squares).mean() / model.loo_error_[0])
+    np.testing.assert_allclose(model._problem.optimism, [expected], rtol=1e-6)
+    assert expected > 1.0
+    assert (
+        PolynomialChaosRegressor(2, solver="ridge", distribution=INPUTS)
+        .fit(X, y)
+        ._problem.optimism
+        == 1.0
+    )
+
+
+def test_intervals_of_predictions_hold_new_values():
+    inside = []
+    for seed in range(12):
+        X, y = samples_of_friedman(60, seed=seed, noise=2.0)
+        new, values = samples_of_friedman(200, seed=100 + seed, noise=2.0)
+        model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+        low, high = model.predict_interval(new, confidence_level=0.9, random_state=0)
+        inside.append(((low <= values) & (values <= high)).mean())
+    assert 0.86 < np.mean(inside) < 0.95
+
+
 # Compositions
 
 
@@ -455,6 +498,14 @@ def test_permutations_learn_anew():
     model = CompositionalPCESurrogate(n_permutations=19, random_state=0)
     p_values = model.fit(X, noise).diagnostics_.permutation_p_values
     assert p_values[0] > 0.05
+
+
+def test_permutations_have_as_few_inputs_in_a_term():
+    X, y = samples_of_friedman(40)
+    model = PolynomialChaosRegressor(interaction_order=1, distribution=INPUTS)
+    problem = model.fit(X, y)._problem
+    moved = solve_permuted(problem, np.arange(40)[::-1])
+    assert np.count_nonzero(moved.basis.multi_indices, axis=1).max() <= 1
 
 
 # What a fit says about itself

@@ -692,6 +692,17 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match=r"pipe is a device or a pipe"):
+        save_model(
+            PolynomialChaosRegressor(solver="ridge", distribution="normal"), path
+        )
+    assert path.is_fifo()
+
+
 # What is refused
 
 

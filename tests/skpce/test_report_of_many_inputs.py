@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,7 @@ def test_a_report_shows_the_leading_inputs(monkeypatch):
     assert "There are 40 inputs" in page
     for name in ("x7", "x11", "x30", "37 others"):
         assert name in page
-    assert "x12" not in page
+    assert "x12" not in re.sub('base64,[^"]*', "", page)
 
 
 def test_an_embedding_of_some_inputs():

@@ -147,7 +147,7 @@ def test_sums_of_blocks_are_sums(data):
         {},
         {"criterion": "gcv"},
         {"distribution": norm(0, 1)},
-        {"distribution": norm(0, 1), "criterion": "gcv", "solver": "omp"},
+        {"distribution": norm(0, 1), "criterion": "gcv", "solver": "lars"},
         {"distribution": [norm(0, 1), "normal"], "criterion": "gcv"},
         {"distribution": np.array(["normal", "normal"]), "criterion": "gcv"},
         {

@@ -177,7 +177,7 @@ def test_the_bootstrap_is_a_loop_of_refits():
     assert (later.confidence_level, later.method) == (0.8, "bootstrap")
 
 
-@pytest.mark.parametrize("solver", ["ridge", "paper", "omp"])
+@pytest.mark.parametrize("solver", ["ridge", "paper", "lars"])
 def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
     X, y = ensemble
     fitted = CompositionalPCESurrogate(

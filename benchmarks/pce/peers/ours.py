@@ -16,7 +16,6 @@ LEARNED = "learned"
 SOLVERS = (
     LEARNED,
     "ridge",
-    "omp",
     "subspace_pursuit",
     "lars",
     "ols",

@@ -29,6 +29,8 @@ _N_ORDERS, _N_ORDERS_LONG, _LONG = 999, 199, 300
 _LARGEST_LAG = 20
 # A column with at most so many different values, as a share of the members, has levels.
 _FEW_VALUES = 0.5
+# So many times as often as the rarest value is the most frequent one of a factor.
+_UNEVEN = 3.0
 # Rows, and shuffles of them, by which a sequence of low discrepancy is known.
 _MOST_ROWS, _N_SHUFFLED = 500, 49
 
@@ -50,8 +52,9 @@ def find_series(
     """Return blocks where inputs and outputs agree by their order.
 
     An input that never falls, or never rises, may be what the rows were sorted by:
-    their order has nothing that this input has not. One with few values is a factor of
-    a design. Unless an order is given the others are asked, if there are any.
+    their order has nothing that this input has not. One with few values, all of them
+    about as often, is a factor of a design. Unless an order is given the others are
+    asked, if there are any.
     """
     position = np.arange(len(outputs))
     if order is not None:
@@ -60,7 +63,7 @@ def find_series(
     predicted, inputs = observed - left, tables[-1][position]
     asked = [inputs, predicted]  # of many inputs the predictions have those that matter
     if order is None:
-        chosen = _sorted_by(tables[0]) | has_few_values(tables[0])
+        chosen = _sorted_by(tables[0]) | _is_factor(tables[0])
         others = tables[0][:, ~chosen]
         if chosen.any():
             inputs = others
@@ -111,6 +114,18 @@ def _sorted_by(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
     """Return which columns never fall, or never rise."""
     steps = np.diff(values, axis=0)
     return np.asarray((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
+
+
+def _is_factor(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
+    """Return which columns have few values, each of them about as often.
+
+    A walk of whole numbers has few too, but those at its ends are rare.
+    """
+    found = has_few_values(values)
+    for i in np.flatnonzero(found):
+        counts = np.unique(values[:, i], return_counts=True)[1]
+        found[i] = counts.max() <= _UNEVEN * counts.min()
+    return found
 
 
 def has_few_values(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)

@@ -79,7 +79,7 @@ def test_the_verdict_outlives_a_worker(cluster, kill_one):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 4))
     y = X[:, 0] + 0.5 * rng.normal(size=24)
-    sparse = PolynomialChaosRegressor(1, distribution="normal", solver="omp")
+    sparse = PolynomialChaosRegressor(1, distribution="normal", solver="lars")
     pipeline = make_pipeline(PCA(2), sparse)  # its refits have no closed form
     arguments = {"n_permutations": 99, "random_state": 0}
     there = verdict(pipeline, X, y, progress=progress, **arguments)

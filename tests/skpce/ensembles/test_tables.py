@@ -254,6 +254,22 @@ def test_text_that_is_no_number_is_labels(library, texts):
         from_frame(frame_of(library, table), {"c": "normal"}, "score")
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda i: "auto" if i % 5 == 0 else str(0.01 * i),
+        lambda i: f"{0.01 * i:.2f}".replace(".", ","),
+        lambda i: f"{1000 * i:,}",
+        lambda i: f"{2 * i}%",
+    ],
+)
+def test_many_values_that_nearly_read_as_numbers_are_refused(write):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"lr": [write(i) for i in range(1, 41)], "score": range(40)})
+    with pytest.raises(ValueError, match=r"'lr' is text: .* look like numbers"):
+        from_frame(table, ["lr"], "score")
+
+
 @LIBRARIES
 @pytest.mark.parametrize(
     "texts", [("-1", "+2.5"), ("1e-3", ".5E+2"), (" 3 ", "4."), ("1", 2), ("0", "1")]

@@ -250,6 +250,34 @@ def test_two_random_walks_are_not_attributable(seed):
     assert "given order" in " ".join(found.reasons[0])
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_walks_of_whole_numbers_are_no_design(seed):
+    rng = np.random.default_rng(seed)
+    X = np.round(np.cumsum(rng.normal(size=(80, 2)), axis=0))
+    y = np.cumsum(rng.normal(size=80))
+    found = verdict(
+        PolynomialChaosRegressor(2, solver="ridge", distribution="empirical"),
+        X,
+        y,
+        **QUICK,
+    )
+    assert not any(found.attributable)
+
+
+def test_a_product_table_that_lacks_rows_is_a_design():
+    rng = np.random.default_rng(0)
+    X = np.array([(a, b) for a in range(6) for b in range(12)], dtype=float)
+    X = X[np.sort(rng.permutation(72)[:60])]
+    y = X[:, 0] / 6 + X[:, 1] ** 2 / 72 + 0.2 * rng.normal(size=60)
+    found = verdict(
+        PolynomialChaosRegressor(2, solver="ridge", distribution="empirical"),
+        X,
+        y,
+        **QUICK,
+    )
+    assert all(found.attributable)
+
+
 def walks(rng, *shape):
     """Two inputs and an output that walk along the second axis, a row each."""
     return [
