@@ -54,7 +54,11 @@ SHOWN = (
     ("fit_seconds", "CPU-s to fit", 3),
     ("index_seconds", "CPU-s until indices", 3),
 )
-NAMES = {**METHODS, "conditional": "reward-conditional policy"}
+NAMES = {
+    **METHODS,
+    "auto": "solver and terms chosen by leave-one-out (until it went)",
+    "conditional": "reward-conditional policy",
+}
 
 
 def measure_task(
@@ -71,12 +75,12 @@ def measure_task(
     """
     folder = runs / f"{task}-default"
     paper = TASKS[task].presets["paper"]
-    for dataset in map(PolicyDataset.load, _datasets(folder)):
+    for dataset in map(PolicyDataset.load, datasets_of(folder)):
         n_fit = dataset.train.n_members
         rows = found.setdefault(dataset.source, {method: [] for method in METHODS})
         slow_last = sorted(METHODS, key=SLOW.__contains__)
         for method, seed in product(slow_last, range(n_seeds)):
-            known = rows[method]
+            known = rows.setdefault(method, [])
             if len(known) > seed or (method in SLOW and seed >= n_slow):
                 continue
             split = split_of(dataset, paper.n_components, fitted(dataset, n_fit, seed))
@@ -119,7 +123,7 @@ def conditional(
     n_components = TASKS[task].presets["paper"].n_components
     splits = {
         dataset.source: split_of(dataset, n_components)
-        for dataset in map(PolicyDataset.load, _datasets(folder))
+        for dataset in map(PolicyDataset.load, datasets_of(folder))
     }
     inputs = study.reward_features[: study.n_train]
     if n_components is not None:
@@ -152,10 +156,10 @@ def write_json(path: Path, found: dict[str, Any]) -> None:
     write_bytes(path, text.encode())
 
 
-def _datasets(folder: Path) -> list[Path]:
-    """Return the files of exact and of trained policies of a run."""
+def datasets_of(folder: Path) -> list[Path]:
+    """Return the files of exact and of trained policies that a run has."""
     names = ("dataset_exact.safetensors", "dataset.safetensors")
-    return [folder / name for name in names]
+    return [folder / name for name in names if (folder / name).exists()]
 
 
 def index_seconds(policy: Any, split: Split, study: Study) -> float:
