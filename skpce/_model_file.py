@@ -720,6 +720,7 @@ _noun(
     PolynomialBasis,
     distributions=f"laws: ({_DISTRIBUTIONS})[inputs]",
     multi_indices="ints[terms inputs]",
+    reach="floats[ends inputs]?",
     rules={
         "row 0 of the multi-indices of a 'basis' must be zero": lambda basis: (
             len(basis.multi_indices) > 0 and not basis.multi_indices[0].any()

@@ -71,6 +71,29 @@ def warn_of_terms(chooses_terms: bool, n_terms: int, n_rows: int) -> None:
         )
 
 
+def evaluate_within(
+    law: InputLaw,
+    column: FloatArray,  # shape: (n_samples,)
+    degree: int,
+    ends: FloatArray | None,  # shape: (2, n_samples) or (2,)
+    *,
+    slope: bool = False,
+) -> FloatArray:  # shape: (1 + degree, n_samples)
+    """Evaluate the functions of an input, or their slopes.
+
+    Beyond the ends polynomials of degree three and more keep the values that they have
+    there: samples say nothing of how they grow outside.
+    """
+    values = (law.differentiate if slope else law.evaluate)(column, degree)
+    if ends is None or degree < 3 or not law.is_polynomial:
+        return values
+    held = np.clip(column, *ends)
+    outside = held != column
+    if outside.any():
+        values[3:, outside] = 0.0 if slope else law.evaluate(held[outside], degree)[3:]
+    return values
+
+
 @dataclass(frozen=True)
 class PolynomialBasis:
     """Products of univariate orthonormal functions.
@@ -81,6 +104,8 @@ class PolynomialBasis:
 
     laws: Sequence[InputLaw]  # one per feature
     multi_indices: IndexArray  # shape: (n_terms, n_features)
+    # Ends of the samples of a fit that learned its degree, see ``evaluate_within``.
+    reach: FloatArray | None = None  # shape: (2, n_features)
 
     __getstate__ = state_of_fields
 
@@ -164,10 +189,13 @@ class PolynomialBasis:
                 if slope_of in alike:
                     parts = [(i,) for i in alike]
                 for part in parts:
-                    evaluate = law.differentiate if slope_of in part else law.evaluate
                     alone = len(part) == 1
                     column = X[:, part[0]] if alone else X.T[list(part)].ravel()
-                    values = evaluate(column, degree)
+                    ends = None
+                    if self.reach is not None:
+                        ends = np.repeat(self.reach[:, list(part)], len(X), axis=1)
+                    slope = slope_of in part
+                    values = evaluate_within(law, column, degree, ends, slope=slope)
                     tables[part] = values.reshape(degree + 1, len(part), len(X))
         return tables
 

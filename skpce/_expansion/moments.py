@@ -39,7 +39,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from .._basis.basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis, evaluate_within
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws import InputLaw
 from .._learned.kernel_basis import Basis, KernelBasis
@@ -329,7 +329,9 @@ def marginal_basis(
     """Return the basis on these inputs alone, and its rows in the whole basis."""
     rows: Any = basis.terms_within(features)
     laws = [basis.laws[i] for i in features]
-    return PolynomialBasis(laws, basis.multi_indices[np.ix_(rows, features)]), rows
+    reach = None if basis.reach is None else basis.reach[:, features]
+    terms = basis.multi_indices[np.ix_(rows, features)]
+    return PolynomialBasis(laws, terms, reach), rows
 
 
 def main_effects(
@@ -344,7 +346,9 @@ def main_effects(
     for i, law in enumerate(basis.laws):
         rows = basis.terms_within([i])[1:]
         degrees = basis.multi_indices[rows, i]
-        univariate = law.evaluate(X[:, i], int(degrees.max(initial=0)))
+        ends = None if basis.reach is None else basis.reach[:, i]
+        largest = int(degrees.max(initial=0))
+        univariate = evaluate_within(law, X[:, i], largest, ends)
         effects[:, i] = univariate[degrees].T @ coefficients[:, rows].T
     return effects
 

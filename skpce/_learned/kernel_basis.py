@@ -16,7 +16,12 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from .._basis.basis import PolynomialBasis, categorical_inputs, sample_laws
+from .._basis.basis import (
+    PolynomialBasis,
+    categorical_inputs,
+    evaluate_within,
+    sample_laws,
+)
 from .._basis.index_sets import sort_graded
 from .._checks import FloatArray, IndexArray, state_of_fields
 from .._input_laws import InputLaw
@@ -38,16 +43,23 @@ class NoTermsError(ValueError):
     """An expansion has too many terms for a list."""
 
 
+def ends_of(inputs: FloatArray) -> FloatArray:  # shape: (2, n_inputs)
+    """Return the smallest and the largest value of each input."""
+    return np.stack([inputs.min(axis=0), inputs.max(axis=0)])
+
+
 def tables_of(
     laws: Sequence[InputLaw],
     X: FloatArray,  # shape: (n_rows, n_inputs)
     n_functions: IndexArray,  # shape: (n_inputs,)
+    reach: FloatArray | None = None,  # shape: (2, n_inputs), see ``evaluate_within``
 ) -> FloatArray:  # shape: (n_inputs, largest n_functions, n_rows)
     """Evaluate the orthonormal functions of each input, without the constant."""
     tables = np.zeros((len(laws), int(n_functions.max(initial=0)), len(X)))
     for i, (law, number) in enumerate(zip(laws, n_functions.tolist(), strict=True)):
         if number:
-            tables[i, :number] = law.evaluate(X[:, i], number)[1:]
+            ends = None if reach is None else reach[:, i]
+            tables[i, :number] = evaluate_within(law, X[:, i], number, ends)[1:]
     return tables
 
 
@@ -145,6 +157,11 @@ class KernelBasis:
 
     # Values
 
+    @property
+    def _reach(self) -> FloatArray:  # shape: (2, n_inputs)
+        """Ends of the rows of the fit."""
+        return ends_of(self.inputs)
+
     def blocks(
         self, X: FloatArray, *, max_entries: int = _BLOCK_ENTRIES
     ) -> Iterator[tuple[slice, FloatArray]]:
@@ -152,7 +169,7 @@ class KernelBasis:
         size = max(max_entries // max(3 * len(self.inputs), 1), 16)
         for start in range(0, len(X), size):
             rows = slice(start, min(start + size, len(X)))
-            tables = tables_of(self.laws, X[rows], self._n_functions)
+            tables = tables_of(self.laws, X[rows], self._n_functions, self._reach)
             parts = [np.ones((tables.shape[2], 1))]
             for prior, directions in zip(self.priors, self.maps, strict=True):
                 known = prior.kernel(tables, self._tables) @ directions
@@ -227,7 +244,7 @@ class KernelBasis:
             rows.append(found)
         terms = np.unique(np.vstack(rows), axis=0)
         basis = PolynomialBasis(
-            self.laws, sort_graded(terms, categorical_inputs(self.laws))
+            self.laws, sort_graded(terms, categorical_inputs(self.laws)), self._reach
         )
         design = basis.evaluate(self.inputs)
         values = np.zeros((len(coefficients), basis.n_terms))
@@ -251,7 +268,7 @@ class KernelBasis:
         X: FloatArray,  # shape: (n_rows, n_features)
     ) -> FloatArray:  # shape: (n_rows, n_features, n_targets)
         """Evaluate the effect of each input alone."""
-        tables = tables_of(self.laws, X, self._n_functions)
+        tables = tables_of(self.laws, X, self._n_functions, self._reach)
         effects = np.zeros((len(X), len(self.laws), len(coefficients)))
         for prior, dual in zip(self.priors, self._dual(coefficients), strict=True):
             slopes = np.einsum("tl,ial->ita", dual, self._tables)

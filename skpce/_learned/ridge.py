@@ -24,7 +24,7 @@ from .._solvers.ridge import (
     fit_penalties,
     solve_moments,
 )
-from .kernel_basis import Basis, KernelBasis, tables_of
+from .kernel_basis import Basis, KernelBasis, ends_of, tables_of
 from .prior import (
     AllTerms,
     ListedTerms,
@@ -238,8 +238,7 @@ def functions_of(
     if listed is not None:
         return np.asarray(listed.max(axis=0), dtype=np.int64)
     degree = max(min(LARGEST_DEGREE, _MOST_FUNCTIONS // len(laws)), _FEWEST_DEGREES)
-    ends = np.stack([inputs.min(axis=0), inputs.max(axis=0)])
-    pairs = zip(laws, ends.T, strict=True)
+    pairs = zip(laws, ends_of(inputs).T, strict=True)
     return np.array([_degree_of(law, degree, own) for law, own in pairs], np.int64)
 
 
@@ -285,8 +284,9 @@ def _basis_of(
     listed: IndexArray | None,
 ) -> Basis:
     """List the terms of largest variance, of all priors; else take their kernels."""
+    reach = ends_of(samples.inputs)
     if listed is not None:
-        return PolynomialBasis(laws, listed)
+        return PolynomialBasis(laws, listed, reach)
     found = []
     for prior in priors:
         dropped = _DROPPED * prior.noise / max(samples.weights.sum(), 100.0)
@@ -298,7 +298,8 @@ def _basis_of(
     if len(laws) * len(found[0]) <= _MOST_EXPONENTS:  # no input without a term
         found.append(np.diag(np.minimum(priors[0].n_functions, 1)))
     rows = np.unique(np.vstack(found), axis=0)
-    return PolynomialBasis(laws, sort_graded(rows, categorical_inputs(laws)))
+    terms = sort_graded(rows, categorical_inputs(laws))
+    return PolynomialBasis(laws, terms, reach)
 
 
 def rows_of(samples: Samples, rows: IndexArray) -> Samples:

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, uniform
+from scipy.stats import multivariate_normal, norm, uniform
 
 import skpce._regressor as regressor_module
 from skpce import (
@@ -560,6 +560,32 @@ def test_samples_far_outside_of_a_distribution_have_few_degrees():
         model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
     assert model.multi_indices_[:, 0].max() <= 1
     assert np.isfinite(model.predict(X[1:])).all()
+
+
+@pytest.mark.parametrize("kernels", [False, True])
+def test_high_degrees_keep_their_values_beyond_the_samples(kernels, monkeypatch):
+    if kernels:
+        monkeypatch.setattr(learned.TermPrior, "listed", lambda *given: None)
+    rng = np.random.default_rng(0)
+    X, far = rng.normal(size=(100, 2)), np.array([[4.0, 0.0], [5.0, 0.0]])
+    y = np.tanh(3.0 * X[:, 0]) + np.sin(2.0 * X[:, 1])
+    model = PolynomialChaosRegressor(distribution=norm(0, 1)).fit(X, y)
+    assert np.abs(model.predict(far) - np.tanh(3.0 * far[:, 0])).max() < 3.0
+    effects = model.main_effects(far).sum(axis=1) + model.expansion_.mean
+    np.testing.assert_allclose(effects, model.predict(far), atol=0.5)
+    one = model.conditional_expectation(far, [0])
+    np.testing.assert_allclose(
+        one, model.main_effects(far)[:, 0] + model.expansion_.mean
+    )
+    whole = PolynomialChaosRegressor(12, solver="ols", distribution=norm(0, 1))
+    assert np.abs(whole.fit(X, y).predict(far)).max() > 100.0
+
+
+def test_a_parabola_goes_on_beyond_the_samples():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = PolynomialChaosRegressor(distribution=norm(0, 1))
+    model.fit(X, 1.0 + X[:, 0] - X[:, 1] ** 2)
+    assert model.predict([[6.0, 5.0]])[0] == pytest.approx(1 + 6 - 25, rel=0.03)
 
 
 def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path):
