@@ -290,10 +290,6 @@ class PolynomialBasis:
             np.matmul(design, coefficients.T, out=values[rows])
         return values
 
-    def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
-        """Warn about values outside the support of their distribution."""
-        warn_outside(self.laws, X, names)
-
     def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
         """Return the goodness of fit of each input to its distribution."""
         columns = zip(self.laws, X.T, strict=True)
@@ -520,7 +516,7 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
     check_is_fitted(self)
     values = validated(self, X, reset=False)
     # Not by ``checked_inputs``, for the warning is to name the line of the caller.
-    self.basis_.warn_outside(values, input_names(self))
+    warn_outside(self.basis_.laws, values, input_names(self))
     basis = self.basis_.with_terms
     return basis.evaluate(values, largest_product=_LARGEST_FEATURE)
 
@@ -529,7 +525,7 @@ def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
     """Return inputs as an array; warn of those outside their distributions."""
     check_is_fitted(estimator)
     values = validated(estimator, X, reset=False)
-    estimator.basis_.warn_outside(values, input_names(estimator))
+    warn_outside(estimator.basis_.laws, values, input_names(estimator))
     return values
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.model_selection import KFold, check_cv
 
 from .._checks import FloatArray, IndexArray, Samples, fail
+from .._input_laws.columns import warn_outside
 from .predictive import Predictive
 from .residuals import refuse_undefined
 
@@ -186,7 +187,7 @@ def _checked_calibration(
             "in the fit; expected others. Without calibration= the members of the fit "
             "are left out in turn."
         )
-    predictive.basis.warn_outside(inputs, predictive.names)
+    warn_outside(predictive.basis.laws, inputs, predictive.names)
     return inputs, values
 
 

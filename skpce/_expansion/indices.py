@@ -278,15 +278,6 @@ def _groups(expansion: Any) -> tuple[IndexArray, int]:
     return own, expansion.n_groups
 
 
-def aggregated_indices(
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    weights: FloatArray,  # shape: (n_targets,), not negative
-) -> SobolIndices:
-    """Return the indices of the weighted sum of the partial variances of targets."""
-    return aggregated_shares(partial_variances(coefficients, multi_indices), weights)
-
-
 def aggregated_shares(
     parts: tuple[FloatArray, FloatArray, FloatArray, FloatArray],  # see above
     weights: FloatArray,  # shape: (n_targets,), not negative

@@ -28,6 +28,7 @@ from .._checks import (
     refuse_other_names,
 )
 from .._input_laws import check_distribution, learn_input_laws
+from .._input_laws.columns import warn_outside
 from .._input_laws.families import is_frozen
 from .._learned.kernel_basis import Basis
 from .problem import FittedProblem
@@ -220,7 +221,7 @@ class Predictive:
         """Return finite inputs; warn of those outside their distributions."""
         values = as_floats(X, "X")
         refuse_not_finite(values, "X")
-        self.basis.warn_outside(values, self.names)
+        warn_outside(self.basis.laws, values, self.names)
         return values
 
     def noise_scale(self, noise: str, owner: str) -> NoiseScale | None:
@@ -298,7 +299,7 @@ class Predictive:
 
         def draw_and_warn(size: int, generator: np.random.Generator) -> FloatArray:
             drawn = draw(size, generator)
-            basis.warn_outside(drawn, names)
+            warn_outside(basis.laws, drawn, names)
             return drawn
 
         return draw_and_warn

@@ -25,7 +25,6 @@ from .._basis.basis import (
 from .._basis.index_sets import sort_graded
 from .._checks import FloatArray, IndexArray, state_of_fields
 from .._input_laws import InputLaw
-from .._input_laws.columns import warn_outside
 from .prior import TermPrior, elementary_sums, power_sums
 
 # Entries of the kernel of a block of rows: 4 MiB.
@@ -201,10 +200,6 @@ class KernelBasis:
         for rows, design in self.blocks(X):
             np.matmul(design, coefficients.T, out=values[rows])
         return values
-
-    def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
-        """Warn about values outside the support of their distribution."""
-        warn_outside(self.laws, X, names)
 
     def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
         """Return the goodness of fit of each input to its distribution."""

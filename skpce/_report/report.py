@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from .._checks import check_integer, check_rows, fail
 from .._checks.frames import refuse_other_rows
 from .._input_laws import InputOutsideSupportWarning
+from .._input_laws.columns import warn_outside
 from ..inspection import Result
 from ..inspection._reading import Reading, expansion_of
 from . import compositions, sections
@@ -134,7 +135,7 @@ def _warned_once(reading: Reading) -> Iterator[None]:
     """Warn of inputs outside their distributions here, and in no section."""
     expansion = reading.expansion
     inputs = np.asarray(reading.inputs, dtype=np.float64)
-    expansion.basis.warn_outside(inputs, expansion.input_names)
+    warn_outside(expansion.basis.laws, inputs, expansion.input_names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputOutsideSupportWarning)
         yield

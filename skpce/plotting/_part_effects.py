@@ -110,7 +110,7 @@ class PartEffectsDisplay:
     >>> rng = np.random.default_rng(0)
     >>> parts = {"level": rng.normal(size=300), "trend": 0.5 * rng.normal(size=300)}
     >>> effects = part_effects(lambda z: 3 * z, parts, random_state=0)
-    >>> display = PartEffectsDisplay.from_effects(effects, noise_share=[0.5])
+    >>> display = PartEffectsDisplay(effects, noise_share=[0.5]).plot()
     >>> display.segment_names
     ['level', 'trend', 'interactions', 'training noise']
     >>> display.shares.sum(axis=1)
@@ -140,34 +140,6 @@ class PartEffectsDisplay:
         self.noise_error: FloatArray = _by_output(
             noise_error, "noise_error", len(first), np.nan
         )
-
-    @classmethod
-    def from_effects(
-        cls,
-        effects: Result,
-        noise_share: ArrayLike | None = None,
-        *,
-        noise_error: ArrayLike | None = None,
-        max_parts: int = 7,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> PartEffectsDisplay:
-        """Draw the bars of effects.
-
-        Parameters
-        ----------
-        effects, noise_share, noise_error, max_parts
-            As in :class:`PartEffectsDisplay`.
-        ax, **kwargs
-            As in :meth:`plot`.
-        """
-        display = cls(
-            effects,
-            noise_share=noise_share,
-            noise_error=noise_error,
-            max_parts=max_parts,
-        )
-        return display.plot(ax=ax, **kwargs)
 
     @property
     def leading(self) -> NDArray[np.intp]:

@@ -101,7 +101,7 @@ def _parts(rng: Generator) -> Drawn:
         lambda z: np.tanh(z).reshape(len(z), -1), parts, n_draws=16, random_state=0
     )
     given = {"effects": effects, "noise_share": None, "max_parts": 2}
-    return _display("PartEffectsDisplay").from_effects, given, _closed
+    return _display("PartEffectsDisplay"), given, _closed
 
 
 def _values(rng: Generator) -> Drawn:

@@ -62,7 +62,7 @@ def widths(display):
 
 def test_bars_hold_the_first_orders_the_interactions_and_the_noise():
     effects = effects_by_hand([[0.1, 0.6], [0.2, 0.5]])
-    display = PartEffectsDisplay.from_effects(effects, [0.5, 0.0])
+    display = PartEffectsDisplay(effects, noise_share=[0.5, 0.0]).plot()
     names = ["part 1", "part 0", "interactions", "training noise"]
     assert display.segment_names == names  # the largest first
     expected = [[0.3, 0.05, 0.15, 0.5], [0.5, 0.2, 0.3, 0.0]]
@@ -75,18 +75,18 @@ def test_bars_hold_the_first_orders_the_interactions_and_the_noise():
 
 def test_numbers_are_estimates_with_their_standard_errors():
     effects = effects_by_hand([[0.3, 0.4]], errors=0.03)
-    display = PartEffectsDisplay.from_effects(effects)
+    display = PartEffectsDisplay(effects).plot()
     # the sum of two estimates: the root of two squares
     assert written(display) == ["40 ± 3 %", "30 ± 3 %", "30 ± 4 %"]
-    noisy = PartEffectsDisplay.from_effects(effects, [0.6], noise_error=[0.02])
+    noisy = PartEffectsDisplay(effects, noise_share=[0.6], noise_error=[0.02]).plot()
     assert written(noisy)[-1] == "60 ± 2 %"
-    noisy = PartEffectsDisplay.from_effects(effects, [0.5])
+    noisy = PartEffectsDisplay(effects, noise_share=[0.5]).plot()
     assert written(noisy) == ["20 ± 2 %", "15 ± 2 %", "15 ± 2 %", "50 %"]
 
 
 def test_segments_too_narrow_for_numbers_have_whiskers():
     first = [[0.9, 0.02, 0.02]]
-    display = PartEffectsDisplay.from_effects(effects_by_hand(first, errors=0.01))
+    display = PartEffectsDisplay(effects_by_hand(first, errors=0.01)).plot()
     assert written(display)[0] == "90 ± 1 %"
     whiskers = [line.get_xdata() for line in display.ax_.lines]
     np.testing.assert_allclose(whiskers[:2], [[0.91, 0.93], [0.93, 0.95]])
@@ -96,7 +96,7 @@ def test_segments_too_narrow_for_numbers_have_whiskers():
 
 def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
     effects = effects_by_hand([[0.7, -0.05, 0.2], [0.9, -0.1, 0.3]])
-    display = PartEffectsDisplay.from_effects(effects)
+    display = PartEffectsDisplay(effects).plot()
     assert display.segment_names == ["part 0", "part 2", "part 1", "interactions"]
     np.testing.assert_allclose(display.shares[0], [0.7, 0.2, 0.0, 0.1])
     np.testing.assert_allclose(display.shares[1], [0.75, 0.25, 0.0, 0.0])
@@ -105,7 +105,7 @@ def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
 
 def test_small_parts_are_drawn_as_one():
     first = np.r_[0.3, 0.2, np.full(8, 0.05)][np.newaxis]
-    display = PartEffectsDisplay.from_effects(effects_by_hand(first), max_parts=3)
+    display = PartEffectsDisplay(effects_by_hand(first), max_parts=3).plot()
     assert display.segment_names[-2:] == ["others (7)", "interactions"]
     np.testing.assert_allclose(display.shares, [[0.3, 0.2, 0.05, 0.35, 0.1]])
     usual = PartEffectsDisplay(effects_by_hand(first))
@@ -119,7 +119,7 @@ def test_small_parts_are_drawn_as_one():
 
 def test_noise_above_all_differences_leaves_nothing_to_attribute():
     effects = effects_by_hand([[0.5, 0.3]] * 3)
-    display = PartEffectsDisplay.from_effects(effects, [1.7, np.nan, -0.2])
+    display = PartEffectsDisplay(effects, noise_share=[1.7, np.nan, -0.2]).plot()
     np.testing.assert_allclose(display.shares[0], [0, 0, 0, 1])
     np.testing.assert_allclose(display.shares[1:], [[0.5, 0.3, 0.2, 0]] * 2)
     words = " ".join(written(display)[0].split())
@@ -129,7 +129,7 @@ def test_noise_above_all_differences_leaves_nothing_to_attribute():
 
 def test_dependent_parts_are_hatched_with_the_reason():
     effects = effects_by_hand([[0.5, 0.3]] * 2, ratio=[2.31, 1.1])
-    display = PartEffectsDisplay.from_effects(effects, [0.2, 0.2])
+    display = PartEffectsDisplay(effects, noise_share=[0.2, 0.2]).plot()
     hatches = [[bool(bar.get_hatch()) for bar in bars] for bars in display.bars_]
     assert hatches == [[True, False]] * 3 + [[True, True]]
     assert "2.31 × the variance" in " ".join(written(display)[0].split())
@@ -140,12 +140,12 @@ def test_dependent_parts_are_hatched_with_the_reason():
         supported=(False,),
         reasons=(("the pilot is poor",),),
     )
-    assert written(PartEffectsDisplay.from_effects(other)) == ["the pilot is poor"]
+    assert written(PartEffectsDisplay(other).plot()) == ["the pilot is poor"]
 
 
 def test_an_output_without_variance_has_no_bar():
     effects = effects_by_hand([[np.nan, np.nan], [0.5, 0.3]], ratio=[np.nan, 1.0])
-    display = PartEffectsDisplay.from_effects(effects, [np.nan, 0.1])
+    display = PartEffectsDisplay(effects, noise_share=[np.nan, 0.1]).plot()
     assert np.isnan(display.shares[0]).all()
     np.testing.assert_allclose(widths(display)[0], 0.0)
     assert written(display)[0] == "no variance"
@@ -156,12 +156,12 @@ def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     first = np.full((18, 2), 0.4)
     first[3] = np.nan
     ratio = np.where(np.arange(18) == 3, np.nan, 1.0)
-    display = PartEffectsDisplay.from_effects(effects_by_hand(first, ratio=ratio))
+    display = PartEffectsDisplay(effects_by_hand(first, ratio=ratio)).plot()
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == [f"choice {i}" for i in (0, 1, 2, *range(4, 13))]
     assert len(names) == MOST_ROWS
     assert "12 of 18 are shown; the table has all." in display.ax_.get_xlabel()
-    few = PartEffectsDisplay.from_effects(effects_by_hand(first[:4], ratio=ratio[:4]))
+    few = PartEffectsDisplay(effects_by_hand(first[:4], ratio=ratio[:4])).plot()
     assert few.ax_.get_xlabel() == "share of the variance"
 
 
@@ -222,7 +222,7 @@ def test_nothing_overlaps_or_is_cut(n_outputs, noise):
         first, ratio=ratio, parts=names, outputs=(LONG * 5)[:n_outputs]
     )
     shares = None if noise is None else np.where(np.arange(n_outputs) == 3, 1.2, noise)
-    display = PartEffectsDisplay.from_effects(effects, shares)
+    display = PartEffectsDisplay(effects, noise_share=shares).plot()
     assert_legible(display.figure_)
     # numbers stay inside their segments
     boxes = [bar for bars in display.bars_ for bar in bars if bar.get_width() > 0]
@@ -259,7 +259,7 @@ def test_colour_blind_readers_can_distinguish_the_segments():
 def test_bad_input_is_refused(arguments, message):
     given = {"effects": effects_by_hand([[0.5, 0.3]] * 2)} | arguments
     with pytest.raises(ValueError, match=message):
-        PartEffectsDisplay.from_effects(**given)
+        PartEffectsDisplay(**given).plot()
     assert plt.get_fignums() == []
 
 

@@ -14,7 +14,7 @@ from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion.indices import aggregated_indices, sobol_indices
+from skpce._expansion.indices import aggregated_shares, partial_variances, sobol_indices
 
 SEED = 0
 
@@ -196,7 +196,9 @@ def test_aggregated_indices_are_weighted_by_variance():
     rng = np.random.default_rng(SEED)
     coefficients = rng.normal(size=(3, len(MULTI_INDICES))) * [[1], [3], [0]]
     each = sobol_indices(coefficients, MULTI_INDICES)
-    whole = aggregated_indices(coefficients, MULTI_INDICES, np.ones(3))
+    whole = aggregated_shares(
+        partial_variances(coefficients, MULTI_INDICES), np.ones(3)
+    )
     weight = each.total_variance / each.total_variance.sum()
     np.testing.assert_allclose(whole.total_order, weight @ each.total_order)
     np.testing.assert_allclose(whole.total_variance, each.total_variance.sum())

@@ -13,10 +13,11 @@ from scipy.stats import norm, uniform
 from skpce import PolynomialChaosRegressor
 from skpce._basis.index_sets import build_multi_indices
 from skpce._expansion.indices import (
-    aggregated_indices,
+    aggregated_shares,
     closed_index,
     interaction_index,
     interaction_indices,
+    partial_variances,
     sobol_indices,
     total_index,
 )
@@ -180,17 +181,23 @@ def test_aggregation_over_targets():
     coefficients, multi_indices = random_expansion(n_targets=3)
     alone = sobol_indices(coefficients, multi_indices)
     weight = alone.total_variance / alone.total_variance.sum()
-    found = aggregated_indices(coefficients, multi_indices, np.ones(3))
+    found = aggregated_shares(
+        partial_variances(coefficients, multi_indices), np.ones(3)
+    )
     np.testing.assert_allclose(found.first_order, weight @ alone.first_order)
     np.testing.assert_allclose(found.total_order, weight @ alone.total_order)
     assert found.total_variance == pytest.approx(alone.total_variance.sum())
     assert found.shapley.sum() == pytest.approx(1)
     each = sobol_indices(coefficients, multi_indices).shapley
     variance = np.sum(coefficients[:, 1:] ** 2, axis=1)
-    equal = aggregated_indices(coefficients, multi_indices, 1 / variance)
+    equal = aggregated_shares(
+        partial_variances(coefficients, multi_indices), 1 / variance
+    )
     np.testing.assert_allclose(equal.shapley, each.mean(axis=0))
     rotation = np.linalg.qr(np.random.default_rng(SEED).normal(size=(3, 3)))[0]
-    turned = aggregated_indices(rotation @ coefficients, multi_indices, np.ones(3))
+    turned = aggregated_shares(
+        partial_variances(rotation @ coefficients, multi_indices), np.ones(3)
+    )
     np.testing.assert_allclose(turned.shapley, found.shapley)
 
 
