@@ -16,7 +16,7 @@ from .ridge import LARGEST_DEGREE, LearnedRidgeSolver
 
 # Degrees that are high, and the share of the variance in them from which an input may
 # need higher ones; a share of the prior variance in terms of the most inputs.
-_HIGH_DEGREE, _LARGE_SHARE, _LARGEST_ORDER_SHARE = 15, 0.1, 0.7
+_HIGH_DEGREE, _LARGE_SHARE, _LARGEST_ORDER_SHARE = 30, 0.1, 0.7
 
 # Columns in which a direction is shorter than this do not vary along it.
 _NO_LENGTH = 1e-8

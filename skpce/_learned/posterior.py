@@ -31,7 +31,7 @@ from .ridge import (
 
 # The approximation is a little too narrow: its deviations are this much larger. With it
 # 90 % intervals contain .88 to .96 of the indices of each of four functions.
-_SPREAD = 1.3
+_SPREAD = 1.5
 
 # Smallest second derivative: the parameter is then as uncertain as before the samples.
 _LEAST_CURVATURE = 0.15

@@ -41,7 +41,7 @@ MOST_TERMS = 5000
 _MOST_EXPONENTS = 10_000_000
 
 # Largest degree in one input; less where there are very many inputs.
-LARGEST_DEGREE, _FEWEST_DEGREES, _MOST_FUNCTIONS = 20, 3, 20_000
+LARGEST_DEGREE, _FEWEST_DEGREES, _MOST_FUNCTIONS = 40, 3, 20_000
 
 # Polynomials whose values are larger at a sample, far outside of its distribution, are
 # left out, but for the first.
