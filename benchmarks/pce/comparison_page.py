@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .fits import METHODS, OURS
+from .fits import METHODS, OURS, REMOVED
 from .functions import FIRST_EIGHT, KEPT_BACK, NOTHING, OTHERS
 from .tables import table
 
@@ -27,7 +27,8 @@ N_RESAMPLES = 4000
 def page(rows: Iterable[dict[str, str]]) -> str:
     """Return the page of a record."""
     rows = list(rows)
-    names = [name for name in METHODS if any(row["method"] == name for row in rows)]
+    measured = {row["method"] for row in rows}
+    names = [name for name in (*METHODS, *REMOVED) if name in measured]
     parts = ["<!-- Written by benchmarks.pce.comparison; do not edit. -->\n"]
     parts.append((__doc__ or "").split("\n\n", 1)[1])
     groups = {

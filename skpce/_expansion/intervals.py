@@ -170,7 +170,7 @@ def sobol_interval(
     for a fit at chance. Noise in y counts as unexplained.
 
     ``"posterior"`` draws the parameters of the prior, from a normal distribution around
-    the learned ones that is 1.3 times as wide as Laplace's approximation, then the
+    the learned ones that is 1.5 times as wide as Laplace's approximation, then the
     coefficients. The squares of a draw are too large by the variance of the
     coefficients, which is taken off. An input, or its effect alone, without which the
     log evidence falls by less than 2 may have none.
