@@ -37,6 +37,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("skpce", "gflownet_envs")
 RECORD = ROOT / "docs" / "structure.csv"
@@ -422,9 +424,9 @@ def _run_grid() -> None:
 
 
 def walked() -> dict[str, set[tuple[str, int]]]:
-    """Return the functions of every trip."""
+    """Return the functions of every trip, on one thread: more need a function more."""
     import_everything()
-    with warnings.catch_warnings():
+    with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
             name: functions_of(call, PACKAGES if name == "run grid" else PACKAGES[:1])
