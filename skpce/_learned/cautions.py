@@ -23,8 +23,8 @@ _NO_LENGTH = 1e-8
 _MOST_INPUTS = 200
 
 # Two terms are aliases whose correlation is as near to one; at least one of them has
-# such a share of the variance. So many terms are compared.
-_ALIKE, _ALIAS_SHARE, _MOST_ALIASES = 1.0 - 1e-9, 0.05, 400
+# such a share of the variance. More inputs than the last number have too many pairs.
+_ALIKE, _ALIAS_SHARE, _MOST_ALIASED = 1.0 - 1e-9, 0.05, 26
 
 _MOST_NAMED = 6
 
@@ -120,11 +120,9 @@ def _warn_of_aliases(
     names: Sequence[str],
 ) -> None:
     """Warn of terms of other inputs, of degree one or two, alike in the samples."""
-    if not isinstance(basis, PolynomialBasis):
+    if not isinstance(basis, PolynomialBasis) or X.shape[1] > _MOST_ALIASED:
         return
     terms = _low_terms(priors[0])
-    if len(terms) > _MOST_ALIASES:
-        return
     values = PolynomialBasis(basis.laws, terms).evaluate(X)
     values = values - values.mean(axis=0)
     length = np.sqrt(np.square(values).sum(axis=0))

@@ -541,6 +541,13 @@ def test_aliases_of_a_fraction_are_named():
         PolynomialChaosRegressor(interaction_order=1).fit(X, y)
 
 
+def test_thousands_of_inputs_are_not_compared_in_pairs():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(40, 4000))
+    model = PolynomialChaosRegressor(distribution=INPUTS)
+    model.fit(X, 3.0 * X[:, 0] + 2.0 * X[:, 1])
+    assert model.expansion_.n_inputs == 4000
+
+
 def test_aliases_of_a_design_without_centre_are_named():
     axis = np.sqrt(2.0) * np.vstack([np.eye(2), -np.eye(2)])
     corners = np.array(list(itertools.product([-1.0, 1.0], repeat=2)))
