@@ -295,7 +295,8 @@ def _basis_of(
         if rows is None:
             return KernelBasis.of(laws, samples.inputs, priors)
         found.append(rows)
-    if len(laws) * len(found[0]) <= _MOST_EXPONENTS:  # no input without a term
+    if len(laws) * max(len(found[0]), len(laws)) <= _MOST_EXPONENTS:
+        # no input without a term
         found.append(np.diag(np.minimum(priors[0].n_functions, 1)))
     rows = np.unique(np.vstack(found), axis=0)
     terms = sort_graded(rows, categorical_inputs(laws))
