@@ -472,10 +472,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     if not target.parent.is_dir():  # else the message would name the temporary file
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
     if target.exists() and not (target.is_file() or target.is_dir()):
-        raise ValueError(
-            f"{target} is a device or a pipe, which a file would replace; expected the "
-            "path of a file."
-        )
+        raise ValueError(f"{target} is a device or a pipe; expected a path of a file.")
     here = f".{target.name}.{gethostname()}-"  # process numbers are those of a machine
     _remove_leftovers(target.parent, here)
     temporary = target.with_name(f"{here}{os.getpid()}-{uuid.uuid4().hex}.tmp")

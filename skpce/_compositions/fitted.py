@@ -51,6 +51,7 @@ from .._expansion.problem import (
     sum_blocks,
 )
 from .._learned.kernel_basis import Basis
+from .._learned.ridge import LearnedRidgeSolver
 from .._solvers import (
     FROM_MOMENTS,
     CoefficientSolver,
@@ -317,13 +318,16 @@ class FittedCompositions:
         groups = fitted_geometry.step_of_coordinate
         if not self.pooled:
             groups = np.arange(len(targets))
+        solver = problem.solver
+        if isinstance(solver, LearnedRidgeSolver):
+            solver = solver.renumbered(problem.groups, groups)
         geometry, whole = self.geometry.of_steps(steps), self.expansion
         own = whole.coefficients[np.isin(self.geometry.step_of_active, steps)]
         names, q2 = whole.input_names, whole.q2[steps]
         return replace(
             self,
             expansion=_expansion_of(whole.basis, own, names, geometry, q2),
-            problem=replace(problem, groups=groups),
+            problem=replace(problem, groups=groups, solver=solver),
             geometry=geometry,
             fitted_geometry=fitted_geometry,
             models=self.models and self.models.of_targets(targets),

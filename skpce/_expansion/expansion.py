@@ -620,7 +620,9 @@ class Expansion:
         moments : ExpansionMoments
             ``mean``, ``variance``, ``skewness`` and ``kurtosis``, each of shape
             (n_targets,). The kurtosis is the excess over a normal distribution, as in
-            :func:`scipy.stats.kurtosis`. Skewness and kurtosis are NaN for a target
+            :func:`scipy.stats.kurtosis`. They are those of the polynomials, also
+            beyond the samples, where a fit without a solver holds those of high degree
+            in ``predict``: with tails they may be much larger. NaN for a target
             without variance, and for all targets if the distribution of an input, with
             its heavy tails, does not carry twice the degree.
 

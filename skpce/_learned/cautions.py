@@ -46,8 +46,8 @@ def warn_of_learned(problem: FittedProblem, names: Sequence[str]) -> None:
     _warn_of_edges(solver.priors, basis, coefficients, names)
     if problem.samples is not None:
         X = problem.samples.inputs
-        _warn_of_ties(X, names)
-        _warn_of_aliases(solver.priors, basis, coefficients, X, names)
+        if not _warn_of_ties(X, names):
+            _warn_of_aliases(solver.priors, basis, coefficients, X, names)
 
 
 def _warn_of_edges(
@@ -89,20 +89,20 @@ def _warn_of_edges(
         )
 
 
-def _warn_of_ties(X: FloatArray, names: Sequence[str]) -> None:
-    """Warn of an exact linear constraint on the inputs."""
+def _warn_of_ties(X: FloatArray, names: Sequence[str]) -> bool:
+    """Warn of an exact linear constraint on the inputs; return whether there is one."""
     n_rows, n_inputs = X.shape
     if not 1 < n_inputs <= min(_MOST_INPUTS, n_rows - 1):
-        return
+        return False
     centred = X - X.mean(axis=0)
     length = np.sqrt(np.square(centred).sum(axis=0))
     varies = np.flatnonzero(length > 0)
     if len(varies) < 2:
-        return
+        return False
     unit = centred[:, varies] / length[varies]
     _, values, right = np.linalg.svd(unit, full_matrices=False)
     if values[-1] > _NO_LENGTH:
-        return
+        return False
     tied = varies[np.abs(right[-1]) > 1e-6]
     warn_outside_folds(
         f"A linear combination of {_listed([names[i] for i in tied])} is constant in "
@@ -110,6 +110,7 @@ def _warn_of_ties(X: FloatArray, names: Sequence[str]) -> None:
         "told from what the others do. Leave one out, or take their ratios.",
         TiedInputsWarning,
     )
+    return True
 
 
 def _warn_of_aliases(
@@ -128,8 +129,6 @@ def _warn_of_aliases(
     length = np.sqrt(np.square(values).sum(axis=0))
     values = values / np.where(length > _NO_LENGTH, length, np.inf)
     alike = np.triu(np.abs(values.T @ values) > _ALIKE, 1)
-    if not alike.any():
-        return
     squares = np.square(coefficients)
     whole = squares[:, 1:].sum(axis=1, keepdims=True)
     large = (squares > _ALIAS_SHARE * whole).any(axis=0)
@@ -147,8 +146,8 @@ def _warn_of_aliases(
     warn_outside_folds(
         f"The samples cannot tell apart {_listed(said)}: in all rows they are the "
         "same, but for a factor and a constant. What they do is divided among them by "
-        "the prior. Add rows in which they differ, or leave terms out, as "
-        "interaction_order=1 does.",
+        "the prior. Add rows in which they differ, such as centre points; products are "
+        "left out by interaction_order=1.",
         TiedInputsWarning,
     )
 

@@ -19,13 +19,14 @@ from .._basis.basis import PolynomialBasis, categorical_inputs
 from .._basis.index_sets import sort_graded
 from .._checks import BoolArray, FloatArray, IndexArray, Samples
 from .._input_laws import InputLaw
-from .prior import Observations, Search, TermPrior, observations_of
+from .prior import INTERCEPT, Observations, Search, TermPrior, observations_of
 from .ridge import (
     LearnedRidgeSolver,
     equally_large,
     rows_of,
     spread_rows,
     terms_of,
+    with_mean_weight_one,
     without_copies,
 )
 
@@ -47,8 +48,6 @@ _MOST_ROWS, _MOST_INPUTS = 200, 24
 _FEW_SAMPLES, _MOST_TERMS = 100, (800, 300)
 
 _STEP = 1e-3  # between the gradients whose difference is the second derivative
-
-_INTERCEPT = 100.0  # prior variance of the mean: it is free
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def coefficient_draws(
     for number, targets in solver.parts(groups):
         prior = solver.priors[number]
         own = samples.of(np.arange(len(samples.inputs)), targets)
-        own = without_copies(own)
+        own = with_mean_weight_one(without_copies(own))
         scaled = own.targets
         if len(solver.priors) < len(np.unique(groups)):
             scaled = equally_large(scaled, groups[targets], own.weights)
@@ -200,7 +199,7 @@ def _draws(
             coefficients = root[:, np.newaxis] * drawn
         else:
             scaled = design * root
-            covariance = scaled @ scaled.T + _INTERCEPT
+            covariance = scaled @ scaled.T + INTERCEPT
             noise = prior.noise / weights
             np.einsum("ii->i", covariance)[...] += noise
             factor = cho_factor(covariance, lower=True)
@@ -209,7 +208,7 @@ def _draws(
             rest -= np.sqrt(noise)[:, np.newaxis] * generator.standard_normal(
                 rest.shape
             )
-            rest -= np.sqrt(_INTERCEPT) * generator.standard_normal(rest.shape[1])
+            rest -= np.sqrt(INTERCEPT) * generator.standard_normal(rest.shape[1])
             drawn = first + scaled.T @ cho_solve(factor, rest)
             coefficients = root[:, np.newaxis] * drawn
             half = solve_triangular(factor[0], scaled, lower=True)

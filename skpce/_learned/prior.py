@@ -65,7 +65,8 @@ _FIRST_NOISE = -2.0  # logarithm, where the search begins
 # high frequency has no slope to be found by from low degrees.
 _MUCH_NOISE, _SLOW_DECAY = 0.5, 2.0
 
-_INTERCEPT = 100.0  # prior variance of the mean: it is free
+#: Prior variance of the mean: it is free.
+INTERCEPT = 100.0
 
 _MOST_STEPS = 60  # of the search
 
@@ -167,6 +168,8 @@ class TermPrior:
         order = np.argsort(-factors[inputs, degrees], kind="stable")
         inputs, degrees = inputs[order], degrees[order]
         values, total = factors[inputs, degrees], self.total()
+        if not (total > 0.0 and len(values)):
+            return np.zeros((1, len(self.weights)), dtype=np.int64)
         enough, most_of = None, None  # the fewest that leave out little, and the most
         low, high = total * 1e-16, total  # of the smallest variance that is listed
         while high > 1.2 * low:
@@ -179,8 +182,6 @@ class TermPrior:
             else:
                 most_of, high = terms, least
         found = most_of if enough is None else enough
-        if not total > 0.0:
-            return np.zeros((1, len(self.weights)), dtype=np.int64)
         if found is None or total - found[1].sum() > max(dropped, tolerated):
             return None
         places = found[0]
@@ -490,14 +491,13 @@ class Observations:
     ) -> tuple[float, float]:
         """Return minus the log likelihood and its slope by the logarithm of the noise.
 
-        A row of weight w is w rows: the noise of their mean is a w-th, and that of the
-        differences between them, which are 0, is left.
+        The noise of a row of weight w is a w-th. Its copies are alike in y too, and say
+        nothing of the noise.
         """
-        n_rows = len(self.rows)
-        every = n_rows == len(kernel)
+        every = len(self.rows) == len(kernel)
         own = np.ix_(self.rows, self.rows)
         covariance = kernel.copy() if every else kernel[own]
-        covariance += _INTERCEPT
+        covariance += INTERCEPT
         shared = noise / self.weights
         np.einsum("ii->i", covariance)[...] += shared
         # The lower triangle by rows is the upper one by columns.
@@ -507,11 +507,9 @@ class Observations:
         half = np.log(np.diag(factor)).sum()
         solved, _ = lapack.dpotrs(factor, self.factor, lower=0)
         inverse = lapack.dpotri(factor, lower=0, overwrite_c=1)[0].T
-        copies = self.weights.sum() - n_rows
         value = 0.5 * np.vdot(self.factor, solved) + half
-        value += 0.5 * (copies * np.log(noise) + np.log(self.weights).sum())
         diagonal = np.einsum("ii->i", inverse) - np.square(solved).sum(axis=1)
-        by_noise = 0.5 * self.number * (diagonal @ shared + copies)
+        by_noise = 0.5 * self.number * (diagonal @ shared)
         if slope is not None:
             inverse -= solved @ solved.T
             inverse *= 0.5 * self.number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -108,6 +109,13 @@ class LearnedRidgeSolver(GeneralizedRidgeSolver):
             positions.append(targets)
         return join_fits(fits, positions)
 
+    def renumbered(self, before: IndexArray, after: IndexArray) -> LearnedRidgeSolver:
+        """Return the same for groups of targets with other numbers."""
+        found = copy(self)
+        found.prior_of = np.zeros(int(after.max(initial=0)) + 1, dtype=np.int64)
+        found.prior_of[after] = self.prior_of[before]
+        return found
+
     def parts(self, groups: IndexArray) -> list[tuple[int, IndexArray]]:
         """Return the targets of each prior."""
         own = self.prior_of[groups]
@@ -187,7 +195,8 @@ def learn_terms(
     prior_of = np.zeros(int(groups.max(initial=0)) + 1, dtype=np.int64)
     if not shares:
         prior_of[labels] = np.arange(len(labels))
-    distinct = without_copies(samples)
+    joined = without_copies(samples)
+    distinct = with_mean_weight_one(joined)
     rows = spread_rows(distinct, _MOST_ROWS)
     few = distinct if rows is None else rows_of(distinct, rows)
     every = terms_of(laws, few.inputs, n_functions, listed, largest_order)
@@ -213,9 +222,9 @@ def learn_terms(
                 prior = learn_prior(*search, known, prior, _STEPS)
             learned.append(prior)
     priors = [prior.or_nothing() for prior in learned]
-    noise = np.array([prior.noise for prior in priors])
+    noise = np.array([prior.noise for prior in priors]) * joined.weights.mean()
     refined = shares or rows is not None
-    basis = _basis_of(laws, samples, priors, listed)
+    basis = _basis_of(laws, samples, priors, listed, len(joined.inputs))
     if isinstance(basis, PolynomialBasis):
         scales = np.sqrt([prior.variances(basis.multi_indices) for prior in priors])
         scales[:, 0] = 1.0
@@ -282,6 +291,7 @@ def _basis_of(
     samples: Samples,
     priors: Sequence[TermPrior],
     listed: IndexArray | None,
+    n_distinct: int,
 ) -> Basis:
     """List the terms of largest variance, of all priors; else take their kernels."""
     reach = ends_of(samples.inputs)
@@ -289,7 +299,7 @@ def _basis_of(
         return PolynomialBasis(laws, listed, reach)
     found = []
     for prior in priors:
-        dropped = _DROPPED * prior.noise / max(samples.weights.sum(), 100.0)
+        dropped = _DROPPED * prior.noise / max(n_distinct, 100)
         most = max(MOST_TERMS // len(priors), 1)
         rows = prior.listed(most, dropped, _TOLERATED * prior.noise)
         if rows is None:
@@ -319,6 +329,11 @@ def without_copies(samples: Samples) -> Samples:
     distance = np.square(centred / np.where(spread > 0, spread, 1.0)).sum(axis=1)
     order = np.lexsort((distance.round(9), *targets[first].T))
     return replace(rows_of(samples, first[order]), weights=weights[order])
+
+
+def with_mean_weight_one(samples: Samples) -> Samples:
+    """Scale the weights of distinct rows: how many copies there are does not matter."""
+    return replace(samples, weights=samples.weights / samples.weights.mean())
 
 
 def spread_rows(samples: Samples, most: int) -> IndexArray | None:

@@ -155,6 +155,11 @@ _SMALLEST_PIVOT = 1e-7
 class LeastAngleSolver(SparseSolver):
     """Hybrid least-angle regression: a beginning of its path, for each target alone."""
 
+    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
+        """Return up to ``size`` columns, the most important first."""
+        _, active, _ = lars_path(columns, target, method="lar", max_iter=size)
+        return np.asarray(active, dtype=np.int64)
+
     def search(self, problem: LinearProblem) -> ChosenTerms:
         dictionary = Dictionary(problem)
         subsets = [self._best(dictionary, target) for target in dictionary.targets.T]
@@ -170,16 +175,10 @@ class LeastAngleSolver(SparseSolver):
                 # It stops early where the other columns explain nothing more.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
-                order = _path(dictionary.columns, target / length, largest)
+                order = self.order(dictionary.columns, target / length, largest)
         errors = _errors_of_beginnings(dictionary, order, target)
         errors *= [dictionary.correction(size) for size in range(len(errors))]
         return order[: int(np.argmin(errors))]
-
-
-def _path(columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
-    """Return up to ``size`` columns, the most important first."""
-    _, active, _ = lars_path(columns, target, method="lar", max_iter=size)
-    return np.asarray(active, dtype=np.int64)
 
 
 def _errors_of_beginnings(

@@ -493,12 +493,10 @@ def _refuse_text_of_numbers(name: str, values: NDArray[Any]) -> None:
     like = sorted(text for text in labels if _LIKE_A_NUMBER.fullmatch(text))
     if len(like) <= max(_MOST_LABELS, len(labels) / 2):
         return
-    alone = [
-        text for text in sorted(labels) if numbers_of_text(np.array([text])) is None
-    ]
+    no = (t for t in sorted(labels) if numbers_of_text(np.array([t])) is None)
     raise ValueError(
         f"The input {name!r} is text: {len(like)} of {len(labels)} values look like "
-        f"numbers, such as {like[0]!r}, but {alone[0]!r} does not read as one. Convert "
+        f"numbers, such as {like[0]!r}, but {next(no)!r} does not read as one. Convert "
         "the column to numbers, leave such rows out, or say that all are labels: "
         f"inputs={{{name!r}: 'categorical'}}."
     )

@@ -117,18 +117,6 @@ def test_evidence_is_that_of_a_normal_distribution(small):
     assert found == pytest.approx(expected, rel=1e-10)
 
 
-def test_a_weight_is_a_number_of_copies_in_the_evidence(small):
-    X, y, weights = small
-    prior, copies = prior_of(4, 3), np.repeat(np.arange(20), weights.astype(int))
-    found = []
-    for rows, mass in ((np.arange(20), weights), (copies, np.ones(21))):
-        kernel = prior.kernel(*[tables_of([LAW] * 4, X[rows], prior.n_functions)] * 2)
-        centred = y[rows, :1] - np.average(y[rows, 0], weights=mass)
-        (known,) = learned.observations_of(centred, mass)
-        found.append(known.evidence(kernel, prior.noise))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
-
-
 @pytest.mark.parametrize("listed", [False, True])
 def test_gradient_of_the_evidence(small, listed):
     X, y, weights = small
@@ -269,6 +257,24 @@ def test_copies_are_weights():
     np.testing.assert_allclose(one.q2_, two.q2_, atol=1e-8)
 
 
+@pytest.mark.parametrize("weight", [1.5, 2.0, 10.0])
+def test_equal_weights_change_nothing(weight):
+    X, y = samples_of_friedman(60)
+    alone = PolynomialChaosRegressor().fit(X, y)
+    other = PolynomialChaosRegressor().fit(X, y, sample_weight=np.full(60, weight))
+    np.testing.assert_allclose(other.predict(X), alone.predict(X), atol=1e-6)
+    found = [m.sobol_interval(random_state=0).total_order for m in (alone, other)]
+    np.testing.assert_allclose(*found, atol=1e-6)
+
+
+def test_copies_do_not_say_that_there_is_no_noise():
+    X, y = samples_of_friedman(130, noise=2.0)
+    rows = np.random.default_rng(0).integers(130, size=130)
+    whole = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+    drawn = PolynomialChaosRegressor(distribution=INPUTS).fit(X[rows], y[rows])
+    assert drawn.alpha_[0] > 0.5 * whole.alpha_[0]
+
+
 def test_many_levels_of_two_categories_shrink_together():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(24, size=150), rng.integers(6, size=150)])
@@ -364,6 +370,12 @@ def test_terms_and_kernels_are_one_fit(two_forms, of, monkeypatch):
     explicit, kernels, X = two_forms
     monkeypatch.undo()
     np.testing.assert_allclose(of(explicit, X), of(kernels, X), rtol=1e-7, atol=1e-9)
+
+
+def test_intervals_of_a_fit_without_inputs():
+    y = np.random.default_rng(0).normal(size=20)
+    model = PolynomialChaosRegressor().fit(np.ones((20, 2)), y)
+    assert not model.sobol_interval(random_state=0).total_order.any()
 
 
 def test_more_inputs_than_samples():
@@ -490,6 +502,22 @@ def test_steps_of_a_surrogate_learn_their_priors():
     assert interval.method == "posterior"
     total = interval.total_order
     assert (total[0] <= models[0].step_total_sobol_indices_ + 0.02).all()
+
+
+def test_steps_with_failed_members_keep_their_priors():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(80, 4))
+    scores = np.column_stack([2.0 * X[:, 0], np.zeros(80), X[:, 0] ** 2])
+    scores += 0.1 * rng.normal(size=scores.shape)
+    first = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    second = 1.0 / (1.0 + np.exp(-3.0 * X[:, 1:2] + 0.1 * rng.normal(size=(80, 1))))
+    y = np.hstack([first, second, 1.0 - second])
+    y[5:12, 3:] = np.nan
+    with pytest.warns(UserWarning, match="73"):
+        model = CompositionalPCESurrogate(steps=(3, 2)).fit(X, y)
+    low, high = model.sobol_interval("step", random_state=0).total_order[:, 1]
+    assert low[1] > 0.8
+    assert high[[0, 2, 3]].max() < 0.2
 
 
 def test_permutations_learn_anew():

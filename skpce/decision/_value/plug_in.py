@@ -116,7 +116,9 @@ class Row:
         solver, basis = problem.solver, self.basis
         if self.table is None:
             relearning = RelearningSolver(solver, basis, samples.inputs, generator)
-            basis = PolynomialBasis(basis.laws, relearning.laws.multi_indices)
+            basis = PolynomialBasis(
+                basis.laws, relearning.laws.multi_indices, basis.reach
+            )
             solver = relearning
         linear = problem.linear
         with one_thread_if_small(linear.design.size):
