@@ -78,11 +78,6 @@ def expected_failures(estimator: object) -> dict[str, str]:
     """The only check that may fail, with its reason."""
     if isinstance(estimator, CompositionalPCESurrogate):
         return {"check_regressor_multioutput": "it draws y below 0: no probabilities"}
-    if isinstance(estimator, PolynomialChaosRegressor):
-        learned = estimator.solver is None and estimator.regressor is None
-        if learned and estimator.degree is None:
-            check = "check_sample_weight_equivalence_on_dense_data"
-            return {check: "it transforms; more terms matter than are listed"}
     return {}
 
 
