@@ -309,8 +309,7 @@ def _basis_of(
         # no input without a term
         found.append(np.diag(np.minimum(priors[0].n_functions, 1)))
     rows = np.unique(np.vstack(found), axis=0)
-    terms = sort_graded(rows, categorical_inputs(laws))
-    return PolynomialBasis(laws, terms, reach)
+    return PolynomialBasis(laws, sort_graded(rows, categorical_inputs(laws)), reach)
 
 
 def rows_of(samples: Samples, rows: IndexArray) -> Samples:
