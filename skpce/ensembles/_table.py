@@ -440,8 +440,8 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
         found = floats_with_nan(values)
     except ValueError:
         # of an array of dates no element is a Python number; tolist gives integers
-        listed = [*values.tolist(), *values[:1].astype(str).tolist()]
-        other = [v for v in listed if not isinstance(v, (Real, NoneType))]
+        other = [v for v in values.tolist() if not isinstance(v, (Real, NoneType))]
+        other = other or [str(values[0])]
         raise ValueError(
             f"The output {_shown(name)} has values that are no numbers, such as "
             f"{other[0]!r}; expected floats, NaN where a run failed."
