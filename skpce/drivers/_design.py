@@ -1,0 +1,324 @@
+"""What may be exchanged with what: the design of the members of an ensemble."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._checks import BoolArray, FloatArray, IndexArray
+
+# Names of columns that count repeats of a setting.
+_COUNTERS = re.compile(r"(^|[^a-z])(seed|rep|repeat|replicate|repetition|fold|split)s?$")
+
+# Share of the rows that have others with equal settings of all other inputs, from which
+# an input is exchanged among these.
+_CROSSED = 0.5
+
+#: Fewest units that are exchanged: of fewer, no order is rare enough.
+FEWEST_UNITS = 6
+
+# A sum of inputs, each of deviation one, varies by less than this where it is constant.
+_TIED = 1e-7
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """How an input is redrawn under the hypothesis that it does nothing.
+
+    ``"rows"``: its values are given to other units. ``"strata"``: to other units of the
+    same stratum. ``"signs"``: the contributions of whole units change their signs.
+    ``"none"``: nothing can be exchanged, for the reason in ``why``.
+    """
+
+    kind: str
+    unit: IndexArray  # shape: (n_rows,), numbers of what is exchanged as a whole
+    strata: IndexArray | None = None  # shape: (n_units,)
+    scope: str = "beyond"  # the settings that were tried, or only at these: "tried"
+    why: str = ""
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return int(self.unit.max(initial=-1)) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Units, strata and order of the members of an ensemble.
+
+    Made once from the arguments of :func:`skpce.explain` and from the table; used by
+    tests and intervals. ``print`` gives it in one line.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of members.
+    setting : ndarray of int of shape (n_rows,)
+        Number of the setting of each member; members with equal inputs repeat it.
+    blocks, groups : ndarray of int of shape (n_rows,) or None
+        Nuisance strata, and members that belong together.
+    order : ndarray of shape (n_rows,) or None
+        Position of each member in a series.
+    counter : str, default=""
+        Column that counts repeats, and was taken for no input.
+    series : str, default=""
+        What was found where members depend on those before them, and nobody has said
+        what their order is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.drivers import Design
+    >>> X = np.repeat(np.linspace(0, 1, 20)[:, np.newaxis], 3, axis=0)
+    >>> print(Design.of(X))
+    20 settings, 3 runs each; settings are exchanged.
+    """
+
+    n_rows: int
+    setting: IndexArray
+    blocks: IndexArray | None = None
+    groups: IndexArray | None = None
+    order: FloatArray | None = None
+    counter: str = ""
+    series: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        X: FloatArray,
+        *,
+        replicate: Any = None,
+        blocks: Any = None,
+        groups: Any = None,
+        order: Any = None,
+        counter: str = "",
+    ) -> Design:
+        """Make a design of inputs, and of labels of their rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_inputs)
+            Inputs as numbers.
+        replicate, blocks, groups : array-like of shape (n_rows,) or None
+            Labels of settings, of nuisance strata, and of members that belong together.
+        order : array-like of shape (n_rows,) or None, default=None
+            Positions in a series.
+        counter : str, default=""
+            Name of a column that counts repeats.
+
+        Returns
+        -------
+        design : Design
+            With numbers in place of labels.
+        """
+        rows = np.asarray(X, dtype=np.float64)
+        labels = numbers_of(rows) if replicate is None else numbers_of(replicate)
+        return cls(
+            len(rows),
+            labels,
+            None if blocks is None else numbers_of(blocks),
+            None if groups is None else numbers_of(groups),
+            None if order is None else np.asarray(order, dtype=np.float64),
+            counter,
+        )
+
+    @property
+    def n_settings(self) -> int:
+        """Number of different settings."""
+        return len(np.unique(self.setting))
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether some setting was run more than once."""
+        return self.n_settings < self.n_rows
+
+    def of_rows(self, rows: IndexArray) -> Design:
+        """Return the design of some of the members."""
+        return replace(
+            self,
+            n_rows=len(rows),
+            setting=numbers_of(self.setting[rows]),
+            blocks=None if self.blocks is None else numbers_of(self.blocks[rows]),
+            groups=None if self.groups is None else numbers_of(self.groups[rows]),
+            order=None if self.order is None else self.order[rows],
+        )
+
+    def series_blocks(self, memory: int) -> IndexArray:
+        """Return blocks of so many members that follow one another, or a few more."""
+        assert self.order is not None
+        position = np.argsort(self.order, kind="stable")
+        found = np.empty(self.n_rows, dtype=np.int64)
+        n_blocks = max(self.n_rows // max(memory, 1), 1)
+        for number, block in enumerate(np.array_split(position, n_blocks)):
+            found[block] = number
+        return found
+
+    def exchange(
+        self,
+        own: FloatArray,  # shape: (n_rows, n_own), the input, or a group of inputs
+        others: FloatArray,  # shape: (n_rows, n_others)
+    ) -> Exchange:
+        """Return how an input is exchanged, given the others."""
+        rows = np.arange(self.n_rows)
+        mine = numbers_of(own)
+        if self.groups is not None:
+            return self._of_groups(mine)
+        blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
+        given = numbers_of(np.column_stack([blocks, others]))
+        crossed = varies_within(mine, given)[given]
+        if crossed.mean() >= _CROSSED:
+            return Exchange("strata", rows, given, "tried")
+        if self.blocks is not None:
+            within = varies_within(mine, self.blocks)[self.blocks]
+            if within.mean() >= _CROSSED:
+                return self._enough("strata", self.setting_units(), self.blocks)
+            return self._enough("rows", self.blocks, None)
+        return self._enough("rows", self.setting_units(), None)
+
+    def setting_units(self) -> IndexArray:
+        """Return settings as units, in each block apart."""
+        if self.blocks is None:
+            return self.setting
+        return numbers_of(np.column_stack([self.blocks, self.setting]))
+
+    def _of_groups(self, mine: IndexArray) -> Exchange:
+        assert self.groups is not None
+        varies = varies_within(mine, self.groups)
+        if not varies.any():
+            blocks = None
+            if self.blocks is not None:
+                blocks = self.blocks[first_of(self.groups)]
+                if not varies_within(mine[first_of(self.groups)], blocks).any():
+                    blocks = None
+            return self._enough("rows", self.groups, blocks)
+        if _is_balanced(mine, self.groups):
+            return Exchange("strata", np.arange(self.n_rows), self.groups)
+        return self._enough("signs", self.groups, None)
+
+    def _enough(self, kind: str, unit: IndexArray, strata: Any) -> Exchange:
+        n_units = int(unit.max()) + 1
+        if kind == "strata":
+            strata = np.asarray(strata)[first_of(unit)]
+        if n_units < FEWEST_UNITS:
+            why = f"{n_units} units of the design are too few to exchange it"
+            return Exchange("none", unit, None, why=why)
+        return Exchange(kind, unit, strata)
+
+    def __str__(self) -> str:
+        n = self.n_settings
+        head = f"{self.n_rows} runs"
+        if self.has_repeats:
+            counts = np.bincount(self.setting)
+            each = f"{counts.min()}" + (
+                "" if counts.min() == counts.max() else f" to {counts.max()}"
+            )
+            head = f"{n} settings, {each} runs each"
+        if self.counter:
+            head += f" ({self.counter!r} counts the repeats)"
+        if self.groups is not None:
+            what = f"{self.groups.max() + 1} groups are exchanged as a whole"
+        elif self.order is not None:
+            what = "blocks of the series change their signs"
+        elif self.blocks is not None:
+            what = f"exchanged within {self.blocks.max() + 1} blocks"
+        elif self.has_repeats:
+            what = "settings are exchanged"
+        else:
+            what = "runs are exchanged"
+        return f"{head}; {what}."
+
+
+def numbers_of(labels: Any) -> IndexArray:
+    """Number labels, or rows of a table, from 0 on."""
+    values = np.asarray(labels)
+    axis = 0 if values.ndim > 1 else None
+    if values.ndim > 1 and not values.shape[1]:
+        return np.zeros(len(values), dtype=np.int64)
+    return np.unique(values, axis=axis, return_inverse=True)[1].reshape(-1)
+
+
+def first_of(unit: IndexArray) -> IndexArray:  # shape: (n_units,)
+    """Return the first row of each unit."""
+    return np.unique(unit, return_index=True)[1]
+
+
+def varies_within(labels: IndexArray, strata: IndexArray) -> BoolArray:  # (n_strata,)
+    """Return in which strata there is more than one label."""
+    pairs = np.unique(np.column_stack([strata, labels]), axis=0)
+    return np.asarray(np.bincount(pairs[:, 0], minlength=strata.max() + 1) > 1)
+
+
+def _is_balanced(mine: IndexArray, groups: IndexArray) -> bool:
+    """Return whether each group has the same levels, each as often."""
+    table = np.zeros((groups.max() + 1, mine.max() + 1), dtype=np.int64)
+    np.add.at(table, (groups, mine), 1)
+    return bool((table == table[0]).all())
+
+
+def find_counter(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    names: Sequence[str],
+) -> int | None:
+    """Return the input that only counts repeats of the settings of the others.
+
+    Without it, settings repeat, and each of them has another of its values in every
+    repeat. One whose name says what it is, or beside settings that differ in all inputs
+    at once: in a factorial design each factor looks like a counter of the others.
+    """
+    n_rows, n_inputs = X.shape
+    for column in range(n_inputs if n_inputs > 1 else 0):
+        rest = np.delete(X, column, axis=1)
+        setting = numbers_of(rest)
+        n_settings = int(setting.max()) + 1
+        if not 1 < n_settings <= n_rows // 2:
+            continue
+        pairs = np.unique(np.column_stack([setting, numbers_of(X[:, column])]), axis=0)
+        if len(pairs) < n_rows or not _is_whole(X[:, column]):
+            continue
+        levels = [len(np.unique(values)) for values in rest.T]
+        alone = min(levels) > 0.5 * n_settings and n_settings > 2
+        if _COUNTERS.search(str(names[column]).lower()) or alone:
+            return column
+    return None
+
+
+def _is_whole(values: FloatArray) -> bool:
+    return bool(np.all(values == np.round(values)))
+
+
+def find_constraint(
+    X: FloatArray,  # shape: (n_rows, n_inputs), numbers
+) -> IndexArray:  # shape: (n_tied,)
+    """Return inputs of which a linear combination is constant; none in most tables."""
+    centred = X - X.mean(axis=0)
+    scale = centred.std(axis=0)
+    used = np.flatnonzero(scale > 0)
+    if len(used) < 2:
+        return used[:0]
+    table = centred[:, used] / scale[used]
+    _, values, vectors = np.linalg.svd(table, full_matrices=True)
+    if len(values) < len(used):  # fewer rows than inputs
+        return used[:0]
+    flat = np.flatnonzero(values < _TIED * np.sqrt(len(table)))
+    if not len(flat):
+        return used[:0]
+    weight = np.sqrt(np.square(vectors[flat]).sum(axis=0))
+    return np.asarray(used[weight > 1e-6])
+
+
+def memory_of(residuals: FloatArray, order: FloatArray | None) -> int:
+    """Return the number of members after which a series has forgotten; 1 for none."""
+    values = residuals if order is None else residuals[np.argsort(order, kind="stable")]
+    values = values - values.mean(axis=0)
+    size = float(np.square(values).sum())
+    if not size > 0:
+        return 1
+    largest = 0.0
+    for lag in (1, 2, 3):
+        largest = max(largest, float((values[lag:] * values[:-lag]).sum()) / size)
+    largest = min(max(largest, 0.0), 0.99)
+    return max(int(np.ceil((1.0 + largest) / (1.0 - largest))), 1)
