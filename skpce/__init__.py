@@ -23,6 +23,7 @@ from ._regressor import PolynomialChaosRegressor
 from ._report.report import report
 from ._surrogate import CompositionalPCESurrogate
 from ._version import __version__, show_versions
+from .drivers import explain
 
 __all__ = [
     "ClosureWarning",
@@ -52,6 +53,7 @@ __all__ = [
     "__version__",
     "build_multi_indices",
     "count_terms",
+    "explain",
     "load_model",
     "pack_steps",
     "report",

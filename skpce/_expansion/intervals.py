@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     check_draws,
@@ -282,6 +283,27 @@ def posterior_bounds(
 
     The squares of a draw exceed those of the coefficients by their variance on average.
     """
+    squares, known = posterior_squares(problem, n_draws, generator, rows)
+    total = np.maximum(squares[:, :, -1:], 1e-300)
+    bounds = percentile_bounds(squares[:, :, :-1] / total, confidence_level)
+    alone, any_order = np.split(known, 2, axis=1)
+    bounds[0] *= np.hstack([alone, any_order, any_order])
+    varies = rows.largest((problem.spread > 0).astype(np.float64)) > 0
+    bounds[:, ~varies] = 0.0
+    return bounds
+
+
+def posterior_squares(
+    problem: FittedProblem,
+    n_draws: int,
+    generator: np.random.Generator,
+    rows: RowSums = EACH_TARGET,
+) -> tuple[FloatArray, BoolArray]:
+    """Return first-order, total, Shapley and all variances of draws, and what is not 0.
+
+    Of shapes (n_draws, n_rows, 3 n_features + 1) and (n_rows, 2 n_features): first-order
+    and total variances that the evidence says are not 0.
+    """
     samples, solver = problem.require_samples("sobol_interval"), problem.solver
     assert isinstance(solver, LearnedRidgeSolver)  # see ``checked_method``
     given = problem.basis.multi_indices if solver.given else None
@@ -309,15 +331,8 @@ def posterior_bounds(
                 parts = np.square(image) - variances.T @ weights
                 own.append(rows.add(masks.T @ parts).T)
             squares = squares + np.array(own)
-    squares = np.maximum(squares, 0.0)  # shape: (n_draws, n_rows, 3 n_inputs + 1)
-    total = np.maximum(squares[:, :, -1:], 1e-300)
-    bounds = percentile_bounds(squares[:, :, :-1] / total, confidence_level)
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
-    alone, any_order = np.split(known, 2, axis=1)
-    bounds[0] *= np.hstack([alone, any_order, any_order])
-    varies = rows.largest((problem.spread > 0).astype(np.float64)) > 0
-    bounds[:, ~varies] = 0.0
-    return bounds
+    return np.maximum(squares, 0.0), known
 
 
 def _masks_of(multi_indices: IndexArray) -> FloatArray:  # (n_terms, 3 n_inputs)

@@ -131,10 +131,15 @@ class Inputs:
     terms: tuple[Terms, ...]
 
     @classmethod
-    def of(cls, X: FloatArray, is_category: BoolArray) -> Inputs:
+    def of(
+        cls,
+        X: FloatArray,
+        is_category: BoolArray,
+        given: Sequence[InputLaw] | None = None,
+    ) -> Inputs:
         """Learn the distributions of inputs and evaluate their functions."""
         one = np.ones(len(X))
-        laws: list[InputLaw] = list(choose_laws(X, one))
+        laws = list(choose_laws(X, one) if given is None else given)
         for i in np.flatnonzero(is_category):
             laws[i] = CategoricalLaw.learn(X[:, i], one)
         n_functions = functions_of(laws, None, X)

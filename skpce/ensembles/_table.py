@@ -165,7 +165,36 @@ def from_frame(
     >>> runs.setting
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
-    given_frame, frame = frame, opened(frame)
+    given = opened(frame)
+    *columns, read = _columns_of(given, inputs, outputs, replicate, log)
+    return build(
+        *columns,
+        **read,
+        replicated=replicate is not None,
+        like=frame,
+    )
+
+
+class Columns(dict[Any, Any]):
+    """A table as a dict of columns, where no library of frames is needed."""
+
+    @property
+    def columns(self) -> list[Any]:
+        """Names of the columns."""
+        return list(self)
+
+
+def read_table(
+    table: Any, inputs: Any, outputs: Any, *, log: Sequence[str] = (), leave_out: Any
+) -> Runs:
+    """Read the columns of a frame, or of a dict of columns, as arrays."""
+    columns, laws, values, read = _columns_of(table, inputs, outputs, leave_out, log)
+    return read_runs(columns, laws, values, **read)
+
+
+def _columns_of(
+    frame: Any, inputs: Any, outputs: Any, replicate: Any, log: Sequence[str]
+) -> Any:
     laws = dict.fromkeys(_names(inputs, "inputs"))
     if isinstance(inputs, Mapping):
         laws = dict(inputs)
@@ -189,7 +218,7 @@ def from_frame(
     for name, dtype in dtypes.items():
         if laws[name] is None and is_category(dtype):
             laws[name] = "categorical"
-    return build(
+    columns = (
         {name: np.asarray(table[name]) for name in laws},
         laws,
         {
@@ -197,15 +226,13 @@ def from_frame(
             for group, names in groups.items()
             for name in names
         },
-        log=log,
-        orders={
-            name: stated_order(dtype)
-            for name, dtype in dtypes.items()
-            if getattr(dtype, "ordered", True)
-        },
-        replicated=replicate is not None,
-        like=given_frame,
     )
+    orders = {
+        name: stated_order(dtype)
+        for name, dtype in dtypes.items()
+        if getattr(dtype, "ordered", True)
+    }
+    return (*columns, {"log": log, "orders": orders})
 
 
 def _entries_of_dicts(frame: Any) -> dict[Any, dict[str, NDArray[Any]]]:
@@ -284,21 +311,57 @@ def _refuse_columns(
             )
 
 
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """What a table of runs holds, as arrays."""
+
+    X: FloatArray  # shape: (n_runs, n_inputs)
+    input_names: tuple[str, ...]
+    laws: tuple[Any, ...]  # distributions of the inputs
+    y: FloatArray  # shape: (n_runs, n_outputs), NaN where a run failed
+    output_names: tuple[Any, ...]
+    levels: Mapping[str, tuple[Any, ...]]
+    notes: tuple[str, ...]
+    used: NDArray[np.bool_]  # shape: (n_rows,), rows of the table that are runs
+
+
 def build(
+    columns: Mapping[str, NDArray[Any]],
+    laws: Mapping[str, Any],
+    outputs: Mapping[Any, NDArray[Any]],
+    *,
+    replicated: bool = False,
+    what: str = "runs",
+    like: Any = None,  # the table, if it is a frame
+    order: Literal[False] | None = None,
+    **read: Any,
+) -> Ensemble:
+    """Make an ensemble of columns; see ``read_runs``."""
+    kind = None if hasattr(like, "iloc") else like  # rows have other labels here
+    runs = read_runs(columns, laws, outputs, what=what, **read)
+    X = make_frame(runs.input_names, runs.X.T, like=kind)
+    return Ensemble(
+        X,
+        make_frame(outputs, runs.y.T, like=kind),
+        runs.laws,
+        _settings(runs.X, what) if replicated else None,
+        runs.levels,
+        runs.notes,
+        order,
+    )
+
+
+def read_runs(
     columns: Mapping[str, NDArray[Any]],
     laws: Mapping[str, Any],  # distributions; None where they are to be chosen
     outputs: Mapping[Any, NDArray[Any]],
     *,
     log: Iterable[str] = (),
     orders: Mapping[str, Sequence[Any]] | None = None,  # of ordered categories
-    replicated: bool = False,
     notes: Sequence[str] = (),
     what: str = "runs",
-    like: Any = None,  # the table, if it is a frame
-    order: Literal[False] | None = None,
-) -> Ensemble:
-    """Make an ensemble of columns."""
-    kind = None if hasattr(like, "iloc") else like  # rows have other labels here
+) -> Runs:
+    """Read columns as numbers."""
     of_text = {
         name: read
         for name, values in outputs.items()
@@ -333,22 +396,21 @@ def build(
     if not found.columns:
         raise ValueError(
             f"No input varies in the {len(y)} {what}; expected inputs or parameters "
-            "that "
-            "do."
+            "that do."
         )
     if found.texts:
         found.notes.append(
             f"Text that reads as numbers is numbers: {', '.join(found.texts)}."
         )
-    X = make_frame(found.columns, found.columns.values(), like=kind)
-    return Ensemble(
-        X,
-        make_frame(outputs, y.T, like=kind),
+    return Runs(
+        np.column_stack(list(found.columns.values())),
+        tuple(found.columns),
         tuple(found.laws),
-        _settings(X.to_numpy(), what) if replicated else None,
+        y,
+        tuple(outputs),
         found.levels,
         tuple(found.notes),
-        order,
+        used,
     )
 
 

@@ -1,0 +1,7 @@
+"""Which input drives which output, with an error rate."""
+
+from ._answer import Caution, State
+from ._design import Design
+from ._explain import Answer, explain
+
+__all__ = ["Answer", "Caution", "Design", "State", "explain"]
