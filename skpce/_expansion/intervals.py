@@ -299,10 +299,10 @@ def posterior_squares(
     generator: np.random.Generator,
     rows: RowSums = EACH_TARGET,
 ) -> tuple[FloatArray, BoolArray]:
-    """Return first-order, total, Shapley and all variances of draws, and what is not 0.
+    """Return variances of draws, and which of them the evidence says are not 0.
 
-    Of shapes (n_draws, n_rows, 3 n_features + 1) and (n_rows, 2 n_features): first-order
-    and total variances that the evidence says are not 0.
+    First-order, total and Shapley variances and that of all, of shape (n_draws, n_rows,
+    3 n_features + 1); flags of the first two, of shape (n_rows, 2 n_features).
     """
     samples, solver = problem.require_samples("sobol_interval"), problem.solver
     assert isinstance(solver, LearnedRidgeSolver)  # see ``checked_method``

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, IndexArray, html_table, write_file
-from ..inspection._result import error_in_percent
+from .._result import error_in_percent
 from ..metrics import CoverageInterval, PolicyFragility
 from ..plotting import SobolDisplay
 

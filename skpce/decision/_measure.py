@@ -24,7 +24,7 @@ from .._checks import (
 )
 from .._input_laws import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
-from ..inspection._result import Result
+from .._result import Result
 from ._belief import InputBelief, as_function
 from ._value.envelope import value_of_input
 from ._value.observations import value_of_signal

@@ -44,9 +44,9 @@ from .._checks import (
 )
 from .._compositions.predictive import predictive_of
 from .._compositions.steps import StepLayout
+from .._result import Result
 from .._version import DOC_LINK_TEMPLATE
 from ..inspection._reading import compositions_of
-from ..inspection._result import Result
 from ._belief import (
     InputBelief,
     Observation,

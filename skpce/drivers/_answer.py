@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
-from ..inspection._result import Result
+from .._result import Result
 from ._design import FEWEST_UNITS, Design, find_constraint
 from ._shares import Shares, shares_of
 from ._terms import Inputs
@@ -32,16 +32,13 @@ _MANY_TIMES = 20
 _SMALL = 0.05
 
 
-class State(str, Enum):
+class State(StrEnum):
     """What is known of an input."""
 
     DRIVES = "drives"
     SPREAD = "acts on the spread"
     NOTHING = "does not matter"
     OPEN = "not settled"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True)
@@ -235,7 +232,7 @@ def _arrays(shares: Shares) -> tuple[FloatArray, ...]:
 
 def _place(whole: FloatArray, part: FloatArray, own: IndexArray, axis: int) -> None:
     axis = 1 if whole.ndim > 1 and len(whole) == 3 and len(part) == 3 else axis
-    if whole.ndim == 3 and axis == 0 or whole.ndim == 1:
+    if (whole.ndim == 3 and axis == 0) or whole.ndim == 1:
         whole[own] = part
     else:
         whole[:, own] = part
@@ -269,9 +266,7 @@ def _named_pairs(
     keys = list(asked)
     adjusted = _holm(np.array([asked[key] for key in keys]))
     return {
-        key: float(p)
-        for key, p in zip(keys, adjusted, strict=True)
-        if p <= _OF_PAIRS
+        key: float(p) for key, p in zip(keys, adjusted, strict=True) if p <= _OF_PAIRS
     }
 
 
@@ -336,9 +331,7 @@ def _states(
     return states, more
 
 
-def _without_untested_shares(
-    shares: Shares, states: Sequence[Sequence[State]]
-) -> None:
+def _without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) -> None:
     """Take the lower ends of shares that no test has let through to 0."""
     for output, row in enumerate(states):
         for i, state in enumerate(row):
@@ -383,8 +376,10 @@ def _cautions(
             )
             found.append(Caution("alike", {"input": name, "others": others}))
         kinds = {t[row].exchange.why for t in tested if t[row].exchange.kind == "none"}
-        for why in sorted(kinds):
-            found.append(Caution("not exchanged", {"input": name, "why": why}))
+        found += [
+            Caution("not exchanged", {"input": name, "why": why})
+            for why in sorted(kinds)
+        ]
     for output, row_of in enumerate(tested):
         for row, test in enumerate(row_of):
             if len(test.resting[0]) and not drives[output, row]:
@@ -399,16 +394,16 @@ def _cautions(
                     )
                 )
     lacking = np.flatnonzero(shares.lack_of_fit < 0.01 / max(outputs.n_groups, 1))
-    for output in lacking.tolist():
-        found.append(
-            Caution(
-                "lack of fit",
-                {
-                    "output": outputs.names[output],
-                    "p_value": float(shares.lack_of_fit[output]),
-                },
-            )
+    found += [
+        Caution(
+            "lack of fit",
+            {
+                "output": outputs.names[output],
+                "p_value": float(shares.lack_of_fit[output]),
+            },
         )
+        for output in lacking.tolist()
+    ]
     if design.n_rows < 30 and not design.has_repeats and design.groups is None:
         found.append(Caution("few runs", {"n": design.n_rows}))
     if any(not t.sees_pairs for row_of in tested for t in row_of):
@@ -427,9 +422,7 @@ def too_few(n_members: int) -> bool:
     return n_members < FEWEST_UNITS + 2
 
 
-def pairs_table(
-    findings: Findings, names: Sequence[str], outputs: Outputs
-) -> Result:
+def pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
     """Return the named pairs as a table."""
     keys = sorted(findings.pair_p_values)
     labels = [f"{outputs.names[o]}: {names[i]} and {names[j]}" for o, i, j in keys]

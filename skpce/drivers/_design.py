@@ -12,7 +12,9 @@ import numpy as np
 from .._checks import BoolArray, FloatArray, IndexArray
 
 # Names of columns that count repeats of a setting.
-_COUNTERS = re.compile(r"(^|[^a-z])(seed|rep|repeat|replicate|repetition|fold|split)s?$")
+_COUNTERS = re.compile(
+    r"(^|[^a-z])(seed|rep|repeat|replicate|repetition|fold|split)s?$"
+)
 
 # Share of the rows that have others with equal settings of all other inputs, from which
 # an input is exchanged among these.

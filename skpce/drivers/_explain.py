@@ -27,10 +27,10 @@ from .._checks.tables import one_table
 from .._compositions.outputs import Outputs, read_outputs
 from .._input_laws import check_distribution, learn_input_laws
 from .._regressor import PolynomialChaosRegressor
+from .._result import Result
 from .._surrogate import CompositionalPCESurrogate
 from ..ensembles._searches import from_cv_results, from_study
 from ..ensembles._table import Columns, Ensemble, read_table
-from ..inspection._result import Result
 from ._answer import (
     Caution,
     Findings,
@@ -335,7 +335,9 @@ n_inputs)
     [['drives', 'drives', 'does not matter']]
     """
     check_real("explain", "negligible", negligible, low=0, high=1)
-    found = _read(data, y, inputs, outputs, steps, log, replicate, blocks, groups, order)
+    found = _read(
+        data, y, inputs, outputs, steps, log, replicate, blocks, groups, order
+    )
     data_, replicated, blocked, grouped, ordered, series, cautions = found
     members, names = _members(data_, together)
     design = Design.of(
@@ -396,7 +398,11 @@ def make_answer(
         "more_runs": findings.more_runs,
         "scope": scope,
     }
-    figures = {"n_members": len(data.X), "confidence_level": 0.9, "states": findings.states}
+    figures = {
+        "n_members": len(data.X),
+        "confidence_level": 0.9,
+        "states": findings.states,
+    }
     drivers = Result(keys, columns, figures=figures, framed=(*keys, *columns))
     q2 = shares.q2
     rest = Result(
@@ -511,7 +517,9 @@ def _read(
                 k: v if v is None or v is False else np.asarray(v)[used]
                 for k, v in labels.items()
             }
-        cautions += [Caution("note", {"words": note.rstrip(".")}) for note in table.notes]
+        cautions += [
+            Caution("note", {"words": note.rstrip(".")}) for note in table.notes
+        ]
     n_rows = len(table.X)
     for name in ("blocks", "groups"):
         if labels[name] is not None:
@@ -634,7 +642,9 @@ def _of_table(
                 f"{role}={name!r} is no column of data; it has "
                 f"{', '.join(map(repr, names))}."
             )
-    counted = [] if replicate is None else np.ravel(np.array(replicate, object)).tolist()
+    counted = (
+        [] if replicate is None else np.ravel(np.array(replicate, object)).tolist()
+    )
     given = outputs.values() if isinstance(outputs, Mapping) else [outputs]
     taken = {str(n) for one in given for n in np.ravel(np.array(one, object))}
     taken |= {*map(str, counted), *map(str, roles.values())}
@@ -653,9 +663,7 @@ def _of_table(
     elif steps is None:
         last = [n[1] if isinstance(n, tuple) else n for n in runs.output_names]
         widths = {str(n): 1 for n in last}
-    read = read_outputs(
-        runs.y, "explain", steps=steps, outputs=widths, may_fail=True
-    )
+    read = read_outputs(runs.y, "explain", steps=steps, outputs=widths, may_fail=True)
     table = _Data(
         runs.X,
         tuple(map(str, runs.input_names)),
@@ -721,7 +729,9 @@ def _of_arrays(
     is_category = np.array([name in levels for name in names])
     y = one_table(y)
     if len(inputs_) != len(y):
-        raise ValueError(f"X has {len(inputs_)} runs and y has {len(y)}; expected as many.")
+        raise ValueError(
+            f"X has {len(inputs_)} runs and y has {len(y)}; expected as many."
+        )
     if len(y) < FEWEST_MEMBERS:
         raise ValueError(
             f"There are {len(y)} runs; expected at least {FEWEST_MEMBERS}."
@@ -787,8 +797,9 @@ def _labels(name: str, given: Any, n_rows: int) -> Any:
         )
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(f"{name} has NaN labels; expected one label for each run.")
-    return np.unique(values.astype(str) if values.dtype.kind == "O" else values,
-                     return_inverse=True)[1].reshape(-1)
+    return np.unique(
+        values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True
+    )[1].reshape(-1)
 
 
 def _positions(given: Any, n_rows: int) -> FloatArray:

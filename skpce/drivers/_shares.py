@@ -55,9 +55,7 @@ def shares_of(
     noise, lack_of_fit = _repeats(problem, values, groups, setting, variance)
     expansion = Expansion(problem.basis, problem.coefficients)
     expansion = expansion.grouped(groups)
-    first, total = _simultaneous(
-        problem, expansion, groups, members, q2[0], variance
-    )
+    first, total = _simultaneous(problem, expansion, groups, members, q2[0], variance)
     pairs = _pairs(expansion, members, q2[0])
     return Shares(first, total, pairs, q2, noise, lack_of_fit)
 

@@ -102,7 +102,7 @@ def terms_of_input(values: FloatArray, is_category: bool) -> Terms:
 
 
 def joined(members: Sequence[Terms]) -> Terms:
-    """Return terms of a group: those of its inputs, and products of the leading ones."""
+    """Return terms of a group: those of its inputs, and leading ones times others."""
     if len(members) == 1:
         return members[0]
     values = [one.values for one in members]
@@ -300,4 +300,3 @@ def bounded(
 def is_correlated(dependence: float) -> bool:
     """Whether a correlation of terms is beyond chance."""
     return dependence > _NO_CORRELATION
-

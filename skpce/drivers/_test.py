@@ -48,7 +48,7 @@ from ._terms import (
     without_means,
 )
 
-# Draws: of the first look, of signs, at most, and their entries (draws times units) at most.
+# Draws: of the first look, of signs, at most, and their entries (draws times units).
 _FIRST, _SIGNS, _MOST, _MOST_ENTRIES = 199, 2000, 20_000, 40_000_000
 
 # From such a p-value on a hypothesis is not looked at any closer.
@@ -163,9 +163,12 @@ class _Setting:
         tied: tuple[int, ...] = ()
         if exchange.strata is not None:
             own = own.centred(exchange.strata)
-        elif is_correlated(inputs.dependence(members, own if unit is None else joined(
-            [inputs.terms[k] for k in members]
-        ))):
+        elif is_correlated(
+            inputs.dependence(
+                members,
+                own if unit is None else joined([inputs.terms[k] for k in members]),
+            )
+        ):
             own, tied = _left_of(inputs, members, others, own, unit)
         partners = []
         for k in others.tolist():
@@ -440,7 +443,9 @@ class _Setting:
             basis = np.linalg.qr(both)[0]
             product = product - basis @ (basis.T @ product)
 
-            def scores(moved: FloatArray) -> FloatArray:
+            def scores(
+                moved: FloatArray, weight: FloatArray = weight
+            ) -> FloatArray:  # shape: (n_draws, n_outputs)
                 flat = np.swapaxes(moved, 1, 2).reshape(-1, len(own)) @ left
                 squares = np.square(flat).reshape(len(moved), len(weight), -1)
                 sums = np.einsum("bac,a->bc", squares, weight)

@@ -18,9 +18,9 @@ def sentences_of(
     """Say for each output what drives it; outputs with one answer share a sentence."""
     by_text: dict[str, list[int]] = {}
     for output in range(len(outputs)):
-        by_text.setdefault(
-            _sentence(findings, names, output, negligible), []
-        ).append(output)
+        by_text.setdefault(_sentence(findings, names, output, negligible), []).append(
+            output
+        )
     found = []
     for text, alike in by_text.items():
         subject = _counted([outputs[k] for k in alike], len(outputs))
@@ -104,8 +104,10 @@ def _more(findings: Findings, output: int, state: State) -> str:
         return ""
     low, high = int(max(known.min(), 10)), int(max(known.max(), 10))
     number = f"{low}" if low == high else f"{low} to {high}"
-    which = "" if known.size == more.size else " of some"
-    return f" (about {number} more runs would settle {'it' if len(rows) == 1 else 'most'}{which})" if not which else f" (about {number} more runs would settle some)"
+    which = "it" if len(rows) == 1 else "most"
+    if known.size < more.size:
+        which = "some"
+    return f" (about {number} more runs would settle {which})"
 
 
 def _rest(findings: Findings, output: int) -> str:

@@ -1,5 +1,6 @@
 """Can an attribution be trusted?"""
 
+from .._result import Result, ResultRow
 from ._back_to_reward import back_to_reward
 from ._correlated_features import original_space_indices, shapley_effects
 from ._dependent_inputs import dependent_sobol_indices
@@ -15,7 +16,6 @@ from ._parts.effects import part_effects
 from ._parts.entries import part_entries
 from ._parts.from_members import part_effects_from_members
 from ._parts.table import parts_of_table
-from ._result import Result, ResultRow
 
 #: What :func:`verdict` returns, by its old name.
 Verdict = Result

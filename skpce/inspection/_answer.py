@@ -11,9 +11,9 @@ import numpy as np
 
 from .._checks import FloatArray
 from .._compositions.outputs import Outputs
+from .._result import Result, cautions_in_words
 from ._input_tests import without_sign
 from ._reading import NoExpansionError, expansion_of
-from ._result import Result, cautions_in_words
 
 # An input with less of the variance than this is not named, but for the first.
 _LEAST_SHARE = 0.1

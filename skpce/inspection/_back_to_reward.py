@@ -14,6 +14,7 @@ from .._checks import FloatArray, check_real
 from .._checks.frames import remembers_frames
 from .._input_laws import NormalLaw
 from .._input_laws.correlations import largest_correlation
+from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map
 from ._correlated_features import NormalParts
 from ._model import ratio_of_means
@@ -27,7 +28,6 @@ from ._reading import (
     q2_reasons,
     refuse_categories,
 )
-from ._result import Result, cautions_in_words, table_of_targets
 
 # Correlation of embedded inputs that is rounding, or nearly: components of a PCA.
 _UNCORRELATED = 0.05

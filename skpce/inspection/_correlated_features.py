@@ -31,6 +31,7 @@ from .._expansion.moments import (
 from .._input_laws import InputLaw, NormalLaw
 from .._input_laws.correlations import correlation_reason
 from .._input_laws.scores import outside_reason, outside_share
+from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map
 from ._model import (
     OUTSIDE_POINTS,
@@ -48,7 +49,6 @@ from ._reading import (
     numeric_expansion_of,
     q2_reasons,
 )
-from ._result import Result, cautions_in_words, table_of_targets
 
 _BATCHES = 16  # batches of the sampled indices; they give the standard error
 _CAUTION_LEVEL = 0.01  # below this an embedded input does not have its stated law

@@ -19,6 +19,7 @@ from .._input_laws.maps import (
     RosenblattTransformer,
 )
 from .._input_laws.scores import EmpiricalMap
+from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
 from ._ensembles.dispersion import jackknife_error
 from ._input_tests import input_tests
@@ -31,7 +32,6 @@ from ._reading import (
     numeric_expansion_of,
     q2_reasons,
 )
-from ._result import Result, cautions_in_words, table_of_targets
 
 _KINDS = ("first_order", "total_order", "shapley")
 

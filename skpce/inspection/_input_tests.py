@@ -21,9 +21,9 @@ from .._checks import (
 )
 from .._checks.frames import remembers_frames, take
 from .._checks.levels import with_codes
+from .._result import Result
 from ._ensembles.cross_fit import Split, quiet_fit
 from ._reading import last_and_inputs
-from ._result import Result
 
 _LARGEST_BLOCK = 2**21  # distances held at once
 

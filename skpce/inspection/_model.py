@@ -31,10 +31,10 @@ from .._input_laws.scores import (
     outside_share,
 )
 from .._regressor import LARGEST_WHOLE_DESIGN
+from .._result import Result, table_of_targets
 from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
-from ._result import Result, table_of_targets
 
 #: Design points that are enough to say how many lie outside the data.
 OUTSIDE_POINTS = 1000

@@ -23,9 +23,9 @@ from .._checks import (
 from .._checks.frames import remembers_frames
 from .._compositions.fitted import FittedCompositions
 from .._compositions.log_ratio import LogRatioGeometry
+from .._result import Result
 from ._ensembles.conditions import holm
 from ._reading import compositions_of
-from ._result import Result
 
 # A deeper tree is preferred when it is right this much more often.
 _WORTH_A_LEVEL = 0.03

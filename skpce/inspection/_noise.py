@@ -19,8 +19,8 @@ from .._checks import (
 from .._checks.frames import remembers_frames
 from .._expansion.problem import FittedProblem
 from .._expansion.residuals import count_columns, learn_noise_scale, permuted_q2
+from .._result import Result
 from ._reading import NoExpansionError, Reading, expansion_of
-from ._result import Result
 
 # Quantiles of the scale over the members, whose ratio says how much it varies.
 _TENTHS = (0.1, 0.9)

@@ -35,8 +35,8 @@ from .._expansion.indices import checked_features
 from .._expansion.problem import FittedProblem
 from .._expansion.targets import groups_of_outputs
 from .._regressor import PolynomialChaosRegressor
+from .._result import too_little
 from .._surrogate import CompositionalPCESurrogate
-from ._result import too_little
 
 # Estimators that have an expansion once they are fitted.
 _EXPANSIONS = (

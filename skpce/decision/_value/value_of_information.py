@@ -23,12 +23,12 @@ from ..._checks import (
 from ..._checks.frames import remembers_frames
 from ..._expansion.expansion import Expansion
 from ..._expansion.indices import closed_index
+from ..._result import Result, cautions_in_words
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._ensembles.conditions import holm
 from ...inspection._ensembles.dependent_members import MemberGroups
 from ...inspection._ensembles.members import without_replicates
 from ...inspection._reading import column_groups
-from ...inspection._result import Result, cautions_in_words
 from .bound import HeldOut, check_folds
 from .decision_problem import OWNER, DecisionProblem, read_problem
 from .expected_value import N_BATCHES

@@ -16,11 +16,11 @@ from ..._checks.callbacks import takes_callbacks
 from ..._checks.frames import remembers_frames, take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
+from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from .._answer import NOUNS, corrected_for, verdict_table
 from .._input_tests import fitted_inputs, held_out_inputs
 from .._reading import final_estimator, last_and_inputs
-from .._result import Result
 from .conditions import failed_conditions, holm, permutation_p_values
 from .cross_fit import (
     CrossFit,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._checks import FloatArray
-from .._result import Result, too_little
+from ..._result import Result, too_little
 
 # Errors that differ by less, relatively, are equal but for rounding: members that are
 # alike change places without an effect.

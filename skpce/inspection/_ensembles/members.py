@@ -33,9 +33,9 @@ from ..._checks.tables import ItemTable, one_table, refuse_swapped
 from ..._compositions.amalgamation import amalgamated_once
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
+from ..._result import Result
 from .._input_tests import numeric
 from .._reading import final_estimator
-from .._result import Result
 from .cross_fit import CrossFit, Split, with_parameters
 
 

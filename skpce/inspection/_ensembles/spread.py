@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._checks import FloatArray, IndexArray
-from .._result import Result
+from ..._result import Result
 
 
 def output_spread(

@@ -19,7 +19,7 @@ from ..._checks import (
 from ..._checks.frames import remembers_frames
 from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
-from .._result import Result
+from ..._result import Result
 from .dispersion import ConvexSums, PairSums, jackknife_error, ratio_interval
 from .members import labels_of, reward_groups
 

@@ -22,6 +22,7 @@ from ..._checks import (
 )
 from ..._checks.callbacks import check_progress, takes_callbacks
 from ..._checks.frames import refuse_other_rows, remembers_frames, take
+from ..._result import Result
 from ...ensembles import Ensemble
 from .._answer import NOUNS, corrected_for, shares_of, verdict_table
 from .._closed_form.permuted_fits import (
@@ -33,7 +34,6 @@ from .._closed_form.permuted_fits import (
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
 from .._reading import final_estimator
-from .._result import Result
 from .conditions import (
     failed_conditions,
     holm,

@@ -41,12 +41,12 @@ from ..._checks import (
 )
 from ..._checks.callbacks import check_progress
 from ..._compositions.outputs import Outputs
+from ..._result import Result
 from .._input_tests import (
     distance_p_values,
     smallest_p_value,
     squared_distance_correlation,
 )
-from .._result import Result
 from .contributions import (
     Contributions,
     closed_and_total,

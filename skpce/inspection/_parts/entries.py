@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position, listed
 from ..._checks.callbacks import check_progress
-from .._result import Result
+from ..._result import Result
 from .recombination import Recombination, Solver, read_parts, sum_of_parts
 
 OWNER = "part_entries"

@@ -23,13 +23,13 @@ from ..._checks.frames import take
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._expansion.indices import closed_index, total_index
 from ..._regressor import PolynomialChaosRegressor
+from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from .._ensembles.dispersion import jackknife_error
 from .._ensembles.training_noise import refuse_failed
 from .._ensembles.verdict import verdict
 from .._input_tests import smallest_p_value
 from .._reading import expansion_of
-from .._result import Result
 from .effects import most_dependent, table_of_dependence
 from .recombination import leading_parts, read_parts
 

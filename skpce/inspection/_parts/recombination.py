@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..._checks import FloatArray, IndexArray, fail, refuse_extremes
 from ..._compositions.outputs import Outputs, read_outputs
-from .._result import error_in_percent
+from ..._result import error_in_percent
 
 
 @dataclass(frozen=True)

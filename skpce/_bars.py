@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import FloatArray, import_extra
+from ._checks import FloatArray, import_extra
 
 # Bars of one panel; the frame has the others.
 _MOST_BARS = 12
