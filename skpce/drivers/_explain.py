@@ -195,7 +195,7 @@ class _Data:
     distribution: tuple[Any, ...] | None  # None where all are chosen from the data
     y: FloatArray  # shape: (n_rows, n_columns)
     read: Outputs
-    notes: tuple[Caution, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def laws(self) -> Any:
@@ -207,14 +207,15 @@ class _Data:
 
     def fit(self) -> Any:
         """Return the estimator, fitted."""
-        X, frame = self.X, None
+        X = self.X
         distribution = self.distribution
         if distribution is None and self.is_category.any():
             distribution = tuple(
                 "categorical" if c else "auto" for c in self.is_category
             )
-        given = {} if distribution is None else {"distribution": distribution}
-        del frame
+        given: dict[str, Any] = {}
+        if distribution is not None:
+            given["distribution"] = distribution
         if self.read.are_compositions:
             assert self.read.geometry is not None
             layout = self.read.geometry.layout
@@ -571,8 +572,6 @@ def _of_ensemble(ensemble: Ensemble, steps: Any) -> _Data:
     )
     read = read_outputs(ensemble.y, "explain", steps=steps, may_fail=True)
     y = np.asarray(ensemble.y.to_numpy(), dtype=np.float64)
-    notes = tuple(Caution("note", {"words": n.rstrip(".")}) for n in ensemble.notes)
-    del notes
     return _Data(
         X,
         names,
@@ -582,7 +581,7 @@ def _of_ensemble(ensemble: Ensemble, steps: Any) -> _Data:
         _chosen(ensemble.distribution),
         y,
         read,
-        tuple(ensemble.notes),  # type: ignore[arg-type]
+        tuple(ensemble.notes),
     )
 
 
@@ -673,7 +672,7 @@ def _of_table(
         _chosen(runs.laws),
         runs.y,
         read,
-        runs.notes,  # type: ignore[arg-type]
+        runs.notes,
     )
     setting = None
     if counted:
@@ -700,14 +699,15 @@ def _of_arrays(
     names = tuple(map(str, getattr(X, "columns", range(np.shape(table)[1]))))
     if not hasattr(X, "columns"):
         names = tuple(f"x{name}" for name in names)
-    columns, levels = [], {}
+    columns: list[FloatArray] = []
+    levels: dict[str, tuple[Any, ...]] = {}
     kept = list(getattr(X, "columns", range(np.shape(table)[1])))
     values = None if hasattr(X, "columns") else np.asarray(table)
     for name, shown in zip(kept, names, strict=True):
         if name in labels:
             levels[shown] = levels_in_order(labels[name])
             code = {level: float(k) for k, level in enumerate(levels[shown])}
-            columns.append([code[v] for v in labels[name].tolist()])
+            columns.append(np.array([code[v] for v in labels[name].tolist()]))
         else:
             column = X[name] if values is None else values[:, name]
             columns.append(np.asarray(column, dtype=np.float64))
@@ -765,7 +765,7 @@ def _of_arrays(
         None,
         values,
         read,
-        notes,  # type: ignore[arg-type]
+        notes,
     )
 
 

@@ -49,7 +49,7 @@ def shares_of(
 ) -> Shares:
     """Fit all inputs, and measure what each of them explains."""
     centred = values - values.mean(axis=0)
-    variance = np.bincount(groups, np.square(centred).mean(axis=0))
+    variance = np.bincount(groups, np.square(centred).mean(axis=0)).astype(np.float64)
     problem = _fitted(X, laws, values, groups)
     q2 = _left_out(problem, X, laws, values, groups, unit)
     noise, lack_of_fit = _repeats(problem, values, groups, setting, variance)
@@ -149,8 +149,8 @@ def _repeats(
     if n_settings >= n_rows or n_settings < 3:
         return nothing, nothing
     means = mean_of(values, setting)
-    within = np.bincount(groups, np.square(values - means[setting]).sum(axis=0))
-    within /= n_rows - n_settings
+    squares = np.square(values - means[setting]).sum(axis=0)
+    within = np.bincount(groups, squares) / (n_rows - n_settings)
     assert problem.samples is not None
     fitted = problem.basis.evaluate(problem.samples.inputs) @ problem.coefficients.T
     misses = mean_of(values - fitted, setting)

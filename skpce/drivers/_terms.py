@@ -98,7 +98,8 @@ def terms_of_input(values: FloatArray, is_category: bool) -> Terms:
     powers = np.polynomial.legendre.legvander(ranks, degree)
     q, r = np.linalg.qr(powers)
     found = q[:, 1:] * np.sqrt(n_rows) * np.sign(np.diag(r))[1:]
-    return Terms(found, _DECAY ** np.arange(degree), min(_LEADING, degree))
+    weights = np.power(_DECAY, np.arange(degree, dtype=np.float64))
+    return Terms(found, weights, min(_LEADING, degree))
 
 
 def joined(members: Sequence[Terms]) -> Terms:
