@@ -6,8 +6,6 @@ import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -27,160 +25,12 @@ from .._checks.tables import one_table
 from .._compositions.outputs import Outputs, read_outputs
 from .._input_laws import check_distribution, learn_input_laws
 from .._regressor import PolynomialChaosRegressor
-from .._result import Result
 from .._surrogate import CompositionalPCESurrogate
 from ..ensembles._searches import from_cv_results, from_study
 from ..ensembles._table import Columns, Ensemble, read_table
-from ._answer import (
-    Caution,
-    Findings,
-    State,
-    find_drivers,
-    pairs_table,
-)
+from ._answer import Caution, find_drivers
 from ._design import Design, find_counter
-from ._words import caution_in_words, percent, sentences_of
-
-_PRINTED = 12  # rows of an output that are printed
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Answer:
-    """Which input drives which output: what :func:`skpce.explain` returns.
-
-    Everything that is printed, drawn and reported is made from ``drivers``, ``pairs``,
-    ``outputs``, ``design`` and ``cautions``.
-
-    Parameters
-    ----------
-    drivers : Result
-        One row for each output and input (or named group of inputs), see
-        :func:`skpce.explain`.
-    pairs : Result
-        Pairs of inputs that act together.
-    outputs : Result
-        For each output: Q² of runs that are left out of the fit with its interval, the
-        share that is not predicted, the share of noise between repeats, and the p-value
-        of lack of fit (both NaN without repeats).
-    design : Design
-        What was exchanged with what.
-    cautions : tuple of Caution
-        What weakens the answer, as values; :attr:`sentences` has the answer in words.
-    sentences : tuple of str
-        The answer.
-    """
-
-    drivers: Result
-    pairs: Result
-    outputs: Result
-    design: Design
-    cautions: tuple[Caution, ...]
-    sentences: tuple[str, ...]
-    _data: _Data
-
-    @cached_property
-    def model(self) -> Any:
-        """Estimator fitted to all runs: a regressor, of probabilities a surrogate."""
-        return self._data.fit()
-
-    @property
-    def evidence(self) -> tuple[str, ...]:
-        """What the answer rests on, and the cautions, in words."""
-        lines = [f"Design: {self.design}"]
-        for name, q2, low, high in zip(
-            self.outputs.output_names,
-            self.outputs.q2,
-            self.outputs.q2_low,
-            self.outputs.q2_high,
-            strict=True,
-        ):
-            lines.append(
-                f"{name}: Q² = {q2:.2f} [{low:.2f}, {high:.2f}], the share of the "
-                "variance of runs left out that the fit predicts."
-            )
-            if len(lines) > 5:
-                lines.append(f"... and {len(self.outputs.output_names) - 5} more.")
-                break
-        lines += [f"Caution: {caution_in_words(one)}" for one in self.cautions]
-        return tuple(lines)
-
-    def __str__(self) -> str:
-        return "\n".join([*self.sentences, "", *self._lines(), "", *self.evidence])
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _lines(self) -> list[str]:
-        """Return the table of drivers as text."""
-        frame = self.drivers
-        outputs, inputs = frame.output_names, frame.input_names
-        width = max(len(str(name)) for name in (*inputs, "input"))
-        head = f"{'input':{width}}  {'state':17}  {'p':>7}  share alone  in all"
-        lines = []
-        for o, output in enumerate(outputs[:_PRINTED]):
-            if len(outputs) > 1:
-                lines.append(f"{output}:")
-            lines.append(head)
-            order = np.argsort(-frame.total[o], kind="stable")
-            for i in order[:_PRINTED].tolist():
-                total = (
-                    f"{percent(frame.total[o, i])} [{100 * frame.total_low[o, i]:.0f}, "
-                    f"{100 * frame.total_high[o, i]:.0f}]"
-                )
-                lines.append(
-                    f"{inputs[i]!s:{width}}  {frame.state[o, i]:17}  "
-                    f"{frame.p_value[o, i]:7.2g}  {percent(frame.first[o, i]):>11}  "
-                    f"{total}"
-                )
-            if len(order) > _PRINTED:
-                lines.append(f"... and {len(order) - _PRINTED} more inputs.")
-        return lines
-
-    def _repr_html_(self) -> str:
-        words = "".join(f"<p><b>{escape(text)}</b></p>" for text in self.sentences)
-        evidence = "".join(f"<p>{escape(text)}</p>" for text in self.evidence)
-        return f"{words}{self.drivers._repr_html_()}{evidence}"
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the shares of each output as bars with their intervals.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, sequence of axes, or None, default=None
-            Where to draw, one for each output (the first four); None makes a figure.
-
-        Returns
-        -------
-        axes : matplotlib axes, or list of axes
-            One, or one for each output.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        """
-        from ._picture import draw_answer
-
-        return draw_answer(self, ax)
-
-    def report(self, path: Any) -> None:
-        """Write the answer as one HTML page.
-
-        Parameters
-        ----------
-        path : str or path
-            File to write; pictures are part of it.
-
-        Raises
-        ------
-        ValueError
-            If ``path`` is no path.
-        OSError
-            If the file cannot be written.
-        """
-        from ._picture import write_report
-
-        write_report(self, path)
+from ._result import Answer, make_answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,71 +211,10 @@ n_inputs)
         names,
         negligible,
     )
-    return make_answer(findings, names, data_, design, negligible, cautions)
-
-
-def make_answer(
-    findings: Findings,
-    names: Sequence[str],
-    data: Any,
-    design: Design,
-    negligible: float,
-    cautions: Sequence[Caution] = (),
-) -> Answer:
-    """Make an answer of what was found."""
-    outputs = data.read
-    shares, tested = findings.shares, findings.tested
-    states = np.array([[str(s) for s in row] for row in findings.states], dtype=object)
-    partners = np.array(
-        [
-            [", ".join(names[j] for j in one) for one in row]
-            for row in findings.partners
-        ],
-        dtype=object,
-    )
-    scope = np.array([[t.exchange.scope for t in row] for row in tested], dtype=object)
-    keys = {"output": tuple(outputs.names), "input": tuple(names)}
-    columns = {
-        "state": states,
-        "p_value": findings.p_values,
-        "q_value": findings.q_values,
-        "first": shares.first[0],
-        "first_low": shares.first[1],
-        "first_high": shares.first[2],
-        "total": shares.total[0],
-        "total_low": shares.total[1],
-        "total_high": shares.total[2],
-        "partners": partners.reshape(states.shape),
-        "more_runs": findings.more_runs,
-        "scope": scope,
-    }
-    figures = {
-        "n_members": len(data.X),
-        "confidence_level": 0.9,
-        "states": findings.states,
-    }
-    drivers = Result(keys, columns, figures=figures, framed=(*keys, *columns))
-    q2 = shares.q2
-    rest = Result(
-        {"output": tuple(outputs.names)},
-        {
-            "q2": q2[0],
-            "q2_low": q2[1],
-            "q2_high": q2[2],
-            "not_predicted": 1.0 - np.clip(q2[0], 0.0, 1.0),
-            "noise": shares.noise,
-            "lack_of_fit": shares.lack_of_fit,
-            "members": findings.n_members,
-        },
-    )
-    return Answer(
-        drivers,
-        pairs_table(findings, names, outputs),
-        rest,
-        design,
-        (*cautions, *findings.cautions),
-        sentences_of(findings, names, outputs.names, negligible),
-        data,
+    return make_answer(
+        *(findings, names, data_.read, design, data_),
+        negligible=negligible,
+        cautions=cautions,
     )
 
 
@@ -826,6 +615,3 @@ def _check_settings(X: FloatArray, setting: Any) -> None:
             "and other inputs; expected the same: repeats share their inputs. For runs "
             "that belong together but differ, give groups=."
         )
-
-
-__all__ = ["Answer", "State", "explain"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,8 @@ def _sentence(
     findings: Findings, names: Sequence[str], output: int, negligible: float
 ) -> str:
     states, shares = findings.states[output], findings.shares
+    if np.isnan(shares.q2[0, output]):
+        return "\0 has no choice, or does not vary between the runs."
     total, first = shares.total[:, output], shares.first[:, output]
     order = np.argsort(-total[0], kind="stable").tolist()
     drivers = [i for i in order if states[i] is State.DRIVES]
@@ -126,7 +128,14 @@ def _rest(findings: Findings, output: int) -> str:
     )
 
 
-_CAUTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
+def reason_of(findings: Findings, output: int) -> str:
+    """Say why nothing is attributed of an output."""
+    if np.isnan(findings.shares.q2[0, output]):
+        return "no choice, or no variance between members"
+    return "no input is shown to drive it"
+
+
+_CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "series": lambda f: (
         f"{f['words']}: nothing is settled until order= says what the order of the "
         "rows means (False: nothing), or groups= which runs belong together"
