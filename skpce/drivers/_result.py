@@ -173,6 +173,8 @@ framed, printed
         head = f"{'input':{width}}  {'state':17}  {'p':>7}  share alone  in all"
         lines = []
         for o, output in enumerate(self._labels[:_PRINTED]):
+            if np.isnan(self.q2[o]):
+                continue
             if len(self._labels) > 1:
                 lines.append(f"{output}:")
             lines.append(head)
