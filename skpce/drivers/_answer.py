@@ -12,6 +12,7 @@ from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
+from .._multiplicity import benjamini_hochberg, holm
 from ._design import Design, find_constraint
 from ._shares import Shares, shares_of
 from ._terms import Inputs
@@ -118,7 +119,7 @@ def find_drivers(
     return Findings(
         states,
         adjusted,
-        _benjamini_hochberg(location),
+        benjamini_hochberg(location),
         shares,
         _partners(pairs, drives.shape),
         more,
@@ -183,13 +184,9 @@ class _Evidence:
                 result = problem.test(row)
                 for place, output in enumerate(own_outputs.tolist()):
                     tested[output][row] = result.of_output(place, order)
-            unit = own.groups if own.groups is not None else own.setting
-            shares.put(
-                own_outputs,
-                shares_of(
-                    *(inputs.X, inputs.laws, values, groups, unit, own.setting, members)
-                ),
-            )
+            data = inputs.X, inputs.laws, values, groups
+            part = shares_of(*data, own.units, own.setting, members)
+            shares.put(own_outputs, part)
             counts[own_outputs] = len(order)
         return cls(tested, shares, counts, parts)
 
@@ -212,7 +209,7 @@ class _Evidence:
                         if drives[output, i]:
                             key = output, min(i, j), max(i, j)
                             asked[key] = max(asked.get(key, 0.0), float(p_value))
-        adjusted = _holm(np.array(list(asked.values())))
+        adjusted = holm(np.array(list(asked.values())))
         return {
             key: float(p)
             for key, p in zip(asked, adjusted, strict=True)
@@ -225,9 +222,9 @@ def _named(
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Return adjusted p-values, which inputs drive, and which act on the spread."""
     level = LEVEL - _OF_PAIRS - _OF_SPREAD
-    adjusted = np.minimum(_holm(location) * (LEVEL / level), 1.0)
+    adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
     drives = adjusted <= LEVEL
-    on_spread = (_holm(spread) <= _OF_SPREAD) & ~drives & told_apart
+    on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
     if design.series:
         drives[:] = on_spread[:] = False
     return adjusted, drives, on_spread
@@ -278,24 +275,6 @@ def _canonical(X: FloatArray, values: FloatArray) -> IndexArray:
     distance = np.square(spread / np.where(largest > 0, largest, 1.0)).sum(axis=1)
     sums = (centred / np.where(scale > 0, scale, 1.0)).sum(axis=1)
     return np.lexsort((distance.round(9), sizes.round(9), sums.round(9)))
-
-
-def _holm(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by Holm's procedure."""
-    flat = p_values.ravel()
-    order = np.argsort(flat, kind="stable")
-    factors = len(flat) - np.arange(len(flat))
-    stepped = np.minimum(1.0, np.maximum.accumulate(factors * flat[order]))
-    found = np.empty_like(flat)
-    found[order] = stepped
-    return found.reshape(p_values.shape)
-
-
-def _benjamini_hochberg(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by the procedure of Benjamini and Hochberg."""
-    return np.asarray(stats.false_discovery_control(p_values.ravel())).reshape(
-        p_values.shape
-    )
 
 
 def _states(

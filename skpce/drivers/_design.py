@@ -181,6 +181,11 @@ class Design:
             return self._enough("rows", self.blocks, None)
         return self._enough("rows", self.setting_units(), None)
 
+    @property
+    def units(self) -> IndexArray:  # shape: (n_rows,)
+        """What is left out of a fit as a whole: groups, else settings."""
+        return self.setting if self.groups is None else self.groups
+
     def setting_units(self) -> IndexArray:
         """Return settings as units, in each block apart."""
         if self.blocks is None:

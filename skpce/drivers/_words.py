@@ -167,6 +167,15 @@ _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"with {f['n']} runs only inputs that explain most of the variance are found"
     ),
     "no pairs": lambda f: "there are too many inputs and outputs to look for pairs",
+    "embedding saw y": lambda f: (
+        "a step before the last one has looked at the outputs, which cannot test what "
+        "it made of them: "
+        + (
+            "the columns of X are tested instead"
+            if f["tested"]
+            else "nothing is tested; take an embedding that does not, such as PCA"
+        )
+    ),
     "adaptive": lambda f: (
         f"the {f['sampler']} sampler chose settings by earlier results: shares are of "
         "the stated search space, from fewer runs where it looked less"
