@@ -157,6 +157,16 @@ framed, printed
         ]
         if len(self.rows) > _MOST_Q2:
             lines.append(f"... and {len(self.rows) - _MOST_Q2} more.")
+        failed = [
+            f"{getattr(row, self._first_key)} has {row.members}"
+            for row in self.rows
+            if 0 < row.members < self.n_members
+        ]
+        if failed:
+            lines.append(
+                f"Failed runs: {', '.join(failed)} of {self.n_members}. A run that "
+                "failed in one output counts in the others."
+            )
         lines += [f"Caution: {caution_in_words(one)}" for one in self.cautions]
         return (*lines, *self.notes)
 
@@ -261,7 +271,7 @@ def make_answer(
         "not_predicted": 1.0 - np.clip(shares.q2[0], 0.0, 1.0),
         "noise_share": shares.noise,
         "lack_of_fit": shares.lack_of_fit,
-        "p_value": findings.p_values.min(axis=1),
+        "p_value": findings.p_values.min(axis=1, initial=1.0),
         "members": findings.n_members,
     }
     known = ~np.isnan(columns["q2"])

@@ -57,7 +57,9 @@ def _sentence(
 ) -> str:
     states, shares = findings.states[output], findings.shares
     if np.isnan(shares.q2[0, output]):
-        return "\0 has no choice, or does not vary between the runs."
+        return "There is no choice, or no variance between the runs, of \0."
+    if not names:
+        return "No input is tested, so that nothing is attributed of \0."
     total, first = shares.total[:, output], shares.first[:, output]
     order = np.argsort(-total[0], kind="stable").tolist()
     drivers = [i for i in order if states[i] is State.DRIVES]
