@@ -157,7 +157,7 @@ framed, printed
         ]
         if len(self.rows) > _MOST_Q2:
             lines.append(f"... and {len(self.rows) - _MOST_Q2} more.")
-        lines += [f"Caution: {caution_in_words(one)}" for one in self.cautions]
+        lines += [caution_in_words(one) for one in self.cautions]
         return (*lines, *self.notes)
 
     def __str__(self) -> str:

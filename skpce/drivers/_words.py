@@ -177,6 +177,7 @@ _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def caution_in_words(caution: Caution) -> str:
-    """Say what a caution is about."""
+    """Say what a caution is about; what was only read so is a note."""
     text = _CAUTIONS[caution.code](caution.figures)
-    return f"{text[0].upper()}{text[1:]}."
+    kind = "Note" if caution.code == "note" else "Caution"
+    return f"{kind}: {text[0].upper()}{text[1:]}."
