@@ -344,7 +344,7 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> _Table:
         names,
         np.array(is_category),
         ensemble.levels,
-        (),
+        tuple(map(str, ensemble.logarithms)),
         _stated(laws[name] for name in names),
         values[used],
         read_outputs(_rows_of(y, used), "explain", steps=asked.steps, may_fail=True),
@@ -421,7 +421,16 @@ def _read_csv(path: Any) -> Columns:
     _refuse_twice(header, shown)
     table = np.array(body, dtype=object)
     table[table == ""] = None
-    return Columns({name: table[:, k] for k, name in enumerate(header)})
+    return Columns({n: _numbers_or_text(table[:, k]) for k, n in enumerate(header)})
+
+
+def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of a file as numbers where all of its entries are some."""
+    numbers = numbers_of_text(column)
+    if numbers is None:
+        return column
+    empty = [entry is None for entry in column.tolist()]
+    return numbers if np.array_equal(np.isnan(numbers), empty) else column
 
 
 def _of_table(table: Any, asked: Asked) -> _Table:

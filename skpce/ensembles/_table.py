@@ -53,6 +53,8 @@ class Ensemble:
         False where the order of the members is known to mean nothing, as in a search
         by a grid or at random; else None. For ``order=`` of
         :func:`skpce.inspection.verdict`.
+    logarithms : tuple of str, default=()
+        Inputs of which the logarithm to base 10 was taken.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Ensemble:
     levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     order: Literal[False] | None = None
+    logarithms: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.X)
@@ -355,6 +358,7 @@ def build(
         runs.levels,
         runs.notes,
         order,
+        tuple(name for name in runs.input_names if name in set(read.get("log", ()))),
     )
 
 
