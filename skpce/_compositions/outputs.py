@@ -136,6 +136,21 @@ class Outputs:
         clr = clr_of(parts, self.geometry, self.zero_replacement, name)
         return clr if self.real is None else np.hstack([clr, real])
 
+    def member_coordinates(
+        self, y: Any
+    ) -> FloatArray:  # shape: (n_members, n_coordinates)
+        """Return the coordinates of y, NaN where a member failed in the group."""
+        values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        if not np.isnan(values).any():
+            return self.coordinates(values)
+        groups = self.group_of_coordinate
+        found = np.full((len(values), len(groups)), np.nan)
+        for rows, own in self.blocks(values):
+            some, columns = self.of_groups(own)
+            at = np.flatnonzero(np.isin(groups, own))
+            found[np.ix_(rows, at)] = some.coordinates(values[np.ix_(rows, columns)])
+        return found
+
     def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:
         """Return groups that the same members have, with these members: (rows, groups).
 

@@ -12,8 +12,7 @@ from .._checks import FloatArray, IndexArray
 from .._compositions.outputs import Outputs, checked_outputs
 from .._compositions.scoring import checked_policies
 from .._input_laws.scores import SurrogateDiagnostics
-from ..inspection import Result
-from ..inspection._answer import with_input_names
+from ..drivers import Answer
 from ..inspection._reading import Reading
 from ..plotting import StepVarianceDisplay
 from ..plotting._steps import spread_of
@@ -44,7 +43,7 @@ class ReportContent:
         pipeline: Any,
         reading: Reading,
         y: Any,
-        verdict: Result | None,
+        verdict: Answer | None,
         random_state: int,
         outputs: Any = None,
     ) -> None:
@@ -55,6 +54,8 @@ class ReportContent:
         self.step_names = self.expansion.group_names
         self.inputs = reading.inputs
         self.y = self._checked(y)
+        if verdict is not None and len(verdict.input_names) == len(self.input_names):
+            verdict = verdict.with_names(self.input_names)
         self.verdict, self.random_state = verdict, random_state
         self.support = Support.of(self.expansion, verdict)
         self.fragility: Any = spread_of(reading, self.y)
@@ -101,12 +102,6 @@ class ReportContent:
             "input_features": self.input_names,
             "outputs": self.outputs,
         }
-
-    def named(self, text: str) -> str:
-        """Return a text of the verdict with the names of inputs of this report."""
-        if self.verdict is None:
-            return text
-        return with_input_names(text, self.verdict, self.input_names)
 
     @property
     def is_scaled(self) -> bool:

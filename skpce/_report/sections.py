@@ -10,15 +10,10 @@ import numpy as np
 
 from .._version import __version__, installed_version
 from ..plotting import EmbeddingDisplay, InteractionDisplay, SobolDisplay
+from .columns import interval_in_words, share_columns, total_columns
 from .content import ReportContent
-from .page import (
-    Column,
-    HtmlReport,
-    interval_in_words,
-    share_columns,
-    total_columns,
-)
-from .shown import some_inputs, some_of_prism, some_rows, verdict_in_words
+from .page import Column, HtmlReport
+from .shown import driver_columns, some_inputs, some_of_prism, some_rows
 
 _GOODNESS = {
     "decision": "Q² is one minus the squared error over the squared deviation from the "
@@ -50,7 +45,7 @@ def add_answer(page: HtmlReport, content: ReportContent) -> None:
             "attribution is supported is not known; skpce.inspection.verdict shows it."
         )
     else:
-        page.add_answer(content.named(s) for s in verdict.figures.get("sentences", ()))
+        page.add_answer(verdict.sentences)
     shares = SobolDisplay.from_fit(content.pipeline, **content.known)
     page.add_figure(
         shares.some(content.drawn).plot(),
@@ -89,7 +84,8 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
     if verdict is None:
         return
     page.add_heading("Verdict")
-    page.add_preformatted(content.named(verdict_in_words(verdict, content.listed)))
+    page.add_preformatted("\n".join(verdict.evidence))
+    page.add_columns(driver_columns(verdict, content.listed), "The drivers")
     ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     page.add_columns(
         content.rows(
@@ -100,19 +96,17 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
                     f"{100.0 * verdict.confidence_level:.3g}\u00a0% interval",
                     [interval_in_words(low, high) for low, high in ends],
                 ),
-                ("Q² of the mean", verdict.mean_only_q2),
-                ("Q² at degree 1", verdict.degree_one_q2),
                 ("p (Holm)", verdict.p_value),
                 ("training noise", [_percent(share) for share in verdict.noise_share]),
                 ("attribution", content.answers),
             ]
         ),
-        "The same in figures, beside two simpler models",
+        "The outputs",
     )
     page.add_text(
         "Cross-fitted Q² refits the whole pipeline without the members it predicts. "
-        f"{content.one} that is not attributable has shares below like any other; do "
-        "not read them."
+        f"Of {content.one.lower()} that nothing is shown to drive the shares below are "
+        "not to be read."
     )
 
 

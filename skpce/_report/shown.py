@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from .._checks import FloatArray, IndexArray
-from ..inspection import Result
+from ..drivers import Answer
 from ..metrics import PolicyFragility
 from ..plotting import PrismDisplay, SobolDisplay
 from ..plotting._steps import prism_flows
@@ -91,18 +91,26 @@ def some_of_prism(
     )
 
 
-def verdict_in_words(verdict: Result, rows: IndexArray) -> str:
-    """Return what a verdict says, of some of many steps."""
-    left_out = len(verdict.rows) - len(rows)
-    if not left_out:
-        return str(verdict)
-    good = sum(verdict.supported)
-    key = next(iter(verdict.keys))
-    lines: Sequence[str] = [
-        f"Attribution is supported for {good} of {len(verdict.rows)} {key}s. The "
-        f"{len(rows)} of the largest variance:",
-        *(f"- {verdict.rows[row]}" for row in rows),
-        f"- ({left_out} more)",
-        *verdict.notes,
+def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
+    """Return the table of drivers, of some of many steps and the leading inputs."""
+    table = verdict.drivers
+    inputs = np.argsort(-np.nan_to_num(table.total).max(axis=0), kind="stable")
+    inputs = inputs[:MOST_INPUTS]
+    every = [(o, i) for o in rows.tolist() for i in inputs.tolist()]
+    names: dict[str, str] = {
+        "state": "state",
+        "p_value": "p (Holm)",
+        "first": "share alone",
+        "total": "share in all",
+        "total_low": "from",
+        "total_high": "to",
+        "partners": "acts with",
+    }
+    columns: list[Column] = [
+        (next(iter(verdict.keys)), [verdict.step_names[o] for o, _ in every]),
+        ("input", [verdict.input_names[i] for _, i in every]),
     ]
-    return "\n".join(lines)
+    for name, heading in names.items():
+        values = table.columns[name]
+        columns.append((heading, [values[o, i] for o, i in every]))
+    return columns

@@ -2,6 +2,7 @@
 
 from ._answer import Caution, State
 from ._design import Design
-from ._explain import Answer, explain
+from ._explain import explain
+from ._result import Answer
 
 __all__ = ["Answer", "Caution", "Design", "State", "explain"]

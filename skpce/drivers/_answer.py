@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -12,8 +12,8 @@ from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
-from .._result import Result
-from ._design import FEWEST_UNITS, Design, find_constraint
+from .._multiplicity import benjamini_hochberg, holm
+from ._design import Design, find_constraint
 from ._shares import Shares, shares_of
 from ._terms import Inputs
 from ._test import Problem, Tested
@@ -46,7 +46,17 @@ class Caution:
     """Something that weakens an answer: a code, and the figures of its sentence."""
 
     code: str
-    figures: dict[str, Any]
+    figures: Mapping[str, Any]
+
+    def with_names(self, names: Mapping[str, str]) -> Caution:
+        """Return the same with other names of inputs."""
+        changed = dict(self.figures)
+        if "input" in changed:
+            changed["input"] = names.get(changed["input"], changed["input"])
+        for key in ("inputs", "others"):
+            if key in changed:
+                changed[key] = tuple(names.get(name, name) for name in changed[key])
+        return replace(self, figures=changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +74,10 @@ class Findings:
     cautions: tuple[Caution, ...]
     n_members: IndexArray  # shape: (n_outputs,)
 
+    def with_names(self, names: Mapping[str, str]) -> Findings:
+        """Return the same with other names of inputs in the cautions."""
+        return replace(self, cautions=tuple(c.with_names(names) for c in self.cautions))
+
 
 def find_drivers(
     X: FloatArray,
@@ -78,121 +92,179 @@ def find_drivers(
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
     tied = find_constraint(X)
-    rows_of_tied = [
-        place for place, inputs in enumerate(members) if np.isin(inputs, tied).any()
-    ]
-    whole = set(tied.tolist())
-    rows_of_tied = [
-        k for k in rows_of_tied if not whole <= set(members[k])
-    ]  # a group that holds the whole constraint is free of it
-    n_outputs, n_rows = outputs.n_groups, len(members)
-    n_hypotheses = 2 * n_outputs * n_rows
-    tested: list[list[Tested]] = [[] for _ in range(n_outputs)]
-    parts: list[tuple[IndexArray, IndexArray, Problem]] = []
-    shape = (n_outputs, n_rows)
-    found = Shares(
-        np.zeros((3, *shape)),
-        np.zeros((3, *shape)),
-        np.zeros((*shape, n_rows)),
-        np.full((3, n_outputs), np.nan),
-        np.full(n_outputs, np.nan),
-        np.full(n_outputs, np.nan),
+    evidence = _Evidence.gather(
+        X, is_category, laws, coordinates, outputs, design, members
     )
-    counts = np.zeros(n_outputs, dtype=np.int64)
-    for rows, own_outputs, columns in _patterns(coordinates, outputs):
-        order = rows[_canonical(X[rows], coordinates[rows][:, columns])]
-        values = coordinates[order][:, columns]
-        groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
-        inputs = Inputs.of(X[order], is_category, laws)
-        own = design.of_rows(order)
-        problem = Problem(inputs, values, groups, own, tuple(members), n_hypotheses)
-        parts.append((order, own_outputs, problem))
-        for row in range(n_rows):
-            result = problem.test(row)
-            for place, output in enumerate(own_outputs.tolist()):
-                tested[output].append(_of_output(result, place, order))
-        unit = own.groups if own.groups is not None else own.setting
-        shares = shares_of(
-            *(inputs.X, inputs.laws, values, groups, unit, own.setting, members)
-        )
-        for whole_array, part in zip(_arrays(found), _arrays(shares), strict=True):
-            axis = 1 if whole_array.ndim == 3 and len(whole_array) == 3 else 0
-            _place(whole_array, part, own_outputs, axis)
-        counts[own_outputs] = len(order)
+    tested, shares = evidence.tested, evidence.shares
     location = np.array([[one.location[0] for one in row] for row in tested])
     spread = np.array([[one.spread[0] for one in row] for row in tested])
-    tied_rows = np.zeros(shape, dtype=bool)
-    tied_rows[:, rows_of_tied] = True
-    for output in range(n_outputs):
-        for row in range(n_rows):
-            tied_rows[output, row] |= bool(tested[output][row].tied_to)
-    location[tied_rows] = 1.0
-    level = LEVEL - _OF_PAIRS - _OF_SPREAD
-    adjusted = np.minimum(_holm(location) * (LEVEL / level), 1.0)
-    drives = adjusted <= LEVEL
-    if design.series:
-        drives[:] = False
-    on_spread = (_holm(spread) <= _OF_SPREAD) & ~drives & ~tied_rows
-    if design.series:
-        on_spread[:] = False
-    pair_p_values = _named_pairs(parts, drives, n_outputs, n_rows, design)
-    for output, i, j in pair_p_values:
-        for row in (i, j):
-            if not tied_rows[output, row]:
-                drives[output, row] = True
-    partners = [
-        [
-            tuple(
-                j
-                for j in range(n_rows)
-                if (output, min(row, j), max(row, j)) in pair_p_values and j != row
-            )
-            for row in range(n_rows)
-        ]
-        for output in range(n_outputs)
-    ]
+    told_apart = np.array([[not one.tied_to for one in row] for row in tested])
+    told_apart[:, _rows_of(tied, members)] = False
+    location[~told_apart] = 1.0
+    adjusted, drives, on_spread = _named(location, spread, told_apart, design)
+    pairs = evidence.named_pairs(drives, design)
+    for output, i, j in pairs:
+        drives[output, [i, j]] |= told_apart[output, [i, j]]
     states, more = _states(
-        drives, on_spread, tied_rows, found, location, design, counts, negligible
+        drives,
+        on_spread & ~drives,
+        ~told_apart,
+        shares,
+        location,
+        design,
+        evidence.counts,
+        negligible,
     )
-    _without_untested_shares(found, states)
-    cautions = _cautions(
-        X, names, tested, tied, found, design, outputs, members, location, drives
-    )
+    _without_untested_shares(shares, states)
     return Findings(
         states,
         adjusted,
-        _benjamini_hochberg(location),
-        found,
-        partners,
+        benjamini_hochberg(location),
+        shares,
+        _partners(pairs, drives.shape),
         more,
         tested,
-        pair_p_values,
-        cautions,
-        counts,
+        pairs,
+        _cautions(
+            X, names, tested, tied, shares, design, outputs, members, location, drives
+        ),
+        evidence.counts,
     )
+
+
+def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return rows with tied inputs; a group that holds all of them is free of it."""
+    whole = set(tied.tolist())
+    return [
+        place
+        for place, inputs in enumerate(members)
+        if whole & set(inputs) and not whole <= set(inputs)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """Tests and shares of all outputs, and the problems behind them."""
+
+    tested: Sequence[Sequence[Tested]]  # of each output, of each row
+    shares: Shares
+    counts: IndexArray  # shape: (n_outputs,), members of each output
+    parts: Sequence[tuple[IndexArray, Problem]]  # outputs that the same members have
+
+    @classmethod
+    def gather(
+        cls,
+        X: FloatArray,
+        is_category: BoolArray,
+        laws: Sequence[Any] | None,
+        coordinates: FloatArray,
+        outputs: Outputs,
+        design: Design,
+        members: Sequence[tuple[int, ...]],
+    ) -> _Evidence:
+        """Test and measure, output by output or those with the same members at once."""
+        n_outputs, n_rows = outputs.n_groups, len(members)
+        patterns = _patterns(coordinates, outputs)
+        n_tested = sum(len(own) for _, own, _ in patterns)
+        tested = [[Tested.nothing()] * n_rows for _ in range(n_outputs)]
+        shares = Shares.nothing(n_outputs, n_rows)
+        counts = np.zeros(n_outputs, dtype=np.int64)
+        parts = []
+        for rows, own_outputs, columns in patterns:
+            order = rows[_canonical(X[rows], coordinates[rows][:, columns])]
+            values = coordinates[order][:, columns]
+            groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
+            inputs = Inputs.of(X[order], is_category, laws)
+            own = design.of_rows(order)
+            problem = Problem(
+                inputs, values, groups, own, tuple(members), 2 * n_tested * n_rows
+            )
+            parts.append((own_outputs, problem))
+            if not n_rows:
+                shares.q2[:, own_outputs] = 0.0
+                continue
+            for row in range(n_rows):
+                result = problem.test(row)
+                for place, output in enumerate(own_outputs.tolist()):
+                    tested[output][row] = result.of_output(place, order)
+            data = inputs.X, inputs.laws, values, groups
+            part = shares_of(*data, own.units, own.setting, members)
+            shares.put(own_outputs, part)
+            counts[own_outputs] = len(order)
+        return cls(tested, shares, counts, parts)
+
+    def named_pairs(
+        self, drives: BoolArray, design: Design
+    ) -> dict[tuple[int, int, int], float]:
+        """Test the pairs of inputs that drive, each from both sides."""
+        if design.series:
+            return {}
+        asked: dict[tuple[int, int, int], float] = {}
+        for own, problem in self.parts:
+            some = np.flatnonzero(drives[own].any(axis=0))
+            for i in some.tolist():
+                partners = [j for j in range(drives.shape[1]) if j != i]
+                if not partners:
+                    continue
+                values = problem.pair_p_values(i, partners)
+                for j, by_output in zip(partners, values, strict=True):
+                    for output, p_value in zip(own.tolist(), by_output, strict=True):
+                        if drives[output, i]:
+                            key = output, min(i, j), max(i, j)
+                            asked[key] = max(asked.get(key, 0.0), float(p_value))
+        adjusted = holm(np.array(list(asked.values())))
+        return {
+            key: float(p)
+            for key, p in zip(asked, adjusted, strict=True)
+            if p <= _OF_PAIRS
+        }
+
+
+def _named(
+    location: FloatArray, spread: FloatArray, told_apart: BoolArray, design: Design
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Return adjusted p-values, which inputs drive, and which act on the spread."""
+    level = LEVEL - _OF_PAIRS - _OF_SPREAD
+    adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
+    drives = adjusted <= LEVEL
+    on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
+    if design.series:
+        drives[:] = on_spread[:] = False
+    return adjusted, drives, on_spread
+
+
+def _partners(
+    pairs: Iterable[tuple[int, int, int]], shape: tuple[int, ...]
+) -> list[list[tuple[int, ...]]]:
+    """Return with which rows each row of each output acts together."""
+    found: list[list[tuple[int, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
+    for output, i, j in sorted(pairs):
+        found[output][i] += (j,)
+        found[output][j] += (i,)
+    return found
 
 
 def _patterns(
     coordinates: FloatArray, outputs: Outputs
 ) -> list[tuple[IndexArray, IndexArray, IndexArray]]:
-    """Return members, outputs that they have, and the columns of these."""
-    groups = outputs.group_of_coordinate
-    has = np.stack(
-        [
-            ~np.isnan(coordinates[:, groups == g]).any(axis=1)
-            for g in range(outputs.n_groups)
-        ],
-        axis=1,
-    )
+    """Return members, outputs that they have, and the columns of these.
+
+    An output without coordinates, or without variance, has none.
+    """
+    groups, every = outputs.group_of_coordinate, np.arange(outputs.n_groups)
+    missing = np.isnan(coordinates)
+    has = np.stack([~missing[:, groups == g].any(axis=1) for g in every], axis=1)
     patterns, part = np.unique(has, axis=1, return_inverse=True)
     found = []
     for number, pattern in enumerate(patterns.T):
+        rows = np.flatnonzero(pattern)
         own = np.flatnonzero(part.ravel() == number)
-        own = own[np.isin(own, groups)]  # a step without choice has no coordinates
-        if len(own):
+        spread = outputs.spread(np.where(missing, 0.0, coordinates)[rows])
+        own = own[np.isin(own, groups[spread > 0])]
+        if len(own) and len(rows):
             columns = np.flatnonzero(np.isin(groups, own))
             columns = columns[np.argsort(groups[columns], kind="stable")]
-            found.append((np.flatnonzero(pattern), own, columns))
+            found.append((rows, own, columns))
     return found
 
 
@@ -206,86 +278,6 @@ def _canonical(X: FloatArray, values: FloatArray) -> IndexArray:
     distance = np.square(spread / np.where(largest > 0, largest, 1.0)).sum(axis=1)
     sums = (centred / np.where(scale > 0, scale, 1.0)).sum(axis=1)
     return np.lexsort((distance.round(9), sizes.round(9), sums.round(9)))
-
-
-def _of_output(result: Tested, place: int, order: IndexArray) -> Tested:
-    return Tested(
-        result.location[[place]],
-        result.spread[[place]],
-        result.exchange,
-        result.tied_to,
-        (order[result.resting[place]],),
-        result.sees_pairs,
-    )
-
-
-def _arrays(shares: Shares) -> tuple[FloatArray, ...]:
-    return (
-        shares.first,
-        shares.total,
-        shares.pairs,
-        shares.q2,
-        shares.noise,
-        shares.lack_of_fit,
-    )
-
-
-def _place(whole: FloatArray, part: FloatArray, own: IndexArray, axis: int) -> None:
-    axis = 1 if whole.ndim > 1 and len(whole) == 3 and len(part) == 3 else axis
-    if (whole.ndim == 3 and axis == 0) or whole.ndim == 1:
-        whole[own] = part
-    else:
-        whole[:, own] = part
-
-
-def _named_pairs(
-    parts: Sequence[tuple[IndexArray, IndexArray, Problem]],
-    drives: BoolArray,
-    n_outputs: int,
-    n_rows: int,
-    design: Design,
-) -> dict[tuple[int, int, int], float]:
-    """Test the pairs of inputs that drive, each from both sides."""
-    if design.series:
-        return {}
-    asked: dict[tuple[int, int, int], float] = {}
-    for _, own, problem in parts:
-        some = np.flatnonzero(drives[own].any(axis=0))
-        for i in some.tolist():
-            partners = [j for j in range(n_rows) if j != i]
-            if not partners:
-                continue
-            values = problem.pair_p_values(i, partners)
-            for j, by_output in zip(partners, values, strict=True):
-                for output, p_value in zip(own.tolist(), by_output, strict=True):
-                    if drives[output, i]:
-                        key = output, min(i, j), max(i, j)
-                        asked[key] = max(asked.get(key, 0.0), float(p_value))
-    if not asked:
-        return {}
-    keys = list(asked)
-    adjusted = _holm(np.array([asked[key] for key in keys]))
-    return {
-        key: float(p) for key, p in zip(keys, adjusted, strict=True) if p <= _OF_PAIRS
-    }
-
-
-def _holm(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by Holm's procedure."""
-    flat = p_values.ravel()
-    order = np.argsort(flat, kind="stable")
-    factors = len(flat) - np.arange(len(flat))
-    stepped = np.minimum(1.0, np.maximum.accumulate(factors * flat[order]))
-    found = np.empty_like(flat)
-    found[order] = stepped
-    return found.reshape(p_values.shape)
-
-
-def _benjamini_hochberg(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by the procedure of Benjamini and Hochberg."""
-    return np.asarray(stats.false_discovery_control(p_values.ravel())).reshape(
-        p_values.shape
-    )
 
 
 def _states(
@@ -319,13 +311,15 @@ def _states(
                 state = State.OPEN
                 seen = stats.norm.isf(min(p_values[output, i], 1.0) / 2)
                 factors = [np.inf]
-                if not tied[output, i]:
+                if counts[output] and not tied[output, i]:
                     factors.append(np.square(needed / seen) if seen > 0.5 else np.inf)
                     if may_be_nothing:
                         factors.append(high / negligible)
                 times = min(factors)
-                extra = np.ceil((times - 1.0) * counts[output] / 10.0) * 10.0
-                more[output, i] = extra if times <= _MANY_TIMES else np.inf
+                extra = np.inf
+                if times <= _MANY_TIMES:
+                    extra = np.ceil((times - 1.0) * counts[output] / 10.0) * 10.0
+                more[output, i] = extra
             own.append(state)
         states.append(own)
     return states, more
@@ -415,24 +409,3 @@ def _is_sum(X: FloatArray) -> float:
     """Return what inputs add up to; NaN if they do not."""
     sums = X.sum(axis=1)
     return float(sums[0]) if np.ptp(sums) <= 1e-6 * np.abs(sums).max() else np.nan
-
-
-def too_few(n_members: int) -> bool:
-    """Whether so few members answer nothing."""
-    return n_members < FEWEST_UNITS + 2
-
-
-def pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
-    """Return the named pairs as a table."""
-    keys = sorted(findings.pair_p_values)
-    labels = [f"{outputs.names[o]}: {names[i]} and {names[j]}" for o, i, j in keys]
-    return Result(
-        {"pair": tuple(labels)},
-        {
-            "output": np.array([outputs.names[o] for o, _, _ in keys], dtype=object),
-            "first_input": np.array([names[i] for _, i, _ in keys], dtype=object),
-            "second_input": np.array([names[j] for _, _, j in keys], dtype=object),
-            "p_value": np.array([findings.pair_p_values[key] for key in keys]),
-            "share": np.array([findings.shares.pairs[key] for key in keys]),
-        },
-    )

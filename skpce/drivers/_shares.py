@@ -37,6 +37,21 @@ class Shares:
     noise: FloatArray  # shape: (n_outputs,), between repeats; NaN without any
     lack_of_fit: FloatArray  # shape: (n_outputs,), p-value; NaN without repeats
 
+    @classmethod
+    def nothing(cls, n_outputs: int, n_rows: int) -> Shares:
+        """Return shares of outputs of which nothing is known."""
+        empty = np.full((3, n_outputs, n_rows), np.nan)
+        unknown = np.full((3, n_outputs), np.nan)
+        pairs = np.zeros((n_outputs, n_rows, n_rows))
+        return cls(empty, empty.copy(), pairs, unknown, *unknown[:2].copy())
+
+    def put(self, outputs: IndexArray, part: Shares) -> None:
+        """Set the shares of some outputs."""
+        for name in ("first", "total", "q2"):
+            getattr(self, name)[:, outputs] = getattr(part, name)
+        for name in ("pairs", "noise", "lack_of_fit"):
+            getattr(self, name)[outputs] = getattr(part, name)
+
 
 def shares_of(
     X: FloatArray,

@@ -96,6 +96,22 @@ class Tested:
     resting: tuple[IndexArray, ...] = ()  # members that each answer rests on
     sees_pairs: bool = True
 
+    @classmethod
+    def nothing(cls) -> Tested:
+        """Return what is known of an output without choice or variance."""
+        one, none = np.ones(1), np.zeros(0, dtype=np.int64)
+        return cls(one, one, Exchange("rows", none), resting=(none,))
+
+    def of_output(self, place: int, order: IndexArray) -> Tested:
+        """Return the part of an output; ``order`` says which members the rows are."""
+        some = slice(place, place + 1)
+        return replace(
+            self,
+            location=self.location[some],
+            spread=self.spread[some],
+            resting=(order[self.resting[place]],),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:

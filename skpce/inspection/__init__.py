@@ -4,8 +4,6 @@ from .._result import Result, ResultRow
 from ._back_to_reward import back_to_reward
 from ._correlated_features import original_space_indices, shapley_effects
 from ._dependent_inputs import dependent_sobol_indices
-from ._ensembles.compare_embeddings import compare_embeddings
-from ._ensembles.embedding_search import EmbeddingSetting
 from ._ensembles.training_noise import training_noise_share, variance_decomposition
 from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
@@ -21,12 +19,10 @@ from ._parts.table import parts_of_table
 Verdict = Result
 
 __all__ = [
-    "EmbeddingSetting",
     "Result",
     "ResultRow",
     "Verdict",
     "back_to_reward",
-    "compare_embeddings",
     "dependent_sobol_indices",
     "input_tests",
     "modes_test",

@@ -268,6 +268,28 @@ def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any]:
     return last, transformed(steps, X)
 
 
+def input_names_of(pipeline: Any, inputs: Any) -> tuple[str, ...]:
+    """Return the names of what the last estimator of a fit gets."""
+    _, last, names = _taken_apart(pipeline, None)
+    expansion = getattr(last, "expansion_", None)
+    if names is None and isinstance(expansion, Expansion):
+        names = list(expansion.input_names)
+    if names is None:
+        names = [str(name) for name in getattr(inputs, "columns", ())]
+    width = np.shape(inputs)[1]
+    return tuple(names) if len(names) == width else _numbered(width)
+
+
+def column_names(X: Any) -> tuple[str, ...]:
+    """Return the names of columns; x0, x1, ... of an array."""
+    names = getattr(X, "columns", None)
+    return _numbered(np.shape(X)[1]) if names is None else tuple(map(str, names))
+
+
+def _numbered(width: int) -> tuple[str, ...]:
+    return tuple(f"x{i}" for i in range(width))
+
+
 def final_estimator(pipeline: Any) -> tuple[str, Any]:
     """Return the prefix of the parameters of the innermost last estimator, and this."""
     if isinstance(pipeline, Pipeline):
@@ -381,7 +403,7 @@ def read_inputs(X: Any, *, smallest: int = 2, fitted: Any = None) -> Inputs:
             "was fitted."
         )
     if columns is None or not all(isinstance(name, str) for name in columns):
-        return Inputs(values, tuple(f"x{i}" for i in range(n_features)), None)
+        return Inputs(values, _numbered(n_features), None)
     if len(set(columns)) < len(columns):
         raise ValueError(
             f"X has columns of one name: {list(columns)}; expected other names."

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.model_selection import check_cv
 
 from ..._checks import (
     FEWEST_MEMBERS,
@@ -25,8 +25,6 @@ from ..._checks.frames import (
     is_table,
     make_frame,
     refuse_other_rows,
-    take,
-    take_columns,
 )
 from ..._checks.levels import label_columns
 from ..._checks.tables import ItemTable, one_table, refuse_swapped
@@ -34,9 +32,8 @@ from ..._compositions.amalgamation import amalgamated_once
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
 from ..._result import Result
-from .._input_tests import numeric
 from .._reading import final_estimator
-from .cross_fit import CrossFit, Split, with_parameters
+from .cross_fit import Split, with_parameters
 
 
 def read_members(
@@ -47,7 +44,6 @@ def read_members(
     steps: Any = None,
     outputs: Any = None,
     mask: Any = "infer",
-    zero_replacement: float = 1e-12,
     standardize: bool = False,
     owner: str = "verdict",
 ) -> tuple[Any, Any, Outputs, Any]:
@@ -80,6 +76,7 @@ def read_members(
     y = _without_nullable_types(y)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    zero_replacement = known.get("zero_replacement", 1e-12)
     if outputs is not None and "steps" in known:
         raise ValueError(
             f"outputs= names columns of real numbers, but {type(last).__name__} "
@@ -162,44 +159,6 @@ def _without_nullable_types(y: Any) -> Any:
     return type(y)(values, index=y.index, columns=y.columns)
 
 
-def make_cross_fit(
-    pipeline: Any,
-    X: Any,
-    y: Any,
-    outputs: Outputs,
-    steps: Any,
-    rows: IndexArray,  # members that have the groups
-    groups: IndexArray,
-    reward: Any,
-    cv: Any,
-    generator: np.random.Generator,
-) -> CrossFit:
-    """Take the members and columns of some groups, and draw the folds."""
-    check_replicates(X, reward)
-    if len(rows) < len(X):
-        if len(rows) < FEWEST_MEMBERS:
-            names = ", ".join(outputs.names[group] for group in groups)
-            raise ValueError(
-                f"{len(rows)} of {len(X)} members have {names} (no NaN in y); a "
-                f"verdict needs at least {FEWEST_MEMBERS}. Leave the output out."
-            )
-        X, y = take(X, rows), take(y, rows)
-        reward = None if reward is None else np.asarray(reward)[rows]
-    n_groups = outputs.n_groups
-    if len(groups) < n_groups:
-        outputs, columns = outputs.of_groups(groups)
-        y = take_columns(y, columns)
-    splits = make_splits(cv, X, reward, generator)
-    fixed: dict[str, Any] = {"n_resamples": 0, "n_permutations": 0, "n_jobs": None}
-    if outputs.geometry is not None:
-        layout = outputs.geometry.layout
-        if len(groups) < n_groups:
-            steps = dict(zip(layout.step_names, layout.widths, strict=True))
-        fixed["steps"] = steps
-        fixed["mask"] = outputs.geometry.mask
-    return CrossFit(with_parameters(pipeline, **fixed), X, y, splits, outputs)
-
-
 def given_shares(
     noise_share: Any, outputs: Outputs
 ) -> FloatArray:  # shape: (3, n_groups)
@@ -249,19 +208,12 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
     return share
 
 
-def labels_of(owner: str, reward: Any, groups: Any, y: Any) -> Any:
-    """Return the labels of replicates, which have two names."""
-    refuse_other_rows(y=y, reward=reward, groups=groups)
-    if groups is None:
-        return reward
-    if reward is not None:
-        raise ValueError(
-            f"{owner} has both reward= and groups=; expected one of them, the label of "
-            "each member."
-        )
-    if hasattr(y, "__len__"):  # else y itself is refused
-        _reward_labels(groups, len(y), "groups")
-    return groups
+def labels_of(owner: str, name: str, labels: Any, y: Any) -> Any:
+    """Check the labels of members: one each, that can be sorted; None stays None."""
+    refuse_other_rows(y=y, **{name: labels})
+    if labels is None or not hasattr(y, "__len__"):  # then y itself is refused
+        return None
+    return checked_labels(labels, len(y), name)
 
 
 def check_replicates(X: Any, reward: Any) -> None:
@@ -269,7 +221,7 @@ def check_replicates(X: Any, reward: Any) -> None:
     if reward is None:
         return
     inputs = np.asarray(X)
-    labels = _reward_labels(reward, len(inputs))
+    labels = checked_labels(reward, len(inputs))
     _, first, group = np.unique(labels, return_index=True, return_inverse=True)
     reference = inputs[first[group]]
     same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
@@ -286,61 +238,33 @@ def check_replicates(X: Any, reward: Any) -> None:
         )
 
 
-def without_replicates(n_members: int, reward: Any) -> IndexArray:  # shape: (n_groups,)
-    """Return one member of each group: replicates share their inputs."""
-    if reward is None:
-        return np.arange(n_members)
-    return np.unique(np.asarray(reward), return_index=True)[1]
-
-
-def make_splits(
-    cv: Any, X: Any, reward: Any, generator: np.random.Generator
-) -> list[Split]:
-    """Return the folds; an int shuffles members, or groups, into so many."""
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        n_units = len(X) if reward is None else len(np.unique(np.asarray(reward)))
-        if not 2 <= cv <= n_units:
-            kind = "members" if reward is None else "different groups"
-            raise ValueError(
-                f"cv must be an int in the range [2, {n_units}], the number of {kind} "
-                f"in X, or a splitter. Got {cv!r} instead."
-            )
-        seed = int(generator.integers(2**31 - 1))
-        if reward is None:
-            splitter: Any = KFold(int(cv), shuffle=True, random_state=seed)
-        else:
-            splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
-    else:
-        if isinstance(cv, (bool, np.bool_)):
-            raise ValueError(f"cv must be an int or a splitter. Got {cv!r} instead.")
-        splitter = None
+def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
+    """Return the folds of a splitter, or as they are given."""
+    expected = (
+        "cv must be an int, a splitter that needs no labels, or pairs of the members "
+        f"for training and for testing. Got {cv!r} instead."
+    )
+    if isinstance(cv, (bool, np.bool_)):
+        raise ValueError(expected)
     try:
-        if splitter is None:
-            splitter = check_cv(cv)
-        splits = list(splitter.split(X, groups=reward))
-    except (TypeError, ValueError) as error:
-        if isinstance(error, ValueError) and "'groups'" in str(error):
-            raise ValueError(
-                "cv must be an int, a splitter that needs no groups, or pairs of the "
-                f"members for training and for testing. Got {cv!r} instead."
-            ) from None
-        if isinstance(error, ValueError) and "unpack" not in str(error):
-            raise
-        raise ValueError(
-            "cv must be an int, a splitter, or pairs of the members for training and "
-            f"for testing. Got {cv!r} instead."
-        ) from None
+        labels = unit if len(np.unique(unit)) < len(unit) else None
+        splits = list(check_cv(cv).split(X, groups=labels))
+        every = np.arange(len(X))  # negative positions and masks become members
+        splits = [(every[train], every[test]) for train, test in splits]
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"{expected} It says: {error}") from error
     if not splits:
         raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
-    every = np.arange(len(X))  # negative positions and masks become members
-    splits = [(every[train], every[test]) for train, test in splits]
-    _refuse_leaks(splits, reward)
+    for train, test in splits:
+        shared = np.intersect1d(unit[train], unit[test])
+        if shared.size:
+            raise ValueError(
+                f"cv puts the members {np.flatnonzero(unit == shared[0])[:2].tolist()} "
+                "of one setting, or group, into training and into test; use a splitter "
+                "that respects groups, such as sklearn.model_selection.GroupKFold, or "
+                "an int."
+            )
     return splits
-
-
-def divides(splits: Sequence[Split], labels: IndexArray) -> bool:
-    """Whether members of one label are both in training and in test."""
-    return any(np.intersect1d(labels[a], labels[b]).size for a, b in splits)
 
 
 def check_order(order: Any, n_members: int) -> None:
@@ -365,97 +289,9 @@ def check_order(order: Any, n_members: int) -> None:
         )
 
 
-def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
-    """Caution when members that are held out have their rows of X in training."""
-    if reward is not None:
-        return ()
-    numbers: dict[tuple[Any, ...], int] = {}
-    rows = np.asarray(X).tolist()
-    row = np.array([numbers.setdefault(tuple(one), len(numbers)) for one in rows])
-    seen = [np.isin(row[test], row[train]) for train, test in splits]
-    repeated = int(sum(found.sum() for found in seen))
-    if not repeated:
-        return ()
-    tested = sum(len(found) for found in seen)
-    return (
-        f"{repeated} of {tested} held-out members have a row of X that is in their "
-        "training fold too; if members with equal rows are replicates, Q² and p are "
-        "too good: give groups=",
-    )
-
-
-# Squared correlation from which an input has all that there is in an output.
-_COPY = 1.0 - 1e-5
-
-
-def copy_caution(
-    X: Any,
-    y: Any,
-    outputs: Outputs,
-    observed: FloatArray,  # shape: (n_members, n_coordinates), the coordinates of y
-) -> tuple[str, ...]:
-    """Caution when an input is nearly a linear function of the outputs.
-
-    Of compositions the probabilities and their log-ratios are both asked.
-    """
-    inputs = numeric(X)
-    if inputs is None or not inputs.size:
-        return ()
-    tables = [observed]
-    if outputs.geometry is not None:
-        tables.append(np.asarray(y, dtype=np.float64).reshape(len(inputs), -1))
-    found = np.zeros(inputs.shape[1])
-    for table in tables:
-        has = ~np.isnan(table).any(axis=1)
-        if has.all():  # without a copy, which takes as long where y is wide
-            found = np.maximum(found, _linear_shares(inputs, table))
-        elif has.any():
-            found = np.maximum(found, _linear_shares(inputs[has], table[has]))
-    if found.max() < _COPY:
-        return ()
-    names = getattr(X, "columns", range(inputs.shape[1]))
-    column = list(names)[int(found.argmax())]
-    return (
-        f"the input {column!r} is a linear function of the outputs, with hardly any "
-        "noise; if it was computed from them, the attribution is circular",
-    )
-
-
-def _linear_shares(inputs: FloatArray, table: FloatArray) -> FloatArray:
-    """Return the share of each input that a linear function of the columns explains.
-
-    So many columns that they explain anything are asked one by one.
-    """
-    centred = [values - values.mean(axis=0) for values in (inputs, table)]
-    size = np.square(centred[0]).sum(axis=0)
-    if 4 * table.shape[1] > len(table):
-        sizes = np.square(centred[1]).sum(axis=0)
-        products = np.square(centred[0].T @ centred[1])
-        shares = np.divide(products, sizes, np.zeros_like(products), where=sizes > 0)
-        explained = shares.max(axis=1, initial=0.0)
-    else:
-        left, values, _ = np.linalg.svd(centred[1], full_matrices=False)
-        left = left[:, values > 1e-9 * values.max(initial=0.0)]
-        explained = np.square(centred[0].T @ left).sum(axis=1)
-    return np.asarray(np.divide(explained, size, np.zeros_like(size), where=size > 0))
-
-
-def _refuse_leaks(splits: list[Split], reward: Any) -> None:
-    """Refuse folds that divide the members of one group."""
-    if reward is None:
-        return
-    labels = np.asarray(reward)
-    for train, test in splits:
-        shared = np.intersect1d(labels[train], labels[test])
-        if shared.size:
-            raise ValueError(
-                f"cv puts members of the group {_plain(shared[0])!r} both into "
-                "training and into test; use a splitter that respects groups, such "
-                "as sklearn.model_selection.GroupKFold, or an int."
-            )
-
-
-def _reward_labels(reward: Any, n_members: int, name: str = "reward") -> NDArray[Any]:
+def checked_labels(
+    reward: Any, n_members: int, name: str = "replicate"
+) -> NDArray[Any]:
     """Return labels that can be sorted; refuse missing and mixed ones."""
     if np.ma.is_masked(reward):
         raise ValueError(f"{name} is masked; give one label per member.")
@@ -508,20 +344,21 @@ def reward_groups(
     """Number the groups of members of positive weight; refuse them without repeats."""
     unweighted = bool(np.all(weights == 1))
     known = isinstance(reward, np.ndarray) and reward.shape == weights.shape
-    labels = reward if known else _reward_labels(reward, len(weights))
+    labels = reward if known else checked_labels(reward, len(weights))
     if unweighted:
-        labels = _reward_labels(reward, len(weights))
+        labels = checked_labels(reward, len(weights))
     names, group = np.unique(labels[weights > 0], return_inverse=True)
     if unweighted and len(names) == len(labels):
         raise ValueError(
-            "groups has no replicates; expected at least two members with one label: "
+            "replicate has no repeats; expected at least two members with one label: "
             "where every member has its own, the noise of training cannot be separated "
             "from the effect of the inputs."
         )
     if unweighted and len(names) < 2:
         raise ValueError(
-            f"groups has one label only, {_plain(names[0])!r}; the share of training "
-            "noise needs at least two groups (or control= for members of equal inputs)."
+            f"replicate has one label only, {_plain(names[0])!r}; the share of "
+            "training noise needs at least two labels (or control= for members of "
+            "equal inputs)."
         )
     if len(names) < 2 or weights.sum() <= len(names):
         raise ValueError(

@@ -1,0 +1,71 @@
+"""Folds that depend on no random state and no order of rows, and their Q²."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._checks import FloatArray, IndexArray
+from ._terms import mean_of
+
+# Folds, and draws of the bootstrap of Q².
+_FOLDS, _RESAMPLES = 5, 200
+
+
+def deal_folds(
+    values: FloatArray,  # shape: (n_rows, n_coordinates)
+    unit: IndexArray,  # shape: (n_rows,), rows that stay together
+    n_folds: int = _FOLDS,
+    seed: int = 0,
+) -> IndexArray:  # shape: (n_rows,)
+    """Return the fold of each row.
+
+    Units are sorted by their outputs before they are dealt, so that each fold has some
+    from all over, whatever the order of the rows.
+    """
+    order = sorted_units(values, unit)
+    n_units = len(order)
+    folds = min(n_folds, n_units)
+    generator = np.random.default_rng(seed + 1)
+    dealt = [generator.permutation(folds) for _ in range(-(-n_units // folds))]
+    fold = np.empty(n_units, dtype=np.int64)
+    fold[order] = np.concatenate(dealt)[:n_units]
+    return fold[unit]
+
+
+def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_units,)
+    """Return units in the order of their outputs, along the direction of most variance.
+
+    Each output counts alike, whatever its unit.
+    """
+    centred = values - values.mean(axis=0)
+    scale = np.sqrt(np.square(centred).mean(axis=0))
+    means = mean_of(centred / np.where(scale > 0, scale, 1.0), unit)
+    means = means - means.mean(axis=0)
+    _, _, vectors = np.linalg.svd(means, full_matrices=False)
+    leading = vectors[0] * np.sign(vectors[0][np.abs(vectors[0]).argmax()])
+    return np.argsort((means @ leading).round(9), kind="stable")
+
+
+def q2_with_interval(
+    errors: FloatArray,  # shape: (n_rows, n_outputs), squared; NaN: never left out
+    deviations: FloatArray,  # shape: (n_rows, n_outputs), squared, from the mean
+    order: IndexArray,  # shape: (n_units,), see ``sorted_units``
+    unit: IndexArray,  # shape: (n_rows,)
+) -> FloatArray:  # shape: (3, n_outputs)
+    """Return Q² and the ends of its 90 % interval, by weights of the units.
+
+    NaN for an output without variance.
+    """
+    known = ~np.isnan(errors).any(axis=1)
+    n_units = len(order)
+    error, deviation = (
+        np.stack([np.bincount(unit[known], one, n_units) for one in table[known].T])
+        for table in (errors, deviations)
+    )  # shape: (n_outputs, n_units)
+    draws = np.random.default_rng(0).dirichlet(np.ones(n_units), size=_RESAMPLES)
+    weights = np.vstack([np.full(n_units, 1.0 / n_units), draws[:, np.argsort(order)]])
+    whole = deviation @ weights.T
+    q2 = 1.0 - (error @ weights.T) / np.where(whole > 0, whole, np.nan)
+    low, high = np.quantile(q2[:, 1:], [0.05, 0.95], axis=1)
+    middle = q2[:, 0]
+    return np.stack([middle, np.minimum(low, middle), np.maximum(high, middle)])

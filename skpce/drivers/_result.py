@@ -1,0 +1,399 @@
+"""What explain and verdict return: drivers, what they rest on, in tables and words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import FloatArray
+from .._compositions.outputs import Outputs
+from .._result import Result
+from ._answer import Caution, Findings, State
+from ._design import Design
+from ._words import caution_in_words, percent, reason_of, sentences_of
+
+_PRINTED = 12  # rows of an output that are printed, and outputs
+_MOST_Q2 = 5  # outputs whose Q² is printed
+
+
+class Source(Protocol):
+    """What was explained: runs, or a pipeline."""
+
+    def fit(self) -> Any:
+        """Return an estimator, fitted to all runs."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(Result):
+    """Which input drives which output: what ``explain`` and ``verdict`` return.
+
+    A table with one row for each output (for each step of compositions), whose further
+    parts are attributes. Everything that is printed, drawn and reported is made from
+    these. Of a row:
+
+    attributable : bool
+        Whether some input drives the output.
+    q2, q2_low, q2_high : float
+        Share of the variance of runs that were left out of the fit which it predicts
+        (Q²), and its 90 % interval; NaN for an output without variance.
+    not_predicted : float
+        One minus Q² of the fit behind the shares, from 0 to 1.
+    noise_share : float
+        Share of the noise between repeats in the variance; NaN without repeats.
+    lack_of_fit : float
+        P-value of what the fit misses beyond that noise; NaN without repeats.
+    p_value : float
+        The smallest of the inputs' p-values, adjusted for all of the answer.
+    members : int
+        Runs that have the output.
+    reasons : tuple of str
+        Why nothing is attributed; empty where something is.
+
+    Parameters
+    ----------
+    keys, columns, supported, reasons, facts, title, notes, figures, tables, answer, \
+framed, printed
+        As of :class:`skpce.inspection.Result`.
+    drivers : Result
+        One row for each output and input (or named group of inputs), see
+        :func:`skpce.explain`.
+    pairs : Result
+        Pairs of inputs that act together.
+    design : Design
+        What was exchanged with what.
+    cautions : tuple of Caution
+        What weakens the answer, as values; ``evidence`` has them in words.
+    sentences : tuple of str
+        The answer in words.
+    findings : Findings
+        States, shares and evidence as arrays, of which all else was made.
+    source : object
+        What was explained; its ``fit`` makes :attr:`model`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import skpce
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(60, 2))
+    >>> answer = skpce.explain(X, X[:, 0] + 0.1 * rng.normal(size=60))
+    >>> answer.attributable, answer.drivers.state[0, 0]
+    ((True,), 'drives')
+    """
+
+    drivers: Result = field(kw_only=True)
+    pairs: Result = field(kw_only=True)
+    design: Design = field(kw_only=True)
+    cautions: tuple[Caution, ...] = field(kw_only=True)
+    sentences: tuple[str, ...] = field(kw_only=True)
+    findings: Findings = field(kw_only=True)
+    source: Source = field(kw_only=True)
+
+    @cached_property
+    def model(self) -> Any:
+        """Estimator fitted to all runs: a regressor, of probabilities a surrogate.
+
+        Its inputs are numbers: categories as numbers of their levels, in the order of
+        ``source.levels``, and the logarithm to base 10 of those in
+        ``source.logarithms``. Of runs in a data frame it knows the names.
+        """
+        return self.source.fit()
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs, or of groups of them."""
+        return tuple(map(str, self.drivers.keys["input"]))
+
+    def with_names(self, names: Sequence[str]) -> Answer:
+        """Return the same answer with other names of its inputs.
+
+        Parameters
+        ----------
+        names : sequence of str
+            As many as there are inputs.
+
+        Returns
+        -------
+        answer : Answer
+            Whose tables and words have the new names.
+
+        Raises
+        ------
+        ValueError
+            For another number of names.
+        """
+        old = self.input_names
+        new = tuple(map(str, names))
+        if len(new) != len(old):
+            raise ValueError(
+                f"names has {len(new)} names; expected {len(old)}, one for each of "
+                f"{', '.join(old[:5])}{', ...' if len(old) > 5 else ''}."
+            )
+        if new == old:
+            return self
+        mine = len(self.cautions) - len(self.findings.cautions)
+        return make_answer(
+            self.findings.with_names(dict(zip(old, new, strict=True))),
+            new,
+            self.figures["measured_as"],
+            self.design,
+            self.source,
+            negligible=self.figures["negligible"],
+            cautions=self.cautions[:mine],
+            q2=np.stack([self.q2, self.q2_low, self.q2_high]),
+        )
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What the answer rests on, and the cautions, in words."""
+        lines = [f"Design: {self.design}"]
+        lines += [
+            f"{getattr(row, self._first_key)}: Q² = {row.q2:z.2f} [{row.q2_low:z.2f}, "
+            f"{row.q2_high:z.2f}], the share of the variance of runs left out that is "
+            "predicted."
+            for row in self.rows[:_MOST_Q2]
+            if not np.isnan(row.q2)
+        ]
+        if len(self.rows) > _MOST_Q2:
+            lines.append(f"... and {len(self.rows) - _MOST_Q2} more.")
+        failed = [
+            f"{getattr(row, self._first_key)} has {row.members}"
+            for row in self.rows
+            if 0 < row.members < self.n_members
+        ]
+        if failed:
+            lines.append(
+                f"Failed runs: {', '.join(failed)} of {self.n_members}. A run that "
+                "failed in one output counts in the others."
+            )
+        lines += [caution_in_words(one) for one in self.cautions]
+        return (*lines, *self.notes)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, "", *self._lines(), "", *self.evidence])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _lines(self) -> list[str]:
+        """Return the table of drivers as text."""
+        table, inputs = self.drivers, self.input_names
+        width = max(len(name) for name in (*inputs, "input"))
+        head = f"{'input':{width}}  {'state':17}  {'p':>7}  share alone  in all"
+        lines = []
+        for o, output in enumerate(self._labels[:_PRINTED]):
+            if np.isnan(self.q2[o]):
+                continue
+            if len(self._labels) > 1:
+                lines.append(f"{output}:")
+            lines.append(head)
+            order = np.argsort(-table.total[o], kind="stable")
+            for i in order[:_PRINTED].tolist():
+                total = (
+                    f"{percent(table.total[o, i])} [{100 * table.total_low[o, i]:.0f}, "
+                    f"{100 * table.total_high[o, i]:.0f}]"
+                )
+                lines.append(
+                    f"{inputs[i]:{width}}  {table.state[o, i]:17}  "
+                    f"{table.p_value[o, i]:7.2g}  {percent(table.first[o, i]):>11}  "
+                    f"{total}"
+                )
+            if len(order) > _PRINTED:
+                lines.append(f"... and {len(order) - _PRINTED} more inputs.")
+        if len(self._labels) > _PRINTED:
+            lines.append(f"... and {len(self._labels) - _PRINTED} more outputs.")
+        return lines
+
+    def _repr_html_(self) -> str:
+        words = "".join(f"<p><b>{escape(text)}</b></p>" for text in self.sentences)
+        evidence = "".join(f"<p>{escape(text)}</p>" for text in self.evidence)
+        return f"{words}{self.drivers._repr_html_()}{evidence}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the shares of each output as bars with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, sequence of axes, or None, default=None
+            Where to draw, one for each output (the first four); None makes a figure.
+
+        Returns
+        -------
+        axes : matplotlib axes, or list of axes
+            One, or one for each output.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        """
+        from ._picture import draw_answer
+
+        return draw_answer(self, ax)
+
+    def plot_effects(self) -> Any:
+        """Draw what the leading drivers do, with the runs behind it.
+
+        A panel for each output and driver, at most eight: points are runs, lines the
+        mean prediction of :attr:`model`. Categories have their names; inputs in
+        logarithms have the values that they had before, on a log scale.
+
+        Returns
+        -------
+        figure : matplotlib figure
+            With its axes.
+
+        Raises
+        ------
+        ValueError
+            For the answer of a pipeline, or without an output that varies.
+        ImportError
+            Without matplotlib.
+        """
+        from ._effects import draw_effects, effects_of
+
+        return draw_effects(effects_of(self))
+
+    def report(self, path: Any) -> None:
+        """Write the answer as one HTML page.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write; pictures are part of it.
+
+        Raises
+        ------
+        ValueError
+            If ``path`` is no path, or of a folder that does not exist.
+        OSError
+            If the file cannot be written.
+        ImportError
+            Without matplotlib.
+        """
+        from ._page import write_report
+
+        write_report(self, path)
+
+
+def make_answer(
+    findings: Findings,
+    names: Sequence[str],
+    outputs: Outputs,
+    design: Design,
+    source: Source,
+    *,
+    negligible: float,
+    cautions: Sequence[Caution] = (),
+    q2: FloatArray | None = None,  # (3, n_outputs), of a pipeline; None: of the fit
+) -> Answer:
+    """Make an answer of what was found."""
+    shares = findings.shares
+    found = shares.q2 if q2 is None else q2
+    columns = {
+        **dict(zip(("q2", "q2_low", "q2_high"), found, strict=True)),
+        "not_predicted": 1.0 - np.clip(shares.q2[0], 0.0, 1.0),
+        "noise_share": shares.noise,
+        "lack_of_fit": shares.lack_of_fit,
+        "p_value": findings.p_values.min(axis=1, initial=1.0),
+        "members": findings.n_members,
+    }
+    known = ~np.isnan(columns["q2"])
+    drives = [State.DRIVES in row for row in findings.states]
+    supported = tuple(
+        bool(d and k) for d, k in zip(drives, known.tolist(), strict=True)
+    )
+    reasons = tuple(
+        () if good else (reason_of(findings, output),)
+        for output, good in enumerate(supported)
+    )
+    sentences = sentences_of(findings, names, outputs.names, negligible)
+    facts = tuple(
+        f"Q² = {q2_:z.2f} [{low:z.2f}, {high:z.2f}], p = {p_value:.3g}"
+        for q2_, low, high, p_value in zip(
+            *(columns[name] for name in ("q2", "q2_low", "q2_high", "p_value")),
+            strict=True,
+        )
+    )
+    all_cautions = (*cautions, *findings.cautions)
+    return Answer(
+        {outputs.noun: tuple(outputs.names)},
+        columns,
+        supported=supported,
+        reasons=reasons,
+        facts=facts,
+        title="\n".join(sentences),
+        figures={
+            "measured_as": outputs,
+            "n_members": design.n_rows,
+            "confidence_level": 0.9,
+            "negligible": negligible,
+            "step_names": tuple(outputs.names),
+        },
+        answer="attributable",
+        framed=(outputs.noun, "attributable", *columns, "reasons"),
+        drivers=_drivers_table(findings, names, outputs),
+        pairs=_pairs_table(findings, names, outputs),
+        design=design,
+        cautions=all_cautions,
+        sentences=sentences,
+        findings=findings,
+        source=source,
+    )
+
+
+def _drivers_table(
+    findings: Findings, names: Sequence[str], outputs: Outputs
+) -> Result:
+    """Return the table of outputs and inputs."""
+    shares, shape = findings.shares, findings.p_values.shape
+    columns: Mapping[str, NDArray[Any]] = {
+        "state": _texts([[str(s) for s in row] for row in findings.states], shape),
+        "p_value": findings.p_values,
+        "q_value": findings.q_values,
+        "first": shares.first[0],
+        "first_low": shares.first[1],
+        "first_high": shares.first[2],
+        "total": shares.total[0],
+        "total_low": shares.total[1],
+        "total_high": shares.total[2],
+        "partners": _texts(
+            [
+                [", ".join(names[j] for j in one) for one in row]
+                for row in findings.partners
+            ],
+            shape,
+        ),
+        "more_runs": findings.more_runs,
+        "scope": _texts(
+            [[t.exchange.scope for t in row] for row in findings.tested], shape
+        ),
+    }
+    keys = {"output": tuple(outputs.names), "input": tuple(names)}
+    return Result(keys, columns, framed=(*keys, *columns))
+
+
+def _texts(rows: Sequence[Sequence[str]], shape: tuple[int, ...]) -> NDArray[Any]:
+    return np.array(rows, dtype=object).reshape(shape)
+
+
+def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
+    """Return the named pairs as a table."""
+    keys = sorted(findings.pair_p_values)
+    labels = [f"{outputs.names[o]}: {names[i]} and {names[j]}" for o, i, j in keys]
+    return Result(
+        {"pair": tuple(labels)},
+        {
+            "output": np.array([outputs.names[o] for o, _, _ in keys], dtype=object),
+            "first_input": np.array([names[i] for _, i, _ in keys], dtype=object),
+            "second_input": np.array([names[j] for _, _, j in keys], dtype=object),
+            "p_value": np.array([findings.pair_p_values[key] for key in keys]),
+            "share": np.array([findings.shares.pairs[key] for key in keys]),
+        },
+    )

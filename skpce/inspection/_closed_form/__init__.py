@@ -1,1 +1,0 @@
-"""Refits of all permutations of y, without refits."""
