@@ -14,7 +14,6 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from .._multiplicity import benjamini_hochberg, holm
 from ._design import Design, find_constraint
-from ._series import find_series
 from ._shares import Shares, shares_of
 from ._terms import Inputs
 from ._test import Problem, Tested
@@ -93,9 +92,6 @@ def find_drivers(
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
     tied = find_constraint(X)
-    if not design.order_told and design.groups is None:
-        series = find_series(X, is_category, laws, coordinates)
-        design = replace(design, series=series)
     evidence = _Evidence.gather(
         X, is_category, laws, coordinates, outputs, design, members
     )

@@ -67,9 +67,6 @@ class Design:
         Position of each member in a series.
     counter : str, default=""
         Column that counts repeats, and was taken for no input.
-    order_told : bool, default=False
-        Whether somebody has said what the order of the rows means, or that it means
-        nothing.
     series : str, default=""
         What was found where members depend on those before them, and nobody has said
         what their order is.
@@ -89,7 +86,6 @@ class Design:
     groups: IndexArray | None = None
     order: FloatArray | None = None
     counter: str = ""
-    order_told: bool = False
     series: str = ""
 
     @classmethod
@@ -111,8 +107,8 @@ class Design:
             Inputs as numbers.
         replicate, blocks, groups : array-like of shape (n_rows,) or None
             Labels of settings, of nuisance strata, and of members that belong together.
-        order : array-like of shape (n_rows,), False or None, default=None
-            Positions in a series; False where the order of the rows means nothing.
+        order : array-like of shape (n_rows,) or None, default=None
+            Positions in a series.
         counter : str, default=""
             Name of a column that counts repeats.
 
@@ -128,11 +124,8 @@ class Design:
             labels,
             None if blocks is None else numbers_of(blocks),
             None if groups is None else numbers_of(groups),
-            None
-            if order is None or order is False
-            else np.asarray(order, dtype=np.float64),
+            None if order is None else np.asarray(order, dtype=np.float64),
             counter,
-            order is not None,
         )
 
     @property

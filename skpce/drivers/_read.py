@@ -90,7 +90,6 @@ class _Table:
     labels: Mapping[str, Any]  # of all rows of the source
     used: BoolArray  # shape: (n_rows,), rows of the source that are runs
     setting: Any = None  # True: equal inputs; or labels, of all rows
-    order: Any = None  # False: known to mean nothing
     notes: tuple[str, ...] = ()
     cautions: tuple[Caution, ...] = ()
 
@@ -115,8 +114,6 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     order = table.labels.get("order")
     if order is not None:
         order = _positions(order, table.used)
-    elif asked.order is False or table.order is False:
-        order = False
     same = labels.get("groups")
     if same is not None and _share_inputs(table.data.X, same):
         notes.append(Caution("note", {"words": _SAY_REPLICATE}))
@@ -360,8 +357,7 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> _Table:
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
-    notes = tuple(ensemble.notes)
-    return _Table(data.without(left_out), labels, used, setting, ensemble.order, notes)
+    return _Table(data.without(left_out), labels, used, setting, tuple(ensemble.notes))
 
 
 # Tables and files.
@@ -484,8 +480,7 @@ def _of_table(table: Any, asked: Asked) -> _Table:
     setting = None
     if asked.replicate is not None:
         setting = True if counted else asked.replicate
-    notes = [*notes, *runs.notes]
-    return _Table(data, asked.labels(table), runs.used, setting, notes=tuple(notes))
+    return _Table(data, asked.labels(table), runs.used, setting, (*notes, *runs.notes))
 
 
 def _outputs_of(
@@ -600,7 +595,7 @@ def _of_arrays(X: Any, y: Any, asked: Asked) -> _Table:
     if asked.replicate is not None:
         counted = _replicate_columns(asked.replicate, list(given))
         setting = True if counted else asked.replicate
-    return _Table(data, asked.labels(given), used, setting, notes=tuple(notes))
+    return _Table(data, asked.labels(given), used, setting, tuple(notes))
 
 
 def _refuse_no_arrays(X: Any, y: Any) -> None:

@@ -197,7 +197,7 @@ def verdict(
     rows = np.asarray(table)
     design = Design.of(
         numeric(table) if numeric(table) is not None else rows.astype(str),
-        order=order,
+        order=None if order is False else order,
         **labels,
     )
     fit = CrossFit(without_draws(pipeline, read, steps), table, y, read)
