@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class Runs:
     setting: IndexArray | None = None  # of repeats that were declared
     blocks: IndexArray | None = None
     groups: IndexArray | None = None
-    order: FloatArray | None = None
+    order: FloatArray | Literal[False] | None = None  # False: it means nothing
     counter: str = ""  # an input that was found to count the repeats
     cautions: tuple[Caution, ...] = field(default=())
 

@@ -65,6 +65,8 @@ class Design:
         Nuisance strata, and members that belong together.
     order : ndarray of shape (n_rows,) or None
         Position of each member in a series.
+    is_shuffled : bool, default=False
+        Whether the order of the rows is known to mean nothing.
     counter : str, default=""
         Column that counts repeats, and was taken for no input.
     series : str, default=""
@@ -85,6 +87,7 @@ class Design:
     blocks: IndexArray | None = None
     groups: IndexArray | None = None
     order: FloatArray | None = None
+    is_shuffled: bool = False
     counter: str = ""
     series: str = ""
 
@@ -107,8 +110,8 @@ class Design:
             Inputs as numbers.
         replicate, blocks, groups : array-like of shape (n_rows,) or None
             Labels of settings, of nuisance strata, and of members that belong together.
-        order : array-like of shape (n_rows,) or None, default=None
-            Positions in a series.
+        order : array-like of shape (n_rows,), False or None, default=None
+            Positions in a series; False where the order of the rows means nothing.
         counter : str, default=""
             Name of a column that counts repeats.
 
@@ -124,7 +127,8 @@ class Design:
             labels,
             None if blocks is None else numbers_of(blocks),
             None if groups is None else numbers_of(groups),
-            None if order is None else np.asarray(order, dtype=np.float64),
+            None if order is None or order is False else _positions(order),
+            order is False,
             counter,
         )
 
@@ -240,6 +244,11 @@ class Design:
         else:
             what = "runs are exchanged"
         return f"{head}; {what}."
+
+
+def _positions(order: Any) -> FloatArray:
+    """Return places in a series, of numbers or dates."""
+    return np.unique(np.asarray(order), return_inverse=True)[1].astype(np.float64)
 
 
 def numbers_of(labels: Any) -> IndexArray:

@@ -126,7 +126,7 @@ n_inputs)
         *(replicate, blocks, groups, order),
     )
     runs = read_runs(data, y, asked)
-    found, design = runs.data, runs.design
+    found = runs.data
     members, names = _rows(found.names, together)
     findings = find_drivers(
         found.X,
@@ -134,13 +134,13 @@ n_inputs)
         found.laws,
         found.coordinates,
         found.read,
-        design,
+        runs.design,
         members,
         names,
         negligible,
     )
     return make_answer(
-        *(findings, names, found.read, design, found),
+        *(findings, names, found.read, found),
         negligible=negligible,
         cautions=runs.cautions,
     )

@@ -90,6 +90,7 @@ class _Table:
     labels: Mapping[str, Any]  # of all rows of the source
     used: BoolArray  # shape: (n_rows,), rows of the source that are runs
     setting: Any = None  # True: equal inputs; or labels, of all rows
+    is_shuffled: bool = False  # whether the order of the rows means nothing
     notes: tuple[str, ...] = ()
     cautions: tuple[Caution, ...] = ()
 
@@ -111,9 +112,11 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         if role != "order"
     }
     setting = _setting(table)
-    order = table.labels.get("order")
+    order: Any = table.labels.get("order")
     if order is not None:
         order = _positions(order, table.used)
+    elif asked.order is False or table.is_shuffled:
+        order = False
     same = labels.get("groups")
     if same is not None and _share_inputs(table.data.X, same):
         notes.append(Caution("note", {"words": _SAY_REPLICATE}))
@@ -357,7 +360,16 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> _Table:
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
-    return _Table(data.without(left_out), labels, used, setting, tuple(ensemble.notes))
+    if ensemble.order is not None and ensemble.order is not False:
+        labels = {"order": np.asarray(ensemble.order), **labels}
+    return _Table(
+        data.without(left_out),
+        labels,
+        used,
+        setting,
+        ensemble.order is False,
+        tuple(ensemble.notes),
+    )
 
 
 # Tables and files.

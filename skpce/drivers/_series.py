@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc, rankdata
 
-from ..._checks import BoolArray, FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray, IndexArray
 
 # Significance levels: a dependence on the order, and changes that inputs explain.
 _LEVEL, _LEVEL_OF_CHANGES = 0.01, 0.01
