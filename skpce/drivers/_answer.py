@@ -306,6 +306,7 @@ def _states(
     states: list[list[State]] = []
     more = np.full(drives.shape, np.nan)
     needed = stats.norm.isf(LEVEL / (2 * drives.size))
+    scores = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
     for output, row in enumerate(drives):
         own: list[State] = []
         for i in range(len(row)):
@@ -319,7 +320,7 @@ def _states(
                 state = State.NOTHING
             else:
                 state = State.OPEN
-                seen = stats.norm.isf(min(p_values[output, i], 1.0) / 2)
+                seen = scores[output, i]
                 factors = [np.inf]
                 if counts[output] and not tied[output, i]:
                     factors.append(np.square(needed / seen) if seen > 0.5 else np.inf)

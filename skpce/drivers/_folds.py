@@ -41,8 +41,11 @@ def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_unit
     scale = np.sqrt(np.square(centred).mean(axis=0))
     means = mean_of(centred / np.where(scale > 0, scale, 1.0), unit)
     means = means - means.mean(axis=0)
-    _, _, vectors = np.linalg.svd(means, full_matrices=False)
-    leading = vectors[0] * np.sign(vectors[0][np.abs(vectors[0]).argmax()])
+    if means.shape[1] <= len(means):
+        leading = np.linalg.eigh(means.T @ means)[1][:, -1]
+    else:
+        leading = means.T @ np.linalg.eigh(means @ means.T)[1][:, -1]
+    leading = leading * np.sign(leading[np.abs(leading).argmax()])
     return np.argsort((means @ leading).round(9), kind="stable")
 
 
