@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from skpce.inspection._answer import with_input_names
 
 from gflownet_envs.experiments import tables
 from gflownet_envs.experiments.answers import answer_table, answers
@@ -35,7 +36,6 @@ from gflownet_envs.storage import (
 )
 from skpce._report.page import HtmlReport
 from skpce.inspection import Result
-from skpce.inspection._answer import with_input_names
 from skpce.plotting._fonts import choose_fonts
 
 #: Points per inch of a picture, and how hard it is compressed (9 is hardest).

@@ -13,8 +13,9 @@ from scipy import stats
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from .._multiplicity import benjamini_hochberg, holm
-from ._dependence import copied_input, find_dependence
+from ._copies import copied_input, with_copies
 from ._design import Design, find_constraint, first_of
+from ._series import find_series
 from ._shares import Shares, shares_of
 from ._terms import Inputs
 from ._test import Problem, Tested
@@ -93,8 +94,13 @@ def find_drivers(
     negligible: float,
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
-    design, n_copies = find_dependence(X, is_category, laws, coordinates, design)
+    n_settings = design.n_settings
+    design = with_copies(design, X, coordinates)
+    n_copies = n_settings - design.n_settings
     X = X[first_of(design.setting)][design.setting]
+    if design.may_be_series:
+        series = find_series(X, is_category, laws, coordinates)
+        design = replace(design, series=series)
     tied = find_constraint(X)
     evidence = _Evidence.gather(
         X, is_category, laws, coordinates, outputs, design, members

@@ -139,7 +139,7 @@ class Runs:
     setting: IndexArray | None = None  # of repeats that were declared
     blocks: IndexArray | None = None
     groups: IndexArray | None = None
-    order: FloatArray | Literal[False] | None = None  # False: it means nothing
+    order: FloatArray | Literal[False] | None = None
     counter: str = ""  # an input that was found to count the repeats
     cautions: tuple[Caution, ...] = field(default=())
 

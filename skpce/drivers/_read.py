@@ -90,7 +90,7 @@ class _Table:
     labels: Mapping[str, Any]  # of all rows of the source
     used: BoolArray  # shape: (n_rows,), rows of the source that are runs
     setting: Any = None  # True: equal inputs; or labels, of all rows
-    is_shuffled: bool = False  # whether the order of the rows means nothing
+    order: Any = None  # False: known to mean nothing
     notes: tuple[str, ...] = ()
     cautions: tuple[Caution, ...] = ()
 
@@ -112,10 +112,10 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         if role != "order"
     }
     setting = _setting(table)
-    order: Any = table.labels.get("order")
+    order = table.labels.get("order")
     if order is not None:
         order = _positions(order, table.used)
-    elif asked.order is False or table.is_shuffled:
+    elif asked.order is False or table.order is False:
         order = False
     same = labels.get("groups")
     if same is not None and _share_inputs(table.data.X, same):
@@ -360,16 +360,8 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> _Table:
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
-    if ensemble.order is not None and ensemble.order is not False:
-        labels = {"order": np.asarray(ensemble.order), **labels}
-    return _Table(
-        data.without(left_out),
-        labels,
-        used,
-        setting,
-        ensemble.order is False,
-        tuple(ensemble.notes),
-    )
+    notes = tuple(ensemble.notes)
+    return _Table(data.without(left_out), labels, used, setting, ensemble.order, notes)
 
 
 # Tables and files.
@@ -492,7 +484,8 @@ def _of_table(table: Any, asked: Asked) -> _Table:
     setting = None
     if asked.replicate is not None:
         setting = True if counted else asked.replicate
-    return _Table(data, asked.labels(table), runs.used, setting, (*notes, *runs.notes))
+    notes = [*notes, *runs.notes]
+    return _Table(data, asked.labels(table), runs.used, setting, notes=tuple(notes))
 
 
 def _outputs_of(
@@ -607,7 +600,7 @@ def _of_arrays(X: Any, y: Any, asked: Asked) -> _Table:
     if asked.replicate is not None:
         counted = _replicate_columns(asked.replicate, list(given))
         setting = True if counted else asked.replicate
-    return _Table(data, asked.labels(given), used, setting, tuple(notes))
+    return _Table(data, asked.labels(given), used, setting, notes=tuple(notes))
 
 
 def _refuse_no_arrays(X: Any, y: Any) -> None:
