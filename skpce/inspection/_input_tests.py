@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from scipy.spatial.distance import cdist
 from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
-    IndexArray,
     as_floats,
     binary_scales,
     validated_array,
