@@ -124,7 +124,7 @@ def shares(data: Replicated, rows: np.ndarray, reward: np.ndarray) -> np.ndarray
     trained = data.trained[rows]
     return np.stack(
         [
-            training_noise_share(trained, reward=reward, **data.shape),
+            training_noise_share(trained, replicate=reward, **data.shape),
             training_noise_share(trained, exact=data.exact[rows], **data.shape),
         ]
     )

@@ -14,7 +14,7 @@ from gflownet_envs.experiments.task import (
     SourceResults,
     Table,
 )
-from skpce._report.page import (
+from skpce._report.columns import (
     fragility_columns,
     interval_in_words,
     percent_with_error,

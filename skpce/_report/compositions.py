@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..metrics import coverage_interval
 from ..plotting import CoverageDisplay, PolicyDistributionDisplay
+from .columns import LEVELS, coverage_columns, fragility_columns
 from .content import ReportContent
-from .page import LEVELS, HtmlReport, coverage_columns, fragility_columns
+from .page import HtmlReport
 
 # More steps than this have no panel of their own in a report.
 _MOST_POLICY_FIGURES = 8

@@ -7,8 +7,9 @@ from typing import Any
 from ..inspection._reading import group_matrix
 from ..metrics._output_coverage import output_coverage
 from ..plotting import CoverageDisplay, MainEffectsDisplay
+from .columns import LEVELS, coverage_columns
 from .content import ReportContent
-from .page import LEVELS, Column, HtmlReport, coverage_columns
+from .page import Column, HtmlReport
 
 _SPREAD = {
     "members": "members",

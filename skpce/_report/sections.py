@@ -10,14 +10,9 @@ import numpy as np
 
 from .._version import __version__, installed_version
 from ..plotting import EmbeddingDisplay, InteractionDisplay, SobolDisplay
+from .columns import interval_in_words, share_columns, total_columns
 from .content import ReportContent
-from .page import (
-    Column,
-    HtmlReport,
-    interval_in_words,
-    share_columns,
-    total_columns,
-)
+from .page import Column, HtmlReport
 from .shown import driver_columns, some_inputs, some_of_prism, some_rows
 
 _GOODNESS = {

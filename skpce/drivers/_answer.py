@@ -180,6 +180,9 @@ class _Evidence:
                 inputs, values, groups, own, tuple(members), 2 * n_tested * n_rows
             )
             parts.append((own_outputs, problem))
+            if not n_rows:
+                shares.q2[:, own_outputs] = 0.0
+                continue
             for row in range(n_rows):
                 result = problem.test(row)
                 for place, output in enumerate(own_outputs.tolist()):

@@ -140,13 +140,16 @@ class Design:
 
     def of_rows(self, rows: IndexArray) -> Design:
         """Return the design of some of the members."""
+        labels = {
+            name: None if values is None else _by_appearance(values[rows])
+            for name, values in (("blocks", self.blocks), ("groups", self.groups))
+        }
         return replace(
             self,
             n_rows=len(rows),
-            setting=numbers_of(self.setting[rows]),
-            blocks=None if self.blocks is None else numbers_of(self.blocks[rows]),
-            groups=None if self.groups is None else numbers_of(self.groups[rows]),
+            setting=_by_appearance(self.setting[rows]),
             order=None if self.order is None else self.order[rows],
+            **labels,
         )
 
     def series_blocks(self, memory: int) -> IndexArray:
@@ -246,6 +249,12 @@ def numbers_of(labels: Any) -> IndexArray:
     if values.ndim > 1 and not values.shape[1]:
         return np.zeros(len(values), dtype=np.int64)
     return np.unique(values, axis=axis, return_inverse=True)[1].reshape(-1)
+
+
+def _by_appearance(labels: IndexArray) -> IndexArray:
+    """Number labels by the rows in which they come first, whatever they are."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[number.reshape(-1)])
 
 
 def first_of(unit: IndexArray) -> IndexArray:  # shape: (n_units,)

@@ -97,7 +97,12 @@ framed, printed
 
     @cached_property
     def model(self) -> Any:
-        """Estimator fitted to all runs: a regressor, of probabilities a surrogate."""
+        """Estimator fitted to all runs: a regressor, of probabilities a surrogate.
+
+        Its inputs are numbers: categories as numbers of their levels, in the order of
+        ``source.levels``, and the logarithm to base 10 of those in
+        ``source.logarithms``. Of runs in a data frame it knows the names.
+        """
         return self.source.fit()
 
     @property
@@ -157,7 +162,17 @@ framed, printed
         ]
         if len(self.rows) > _MOST_Q2:
             lines.append(f"... and {len(self.rows) - _MOST_Q2} more.")
-        lines += [f"Caution: {caution_in_words(one)}" for one in self.cautions]
+        failed = [
+            f"{getattr(row, self._first_key)} has {row.members}"
+            for row in self.rows
+            if 0 < row.members < self.n_members
+        ]
+        if failed:
+            lines.append(
+                f"Failed runs: {', '.join(failed)} of {self.n_members}. A run that "
+                "failed in one output counts in the others."
+            )
+        lines += [caution_in_words(one) for one in self.cautions]
         return (*lines, *self.notes)
 
     def __str__(self) -> str:
@@ -222,6 +237,29 @@ framed, printed
 
         return draw_answer(self, ax)
 
+    def plot_effects(self) -> Any:
+        """Draw what the leading drivers do, with the runs behind it.
+
+        A panel for each output and driver, at most eight: points are runs, lines the
+        mean prediction of :attr:`model`. Categories have their names; inputs in
+        logarithms have the values that they had before, on a log scale.
+
+        Returns
+        -------
+        figure : matplotlib figure
+            With its axes.
+
+        Raises
+        ------
+        ValueError
+            For the answer of a pipeline, or without an output that varies.
+        ImportError
+            Without matplotlib.
+        """
+        from ._effects import draw_effects, effects_of
+
+        return draw_effects(effects_of(self))
+
     def report(self, path: Any) -> None:
         """Write the answer as one HTML page.
 
@@ -233,11 +271,13 @@ framed, printed
         Raises
         ------
         ValueError
-            If ``path`` is no path.
+            If ``path`` is no path, or of a folder that does not exist.
         OSError
             If the file cannot be written.
+        ImportError
+            Without matplotlib.
         """
-        from ._picture import write_report
+        from ._page import write_report
 
         write_report(self, path)
 
@@ -261,7 +301,7 @@ def make_answer(
         "not_predicted": 1.0 - np.clip(shares.q2[0], 0.0, 1.0),
         "noise_share": shares.noise,
         "lack_of_fit": shares.lack_of_fit,
-        "p_value": findings.p_values.min(axis=1),
+        "p_value": findings.p_values.min(axis=1, initial=1.0),
         "members": findings.n_members,
     }
     known = ~np.isnan(columns["q2"])

@@ -154,15 +154,17 @@ class Inputs:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
 
-    def dependence(self, members: Sequence[int], own: Terms) -> float:
-        """Return the largest squared correlation with a term of the others, times n."""
-        others = self.without(members)
+    def dependence(
+        self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
+    ) -> float:
+        """Return the largest squared correlation of terms with the others', times n."""
         if not len(others):
             return 0.0
+        own = joined([self.terms[k] for k in members]).values
         table = np.hstack([self.terms[k].values for k in others.tolist()])
-        n_rows = len(table)
-        found = own.values.T @ table / n_rows
-        return float(n_rows * np.square(found).max(initial=0.0))
+        found = own.T @ table / len(table)
+        n_units = len(table) if unit is None else int(unit.max()) + 1
+        return float(n_units * np.square(found).max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,15 +288,13 @@ def bounded(
 ) -> FloatArray:
     """Shorten rows that are longer than so many deviations, in each group."""
     found = residuals - np.median(residuals, axis=0)
-    for label in np.unique(groups):
-        part = groups == label
-        size = np.sqrt(np.square(found[:, part]).sum(axis=1))
-        unit = 1.4826 * np.median(size)
-        if not unit > 0:
-            unit = np.sqrt(np.square(size).mean())
-        if unit > 0:
-            factor = np.minimum(1.0, most * unit / np.maximum(size, 1e-300))
-            found[:, part] *= factor[:, np.newaxis]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    size = np.sqrt(np.add.reduceat(np.square(found), starts, axis=1))
+    unit = 1.4826 * np.median(size, axis=0)
+    unit = np.where(unit > 0, unit, np.sqrt(np.square(size).mean(axis=0)))
+    factor = np.minimum(1.0, most * unit / np.maximum(size, 1e-300))
+    factor[:, unit == 0] = 1.0
+    found *= factor[:, np.cumsum(np.diff(groups, prepend=groups[0]) > 0)]
     return np.asarray(found - found.mean(axis=0))
 
 

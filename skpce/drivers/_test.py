@@ -14,7 +14,8 @@ on: conditional randomisation [1]_ [2]_. Where an input depends on the others, w
 fit of its terms to the others leaves of them is exchanged in place of the terms
 (Freedman and Lane). A second p-value keeps the places and changes the signs of the
 contributions of the members [3]_: it holds where the spread of the noise follows the
-input. The larger of both counts.
+input. The larger of both counts. Where draws would be too many, the tail of a quadratic
+form stands in their place, which is conservative.
 
 References
 ----------
@@ -29,14 +30,20 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import rankdata
 
-from .._checks import BoolArray, FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray
 from ._design import Design, Exchange, first_of, memory_of
+from ._tails import (
+    rank_p_values,
+    sizes_of_exchange,
+    sizes_of_signs,
+    smaller_rank,
+    tail_of_mixture,
+)
 from ._terms import (
     Inputs,
     Terms,
@@ -48,14 +55,21 @@ from ._terms import (
     without_means,
 )
 
-# Draws: of the first look, of signs, at most, and their entries (draws times units).
-_FIRST, _SIGNS, _MOST, _MOST_ENTRIES = 199, 2000, 20_000, 40_000_000
+# Draws: of the first look, of signs, and at most.
+_FIRST, _SIGNS, _MOST = 199, 2000, 20_000
 
 # From such a p-value on a hypothesis is not looked at any closer.
 _CLEAR = 0.3
 
-# Entries of scores in memory at a time, and columns of products at most.
-_BLOCK, _MOST_PRODUCTS = 4_000_000, 30_000
+# Below such a p-value, changes of signs are asked beside the exchange.
+_SMALL = 0.1
+
+# Entries of scores in memory at a time, columns of products at most, and
+# multiplications from which on a tail stands in the place of draws.
+_BLOCK, _MOST_PRODUCTS, _MOST_WORK = 4_000_000, 150_000, 1.5e9
+
+# Entries of draws, and of settings, that are kept for the next input.
+_KEPT_DRAWS, _KEPT_SETTING = 4_000_000, 1_000_000
 
 # Coordinates of an output that are looked at: directions of most variance.
 _MOST_COORDINATES = 12
@@ -69,9 +83,6 @@ _OUTLYING, _FAR, _MOST_OUTLYING, _FEW = 6.0, 3.0, 0.1, 2
 
 # Units from which changes of signs are asked beside an exchange within strata.
 _EXACT = 30
-
-# Exceedances from which a rank is a p-value; below, the tail is extrapolated.
-_EXCEEDED = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,18 +123,24 @@ class Problem:
     design: Design
     members: tuple[tuple[int, ...], ...]  # inputs of each row of the answer
     n_hypotheses: int  # of the whole answer
+    _orders: dict[int, IndexArray] = field(default_factory=dict)
+    _settings: dict[tuple[int, ...], _Setting] = field(default_factory=dict)
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
         return int(self.groups.max()) + 1
 
-    @cached_property
+    @property
     def n_draws(self) -> int:
         """Draws that a p-value below the level of a corrected test needs."""
-        enough = int(20 * self.n_hypotheses / 0.05)
-        most = min(_MOST, max(_MOST_ENTRIES // len(self.values), _FIRST))
-        return min(max(enough, 2000), most)
+        return min(max(int(20 * self.n_hypotheses / 0.05), 2000), _MOST)
+
+    @cached_property
+    def coordinates(self) -> tuple[FloatArray, IndexArray]:
+        """Each output in its directions of most variance, and their outputs."""
+        centred = self.values - self.values.mean(axis=0)
+        return _few_coordinates(centred, self.groups)
 
     def test(self, row: int) -> Tested:
         """Test an input, or a group of inputs, for each output."""
@@ -131,10 +148,31 @@ class Problem:
 
     def pair_p_values(self, row: int, partners: Sequence[int]) -> FloatArray:
         """Test whether an input acts together with others; (n_partners, n_outputs)."""
-        setting = _Setting.of(self, self.members[row])
+        setting = self.setting(self.members[row])
         if setting is None:
             return np.ones((len(partners), self.n_outputs))
         return setting.pairs([self.members[k] for k in partners])
+
+    def setting(self, members: tuple[int, ...]) -> _Setting | None:
+        """Return the residuals without some inputs; kept if they are small."""
+        if members in self._settings:
+            return self._settings[members]
+        found = _Setting.of(self, members)
+        if found is not None and found.residuals.size < _KEPT_SETTING:
+            self._settings[members] = found
+        return found
+
+    def orders(self, number: int, n_units: int) -> IndexArray:
+        """Return so many orders of units; shape (number, n_units)."""
+        known = self._orders.get(n_units)
+        if known is not None and len(known) >= number:
+            return known[:number]
+        generator = np.random.default_rng(1)
+        found = np.tile(np.arange(n_units), (number, 1))
+        generator.permuted(found, axis=1, out=found)
+        if found.size <= _KEPT_DRAWS:
+            self._orders[n_units] = found
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,36 +194,24 @@ class _Setting:
         inputs, design = problem.inputs, problem.design
         others = inputs.without(members)
         own = joined([inputs.terms[k] for k in members])
-        values, X = problem.values, inputs.X[:, list(members)]
+        X = inputs.X[:, list(members)]
+        values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
         if design.order is not None and exchange.kind != "none":
             exchange = _of_series(design, values, own)
         if exchange.kind == "none":
             return None
-        if design.blocks is not None and exchange.kind != "signs":
-            first = design.blocks[first_of(exchange.unit)]
-            if (np.bincount(first) > 1).any():
-                values = without_means(values, design.blocks)
-        unit = None
-        if exchange.kind == "rows" or exchange.strata is not None:
-            unit = exchange.unit if exchange.n_units < design.n_rows else None
+        values = _without_blocks(design, exchange, values)
+        unit = _unit_of(design, exchange)
         if unit is not None:
             values, X = mean_of(values, unit), X[first_of(unit)]
             own = own.of_units(first_of(unit))
-        fit = fit_others(inputs, others, values, problem.groups, unit)
-        residuals, groups = _few_coordinates(
-            bounded(fit.residuals, problem.groups), problem.groups
-        )
+        residuals = fit_others(inputs, others, values, groups, unit).residuals
         tied: tuple[int, ...] = ()
         if exchange.strata is not None:
             own = own.centred(exchange.strata)
-        elif is_correlated(
-            inputs.dependence(
-                members,
-                own if unit is None else joined([inputs.terms[k] for k in members]),
-            )
-        ):
-            own, tied = _left_of(inputs, members, others, own, unit)
+        elif is_correlated(inputs.dependence(members, others, unit)):
+            own, tied = _left_of(inputs, others, own, unit)
         partners = []
         for k in others.tolist():
             leading = inputs.terms[k].leading
@@ -193,40 +219,70 @@ class _Setting:
         return cls(
             problem,
             own,
-            residuals,
+            _equally_large(bounded(residuals, groups), groups),
             groups,
             tuple(partners),
             exchange,
             tied,
             X,
-            _in_deviations(fit.residuals, problem.groups),
+            _in_deviations(residuals, groups),
         )
 
     @property
     def n_units(self) -> int:
         return len(self.residuals)
 
+    @property
+    def n_outputs(self) -> int:
+        return int(self.groups.max()) + 1
+
+    @property
+    def lead(self) -> FloatArray:  # shape: (n_units, n_leading)
+        """Terms that take part in products."""
+        return self.own.values[:, : self.own.n_leading]
+
+    @property
+    def lead_weights(self) -> FloatArray:  # shape: (n_leading,)
+        return self.own.weights[: self.own.n_leading]
+
     @cached_property
     def products(self) -> FloatArray:  # shape: (n_units, n_coordinates, n_leading)
         """Residuals times the leading terms of all partners."""
+        return self._products_of(self.residuals)
+
+    def _products_of(self, residuals: FloatArray) -> FloatArray:
         if not self.partners or self.too_many_products:
-            return np.zeros((self.n_units, self.residuals.shape[1], 0))
+            return np.zeros((*residuals.shape, 0))
         leading = np.hstack([table for _, table in self.partners])
-        return np.asarray(self.residuals[:, :, None] * leading[:, None, :])
+        return np.asarray(residuals[:, :, None] * leading[:, None, :])
+
+    @property
+    def n_products(self) -> int:
+        """Columns of products."""
+        columns = sum(table.shape[1] for _, table in self.partners)
+        return columns * self.residuals.shape[1]
 
     @property
     def too_many_products(self) -> bool:
         """Whether there are too many partners and coordinates to look at pairs."""
-        columns = sum(table.shape[1] for _, table in self.partners)
-        return columns * self.residuals.shape[1] > _MOST_PRODUCTS
+        return self.n_products > _MOST_PRODUCTS
 
     @property
     def first_of_partner(self) -> IndexArray:
         widths = [table.shape[1] for _, table in self.partners]
         return np.cumsum([0, *widths[:-1]])
 
+    def only(self, outputs: IndexArray) -> _Setting:
+        """Keep some outputs, with new numbers."""
+        if len(outputs) == self.n_outputs:
+            return self
+        columns = np.flatnonzero(np.isin(self.groups, outputs))
+        groups = np.searchsorted(outputs, self.groups[columns])
+        residuals, far = self.residuals[:, columns], self.far[:, outputs]
+        return replace(self, residuals=residuals, groups=groups, far=far)
+
     def without(self, rows: IndexArray) -> _Setting:
-        """Leave members out."""
+        """Leave units out."""
         keep = np.setdiff1d(np.arange(self.n_units), rows)
         exchange = self.exchange
         if exchange.strata is not None:
@@ -234,190 +290,247 @@ class _Setting:
             exchange = Exchange(
                 exchange.kind, np.arange(len(keep)), labels, exchange.scope
             )
-        partners = tuple((k, table[keep]) for k, table in self.partners)
-        own = self.own.of_units(keep)
-        residuals = self.residuals[keep] - self.residuals[keep].mean(axis=0)
         return replace(
             self,
-            own=own,
-            residuals=residuals,
-            partners=partners,
+            own=self.own.of_units(keep),
+            residuals=self.residuals[keep] - self.residuals[keep].mean(axis=0),
+            partners=tuple((k, table[keep]) for k, table in self.partners),
             exchange=exchange,
             X=self.X[keep],
             far=self.far[keep],
         )
 
-    def draw(self, number: int, generator: np.random.Generator) -> IndexArray:
-        """Draw orders of the units; shape (number, n_units)."""
-        n_units, strata = self.n_units, self.exchange.strata
-        keys = generator.random((number, n_units))
+    def orders(self, number: int, start: int) -> IndexArray:
+        """Return so many orders of the units, from a place on."""
+        strata = self.exchange.strata
         if strata is None:
-            return np.argsort(keys, axis=1)
-        keys += strata
-        found = np.empty((number, n_units), dtype=np.int64)
+            whole = self.problem.orders(start + number, self.n_units)
+            return whole[start:]
+        generator = np.random.default_rng([start, 2])
+        keys = generator.random((number, self.n_units)) + strata
+        found = np.empty((number, self.n_units), dtype=np.int64)
         found[:, np.argsort(strata, kind="stable")] = np.argsort(keys, axis=1)
         return found
 
-    def statistics(
-        self, own: FloatArray, chosen: IndexArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return both statistics for terms in other orders; (n_draws, n_chosen) each.
+    def scores_of_orders(
+        self, orders: IndexArray
+    ) -> tuple[FloatArray, FloatArray]:  # (n_terms, n, C), (n_leading, n, C, P)
+        """Return scores where the terms have other orders."""
+        n_orders, n_units = orders.shape
+        moved = np.take(self.own.values.T, orders, axis=1)  # (n_terms, n, n_units)
+        n_leading, n_terms = self.own.n_leading, len(moved)
+        alone = moved.reshape(-1, n_units) @ self.residuals
+        flat = self.products.reshape(n_units, -1)
+        pairs = moved[:n_leading].reshape(-1, n_units) @ flat
+        return (
+            alone.reshape(n_terms, n_orders, -1),
+            pairs.reshape(n_leading, n_orders, *self.products.shape[1:]),
+        )
 
-        ``own`` has the shape (n_draws, n_units, n_terms).
-        """
-        n_draws, n_units, n_terms = own.shape
-        columns = np.isin(self.groups, chosen)
-        moved = np.swapaxes(own, 1, 2)  # (n_draws, n_terms, n_units)
-        scores = moved.reshape(-1, n_units) @ self.residuals[:, columns]
-        scores = np.square(scores).reshape(n_draws, n_terms, -1)
-        alone = np.einsum("bac,a->bc", scores, self.own.weights)
-        first = _starts(self.groups[columns])
+    def scores_of_signs(
+        self, signs: FloatArray, unit: IndexArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return scores where the contributions of units have other signs."""
+
+        def scores(terms: FloatArray, table: FloatArray) -> FloatArray:
+            flat = terms[:, :, np.newaxis] * table[:, np.newaxis, :]
+            flat = flat.reshape(len(flat), -1)
+            if unit is not None:
+                sums = np.zeros((int(unit.max()) + 1, flat.shape[1]))
+                np.add.at(sums, unit, flat)
+                flat = sums
+            found = (signs @ flat).reshape(len(signs), terms.shape[1], -1)
+            return np.swapaxes(found, 0, 1)
+
+        pairs = scores(self.lead, self.products.reshape(self.n_units, -1))
+        shape = *pairs.shape[:2], *self.products.shape[1:]
+        return scores(self.own.values, self.residuals), pairs.reshape(shape)
+
+    def statistics(
+        self, scores: tuple[FloatArray, FloatArray], expected: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
+        """Return both statistics of scores."""
+        alone, pairs = scores
+        first = _starts(self.groups)
+        alone = np.tensordot(self.own.weights, np.square(alone), axes=1)
         alone = np.add.reduceat(alone, first, axis=1)
-        table = self.products[:, columns]
-        if not table.shape[2]:
+        if not pairs.shape[3]:
             return alone, np.zeros_like(alone)
-        n_leading = self.own.n_leading
-        flat = table.reshape(n_units, -1)
-        lead = np.ascontiguousarray(moved[:, :n_leading]).reshape(-1, n_units)
-        scores = np.square(lead @ flat).reshape(n_draws, n_leading, *table.shape[1:])
-        scores = np.einsum("back,a->bck", scores, self.own.weights[:n_leading])
-        scores = np.add.reduceat(scores, first, axis=1)
-        scores = np.add.reduceat(scores, self.first_of_partner, axis=2)
-        expected = self.expected[:, columns]
-        expected = np.add.reduceat(expected, first, axis=1).T
-        return alone, (scores / np.maximum(expected, 1e-300)).max(axis=2)
+        pairs = np.tensordot(self.lead_weights, np.square(pairs), axes=1)
+        pairs = np.add.reduceat(pairs, first, axis=1)
+        pairs = np.add.reduceat(pairs, self.first_of_partner, axis=2)
+        by_partner = self.expected if expected is None else expected
+        return alone, (pairs / by_partner).max(axis=2)
 
     @cached_property
-    def expected(self) -> FloatArray:  # shape: (n_partners, n_coordinates)
+    def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
         """Mean of the scores of products where the input does nothing."""
-        n_leading = self.own.n_leading
-        size = np.square(self.own.values[:, :n_leading]).mean(axis=0)
-        size = float(size @ self.own.weights[:n_leading])
-        sums = np.square(self.products).sum(axis=0).T  # (n_leading, n_coordinates)
-        return size * np.add.reduceat(sums, self.first_of_partner, axis=0)
+        size = float(np.square(self.lead).mean(axis=0) @ self.lead_weights)
+        sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
+        sums = np.add.reduceat(sums, _starts(self.groups), axis=0)
+        sums = np.add.reduceat(sums, self.first_of_partner, axis=1)
+        return np.asarray(np.maximum(size * sums, 1e-300))
 
-    def drawn(
-        self, number: int, chosen: IndexArray, seed: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return both statistics of so many draws."""
-        generator = np.random.default_rng(seed)
-        each = self.own.values.size + self.own.n_leading * (
-            self.products.size // max(self.n_units, 1)
-        )
-        block = max(_BLOCK // max(each, 1), 1)
-        alone, pairs = [], []
-        for start in range(0, number, block):
-            size = min(block, number - start)
-            if self.exchange.kind == "signs":
-                own = self._signed(size, generator)
-            else:
-                own = self.own.values[self.draw(size, generator)]
-            found = self.statistics(own, chosen)
-            alone.append(found[0])
-            pairs.append(found[1])
-        return np.concatenate(alone), np.concatenate(pairs)
+    @cached_property
+    def observed(self) -> tuple[FloatArray, FloatArray]:
+        """Both statistics; shape (1, n_outputs) each."""
+        return self.statistics(self.scores_of_orders(np.arange(self.n_units)[None]))
 
-    def _signed(self, number: int, generator: np.random.Generator) -> FloatArray:
-        unit = self.exchange.unit
-        signs = generator.choice([-1.0, 1.0], size=(number, int(unit.max()) + 1))
-        return np.asarray(signs[:, unit, np.newaxis] * self.own.values)
+    @property
+    def work(self) -> float:
+        """Multiplications of a draw."""
+        columns = self.own.values.shape[1] * self.residuals.shape[1]
+        products = 0 if self.too_many_products else self.n_products
+        return float(self.n_units * (columns + self.own.n_leading * products))
 
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Return p-values of the exchange, more draws for those that are small."""
-        chosen = np.arange(self.problem.n_outputs)
-        found = np.ones(len(chosen))
-        observed = self.statistics(self.own.values[np.newaxis], chosen)
-        for number in (_FIRST, n_draws):
-            draws = self.drawn(number, chosen, number)
-            both = [o[:, chosen] for o in observed]
-            found[chosen] = _smaller_rank(both, draws)
-            chosen = np.flatnonzero(found <= _CLEAR)
-            if not len(chosen):
-                break
-        small = np.flatnonzero(found <= 0.1)
-        if len(small) and self.exchange.kind != "signs":
-            signs = self._p_values_of_signs(n_draws, small, observed)
-            found[small] = np.maximum(found[small], signs)
+        """Return p-values; more draws for those that are small, then signs."""
+        found = self._of_exchange(_FIRST)
+        open_ = np.flatnonzero(found <= _CLEAR)
+        if len(open_) and self.work * _FIRST <= _MOST_WORK:
+            found[open_] = self.only(open_)._of_exchange(n_draws)
+        small = np.flatnonzero(found <= _SMALL)
+        few = self.exchange.strata is not None and self.n_units < _EXACT
+        # Of few runs the exchange within strata is exact.
+        if len(small) and self.exchange.kind != "signs" and not few:
+            by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
+            found[small] = np.maximum(found[small], by_signs)
         return found
 
-    def _p_values_of_signs(
-        self, n_draws: int, chosen: IndexArray, observed: tuple[FloatArray, FloatArray]
-    ) -> FloatArray:  # shape: (n_chosen,)
+    def _of_exchange(self, n_draws: int) -> FloatArray:
+        if self.work * n_draws > _MOST_WORK:
+            return self._of_tails(self.residuals, self.exchange.kind == "signs")
+        drawn = []
+        each = max(int(self.work), self.own.values.size)
+        block = max(_BLOCK * 8 // max(each, 1), 64)
+        for start in range(0, n_draws, block):
+            size = min(block, n_draws - start)
+            if self.exchange.kind == "signs":
+                unit = self.exchange.unit
+                signs = _signs(size, int(unit.max()) + 1, start)
+                scores = self.scores_of_signs(signs, unit)
+            else:
+                scores = self.scores_of_orders(self.orders(size, start))
+            drawn.append(self.statistics(scores))
+        alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
+        return smaller_rank(self.observed, (alone, pairs))
+
+    def _of_signs(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values of changes of signs, of what the input leaves of residuals.
 
         What its terms, and those of the best partner, explain would be noise here.
         """
-        found = np.zeros(len(chosen))
-        if self.exchange.strata is not None and self.n_units < _EXACT:
-            return found  # few runs, whose exchange within strata is exact
-        for place, output in enumerate(chosen.tolist()):
-            columns = self.groups == output
+        left = self._left_over()
+        if self.work * n_draws > _MOST_WORK:
+            return self._of_tails(left, signs=True)
+        other = replace(self, residuals=left)
+        drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
+        return smaller_rank(self.observed, self.statistics(drawn))
+
+    def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
+        left = self.residuals.copy()
+        best = self._best_partners()
+        for partner in np.unique(best).tolist():
             design = [self.own.values]
-            one = np.array([output])
-            if self.products.shape[2]:
-                best = self._best_partner(columns)
-                lead = self.own.values[:, : self.own.n_leading]
-                product = lead[:, :, None] * self.partners[best][1][:, None, :]
+            if partner >= 0:
+                table = self.partners[partner][1]
+                product = self.lead[:, :, None] * table[:, None, :]
                 design.append(product.reshape(self.n_units, -1))
-            table = np.hstack(design)
-            q = np.linalg.qr(table)[0] if table.shape[1] < 0.5 * len(table) else None
-            left = self.residuals.copy()
-            if q is not None:
-                part = left[:, columns]
-                leverage = np.minimum(np.square(q).sum(axis=1), 0.9)
-                part = (part - q @ (q.T @ part)) / np.sqrt(1.0 - leverage)[:, None]
-                left[:, columns] = part
-            exchange = Exchange("signs", np.arange(self.n_units))
-            other = replace(self, residuals=left, exchange=exchange)
-            draws = other.drawn(min(n_draws, _SIGNS), one, n_draws + 1)
-            both = [o[:, one] for o in observed]
-            scale = self._ratio_of_expected(other, columns)
-            found[place] = _smaller_rank(both, (draws[0], draws[1] * scale))[0]
-        return found
+            whole = np.hstack(design)
+            if whole.shape[1] >= 0.5 * len(whole):
+                continue
+            q = np.linalg.qr(whole)[0]
+            leverage = np.minimum(np.square(q).sum(axis=1), 0.9)
+            columns = (best == partner)[self.groups]
+            part = left[:, columns]
+            part = (part - q @ (q.T @ part)) / np.sqrt(1.0 - leverage)[:, None]
+            left[:, columns] = part
+        return left
 
-    def _ratio_of_expected(self, other: _Setting, columns: BoolArray) -> float:
+    def _best_partners(self) -> IndexArray:  # shape: (n_outputs,), -1: none
         if not self.products.shape[2]:
-            return 1.0
-        mine = self.expected[:, columns].sum(axis=1)
-        theirs = other.expected[:, columns].sum(axis=1)
-        return float(np.median(theirs / np.maximum(mine, 1e-300)))
+            return np.full(self.n_outputs, -1)
+        scores = np.tensordot(self.lead.T, self.products, axes=1)
+        scores = np.tensordot(self.lead_weights, np.square(scores), axes=1)
+        scores = np.add.reduceat(scores, _starts(self.groups), axis=0)
+        scores = np.add.reduceat(scores, self.first_of_partner, axis=1)
+        return np.argmax(scores / self.expected, axis=1)
 
-    def _best_partner(self, columns: BoolArray) -> int:
-        lead = self.own.values[:, : self.own.n_leading]
-        table = self.products[:, columns]
-        scores = np.square(np.einsum("ua,uck->ack", lead, table))
-        scores = np.einsum("ack,a->k", scores, self.own.weights[: self.own.n_leading])
-        scores = np.add.reduceat(scores, self.first_of_partner)
-        expected = self.expected[:, columns].sum(axis=1)
-        return int(np.argmax(scores / np.maximum(expected, 1e-300)))
+    def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
+        """Return p-values by the tails of the statistics, Bonferroni among them."""
+        alone = self._tail(self.own.values, self.own.weights, residuals, None, signs)
+        if not self.partners or self.too_many_products:
+            return alone
+        each = np.stack(
+            [
+                self._tail(self.lead, self.lead_weights, residuals, table, signs)
+                for _, table in self.partners
+            ]
+        )
+        best = np.minimum(len(each) * each.min(axis=0), 1.0)
+        return np.minimum(2.0 * np.minimum(alone, best), 1.0)
+
+    def _tail(
+        self,
+        terms: FloatArray,
+        weights: FloatArray,
+        residuals: FloatArray,
+        table: FloatArray | None,  # leading terms of a partner
+        signs: bool,
+    ) -> FloatArray:  # shape: (n_outputs,)
+        """Return the tail of squared scores of terms, and of their products."""
+        unit = self.exchange.unit if self.exchange.kind == "signs" else None
+        strata = self.exchange.strata
+
+        def tails(seen: FloatArray, given: FloatArray) -> FloatArray:
+            scores = np.square(np.einsum("ia,oic->oac", terms, seen))
+            value = np.einsum("oac,a->o", scores, weights)
+            if signs:
+                sizes = sizes_of_signs(terms, weights, given, unit)
+            else:
+                sizes = sizes_of_exchange(terms, weights, given, strata)
+            return tail_of_mixture(value, sizes)
+
+        found = np.ones(self.n_outputs)
+        for outputs, columns in _by_width(self.groups, self.n_units * terms.shape[1]):
+            pair = []
+            for source in (self.residuals, residuals):
+                part = np.moveaxis(source[:, columns], 1, 0)  # (n_outputs, n_units, C)
+                if table is not None:
+                    part = part[:, :, :, None] * table[:, None, :]
+                    part = part.reshape(*part.shape[:2], -1)
+                pair.append(part)
+            found[outputs] = tails(*pair)
+        return found
 
     def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Test whether the size of the residuals depends on the input."""
-        size = _sizes(self.residuals, self.groups, self.problem.n_outputs)
+        size = _sizes(self.residuals, self.groups)
         size = bounded(size, np.arange(size.shape[1]))
-        generator = np.random.default_rng(3)
-        n_leading = min(self.own.n_leading, 4)
-        own = self.own.values[:, :n_leading]
-        weights = self.own.weights[:n_leading]
-
-        def scores(moved: FloatArray) -> FloatArray:  # (n_draws, n_outputs)
-            flat = np.swapaxes(moved, 1, 2).reshape(-1, len(own)) @ size
-            squares = np.square(flat).reshape(len(moved), n_leading, -1)
-            return np.einsum("bao,a->bo", squares, weights)
-
-        observed = scores(own[np.newaxis])
-        found = np.ones(size.shape[1])
-        for number in (_FIRST, n_draws):
-            block = max(_BLOCK // own.size, 1)
-            drawn = []
-            for start in range(0, number, block):
-                order = self.draw(min(block, number - start), generator)
-                drawn.append(scores(own[order]))
-            values = np.concatenate(drawn)
-            found = _p_of(observed[0], values)
-            if found.min() > _CLEAR:
-                break
+        other = replace(
+            self,
+            own=replace(
+                self.own, values=self.lead, weights=self.lead_weights, n_leading=0
+            ),
+            residuals=size,
+            groups=np.arange(size.shape[1]),
+            partners=(),
+        )
+        found = other._alone_of_exchange(_FIRST)
+        open_ = np.flatnonzero(found <= _CLEAR)
+        if len(open_) and other.work * _FIRST <= _MOST_WORK:
+            found[open_] = other.only(open_)._alone_of_exchange(n_draws)
         return found
+
+    def _alone_of_exchange(self, n_draws: int) -> FloatArray:
+        if self.work * n_draws > _MOST_WORK:
+            return self._of_tails(self.residuals, signs=False)
+        block = max(_BLOCK * 8 // max(self.own.values.size, 1), 64)
+        drawn = []
+        for start in range(0, n_draws, block):
+            orders = self.orders(min(block, n_draws - start), start)
+            drawn.append(self.statistics(self.scores_of_orders(orders))[0])
+        return rank_p_values(self.observed[0][0], np.concatenate(drawn))
 
     def outlying(self, output: int) -> IndexArray:
         """Return units that lie far out, so that an answer may rest on them."""
@@ -435,70 +548,72 @@ class _Setting:
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
     ) -> FloatArray:  # shape: (n_partners, n_outputs)
-        """Test products with partners beside what the input does alone."""
-        found = np.ones((len(partners), self.problem.n_outputs))
+        """Test products with partners beside what both do alone.
+
+        By the tails of the scores, over exchanges and over signs; the larger counts.
+        """
+        found = np.ones((len(partners), self.n_outputs))
         if self.exchange.kind == "signs" or self.too_many_products:
             return found
         own = self.own.values
         q = np.linalg.qr(own)[0]
         left = self.residuals - q @ (q.T @ self.residuals)
         tables = dict(self.partners)
-        generator = np.random.default_rng(5)
-        lead = own[:, : self.own.n_leading]
-        weights = self.own.weights[: self.own.n_leading]
-        first = _starts(self.groups)
-        number = min(self.problem.n_draws, 4000)
         for place, inputs in enumerate(partners):
             if any(k not in tables for k in inputs):
                 continue
             table = np.hstack([tables[k] for k in inputs])
-            product = (lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
-            weight = np.repeat(weights, table.shape[1])
+            product = (self.lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
+            weights = np.repeat(self.lead_weights, table.shape[1])
             product = product - product.mean(axis=0)
-            both = np.hstack([own, table])
-            basis = np.linalg.qr(both)[0]
+            basis = np.linalg.qr(np.hstack([own, table]))[0]
             product = product - basis @ (basis.T @ product)
-
-            def scores(
-                moved: FloatArray, weight: FloatArray = weight
-            ) -> FloatArray:  # shape: (n_draws, n_outputs)
-                flat = np.swapaxes(moved, 1, 2).reshape(-1, len(own)) @ left
-                squares = np.square(flat).reshape(len(moved), len(weight), -1)
-                sums = np.einsum("bac,a->bc", squares, weight)
-                return np.add.reduceat(sums, first, axis=1)
-
-            observed = scores(product[np.newaxis])[0]
-            block = max(_BLOCK // product.size, 1)
-            drawn, signed = [], []
-            for start in range(0, number, block):
-                size = min(block, number - start)
-                drawn.append(scores(product[self.draw(size, generator)]))
-                signs = generator.choice([-1.0, 1.0], size=(size, len(own), 1))
-                signed.append(scores(signs * product))
+            other = replace(
+                self,
+                own=Terms(product, weights, 0),
+                residuals=left,
+                partners=(),
+                exchange=replace(self.exchange, kind="rows"),
+            )
+            of_signs = other._left_over()
             found[place] = np.maximum(
-                _p_of(observed, np.concatenate(drawn)),
-                _p_of(observed, np.concatenate(signed)),
+                other._of_tails(left, signs=False), other._of_tails(of_signs, True)
             )
         return found
 
 
+def _signs(number: int, n_units: int, start: int) -> FloatArray:
+    """Draw signs; shape (number, n_units)."""
+    generator = np.random.default_rng([start, 3])
+    return np.asarray(generator.choice([-1.0, 1.0], size=(number, n_units)))
+
+
+def _without_blocks(
+    design: Design, exchange: Exchange, values: FloatArray
+) -> FloatArray:
+    """Take the means of blocks off, where units of a block are exchanged."""
+    if design.blocks is None or exchange.kind == "signs":
+        return values
+    first = design.blocks[first_of(exchange.unit)]
+    if (np.bincount(first) > 1).any():
+        return without_means(values, design.blocks)
+    return values
+
+
+def _unit_of(design: Design, exchange: Exchange) -> IndexArray | None:
+    """Return units over which means are taken; None where each row is a unit."""
+    if exchange.kind == "rows" or exchange.strata is not None:
+        return exchange.unit if exchange.n_units < design.n_rows else None
+    return None
+
+
 def _tested(problem: Problem, members: tuple[int, ...]) -> Tested:
-    setting = _Setting.of(problem, members)
+    setting = problem.setting(members)
     n_outputs = problem.n_outputs
     nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
     if setting is None:
-        others = problem.inputs.without(members)
-        exchange = problem.design.exchange(
-            problem.inputs.X[:, list(members)], problem.inputs.X[:, others]
-        )
-        if exchange.kind != "none":
-            exchange = Exchange(
-                "none",
-                exchange.unit,
-                why="the series remembers for too long to divide it into blocks",
-            )
         ones = np.ones(n_outputs)
-        return Tested(ones, ones, exchange, (), nothing)
+        return Tested(ones, ones, _why_not(problem, members), (), nothing)
     n_draws = problem.n_draws
     location = setting.p_values(n_draws)
     resting = list(nothing)
@@ -506,7 +621,7 @@ def _tested(problem: Problem, members: tuple[int, ...]) -> Tested:
         few = setting.outlying(output)
         if not len(few) or setting.exchange.kind == "signs":
             continue
-        again = setting.without(few).p_values(n_draws)[output]
+        again = setting.only(np.array([output])).without(few).p_values(n_draws)[0]
         if again > location[output]:
             location[output] = again
             resting[output] = _rows_of(setting, few)
@@ -523,6 +638,17 @@ def _tested(problem: Problem, members: tuple[int, ...]) -> Tested:
     )
 
 
+def _why_not(problem: Problem, members: tuple[int, ...]) -> Exchange:
+    """Return an exchange of nothing, with its reason."""
+    others = problem.inputs.without(members)
+    X = problem.inputs.X
+    exchange = problem.design.exchange(X[:, list(members)], X[:, others])
+    if exchange.kind == "none":
+        return exchange
+    why = "the series remembers for too long to divide it into blocks"
+    return Exchange("none", exchange.unit, why=why)
+
+
 def _rows_of(setting: _Setting, units: IndexArray) -> IndexArray:
     """Return the members of units."""
     unit = setting.exchange.unit
@@ -532,18 +658,23 @@ def _rows_of(setting: _Setting, units: IndexArray) -> IndexArray:
 
 
 def _sizes(
-    values: FloatArray, groups: IndexArray, n_outputs: int
+    values: FloatArray, groups: IndexArray
 ) -> FloatArray:  # shape: (n_units, n_outputs)
     squares = np.add.reduceat(np.square(values), _starts(groups), axis=1)
-    assert squares.shape[1] == n_outputs
-    return np.sqrt(squares)
+    return np.asarray(np.sqrt(squares))
 
 
 def _in_deviations(values: FloatArray, groups: IndexArray) -> FloatArray:
     """Return the sizes of rows for each output, in robust deviations."""
-    size = _sizes(values - np.median(values, axis=0), groups, int(groups.max()) + 1)
+    size = _sizes(values - np.median(values, axis=0), groups)
     unit = 1.4826 * np.median(size, axis=0)
     return np.asarray(size / np.where(unit > 0, unit, np.inf))
+
+
+def _equally_large(residuals: FloatArray, groups: IndexArray) -> FloatArray:
+    """Scale each output to the size one."""
+    size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
+    return np.asarray(residuals / np.where(size > 0, size, 1.0)[groups])
 
 
 def _starts(groups: IndexArray) -> IndexArray:
@@ -551,28 +682,44 @@ def _starts(groups: IndexArray) -> IndexArray:
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
+def _by_width(
+    groups: IndexArray, n_entries: int
+) -> list[tuple[IndexArray, IndexArray]]:
+    """Return blocks of outputs with as many coordinates, and their columns."""
+    widths, starts = np.bincount(groups), _starts(groups)
+    found = []
+    for width in np.unique(widths).tolist():
+        outputs = np.flatnonzero(widths == width)
+        step = max(_BLOCK // (n_entries * width), 1)
+        for start in range(0, len(outputs), step):
+            some = outputs[start : start + step]
+            found.append((some, starts[some, np.newaxis] + np.arange(width)))
+    return found
+
+
 def _few_coordinates(
-    residuals: FloatArray, groups: IndexArray
+    values: FloatArray, groups: IndexArray
 ) -> tuple[FloatArray, IndexArray]:
     """Rotate each output to its directions of most variance, and keep some of them."""
+    widths = np.bincount(groups)
+    if widths.max() == 1:
+        return values, groups
     found, labels = [], []
-    for label in np.unique(groups):
-        part = residuals[:, groups == label]
-        if part.shape[1] > 1:
-            left, values, _ = np.linalg.svd(part, full_matrices=False)
-            part = (left * values)[:, :_MOST_COORDINATES]
-        size = np.sqrt(np.square(part).sum())
-        found.append(part / size if size > 0 else part)
-        labels += [int(label)] * part.shape[1]
+    for label, width in enumerate(widths.tolist()):
+        part = values[:, groups == label]
+        if width > 1:
+            sizes, vectors = np.linalg.eigh(part.T @ part)
+            kept = sizes > 1e-12 * sizes[-1]
+            kept[: max(width - _MOST_COORDINATES, 0)] = False
+            kept[-1] = True
+            part = part @ vectors[:, kept][:, ::-1]
+        found.append(part)
+        labels += [label] * part.shape[1]
     return np.hstack(found), np.array(labels)
 
 
 def _left_of(
-    inputs: Inputs,
-    members: tuple[int, ...],
-    others: IndexArray,
-    own: Terms,
-    unit: IndexArray | None,
+    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray | None
 ) -> tuple[Terms, tuple[int, ...]]:
     """Return what the others leave of the terms, and what they cannot be told from."""
     targets = own.values
@@ -601,64 +748,3 @@ def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
     labels = design.series_blocks(3 * memory if memory > 1 else 1)
     kind = "signs" if labels.max() + 1 >= 12 else "none"
     return Exchange(kind, labels)
-
-
-def _smaller_rank(
-    observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
-    drawn: tuple[FloatArray, FloatArray],  # two of shape (n_draws, n_outputs)
-) -> FloatArray:  # shape: (n_outputs,)
-    """Rank the smaller rank of two statistics; extrapolate where few are as large."""
-    number = len(drawn[0]) + 1
-    found = np.ones(drawn[0].shape[1])
-    for output in range(drawn[0].shape[1]):
-        ranks = []
-        for own, others in zip(observed, drawn, strict=True):
-            values = _rounded(np.concatenate([own[:, output], others[:, output]]))
-            ranks.append(number - rankdata(values, method="min") + 1)
-        smaller = np.minimum(*ranks)
-        found[output] = (smaller <= smaller[0]).mean()
-        if found[output] * number < _EXCEEDED and number > 1000:
-            tails = [
-                _tail(float(own[0, output]), others[:, output])
-                for own, others in zip(observed, drawn, strict=True)
-            ]
-            found[output] = min(found[output], 2.0 * min(tails))
-    return found
-
-
-def _p_of(
-    observed: FloatArray,  # shape: (n_outputs,)
-    drawn: FloatArray,  # shape: (n_draws, n_outputs)
-) -> FloatArray:
-    """Return ranks as p-values; extrapolated where few draws are as large."""
-    reached = _rounded(drawn) >= _rounded(observed)
-    found = (1.0 + reached.sum(axis=0)) / (len(drawn) + 1.0)
-    for output in np.flatnonzero(found * (len(drawn) + 1) < _EXCEEDED).tolist():
-        if len(drawn) >= 1000:
-            tail = _tail(float(observed[output]), drawn[:, output])
-            found[output] = min(found[output], tail)
-    return np.asarray(found)
-
-
-def _rounded(values: FloatArray) -> FloatArray:
-    """Round to nine digits: equal arrangements have equal statistics."""
-    with np.errstate(divide="ignore"):
-        digits = 9 - np.ceil(np.log10(np.maximum(np.abs(values), 1e-300)))
-    factor = np.power(10.0, np.clip(digits, -300, 300))
-    return np.asarray(np.round(values * factor) / factor)
-
-
-def _tail(observed: float, drawn: FloatArray) -> float:
-    """Return the share of draws beyond a value, by an exponential tail.
-
-    The statistics are quadratic forms, whose tails are exponential or lighter. The mean
-    excess is taken two standard errors too large.
-    """
-    size = max(len(drawn) // 40, 25)
-    largest = np.sort(drawn)[-size - 1 :]
-    start, excess = largest[0], largest[1:] - largest[0]
-    mean = excess.mean() * (1.0 + 2.0 / np.sqrt(size))
-    distinct = len(np.unique(_rounded(largest)))
-    if observed <= start or not mean > 0 or distinct < size // 2:
-        return 1.0  # few arrangements: there is no tail
-    return float(size / len(drawn) * np.exp(-(observed - start) / mean))

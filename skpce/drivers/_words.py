@@ -3,129 +3,347 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ._answer import _SMALL, Caution, Findings, State
 
-_MOST_NAMES = 4
+# Names in a list, and sentences, before they are summarised.
+_MOST_NAMES, _MOST_SENTENCES = 4, 4
 
 
 def sentences_of(
     findings: Findings, names: Sequence[str], outputs: Sequence[str], negligible: float
 ) -> tuple[str, ...]:
-    """Say for each output what drives it; outputs with one answer share a sentence."""
-    by_text: dict[str, list[int]] = {}
-    for output in range(len(outputs)):
-        by_text.setdefault(_sentence(findings, names, output, negligible), []).append(
-            output
+    """Say for each output what drives it; outputs with one answer share a sentence.
+
+    Of many outputs with answers of their own, those with the same drivers share one,
+    with ranges in place of intervals.
+    """
+    every = range(len(outputs))
+    words = [_Words(findings, names, o, negligible).sentence for o in every]
+    found = _with_subjects(words, outputs)
+    if len(found) <= _MOST_SENTENCES:
+        return found
+    sets = [tuple(map(str, findings.states[o])) for o in every]
+    alike = [[o for o in every if sets[o] == own] for own in dict.fromkeys(sets)]
+    return tuple(
+        text
+        for own in alike
+        for text in (
+            _with_subjects([words[o] for o in own], [outputs[o] for o in own])
+            if len(own) == 1
+            else [_range_sentence(findings, names, outputs, own, negligible)]
         )
-    found = []
-    for text, alike in by_text.items():
-        subject = _counted([outputs[k] for k in alike], len(outputs))
-        found.append(text.replace("\0", subject))
-    return tuple(found)
+    )
 
 
-def _counted(names: Sequence[str], n_all: int) -> str:
-    if len(names) > _MOST_NAMES:
-        every = f"all {n_all}" if len(names) == n_all else f"{len(names)} of {n_all}"
-        return f"{every} outputs"
-    return _listed(names)
+def _with_subjects(words: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
+    """Put the names of outputs into sentences; those of one wording share it."""
+    alike: dict[str, list[str]] = {}
+    for text, name in zip(words, outputs, strict=True):
+        alike.setdefault(text, []).append(name)
+    return tuple(
+        _capital(text.replace("\0", listed(names))) for text, names in alike.items()
+    )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
+    """Return names in one phrase, the last of many as their number."""
+    if len(names) > most + 1:
+        names = [*names[:most], f"{len(names) - most} more"]
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def _capital(text: str) -> str:
+    """Begin with a capital where the first word is ours, and no name of an input."""
+    first = text.split(" ", 1)[0]
+    return text[0].upper() + text[1:] if first in _OWN_WORDS else text
+
+
+_OWN_WORDS = ("nothing", "no", "the")
+
+
 def percent(share: float) -> str:
-    """Return a share in percent."""
+    """Return a share in percent, for a table."""
     if 0.0 < share < 0.005:
         return "<1 %"
     return f"{100.0 * share:.0f} %"
 
 
-def _between(low: float, high: float) -> str:
-    return f"{100.0 * low:.0f} to {100.0 * high:.0f} %"
+def percent_in_words(share: float) -> str:
+    """Return a share in percent, for a sentence: none is nothing, and none is all."""
+    if share < 0.005:
+        return "less than 1 %"
+    return f"{100.0 * share:.0f} %"
 
 
-def _sentence(
-    findings: Findings, names: Sequence[str], output: int, negligible: float
-) -> str:
-    states, shares = findings.states[output], findings.shares
-    if np.isnan(shares.q2[0, output]):
-        return "\0 has no choice, or does not vary between the runs."
-    total, first = shares.total[:, output], shares.first[:, output]
-    order = np.argsort(-total[0], kind="stable").tolist()
-    drivers = [i for i in order if states[i] is State.DRIVES]
+def between(low: float, high: float) -> str:
+    """Return an interval in percent; ends that round to one number have a decimal."""
+    ends = [f"{100.0 * end:.0f}" for end in (low, high)]
+    if ends[0] == ends[1]:
+        ends = [f"{100.0 * end:.1f}" for end in (low, high)]
+    if ends[0] == ends[1]:
+        return f"{ends[0]} %"
+    return f"{ends[0]} to {ends[1]} %"
+
+
+def parts_of(findings: Findings, output: int) -> list[tuple[str, float]]:
+    """Return what is left of the variance beside inputs alone, with its names.
+
+    Shares of inputs alone, of several together, what the fit does not predict, and
+    the noise between repeats are all of the variance.
+    """
+    left, noise, together = _rest_of(findings, output)
     parts = []
-    if not drivers:
-        parts.append("Nothing is shown to drive \0.")
-    for place, i in enumerate(drivers):
-        small = ", small" if total[2, i] < _SMALL else ""
-        figures = f"{percent(total[0, i])} ({_between(total[1, i], total[2, i])}{small}"
-        if total[0, i] - first[0, i] >= 0.02:
-            figures += f"; {percent(first[0, i])} alone"
-        subject = " of the variance of \0" if not place else ""
-        verb = "drives" if not place else ""
-        parts.append(f"{names[i]} {verb} {figures}){subject}".replace("  ", " "))
-    text = parts[0] if not drivers else f"{_listed(parts)}."
-    pairs = [key for key in findings.pair_p_values if key[0] == output]
-    for _, i, j in sorted(pairs, key=lambda key: -shares.pairs[key]):
-        share = shares.pairs[output, i, j]
-        text += f" {names[i]} and {names[j]} act together"
-        text += f" ({percent(share)} that neither explains alone)." if share else "."
-    for state, words in (
-        (State.SPREAD, "act{s} on the spread of \0"),
-        (State.NOTHING, f"do{{es}} not matter (below {percent(negligible)})"),
-        (State.OPEN, "{is} not settled"),
+    if together >= 0.005:
+        parts.append(("several together", together))
+    parts.append(("not predicted", left))
+    if not np.isnan(noise):
+        parts.append(("noise of repeats", noise))
+    return parts
+
+
+def _rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
+    """Return the shares not predicted, of noise between repeats, and of several."""
+    shares = findings.shares
+    q2 = min(max(float(shares.q2[0, output]), 0.0), 1.0)
+    noise = min(float(shares.noise[output]), 1.0)
+    left = 1.0 - q2 if np.isnan(noise) else max(1.0 - q2 - noise, 0.0)
+    alone = float(np.nansum(shares.first[0, output]))
+    return left, noise, max(q2 - alone, 0.0)
+
+
+# Share that the fit predicts of runs left out, from which on it is strange that no
+# input is found.
+_PREDICTS = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """The sentence of one output; its name is to take the place of each NUL."""
+
+    findings: Findings
+    names: Sequence[str]
+    output: int
+    negligible: float
+
+    @property
+    def sentence(self) -> str:
+        if np.isnan(self.findings.shares.q2[0, self.output]):
+            return "there is no choice, or no variance between the runs, of \0."
+        if not self.names:
+            return "no input is tested, so that nothing is attributed of \0."
+        if any(one.code == "series" for one in self.findings.cautions):
+            return (
+                "nothing is settled about \0, because each run resembles those before "
+                "it: see the caution."
+            )
+        parts = [
+            self._drivers(),
+            self._scope(),
+            self._pairs(),
+            self._spread(),
+            self._nothing(),
+            self._tied(),
+            self._open(),
+            self._rest(),
+        ]
+        return " ".join(filter(None, parts))
+
+    @property
+    def order(self) -> list[int]:
+        """Rows by their total share, the largest first."""
+        total = self.findings.shares.total[0, self.output]
+        return np.argsort(-np.nan_to_num(total), kind="stable").tolist()
+
+    def rows(self, state: State) -> list[int]:
+        """Return the rows of a state, the largest total first."""
+        states = self.findings.states[self.output]
+        return [i for i in self.order if states[i] is state]
+
+    def _drivers(self) -> str:
+        drivers = self.rows(State.DRIVES)
+        if not drivers:
+            return "no input is shown to drive \0."
+        first, *others = drivers
+        share, figures = self._figures(first)
+        parts = [f"{self.names[first]} drives {share} of the variance of \0 {figures}"]
+        for i in others:
+            share, figures = self._figures(i)
+            parts.append(f"{self.names[i]} {share} {figures}")
+        return f"{listed(parts, len(parts))}."
+
+    def _figures(self, i: int) -> tuple[str, str]:
+        """Return the share of an input, and its interval with what it does alone."""
+        shares = self.findings.shares
+        total, low, high = shares.total[:, self.output, i].tolist()
+        first = float(shares.first[0, self.output, i])
+        figures = between(low, high)
+        if high < _SMALL:
+            figures += ", small"
+        if total - first >= 0.02:
+            figures += f"; {percent_in_words(first)} alone"
+        return percent_in_words(total), f"({figures})"
+
+    def _scope(self) -> str:
+        drivers = self.rows(State.DRIVES)
+        tested = self.findings.tested[self.output]
+        tried = [self.names[i] for i in drivers if tested[i].exchange.scope == "tried"]
+        if not tried:
+            return ""
+        about = "this" if len(tried) == len(drivers) else f"what {listed(tried)} do"
+        if len(tried) == 1 < len(drivers):
+            about = f"what {tried[0]} does"
+        return _sentence(f"{about} is shown at the settings tried, not beyond them")
+
+    def _pairs(self) -> str:
+        shares = self.findings.shares
+        pairs = [k for k in self.findings.pair_p_values if k[0] == self.output]
+        text = []
+        for o, i, j in sorted(pairs, key=lambda key: -shares.pairs[key]):
+            share = shares.pairs[o, i, j]
+            more = f": {percent(share)} that neither explains alone" if share else ""
+            text.append(f"{self.names[i]} and {self.names[j]} act together{more}.")
+        return " ".join(text)
+
+    def _spread(self) -> str:
+        some = [self.names[i] for i in self.rows(State.SPREAD)]
+        verb = "acts" if len(some) == 1 else "act"
+        return f"{listed(some)} {verb} on the spread of \0." if some else ""
+
+    def _nothing(self) -> str:
+        some = [self.names[i] for i in self.rows(State.NOTHING)]
+        if not some:
+            return ""
+        below = f"(below {percent(self.negligible)}{' each' if len(some) > 1 else ''})"
+        verb = "does" if len(some) == 1 else "do"
+        subject = listed(some)
+        if len(some) > _MOST_NAMES + 1:
+            which = "The other" if len(some) < len(self.names) else "All"
+            subject = f"{which} {len(some)} inputs"
+            if self.rows(State.OPEN):
+                subject = f"{len(some)} inputs"
+        return f"{subject} {verb} not matter {below}."
+
+    def _tied(self) -> str:
+        """Name inputs that these data cannot tell apart, or that nothing tests."""
+        found = []
+        for names, why in self._untold():
+            is_one = len(names) == 1
+            what = "cannot be tested" if is_one else "cannot be told apart"
+            found.append(f"{listed(names)} {what}: {why}.")
+        return " ".join(found)
+
+    def _untold(self) -> list[tuple[list[str], str]]:
+        open_ = {self.names[i] for i in self.rows(State.OPEN)}
+        found: list[tuple[list[str], str]] = []
+        told: set[str] = set()
+        for one in self.findings.cautions:
+            f = one.figures
+            if one.code == "constraint":
+                names, why = list(f["inputs"]), _constraint(f)
+            elif one.code == "alike":
+                names = [f["input"], *f["others"]]
+                why = "in these runs each is nearly a function of the others"
+            elif one.code == "not exchanged":
+                names, why = [f["input"]], f["why"]
+            else:
+                continue
+            if names[0] in open_ and not set(names) <= told:
+                found.append((names, why))
+                told |= set(names)
+        return found
+
+    def _open(self) -> str:
+        untold = {name for names, _ in self._untold() for name in names}
+        rows = [i for i in self.rows(State.OPEN) if self.names[i] not in untold]
+        if not rows:
+            return ""
+        some = [self.names[i] for i in rows]
+        verb = "is" if len(some) == 1 else "are"
+        return f"{listed(some)} {verb} not settled{self._more(rows)}."
+
+    def _more(self, rows: Sequence[int]) -> str:
+        more = self.findings.more_runs[self.output, list(rows)]
+        known = more[np.isfinite(more)]
+        if not known.size:
+            return ""
+        low, high = int(max(known.min(), 10)), int(max(known.max(), 10))
+        number = f"{low}" if low == high else f"{low} to {high}"
+        which = "it" if len(rows) == 1 else "them"
+        if known.size < more.size:
+            which = "some of them"
+        return f" (about {number} more runs would settle {which})"
+
+    def _rest(self) -> str:
+        """Split all of the variance; without drivers, say what is predicted."""
+        left, noise, together = _rest_of(self.findings, self.output)
+        parts = []
+        if self.rows(State.DRIVES):
+            if together >= 0.005:
+                parts.append(f"{percent(together)} is what several inputs do together")
+            parts.append(f"{percent_in_words(left)} is not predicted by this model")
+            if not np.isnan(noise):
+                parts.append(f"{percent_in_words(noise)} is noise between repeats")
+            return f"{listed(parts)}."
+        if not np.isnan(noise) and noise >= 0.005:
+            parts.append(f"{percent(noise)} is noise between repeats.")
+        q2 = float(self.findings.shares.q2[0, self.output])
+        if q2 >= _PREDICTS:
+            parts.append(
+                f"The model predicts {percent(q2)} of the variance of runs left out, "
+                "but the test cannot say by which input."
+            )
+        return " ".join(parts)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text.startswith("this") else f"{text}."
+
+
+def _range_sentence(
+    findings: Findings,
+    names: Sequence[str],
+    outputs: Sequence[str],
+    alike: Sequence[int],
+    negligible: float,
+) -> str:
+    """Say what several outputs with the same states have in common."""
+    subject = listed([outputs[o] for o in alike])
+    rows = list(alike)
+    total = findings.shares.total[0][rows]
+    order = np.argsort(-total.mean(axis=0), kind="stable").tolist()
+    states = findings.states[rows[0]]
+    if np.isnan(total).all():
+        return f"{subject} have no choice, or do not vary between the runs."
+    drivers = [i for i in order if states[i] is State.DRIVES]
+    ranges = [f"{between(total[:, i].min(), total[:, i].max())}" for i in drivers]
+    parts = [f"{names[i]} {own}" for i, own in zip(drivers, ranges, strict=True)]
+    text = f"No input is shown to drive {subject}."
+    if drivers:
+        head = f"{names[drivers[0]]} drives {ranges[0]} of the variance of {subject}"
+        text = f"{listed([head, *parts[1:]], len(parts))}."
+    for state, one, several in (
+        (State.SPREAD, "acts on their spread", "act on their spread"),
+        (
+            State.NOTHING,
+            f"does not matter (below {percent(negligible)})",
+            f"do not matter (below {percent(negligible)} each)",
+        ),
+        (State.OPEN, "is not settled", "are not settled"),
     ):
         some = [names[i] for i in order if states[i] is state]
         if some:
-            one = len(some) == 1
-            verb = words.replace("{s}", "s" if one else "")
-            verb = verb.replace("{es}", "es" if one else "")
-            verb = verb.replace("{is}", "is" if one else "are")
-            shown = _listed(some)
-            if len(some) > _MOST_NAMES and state is State.OPEN:
-                shown = f"{len(some)} inputs ({', '.join(some[:_MOST_NAMES])}, ...)"
-            text += f" {shown} {verb}{_more(findings, output, state)}."
-    return text + _rest(findings, output)
-
-
-def _more(findings: Findings, output: int, state: State) -> str:
-    if state is not State.OPEN:
-        return ""
-    rows = [k for k, s in enumerate(findings.states[output]) if s is State.OPEN]
-    more = findings.more_runs[output, rows]
-    known = more[np.isfinite(more)]
-    if not known.size:
-        return ""
-    low, high = int(max(known.min(), 10)), int(max(known.max(), 10))
-    number = f"{low}" if low == high else f"{low} to {high}"
-    which = "it" if len(rows) == 1 else "most"
-    if known.size < more.size:
-        which = "some"
-    return f" (about {number} more runs would settle {which})"
-
-
-def _rest(findings: Findings, output: int) -> str:
-    shares = findings.shares
-    q2, noise = float(shares.q2[0, output]), float(shares.noise[output])
-    if np.isnan(q2):
-        return ""
-    left = 1.0 - min(max(q2, 0.0), 1.0)
-    if np.isnan(noise):
-        return f" {percent(left)} is not predicted by the fit."
-    noise = min(noise, 1.0)
-    misfit = max(left - noise, 0.0)
-    return (
-        f" {percent(noise)} is noise between repeats; {percent(misfit)} more is not "
-        "predicted by the fit."
-    )
+            text += f" {listed(some)} {one if len(some) == 1 else several}."
+    left = [_rest_of(findings, o)[0] for o in rows]
+    if drivers:
+        text += f" {between(min(left), max(left))} is not predicted by this model."
+    return text
 
 
 def reason_of(findings: Findings, output: int) -> str:
@@ -135,23 +353,25 @@ def reason_of(findings: Findings, output: int) -> str:
     return "no input is shown to drive it"
 
 
+def _constraint(figures: Mapping[str, Any]) -> str:
+    """Say how inputs are tied."""
+    if figures["sum"] == figures["sum"]:
+        return f"they add up to {figures['sum']:.6g} in every run"
+    return "a linear equation ties them in every run"
+
+
 _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "series": lambda f: (
         f"{f['words']}: nothing is settled until order= says what the order of the "
         "rows means (False: nothing), or groups= which runs belong together"
     ),
     "constraint": lambda f: (
-        f"{_listed(f['inputs'])} "
-        + (
-            f"add up to {f['sum']:g} in every run"
-            if f["sum"] == f["sum"]
-            else "are tied by a linear equation"
-        )
-        + ": their single shares are not identified. Leave one of them out, take "
-        "log-ratios, or name them as a group by together="
+        f"{_constraint(f)}: the shares of {listed(f['inputs'], 12)} alone are not "
+        "identified. Leave one of them out, take log-ratios, or name them as a group "
+        "by together="
     ),
     "alike": lambda f: (
-        f"{f['input']} is nearly a function of {_listed(f['others'])}: these data "
+        f"{f['input']} is nearly a function of {listed(f['others'])}: these data "
         "cannot tell them apart; name them as a group by together="
     ),
     "not exchanged": lambda f: f"{f['input']} is not tested: {f['why']}",
@@ -167,18 +387,10 @@ _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"with {f['n']} runs only inputs that explain most of the variance are found"
     ),
     "no pairs": lambda f: "there are too many inputs and outputs to look for pairs",
-    "embedding saw y": lambda f: (
-        "a step before the last one has looked at the outputs, which cannot test what "
-        "it made of them: "
-        + (
-            "the columns of X are tested instead"
-            if f["tested"]
-            else "nothing is tested; take an embedding that does not, such as PCA"
-        )
-    ),
     "adaptive": lambda f: (
-        f"the {f['sampler']} sampler chose settings by earlier results: shares are of "
-        "the stated search space, from fewer runs where it looked less"
+        f"the settings were chosen by earlier results ({f['sampler']}): regions that "
+        "looked bad have few runs, and the shares are less certain than the intervals "
+        "say"
     ),
     "copies": lambda f: f"{f['n']} runs are copies of others and count once",
     "note": lambda f: f["words"],
@@ -186,6 +398,7 @@ _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def caution_in_words(caution: Caution) -> str:
-    """Say what a caution is about."""
+    """Say what a caution is about; what was only read so is a note."""
     text = _CAUTIONS[caution.code](caution.figures)
-    return f"{text[0].upper()}{text[1:]}."
+    kind = "Note" if caution.code == "note" else "Caution"
+    return f"{kind}: {text[0].upper()}{text[1:]}."

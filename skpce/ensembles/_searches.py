@@ -79,7 +79,8 @@ def from_study(
         )
     complete = [trial for trial in trials if trial.state.name == "COMPLETE"]
     notes = [
-        f"{count} of {len(trials)} trials are {state.lower()} and are left out."
+        f"{count} of {len(trials)} trials {_STATES.get(state, f'are {state.lower()}')} "
+        "and are left out."
         for state, count in _counts(t.state.name for t in trials).items()
         if state != "COMPLETE"
     ]
@@ -129,12 +130,20 @@ def from_study(
         log=[name for name, space in spaces.items() if getattr(space, "log", False)],
         notes=notes,
         what="trials",
-        order=False if sampler in _NOT_ADAPTIVE else None,
+        order=False if sampler in NOT_ADAPTIVE else None,
     )
 
 
-# Samplers of Optuna whose trials do not depend on those before them.
-_NOT_ADAPTIVE = ("RandomSampler", "GridSampler", "QMCSampler", "BruteForceSampler")
+# What became of trials without a value.
+_STATES = {
+    "FAIL": "failed",
+    "PRUNED": "were pruned",
+    "RUNNING": "are still running",
+    "WAITING": "are waiting",
+}
+
+#: Samplers of Optuna whose trials do not depend on those before them.
+NOT_ADAPTIVE = ("RandomSampler", "GridSampler", "QMCSampler", "BruteForceSampler")
 
 
 def _counts(states: Any) -> dict[str, int]:

@@ -53,6 +53,8 @@ class Ensemble:
         False where the order of the members is known to mean nothing, as in a search
         by a grid or at random; else None. For ``order=`` of
         :func:`skpce.inspection.verdict`.
+    logarithms : tuple of str, default=()
+        Inputs of which the logarithm to base 10 was taken.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Ensemble:
     levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     order: Literal[False] | None = None
+    logarithms: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.X)
@@ -208,34 +211,41 @@ def _columns_of(
         raise ValueError(
             f"inputs and outputs must be at least one input and one output{which}."
         )
-    entries = _entries_of_dicts(frame)
+    entries = entries_of_dicts(frame)
     wanted = [*laws, *of_outputs, *repeated]
     _refuse_columns(frame, entries, wanted, log, laws)
     table = {name: frame[name] for name in wanted if name in frame.columns}
     for found in entries.values():
         table |= found
+    columns, orders = input_columns(table, laws)
+    values = {
+        (name if group is None else (str(group), name)): np.asarray(table[name])
+        for group, names in groups.items()
+        for name in names
+    }
+    return columns, laws, values, {"log": log, "orders": orders}
+
+
+def input_columns(
+    table: Any, laws: dict[Any, Any]
+) -> tuple[dict[Any, NDArray[Any]], dict[Any, Sequence[Any]]]:
+    """Return the columns of inputs as arrays, and the orders of ordered categories.
+
+    Declared categories are categorical where no other distribution was given.
+    """
     dtypes = {name: getattr(table[name], "dtype", None) for name in laws}
     for name, dtype in dtypes.items():
         if laws[name] is None and is_category(dtype):
             laws[name] = "categorical"
-    columns = (
-        {name: np.asarray(table[name]) for name in laws},
-        laws,
-        {
-            (name if group is None else (str(group), name)): np.asarray(table[name])
-            for group, names in groups.items()
-            for name in names
-        },
-    )
-    orders = {
+    orders: dict[Any, Sequence[Any]] = {
         name: stated_order(dtype)
         for name, dtype in dtypes.items()
         if getattr(dtype, "ordered", True)
     }
-    return (*columns, {"log": log, "orders": orders})
+    return {name: np.asarray(table[name]) for name in laws}, orders
 
 
-def _entries_of_dicts(frame: Any) -> dict[Any, dict[str, NDArray[Any]]]:
+def entries_of_dicts(frame: Any) -> dict[Any, dict[str, NDArray[Any]]]:
     """Return the entries of each column of dicts, by names such as ``config.rate``."""
     found = {}
     for name in dict.fromkeys(getattr(frame, "columns", ())):
@@ -348,6 +358,7 @@ def build(
         runs.levels,
         runs.notes,
         order,
+        tuple(name for name in runs.input_names if name in set(read.get("log", ()))),
     )
 
 
@@ -379,29 +390,24 @@ def read_runs(
             f"{FEWEST_MEMBERS}, as a verdict needs."
         )
     _refuse_constant(list(outputs), y, what)
-    found, lost = _Inputs(what, orders or {}), np.isnan(y).any(axis=1).sum()
-    found.texts += map(_shown, of_text)
-    found.notes += notes
+    lost = np.isnan(y).any(axis=1).sum()
+    told = [*notes]
     if not used.all():
-        found.notes.append(
+        told.append(
             f"{(~used).sum()} of {len(used)} {what} have no output and are left out."
         )
     if lost:
-        found.notes.append(
+        told.append(
             f"{lost} of {len(y)} {what} failed in some output and count in the others."
         )
-    logarithms = set(log)
-    for name, values in columns.items():
-        found.add(name, values[used], laws[name], name in logarithms)
-    if not found.columns:
-        raise ValueError(
-            f"No input varies in the {len(y)} {what}; expected inputs or parameters "
-            "that do."
-        )
-    if found.texts:
-        found.notes.append(
-            f"Text that reads as numbers is numbers: {', '.join(found.texts)}."
-        )
+    found = read_inputs(
+        {name: values[used] for name, values in columns.items()},
+        laws,
+        log=log,
+        orders=orders,
+        what=what,
+        texts=map(_shown, of_text),
+    )
     return Runs(
         np.column_stack(list(found.columns.values())),
         tuple(found.columns),
@@ -409,12 +415,40 @@ def read_runs(
         y,
         tuple(outputs),
         found.levels,
-        tuple(found.notes),
+        (*told, *found.notes),
         used,
     )
 
 
-class _Inputs:
+def read_inputs(
+    columns: Mapping[Any, NDArray[Any]],
+    laws: Mapping[Any, Any],  # distributions; None where they are to be chosen
+    *,
+    log: Iterable[str] = (),
+    orders: Mapping[Any, Sequence[Any]] | None = None,  # of ordered categories
+    what: str = "runs",
+    texts: Iterable[str] = (),  # outputs that were text
+) -> ReadInputs:
+    """Read the columns of inputs as numbers, without those that do not vary."""
+    found = ReadInputs(what, orders or {})
+    found.texts += texts
+    logarithms = set(log)
+    for name, values in columns.items():
+        found.add(name, values, laws[name], name in logarithms)
+    if not found.columns:
+        n_runs = len(next(iter(columns.values()), ()))
+        raise ValueError(
+            f"No input varies in the {n_runs} {what}; expected inputs or parameters "
+            "that do."
+        )
+    if found.texts:
+        found.notes.append(
+            f"Text that reads as numbers is numbers: {', '.join(found.texts)}."
+        )
+    return found
+
+
+class ReadInputs:
     """Inputs as they are read, one column after another."""
 
     def __init__(self, what: str, orders: Mapping[str, Sequence[Any]]) -> None:
@@ -545,15 +579,15 @@ def _refuse_gaps(
         )
 
 
-# Text that a person reads as a number, of which so many different ones are no labels.
-_LIKE_A_NUMBER = re.compile(r"[-+]?[\d.,_' ]*\d\s*(%|[a-zA-Z]{1,2})?")
+#: Text that a person reads as a number, of which so many different ones are no labels.
+LIKE_A_NUMBER = re.compile(r"[-+]?[\d.,_' ]*\d\s*(%|[a-zA-Z]{1,2})?")
 _MOST_LABELS = 10
 
 
 def _refuse_text_of_numbers(name: str, values: NDArray[Any]) -> None:
     """Raise ``ValueError`` for many labels most of which look like numbers."""
     labels = {entry.strip() for entry in values.tolist() if isinstance(entry, str)}
-    like = sorted(text for text in labels if _LIKE_A_NUMBER.fullmatch(text))
+    like = sorted(text for text in labels if LIKE_A_NUMBER.fullmatch(text))
     if len(like) <= max(_MOST_LABELS, len(labels) / 2):
         return
     no = (t for t in sorted(labels) if numbers_of_text(np.array([t])) is None)

@@ -30,6 +30,7 @@ from .._input_laws import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
+from ._fonts import label
 from ._style import (
     UNEXPLAINED_COLOR,
     check_position,
@@ -37,7 +38,6 @@ from ._style import (
     composition_q2,
     draw_heat_map,
     hide_spines,
-    label,
     legend_right,
     make_axes,
     make_panels,

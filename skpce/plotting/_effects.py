@@ -28,6 +28,7 @@ from .._expansion.moments import main_effects
 from .._learned.kernel_basis import KernelBasis
 from ..inspection import Result
 from ..inspection._reading import expansion_of, group_matrix
+from ._fonts import label
 from ._indices import interval_of
 from ._style import (
     NO_VARIANCE,
@@ -37,7 +38,6 @@ from ._style import (
     color,
     draw_heat_map,
     hide_spines,
-    label,
     legend_right,
     make_axes,
     make_panels,

@@ -9,6 +9,7 @@ one warning that says what to do.
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 import warnings
 from collections.abc import Iterator
@@ -61,6 +62,22 @@ def choose_fonts(*artists: Any) -> None:
             needed = dict.fromkeys(_families_of(_foreign(readable)).values())
             own = text.get_fontfamily()
             text.set_fontfamily([*own, *(name for name in needed if name not in own)])
+
+
+def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
+    """Return a name on short lines: ``$`` starts no formula, ``_`` hides nothing.
+
+    Characters that no installed font has are shown by their numbers.
+    """
+    shown = str(name).encode(errors="backslashreplace").decode()  # a lone surrogate
+    text = in_installed_fonts(" ".join(shown.split()))
+    width = max(2, width * len(text) // max(1, width_in_letters(text)))
+    lines = textwrap.wrap(text, width, max_lines=max_lines, placeholder=" …")
+    if lines and lines[-1].strip() == "…":  # a word longer than the line
+        lines = textwrap.wrap(text, width)[:max_lines]
+        lines[-1] = f"{lines[-1][: width - 2]} …"
+    shown = "\n".join(lines).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def width_in_letters(text: str) -> int:

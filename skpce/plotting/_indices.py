@@ -14,6 +14,7 @@ from .._compositions import indices as of_steps
 from .._expansion.intervals import SobolInterval
 from ..inspection import Result
 from ..inspection._reading import Reading, expansion_of, renamed
+from ._fonts import label
 from ._style import (
     COLORS,
     HATCH,
@@ -23,7 +24,6 @@ from ._style import (
     draw_heat_map,
     draw_whisker,
     hide_spines,
-    label,
     legend_right,
     make_axes,
     make_panels,

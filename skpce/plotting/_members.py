@@ -31,11 +31,11 @@ from ..inspection._reading import (
 )
 from ..metrics import marginal_coverage_score
 from ..metrics._output_coverage import output_coverage
+from ._fonts import label
 from ._style import (
     check_position,
     color,
     hide_spines,
-    label,
     legend_below,
     make_axes,
     readable,

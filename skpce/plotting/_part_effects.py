@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, as_floats, check_integer
 from ..inspection import Result
+from ._fonts import label
 from ._style import (
     HATCH,
     INTERACTION_COLOR,
@@ -20,7 +21,6 @@ from ._style import (
     draw_whisker,
     hide_spines,
     ink_on,
-    label,
     make_axes,
     points_across,
     readable,

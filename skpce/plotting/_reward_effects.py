@@ -12,6 +12,7 @@ from .._checks import FloatArray, check_integer, check_option
 from ..inspection import Result
 from ..inspection._back_to_reward import effects_of
 from ..inspection._reading import expansion_of
+from ._fonts import label
 from ._style import (
     COLORS,
     HATCH,
@@ -20,7 +21,6 @@ from ._style import (
     check_position,
     draw_heat_map,
     hide_spines,
-    label,
     make_axes,
     make_panels,
     readable,

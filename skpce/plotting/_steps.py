@@ -21,6 +21,7 @@ from ..inspection._reading import (
     group_matrix,
 )
 from ..metrics import PolicyFragility, policy_fragility
+from ._fonts import label
 from ._indices import SobolDisplay
 from ._style import (
     HATCH,
@@ -29,7 +30,6 @@ from ._style import (
     Support,
     color,
     hide_spines,
-    label,
     legend_right,
     make_axes,
     make_panels,

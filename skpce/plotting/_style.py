@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..inspection import Result
 from ..inspection._reading import group_matrix
-from ._fonts import choose_fonts, in_installed_fonts, width_in_letters
+from ._fonts import choose_fonts, label
 
 #: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (
@@ -94,22 +93,6 @@ def share_names(input_names: Sequence[str]) -> list[str]:
 def share_colors(n_inputs: int) -> list[str]:
     """Return the colours that go with these names."""
     return [*map(color, range(n_inputs)), INTERACTION_COLOR, UNEXPLAINED_COLOR]
-
-
-def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
-    """Return a name on short lines: ``$`` starts no formula, ``_`` hides nothing.
-
-    Characters that no installed font has are shown by their numbers.
-    """
-    shown = str(name).encode(errors="backslashreplace").decode()  # a lone surrogate
-    text = in_installed_fonts(" ".join(shown.split()))
-    width = max(2, width * len(text) // max(1, width_in_letters(text)))
-    lines = textwrap.wrap(text, width, max_lines=max_lines, placeholder=" …")
-    if lines and lines[-1].strip() == "…":  # a word longer than the line
-        lines = textwrap.wrap(text, width)[:max_lines]
-        lines[-1] = f"{lines[-1][: width - 2]} …"
-    shown = "\n".join(lines).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
 
 
 def make_panels(

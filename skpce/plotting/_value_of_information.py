@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from .._checks import FloatArray, check_integer
 from ..inspection import Result
+from ._fonts import label
 from ._steps import spread_apart
-from ._style import color, hide_spines, label, make_axes, readable
+from ._style import color, hide_spines, make_axes, readable
 
 OWNER = "ValueOfInformationDisplay"
 

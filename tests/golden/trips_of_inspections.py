@@ -81,7 +81,7 @@ def noise_of_training() -> Results:
             policy, control=other[:10], steps=STEPS
         ),
         "share of replicates": inspection.training_noise_share(
-            policy, reward=reward, steps=STEPS
+            policy, replicate=reward, steps=STEPS
         ),
         "share of exact": inspection.training_noise_share(
             policy, exact=other, steps=STEPS

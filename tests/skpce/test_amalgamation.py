@@ -148,7 +148,7 @@ def test_embeddings_are_compared(pair, members):
 def test_report_and_model_file(pair, members, tmp_path):
     X, y = members
     pipeline = make_pipeline(PCA(2, whiten=True), pair[0]).fit(X[:40], y[:40])
-    judged = verdict(pipeline, X[:40], y[:40], n_permutations=19, random_state=0)
+    judged = verdict(pipeline, X[:40], y[:40])
     page = report(pipeline, X[40:], y[40:], verdict=judged)
     assert "rest" in page
     save_model(pipeline, tmp_path / "model.npz")

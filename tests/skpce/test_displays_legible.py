@@ -21,8 +21,9 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from skpce.plotting._fonts import label
 from skpce.plotting._steps import spread_apart
-from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color, label
+from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")

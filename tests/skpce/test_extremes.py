@@ -187,14 +187,12 @@ class TestUnreadable:
                 PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
                 change(X),
                 y,
-                n_permutations=19,
             )
         with pytest.raises(ValueError, match=f"y .*{message}"):
             verdict(
                 PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
                 X,
                 change(y),
-                n_permutations=19,
             )
         with pytest.raises(ValueError, match=f"X .*{message}"):
             input_tests(change(X))
@@ -275,7 +273,7 @@ class TestNothing:
                 PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
                 X,
                 y,
-                reward=[None] * len(X),
+                replicate=[None] * len(X),
             )
 
     @pytest.mark.parametrize("solver", sorted(SOLVERS))

@@ -20,8 +20,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from skpce.plotting._fonts import choose_fonts
-from skpce.plotting._style import label
+from skpce.plotting._fonts import choose_fonts, label
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

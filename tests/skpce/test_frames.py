@@ -66,7 +66,7 @@ def test_the_verdict_reads_columns_of_polars_by_name(data):
         chosen, PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
     )
     found = [
-        verdict(pipeline, X, y, n_permutations=19, random_state=0)
+        verdict(pipeline, X, y)
         for X, y in (
             (pl.DataFrame(X, schema=NAMES), pl.Series("loss", y)),
             (pd.DataFrame(X, columns=NAMES), pd.Series(y, name="loss")),
@@ -100,8 +100,6 @@ def test_policies_of_polars_come_back_as_policies_of_polars(data):
         CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
         given,
         found,
-        n_permutations=19,
-        random_state=0,
     )
     assert result.step_names == ("a", "b")
 
@@ -125,8 +123,6 @@ def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
             ),
             ensemble.X,
             ensemble.y,
-            n_permutations=19,
-            random_state=0,
         )
         for ensemble in (found, other)
     ]
@@ -210,7 +206,7 @@ def test_results_are_of_the_library_of_their_data(data):
     surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
         of_polars, policies
     )
-    judged = verdict(pipeline, of_polars, y, n_permutations=19, random_state=0)
+    judged = verdict(pipeline, of_polars, y)
     indices = dependent_sobol_indices(pipeline, of_polars, n_samples=1024)
     found = [
         model.sobol_frame(),
@@ -240,7 +236,7 @@ CALLS = {
     "fit": lambda X, y: PolynomialChaosRegressor(
         1, solver="ridge", distribution="normal"
     ).fit(X, y),
-    "verdict": lambda X, y: verdict(SURROGATE, X, y, n_permutations=19),
+    "verdict": lambda X, y: verdict(SURROGATE, X, y),
     "surrogate": lambda X, y: CompositionalPCESurrogate(
         1, solver="ridge", distribution="normal"
     ).fit(X, y),
@@ -273,7 +269,7 @@ def test_weights_groups_and_positions_in_another_order():
     with pytest.raises(ValueError, match="X and sample_weight have the same row label"):
         model.fit(X, y, other)
     with pytest.raises(ValueError, match="y and groups have the same row labels"):
-        verdict(model, X, y, groups=other)
+        verdict(model, X, y, replicate=other)
     with pytest.raises(ValueError, match="X and order have the same row labels"):
         verdict(model, X, y, order=other)
     with pytest.raises(ValueError, match="X_test and y_test have the same row labels"):

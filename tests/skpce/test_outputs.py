@@ -258,7 +258,6 @@ def test_a_sequence_numbers_the_outputs(data):
     judged = verdict(
         *(PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, y),
         outputs=[1, 2],
-        n_permutations=19,
     )
     assert judged.step_names == ("output0", "output1")
 
@@ -281,11 +280,7 @@ def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
     X, y = data
     model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
     judged = verdict(
-        *(model, X, y),
-        outputs={"accuracy": 1, "logits": 2},
-        n_permutations=19,
-        random_state=0,
-        standardize=standardize,
+        *(model, X, y), outputs={"accuracy": 1, "logits": 2}, standardize=standardize
     )
     found = expansion_of(model.fit(X, y), verdict=judged).expansion
     assert found.group_names == ("accuracy", "logits")
@@ -306,10 +301,10 @@ def test_a_verdict_on_named_columns_names_the_outputs(data):
     )
     search = GridSearchCV(pipeline, {"pca__n_components": [2, 3]}, cv=3)
     for model in (pipeline, search):
-        judged = verdict(model, X, frame, n_permutations=19, random_state=0)
+        judged = verdict(model, X, frame)
         found = expansion_of(model.fit(X, frame), verdict=judged).expansion
         assert judged.step_names == found.group_names == ("accuracy", "logits")
-    text = str(verdict(pipeline, X, frame, n_permutations=19, random_state=0))
+    text = str(verdict(pipeline, X, frame))
     assert "Outputs: real values, as given" in text
     assert not any(word in text for word in ("step", "policy", "policies", "reward"))
 

@@ -98,15 +98,15 @@ class TestLabels:
     )
     def test_labels_that_are_none(self, repeated, reward):
         with pytest.raises(ValueError, match=r"^reward .*(expected|; give)"):
-            verdict(*repeated, reward=reward, n_permutations=19)
+            verdict(*repeated, replicate=reward)
 
     @pytest.mark.parametrize("kind", [date.fromordinal, str, float])
     def test_labels(self, repeated, kind):
         labels = [kind(i // 2 + 1) for i in range(N)]
-        found = verdict(*repeated, reward=labels, n_permutations=19, random_state=0)
+        found = verdict(*repeated, replicate=labels)
         assert len(found.attributable) == 1
         with pytest.raises(ValueError, match=r"are of the group .* the same"):
-            verdict(*repeated, reward=labels[1:] + labels[:1])
+            verdict(*repeated, replicate=labels[1:] + labels[:1])
 
     @pytest.mark.parametrize(
         "order",
@@ -121,7 +121,7 @@ class TestLabels:
     )
     def test_orders_that_are_none(self, repeated, order):
         with pytest.raises(ValueError, match=r"^order .*(must be|; give)"):
-            verdict(*repeated, order=order, n_permutations=19)
+            verdict(*repeated, order=order)
 
 
 class TestSubsets:
@@ -436,12 +436,6 @@ class TestMemory:
     def test_inspections(self, fitted, data):
         with pytest.raises(ValueError, match="GiB for n_samples="):
             original_space_indices(fitted, data[0], n_samples=self.MANY)
-        with pytest.raises(ValueError, match=r"'n_permutations'.*200000\]"):
-            verdict(
-                PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-                *data,
-                n_permutations=self.MANY,
-            )
         parts = {"a": data[0], "b": data[0]}
         with pytest.raises(ValueError, match="GiB for n_draws="):
             part_effects(lambda z: z.sum(axis=1), parts, n_draws=self.MANY)
@@ -586,6 +580,6 @@ def test_a_cv_of_no_dimension_sums_beyond_numbers_and_draws_beyond_them(data, po
         1, steps=(3,), solver="ridge", distribution="normal"
     )
     with pytest.raises(ValueError, match=r"expected numbers up to 1e\+70"):
-        verdict(model, data[0], beyond, n_permutations=19)
+        verdict(model, data[0], beyond)
     with pytest.raises(ValueError, match=r"y_samples has .*e\+159 in row 0"):
         ks_indistinguishable_fraction(policies, policies * 1e160)

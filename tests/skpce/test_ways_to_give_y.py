@@ -43,7 +43,7 @@ def test_names_of_a_frame_reach_every_result(kind):
     )
     assert fitted.step_names_ == ("cat", "dog")
     assert fitted.part_names_ == tuple("xyzxyz")
-    found = verdict(SURROGATE, X, y, n_permutations=19, random_state=0)
+    found = verdict(SURROGATE, X, y)
     assert found.step_names == ("cat", "dog")
     assert policy_fragility(y).step_names == ("cat", "dog")
     assert LogRatioTransformer().fit(y).step_names_ == ("cat", "dog")
@@ -65,8 +65,7 @@ def test_three_dimensions_are_the_table_with_the_steps_side_by_side():
     ).fit(X, RAW)
     assert named.step_names_ == ("cat", "dog")
     found, wanted = (
-        verdict(SURROGATE, X, RAW, n_permutations=19, random_state=0, **given)
-        for given in ({}, {"steps": (3, 3)})
+        verdict(SURROGATE, X, RAW, **given) for given in ({}, {"steps": (3, 3)})
     )
     assert str(found) == str(wanted)
     assert policy_fragility(RAW).step_names == ("step0", "step1")
@@ -81,11 +80,7 @@ def test_logits_of_three_dimensions_are_grouped_by_item():
     )
     assert fitted.expansion_.group_names == ("step0", "step1")
     found = verdict(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        logits,
-        n_permutations=19,
-        random_state=0,
+        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, logits
     )
     assert found.output_names == ("step0", "step1")
 
@@ -126,8 +121,6 @@ def test_real_numbers_that_add_up_can_be_declared():
         X,
         FLAT,
         outputs={"first": 3, "second": 3},
-        n_permutations=19,
-        random_state=0,
     )
     assert found.output_names == ("first", "second")
 
@@ -151,7 +144,7 @@ def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
     with pytest.warns(ZeroReplacedWarning, match=counted):
         surrogate.fit(X, y)
     with pytest.warns(ZeroReplacedWarning, match=counted) as caught:
-        verdict(surrogate, X, y, n_permutations=19, random_state=0)
+        verdict(surrogate, X, y)
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the replacement was chosen
@@ -171,9 +164,9 @@ def test_percentages_are_warned_of_once():
         1, steps=STEPS, solver="ridge", distribution="normal"
     )
     with pytest.warns(ClosureWarning) as caught:
-        found = verdict(surrogate, X, 100 * FLAT, n_permutations=19, random_state=0)
+        found = verdict(surrogate, X, 100 * FLAT)
     assert len(caught) == 1
-    wanted = verdict(surrogate, X, FLAT, n_permutations=19, random_state=0)
+    wanted = verdict(surrogate, X, FLAT)
     np.testing.assert_allclose(found.q2, wanted.q2)
 
 

@@ -248,9 +248,10 @@ def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
     if isinstance(cv, (bool, np.bool_)):
         raise ValueError(expected)
     try:
+        labels = unit if len(np.unique(unit)) < len(unit) else None
         with warnings.catch_warnings():  # what the folds share is looked at below
             warnings.filterwarnings("ignore", "The groups parameter is ignored")
-            splits = list(check_cv(cv).split(X, groups=unit))
+            splits = list(check_cv(cv).split(X, groups=labels))
         every = np.arange(len(X))  # negative positions and masks become members
         splits = [(every[train], every[test]) for train, test in splits]
     except (TypeError, ValueError, IndexError) as error:
@@ -291,7 +292,9 @@ def check_order(order: Any, n_members: int) -> None:
         )
 
 
-def checked_labels(reward: Any, n_members: int, name: str = "groups") -> NDArray[Any]:
+def checked_labels(
+    reward: Any, n_members: int, name: str = "replicate"
+) -> NDArray[Any]:
     """Return labels that can be sorted; refuse missing and mixed ones."""
     if np.ma.is_masked(reward):
         raise ValueError(f"{name} is masked; give one label per member.")
@@ -350,14 +353,15 @@ def reward_groups(
     names, group = np.unique(labels[weights > 0], return_inverse=True)
     if unweighted and len(names) == len(labels):
         raise ValueError(
-            "groups has no replicates; expected at least two members with one label: "
+            "replicate has no repeats; expected at least two members with one label: "
             "where every member has its own, the noise of training cannot be separated "
             "from the effect of the inputs."
         )
     if unweighted and len(names) < 2:
         raise ValueError(
-            f"groups has one label only, {_plain(names[0])!r}; the share of training "
-            "noise needs at least two groups (or control= for members of equal inputs)."
+            f"replicate has one label only, {_plain(names[0])!r}; the share of "
+            "training noise needs at least two labels (or control= for members of "
+            "equal inputs)."
         )
     if len(names) < 2 or weights.sum() <= len(names):
         raise ValueError(

@@ -33,19 +33,18 @@ def training_noise_share(
     y: ArrayLike,
     *,
     exact: ArrayLike | None = None,
-    reward: ArrayLike | None = None,
+    replicate: ArrayLike | None = None,
     control: ArrayLike | None = None,
     steps: Any = None,
     mask: Any = "infer",
     zero_replacement: float = 1e-12,
     outputs: Any = None,
     standardize: bool = False,
-    groups: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the share of the variance of y that is noise of the training, per output.
 
     Of variances, for compositions Aitchison (total) variances, from exactly one of
-    ``exact``, ``groups`` and ``control``.
+    ``exact``, ``replicate`` and ``control``.
 
     Parameters
     ----------
@@ -54,16 +53,14 @@ def training_noise_share(
     exact : array-like of shape (n_members, n_parts) or None, default=None
         What the same members would be without training noise:
         ``Var(trained - exact) / Var(trained)``. A constant bias does not count.
-    reward : array-like of shape (n_members,) or None, default=None
-        Another name of ``groups``, for ensembles trained under uncertain rewards.
+    replicate : array-like of shape (n_members,) or None, default=None
+        Label of each member; equal labels are replicates, members with equal inputs.
+        Variance within groups over the sum of the variances within and between, as
+        in :func:`variance_decomposition`.
     control : array-like of shape (n_control, n_parts) or None, default=None
         Members trained with ONE setting: ``Var(control) / Var(trained)``.
     steps, mask, zero_replacement, outputs, standardize
         As in :func:`variance_decomposition`.
-    groups : array-like of shape (n_members,) or None, default=None
-        Label of each member; equal labels are replicates, members with equal inputs.
-        Variance within groups over the sum of the variances within and between, as
-        in :func:`variance_decomposition`.
 
     Returns
     -------
@@ -98,11 +95,11 @@ def training_noise_share(
     >>> training_noise_share(trained, exact=softmax(signal, axis=1)).round(1)
     array([0.5])
     """
-    reward = labels_of("training_noise_share", reward, groups, y)
-    given = [exact is not None, reward is not None, control is not None]
+    replicate = labels_of("training_noise_share", "replicate", replicate, y)
+    given = [exact is not None, replicate is not None, control is not None]
     if sum(given) != 1:
         raise ValueError(
-            "Give exactly one of exact=, groups= and control=; got "
+            "Give exactly one of exact=, replicate= and control=; got "
             f"{sum(given)} of them."
         )
     owner = "training_noise_share"
@@ -110,7 +107,7 @@ def training_noise_share(
     if exact is None:
         return variance_decomposition(
             y,
-            reward,
+            replicate,
             control=control,
             steps=steps,
             mask=mask,
@@ -153,7 +150,7 @@ def refuse_failed(values: FloatArray, name: str) -> None:
 @remembers_frames
 def variance_decomposition(
     y: ArrayLike,
-    reward: ArrayLike | None = None,
+    replicate: ArrayLike | None = None,
     *,
     control: ArrayLike | None = None,
     steps: Any = None,
@@ -163,11 +160,10 @@ def variance_decomposition(
     zero_replacement: float = 1e-12,
     outputs: Any = None,
     standardize: bool = False,
-    groups: ArrayLike | None = None,
 ) -> Result:
     r"""Split the disagreement of members into inputs and training noise, per output.
 
-    Members with equal inputs, replicates (``groups``) or a control (``control``), show
+    Members with equal inputs, replicates (``replicate``) or a control (``control``), show
     the disagreement that would remain if the inputs were known.
 
     Parameters
@@ -175,11 +171,12 @@ def variance_decomposition(
     y : array-like of shape (n_members,) or (n_members, n_columns), or data frame
         Real outputs of the members, or policies, the steps side by side. NaN where a
         member failed in a real output.
-    reward : array-like of shape (n_members,) or None, default=None
-        Another name of ``groups``, for ensembles trained under uncertain rewards.
+    replicate : array-like of shape (n_members,) or None, default=None
+        Label of each member, as in scikit-learn: members with equal labels are
+        replicates, with equal inputs. The numbers of replicates may differ.
     control : array-like of shape (n_control, n_parts) or None, default=None
         Outputs of members that were all trained with ONE setting of the inputs, while
-        those of y have different ones. Exactly one of ``groups`` and ``control`` is
+        those of y have different ones. Exactly one of ``replicate`` and ``control`` is
         given.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step. None reads two-level columns or names such as
@@ -195,9 +192,6 @@ def variance_decomposition(
         only.
     outputs, standardize
         Of real outputs, as in :func:`verdict`. They have one measure, ``variance``.
-    groups : array-like of shape (n_members,) or None, default=None
-        Label of each member, as in scikit-learn: members with equal labels are
-        replicates, with equal inputs. The numbers of replicates may differ.
 
     Returns
     -------
@@ -229,7 +223,7 @@ def variance_decomposition(
     Raises
     ------
     ValueError
-        If not exactly one of ``groups`` and ``control`` is given, there are no
+        If not exactly one of ``replicate`` and ``control`` is given, there are no
         replicates, or rows are no compositions.
 
     See Also
@@ -291,19 +285,19 @@ def variance_decomposition(
     >>> from scipy.special import softmax
     >>> from skpce.inspection import variance_decomposition
     >>> rng = np.random.default_rng(0)
-    >>> groups = np.repeat(np.arange(40), 3)
-    >>> logits = rng.normal(size=(40, 4))[groups] + 0.5 * rng.normal(size=(120, 4))
-    >>> found = variance_decomposition(softmax(logits, axis=1), groups=groups)
+    >>> settings = np.repeat(np.arange(40), 3)
+    >>> logits = rng.normal(size=(40, 4))[settings] + 0.5 * rng.normal(size=(120, 4))
+    >>> found = variance_decomposition(softmax(logits, axis=1), replicate=settings)
     >>> found.noise_share.round(2)  # 0.25 / 1.25 = 0.2 in the population
     array([0.2])
     >>> print(found)
     Training noise of 120 members, from 40 groups:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
-    reward = labels_of("variance_decomposition", reward, groups, y)
-    if (reward is None) == (control is None):
-        given = "neither" if reward is None else "both"
-        raise ValueError(f"Give exactly one of groups= and control=; got {given}.")
+    replicate = labels_of("variance_decomposition", "replicate", replicate, y)
+    if (replicate is None) == (control is None):
+        given = "neither" if replicate is None else "both"
+        raise ValueError(f"Give exactly one of replicate= and control=; got {given}.")
     owner = "variance_decomposition"
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
@@ -335,7 +329,7 @@ def variance_decomposition(
         found, size = split_variance(
             some,
             values[:, columns],
-            reward,
+            replicate,
             None if control is None else _control_of(control, read)[:, columns],
             weights * present,
             confidence_level,
@@ -369,13 +363,13 @@ def _measures(outputs: Outputs) -> tuple[str, ...]:
 def split_variance(
     outputs: Outputs,
     values: FloatArray,  # shape: (n_members, n_columns)
-    reward: Any,
+    replicate: Any,
     control: FloatArray | None,
     weights: FloatArray,  # shape: (n_members,); 0 for members that do not count
     confidence_level: float,
 ) -> tuple[FloatArray, dict[str, Any]]:  # the first: (n_measures, 5, n_groups)
     """Split the disagreement of members that are complete; also count them."""
-    group = None if reward is None else reward_groups(reward, weights)
+    group = None if replicate is None else reward_groups(replicate, weights)
     ensemble = _Ensemble.of(values[weights > 0], outputs, "y")
     weights = weights[weights > 0]
     if group is not None:

@@ -124,7 +124,7 @@ def test_noise_from_copies_by_hand(copies):
     shape = {"steps": train.steps, "mask": train.mask}
     np.testing.assert_array_equal(
         noise.replicates.noise_share,
-        training_noise_share(train.y, reward=train.rewards, **shape),
+        training_noise_share(train.y, replicate=train.rewards, **shape),
     )
     whole = variance_decomposition(train.y, control=policies.control, **shape)
     np.testing.assert_array_equal(

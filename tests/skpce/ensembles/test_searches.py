@@ -109,8 +109,8 @@ def test_trials_without_a_value_are_left_out(study):
     runs = from_study(study)
     assert len(runs) == 27
     assert set(runs.notes) == {
-        "1 of 30 trials are pruned and are left out.",
-        "2 of 30 trials are fail and are left out.",
+        "1 of 30 trials were pruned and are left out.",
+        "2 of 30 trials failed and are left out.",
     }
 
 

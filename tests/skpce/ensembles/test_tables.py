@@ -222,7 +222,7 @@ def test_parameters_of_mlflow_are_numbers(library):
         "Text that reads as numbers is numbers: 'params.lr', 'params.momentum'.",
     )
     model = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
-    assert verdict(model, runs, random_state=0).q2[0] > 0.99
+    assert verdict(model, runs).q2[0] > 0.99
     logarithms = from_frame(table, inputs, "metrics.loss", log=["params.lr"])
     np.testing.assert_allclose(logarithms.X["params.lr"], np.log10(rate))
     with pytest.raises(ValueError, match=r"'run_id' has a label of its own in each of"):

@@ -18,7 +18,7 @@ from skpce._expansion.residuals import (
     learn_noise_scale,
     permuted_q2,
 )
-from skpce.inspection import noise_test, verdict
+from skpce.inspection import noise_test
 from skpce.inspection._reading import expansion_of
 
 
@@ -118,28 +118,6 @@ def test_pipelines_are_read():
         PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
     ).fit(X, y)
     assert noise_test(model, random_state=0).needed == (True,)
-
-
-def test_a_verdict_cautions():
-    X, y = members(100, 3, spread=lambda X: np.abs(X[:, 0]))
-    options = {"n_permutations": 19, "random_state": 0}
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        np.c_[y, X[:, 1]],
-        **options,
-    )
-    known = [text for text in found.cautions if "spread differently" in text]
-    assert len(known) == 1
-    assert "the residuals of y0 spread" in known[0]  # y1 has none but rounding
-    equal = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        *members(100, 4),
-        **options,
-    )
-    assert not any("spread differently" in text for text in equal.cautions)
-    forest = verdict(RandomForestRegressor(5, random_state=0), X, y, **options)
-    assert not any("spread differently" in text for text in forest.cautions)
 
 
 def test_bad_arguments():

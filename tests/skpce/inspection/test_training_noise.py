@@ -44,11 +44,11 @@ def test_a_constant_bias_does_not_count():
 
 def test_from_replicates():
     trained, _, reward = draw(1, 500, 3)
-    share = training_noise_share(trained, reward=reward, steps=WIDTHS)
+    share = training_noise_share(trained, replicate=reward, steps=WIDTHS)
     np.testing.assert_allclose(share, TRUTH, atol=0.06)
     names = np.array([f"r{label}" for label in reward])
     np.testing.assert_allclose(
-        training_noise_share(trained, reward=names, steps=WIDTHS), share, rtol=1e-12
+        training_noise_share(trained, replicate=names, steps=WIDTHS), share, rtol=1e-12
     )
 
 
@@ -57,7 +57,7 @@ def test_replicates_are_a_one_way_analysis_of_variance():
     logits = rng.normal(size=(8, 1)) + rng.normal(size=(8, 5))
     y = np.stack([expit(logits.ravel()), expit(-logits.ravel())], axis=1)
     ratio = stats.f_oneway(*logits).statistic  # mean squares between over within
-    share = training_noise_share(y, reward=np.repeat(np.arange(8), 5))
+    share = training_noise_share(y, replicate=np.repeat(np.arange(8), 5))
     assert share[0] == pytest.approx(1.0 / (1.0 + (ratio - 1.0) / 5))
 
 
@@ -68,15 +68,15 @@ def test_few_or_unequal_replicates_do_not_bias_the_share():
     for _ in range(200):
         level = rng.normal(size=(12, 3))[reward]
         y = softmax(level + rng.normal(size=level.shape), axis=1)
-        shares.append(training_noise_share(y, reward=reward)[0])
+        shares.append(training_noise_share(y, replicate=reward)[0])
     assert np.median(shares) == pytest.approx(0.5, abs=0.03)
 
 
 def test_one_reward_is_a_control_and_not_replicates():
-    with pytest.raises(ValueError, match="groups has one label only, 3"):
-        training_noise_share(np.full((4, 2), 0.5), reward=[3] * 4)
+    with pytest.raises(ValueError, match="replicate has one label only, 3"):
+        training_noise_share(np.full((4, 2), 0.5), replicate=[3] * 4)
     with pytest.raises(ValueError, match="NaN labels"):
-        training_noise_share(np.full((4, 2), 0.5), reward=[1.0, 1.0, np.nan, 2.0])
+        training_noise_share(np.full((4, 2), 0.5), replicate=[1.0, 1.0, np.nan, 2.0])
 
 
 def test_from_a_control():
@@ -122,14 +122,14 @@ Y = softmax(np.random.default_rng(0).normal(size=(6, 3)), axis=1)
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({}, "exactly one of exact=, groups= and control=; got 0"),
+        ({}, "exactly one of exact=, replicate= and control=; got 0"),
         ({"exact": Y, "control": Y}, "got 2 of them"),
         ({"exact": Y[:4]}, "exact has 4 members; expected 6, as y has"),
         ({"exact": Y[:, :2]}, r"exact has shape \(6, 2\); expected \(n_members, 3\)"),
         ({"control": Y[:, 0]}, "control has shape"),
         ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
-        ({"reward": np.arange(6)}, "no replicates"),
-        ({"reward": np.zeros(5)}, r"reward has shape \(5,\); expected \(6,\)"),
+        ({"replicate": np.arange(6)}, "no repeats"),
+        ({"replicate": np.zeros(5)}, r"replicate has shape \(5,\); expected \(6,\)"),
         ({"exact": -Y}, "Negative values in data: exact"),
         ({"exact": Y, "steps": (2, 2)}, "sums to 4 columns"),
     ],

@@ -214,7 +214,7 @@ def test_intervals_of_a_control_cover():
 def test_training_noise_share_is_the_same_figure():
     y = draw(np.random.default_rng(11), UNEQUAL)
     np.testing.assert_allclose(
-        training_noise_share(y, reward=UNEQUAL, steps=WIDTHS),
+        training_noise_share(y, replicate=UNEQUAL, steps=WIDTHS),
         variance_decomposition(y, UNEQUAL, steps=WIDTHS).noise_share,
         rtol=1e-12,
     )
@@ -293,18 +293,21 @@ Y = draw(np.random.default_rng(17), UNEQUAL)
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({}, "exactly one of groups= and control=; got neither"),
-        ({"reward": UNEQUAL, "control": Y}, "got both"),
-        ({"reward": np.arange(17)}, "no replicates"),
-        ({"reward": np.zeros(17)}, "one label only, 0.0"),
-        ({"reward": UNEQUAL[:4]}, r"reward has shape \(4,\); expected \(17,\)"),
+        ({}, "exactly one of replicate= and control=; got neither"),
+        ({"replicate": UNEQUAL, "control": Y}, "got both"),
+        ({"replicate": np.arange(17)}, "no repeats"),
+        ({"replicate": np.zeros(17)}, "one label only, 0.0"),
+        ({"replicate": UNEQUAL[:4]}, r"replicate has shape \(4,\); expected \(17,\)"),
         ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
         ({"control": Y[:, :2]}, r"control has shape \(17, 2\)"),
-        ({"reward": UNEQUAL, "confidence_level": 1.5}, "'confidence_level' .* Got 1.5"),
-        ({"reward": UNEQUAL, "zero_replacement": 0}, "'zero_replacement' .* Got 0"),
-        ({"reward": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
         (
-            {"reward": UNEQUAL, "sample_weight": np.r_[1, np.zeros(15), 1]},
+            {"replicate": UNEQUAL, "confidence_level": 1.5},
+            "'confidence_level' .* Got 1.5",
+        ),
+        ({"replicate": UNEQUAL, "zero_replacement": 0}, "'zero_replacement' .* Got 0"),
+        ({"replicate": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
+        (
+            {"replicate": UNEQUAL, "sample_weight": np.r_[1, np.zeros(15), 1]},
             "sums to 2 over 2 groups",
         ),
         (
@@ -336,5 +339,5 @@ def test_missing_and_mixed_labels_are_refused(labels, message):
             CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
             np.zeros((8, 1)),
             y,
-            reward,
+            replicate=reward,
         )

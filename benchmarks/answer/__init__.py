@@ -1,0 +1,1 @@
+"""Is the answer of ``skpce.explain`` right? Error rates, power, coverage, cost."""

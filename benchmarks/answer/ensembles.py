@@ -1,0 +1,284 @@
+"""Ensembles of which it is known which inputs do something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from scipy.stats import norm, rankdata
+
+#: Shares of the variance of the first inputs of most ensembles; the rest is noise.
+SHARES = (0.4, 0.2, 0.1, 0.05)
+N_INPUTS = 8
+
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Case:
+    """One ensemble, and what is true of it.
+
+    Attributes
+    ----------
+    X, y : ndarray
+    drivers : tuple of int
+        Inputs on whose values the mean of some output depends. All others are null.
+    first, total : tuple of float
+        Shares of all inputs in the variance of y, where they are known.
+    options : dict
+        Arguments of ``skpce.explain``.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    drivers: tuple[int, ...] = ()
+    first: tuple[float, ...] = ()
+    total: tuple[float, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def signal(X: np.ndarray) -> np.ndarray:
+    """Return linear effects of shares .4, .2 and .05, and a quadratic one of .1."""
+    quadratic = (X[:, 2] ** 2 - 1) / np.sqrt(2)
+    parts = X[:, 0], X[:, 1], quadratic, X[:, 3]
+    return sum(np.sqrt(s) * p for s, p in zip(SHARES, parts, strict=True))
+
+
+def normal(n: int, generator: Generator, d: int = N_INPUTS) -> np.ndarray:
+    """Draw independent standard normal inputs."""
+    return generator.normal(size=(n, d))
+
+
+def noise(n: int, generator: Generator, rows: int = 0) -> Case:
+    """Return pure noise; some rows in another unit, a hundred times as large."""
+    X, y = normal(n, generator), generator.normal(size=n)
+    X[:rows] *= 100.0
+    y[:rows] *= 100.0
+    return Case(X, y)
+
+
+def base(
+    n: int, generator: Generator, of_noise: float = 0.25, error: Any = None
+) -> Case:
+    """Return four inputs that act, and four that do not."""
+    X = normal(n, generator)
+    scale = np.sqrt((1 - of_noise) / sum(SHARES))
+    e = generator.normal(size=n) if error is None else error(n, generator)
+    shares = tuple(s * scale**2 for s in SHARES) + (0.0,) * 4
+    y = scale * signal(X) + np.sqrt(of_noise) * e
+    return Case(X, y, (0, 1, 2, 3), shares, shares)
+
+
+def heavy(n: int, generator: Generator) -> np.ndarray:
+    """Draw noise of Student's distribution with three degrees of freedom."""
+    return generator.standard_t(3, size=n) / np.sqrt(3)
+
+
+def heavy_inputs(n: int, generator: Generator) -> Case:
+    """Return inputs with infinite variance, of which y is a function of the ranks."""
+    X = generator.standard_t(2, size=(n, N_INPUTS))
+    scores = norm.ppf((rankdata(X, axis=0) - 0.5) / n)
+    y = signal(scores) + 0.3 * X[:, 0] + 0.5 * generator.normal(size=n)
+    return Case(X, y, (0, 1, 2, 3))
+
+
+def lognormal(n: int, generator: Generator) -> Case:
+    """Return the exponential of the base ensemble."""
+    case = base(n, generator)
+    return Case(case.X, np.exp(case.y), case.drivers)
+
+
+def levels(n: int, generator: Generator) -> Case:
+    """Return inputs with two and three levels."""
+    X = generator.integers(0, [2, 3] * 4, size=(n, N_INPUTS)).astype(float)
+    y = 1.3 * X[:, 0] + 0.6 * X[:, 1] + 0.6 * X[:, 2] + 0.3 * X[:, 3]
+    return Case(X, y + 0.5 * generator.normal(size=n), (0, 1, 2, 3))
+
+
+def dependent(n: int, generator: Generator, correlation: float) -> Case:
+    """Return a null that is correlated with the strongest input."""
+    case = base(n, generator)
+    other = np.sqrt(1 - correlation**2)
+    case.X[:, 4] = correlation * case.X[:, 0] + other * case.X[:, 4]
+    return case
+
+
+def collinear(n: int, generator: Generator) -> Case:
+    """Return two nulls that are nearly equal."""
+    case = base(n, generator)
+    case.X[:, 5] = case.X[:, 4] + 0.1 * case.X[:, 5]
+    return case
+
+
+def curved(n: int, generator: Generator) -> Case:
+    """Return nulls that are curved functions of the strongest inputs, plus noise."""
+    case = base(n, generator)
+    case.X[:, 4] = case.X[:, 0] ** 2 + 0.5 * case.X[:, 4]
+    case.X[:, 5] = np.sin(2 * case.X[:, 1]) + 0.5 * case.X[:, 5]
+    return case
+
+
+def twin(n: int, generator: Generator) -> Case:
+    """Return a null that is almost the effect of the strongest input."""
+    X = normal(n, generator)
+    effect = np.sin(2 * X[:, 0])
+    X[:, 4] = effect + 0.05 * X[:, 4]
+    y = effect + 0.5 * X[:, 1] + 0.5 * generator.normal(size=n)
+    return Case(X, y, (0, 1))
+
+
+def spread(n: int, generator: Generator, which: int) -> Case:
+    """Return noise whose spread follows an input: a null, or the strongest one."""
+    X = normal(n, generator)
+    e = generator.normal(size=n) * np.exp(0.5 * X[:, which] - 0.25)
+    return Case(X, signal(X) + 0.5 * e, (0, 1, 2, 3))
+
+
+def compositions(n: int, generator: Generator) -> Case:
+    """Return two steps of probabilities."""
+    X = normal(n, generator)
+    logits = generator.normal(size=(n, 7)) * 0.5
+    logits[:, 0] += signal(X)
+    logits[:, 4] += 0.7 * X[:, 0] * X[:, 1]
+    y = np.hstack([softmax(logits[:, :3], axis=1), softmax(logits[:, 3:], axis=1)])
+    return Case(X, y, (0, 1, 2, 3), options={"steps": {"a": 3, "b": 4}})
+
+
+def failed(n: int, generator: Generator) -> Case:
+    """Return two outputs; runs failed, one of them more often where y is large."""
+    case = base(n, generator)
+    y = np.column_stack([case.y, generator.normal(size=n) + case.X[:, 0]])
+    y[generator.random(n) < 0.1, 0] = np.nan
+    y[(y[:, 1] > 0.5) & (generator.random(n) < 0.5), 1] = np.nan
+    return Case(case.X, y, case.drivers)
+
+
+def adaptive(n: int, generator: Generator) -> Case:
+    """Return trials of a sampler that looks near the best ones, as TPE does."""
+    X = generator.uniform(-2, 2, size=(n, N_INPUTS))
+    y = np.empty(n)
+    for i in range(n):
+        if i >= 12:
+            best = np.argsort(y[:i])[: max(i // 5, 3)]
+            near = X[generator.choice(best, size=N_INPUTS), range(N_INPUTS)]
+            drawn = near + 0.5 * generator.normal(size=N_INPUTS)
+            X[i] = np.where(generator.random(N_INPUTS) < 0.8, drawn, X[i])
+            X[i] = np.clip(X[i], -2, 2)
+        y[i] = (X[i, 0] - 0.5) ** 2 + 0.7 * X[i, 1] + 0.5 * generator.normal()
+    return Case(X, y, (0, 1))
+
+
+def grouped(n: int, generator: Generator, within: bool) -> Case:
+    """Return groups of five with an effect of their own; X may vary within."""
+    group = np.arange(n) // 5
+    n_groups = group.max() + 1
+    X = generator.normal(size=(n_groups, 4))[group]
+    if within:
+        X = X + generator.normal(size=X.shape)
+    y = X[:, 0] + generator.normal(size=n_groups)[group]
+    y = y + 0.3 * generator.normal(size=n)
+    return Case(X, y, (0,), options={"groups": group})
+
+
+def blocked(n: int, generator: Generator) -> Case:
+    """Return blocks of six with an effect of their own, correlated with a null."""
+    block = np.arange(n) // 6
+    shift = generator.normal(size=block.max() + 1)[block]
+    X = generator.normal(size=(n, 4))
+    X[:, 3] += shift
+    y = 0.8 * X[:, 0] + 2.0 * shift + 0.5 * generator.normal(size=n)
+    return Case(X, y, (0,), options={"blocks": block})
+
+
+def random_settings(n: int, generator: Generator) -> Case:
+    """Return six settings whose effect is random, and a column that counts repeats."""
+    each = n // 6
+    X = generator.normal(size=(6, 3))[np.repeat(np.arange(6), each)]
+    seed = np.tile(np.arange(each), 6)
+    y = np.repeat(generator.normal(size=6), each) + 0.5 * generator.normal(size=n)
+    return Case(np.column_stack([X, seed]), y)
+
+
+def mixture(n: int, generator: Generator) -> Case:
+    """Return three parts that add up to one; a null beside them, and a driver."""
+    parts = generator.dirichlet(np.ones(3), size=n)
+    X = np.column_stack([parts, generator.normal(size=(n, 3))])
+    y = 3.0 * parts[:, 0] + X[:, 3] + 0.5 * generator.normal(size=n)
+    return Case(X, y, (3,))
+
+
+def autoregressive(n: int, generator: Generator, told: bool, memory: float) -> Case:
+    """Return series that have nothing to do with each other."""
+    table = generator.normal(size=(n + 100, 5))
+    for row in range(1, len(table)):
+        table[row] += memory * table[row - 1]
+    table = table[100:]
+    options = {"order": np.arange(n)} if told else {}
+    return Case(table[:, :4], table[:, 4], options=options)
+
+
+def walk(n: int, generator: Generator, told: bool) -> Case:
+    """Return random walks that have nothing to do with each other."""
+    table = np.cumsum(generator.normal(size=(n, 5)), axis=0)
+    options = {"order": np.arange(n)} if told else {}
+    return Case(table[:, :4], table[:, 4], options=options)
+
+
+def product(n: int, generator: Generator) -> Case:
+    """Return two inputs that act only together."""
+    X, e = normal(n, generator), generator.normal(size=n)
+    y = np.sqrt(0.5) * (X[:, 0] * X[:, 1] + e)
+    total = (0.5, 0.5) + (0.0,) * 6
+    return Case(X, y, (0, 1), (0.0,) * 8, total)
+
+
+def rate_times_units(n: int, generator: Generator) -> Case:
+    """Return y = rate * units, where only the product matters; five nulls."""
+    X = generator.uniform(-1, 1, size=(n, 7))
+    y = X[:, 0] * X[:, 1] + 0.2 * generator.normal(size=n)
+    return Case(X, y, (0, 1))
+
+
+#: Kinds of which the error rate is measured: number of runs, and how they are made.
+KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
+    "pure noise": (60, noise),
+    "base": (60, base),
+    "noise with 3 degrees of freedom": (60, partial(base, error=heavy)),
+    "inputs with 2 degrees of freedom": (60, heavy_inputs),
+    "lognormal y": (60, lognormal),
+    "two and three levels": (60, levels),
+    "null correlated .7 with a driver": (60, partial(dependent, correlation=0.7)),
+    "null correlated .9 with a driver": (100, partial(dependent, correlation=0.9)),
+    "two nulls nearly equal": (60, collinear),
+    "nulls that are curves of drivers": (120, curved),
+    "spread follows a null": (120, partial(spread, which=5)),
+    "spread follows a driver": (100, partial(spread, which=0)),
+    "compositions": (60, compositions),
+    "NaN in y": (80, failed),
+    "adaptive samples": (80, adaptive),
+    "groups": (75, partial(grouped, within=False)),
+    "groups, X varies within": (75, partial(grouped, within=True)),
+    "blocks": (60, blocked),
+    "six random settings and a seed": (60, random_settings),
+    "1 row in another unit": (60, partial(noise, rows=1)),
+    "2 rows in another unit": (60, partial(noise, rows=2)),
+    "4 rows in another unit": (60, partial(noise, rows=4)),
+    "mixture": (60, mixture),
+    "series, order told": (100, partial(autoregressive, told=True, memory=0.7)),
+    "series, not told": (100, partial(autoregressive, told=False, memory=0.9)),
+    "walks, not told": (100, partial(walk, told=False)),
+    "null almost a driver's effect": (100, twin),
+}
+
+#: Kinds of which the power is measured.
+POWER: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
+    "base, n = 100": (100, base),
+    "product, n = 100": (100, product),
+    "product, n = 200": (200, product),
+    "rate times units, n = 100": (100, rate_times_units),
+    "noise .05, n = 200": (200, partial(base, of_noise=0.05)),
+}

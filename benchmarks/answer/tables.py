@@ -1,0 +1,111 @@
+"""The page of tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta
+
+from .ensembles import KINDS, POWER
+
+
+def upper_limit(wrong: int, number: int) -> float:
+    """Return the upper 95 % limit of a rate (Clopper and Pearson, one-sided)."""
+    return 1.0 if wrong == number else float(beta.ppf(0.95, wrong + 1, number - wrong))
+
+
+def table(columns: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def page(out: Path) -> str:
+    """Return the whole page."""
+    parts = [
+        "<!-- Written by benchmarks/answer; do not edit. -->\n",
+        "# Is the answer right?\n",
+        "Made by `python -m benchmarks.answer --write docs/answer_tables.md`.\n",
+        "## Family-wise error\n",
+        "*wrong*: answers in which some input that does nothing *drives*, or is one of "
+        "a named pair; upper 95 % limit. *found*: share of the inputs that act of "
+        "which it is said. *spread*: an input that acts on no spread is said to.\n",
+        error_table(out),
+        "## Power\n",
+        power_table(out),
+    ]
+    return "\n".join(parts)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def error_table(out: Path) -> str:
+    """Return the error rate of each kind."""
+    columns = ["ensembles", "runs", "number", "wrong", "limit", "found", "CPU-s"]
+    rows = []
+    for name, (n_runs, make) in KINDS.items():
+        lines = _lines(out / f"error, {name}.jsonl")
+        if not lines:
+            continue
+        drivers = make(n_runs, np.random.default_rng(0)).drivers
+        wrong = sum(one["wrong"] or one["wrong pair"] for one in lines)
+        found = " ".join(
+            f"{np.mean([f'x{i}' in one['drives'] for one in lines]):.2f}"
+            for i in drivers
+        )
+        rows.append(
+            [
+                name,
+                str(n_runs),
+                str(len(lines)),
+                f"{wrong / len(lines):.3f}",
+                f"{upper_limit(wrong, len(lines)):.3f}",
+                found,
+                f"{np.mean([one['seconds'] for one in lines]):.2f}",
+            ]
+        )
+    return table(columns, rows)
+
+
+def power_table(out: Path) -> str:
+    """Return what is found of each kind."""
+    columns = ["ensembles", "number", "found", "pair named", "wrong"]
+    columns += ["nulls that do not matter", "wrongly so", "all covered"]
+    rows = []
+    for name, (n_runs, make) in POWER.items():
+        lines = _lines(out / f"power, {name}.jsonl")
+        if not lines:
+            continue
+        case = make(n_runs, np.random.default_rng(0))
+        nulls = [i for i in range(case.X.shape[1]) if i not in case.drivers]
+        named = [{"x0", "x1"} in map(set, one["pairs"]) for one in lines]
+        rows.append(
+            [
+                name,
+                str(len(lines)),
+                _share_of(lines, "drives", case.drivers),
+                f"{np.mean(named):.2f}",
+                f"{np.mean([o['wrong'] or o['wrong pair'] for o in lines]):.3f}",
+                f"{np.mean([_among(o['nothing'], nulls) for o in lines]):.2f}",
+                _share_of(lines, "nothing", case.drivers),
+                f"{np.mean([o.get('covered', np.nan) for o in lines]):.2f}",
+            ]
+        )
+    return table(columns, rows)
+
+
+def _share_of(lines: list[dict[str, Any]], key: str, inputs: tuple[int, ...]) -> str:
+    return " ".join(
+        f"{np.mean([f'x{i}' in one[key] for one in lines]):.2f}" for i in inputs
+    )
+
+
+def _among(names: list[str], inputs: list[int]) -> float:
+    return float(np.mean([f"x{i}" in names for i in inputs]))

@@ -1,0 +1,182 @@
+"""What the leading drivers do: the mean prediction along an input, and the runs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._checks import FloatArray, import_extra
+from ._answer import State
+from ._data import Data
+from ._picture import LETTERS
+
+# Panels, inputs of an output, curves of an output, and points of a curve.
+MOST_PANELS, MOST_INPUTS, MOST_CURVES, _POINTS = 8, 4, 4, 41
+
+# Runs over which predictions are averaged.
+_MOST_RUNS = 200
+
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
+_SIZE = 2.7, 2.2  # inches of a panel: two of them are legible on 400 pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """The mean prediction of the columns of an output along one input.
+
+    Inputs in logarithms are given as they were before, and ``is_log``; categories as
+    the numbers of their ``levels``.
+    """
+
+    output: str
+    input: str
+    columns: tuple[str, ...]  # of the output that are shown
+    grid: FloatArray  # shape: (n_points,)
+    means: FloatArray  # shape: (n_points, n_columns)
+    x: FloatArray  # shape: (n_runs,)
+    y: FloatArray  # shape: (n_runs, n_columns)
+    is_log: bool
+    levels: tuple[Any, ...]  # empty for numbers
+    is_driver: bool
+
+
+def effects_of(answer: Any) -> list[Effect]:
+    """Return the effects of the leading drivers; of no driver, of leading inputs."""
+    data = answer.source
+    if not isinstance(data, Data):
+        raise ValueError(
+            "Effects are drawn for the answers of skpce.explain; of a pipeline use "
+            "skpce.plotting.MainEffectsDisplay."
+        )
+    found: list[Effect] = []
+    for output in range(len(answer.q2)):
+        if np.isnan(answer.q2[output]):
+            continue
+        total, states = answer.drivers.total[output], answer.drivers.state[output]
+        order = np.argsort(-np.nan_to_num(total), kind="stable").tolist()
+        single = [i for i in order if answer.input_names[i] in data.names]
+        drivers = [i for i in single if states[i] == State.DRIVES]
+        for i in (drivers or single[:2])[:MOST_INPUTS]:
+            if len(found) < MOST_PANELS:
+                name = answer.input_names[i]
+                is_driver = states[i] == State.DRIVES
+                found.append(_effect(answer.model, data, output, name, is_driver))
+    return found
+
+
+def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> Effect:
+    place = data.names.index(name)
+    x = data.X[:, place]
+    levels = tuple(data.levels.get(name, ())) if data.is_category[place] else ()
+    grid = np.unique(x) if levels else np.linspace(x.min(), x.max(), _POINTS)
+    columns = _columns_of(data, output)
+    rows = np.unique(np.linspace(0, len(x) - 1, _MOST_RUNS).astype(int))
+    tables = np.repeat(data.X[rows][np.newaxis], len(grid), axis=0)
+    tables[:, :, place] = grid[:, np.newaxis]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # combinations that no run has
+        flat = model.predict(data.table_of(tables.reshape(-1, data.X.shape[1])))
+    predicted = np.asarray(flat).reshape(len(grid), len(rows), -1).mean(axis=1)
+    means = predicted[:, columns]
+    if len(columns) > MOST_CURVES:  # those that the input moves most
+        moved = np.argsort(-np.ptp(means, axis=0), kind="stable")[:MOST_CURVES]
+        columns, means = [columns[k] for k in moved], means[:, moved]
+    is_log = name in data.logarithms
+    back = (lambda v: 10.0**v) if is_log else (lambda v: v)
+    return Effect(
+        data.read.names[output],
+        name,
+        tuple(_column_names(data)[k] for k in columns),
+        back(grid),
+        means,
+        back(x),
+        data.y[:, columns],
+        is_log or _is_log_law(data, place),
+        levels,
+        is_driver,
+    )
+
+
+def _is_log_law(data: Data, place: int) -> bool:
+    """Return whether a stated distribution is even in the logarithm."""
+    law = None if data.distribution is None else data.distribution[place]
+    name = (
+        law if isinstance(law, str) else getattr(getattr(law, "dist", None), "name", "")
+    )
+    is_even = name in ("loguniform", "reciprocal", "lognorm", "lognormal")
+    return is_even and bool((data.X[:, place] > 0).all())
+
+
+def _columns_of(data: Data, output: int) -> list[int]:
+    """Return the columns of y of an output."""
+    read, n_parts = data.read, data.read.n_parts
+    slices = () if read.geometry is None else read.geometry.layout.slices
+    if read.real is not None:
+        slices += tuple(
+            slice(n_parts + own.start, n_parts + own.stop) for own in read.real.slices
+        )
+    own = slices[output]
+    return list(range(own.start, own.stop))
+
+
+def _column_names(data: Data) -> list[str]:
+    layouts = (data.read.geometry and data.read.geometry.layout, data.read.real)
+    return [name for one in layouts if one for name in one.part_names]
+
+
+def draw_effects(effects: list[Effect]) -> Any:
+    """Draw a panel for each effect; return the figure."""
+    from ..plotting._fonts import choose_fonts
+
+    plt = import_extra("matplotlib.pyplot", "plot", "the picture of effects")
+    n_columns = min(2, len(effects)) or 1
+    n_rows = max(-(-len(effects) // n_columns), 1)
+    figure, axes = plt.subplots(
+        n_rows,
+        n_columns,
+        figsize=(_SIZE[0] * n_columns, _SIZE[1] * n_rows + 0.2),
+        layout="constrained",
+        squeeze=False,
+    )
+    panels = axes.ravel()
+    for panel in panels[len(effects) :]:
+        panel.set_axis_off()
+    for effect, panel in zip(effects, panels, strict=False):
+        _draw(effect, panel)
+    choose_fonts(*panels)
+    return figure
+
+
+def _draw(effect: Effect, ax: Any) -> None:
+    from ..plotting._fonts import label
+
+    several = len(effect.columns) > 1
+    for k, name in enumerate(effect.columns):
+        color = _COLORS[k] if several or effect.is_driver else "#777777"
+        at, shown = effect.x, effect.y[:, k]
+        if effect.levels:  # beside one another, in the order of the runs
+            at = at + 0.3 * (np.arange(len(at)) % 7 - 3) / 3
+        points = {"s": 9, "alpha": 0.35, "linewidths": 0}
+        ax.scatter(at, shown, color=color if several else "#777777", **points)
+        if effect.levels:
+            ends = effect.grid - 0.35, effect.grid + 0.35
+            ax.hlines(effect.means[:, k], *ends, color=color, linewidth=2.2)
+        else:
+            ax.plot(effect.grid, effect.means[:, k], color=color, linewidth=2)
+        if several:
+            ax.plot([], [], color=color, linewidth=2, label=label(name, 14, 1))
+    if effect.levels:
+        width = max(LETTERS // len(effect.grid), 4)
+        names = [label(effect.levels[int(code)], width, 2) for code in effect.grid]
+        ax.set_xticks(effect.grid, names, fontsize=9)
+    elif effect.is_log:
+        ax.set_xscale("log")
+    scale = " (log scale)" if effect.is_log else ""
+    ax.set_xlabel(f"{label(effect.input, 26, 2)}{scale}")
+    ax.set_ylabel(label(effect.output, 22, 2))
+    if several:
+        ax.legend(fontsize=8, frameon=False, handlelength=1.2)
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,120 @@
+"""An answer as one HTML page: sentences, picture, drivers, effects, evidence."""
+
+from __future__ import annotations
+
+import os
+import platform
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .._report.page import HtmlReport
+from .._version import __version__, installed_version
+from ._data import Data
+from ._effects import draw_effects, effects_of
+from ._picture import draw_answer
+from ._words import listed, percent
+
+_TERMS = (
+    "Drives: tested; the probability that any such claim on this page is wrong is at "
+    "most 5 %. Does not matter: its share is below the limit, with all that the runs "
+    "leave open. Not settled: neither. The share in all counts what an input does "
+    "together with others, and that for each of them, so that shares in all can add "
+    "up to more than 100 %. Intervals hold for all inputs of an output together, with "
+    "90 %. p is adjusted for all inputs and outputs."
+)
+
+
+def write_report(answer: Any, path: Any) -> None:
+    """Write the page in one piece; nothing is drawn where it cannot be written."""
+    try:
+        target = os.fspath(path)
+    except TypeError:
+        raise ValueError(f"path must be a path of a file. Got {path!r}.") from None
+    folder = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(folder):
+        raise ValueError(f"The folder {folder!r} does not exist; expected one.")
+    make_page(answer).save(target)
+
+
+def make_page(answer: Any) -> HtmlReport:
+    """Return the page."""
+    page = HtmlReport(f"What drives {listed(list(map(str, answer._labels)))}")
+    page.add_answer(answer.sentences)
+    _add_figure(page, draw_answer(answer), "Shares of the variance between the runs")
+    page.add_heading("Drivers")
+    page.add_text(_TERMS)
+    for output, name in enumerate(answer._labels):
+        if not np.isnan(answer.q2[output]):
+            page.add_columns(_driver_columns(answer, output), str(name))
+    if isinstance(answer.source, Data) and not np.isnan(answer.q2).all():
+        page.add_heading("Effects")
+        page.add_text(
+            "Points are runs. Lines are the mean prediction of the model where one "
+            "input varies and the others are as in the runs."
+        )
+        figure = draw_effects(effects_of(answer))
+        page.add_figure(SimpleNamespace(figure_=figure), "Effects of leading inputs")
+    page.add_heading("Evidence")
+    for line in answer.evidence:
+        page.add_text(line)
+    page.add_heading("How it was made")
+    for line in _origin(answer):
+        page.add_text(line)
+    return page
+
+
+def _add_figure(page: HtmlReport, axes: Any, description: str) -> None:
+    figure = axes[0].figure if isinstance(axes, list) else axes.figure
+    page.add_figure(SimpleNamespace(figure_=figure), description)
+
+
+def _driver_columns(answer: Any, output: int) -> list[tuple[str, Any]]:
+    """Return the table of one output, the largest total share on top."""
+    table = answer.drivers
+    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable").tolist()
+
+    def share(name: str, i: int) -> str:
+        ends = [100 * getattr(table, f"{name}_{e}")[output, i] for e in ("low", "high")]
+        value = percent(getattr(table, name)[output, i])
+        return f"{value} [{ends[0]:.0f}, {ends[1]:.0f}]"
+
+    columns = [
+        ("input", [answer.input_names[i] for i in order]),
+        ("state", [table.state[output, i] for i in order]),
+        ("share alone", [share("first", i) for i in order]),
+        ("in all", [share("total", i) for i in order]),
+        ("p", [f"{table.p_value[output, i]:.2g}" for i in order]),
+        ("together with", [table.partners[output, i] or "–" for i in order]),
+        ("more runs", [_more(table.more_runs[output, i]) for i in order]),
+        ("shown", [_SCOPES.get(table.scope[output, i], "–") for i in order]),
+    ]
+    return [column for column in columns if set(column[1]) != {"–"}]
+
+
+_SCOPES = {"beyond": "beyond the settings tried", "tried": "at the settings tried"}
+
+
+def _more(number: float) -> str:
+    if np.isnan(number):
+        return "–"
+    return "too many" if np.isinf(number) else f"about {number:.0f}"
+
+
+def _origin(answer: Any) -> list[str]:
+    data = answer.source
+    lines = [str(answer.design)]
+    if isinstance(data, Data):
+        lines.append(
+            f"{len(data.X)} runs, {len(data.names)} inputs ({listed(data.names, 12)})."
+        )
+        if data.logarithms:
+            lines.append(f"Logarithms to base 10: {listed(data.logarithms, 12)}.")
+    libraries = ("numpy", "scipy", "scikit-learn")
+    versions = ", ".join(f"{name} {installed_version(name)}" for name in libraries)
+    lines.append(
+        f"skpce.explain of skpce {__version__}, Python {platform.python_version()}, "
+        f"{versions}."
+    )
+    return lines

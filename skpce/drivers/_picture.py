@@ -1,0 +1,132 @@
+"""An answer as a picture: the shares of the variance as bars, with their intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._bars import make_panels
+from .._checks import import_extra
+from ._answer import State
+from ._words import parts_of, percent
+
+# Inputs and outputs that are drawn, and letters of a name on one of its two lines.
+MOST_BARS, MOST_PANELS, LETTERS = 12, 4, 18
+
+# In all, and alone; Okabe and Ito's palette, and greys that differ in print.
+_COLORS = {
+    State.DRIVES: ("#9CC9E6", "#0072B2"),
+    State.SPREAD: ("#F5D590", "#E69F00"),
+}
+_OTHER = "#D9D9D9", "#8A8A8A"
+_REST = "#BFBFBF"
+_WIDTH = 5.4  # inches: ten points stay legible on a page of 400 pixels
+
+
+def draw_answer(answer: Any, ax: Any = None) -> Any:
+    """Draw a panel for each output, the first four; return one axes, or a list."""
+    drawn = [o for o in range(len(answer.q2)) if not np.isnan(answer.q2[o])]
+    drawn = drawn[:MOST_PANELS] or [0]
+    inputs = min(len(answer.input_names), MOST_BARS + 1)
+    panels = _panels(len(drawn), inputs + 3, ax)
+    for place, (output, panel) in enumerate(zip(drawn, panels, strict=True)):
+        _draw_panel(answer, output, panel, is_last=place == len(drawn) - 1)
+    _readable(panels)
+    return panels if len(panels) > 1 else panels[0]
+
+
+def _panels(n_panels: int, n_bars: int, ax: Any) -> list[Any]:
+    if ax is not None:
+        return list(make_panels(n_panels, n_bars, ax))
+    plt = import_extra("matplotlib.pyplot", "plot", "the picture of an answer")
+    height = 0.75 + n_panels * (0.35 + 0.27 * n_bars)
+    _, axes = plt.subplots(
+        n_panels, 1, figsize=(_WIDTH, height), layout="constrained", squeeze=False
+    )
+    return list(axes[:, 0])
+
+
+def _readable(panels: list[Any]) -> None:
+    """Choose fonts that have the letters of all names."""
+    from ..plotting._fonts import choose_fonts
+
+    choose_fonts(*panels)
+
+
+def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:
+    from ..plotting._fonts import label
+
+    table = answer.drivers
+    total = np.nan_to_num(table.total[output])
+    order = np.argsort(-total, kind="stable")
+    shown = order[:MOST_BARS].tolist()
+    names = [label(answer.input_names[i], LETTERS, 2) for i in shown]
+    for at, i in enumerate(shown):
+        _draw_share(ax, at, table, output, i)
+    if len(order) > len(shown):
+        names.append(f"({len(order) - len(shown)} more inputs)")
+    first = len(names)
+    for text, share in parts_of(answer.findings, output):
+        ax.barh(len(names), 100 * share, 0.62, color=_REST, hatch="///", edgecolor="w")
+        _write(ax, len(names), 100 * share, percent(share))
+        names.append(text)
+    ax.axhline(first - 0.5, color="#999999", linewidth=0.6)
+    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.set_xlim(0, 112)
+    ax.set_xticks(range(0, 101, 20))
+    ax.set_title(label(str(answer._labels[output]), 48, 2), loc="left", fontsize=11)
+    ax.spines[["top", "right"]].set_visible(False)
+    if is_last:
+        ax.set_xlabel("share of the variance between runs, in %")
+        _draw_legend(ax, table)
+
+
+def _draw_share(ax: Any, at: int, table: Any, output: int, i: int) -> None:
+    """Draw the share in all, the share alone inside it, and the interval."""
+    pale, strong = _COLORS.get(State(str(table.state[output, i])), _OTHER)
+    total, first = 100 * table.total[output, i], 100 * table.first[output, i]
+    low, high = 100 * table.total_low[output, i], 100 * table.total_high[output, i]
+    ax.barh(at, total, 0.62, color=pale)
+    ax.barh(at, first, 0.62, color=strong)
+    ax.plot([low, high], [at, at], color="#222222", linewidth=1.3)
+    ax.plot([low, high], [at, at], "|", color="#222222", markersize=7)
+    _write(ax, at, max(total, high), percent(table.total[output, i]))
+
+
+def _write(ax: Any, at: float, end: float, text: str) -> None:
+    ax.annotate(
+        *(text, (end, at), (4, 0)),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+    )
+
+
+def _draw_legend(ax: Any, table: Any) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    states = set(map(str, np.ravel(table.state)))
+    handles: list[Any] = []
+    if State.DRIVES in states:
+        pale, strong = _COLORS[State.DRIVES]
+        handles += [Patch(color=strong, label="drives: alone")]
+        handles += [Patch(color=pale, label="and with others")]
+    if State.SPREAD in states:
+        handles.append(
+            Patch(color=_COLORS[State.SPREAD][1], label="acts on the spread")
+        )
+    if states & {State.NOTHING, State.OPEN}:
+        handles.append(Patch(color=_OTHER[1], label="not shown to drive"))
+    line = {"color": "#222222", "marker": "|", "markersize": 7, "linewidth": 1.3}
+    handles.append(Line2D([], [], **line, label="90 % interval"))
+    ax.figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+        fontsize=9,
+        handlelength=1.4,
+    )
