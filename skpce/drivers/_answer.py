@@ -187,7 +187,7 @@ class _Evidence:
         counts = np.zeros(n_outputs, dtype=np.int64)
         parts = []
         for rows, own_outputs, columns in patterns:
-            order = rows[_canonical(X[rows], coordinates[rows][:, columns])]
+            order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
             values = coordinates[order][:, columns]
             groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
             inputs = Inputs.of(X[order], is_category, laws)
@@ -284,7 +284,7 @@ def _patterns(
     return found
 
 
-def _canonical(X: FloatArray, values: FloatArray) -> IndexArray:
+def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
     """Sort rows by what no order of rows, inputs or outputs changes."""
     centred = values - values.mean(axis=0)
     scale = np.sqrt(np.square(centred).mean(axis=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -248,7 +249,9 @@ def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
         raise ValueError(expected)
     try:
         labels = unit if len(np.unique(unit)) < len(unit) else None
-        splits = list(check_cv(cv).split(X, groups=labels))
+        with warnings.catch_warnings():  # what the folds share is looked at below
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            splits = list(check_cv(cv).split(X, groups=labels))
         every = np.arange(len(X))  # negative positions and masks become members
         splits = [(every[train], every[test]) for train, test in splits]
     except (TypeError, ValueError, IndexError) as error:
