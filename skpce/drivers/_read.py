@@ -366,7 +366,7 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> _Table:
 def _table_of(data: Any) -> Any:
     """Return a table whose columns are read by name."""
     if isinstance(data, (str, os.PathLike)):
-        return _read_csv(data)
+        return read_csv(data)
     if isinstance(data, Mapping):
         columns = {name: np.asarray(values) for name, values in data.items()}
         lengths = {name: len(np.atleast_1d(v)) for name, v in columns.items()}
@@ -394,7 +394,7 @@ def _table_of(data: Any) -> Any:
     return opened(data)
 
 
-def _read_csv(path: Any) -> Columns:
+def read_csv(path: Any) -> Columns:
     """Read a CSV file as columns of text."""
     shown = repr(os.fspath(path))
     try:
