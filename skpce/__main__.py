@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,8 +33,28 @@ class _Parser(argparse.ArgumentParser):
 
 def _fail(message: str) -> NoReturn:
     text = " ".join(message.split())
-    print(f"skpce: error: {text}", file=sys.stderr)
+    sys.stderr.write(f"skpce: error: {text}\n")
     raise SystemExit(_FAILED)
+
+
+# Parameters of explain, as messages name them.
+_PARAMETER = re.compile(
+    r"\b(inputs|outputs|steps|log|replicate|blocks|groups|order|together|negligible)="
+    r"(?=(\S?))"
+)
+
+
+def _as_options(message: str) -> str:
+    """Return a message about parameters as one about options."""
+
+    def option(found: re.Match[str]) -> str:
+        name = found[1].removesuffix("s") if found[1] in _SINGULAR else found[1]
+        return f"--{name}" + (" " if re.match(r"[\w'\"\[({]", found[2]) else "")
+
+    return _PARAMETER.sub(option, message)
+
+
+_SINGULAR = ("inputs", "outputs")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,19 +120,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _fail(f"{error.strerror or error}: {error.filename}")
     except (ValueError, TypeError, ImportError) as error:
-        _fail(str(error))
+        _fail(_as_options(str(error)))
     return _print(answer)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"skpce: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    sys.stderr.write(f"skpce: warning: {' '.join(str(message).split())}\n")
 
 
 def _print(answer: Answer) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without the letter ²
         sys.stdout.reconfigure(errors="replace")
     try:
-        print(answer, flush=True)
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()
     except BrokenPipeError:  # a reader such as head has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

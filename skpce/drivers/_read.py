@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -157,7 +158,7 @@ def _replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
     unknown = [name for name in names if name not in known]
     if not unknown:
         return names
-    if known and len(unknown) < len(names):
+    if known and (len(unknown) < len(names) or len(names) < FEWEST_MEMBERS):
         raise ValueError(
             f"replicate has {unknown[0]!r}, which is no column of data; it has "
             f"{_shown(known)}."
@@ -440,13 +441,13 @@ def _of_table(table: Any, asked: Asked) -> _Table:
     steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
     notes: list[str] = []
     inputs = asked.inputs
-    if inputs is None:
+    every = _all_columns(table)
+    _chosen(outputs, [*names, *every], "outputs", "column of data", shown=list(every))
+    if inputs is not None:
+        _chosen(inputs, [*names, *every], "inputs", "column of data", shown=list(every))
+    else:
         taken = {*map(str, with_roles), *map(str, outputs)}
-        free = {
-            name: values
-            for name, values in _all_columns(table).items()
-            if str(name) not in taken
-        }
+        free = {name: v for name, v in every.items() if str(name) not in taken}
         inputs, notes = inputs_of(free)
         if not inputs:
             raise ValueError(
@@ -753,13 +754,19 @@ def _as_names(given: Any, what: str) -> list[Any]:
     return names
 
 
-def _chosen(given: Any, known: Sequence[Any], what: str, noun: str) -> list[str]:
+def _chosen(
+    given: Any, known: Sequence[Any], what: str, noun: str, shown: Any = None
+) -> list[str]:
     """Return names that were asked for, all of which are known."""
     names = [str(name) for name in _as_names(given, what)]
+    texts = set(map(str, known))
     for name in names:
-        if name not in known:
+        if name not in texts:
+            ends = [k for k in texts if re.split("[./]", k)[-1] == name]
+            meant = f" (perhaps {min(ends)!r})" if ends else ""
             raise ValueError(
-                f"{what} has {name!r}, which is no {noun}; there are {_shown(known)}."
+                f"{what} has {name!r}, which is no {noun}{meant}; there are "
+                f"{_shown(known if shown is None else shown)}."
             )
     _refuse_twice(names, what)
     return names
