@@ -39,8 +39,8 @@ def _fail(message: str) -> NoReturn:
 
 # Parameters of explain, as messages name them.
 _PARAMETER = re.compile(
-    r"\b(inputs|outputs|steps|log|replicate|blocks|groups|order|together|negligible)="
-    r"(?=(\S?))"
+    r"\b(inputs|outputs|steps|log|replicate|blocks|groups|order|together|negligible)"
+    r"(=| has\b| is\b)(?=(.?))"
 )
 
 
@@ -49,7 +49,10 @@ def _as_options(message: str) -> str:
 
     def option(found: re.Match[str]) -> str:
         name = found[1].removesuffix("s") if found[1] in _SINGULAR else found[1]
-        return f"--{name}" + (" " if re.match(r"[\w'\"\[({]", found[2]) else "")
+        end = found[2]
+        if end == "=":  # a value follows, or none
+            end = "" if found[3] in tuple(" ,;.:)") or not found[3] else " "
+        return f"--{name}{end}"
 
     return _PARAMETER.sub(option, message)
 

@@ -526,7 +526,7 @@ def _no_outputs(
     if len(found) == 1:
         meant = f" Perhaps outputs={found[0]!r}."
     elif found:
-        meant = f" Perhaps some of outputs={found[:_SHOWN]!r}."
+        meant = f" Perhaps {' or '.join(map(repr, found[:_SHOWN]))}."
     return (
         "explain needs outputs=, the columns with what a run gave: some of "
         f"{_shown(list(columns))}.{meant}"
