@@ -98,7 +98,7 @@ def training_noise_share(
     >>> training_noise_share(trained, exact=softmax(signal, axis=1)).round(1)
     array([0.5])
     """
-    reward = labels_of("training_noise_share", reward, groups, y)
+    reward = _replicates("training_noise_share", reward, groups, y)
     given = [exact is not None, reward is not None, control is not None]
     if sum(given) != 1:
         raise ValueError(
@@ -300,7 +300,7 @@ def variance_decomposition(
     Training noise of 120 members, from 40 groups:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
-    reward = labels_of("variance_decomposition", reward, groups, y)
+    reward = _replicates("variance_decomposition", reward, groups, y)
     if (reward is None) == (control is None):
         given = "neither" if reward is None else "both"
         raise ValueError(f"Give exactly one of groups= and control=; got {given}.")
@@ -531,3 +531,15 @@ def _from_control(
         shares = share, share / factor, share * factor
         splits.append((np.maximum(total - within, 0.0), within, *shares))
     return splits
+
+
+def _replicates(owner: str, reward: Any, groups: Any, y: Any) -> Any:
+    """Return the labels of the members by either of their names."""
+    if reward is not None and groups is not None:
+        raise ValueError(
+            f"{owner} has both reward= and groups=; expected one of them, the label of "
+            "each member."
+        )
+    if groups is not None:
+        return labels_of(owner, "groups", groups, y)
+    return labels_of(owner, "reward", reward, y)
