@@ -148,16 +148,17 @@ class Design:
 
     def of_rows(self, rows: IndexArray) -> Design:
         """Return the design of some of the members."""
-        labels = {
-            name: None if values is None else _by_appearance(values[rows])
-            for name, values in (("blocks", self.blocks), ("groups", self.groups))
-        }
+        blocks, groups = (
+            None if labels is None else _by_appearance(labels[rows])
+            for labels in (self.blocks, self.groups)
+        )
         return replace(
             self,
             n_rows=len(rows),
             setting=_by_appearance(self.setting[rows]),
+            blocks=blocks,
+            groups=groups,
             order=None if self.order is None else self.order[rows],
-            **labels,
         )
 
     def series_blocks(self, memory: int) -> IndexArray:

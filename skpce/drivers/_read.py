@@ -113,7 +113,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         if role != "order"
     }
     setting = _setting(table)
-    order = table.labels.get("order")
+    order: Any = table.labels.get("order")
     if order is not None:
         order = _positions(order, table.used)
     elif asked.order is False or table.order is False:
