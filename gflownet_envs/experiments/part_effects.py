@@ -60,7 +60,7 @@ def find_part_effects(
         started = time.process_time()
         with threadpool_limits(1):
             if solve is None:
-                effects = _from_trained(named, study, policies, noise, seed)
+                effects = _from_trained(named, study, policies, noise)
                 entries = None
             else:
                 effects, entries = _by_solving(
@@ -110,7 +110,6 @@ def _from_trained(
     study: Study,
     policies: Policies,
     noise: TrainingNoise | None,
-    seed: int,
 ) -> Result:
     """Fit a surrogate of trained policies to components of each part."""
     trained = policies.trained
@@ -122,7 +121,6 @@ def _from_trained(
     effects = part_effects_from_members(
         {name: values[rows[own]] for name, values in named.parts.items()},
         trained.y[own],
-        random_state=seed,
         **_columns_of(trained),
     )
     share = None if noise is None else noise.log_ratio_share

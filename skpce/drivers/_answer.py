@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from scipy import stats
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from .._multiplicity import benjamini_hochberg, holm
-from ._dependence import copied_input, find_dependence
+from ._copies import copied_input, with_copies
 from ._design import Design, find_constraint, first_of
+from ._series import find_series
 from ._shares import Shares, shares_of
 from ._terms import Inputs
 from ._test import Problem, Tested
@@ -93,8 +95,13 @@ def find_drivers(
     negligible: float,
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
-    design, n_copies = find_dependence(X, is_category, laws, coordinates, design)
+    n_settings = design.n_settings
+    design = with_copies(design, X, coordinates)
+    n_copies = n_settings - design.n_settings
     X = X[first_of(design.setting)][design.setting]
+    if design.may_be_series:
+        series = find_series(X, is_category, laws, coordinates)
+        design = replace(design, series=series)
     tied = find_constraint(X)
     evidence = _Evidence.gather(
         X, is_category, laws, coordinates, outputs, design, members
@@ -132,6 +139,7 @@ def find_drivers(
         (
             *([Caution("copies", {"n": n_copies})] if n_copies else ()),
             *_circular(X, coordinates, members, names),
+            *_alike(evidence, drives, told_apart, names),
             *_cautions(
                 *(X, names, tested, tied, shares, design, outputs, members),
                 *(location, drives),
@@ -181,7 +189,7 @@ class _Evidence:
         counts = np.zeros(n_outputs, dtype=np.int64)
         parts = []
         for rows, own_outputs, columns in patterns:
-            order = rows[_canonical(X[rows], coordinates[rows][:, columns])]
+            order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
             values = coordinates[order][:, columns]
             groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
             inputs = Inputs.of(X[order], is_category, laws)
@@ -228,6 +236,25 @@ class _Evidence:
             for key, p in zip(asked, adjusted, strict=True)
             if p <= _OF_PAIRS
         }
+
+
+def _alike(
+    evidence: _Evidence, drives: BoolArray, told_apart: BoolArray, names: Sequence[str]
+) -> tuple[Caution, ...]:
+    """Caution of two inputs of which one drives, when these data cannot say which."""
+    n_rows = drives.shape[1]
+    found = []
+    for own, problem in evidence.parts:
+        level = LEVEL / problem.n_hypotheses
+        quiet = ~drives[own] & told_apart[own]
+        for i, j in combinations(range(n_rows), 2):
+            both = quiet[:, i] & quiet[:, j]
+            if not both.any() or not problem.correlated(i, j):
+                continue
+            if (problem.joint_p_values(i, j)[both] <= level).any():
+                figures = {"input": names[i], "others": (names[j],)}
+                found.append(Caution("alike", figures))
+    return tuple(found)
 
 
 def _named(
@@ -278,7 +305,7 @@ def _patterns(
     return found
 
 
-def _canonical(X: FloatArray, values: FloatArray) -> IndexArray:
+def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
     """Sort rows by what no order of rows, inputs or outputs changes."""
     centred = values - values.mean(axis=0)
     scale = np.sqrt(np.square(centred).mean(axis=0))

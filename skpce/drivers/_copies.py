@@ -8,14 +8,21 @@ have no such distances: members that differ in them are no copies.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray, IndexArray
+from ._design import Design
 from ._series import has_few_values
 
+# Squared correlation from which an input has all that there is in an output.
+_COPY = 1.0 - 1e-5
+# Members from which copies are looked for.
+_FEWEST = 12
 # Share of the members, and number, that has to be in excess of one for each group.
 _LEAST_EXCESS, _LEAST_MEMBERS = 0.05, 3
 # False discovery rate at which the neighbours of a member are too near.
@@ -189,3 +196,60 @@ def _discovered(log_p_values: FloatArray) -> BoolArray:
         return np.zeros(n_tests, dtype=bool)
     found: BoolArray = log_p_values <= limits[passed[-1]]
     return found
+
+
+def with_copies(
+    design: Design,
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), NaN where failed
+) -> Design:
+    """Return the design with near-copies as repeats of one setting.
+
+    Nothing is asked where groups, repeats or an order say what belongs together.
+    """
+    told = design.groups is not None or design.order is not None or design.has_repeats
+    if told or len(X) < _FEWEST or np.isnan(coordinates).any():
+        return design
+    inputs, outputs = _scaled(X), _scaled(coordinates)
+    if not inputs.shape[1] or not outputs.shape[1]:
+        return design
+    labels = labels_of_copies([inputs], outputs)
+    return design if labels is None else replace(design, setting=labels)
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    """Return the columns that vary, of mean 0 and variance 1."""
+    varies = np.ptp(values, axis=0) > 0 if values.size else np.zeros(0, dtype=bool)
+    some = values[:, varies]
+    return np.asarray((some - some.mean(axis=0)) / some.std(axis=0))
+
+
+def copied_input(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), NaN where failed
+) -> int | None:
+    """Return an input that is a linear function of the outputs; None for none."""
+    has = ~np.isnan(coordinates).any(axis=1)
+    if has.sum() < 3 or not X.size or not coordinates.size:
+        return None
+    shares = _linear_shares(X[has], coordinates[has])
+    return int(shares.argmax()) if shares.max() >= _COPY else None
+
+
+def _linear_shares(inputs: FloatArray, table: FloatArray) -> FloatArray:
+    """Return the share of each input that a linear function of the columns explains.
+
+    So many columns that they explain anything are asked one by one.
+    """
+    centred = [values - values.mean(axis=0) for values in (inputs, table)]
+    size = np.square(centred[0]).sum(axis=0)
+    if 4 * table.shape[1] > len(table):
+        sizes = np.square(centred[1]).sum(axis=0)
+        products = np.square(centred[0].T @ centred[1])
+        shares = np.divide(products, sizes, np.zeros_like(products), where=sizes > 0)
+        explained = shares.max(axis=1, initial=0.0)
+    else:
+        left, values, _ = np.linalg.svd(centred[1], full_matrices=False)
+        left = left[:, values > 1e-9 * values.max(initial=0.0)]
+        explained = np.square(centred[0].T @ left).sum(axis=1)
+    return np.asarray(np.divide(explained, size, np.zeros_like(size), where=size > 0))

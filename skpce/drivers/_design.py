@@ -20,6 +20,9 @@ _COUNTERS = re.compile(
 # an input is exchanged among these.
 _CROSSED = 0.5
 
+# Share of the rows with settings of their own, from which on a series is asked.
+_MOSTLY_DIFFERENT = 0.5
+
 #: Fewest units that are exchanged: of fewer, no order is rare enough.
 FEWEST_UNITS = 6
 
@@ -65,10 +68,11 @@ class Design:
         Nuisance strata, and members that belong together.
     order : ndarray of shape (n_rows,) or None
         Position of each member in a series.
-    is_shuffled : bool, default=False
-        Whether the order of the rows is known to mean nothing.
     counter : str, default=""
         Column that counts repeats, and was taken for no input.
+    order_told : bool, default=False
+        Whether somebody has said what the order of the rows means, or that it means
+        nothing.
     series : str, default=""
         What was found where members depend on those before them, and nobody has said
         what their order is.
@@ -87,8 +91,8 @@ class Design:
     blocks: IndexArray | None = None
     groups: IndexArray | None = None
     order: FloatArray | None = None
-    is_shuffled: bool = False
     counter: str = ""
+    order_told: bool = False
     series: str = ""
 
     @classmethod
@@ -128,8 +132,8 @@ class Design:
             None if blocks is None else numbers_of(blocks),
             None if groups is None else numbers_of(groups),
             None if order is None or order is False else _positions(order),
-            order is False,
             counter,
+            order is not None,
         )
 
     @property
@@ -144,16 +148,17 @@ class Design:
 
     def of_rows(self, rows: IndexArray) -> Design:
         """Return the design of some of the members."""
-        labels = {
-            name: None if values is None else _by_appearance(values[rows])
-            for name, values in (("blocks", self.blocks), ("groups", self.groups))
-        }
+        blocks, groups = (
+            None if labels is None else _by_appearance(labels[rows])
+            for labels in (self.blocks, self.groups)
+        )
         return replace(
             self,
             n_rows=len(rows),
             setting=_by_appearance(self.setting[rows]),
+            blocks=blocks,
+            groups=groups,
             order=None if self.order is None else self.order[rows],
-            **labels,
         )
 
     def series_blocks(self, memory: int) -> IndexArray:
@@ -187,6 +192,12 @@ class Design:
                 return self._enough("strata", self.setting_units(), self.blocks)
             return self._enough("rows", self.blocks, None)
         return self._enough("rows", self.setting_units(), None)
+
+    @property
+    def may_be_series(self) -> bool:
+        """Whether it is to be asked if rows depend on those before them."""
+        mostly_different = self.n_settings > _MOSTLY_DIFFERENT * self.n_rows
+        return not self.order_told and self.groups is None and mostly_different
 
     @property
     def units(self) -> IndexArray:  # shape: (n_rows,)

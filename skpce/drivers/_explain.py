@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_real, listed
@@ -128,14 +129,17 @@ n_inputs)
     runs = read_runs(data, y, asked)
     found = runs.data
     members, names = _rows(found.names, together)
+    order = found.order_of_inputs()
+    place = np.argsort(order)
+    ordered = found.of_inputs(order)
     findings = find_drivers(
-        found.X,
-        found.is_category,
-        found.laws,
-        found.coordinates,
-        found.read,
+        ordered.X,
+        ordered.is_category,
+        ordered.laws,
+        ordered.coordinates,
+        ordered.read,
         runs.design,
-        members,
+        [tuple(place[list(inputs)].tolist()) for inputs in members],
         names,
         negligible,
     )

@@ -91,7 +91,7 @@ def _fitted(
     basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
     solver = LearnedRidgeSolver(
         *(solver.scales, solver.noise, np.zeros(n_outputs, np.int64)),
-        *(True, False, solver.priors),
+        *(False, False, solver.priors),
     )
     return solve_samples(solver, basis, samples, groups)
 

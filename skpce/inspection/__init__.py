@@ -4,6 +4,7 @@ from .._result import Result, ResultRow
 from ._back_to_reward import back_to_reward
 from ._correlated_features import original_space_indices, shapley_effects
 from ._dependent_inputs import dependent_sobol_indices
+from ._ensembles.compare_embeddings import compare_embeddings
 from ._ensembles.training_noise import training_noise_share, variance_decomposition
 from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
@@ -23,6 +24,7 @@ __all__ = [
     "ResultRow",
     "Verdict",
     "back_to_reward",
+    "compare_embeddings",
     "dependent_sobol_indices",
     "input_tests",
     "modes_test",

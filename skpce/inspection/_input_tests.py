@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,24 +13,19 @@ from scipy.spatial.distance import cdist
 from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
-    IndexArray,
     as_floats,
     binary_scales,
     validated_array,
 )
-from .._checks.frames import remembers_frames, take
+from .._checks.frames import remembers_frames
 from .._checks.levels import with_codes
 from .._result import Result
-from ._ensembles.cross_fit import Split, quiet_fit
 from ._reading import last_and_inputs
 
 _LARGEST_BLOCK = 2**21  # distances held at once
 
 # Above this size the p-value of Shapiro and Wilk's test is not accurate.
 _LARGEST_SHAPIRO = 5000
-
-# A test of a correlation by Fisher's z needs more than three members.
-_SMALLEST_FOLD = 4
 
 
 @remembers_frames
@@ -282,83 +276,3 @@ def _distances(columns: Any, rows: slice) -> FloatArray:
     if not isinstance(columns, np.ndarray):
         return np.stack([cdist(part[rows], part) for part in columns])
     return np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis])
-
-
-def held_out_inputs(
-    model: Any,
-    X: Any,
-    y: Any,
-    splits: Sequence[Split],
-    once: IndexArray,  # rows of which no two have the same reward
-) -> Result | None:
-    """Test held-out inputs; None for text, or another number of them in a fold."""
-    folds = []
-    for train, test in splits:
-        fitted = quiet_fit(model, take(X, train), take(y, train))
-        seen, new = (
-            numeric(last_and_inputs(fitted, take(X, np.intersect1d(rows, once)))[1])
-            for rows in (train, test)
-        )
-        if seen is None or new is None:
-            return None
-        folds.append((seen, new))
-    alike = len({new.shape[1] for _, new in folds}) == 1
-    return _held_out_result(folds) if alike else None
-
-
-def _held_out_result(folds: Sequence[tuple[FloatArray, FloatArray]]) -> Result:
-    """Test the inputs of members seen and held out, fold by fold."""
-    units = [_standardised(seen, new) for seen, new in folds]
-    correlation, p_values = _pooled_correlation(units)
-    rows = np.concatenate(units)
-    found = _table_of_pairs(
-        {"correlation": correlation, "dependence_p_values": p_values},
-        normality=np.array([_normality_p(one[~np.isnan(one)]) for one in rows.T]),
-    )
-    largest = found.largest("correlation")
-    return replace(
-        found,
-        title=(
-            f"{len(rows)} members held out: largest correlation of two inputs "
-            f"{largest:z.2f}, p = {found.smallest_dependence_p_value:.2g} over all "
-            f"pairs; normality p = {found.smallest_normality_p_value:.2g} over all "
-            "inputs"
-        ),
-        figures={
-            **found.figures,
-            "n_members": len(rows),
-            "largest_correlation": largest,
-        },
-    )
-
-
-def _standardised(seen: FloatArray, new: FloatArray) -> FloatArray:
-    """Return new rows in units of those seen; NaN for an input that is constant."""
-    deviation = seen.std(axis=0)
-    unit = np.where(deviation > 0, deviation, np.nan)
-    return (new - seen.mean(axis=0)) / unit
-
-
-def _pooled_correlation(folds: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    n_inputs = folds[0].shape[1]
-    squares, weights, statistic, freedom = np.zeros((4, n_inputs, n_inputs))
-    for fold in folds:
-        n_members = len(fold)
-        if n_members < _SMALLEST_FOLD:
-            continue
-        values = np.nan_to_num(fold)
-        r = _correlation(values, np.ptp(values, axis=0) > 0)
-        known = ~np.isnan(r)
-        r = np.where(known, np.clip(r, -1.0 + 1e-12, 1.0 - 1e-12), 0.0)
-        adjusted = 1.0 - (1.0 - r**2) * (n_members - 1) / (n_members - 2)
-        squares += np.where(known, n_members * adjusted, 0.0)
-        weights += n_members * known
-        statistic += (n_members - 3) * np.arctanh(r) ** 2
-        freedom += known
-    some = freedom > 0
-    pooled = squares / np.where(some, weights, 1.0)
-    p_values = stats.chi2.sf(statistic, np.where(some, freedom, 1.0))
-    return (
-        np.where(some, np.sqrt(np.maximum(pooled, 0.0)), np.nan),
-        np.where(some, p_values, np.nan),
-    )

@@ -62,7 +62,7 @@ class ValueOfInformationDisplay:
     -----
     Bars are the 5 % and 95 % quantiles of the expansion's value over resampled members,
     divided by the value of all inputs as it is. A hollow grey point is *not supported*:
-    members with exchanged utilities gain as much.
+    what the actions differ by is not shown to depend on it.
 
     Examples
     --------

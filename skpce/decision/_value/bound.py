@@ -1,4 +1,4 @@
-r"""A lower bound of a value that holds whatever the fit, and a test of any value.
+r"""A lower bound of a value that holds whatever the fit.
 
 The rule :math:`\delta(x_u)`, the action that is best by a fit to the other folds, is
 valued by the utilities of the members that are held out. For every fixed action
@@ -19,9 +19,6 @@ folds is a control variate [2]_: its mean under the rule is known, and only what
 misses has to be averaged over members. It is left out where fewer than ten members
 would check it, such as for a rule that leaves the best fixed action far out alone.
 
-Under the hypothesis that utilities do not depend on the inputs, members may exchange
-their utilities. The test compares the cross-fitted gain with that of permutations.
-
 References
 ----------
 .. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
@@ -34,7 +31,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -44,19 +41,13 @@ from sklearn.base import clone
 
 from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, IndexArray
-from ..._compositions.outputs import read_outputs
 from ..._expansion.expansion import Expansion
-from ..._expansion.targets import ConstantTargetWarning
 from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
-from ...inspection._closed_form.permuted_fits import factorise
-from ...inspection._ensembles.conditions import permutation_p_values
-from ...inspection._ensembles.cross_fit import CrossFit, Permutations, Split, quiet
-from ...inspection._ensembles.dependent_members import (
-    MemberGroups,
-    find_member_groups,
-)
-from ...inspection._ensembles.members import divides, make_splits
+from ...drivers._design import numbers_of
+from ...drivers._folds import deal_folds
+from ...inspection._ensembles.cross_fit import Split, quiet
+from ...inspection._ensembles.members import make_splits
 from .decision_problem import OWNER, Members, quiet_fit
 from .envelope import upper_envelope
 from .expected_value import by_degree, sobol_points
@@ -77,56 +68,30 @@ class Bound:
     estimate: float  # gain of the rules over the best fixed action
     standard_error: float
     lower: float  # one-sided confidence limit of the value, not negative
-    p_value: float  # of no value at all, not adjusted
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Folds and permutations that serve all inputs."""
+    """Folds that serve all inputs."""
 
     members: Members
-    fit: CrossFit  # on all inputs
-    groups: MemberGroups | None  # members that depend on one another
-    permutations: Permutations
+    splits: Sequence[Split]
+    setting: IndexArray  # shape: (n_members,); members of equal inputs stay together
     confidence_level: float
     temperature: float | None
 
     @classmethod
-    def draw(
+    def deal(
         cls,
         members: Members,
         cv: Any,
-        n_permutations: int,
         confidence_level: float,
         temperature: float | None,
-        generator: np.random.Generator,
     ) -> HeldOut:
-        """Draw folds and permutations; dependent members stay together."""
-        X, y = members.inputs, members.contrasts
-        outputs = read_outputs(y, OWNER, outputs={"utility": y.shape[1]})
-        splits = make_splits(cv, X, None, generator)
-        _refuse_others(cv, splits, len(X))
-        fit = CrossFit(members.regressor, X, y, splits, outputs)
-        fitted = quiet_fit(clone(members.regressor), X, y)
-        groups = find_member_groups(fit, fitted, _quiet_residuals(fit))
-        labels, kind = None, ""
-        if groups is not None and not groups.reason and isinstance(cv, int):
-            labels, kind = groups.labels, groups.kind
-            n_folds = min(cv, groups.n_groups)
-            fit = replace(fit, splits=make_splits(n_folds, X, labels, generator))
-        drawn = Permutations(np.empty((0, len(X)), dtype=np.int64), True)
-        if n_permutations:
-            drawn = Permutations.draw(len(X), labels, n_permutations, generator, kind)
-        return cls(members, fit, groups, drawn, confidence_level, temperature)
-
-    @property
-    def refused(self) -> str:
-        """Why dependent members cannot be judged; empty where they can."""
-        if self.groups is None or self.groups.reason:
-            return "" if self.groups is None else self.groups.reason
-        if divides(self.fit.splits, self.groups.labels):
-            return f"{self.groups.words}, and cv divides them"
-        return ""
+        """Deal the members into folds, whatever their order."""
+        setting = numbers_of(members.inputs)
+        splits = _splits_of(cv, members, setting)
+        return cls(members, splits, setting, confidence_level, temperature)
 
     @property
     def has_known_laws(self) -> bool:
@@ -135,12 +100,10 @@ class HeldOut:
 
     def bound(self, features: list[int]) -> Bound:
         """Value the rules of some inputs on held-out members."""
-        regressor = self.members.regressor_of(features)
-        X = self.members.inputs[:, features]
-        fit = replace(self.fit, pipeline=regressor, X=X)
         rules, predicted = self._whole_fits
         if len(features) < self.members.inputs.shape[1]:
-            rules, predicted = self._fits(regressor, X)
+            regressor = self.members.regressor_of(features)
+            rules, predicted = self._fits(regressor, self.members.inputs[:, features])
         gained = self._gains(predicted)
         if self.has_known_laws and self.temperature is None:
             elsewhere = _best(predicted) != np.arange(predicted.shape[1])
@@ -148,18 +111,11 @@ class HeldOut:
             controls = self._controls(features, rules, predicted)
             gained = gained - np.where(checked, controls, 0)
         estimate, error, lower = self._limits(gained)
-        p_value = np.nan
-        if len(self.permutations.orders):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConstantTargetWarning)
-                permuted = self._permuted(fit, np.square(fit.y - predicted))
-            observed = np.array([self._statistic(predicted, fit.y)])
-            p_value = float(permutation_p_values(observed, permuted[:, np.newaxis])[0])
-        return Bound(estimate, error, max(lower, 0.0), p_value)
+        return Bound(estimate, error, max(lower, 0.0))
 
     def _gains(self, predicted: FloatArray) -> FloatArray:  # shape: (n, n_references)
         """Return what each member gains by the rule over fixed decisions."""
-        y = self.fit.y
+        y = self.members.contrasts
         if self.temperature is None:
             return np.take_along_axis(y, _best(predicted), axis=1) - y
         mean = self._soft(y, y.mean(axis=0))
@@ -182,66 +138,16 @@ class HeldOut:
 
     def _limits(self, gained: FloatArray) -> tuple[float, float, float]:
         """Return the smallest mean, its standard error, and the smallest limit."""
-        labels = np.arange(len(gained)) if self.groups is None else self.groups.labels
-        names, group = np.unique(labels, return_inverse=True)
+        n_settings = int(self.setting.max()) + 1
         means = gained.mean(axis=0)
-        sums = np.zeros((len(names), gained.shape[1]))
-        np.add.at(sums, group, gained - means)
-        n_groups = len(names)
-        scale = n_groups / max(n_groups - 1, 1)
+        sums = np.zeros((n_settings, gained.shape[1]))
+        np.add.at(sums, self.setting, gained - means)
+        scale = n_settings / max(n_settings - 1, 1)
         errors = np.sqrt(scale * np.square(sums).sum(axis=0)) / len(gained)
-        quantile = student.ppf(self.confidence_level, max(n_groups - 1, 1))
+        quantile = student.ppf(self.confidence_level, max(n_settings - 1, 1))
         worst = int(np.argmin(means))
         lower = float(np.min(means - quantile * errors))
         return float(means[worst]), float(errors[worst]), lower
-
-    # Permutations
-
-    def _statistic(self, predicted: FloatArray, y: FloatArray) -> float:
-        """Return the mean gain over the best fixed decision of the other folds."""
-        total = 0.0
-        for train, test in self.fit.splits:
-            total += float(self._fold_gain(predicted[test], y[test], y[train]))
-        return total / sum(len(test) for _, test in self.fit.splits)
-
-    def _fold_gain(
-        self,
-        predicted: FloatArray,  # shape: (..., n_test, n_actions)
-        y: FloatArray,  # shape: (..., n_test, n_actions)
-        train: FloatArray,  # shape: (..., n_train, n_actions)
-    ) -> FloatArray:  # shape: (...)
-        mean = train.mean(axis=-2, keepdims=True)
-        if self.temperature is not None:
-            gain = self._soft(y, predicted) - self._soft(y, mean)
-            return np.asarray(gain.sum(axis=-1))
-        taken = np.take_along_axis(y, _best(predicted), axis=-1)
-        fixed = np.take_along_axis(
-            y, np.broadcast_to(_best(mean), taken.shape), axis=-1
-        )
-        return np.asarray((taken - fixed).sum(axis=(-2, -1)))
-
-    def _permuted(self, fit: CrossFit, errors: FloatArray) -> FloatArray:
-        """Return the statistic of each permutation."""
-        orders = self.permutations.orders
-        closed = factorise(fit, errors)
-        if closed is None:
-            return np.array(
-                [
-                    self._statistic(one.y - _quiet_residuals(one), one.y)
-                    for one in self.permutations.fits(fit)
-                ]
-            )
-        found = np.zeros(len(orders))
-        step = closed.permutations_at_once
-        for start in range(0, len(orders), step):
-            some = orders[start : start + step]
-            for fold in closed.folds:
-                train = closed.values[some[:, fold.train]]
-                test = closed.values[some[:, fold.test]]
-                found[start : start + step] += self._fold_gain(
-                    fold.predict(train), test, train
-                )
-        return found / sum(len(test) for _, test in fit.splits)
 
     # Control variate
 
@@ -250,7 +156,7 @@ class HeldOut:
     ) -> FloatArray:
         """Return what the expansion of the other folds says, less its known mean."""
         controls = _taken_less_fixed(self._whole_fits[1], predicted)
-        folds = zip(self.fit.splits, self._whole_fits[0], rules, strict=True)
+        folds = zip(self.splits, self._whole_fits[0], rules, strict=True)
         for (_, test), whole, rule in folds:
             controls[test] -= _mean_under_rule(whole.marginal(features), rule)
         return controls
@@ -265,7 +171,7 @@ class HeldOut:
         """Return the expansion of each fold, and what it says of held-out members."""
         y, found = self.members.contrasts, []
         predicted = np.empty_like(y)
-        for train, test in self.fit.splits:
+        for train, test in self.splits:
             with quiet(), warnings.catch_warnings():
                 # A learned distribution is that of a fold.
                 warnings.simplefilter("ignore", InputOutsideSupportWarning)
@@ -275,13 +181,26 @@ class HeldOut:
         return found, predicted
 
 
-def check_folds(cv: Any, n_members: int) -> None:
-    """Refuse a number of folds that members cannot be divided into."""
-    if (
-        isinstance(cv, (int, np.integer)) and n_members > 1
-    ):  # a splitter is asked when it is used
-        members = np.zeros((n_members, 1))
-        make_splits(cv, members, None, np.random.default_rng(0))
+def check_folds(cv: Any, n_units: int, what: str = "members") -> None:
+    """Refuse a number of folds that so many units cannot be divided into."""
+    is_integer = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
+    if is_integer and n_units > 1 and not 2 <= cv <= n_units:
+        raise ValueError(
+            f"cv must be an int in the range [2, {n_units}], the number of {what}, "
+            f"or a splitter. Got {cv!r} instead."
+        )
+
+
+def _splits_of(cv: Any, members: Members, setting: IndexArray) -> Sequence[Split]:
+    """Return folds that hold out each member once, settings as a whole."""
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        check_folds(cv, int(setting.max()) + 1, "different rows of X")
+        fold = deal_folds(members.contrasts, setting, int(cv))
+        every = range(int(fold.max()) + 1)
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
+    splits = make_splits(cv, members.inputs, setting)
+    _refuse_others(cv, splits, len(setting))
+    return splits
 
 
 def _refuse_others(cv: Any, splits: Sequence[Split], n_members: int) -> None:
@@ -303,12 +222,6 @@ def _best(scores: FloatArray) -> IndexArray:
 def _taken_less_fixed(values: FloatArray, scores: FloatArray) -> FloatArray:
     """Return values of the action that the scores choose, less those of each."""
     return np.take_along_axis(values, _best(scores), axis=-1) - values
-
-
-def _quiet_residuals(fit: CrossFit) -> FloatArray:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstantTargetWarning)
-        return fit.residuals()
 
 
 def _mean_under_rule(

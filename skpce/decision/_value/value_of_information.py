@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._checks import (
+    FEWEST_MEMBERS,
     MOST_REPEATS,
     FloatArray,
     check_integer,
@@ -24,15 +25,14 @@ from ..._checks.frames import remembers_frames
 from ..._expansion.expansion import Expansion
 from ..._expansion.indices import closed_index
 from ..._result import Result, cautions_in_words
+from ...drivers._design import first_of, numbers_of
 from ...inspection._dependent_inputs import dependence_seen
-from ...inspection._ensembles.conditions import holm
-from ...inspection._ensembles.dependent_members import MemberGroups
-from ...inspection._ensembles.members import without_replicates
 from ...inspection._reading import column_groups
 from .bound import HeldOut, check_folds
 from .decision_problem import OWNER, DecisionProblem, read_problem
 from .expected_value import N_BATCHES
 from .plug_in import Row
+from .tested import p_values_of_rows
 
 #: Name of the row of all inputs.
 ALL = "all inputs"
@@ -59,7 +59,6 @@ def value_of_information(
     noise_sd: Any = None,
     form: str = "marginal",
     cv: Any = 5,
-    n_permutations: int = 999,
     n_resamples: int = 200,
     significance_level: float = 0.05,
     confidence_level: float = 0.95,
@@ -112,9 +111,8 @@ def value_of_information(
         expands the utilities in the inputs of the row alone: what is known of
         dependent ones counts.
     cv : int or cross-validation splitter, default=5
-        Folds of the lower bound and the test.
-    n_permutations : int, default=999
-        Permutations of the test; 0 leaves it out, and nothing is supported.
+        Folds of the lower bound. An int deals members into so many, sorted by their
+        utilities, so that neither a seed nor the order of rows matters.
     n_resamples : int, default=200
         Bootstrap resamples of the members behind the standard errors; 0 for none.
     significance_level : float, default=0.05
@@ -124,7 +122,7 @@ def value_of_information(
     n_samples : int, default=65536
         Quasi-random points for several inputs that have no exact formula.
     random_state : int, RandomState instance or None, default=None
-        Randomness of folds, permutations, resamples and points.
+        Randomness of resamples and points.
 
     Returns
     -------
@@ -148,7 +146,9 @@ def value_of_information(
         lower_bound : float
             Lower confidence bound of the EVPPI from held-out members.
         p_value : float
-            Permutation p-value of no value at all, Holm-adjusted over the rows.
+            P-value of no value at all, as what actions differ by does not depend on
+            the inputs of the row: the test of :func:`skpce.explain` on these inputs
+            alone, Holm-adjusted over the rows.
         share_of_evpi : float
             ``value`` over that of all inputs.
         variance_share : float
@@ -186,7 +186,7 @@ def value_of_information(
     See Also
     --------
     knowledge_gradient : The value of measuring correlated alternatives.
-    skpce.inspection.verdict : Whether the inputs predict anything.
+    skpce.explain : Which input drives which utility.
     skpce.plotting.ValueOfInformationDisplay : Variance against decision.
 
     Notes
@@ -204,8 +204,9 @@ def value_of_information(
     The lower bound needs no good fit: rules of other folds are valued by the utilities
     of held-out members, and no rule gains more than the EVPPI. Where the distributions
     of all inputs are given, not learned, the expansion is a control variate, for
-    independent inputs. Members that are near-copies or a series are held out and
-    permuted in groups, as in :func:`skpce.inspection.verdict`.
+    independent inputs. The test says that knowing can be worth something, the bound how
+    much at least: an input may move what actions differ by and never change the best
+    one. Members of equal inputs (replicates) are held out together and count once.
 
     References
     ----------
@@ -240,7 +241,6 @@ def value_of_information(
         temperature=temperature,
         n_observations=n_observations,
         form=form,
-        n_permutations=n_permutations,
         n_resamples=n_resamples,
         significance_level=significance_level,
         confidence_level=confidence_level,
@@ -271,9 +271,8 @@ def value_of_information(
     }
     columns |= _spreads(rows, soft, int(n_resamples), generator)
     columns["integration_error"] = np.array([w.standard_error for w in worths])
-    held_out, reasons, groups_of_members = _held_out(
-        *(given, players, soft, cv, n_permutations),
-        *(confidence_level, significance_level, generator),
+    held_out, reasons = _held_out(
+        given, players, soft, cv, confidence_level, significance_level
     )
     columns |= held_out
     evpi = worths[-1].value
@@ -292,10 +291,7 @@ def value_of_information(
     for name in ("value", "share_of_evpi", "evsi", "net_benefit"):
         if name in columns:
             columns[name] = np.where(failed, np.nan, columns[name])
-    cautions = _cautions(given, form, groups_of_members)
-    cautions += _permutation_caution(
-        int(n_permutations), len(players), float(significance_level)
-    )
+    cautions = _cautions(given, form)
     return _table(given, tuple(players), columns, reasons, evpi, cautions)
 
 
@@ -309,8 +305,7 @@ def _check_arguments(**given: Any) -> None:
         high=_MOST_OBSERVATIONS,
         none_allowed=True,
     )
-    for name in ("n_permutations", "n_resamples"):
-        check_integer(OWNER, name, given[name], high=MOST_REPEATS)
+    check_integer(OWNER, "n_resamples", given["n_resamples"], high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", given["n_samples"], low=128)
     for name in ("significance_level", "confidence_level"):
         check_real(OWNER, name, given[name], low=0.0, high=1.0)
@@ -413,47 +408,39 @@ def _held_out(
     players: Mapping[str, list[int]],
     temperature: float | None,
     cv: Any,
-    n_permutations: int,
     confidence_level: float,
     significance_level: float,
-    generator: np.random.Generator,
-) -> tuple[dict[str, FloatArray], list[tuple[str, ...]], MemberGroups | None]:
-    """Return what held-out members say, why rows are not supported, and copies."""
+) -> tuple[dict[str, FloatArray], list[tuple[str, ...]]]:
+    """Return what members say, and why rows are not supported."""
     names = ("cross_fitted", "cross_fitted_error", "lower_bound", "p_value")
     found = np.full((4, len(players)), np.nan)
     if given.members is None:
-        return dict(zip(names, found, strict=True)), [()] * len(players), None
-    refused, groups = "", None
+        return dict(zip(names, found, strict=True)), [()] * len(players)
+    refused = ""
     if given.members.looks_at_y:
         refused = "the embedding was fitted to y, so that no member is held out from it"
     elif not given.members.contrasts.any():
         refused = "all actions have the same utility for every member"
-    else:
-        held_out = HeldOut.draw(
-            *(given.members, cv, int(n_permutations), float(confidence_level)),
-            *(temperature, generator),
-        )
-        refused, groups = held_out.refused, held_out.groups
-    for place, features in enumerate(() if refused else players.values()):
-        bound = held_out.bound(features)
-        found[:, place] = (
-            *(bound.estimate, bound.standard_error),
-            *(bound.lower, bound.p_value),
-        )
-    found[3] = holm(found[3])
-    if not refused and not n_permutations:
-        refused = "it was not tested (n_permutations=0)"
+    if not refused:
+        held_out = HeldOut.deal(given.members, cv, float(confidence_level), temperature)
+        for place, features in enumerate(players.values()):
+            bound = held_out.bound(features)
+            found[:3, place] = bound.estimate, bound.standard_error, bound.lower
+        rows = list(players.values())
+        found[3] = p_values_of_rows(given.members, held_out.setting, rows)
     reasons = [
         (refused,) if refused else _reason(p, significance_level) for p in found[3]
     ]
-    return dict(zip(names, found, strict=True)), reasons, groups
+    return dict(zip(names, found, strict=True)), reasons
 
 
 def _reason(p_value: float, level: float) -> tuple[str, ...]:
     if p_value <= level:
         return ()
+    if np.isnan(p_value):
+        return (f"fewer than {FEWEST_MEMBERS} different members cannot be tested",)
     return (
-        "members with exchanged utilities gain as much by chance "
+        "what the actions differ by is not shown to depend on it "
         f"(p = {p_value:.3g}, more than {level:g})",
     )
 
@@ -472,32 +459,21 @@ def _variance_shares(
     )
 
 
-def _permutation_caution(
-    n_permutations: int, n_rows: int, significance_level: float
-) -> tuple[str, ...]:
-    """Caution when no row could be supported."""
-    smallest = n_rows / (n_permutations + 1)
-    if not n_permutations or smallest <= significance_level:
-        return ()
-    return (
-        f"with {n_permutations} permutations the smallest possible p-value of "
-        f"{n_rows} rows is {min(smallest, 1.0):.2g}: none can be supported",
-    )
-
-
-def _cautions(
-    given: DecisionProblem, form: str, groups: MemberGroups | None
-) -> tuple[str, ...]:
-    """Warn of dependent inputs, and say what was done about dependent members."""
+def _cautions(given: DecisionProblem, form: str) -> tuple[str, ...]:
+    """Warn of dependent inputs, and say which members count once."""
     if given.members is None:
         return ()
     found: tuple[str, ...] = ()
     if given.members.weighted:
         found = ("the surrogate was fitted with weights; here members count equally",)
     inputs = given.members.inputs
-    if groups is not None:
-        found += () if groups.reason else (groups.caution,)
-        inputs = inputs[without_replicates(len(inputs), groups.labels)]
+    settings = inputs[first_of(numbers_of(inputs))]
+    if len(settings) < len(inputs):
+        found += (
+            f"{len(inputs)} members have {len(settings)} different rows of inputs; "
+            "equal ones are held out together and count once",
+        )
+        inputs = settings
     seen = None
     if form == "marginal" and inputs.shape[1] > 1:
         seen = dependence_seen(inputs, given.inputs)

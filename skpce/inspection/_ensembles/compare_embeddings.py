@@ -2,75 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from itertools import count
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.pipeline import Pipeline
 
-from ..._checks import FloatArray, check_boolean, fail, make_generator
-from ..._checks.callbacks import takes_callbacks
+from ..._checks import FloatArray, IndexArray, check_integer, fail, listed
 from ..._checks.frames import remembers_frames, take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
-from .._answer import NOUNS, corrected_for, verdict_table
-from .._input_tests import fitted_inputs, held_out_inputs
+from ...drivers import Answer
+from ...drivers._answer import LEVEL
+from ...drivers._design import numbers_of
+from ...drivers._folds import deal_folds
 from .._reading import final_estimator, last_and_inputs
-from .conditions import failed_conditions, holm, permutation_p_values
-from .cross_fit import (
-    CrossFit,
-    Permutations,
-    bootstrap_q2,
-    quiet_fit,
-    with_parameters,
-)
-from .embedding_search import (
-    BEST_OF_ALL,
-    OWNER,
-    Candidate,
-    Choice,
-    EmbeddingSetting,
-    NestedFolds,
-    NestedSearch,
-    check_dimensions,
-    read_candidates,
-)
-from .members import (
-    given_shares,
-    labels_of,
-    make_cross_fit,
-    read_members,
-    with_amalgamated,
-    without_replicates,
-)
+from .cross_fit import Split, quiet, quiet_fit
+from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
-from .verdict import (
-    check_arguments,
-    training_noise,
-    verdict,
-)
+from .verdict import verdict
 
-_FRAMED = (
-    *("candidate", "dimension", "degree", "n_inputs", "score"),
-    *("step", "q2", "q2_low", "q2_high", "fixed_q2"),
-    *("p_value", "noise_share", "attributable", "reasons"),
-    *("correlation", "held_out_correlation", "dependence_p"),
-    *("held_out_dependence_p", "normality_p", "held_out_normality_p"),
-)
+OWNER = "compare_embeddings"
+
+BEST_OF_ALL = "best of all"  # stands for the choice among all candidates, in tables
 
 
 @remembers_frames
-@takes_callbacks
 def compare_embeddings(
     candidates: dict[str, Any],
     X: ArrayLike,
     y: ArrayLike,
-    reward: ArrayLike | None = None,
     *,
     dimensions: Any = (2, 5, 10),
     degrees: Any = (1, 2),
@@ -78,26 +46,16 @@ def compare_embeddings(
     scoring: Any = None,
     cv: Any = 5,
     inner_cv: Any = 5,
-    noise_share: ArrayLike | Result | None = None,
-    n_permutations: int = 199,
-    permute_choice: bool = False,
-    min_q2: float = 0.25,
-    significance_level: float = 0.05,
-    max_noise_share: float = 0.5,
-    confidence_level: float = 0.9,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
     outputs: Any = None,
-    standardize: bool = False,
     groups: ArrayLike | None = None,
+    noise_share: ArrayLike | Result | None = None,
 ) -> Result:
     r"""Choose among embeddings, dimensions and degrees; say what the choice is worth.
 
-    In every outer fold the inner folds of its training members choose dimension and
-    degree of each candidate, and the best of all candidates; the members held out
-    judge what was chosen. On all members the choice is that of
-    :class:`sklearn.model_selection.GridSearchCV` over the same Pipeline.
+    Verdicts of grid searches, side by side: each candidate is a
+    :class:`sklearn.model_selection.GridSearchCV` over dimension and degree of the
+    Pipeline of embedding and surrogate, given to :func:`verdict`, which repeats the
+    whole search in every outer fold. The best of all is one search over all candidates.
 
     Parameters
     ----------
@@ -109,55 +67,28 @@ def compare_embeddings(
     X : array-like of shape (n_members, n_features)
         What differs between the members, before any embedding.
     y : array-like of shape (n_members, n_parts) or data frame
-        Policies, the steps side by side.
-    reward : array-like of shape (n_members,) or None, default=None
-        Another name of ``groups``, for ensembles trained under uncertain rewards.
+        Policies, the steps side by side, or real outputs.
     dimensions : sequence of int or dict of str to sequence, default=(2, 5, 10)
         Numbers of inputs to choose from. A dict gives them by candidate; one that it
         does not name is taken as it is.
     degrees : sequence of int or None, default=(1, 2)
         Degrees of the surrogate to choose from; None takes it as it is.
     surrogate : estimator or None, default=None
-        Predicts compositions from the embedding. None is a
+        Predicts the outputs from the embedding. None is a
         :class:`skpce.CompositionalPCESurrogate`, whose ``steps`` and ``mask`` say what
         the columns of y are, or for real outputs a
-        :class:`skpce.PolynomialChaosRegressor`.
+        :class:`skpce.PolynomialChaosRegressor`; both a ridge of fixed degree.
     scoring : str, callable or None, default=None
         What the inner folds maximise, as in scikit-learn. None takes the pipeline's
         ``score``: D² of the Kullback-Leibler deviance. It is one number for all
         steps, which the steps of most variance decide.
         :func:`skpce.metrics.aitchison_scorer` chooses by the error that Q² counts.
     cv, inner_cv : int or cross-validation splitter, default=5
-        Outer and inner folds. An int shuffles the members (or the groups) into so
-        many.
-    noise_share : array-like of shape (n_steps,) or Result, default=None
-        As in :func:`verdict`.
-    n_permutations : int, default=199
-        Permutations behind the p-values; at least 19.
-    permute_choice : bool, default=False
-        Repeat the whole choice in each permutation, by refits: the p-value is then
-        valid, for each candidate and for the best of all. Else permutations hold the
-        setting fixed, which has seen all policies where it was chosen: p is somewhat
-        too small, and the best of all has none.
-    min_q2, significance_level, max_noise_share : float
-        Conditions of the verdict; 0.25, 0.05 and 0.5 by default.
-    confidence_level : float, default=0.9
-        Of the bootstrap intervals of Q² over members (or groups). All candidates
-        share the resamples.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of folds, permutations, the bootstrap, and of candidates that have
-        no random state of their own.
-    n_jobs : int or None, default=None
-        Processes. The result does not depend on it.
-    progress : callable, callback or None, default=None
-        Called with (parts done, all parts): searches, verdicts and permutations of
-        the choice. An exception in it stops all processes. From scikit-learn 1.9 on
-        also one of its callbacks, as in :func:`verdict`.
-    outputs, standardize
-        Of real outputs, as in :func:`verdict`.
-    groups : array-like of shape (n_members,) or None, default=None
-        Label of each member, as in scikit-learn. Members of one label are replicates:
-        they stay in one fold, outer and inner, and give the share of training noise.
+        Outer folds, as in :func:`verdict`, and inner folds. An int deals members into
+        so many, sorted by their outputs: no random state and no order of rows matters.
+    outputs, groups, noise_share
+        As in :func:`verdict`. Members of one group, and members of equal rows of X,
+        stay in one fold, outer and inner.
 
     Returns
     -------
@@ -165,7 +96,7 @@ def compare_embeddings(
         A table of candidates and steps; the best of all comes last. ``print`` gives it
         in words, ``to_frame`` as a table, ``settings_frame`` the search on all members
         with ``mean_score`` and ``std_score`` over the inner folds. Beside
-        ``n_members`` and ``permuted_choice``:
+        ``n_members``:
 
         candidates : tuple of ResultRow
             In the order given; ``comparison[name]`` is the one of a name.
@@ -175,49 +106,31 @@ def compare_embeddings(
             The choice among all candidates and settings as a procedure: its Q² is of
             outer folds that each made this choice anew. This, and not the largest Q²
             of the candidates, is what the choice is worth on other members. Its
-            ``setting`` and ``pipeline`` are those of ``best``.
-        settings : tuple of EmbeddingSetting
-            All candidates × dimensions × degrees.
+            dimension, degree and pipeline are those of ``best``.
         scores : ndarray of shape (n_settings, n_inner_folds)
             Scores of the inner folds of all members.
 
         A row has:
 
-        name : str
-            Of the candidate; ``"best of all"`` for the choice among all of them.
-        setting : EmbeddingSetting
-            Dimension and degree chosen with all members; also ``dimension`` and
-            ``degree``, NaN where taken as they are.
+        candidate : str
+            Its name; ``"best of all"`` for the choice among all of them.
+        dimension, degree : int or float
+            Chosen with all members; NaN where taken as they are.
         score : float
             Mean score of that setting over the inner folds of all members:
             optimistic, as it made the choice.
-        q2, q2_low, q2_high, p_value, noise_share, attributable, reasons : ndarray
-            Of each step, from ``verdict``.
-        verdict : Result
-            Its Q² is nested: in every outer fold dimension and degree were chosen,
-            and everything fitted, without the members that are held out.
-        fixed, fixed_q2 : Result and ndarray of shape (n_steps,)
-            The verdict on the same folds with ``setting`` held fixed, and its Q²:
-            optimistic, as the members held out have taken part in its choice.
-        choices : tuple of EmbeddingSetting
-            What each outer fold chose.
-        inputs : Result or None
-            :func:`input_tests` of the inputs of the members of the fit; None where
-            they are no numbers.
-        held_out_inputs : Result or None
-            The same for members that the embedding has not seen: matrices
-            ``correlation`` and ``dependence_p_values`` (not adjusted over the pairs),
-            ``normality_p_values`` of each input, ``n_members`` held out (replicates
-            count once), ``largest_correlation``, ``smallest_dependence_p_value`` and
-            ``smallest_normality_p_value``. The largest of many noisy correlations is
-            to be read with the p-value.
-        correlation, dependence_p, normality_p : float
-            Largest and smallest figures of ``inputs``; with ``held_out_`` before the
-            name those of ``held_out_inputs``.
+        q2, q2_low, q2_high, noise_share : ndarray of shape (n_steps,)
+            Of each step, from the verdict. Q² is nested: in every outer fold dimension
+            and degree were chosen, and everything fitted, without the members that are
+            held out.
+        p_value, attributable, reasons : ndarray of shape (n_steps,)
+            Those of the verdict, corrected for the choice: see Notes.
         n_inputs : int
             Inputs of the last estimator.
+        verdict : Answer
+            Of the search; its ``model`` is the search, fitted to all members.
         pipeline : Pipeline
-            Of ``setting``, fitted to all members.
+            Of the chosen setting, fitted to all members.
 
     Raises
     ------
@@ -229,34 +142,17 @@ def compare_embeddings(
     See Also
     --------
     verdict : On one pipeline.
-    input_tests : Behind dependence and normality.
 
     Notes
     -----
     The largest Q² of many candidates is too good (the winner's curse), and so is that
-    of a setting that was chosen on the members that judge it (``fixed_q2``). Q² here is
-    nested [1]_, [2]_. That of a candidate is still picked among several when it is the
-    largest; that of ``best_of_all`` is not. Holm's method adjusts p-values over the
-    steps, not over the candidates.
+    of a setting that was chosen on the members that judge it. Q² here is nested [1]_,
+    [2]_. That of a candidate is still picked among several when it is the largest; that
+    of ``best_of_all`` is not.
 
-    With ``groups=None`` the nested Q² is that of :func:`verdict` of a GridSearchCV with
-    the same splitters. An embedding is fitted once for all degrees: (outer folds + 1)
-    × inner folds × dimensions fits of each candidate, and one more each fold.
-
-    *Inputs of held-out members.* Each fold has its own embedding, and the directions
-    of a PCA may turn round between them. Hence correlations :math:`r_f` are taken
-    within the :math:`n_f` members of a fold and pooled without their signs,
-
-    .. math::
-
-        \hat\rho^2 = \frac{\sum_f n_f r_f'^2}{\sum_f n_f}, \qquad
-        r_f'^2 = 1 - (1 - r_f^2) \frac{n_f - 1}{n_f - 2},
-
-    at least 0; :math:`r_f'^2` has mean 0 for independent normal inputs. The test is
-    :math:`\sum_f (n_f - 3) \operatorname{artanh}^2 r_f \sim \chi^2` with one degree
-    of freedom a fold (Fisher's z). For normality (Shapiro-Wilk, all folds together)
-    each input is standardised by mean and deviation of the fold's training members, as
-    the surrogate does.
+    A verdict tests the inputs of the setting that was chosen with all members, which is
+    a choice among as many sets of inputs as there were dimensions, of the best of all
+    among those of all candidates. Their number multiplies the p-values (Bonferroni).
 
     References
     ----------
@@ -273,18 +169,16 @@ def compare_embeddings(
     >>> import numpy as np
     >>> from scipy.special import softmax
     >>> from sklearn.decomposition import PCA
-    >>> from skpce import CompositionalPCESurrogate, LogRatioTransformer
+    >>> from skpce import LogRatioTransformer
     >>> from skpce.embedding import PLSTransformer
     >>> from skpce.inspection import compare_embeddings
     >>> X = np.random.default_rng(0).normal(size=(60, 12)) * np.r_[[3] * 10, 1, 1]
     >>> y = softmax(np.c_[X[:, 10:], np.zeros(60)], axis=1)
     >>> pls = PLSTransformer(target_transformer=LogRatioTransformer())
     >>> grid = {"dimensions": (1, 2), "degrees": (1,), "cv": 3, "inner_cv": 3}
-    >>> found = compare_embeddings(
-    ...     {"PCA": PCA(), "PLS": pls}, X, y, n_permutations=19, random_state=0, **grid
-    ... )
-    >>> print(found.best.setting)
-    PLS, dimension 2, degree 1
+    >>> found = compare_embeddings({"PCA": PCA(), "PLS": pls}, X, y, **grid)
+    >>> found.best.candidate, found.best.dimension, found.best.degree
+    ('PLS', 2, 1)
     >>> bool(found["PCA"].q2[0] < 0.1), bool(found.best_of_all.q2[0] > 0.6)
     (True, True)
     """
@@ -297,271 +191,429 @@ def compare_embeddings(
         hasattr(surrogate, method) for method in ("fit", "predict", "get_params")
     ):
         raise fail(OWNER, "surrogate", "an estimator that predicts, or None", surrogate)
-    zero_replacement = getattr(final_estimator(surrogate)[1], "zero_replacement", 1e-12)
-    conditions: dict[str, Any] = {
-        "n_permutations": n_permutations,
-        "min_q2": min_q2,
-        "significance_level": significance_level,
-        "max_noise_share": max_noise_share,
-        "confidence_level": confidence_level,
-        "zero_replacement": zero_replacement,
-        "n_jobs": n_jobs,
-    }
-    check_arguments(closed_form=True, progress=progress, **conditions)
-    check_boolean(OWNER, "permute_choice", permute_choice)
-    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+    if scoring is not None and (
+        isinstance(scoring, type) or not (isinstance(scoring, str) or callable(scoring))
+    ):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
-    reward = labels_of(OWNER, reward, groups, y)
-    generator = make_generator(random_state)
-    given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
-    scale: dict[str, Any] = {"outputs": outputs, "standardize": standardize}
+    grids = _grids_of(candidates, dimensions, degrees, surrogate)
+    groups = labels_of("groups", groups, y)
     surrogate, y, _, _ = with_amalgamated(surrogate, y)
-    table, policies, read, steps = read_members(
-        surrogate, X, y, zero_replacement=zero_replacement, owner=OWNER, **scale
-    )
-    refuse_failed(read.coordinates(policies), "y")
+    table, y, read, _ = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
+    refuse_failed(read.coordinates(y), "y")
     members = np.asarray(table)
     if bool((members[:1] == members).all()):
         raise ValueError("X has no column that varies; expected at least one.")
-    every = np.arange(len(table)), np.arange(read.n_groups)
-    fit = make_cross_fit(
-        surrogate, table, policies, read, steps, *every, reward, cv, generator
-    )
     given_shares(noise_share, read)  # refuses bad shares
-    if noise_share is None and reward is not None:
-        training_noise(fit, reward, confidence_level)  # refuses bad labels
-    folds = NestedFolds.draw(fit.splits, inner_cv, fit.X, reward, generator)
-    check_dimensions(given, folds.smallest_training)
-    search = NestedSearch(
-        tuple(replace(candidate, surrogate=fit.pipeline) for candidate in given),
-        fit,
-        folds,
-        scoring,
+    comparison = _Comparison(
+        {grid.name: grid for grid in grids},
+        Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
+        *(table, y),
+        _inner_folds(inner_cv, table, groups),
+        _Scorer(scoring),
+        {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share},
     )
-    seed = int(generator.integers(2**31 - 1))
-    n_parts = len(given) * (len(folds.outer) + 2) + permute_choice * n_permutations
-    counter = count(1)
+    judged = [comparison.judge(list(grids), BEST_OF_ALL)]
+    if len(grids) > 1:
+        judged = [comparison.judge([grid], grid.name) for grid in grids] + judged
+    else:
+        judged = [judged[0] | {"candidate": grids[0].name}, judged[0]]
+    return _table(judged, grids)
 
-    def done(_: Any = None) -> None:
-        if progress is not None:
-            progress(next(counter), n_parts)
 
-    choices = search.choices(n_jobs, done)
-    nested = search.nested_errors(n_jobs, done)
-    deviations = fit.squared_deviations()
-    shared = (deviations, fit.outputs, confidence_level)
-    figures = np.array(  # shape: (n_candidates + 1, 3, n_steps), of the same resamples
-        [
-            bootstrap_q2(errors, *shared, np.random.default_rng(seed), reward)
-            for errors in nested.errors
-        ]
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """One candidate: what a search of it chooses from."""
+
+    name: str
+    parameters: Mapping[str, Sequence[Any]]  # of the Pipeline
+    dimension_parameter: str | None
+    degree_parameter: str | None
+
+    @property
+    def n_inputs_chosen_from(self) -> int:
+        """Number of dimensions."""
+        return len(self.parameters.get(self.dimension_parameter or "", (None,)))
+
+    def setting(self, parameters: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return dimension and degree; NaN where taken as they are."""
+        names = self.dimension_parameter, self.degree_parameter
+        dimension, degree = (
+            np.nan if name is None else parameters.get(name, np.nan) for name in names
+        )
+        return dimension, degree
+
+    def in_words(self, parameters: Mapping[str, Any]) -> str:
+        """Return a setting as text."""
+        names = ("dimension", "degree")
+        pairs = zip(names, self.setting(parameters), strict=True)
+        known = [f"{name} {value}" for name, value in pairs if value == value]
+        return ", ".join([self.name, *known])
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """Searches over a Pipeline, and the data that judge them."""
+
+    grids: Mapping[str, _Grid]
+    pipeline: Pipeline
+    X: Any
+    y: Any
+    inner_cv: Any
+    scorer: _Scorer
+    given: Mapping[str, Any]  # arguments of ``verdict``
+
+    def judge(self, grids: list[_Grid], name: str) -> dict[str, Any]:
+        """Return the figures of a search over some candidates."""
+        search = GridSearchCV(
+            self.pipeline,
+            [dict(grid.parameters) for grid in grids],
+            scoring=self.scorer,
+            cv=self.inner_cv,
+            error_score="raise",
+        )
+        try:
+            answer = verdict(search, self.X, self.y, **self.given)
+        except ValueError as error:
+            self._refuse_failing(grids)
+            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
+        fitted = answer.model
+        number = np.repeat(
+            np.arange(len(grids)), [len(ParameterGrid(g.parameters)) for g in grids]
+        )
+        grid = grids[number[fitted.best_index_]]
+        dimension, degree = grid.setting(fitted.best_params_)
+        pipeline = clone(self.pipeline).set_params(
+            **clone(fitted.best_params_, safe=False)
+        )
+        pipeline = quiet_fit(pipeline, self.X, self.y)
+        return {
+            "candidate": name,
+            "chosen": grid,
+            "dimension": dimension,
+            "degree": degree,
+            "n_inputs": int(np.shape(last_and_inputs(pipeline, self.X)[1])[1]),
+            "score": float(fitted.best_score_),
+            "verdict": answer,
+            "pipeline": pipeline,
+            "n_chosen_from": sum(one.n_inputs_chosen_from for one in grids),
+        }
+
+    def _refuse_failing(self, grids: list[_Grid]) -> None:
+        """Name the first setting that inner folds of all members cannot fit."""
+        splits = list(check_cv(self.inner_cv).split(self.X, self.y))
+        for grid in grids:
+            for parameters in ParameterGrid(grid.parameters):
+                self._refuse_if_failing(grid, parameters, splits)
+
+    def _refuse_if_failing(
+        self, grid: _Grid, parameters: dict[str, Any], splits: list[Split]
+    ) -> None:
+        for train, test in splits:
+            model = clone(self.pipeline).set_params(**clone(parameters, safe=False))
+            try:
+                with quiet():
+                    model.fit(take(self.X, train), take(self.y, train))
+                self.scorer(model, take(self.X, test), take(self.y, test))
+            except ValueError as error:
+                raise ValueError(
+                    f"Candidate {grid.in_words(parameters)} failed on {len(train)} "
+                    "training members of an inner fold; expected candidates, degrees "
+                    "and dimensions that X and y of so many members allow. It says: "
+                    f"{error}"
+                ) from error
+
+
+class _Scorer:
+    """A scorer whose scores are finite numbers: a search cannot choose by others."""
+
+    def __init__(self, scoring: Any) -> None:
+        self.scoring = scoring
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Score, or raise ``ValueError``."""
+        found = check_scoring(estimator, self.scoring)(estimator, X, y)
+        try:
+            score = float(found)
+        except TypeError as error:
+            raise ValueError(
+                f"scoring={self.scoring!r} must return a number for (estimator, X, "
+                f"y): {error}"
+            ) from error
+        if not np.isfinite(score):
+            raise ValueError(f"its score is {score}")
+        return score
+
+
+class _InnerFolds:
+    """Folds inside of any training members, with units that stay together."""
+
+    def __init__(self, n_folds: int, X: Any, groups: Any) -> None:
+        self.n_folds = n_folds
+        unit = numbers_of(_keys(X) if groups is None else groups)
+        self.unit_of = dict(zip(_keys(X), unit.tolist(), strict=True))
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[Split]:
+        """Deal members by their outputs."""
+        unit = numbers_of([self.unit_of[key] for key in _keys(X)])
+        if unit.max() + 1 < self.n_folds:
+            raise ValueError(
+                f"inner_cv must be an int in the range [2, {unit.max() + 1}], the "
+                "number of units of the design in the training members of an outer "
+                f"fold, or a splitter. Got {self.n_folds} instead."
+            )
+        values = np.asarray(y, dtype=np.float64).reshape(len(unit), -1)
+        fold = deal_folds(values, unit, self.n_folds)
+        for k in range(self.n_folds):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_folds
+
+
+def _keys(X: Any) -> list[Any]:
+    """Return what names each row of a table: equal for equal rows."""
+    rows = np.asarray(X)
+    if rows.dtype.kind in "fiub":
+        return [row.tobytes() for row in rows.astype(np.float64) + 0.0]
+    return [repr(row) for row in rows.tolist()]
+
+
+def _inner_folds(inner_cv: Any, X: Any, groups: Any) -> Any:
+    if isinstance(inner_cv, (int, np.integer)) and not isinstance(inner_cv, bool):
+        units: IndexArray = numbers_of(_keys(X) if groups is None else groups)
+        n_units = int(units.max()) + 1
+        check_integer(OWNER, "inner_cv", inner_cv, low=2, high=n_units)
+        return _InnerFolds(int(inner_cv), X, groups)
+    if isinstance(inner_cv, (str, bytes)) or not hasattr(inner_cv, "split"):
+        expected = "an int or a splitter, as it divides many sets"
+        raise fail(OWNER, "inner_cv", expected, inner_cv)
+    return inner_cv
+
+
+# Candidates and their grids
+
+
+def _grids_of(
+    candidates: Any, dimensions: Any, degrees: Any, surrogate: Any
+) -> tuple[_Grid, ...]:
+    """Check the candidates and their grids; give those that are random a seed."""
+    if not isinstance(candidates, Mapping) or not candidates:
+        raise fail(OWNER, "candidates", "a dict of name to transformer", candidates)
+    if not isinstance(dimensions, Mapping):
+        dimensions = _integers("dimensions", dimensions, low=1)
+    elif unknown := [name for name in dimensions if name not in candidates]:
+        raise ValueError(
+            f"dimensions names {unknown[0]!r}, which is no candidate; expected names "
+            f"of candidates: {', '.join(map(repr, candidates))}."
+        )
+    prefix, last = final_estimator(surrogate)
+    degree = None
+    if degrees is not None:
+        if "degree" not in last.get_params(deep=False):
+            raise ValueError(
+                f"degrees={degrees!r}, but {type(surrogate).__name__} has no degree; "
+                "give degrees=None to take the surrogate as it is."
+            )
+        degree = f"surrogate__{prefix}degree"
+        degrees = _integers("degrees", degrees, low=0)
+    found = []
+    for number, (name, given) in enumerate(candidates.items()):
+        embedding, parameter = _read_embedding(name, given)
+        own = _own_dimensions(name, embedding, parameter, dimensions)
+        grid: dict[str, Sequence[Any]] = {"embedding": [_seeded(embedding, number)]}
+        dimension = None if own is None else f"embedding__{parameter}"
+        if own is not None:
+            grid[f"embedding__{parameter}"] = own
+        if degree is not None:
+            grid[degree] = degrees
+        found.append(_Grid(name, grid, dimension, degree))
+    return tuple(found)
+
+
+def _integers(name: str, values: Any, low: int) -> tuple[int, ...]:
+    expected = f"a sequence of different ints in the range [{low}, inf)"
+    found = tuple(listed(values, name, expected))
+    for value in found:
+        check_integer(OWNER, name, value, low=low)
+    if not found or len(set(found)) < len(found):
+        raise fail(OWNER, name, expected, values)
+    return tuple(int(value) for value in found)
+
+
+def _own_dimensions(
+    name: str, embedding: Any, parameter: str | None, dimensions: Any
+) -> tuple[int, ...] | None:
+    """Return the dimensions of one candidate; None to take it as it is."""
+    if not isinstance(dimensions, Mapping):
+        return None if parameter is None else dimensions
+    if dimensions.get(name) is None:
+        return None
+    if parameter is None:
+        raise ValueError(
+            f"dimensions names {name!r}, but {embedding!r} has no n_components; give "
+            "the candidate as (transformer, name of the parameter)."
+        )
+    return _integers(f"dimensions[{name!r}]", dimensions[name], low=1)
+
+
+def _read_embedding(name: Any, given: Any) -> tuple[Any, str | None]:
+    """Return the embedding and the parameter that takes its dimension."""
+    if not isinstance(name, str) or name == BEST_OF_ALL:
+        raise ValueError(
+            f"A candidate is named {name!r}; expected a text other than "
+            f"{BEST_OF_ALL!r}."
+        )
+    embedding, parameter = given, ""
+    if isinstance(given, tuple):
+        if len(given) != 2 or not isinstance(given[1], str):
+            raise ValueError(
+                f"Candidate {name!r} is {given!r}; expected a transformer, or "
+                "(transformer, name of the parameter that takes the dimension)."
+            )
+        embedding, parameter = given
+    if isinstance(embedding, str) and embedding == "passthrough" and not parameter:
+        return embedding, None
+    if isinstance(embedding, type) or not all(
+        hasattr(embedding, method) for method in ("fit", "transform", "get_params")
+    ):
+        raise ValueError(
+            f"candidates has {name!r}: {embedding!r}; expected a transformer or "
+            "'passthrough'."
+        )
+    if not parameter:  # n_components of the last step, if it has one
+        prefix, last = final_estimator(embedding)
+        known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+        return embedding, f"{prefix}n_components" if "n_components" in known else None
+    if parameter not in embedding.get_params():
+        raise ValueError(
+            f"candidates has {name!r} without a parameter {parameter!r}; expected one "
+            f"of {', '.join(sorted(embedding.get_params()))}."
+        )
+    return embedding, parameter
+
+
+def _seeded(embedding: Any, number: int) -> Any:
+    """Return a clone whose open random states are ints: all refits are then alike."""
+    if isinstance(embedding, str):
+        return embedding
+    same = clone(embedding)
+    open_states = [
+        name
+        for name, value in sorted(same.get_params().items())
+        if name.split("__")[-1] == "random_state" and value is None
+    ]
+    seeds = np.random.SeedSequence(number).generate_state(max(len(open_states), 1))
+    return same.set_params(**dict(zip(open_states, seeds.tolist(), strict=False)))
+
+
+# The table
+
+
+def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
+    """Put the candidates side by side."""
+    columns: dict[str, Any] = {
+        name: _numbers([row[name] for row in judged])
+        for name in ("dimension", "degree", "n_inputs", "score")
+    }
+    answers: list[Answer] = [row["verdict"] for row in judged]
+    for name in ("q2", "q2_low", "q2_high", "noise_share"):
+        columns[name] = np.stack([getattr(one, name) for one in answers])
+    corrected = [_corrected(row["verdict"], row["n_chosen_from"]) for row in judged]
+    for name in corrected[0]:
+        columns[name] = np.array([one[name] for one in corrected])
+    for name in ("verdict", "pipeline"):
+        columns[name] = [row[name] for row in judged]
+    names, search = [grid.name for grid in grids], answers[-1].model
+    best = names.index(judged[-1]["chosen"].name)
+    settings, scores = _table_of_settings(search, grids)
+    steps = tuple(answers[0].step_names)
+    setting = judged[-1]["chosen"].in_words(search.best_params_)
+    table = Result(
+        {"candidate": (*names, BEST_OF_ALL), "step": steps},
+        columns,
+        title=f"{setting} has the best score, with {answers[0].n_members} members.",
+        notes=(
+            "The best of all, chosen anew in each outer fold: "
+            f"{_in_words(steps, columns, -1)}",
+            *(
+                f"- {row['chosen'].in_words(row['verdict'].model.best_params_)}: "
+                f"{_in_words(steps, columns, place)}"
+                for place, row in enumerate(judged[:-1])
+            ),
+        ),
+        framed=("candidate", *list(columns)[:4], "step", *list(columns)[4:-2]),
     )
-    p_values: Any = [None] * len(figures)  # those of the fixed setting
-    if permute_choice:
-        orders = Permutations.draw(
-            len(fit.X), reward, n_permutations, np.random.default_rng(seed)
-        )
-        permuted = search.permuted_q2(orders, deviations, n_jobs, done)
-        pairs = zip(figures[:, 0], permuted.swapaxes(0, 1), strict=True)
-        p_values = [holm(permutation_p_values(*pair)) for pair in pairs]
-    elif sum(len(candidate.settings) for candidate in given) > 1:
-        p_values[-1] = np.full(figures.shape[2], np.nan)
-    limits = (min_q2, significance_level, max_noise_share)
-    mask = "infer" if read.geometry is None else read.geometry.mask
-    whole = with_parameters(surrogate, mask=mask)
-    rows: list[dict[str, Any]] = []
-    for row, (candidate, choice) in enumerate(zip(given, choices, strict=True)):
-        fixed = verdict(
-            search.candidates[row].pipeline(choice.setting),
-            *(fit.X, fit.y, reward),
-            mask=mask,
-            noise_share=noise_share,
-            cv=list(folds.outer),
-            random_state=seed,
-            **(conditions | scale),
-        )
-        chosen = not permute_choice and len(candidate.settings) > 1
-        notes = (_FIXED_SETTING,) if chosen else ()
-        judged = _nested_verdict(fixed, figures[row], p_values[row], limits, notes)
-        found = _fitted_to_all(replace(candidate, surrogate=whole), choice, fit, reward)
-        verdicts = {"verdict": judged, "fixed": fixed, "choices": nested.choices[row]}
-        rows.append(found | verdicts)
-        done()
-    best = int(np.argmax([choice.score for choice in choices]))
-    judged = _nested_verdict(rows[best]["fixed"], figures[-1], p_values[-1], limits)
-    procedure = {"verdict": judged, "choices": nested.choices[-1]}
-    rows.append(rows[best] | {"name": BEST_OF_ALL} | procedure)
-    table = _table(rows, rows[best]["setting"], len(fit.X), permute_choice)
-    settings = [one for candidate in given for one in candidate.settings]
-    scores = np.concatenate([choice.scores for choice in choices])
+    rows = table.rows
     return replace(
         table,
         figures={
-            "candidates": table.rows[:-1],
-            "best": table.rows[best],
-            "best_of_all": table.rows[-1],
-            "settings": tuple(settings),
+            "candidates": rows[:-1],
+            "best": rows[best],
+            "best_of_all": rows[-1],
             "scores": scores,
-            "n_members": len(fit.X),
-            "permuted_choice": bool(permute_choice),
+            "n_members": answers[0].n_members,
         },
-        tables={"settings": _table_of_settings(settings, scores)},
+        tables={"settings": settings},
     )
 
 
-_FIXED_SETTING = (
-    "the p-values hold the setting fixed that was chosen among several with all "
-    "policies: they are somewhat too small; permute_choice=True repeats the choice"
-)
-
-
-def _nested_verdict(
-    fixed: Result,
-    figures: FloatArray,  # shape: (3, n_steps)
-    p_values: FloatArray | None,  # shape: (n_steps,); None takes those of ``fixed``
-    limits: tuple[float, float, float],
-    notes: tuple[str, ...] = (),
-) -> Result:
-    """Put nested figures into the verdict on a setting that was held fixed."""
-    q2, low, high = figures
-    p_values = fixed.p_value if p_values is None else p_values
+def _corrected(answer: Answer, n_chosen_from: int) -> dict[str, Any]:
+    """Return p-values corrected for a choice of inputs, and what they support."""
+    p_values = np.minimum(n_chosen_from * answer.p_value, 1.0)
+    attributable = np.array(answer.attributable) & (p_values <= LEVEL)
     reasons = []
-    (key,) = fixed.keys
-    corrected = corrected_for(p_values, NOUNS[key])
-    for each, p_value, noise in zip(q2, p_values, fixed.noise_share, strict=True):
-        failed = failed_conditions(each, p_value, noise, limits, corrected)
-        if np.isnan(p_value) and not np.isnan(each):
-            failed += ("the choice was not permuted; permute_choice=True does so",)
-        reasons.append(failed)
-    nested = {"q2": q2, "q2_low": low, "q2_high": high, "p_value": p_values}
-    return verdict_table(
-        fixed.step_names,
-        {**fixed.columns, **nested},
-        reasons,
-        {**fixed.figures, "cautions": (*fixed.cautions, *notes)},
-    )
-
-
-def _fitted_to_all(
-    candidate: Candidate, choice: Choice, fit: CrossFit, reward: Any
-) -> dict[str, Any]:
-    """Fit the chosen setting to all members and test its inputs."""
-    once = without_replicates(len(fit.X), reward)
-    pipeline = candidate.pipeline(choice.setting)
-    model = quiet_fit(pipeline, fit.X, fit.y)
+    for own, was, good, p_value in zip(
+        answer.reasons, answer.attributable, attributable, p_values, strict=True
+    ):
+        text = "; ".join(own)
+        if was and not good:
+            text = (
+                f"p = {p_value:.2g}, corrected for a choice among {n_chosen_from} sets "
+                f"of inputs, more than {LEVEL:g}"
+            )
+        reasons.append(text)
     return {
-        "name": candidate.name,
-        "setting": choice.setting,
-        "score": choice.score,
-        "inputs": fitted_inputs(model, take(fit.X, once))[0],
-        "held_out_inputs": held_out_inputs(pipeline, fit.X, fit.y, fit.splits, once),
-        "n_inputs": int(np.shape(last_and_inputs(model, fit.X)[1])[1]),
-        "pipeline": model,
+        "p_value": p_values,
+        "attributable": attributable,
+        "reasons": np.array(reasons, dtype=object),
     }
 
 
-def _table(
-    rows: Sequence[dict[str, Any]],  # of the candidates, and of the best of all
-    best: EmbeddingSetting,
-    n_members: int,
-    permuted_choice: bool,
-) -> Result:
-    """Put the candidates side by side."""
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
-    verdicts = columns["verdict"]
-    for name in ("q2", "q2_low", "q2_high", "p_value", "noise_share", "attributable"):
-        columns[name] = np.array([getattr(one, name) for one in verdicts])
-    columns["fixed_q2"] = np.array([one.q2 for one in columns["fixed"]])
-    columns["reasons"] = np.array(
-        [["; ".join(reasons) for reasons in one.reasons] for one in verdicts],
-        dtype=object,
-    )
-    columns |= _columns_of_settings(columns["setting"])
-    tested = [_input_figures(row["inputs"], row["held_out_inputs"]) for row in rows]
-    columns |= {name: np.array([one[name] for one in tested]) for name in tested[0]}
-    *words, words_of_best = map(_in_words, rows, tested)
-    chosen = Counter(choice.candidate for choice in columns["choices"][-1])
-    votes = ", ".join(f"{name} in {n}" for name, n in chosen.most_common())
-    kind = (
-        "of the whole choice"
-        if permuted_choice
-        else "with the settings held fixed; those chosen among several are somewhat "
-        "too small"
-    )
-    return Result(
-        {"candidate": tuple(columns["name"]), "step": verdicts[0].step_names},
-        columns,
-        title=f"{best} has the best score, with {n_members} members.",
-        notes=(
-            f"The best of all, chosen anew in each of {chosen.total()} outer folds "
-            f"({votes}): {words_of_best}",
-            *(f"- {candidate}" for candidate in words),
-            f"p-values are {kind}.",
-        ),
-        framed=_FRAMED,
-    )
-
-
-def _input_figures(fit: Result | None, new: Result | None) -> dict[str, float]:
-    """Return dependence and normality, of the fit and of held-out members."""
-    nan = float("nan")
-    figures = {
-        "correlation": nan if fit is None else abs(fit.largest("pearson")),
-        "held_out_correlation": nan if new is None else new.largest_correlation,
-    }
-    for kind in ("dependence", "normality"):
-        for prefix, tests in (("", fit), ("held_out_", new)):
-            name = f"smallest_{kind}_p_value"
-            figures[f"{prefix}{kind}_p"] = getattr(tests, name, nan)
-    return figures
-
-
-def _in_words(row: dict[str, Any], tested: dict[str, float]) -> str:
-    """Say what a candidate, or the best of all, is worth."""
-    found = row["verdict"]
-    steps = ", ".join(
-        f"{name} {row.q2:z.2f} [{row.q2_low:z.2f}, {row.q2_high:z.2f}]"
-        for name, row in zip(found.step_names, found.rows, strict=True)
-    )
-    good = [
-        name
-        for name, supported in zip(found.step_names, found.attributable, strict=True)
-        if supported
-    ]
-    worth = f"Q² {steps}; attributable: {', '.join(good) or 'no step'}"
-    if row["name"] == BEST_OF_ALL:
-        known = not np.isnan(found.p_value).all()
-        return f"{worth}." if known else f"Q² {steps}; not tested."
-    tests = (
-        "largest correlation {correlation:.2f} (held out {held_out_correlation:.2f}, "
-        "p = {held_out_dependence_p:.2g}), normality p = {normality_p:.2g} (held out "
-        "{held_out_normality_p:.2g})."
-    ).format(**tested)
-    return f"{row['setting']}: {worth}; {tests}"
-
-
-def _columns_of_settings(settings: Sequence[EmbeddingSetting]) -> dict[str, Any]:
-    """Return dimensions and degrees as numbers; NaN for what is taken as it is."""
-
-    def numbers(values: Iterable[int | None]) -> Any:
-        found = np.array(list(values))
-        return found if found.dtype.kind == "i" else found.astype(np.float64)
-
-    return {
-        "dimension": numbers(setting.dimension for setting in settings),
-        "degree": numbers(setting.degree for setting in settings),
-    }
+def _numbers(values: list[Any]) -> Any:
+    found = np.array(values)
+    return found if found.dtype.kind == "i" else found.astype(np.float64)
 
 
 def _table_of_settings(
-    settings: Sequence[EmbeddingSetting],
-    scores: FloatArray,  # shape: (n_settings, n_inner_folds)
-) -> Result:
+    search: GridSearchCV, grids: Sequence[_Grid]
+) -> tuple[Result, FloatArray]:  # scores, shape: (n_settings, n_inner_folds)
     """Return the search on all members, one row per setting."""
+    found = search.cv_results_
+    scores = np.stack(
+        [found[f"split{fold}_test_score"] for fold in range(search.n_splits_)], axis=1
+    )
+    owners = [grid for grid in grids for _ in ParameterGrid(grid.parameters)]
+    pairs = list(zip(owners, found["params"], strict=True))
+    settings = [grid.setting(parameters) for grid, parameters in pairs]
     columns = {
-        "candidate": np.array([setting.candidate for setting in settings]),
-        **_columns_of_settings(settings),
+        "candidate": np.array([grid.name for grid in owners]),
+        "dimension": _numbers([one for one, _ in settings]),
+        "degree": _numbers([one for _, one in settings]),
         "mean_score": scores.mean(axis=1),
         "std_score": scores.std(axis=1),
     }
-    return Result({"setting": settings}, columns, framed=tuple(columns))
+    names = tuple(grid.in_words(parameters) for grid, parameters in pairs)
+    return Result({"setting": names}, columns, framed=tuple(columns)), scores
+
+
+def _in_words(steps: Sequence[str], columns: Mapping[str, Any], place: int) -> str:
+    """Say what a candidate, or the best of all, is worth."""
+    figures = [columns[name][place] for name in ("q2", "q2_low", "q2_high")]
+    q2 = ", ".join(
+        f"{step} {value:z.2f} [{low:z.2f}, {high:z.2f}]"
+        for step, value, low, high in zip(steps, *figures, strict=True)
+    )
+    supported = zip(steps, columns["attributable"][place], strict=True)
+    good = [step for step, one in supported if one]
+    return f"Q² {q2}; attributable: {', '.join(good) or 'no step'}."

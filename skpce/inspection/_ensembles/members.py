@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -208,7 +209,7 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
     return share
 
 
-def labels_of(owner: str, name: str, labels: Any, y: Any) -> Any:
+def labels_of(name: str, labels: Any, y: Any) -> Any:
     """Check the labels of members: one each, that can be sorted; None stays None."""
     refuse_other_rows(y=y, **{name: labels})
     if labels is None or not hasattr(y, "__len__"):  # then y itself is refused
@@ -248,7 +249,9 @@ def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
         raise ValueError(expected)
     try:
         labels = unit if len(np.unique(unit)) < len(unit) else None
-        splits = list(check_cv(cv).split(X, groups=labels))
+        with warnings.catch_warnings():  # what the folds share is looked at below
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            splits = list(check_cv(cv).split(X, groups=labels))
         every = np.arange(len(X))  # negative positions and masks become members
         splits = [(every[train], every[test]) for train, test in splits]
     except (TypeError, ValueError, IndexError) as error:

@@ -180,8 +180,10 @@ def verdict(
         y, X = X.y, X.X
     check_boolean("verdict", "standardize", standardize)
     refuse_other_rows(X=X, y=y, order=order)
-    labels = {"replicate": replicate, "blocks": blocks, "groups": groups}
-    labels = {name: labels_of("verdict", name, v, y) for name, v in labels.items()}
+    roles = {"replicate": replicate, "blocks": blocks, "groups": groups}
+    labels: dict[str, Any] = {
+        name: labels_of(name, given, y) for name, given in roles.items()
+    }
     pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps)
     table, y, read, steps = read_members(
         pipeline,
@@ -196,9 +198,7 @@ def verdict(
     shares = given_shares(noise_share, read)[0]
     values = numeric(table)
     design = Design.of(
-        numbers_of(np.asarray(table).astype(str))[:, np.newaxis]
-        if values is None
-        else values,
+        _numbers_of_rows(table) if values is None else values,
         order=order,
         **labels,
     )
@@ -223,6 +223,12 @@ def verdict(
         cautions=cautions,
         q2=q2,
     )
+
+
+def _numbers_of_rows(table: Any) -> FloatArray:  # shape: (n_members, 1)
+    """Return equal numbers for equal rows of text."""
+    numbers = numbers_of(np.asarray(table).astype(str))
+    return numbers[:, np.newaxis].astype(np.float64)
 
 
 @dataclass(frozen=True)

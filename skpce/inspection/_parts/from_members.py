@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     check_integer,
-    make_generator,
     refuse_extremes,
 )
 from ..._checks.frames import take
@@ -25,6 +24,9 @@ from ..._expansion.indices import closed_index, total_index
 from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
+from ...drivers import Answer, Design
+from ...drivers._folds import deal_folds
+from ...drivers._words import caution_in_words
 from .._ensembles.dispersion import jackknife_error
 from .._ensembles.training_noise import refuse_failed
 from .._ensembles.verdict import verdict
@@ -53,11 +55,6 @@ def part_effects_from_members(
     zero_replacement: float = 1e-12,
     standardize: bool = False,
     cv: Any = 5,
-    n_permutations: int = 199,
-    min_q2: float = 0.25,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     r"""Say which named part of an input drives which output, from the members alone.
 
@@ -81,17 +78,7 @@ def part_effects_from_members(
     steps, outputs, mask, zero_replacement, standardize
         What the columns of y are, as in :func:`verdict`.
     cv : int or cross-validation splitter, default=5
-        Folds of the cross-fitted Q².
-    n_permutations : int, default=199
-        Permutations of the members' inputs for the p-values.
-    min_q2 : float, default=0.25
-        Smallest cross-fitted Q² of an output that is supported.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of folds, permutations and standard errors.
-    n_jobs : int or None, default=None
-        Processes for the refits of the permutations.
-    progress : callable or None, default=None
-        Called with (permutations done, all permutations).
+        Folds of the cross-fitted Q², as in :func:`verdict`.
 
     Returns
     -------
@@ -101,8 +88,10 @@ def part_effects_from_members(
         members, and their standard errors ``..._error``. Of each output ``q2``, the
         cross-fitted Q², and ``unexplained``, the share ``1 - q2`` (at most one) that
         the expansion does not explain: beside it and the interactions the first-order
-        effects add up to one. Of the whole: ``verdict``, the Result of :func:`verdict`
-        that decides what is supported; ``dependence``, the distance correlation of
+        effects add up to one. ``p_value`` of a part is the smallest of its components,
+        adjusted over all components and outputs; NaN where it does not vary. Of the
+        whole: ``verdict``, the :class:`skpce.drivers.Answer` of :func:`verdict` that
+        decides what is supported; ``dependence``, the distance correlation of
         every two parts and its p-value; ``n_members``, ``n_components`` (of each part)
         and ``n_terms``. Nothing is supported where two parts have a distance
         correlation of 0.8 or more: a fit cannot separate what they explain.
@@ -122,7 +111,7 @@ def part_effects_from_members(
     Notes
     -----
     The inputs are the scores :math:`z_{pj}` of the part :math:`p` on its own principal
-    components; every fold and permutation fits them again. With the expansion
+    components; every fold fits them again. With the expansion
     :math:`\sum_\alpha c_\alpha \psi_\alpha(z)`, the first-order effect of a part is its
     closed index :math:`\sum c_\alpha^2 / V` over terms of its inputs alone, the total
     effect that over all terms with one of them [1]_, both times the cross-fitted Q².
@@ -130,10 +119,11 @@ def part_effects_from_members(
     the tests.
 
     *Standard errors* leave out one of ten groups of members after the other (delete-
-    a-group jackknife), and contain the uncertainty of Q² from the bootstrap interval
-    of the verdict, as if both were independent. They do not contain that components
-    beyond ``n_components`` and terms beyond ``degree`` are missing; these are
-    ``unexplained``.
+    a-group jackknife; the groups are dealt by the outputs, so that no seed and no order
+    of the members matters), and contain the uncertainty of Q² from the bootstrap
+    interval of the verdict, as if both were independent. They do not contain that
+    components beyond ``n_components`` and terms beyond ``degree`` are missing; these
+    are ``unexplained``.
 
     References
     ----------
@@ -147,16 +137,13 @@ def part_effects_from_members(
     >>> rng = np.random.default_rng(0)
     >>> parts = {"level": rng.normal(size=200), "trend": rng.normal(size=(200, 3))}
     >>> y = 2 * parts["level"] + parts["trend"][:, 0] + rng.normal(size=200)
-    >>> found = part_effects_from_members(
-    ...     parts, y, n_components=3, random_state=0
-    ... )
+    >>> found = part_effects_from_members(parts, y, n_components=3)
     >>> found.first.round(1), found.unexplained.round(1)  # 4/6, 1/6 and 1/6
     (array([[0.7, 0.2]]), array([0.1]))
     """
     check_integer(OWNER, "n_components", n_components, low=1)
     check_integer(OWNER, "degree", degree, low=1)
     named = read_parts(OWNER, parts)
-    generator = make_generator(random_state)
     columns: dict[str, Any] = {
         "steps": steps,
         "outputs": outputs,
@@ -171,21 +158,20 @@ def part_effects_from_members(
     n_inputs = np.minimum(sizes, min(n_components, n_members // 2))
     pipeline = _pipeline(sizes, n_inputs, degree, read, steps)
     judged = verdict(
-        pipeline,
-        table,
-        y,
-        **columns,
+        *(pipeline, table, y),
+        steps=steps,
+        outputs=outputs,
+        standardize=standardize,
         cv=cv,
-        n_permutations=n_permutations,
-        min_q2=min_q2,
-        random_state=int(generator.integers(2**31)),
-        n_jobs=n_jobs,
-        progress=progress,
     )
-    found = _indices(clone(pipeline).fit(table, y), n_inputs, read)
-    errors = _jackknife_errors(pipeline, table, y, n_inputs, read, generator)
+    fitted = clone(pipeline).fit(table, y)
+    found = _indices(fitted, n_inputs, read)
+    errors = _jackknife_errors(pipeline, table, y, n_inputs, read, judged.design)
     dependence = table_of_dependence(named)
-    return _table(tuple(named), read, judged, found, errors, n_inputs, dependence)
+    n_terms = len(expansion_of(fitted).expansion.multi_indices)
+    return _table(
+        tuple(named), read, judged, found, errors, n_inputs, dependence, n_terms
+    )
 
 
 def _check_outputs(y: Any, outputs: Outputs, n_members: int) -> None:
@@ -281,11 +267,10 @@ def _jackknife_errors(
     y: Any,
     n_inputs: IndexArray,
     outputs: Outputs,
-    generator: np.random.Generator,
+    design: Design,
 ) -> FloatArray:  # shape: (3, n_groups, n_parts), of closed, total and their difference
     """Leave out one group of members after the other."""
-    groups = np.arange(len(table)) % min(_N_GROUPS, len(table))
-    groups = generator.permutation(groups)
+    groups = deal_folds(outputs.coordinates(y), design.units, _N_GROUPS)
     found = []
     for group in range(groups.max() + 1):
         rows = np.flatnonzero(groups != group)
@@ -298,11 +283,12 @@ def _jackknife_errors(
 def _table(
     names: tuple[str, ...],
     outputs: Outputs,
-    judged: Result,
+    judged: Answer,
     indices: FloatArray,
     errors: FloatArray,
     n_inputs: IndexArray,
     dependence: Result,
+    n_terms: int,
 ) -> Result:
     """Scale the indices by Q², and put them into words."""
     known = np.where(np.isnan(judged.q2), np.nan, np.clip(judged.q2, 0.0, 1.0))
@@ -317,11 +303,12 @@ def _table(
         columns[f"{name}_error"] = np.hypot(
             known[:, np.newaxis] * error, of_q2[:, np.newaxis] * share
         )
+    columns |= {"p_value": _p_values(judged, n_inputs)}
     columns |= {"q2": judged.q2, "unexplained": 1.0 - known}
     figures = {
         "n_members": judged.n_members,
         "n_components": dict(zip(names, n_inputs.tolist(), strict=True)),
-        "n_terms": judged.n_terms,
+        "n_terms": n_terms,
         "verdict": judged,
         "dependence": dependence,
     }
@@ -341,11 +328,24 @@ def _table(
             "standard error.",
             f"Independence: {most_dependent(dependence)}smallest p-value of two parts "
             f"{smallest_p_value(dependence.p_value):.2g} over all pairs.",
-            *judged.notes,
+            *(f"Caution: {caution_in_words(one)}" for one in judged.cautions),
         ),
         figures=figures,
         printed=("total", "first"),
     )
+
+
+def _p_values(
+    judged: Answer, n_inputs: IndexArray
+) -> FloatArray:  # shape: (n_groups, n_parts)
+    """Return the smallest p-value of the components of each part."""
+    ends = np.cumsum(n_inputs)
+    found = np.full((len(judged.q2), len(n_inputs)), np.nan)
+    for part, (start, end) in enumerate(zip(ends - n_inputs, ends, strict=True)):
+        if start < end:
+            found[:, part] = judged.drivers.p_value[:, start:end].min(axis=1)
+    found[np.isnan(judged.q2)] = np.nan
+    return found
 
 
 def _too_dependent(dependence: Result) -> tuple[str, ...]:

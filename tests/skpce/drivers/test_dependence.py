@@ -15,16 +15,32 @@ from sklearn.tree import DecisionTreeRegressor
 
 import skpce
 from skpce.drivers import Design
-from skpce.drivers._copies import labels_of_copies, too_near
-from skpce.drivers._dependence import copied_input, find_dependence
+from skpce.drivers._copies import (
+    copied_input,
+    labels_of_copies,
+    too_near,
+    with_copies,
+)
+from skpce.drivers._series import find_series
 from skpce.ensembles import from_cv_results, sample_inputs
 
 
-def found_in(X, y, **roles):
-    """Return the design that is found, and the number of copies."""
-    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float).reshape(len(X), -1)
-    flags = np.zeros(X.shape[1], dtype=bool)
-    return find_dependence(X, flags, None, y, Design.of(X, **roles))
+def tables(X, y):
+    return np.asarray(X, dtype=float), np.asarray(y, dtype=float).reshape(len(X), -1)
+
+
+def design_of(X, y):
+    """Return the design with what is found to be copies."""
+    X, y = tables(X, y)
+    return with_copies(Design.of(X), X, y)
+
+
+def series_in(X, y):
+    """Return what is said of a series."""
+    X, y = tables(X, y)
+    if not design_of(X, y).may_be_series:
+        return ""
+    return find_series(X, np.zeros(X.shape[1], dtype=bool), None, y)
 
 
 def copies(rng, n_inputs=2, jitter=1e-6, n_different=20, times=3):
@@ -44,9 +60,8 @@ def test_near_copies_are_repeats(jitter, times, seed):
     rng = np.random.default_rng(seed)
     X, y = copies(rng, jitter=jitter, times=times)
     order = rng.permutation(len(X))
-    design, n_copies = found_in(X[order], y[order])
+    design = design_of(X[order], y[order])
     assert 15 <= design.n_settings <= 25  # 20, or nearly
-    assert n_copies == len(X) - design.n_settings
 
 
 def test_copies_of_members_by_chance_name_nothing():
@@ -158,8 +173,8 @@ def trends(rng):
     [long_walks, with_a_clock, chains_in_turn, with_levels, whole_numbers, trends],
 )
 def test_inputs_and_outputs_that_agree_by_their_order_alone(make):
-    found = [found_in(*make(np.random.default_rng(seed)))[0] for seed in range(6)]
-    assert sum(bool(design.series) for design in found) >= 5
+    found = [series_in(*make(np.random.default_rng(seed))) for seed in range(6)]
+    assert sum(map(bool, found)) >= 5
 
 
 def test_a_series_that_is_found_settles_nothing():
@@ -168,7 +183,7 @@ def test_a_series_that_is_found_settles_nothing():
     assert set(answer.drivers.state.ravel()) == {"not settled"}
     assert "order=" in str(answer)
     (caution,) = (c for c in answer.cautions if c.code == "series")
-    assert "given order" in caution.figures["words"]
+    assert "order of the rows" in caution.figures["words"]
     told = skpce.explain(X, y, order=False)
     assert not told.design.series
 
@@ -177,11 +192,11 @@ def test_inputs_in_an_order_that_explain_every_change():
     """A trend in the inputs, which the outputs follow down to the last wiggle."""
     rng = np.random.default_rng(0)
     X, _ = trends(rng)
-    assert not found_in(X, X[:, 0] + 0.2 * rng.normal(size=60))[0].series
+    assert not series_in(X, X[:, 0] + 0.2 * rng.normal(size=60))
     X = np.cumsum(rng.normal(size=(80, 1)), axis=0)
-    assert not found_in(X, X[:, 0] + rng.normal(size=80))[0].series
+    assert not series_in(X, X[:, 0] + rng.normal(size=80))
     X = np.sort(rng.normal(size=(60, 1)), axis=0)
-    assert not found_in(X, np.sin(2 * X[:, 0]))[0].series
+    assert not series_in(X, np.sin(2 * X[:, 0]))
 
 
 def effect(rng, X):
@@ -195,9 +210,9 @@ def test_product_tables_in_their_own_order_are_no_series(shape):
     axes = [np.linspace(-1, 1, n_levels) for n_levels in shape]
     X = np.array(list(itertools.product(*axes)))
     for seed in range(8):
-        design, n_copies = found_in(X, effect(np.random.default_rng(seed), X))
-        assert not design.series
-        assert not n_copies
+        y = effect(np.random.default_rng(seed), X)
+        assert not series_in(X, y)
+        assert not design_of(X, y).has_repeats
 
 
 @pytest.mark.parametrize(
@@ -219,7 +234,7 @@ def test_grid_searches_in_their_own_order(estimator, grid):
     runs = from_cv_results(
         search.cv_results_, log=[name for name in grid if name in ("alpha", "gamma")]
     )
-    assert not found_in(runs.X, runs.y)[0].series
+    assert not series_in(runs.X, runs.y)
     order = np.random.default_rng(0).permutation(len(runs.X))
     own, shuffled = (
         skpce.explain(runs.X.iloc[rows], runs.y.iloc[rows])
@@ -235,7 +250,7 @@ def test_sequences_of_low_discrepancy_are_no_series(n_inputs):
     halton = 2 * qmc.Halton(n_inputs, scramble=False).random(64) - 1
     for X in (sample_inputs(laws, 60, random_state=0), halton):
         y = effect(np.random.default_rng(0), np.asarray(X))
-        assert not found_in(X, y)[0].series
+        assert not series_in(X, y)
 
 
 def test_blocks_of_a_series_have_evidence_once_the_order_is_stated():
