@@ -761,8 +761,10 @@ def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
     """Return blocks of a series; none where it remembers for long."""
     centred = values - values.mean(axis=0)
     scale = np.sqrt(np.square(centred).mean(axis=0))
-    memory = memory_of(centred / np.where(scale > 0, scale, 1.0), design.order)
-    memory = max(memory, memory_of(own.values[:, :1], design.order))
-    labels = design.series_blocks(3 * memory if memory > 1 else 1)
+    assert design.order is not None
+    scaled = centred / np.where(scale > 0, scale, 1.0)
+    memory = memory_of(scaled, own.values[:, :1], order=design.order)
+    length = int(np.ceil(2.5 * memory)) if memory > 1 else 1
+    labels = design.series_blocks(length)
     kind = "signs" if labels.max() + 1 >= 12 else "none"
     return Exchange(kind, labels)
