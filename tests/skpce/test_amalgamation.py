@@ -139,8 +139,8 @@ def test_embeddings_are_compared(pair, members):
         surrogate=pair[0],
         dimensions=(1, 2),
         degrees=(1,),
-        n_permutations=19,
-        random_state=0,
+        cv=3,
+        inner_cv=2,
     )
     assert np.isfinite(found.best.verdict.q2).all()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from skpce.inspection._answer import verdict_table
 
 from skpce.inspection import Result
-from skpce.inspection._answer import verdict_table
 
 
 def verdict_by_hand(
