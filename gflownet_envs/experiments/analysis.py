@@ -132,7 +132,7 @@ def training_noise(
     """
     return TrainingNoise(
         exact=None if exact is None else noise_against_exact(trained, exact),
-        replicates=_split(trained, reward=trained.rewards)
+        replicates=_split(trained, replicate=trained.rewards)
         if has_replicates(trained)
         else None,
         control=None if control is None else _split(trained, control=control),
@@ -264,7 +264,6 @@ def analyse(
     *,
     seed: int,
     noise_share: np.ndarray | None,
-    n_jobs: int | None,
     progress: Progress,
 ) -> Analysis:
     """Fit, judge and calibrate one surrogate."""
@@ -274,17 +273,20 @@ def analyse(
     with threadpool_limits(1):
         pipeline.fit(train.X, train.y)
     fitted = time.process_time()
-    found = verdict(
-        pipeline,
-        span_coordinates(train.X, train.rewards),
-        train.y,
-        reward=train.rewards if has_replicates(train) else None,
-        noise_share=noise_share,
-        n_permutations=preset.n_permutations,
-        random_state=seed,
-        n_jobs=n_jobs,
-        progress=stage(progress, f"verdict, {dataset.source}, degree {degree}"),
-    )
+    report = stage(progress, f"verdict, {dataset.source}, degree {degree}")
+    report(0, 1)
+    with threadpool_limits(1):
+        found = verdict(
+            pipeline,
+            span_coordinates(train.X, train.rewards),
+            train.y,
+            replicate=train.rewards if has_replicates(train) else None,
+            noise_share=noise_share,
+        )
+    judged = time.process_time()
+    report(1, 1)
+    if preset.n_components is None:
+        found = found.with_names(dataset.feature_names)
     return Analysis(
         degree=degree,
         pipeline=pipeline,
@@ -294,6 +296,7 @@ def analyse(
         expansion_alr_sum=expansion_alr_sum(pipeline, train),
         calibration=calibrate(pipeline, test, seed),
         fit_cpu_seconds=fitted - started,
+        verdict_cpu_seconds=judged - fitted,
     )
 
 

@@ -60,14 +60,14 @@ _jobs = click.option(
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Processes for training and for the permutations of the verdict.",
+    help="Processes for training.",
 )
 
 _cluster = click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Scheduler of a dask cluster, such as tcp://host:8786, that trains and judges "
-    "in place of processes here; a killed worker costs its task only.",
+    help="Scheduler of a dask cluster, such as tcp://host:8786, that trains in place "
+    "of processes here; a killed worker costs its task only.",
 )
 
 

@@ -64,7 +64,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     )
     figures["variances"] = (
         variances_figure(results),
-        "How much the members vary at each decision, and what the inputs explain of "
+        "How much the members vary at each decision, and what is predicted of "
         "it. The sum grows with the number of actions; the other measures do not.",
     )
     figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
@@ -132,11 +132,10 @@ def variances_figure(results: RunResults) -> Any:
     parts = figure.subfigures(len(sources), 1, squeeze=False)[:, 0]
     for source, part in zip(sources, parts, strict=True):
         verdict = source.main.verdict
-        q2 = np.array([step.q2 for step in verdict.steps])
         StepVarianceDisplay(
             source.fragility,
-            unexplained=1.0 - np.clip(q2, 0.0, 1.0),
-            supported=[bool(step.attributable) for step in verdict.steps],
+            unexplained=verdict.not_predicted,
+            supported=verdict.attributable,
         ).plot(ax=part.subplots(1, 3))
         part.suptitle(f"{source.dataset.source} policies, degree {source.main.degree}")
     return figure

@@ -34,8 +34,8 @@ from gflownet_envs.storage import (
     write_together,
 )
 from skpce._report.page import HtmlReport
+from skpce._report.shown import driver_columns
 from skpce.inspection import Result
-from skpce.inspection._answer import with_input_names
 from skpce.plotting._fonts import choose_fonts
 
 #: Points per inch of a picture, and how hard it is compressed (9 is hardest).
@@ -74,27 +74,12 @@ def _inputs_in_words(results: RunResults) -> str:
 
 
 def verdict_words(source: SourceResults) -> str:
-    """Return the verdict of the main analysis, with what the inputs explain."""
-    main = source.main
-    names = () if main.input_features is None else main.input_features
-    return (
-        f"{source.dataset.source} policies, degree {main.degree}:\n"
-        f"{with_input_names(str(main.verdict), main.verdict, names)}\n"
-        f"{explained_words(source)}"
-    )
+    """Return the verdict of the main analysis: sentences, drivers and evidence."""
+    return f"{_heading_of(source)}:\n{source.main.verdict}"
 
 
-def explained_words(source: SourceResults) -> str:
-    """Say in one sentence what share of the variance the inputs explain."""
-    shares = [
-        f"{step.step} {'<1%' if step.q2 < 0.005 else f'{step.q2:.0%}'}"
-        for step in source.main.verdict.steps
-        if not np.isnan(step.q2)
-    ]
-    return (
-        "Share of the policy's variance that the inputs explain (cross-fitted): "
-        f"{', '.join(shares)}. The rest is drawn as unexplained."
-    )
+def _heading_of(source: SourceResults) -> str:
+    return f"{source.dataset.source} policies, degree {source.main.degree}"
 
 
 def _add_table(report: HtmlReport, table: Table | None) -> None:
@@ -130,13 +115,23 @@ def _add_verdict(
 ) -> None:
     report.add_heading(f"Verdict on {_inputs_in_words(results)}")
     for source in results.sources.values():
-        report.add_preformatted(verdict_words(source))
+        verdict = source.main.verdict
+        report.add_text(f"{_heading_of(source)}:")
+        report.add_answer(verdict.sentences)
+        report.add_preformatted("\n".join(verdict.evidence))
+        report.add_columns(
+            driver_columns(verdict, np.arange(source.dataset.n_steps)),
+            f"The drivers ({_heading_of(source)}): shares of the variance of each "
+            f"decision, with {verdict.confidence_level:.0%} intervals that hold for "
+            "all inputs of a decision together",
+        )
     report.add_png(*figures["overview"])
     _add_table(report, tables.verdict_table(results))
     report.add_text(
-        "Cross-fitted Q² refits the whole pipeline, embedding included, without the "
-        "members it predicts. Supported (attributable): Q² of at least 0.25, p of at "
-        "most 0.05, training noise below one half. Exact policies stand beside "
+        "Each input is tested for each decision: the family-wise error of all that is "
+        "said to drive something is at most 5 %. Cross-fitted Q² refits the whole "
+        "pipeline, embedding included, without the members it predicts; shares are "
+        "those of a fit that learns its own degree. Exact policies stand beside "
         "trained ones and do not replace them."
     )
 
@@ -191,7 +186,7 @@ def _add_calibration(
         _add_table(report, tables.step_coverage_table(source))
     report.add_text(
         "The push-forward of the inputs alone (the paper's interval) leaves out what "
-        "the inputs do not explain."
+        "is not predicted from them."
     )
 
 
@@ -208,7 +203,7 @@ def _add_original_coordinates(report: HtmlReport, results: RunResults) -> None:
     for name, source in results.sources.items():
         if not any(source.main.verdict.attributable):
             report.add_text(
-                f"No step of the {name} policies supports an attribution: the entries "
+                f"Nothing is shown to drive a step of the {name} policies: the entries "
                 "below describe the fit, not the policies."
             )
         for component in source.level_shares:
@@ -344,6 +339,13 @@ def _columns_record(table: Result) -> dict[str, Any]:
     return keys | columns | (judged if table.supported else {})
 
 
+def _drivers_record(table: Result) -> dict[str, Any]:
+    """Return the drivers by columns; a number of runs beyond all means is none."""
+    more = table.more_runs
+    known = np.where(np.isfinite(more), more, np.nan)
+    return _columns_record(table) | {"more_runs": known}
+
+
 def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:
     if noise is None:
         return None
@@ -393,7 +395,13 @@ def _analysis_record(analysis: Analysis) -> dict[str, Any]:
         "degree": analysis.degree,
         "n_terms": len(surrogate.multi_indices_),
         "verdict": [step.to_dict() for step in analysis.verdict.steps],
-        "cautions": list(analysis.verdict.cautions),
+        "sentences": list(analysis.verdict.sentences),
+        "drivers": _drivers_record(analysis.verdict.drivers),
+        "pairs": _columns_record(analysis.verdict.pairs),
+        "design": str(analysis.verdict.design),
+        "cautions": [
+            {"code": one.code, **one.figures} for one in analysis.verdict.cautions
+        ],
         "held_out_q2": analysis.held_out_q2,
         "expansion_alr_sum": analysis.expansion_alr_sum,
         "conditional_loo_q2": surrogate.diagnostics_.loo_q2,

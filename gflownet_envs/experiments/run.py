@@ -81,7 +81,7 @@ def run_task(
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
     n_jobs : int, optional
-        Processes for training and for the permutations of the verdict.
+        Processes for training.
     options : mapping, optional
         ``data_home`` for tasks with data.
 
@@ -205,7 +205,6 @@ def _find(
                 settings,
                 seed=seed,
                 noise_share=None if noise is None else noise.log_ratio_share,
-                n_jobs=n_jobs,
                 progress=report,
             )
     cpu_seconds |= policies.cpu_seconds
@@ -289,7 +288,6 @@ def _analyse_source(
     *,
     seed: int,
     noise_share: np.ndarray | None,
-    n_jobs: int | None,
     progress: Progress,
 ) -> SourceResults:
     # Exact policies have no training noise: known, and none.
@@ -301,7 +299,6 @@ def _analyse_source(
             degree,
             seed=seed,
             noise_share=known,
-            n_jobs=n_jobs,
             progress=progress,
         )
         for degree in preset.degrees
@@ -322,7 +319,6 @@ def _analysis_seconds(
     """Return the CPU-seconds of the analyses, given those of this process."""
     analyses = [a for source in sources.values() for a in source.analyses]
     surrogate = sum(a.fit_cpu_seconds for a in analyses)
-    verdict = sum(a.verdict.cpu_seconds for a in analyses)
-    # With several processes the verdict may take more than was spent in this one.
+    verdict = sum(a.verdict_cpu_seconds for a in analyses)
     rest = max(0.0, spent_here - surrogate - verdict)
     return {"surrogate": surrogate, "verdict": verdict, "calibration": rest}

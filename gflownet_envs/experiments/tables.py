@@ -21,10 +21,13 @@ from skpce._report.columns import (
     share_columns,
     without_rounding,
 )
+from skpce.drivers import Answer, State
 from skpce.inspection import Result, ResultRow
 
 # Parts of a step that have a row of their own, the largest ones; pairs of parts.
 _MOST_PARTS, _MOST_PAIRS = 6, 3
+# Drivers of a step that are named in the table of verdicts.
+_MOST_DRIVERS = 4
 # From this share of the variance on an entry alone is said to depend on others.
 _APART = 1.5
 
@@ -163,7 +166,7 @@ def _verifying(entries: Result) -> str:
 
 
 def verdict_table(results: RunResults) -> Table:
-    """Verdict per step: every source and degree."""
+    """Is something shown to drive a step, for every source and degree."""
     rows: list[tuple[Any, ...]] = []
     for name, source in results.sources.items():
         for analysis in source.analyses:
@@ -177,29 +180,30 @@ def verdict_table(results: RunResults) -> Table:
                         step.step,
                         name,
                         analysis.degree,
-                        step.attributable,
+                        _drivers(analysis.verdict, i),
+                        f"{step.p_value:.2g}",
                         f"{step.q2:z.2f} {ends}",
                         f"{analysis.held_out_q2[i]:z.2f}",
-                        f"{step.mean_only_q2:z.2f}",
-                        f"{step.p_value:.3f}",
+                        f"{step.not_predicted:.0%}",
                         _share_text(step),
                     )
                 )
     rows.sort(key=lambda row: _step_position(results, row[0]))
     level = results.headline.main.verdict.confidence_level
     return Table(
-        "Verdict per decision and degree: is the attribution supported? Cross-fitted "
-        f"Q² of {results.study.n_train} members with its interval, Q² on the members "
-        "held out, Q² of the mean alone, p (Holm), share of training noise",
+        "Verdict per decision and degree: what drives it (share in all), the "
+        "smallest p (Holm), cross-fitted Q² of "
+        f"{results.study.n_train} members with its interval, Q² on the members held "
+        "out, what is not predicted, share of training noise",
         (
             "decision",
             "policies",
             "deg",
-            "supported",
+            "drivers",
+            "p",
             f"Q² [{level:.0%}]",
             "held out",
-            "mean only",
-            "p",
+            "not predicted",
             "noise",
         ),
         tuple(rows),
@@ -209,14 +213,23 @@ def verdict_table(results: RunResults) -> Table:
 _NO_CHOICE = ("no choice", "", "", "", "", "")
 
 
+def _drivers(verdict: Answer, output: int) -> str:
+    """Return the inputs that drive a step with their shares in all; a dash for none."""
+    table, names = verdict.drivers, verdict.input_names
+    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable").tolist()
+    shown = [
+        f"{names[i]} {table.total[output, i]:.0%}"
+        for i in order
+        if table.state[output, i] == State.DRIVES
+    ]
+    if len(shown) > _MOST_DRIVERS:
+        shown[_MOST_DRIVERS:] = [f"{len(shown) - _MOST_DRIVERS} more"]
+    return ", ".join(shown) or "–"
+
+
 def _share_text(step: ResultRow) -> str:
-    """Return the share of training noise, with its interval where it has one."""
-    if np.isnan(step.noise_share):
-        return "–"
-    text = f"{step.noise_share:.0%}"
-    if np.isnan(step.noise_share_low):
-        return text
-    return f"{text} [{step.noise_share_low:.0%}, {step.noise_share_high:.0%}]"
+    """Return the share of training noise."""
+    return "–" if np.isnan(step.noise_share) else f"{step.noise_share:.0%}"
 
 
 def _step_position(results: RunResults, step: str) -> int:
@@ -224,7 +237,7 @@ def _step_position(results: RunResults, step: str) -> int:
 
 
 def shares_table(source: SourceResults) -> Table:
-    """Shares of the total variance per step and input, with the unexplained rest."""
+    """Shares of the variance of each step: of each input alone, and the rest."""
     from skpce.plotting import SobolDisplay
 
     main = source.main
@@ -235,18 +248,18 @@ def shares_table(source: SourceResults) -> Table:
     )
     answers = [_answer(step) for step in main.verdict.steps]
     return Table(
-        f"Share of the variance between members ({source.dataset.source} policies, "
-        f"degree {main.degree}); first order",
+        f"Shares of the variance between members ({source.dataset.source} policies), "
+        "alone, with intervals: those of the drivers",
         (*(heading for heading, _ in columns), "attribution"),
         tuple(zip(*(_listed(values) for _, values in columns), answers, strict=True)),
     )
 
 
 def _answer(step: ResultRow) -> str:
-    """Say in a word whether the attribution of a step is supported."""
+    """Say in a word whether something is shown to drive a step."""
     if np.isnan(step.q2):
         return "no choice"
-    return "supported" if step.attributable else "not supported"
+    return "driven" if step.attributable else "not attributable"
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
@@ -332,8 +345,11 @@ def intervals_table(source: SourceResults) -> Table:
         f"Sobol indices of the decisions ({source.dataset.source} policies, degree "
         f"{main.degree}), shares of the variance of the expansion, with intervals. The "
         "bootstrap shows the error of the coefficients alone; residuals add what the "
-        "expansion leaves out, about the unexplained share or more",
-        ("decision", "input", "first order", *methods, "total", *methods, "supported"),
+        "expansion leaves out, about what is not predicted or more",
+        (
+            *("decision", "input", "first order", *methods),
+            *("total", *methods, "attribution"),
+        ),
         tuple(rows),
     )
 
@@ -446,7 +462,7 @@ def level_table(source: SourceResults, component: str) -> Table:
     steps = [step.step + _support_note(step) for step in main.verdict.steps]
     return Table(
         f"Original coordinates: {component} ({source.dataset.source} policies, degree "
-        f"{main.degree})" + ("" if supported.any() else "; NO STEP IS SUPPORTED"),
+        f"{main.degree})" + ("" if supported.any() else "; NO STEP IS ATTRIBUTABLE"),
         (component, *steps),
         tuple((level, *without_rounding(shares[level]).tolist()) for level in ranked),
     )
@@ -454,7 +470,7 @@ def level_table(source: SourceResults, component: str) -> Table:
 
 def _support_note(step: ResultRow) -> str:
     answer = _answer(step)
-    return "" if answer == "supported" else f" ({answer})"
+    return "" if answer == "driven" else f" ({answer})"
 
 
 def training_table(results: RunResults) -> Table | None:

@@ -23,6 +23,7 @@ from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training.spec import TrainingSpec
 from skpce import CompositionalPCESurrogate, SobolInterval
+from skpce.drivers import Answer
 from skpce.inspection import Result, ResultRow
 from skpce.metrics import ExcessFragility, PolicyFragility
 
@@ -45,12 +46,10 @@ class Preset:
         inputs as they are.
     degrees : tuple of int
         Degrees of the surrogates; the first is the one that is reported, the others
-        stand beside it. It is settled here: a degree chosen by its verdict would
-        flatter the verdict.
+        stand beside it. It is settled here: a degree chosen by its Q² would
+        flatter it.
     solver : str
         Of the surrogate.
-    n_permutations : int
-        Behind the p-values of the verdict.
     proxy : object or None
         Settings of tasks whose reward is trained, in the task's own terms.
     n_control : int
@@ -72,7 +71,6 @@ class Preset:
     n_components: int | None
     degrees: tuple[int, ...]
     solver: str = "ridge"
-    n_permutations: int = 999
     proxy: Any = None
     n_control: int = 0
     variant: str = ""
@@ -316,8 +314,8 @@ class Analysis:
         Fitted on the training members.
     input_features : tuple of str or None
         Names of the inputs, where they are the reward features themselves.
-    verdict : Result
-        Cross-fitted on the training members.
+    verdict : Answer
+        Which input drives which step, of the training members.
     held_out_q2 : ndarray of shape (n_steps,)
         Aitchison Q² on the test members; NaN without choice.
     expansion_alr_sum : ndarray of shape (n_steps,)
@@ -325,17 +323,18 @@ class Analysis:
         of the variance of the *expansion*, Σ c² without the constant.
     calibration : dict of str to Calibration
         On the test members.
-    fit_cpu_seconds : float
+    fit_cpu_seconds, verdict_cpu_seconds : float
     """
 
     degree: int
     pipeline: Pipeline
     input_features: tuple[str, ...] | None
-    verdict: Result
+    verdict: Answer
     held_out_q2: np.ndarray
     expansion_alr_sum: np.ndarray
     calibration: dict[str, Calibration]
     fit_cpu_seconds: float
+    verdict_cpu_seconds: float
 
     @property
     def surrogate(self) -> CompositionalPCESurrogate:
@@ -427,7 +426,7 @@ class RunResults:
     parts : tuple of PartFindings
         One for each way to split the rewards into named parts.
     cpu_seconds : dict of str to float
-        Proxies, training, exact solution, surrogate, verdict (over all processes), and
+        Proxies, training, exact solution, surrogate, verdict, and
         what else preparing the study ("rest of the study"), the findings of the task
         ("findings") and calibration, fragility and shares ("calibration") took. Not
         the writing of the files.

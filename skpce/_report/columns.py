@@ -54,6 +54,7 @@ def total_columns(display: SobolDisplay, noun: str, inputs: IndexArray) -> list[
     """Return total indices of some inputs, shares of the variance of the expansion."""
     total = display.total_order
     assert total is not None  # of a fit
+    assert not display.of_variance
     cells: list[Any] = list(_without_empty(display, total).T)
     if display.interval is not None:
         cells = _with_intervals(display, total, display.interval.total_order)

@@ -32,8 +32,8 @@ def add_fragility(page: HtmlReport, content: ReportContent) -> None:
     )
     page.add_figure(
         content.spread_display(),
-        "Disagreement per decision. Variance bars are cut into what the inputs explain "
-        f"({content.source}) and the rest.",
+        "Disagreement per decision. Variance bars are cut into what is predicted from "
+        "the inputs and what is not.",
     )
 
 

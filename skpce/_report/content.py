@@ -125,15 +125,17 @@ class ReportContent:
 
     @property
     def source(self) -> str:
-        """Where the Q² of shares comes from."""
-        return "leave-one-out" if self.verdict is None else "cross-fitted"
+        """Where shares of the variance come from."""
+        if self.verdict is None:
+            return "first order times leave-one-out Q²"
+        return "those of the table of drivers"
 
     @cached_property
     def answers(self) -> list[str]:
-        """Say in a word whether the attribution of each step is supported."""
+        """Say in a word whether something is shown to drive each step."""
         judged = ["not judged"] * len(self.step_names)
         if self.verdict is not None:
-            words = {True: "supported", False: NOT_SUPPORTED}
+            words = {True: "driven", False: NOT_SUPPORTED}
             judged = [words[good] for good in self.verdict.attributable]
         if self.is_real:
             choices, without = ~np.isnan(self.support.unexplained), NO_VARIANCE
@@ -167,12 +169,20 @@ class ReportContent:
         total = self.expansion.sobol_indices().total_order
         return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
 
+    @cached_property
+    def leading_shares(self) -> IndexArray:
+        """Inputs whose shares are shown: those of a verdict, else the leading ones."""
+        if self.verdict is None or not self.verdict.input_names:
+            return self.leading
+        total = self.verdict.drivers.total
+        return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
+
     def rows(self, columns: Iterable[Column]) -> list[Column]:
         """Return the rows of a table that are listed."""
         return some_rows(columns, self.listed)
 
     def spread_display(self) -> StepVarianceDisplay:
-        """Draw how much the members disagree, cut into what is explained."""
+        """Draw how much the members disagree, cut into what is predicted."""
         display = StepVarianceDisplay(
             some_spread(self.fragility, self.drawn),
             unexplained=self.support.unexplained[self.drawn],
@@ -207,7 +217,7 @@ class ReportContent:
         return [int(step) for step in order if variance[step] > 0]
 
     def explained_steps(self) -> list[int]:
-        """Return the steps of which something is explained, the largest first."""
+        """Return the steps of which something is predicted, the largest first."""
         share = 1.0 - np.nan_to_num(self.support.unexplained, nan=1.0)
         if self.support.supported is not None:
             share = share * np.array(self.support.supported)

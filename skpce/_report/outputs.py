@@ -41,8 +41,8 @@ def add_spread(page: HtmlReport, content: ReportContent) -> None:
     page.add_text(text)
     page.add_figure(
         content.spread_display(),
-        "Disagreement per output. Variance bars are cut into what the inputs explain "
-        f"({content.source}) and the rest.",
+        "Disagreement per output. Variance bars are cut into what is predicted from "
+        "the inputs and what is not.",
     )
 
 

@@ -69,6 +69,8 @@ Column = tuple[str, Any]  # heading and values
 
 # Words of cells that are badges, and their kind.
 _BADGES = {
+    "driven": "supported",
+    "drives": "supported",
     "supported": "supported",
     "not supported": "refused",
     "not attributable": "refused",

@@ -16,7 +16,7 @@ from .._checks import check_integer, check_rows, fail
 from .._checks.frames import refuse_other_rows
 from .._input_laws import InputOutsideSupportWarning
 from .._input_laws.columns import warn_outside
-from ..inspection import Result
+from ..drivers import Answer
 from ..inspection._reading import Reading, expansion_of
 from . import compositions, sections
 from . import outputs as real_outputs
@@ -31,7 +31,7 @@ def report(
     X_test: ArrayLike,
     y_test: ArrayLike,
     *,
-    verdict: Result | None = None,
+    verdict: Answer | None = None,
     path: str | os.PathLike[str] | None = None,
     title: str = _TITLE,
     input_features: Sequence[str] | None = None,
@@ -43,11 +43,11 @@ def report(
 
     The answer comes first: sentences, a picture and a row for each decision or output.
     Then come, folded, the verdict, Q², the fragility of policies or the spread of real
-    outputs, Sobol indices with the unexplained part, and coverage on members that were
-    held out. The page has no script and asks nothing of another host; the same
-    arguments give the same bytes. All arguments are checked before anything is
-    computed or written: a ``ValueError`` says which data, verdict or path does not
-    fit.
+    outputs, shares and Sobol indices, and coverage on members that were held out. Where
+    a verdict is given, each share of the variance is that of its table of drivers. The
+    page has no script and asks nothing of another host; the same arguments give the
+    same bytes. All arguments are checked before anything is computed or written: a
+    ``ValueError`` says which data, verdict or path does not fit.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def report(
     y_test : array-like of shape (n_members, n_parts) or data frame
         Their policies, the steps side by side; or their real outputs (NaN where a
         member failed).
-    verdict : Result or None, default=None
+    verdict : Answer or None, default=None
         From :func:`skpce.inspection.verdict`, on the members that were fitted. With
         None the page says that there is none.
     path : str, path-like or None, default=None
@@ -85,7 +85,7 @@ def report(
 
     See Also
     --------
-    skpce.inspection.verdict : Is the attribution supported?
+    skpce.inspection.verdict : Which input drives which output?
     skpce.metrics.policy_fragility : The measures of disagreement.
 
     Examples

@@ -10,10 +10,18 @@ import numpy as np
 
 from .._version import __version__, installed_version
 from ..plotting import EmbeddingDisplay, InteractionDisplay, SobolDisplay
+from ..plotting._style import NOT_PREDICTED
 from .columns import interval_in_words, share_columns, total_columns
 from .content import ReportContent
 from .page import Column, HtmlReport
-from .shown import driver_columns, some_inputs, some_of_prism, some_rows
+from .shown import (
+    driver_columns,
+    drivers_in_words,
+    pair_columns,
+    some_inputs,
+    some_of_prism,
+    some_rows,
+)
 
 _GOODNESS = {
     "decision": "Q² is one minus the squared error over the squared deviation from the "
@@ -41,38 +49,45 @@ def add_answer(page: HtmlReport, content: ReportContent) -> None:
         page.add_text(
             "No verdict was given. All figures below are conditional on the inputs as "
             f"the {content.model} got them: a transformation of X that was fitted "
-            "before has seen every member that leave-one-out leaves out. Whether the "
-            "attribution is supported is not known; skpce.inspection.verdict shows it."
+            "before has seen every member that leave-one-out leaves out. Which input "
+            "drives what is not tested; skpce.inspection.verdict does it."
         )
     else:
         page.add_answer(verdict.sentences)
     shares = SobolDisplay.from_fit(content.pipeline, **content.known)
     page.add_figure(
         shares.some(content.drawn).plot(),
-        "Shares of the variance between members: what each input explains alone, what "
-        f"several explain together, and what none explains ({content.source}).",
+        "Shares of the variance between members: of each input alone, of several "
+        f"together, and what is not predicted ({content.source}).",
     )
-    explained = shares.shares[:, :-1]
-    largest = explained.argmax(axis=1)
-    known = ~np.isnan(shares.unexplained) & (explained.max(axis=1) > 0)
-    if content.support.supported is not None:
-        known &= np.array(content.support.supported)
-    leading = [
-        f"{shares.column_names[i]} {_percent(row[i])}" if is_known else "–"
-        for i, row, is_known in zip(largest, explained, known, strict=True)
-    ]
     columns: list[Column] = [
         (content.noun, content.step_names),
         ("attribution", content.answers),
-        ("explains most", leading),
-        ("explained by none", [_percent(rest) for rest in shares.unexplained]),
     ]
+    if verdict is None:
+        columns.append(("explains most", _leading(shares)))
+    else:
+        outputs = range(len(content.step_names))
+        drivers = [drivers_in_words(verdict, output) for output in outputs]
+        columns.append(("drivers, share in all", drivers))
+    columns.append((NOT_PREDICTED, [_percent(rest) for rest in shares.unexplained]))
     if verdict is not None:
-        columns.append(("p (Holm)", verdict.p_value))
         if not np.isnan(verdict.noise_share).all():
             noise = [_percent(share) for share in verdict.noise_share]
-            columns.append(("training noise", noise))
+            columns.append(("noise between repeats", noise))
+        columns.append(("p (Holm)", verdict.p_value))
     page.add_columns(content.rows(columns))
+
+
+def _leading(shares: SobolDisplay) -> list[str]:
+    """Name what explains most of each step alone, or of several inputs together."""
+    explained = shares.shares[:, :-1]
+    largest = explained.argmax(axis=1)
+    known = ~np.isnan(shares.unexplained) & (explained.max(axis=1) > 0)
+    return [
+        f"{shares.column_names[i]} {_percent(row[i])}" if is_known else "–"
+        for i, row, is_known in zip(largest, explained, known, strict=True)
+    ]
 
 
 def _percent(share: float) -> str:
@@ -85,28 +100,36 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
         return
     page.add_heading("Verdict")
     page.add_preformatted("\n".join(verdict.evidence))
-    page.add_columns(driver_columns(verdict, content.listed), "The drivers")
+    level = f"{100.0 * verdict.confidence_level:.3g}\u00a0%"
+    if verdict.input_names:
+        page.add_columns(
+            driver_columns(verdict, content.listed),
+            f"The drivers: shares of the variance of the {content.noun}, with {level} "
+            "intervals that hold together",
+        )
+    if len(verdict.pairs.rows):
+        page.add_columns(pair_columns(verdict), "Pairs that act together")
     ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
-    page.add_columns(
-        content.rows(
-            [
-                (content.noun, verdict.step_names),
-                ("Q², cross-fitted", verdict.q2),
-                (
-                    f"{100.0 * verdict.confidence_level:.3g}\u00a0% interval",
-                    [interval_in_words(low, high) for low, high in ends],
-                ),
-                ("p (Holm)", verdict.p_value),
-                ("training noise", [_percent(share) for share in verdict.noise_share]),
-                ("attribution", content.answers),
-            ]
-        ),
-        "The outputs",
-    )
+    repeats = {"noise between repeats": "noise_share", "lack of fit, p": "lack_of_fit"}
+    columns: list[Column] = [
+        (content.noun, verdict.step_names),
+        ("members", verdict.members),
+        ("Q², runs left out", verdict.q2),
+        (f"{level} interval", [interval_in_words(*pair) for pair in ends]),
+        (NOT_PREDICTED, [_percent(share) for share in verdict.not_predicted]),
+    ]
+    for heading, name in repeats.items():
+        values = verdict.columns[name]
+        if not np.isnan(values).all():
+            cells = [_percent(v) for v in values] if name == "noise_share" else values
+            columns.append((heading, cells))
+    columns += [("p (Holm)", verdict.p_value), ("attribution", content.answers)]
+    page.add_columns(content.rows(columns), f"The {content.noun}s")
     page.add_text(
-        "Cross-fitted Q² refits the whole pipeline without the members it predicts. "
-        f"Of {content.one.lower()} that nothing is shown to drive the shares below are "
-        "not to be read."
+        "Q² is that of the pipeline, refitted whole without the members it predicts. "
+        "Shares, and what is not predicted, are those of a fit that learns its own "
+        f"degree from the inputs. Of {content.one.lower()} that nothing is shown to "
+        "drive the shares are not to be read."
     )
 
 
@@ -119,46 +142,49 @@ def add_goodness(page: HtmlReport, content: ReportContent) -> None:
         ("Q², test data", content.test_q2),
     ]
     if content.verdict is not None:
-        columns.append(("Q², cross-fitted", content.verdict.q2))
+        columns.append(("Q², runs left out", content.verdict.q2))
     page.add_columns(content.rows([*columns, ("attribution", content.answers)]))
     units = "in units of their standard deviations" if content.is_scaled else "as given"
     page.add_text(_GOODNESS[content.noun].format(units=units))
 
 
 def add_indices(page: HtmlReport, content: ReportContent) -> None:
-    page.add_heading(f"What drives each {content.noun}")
-    known, leading = content.known, content.leading
+    page.add_heading("Shares of the variance and Sobol indices")
+    known, leading = content.known, content.leading_shares
     every = SobolDisplay.from_fit(content.pipeline, **known)
     shares = some_inputs(every, leading)
     if shares is not every:
         page.add_text(
-            f"There are {len(content.input_names)} inputs. Tables and figures show the "
-            f"{len(leading)} of the largest total indices; shares of the others are "
+            f"There are {len(every.input_names)} inputs. Tables and figures show the "
+            f"{len(leading)} of the largest total shares; shares of the others are "
             "added up."
         )
     page.add_columns(
         content.rows(
             [*share_columns(shares, content.noun), ("attribution", content.answers)]
         ),
-        "Shares of the variance between members: first order times Q² "
-        f"({content.source})",
+        f"Shares of the variance between members, alone ({content.source})",
     )
+    alone = every
+    if content.verdict is not None:
+        alone = SobolDisplay.from_fit(content.pipeline, **(known | {"verdict": None}))
     page.add_columns(
-        content.rows(
-            [
-                *total_columns(every, content.noun, leading),
-                ("explained", 1.0 - shares.unexplained),
-                ("attribution", content.answers),
-            ]
-        ),
-        "Total Sobol indices: shares of the variance of the expansion alone",
+        content.rows(total_columns(alone, content.noun, content.leading)),
+        "Total Sobol indices: shares of the variance of the expansion, not of the "
+        f"{content.noun}",
     )
-    if every.interval is not None:
+    if content.verdict is not None:
         page.add_text(
-            f"In brackets: {100.0 * every.interval.confidence_level:.3g} % intervals, "
-            "percentiles over resamples of the members. They contain the error of the "
-            f"coefficients; what the {content.model} leaves out is the unexplained "
-            "share, and the error of Q² is in the verdict."
+            f"In brackets: {100.0 * content.verdict.confidence_level:.3g} % intervals "
+            f"of the shares, which hold for all inputs of {content.one.lower()} "
+            "together and contain the error of the fit."
+        )
+    if alone.interval is not None:
+        page.add_text(
+            f"In brackets: {100.0 * alone.interval.confidence_level:.3g} % intervals "
+            "of the indices, percentiles over resamples of the members. They contain "
+            f"the error of the coefficients; what the {content.model} leaves out is "
+            "what is not predicted."
         )
     if content.is_sampled:
         page.add_text(
@@ -186,7 +212,7 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
             page.add_figure(
                 pairs,
                 "Inputs alone (diagonal) and in pairs, as shares of the variance of "
-                f"the {content.noun} whose inputs explain most: "
+                f"the {content.noun} of which most is predicted: "
                 f"{content.step_names[step]}.",
             )
 

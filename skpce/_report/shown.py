@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, IndexArray
-from ..drivers import Answer
+from ..drivers import Answer, State
+from ..drivers._words import percent
 from ..metrics import PolicyFragility
 from ..plotting import PrismDisplay, SobolDisplay
 from ..plotting._steps import prism_flows
@@ -21,6 +22,10 @@ MOST_DRAWN = 12
 
 #: Inputs in tables and figures, at most: those of the largest total indices.
 MOST_INPUTS = 24
+
+# Drivers that are named in a row; names of a share and of its ends.
+_MOST_DRIVERS = 4
+_ENDS = ("", "_low", "_high")
 
 
 def of_largest(variance: FloatArray, most: int) -> IndexArray:
@@ -66,6 +71,7 @@ def some_inputs(shares: SobolDisplay, inputs: IndexArray) -> SobolDisplay:
         [*some_of(shares.input_names, inputs), f"{n_others} others"],
         supported=shares.supported,
         sampled=shares.sampled,
+        of_variance=shares.of_variance,
     )
 
 
@@ -94,23 +100,64 @@ def some_of_prism(
 def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
     """Return the table of drivers, of some of many steps and the leading inputs."""
     table = verdict.drivers
-    inputs = np.argsort(-np.nan_to_num(table.total).max(axis=0), kind="stable")
-    inputs = inputs[:MOST_INPUTS]
-    every = [(o, i) for o in rows.tolist() for i in inputs.tolist()]
-    names: dict[str, str] = {
-        "state": "state",
-        "p_value": "p (Holm)",
-        "first": "share alone",
-        "total": "share in all",
-        "total_low": "from",
-        "total_high": "to",
-        "partners": "acts with",
-    }
-    columns: list[Column] = [
+    total = np.nan_to_num(table.total)
+    inputs = np.argsort(-total.max(axis=0, initial=0.0), kind="stable")[:MOST_INPUTS]
+    every = [
+        (o, i)
+        for o in rows.tolist()
+        if not np.isnan(verdict.q2[o])
+        for i in inputs[np.argsort(-total[o, inputs], kind="stable")].tolist()
+    ]
+
+    def share(name: str) -> list[str]:
+        return [
+            with_ends(*(table.columns[name + end][cell] for end in _ENDS))
+            for cell in every
+        ]
+
+    def of(name: str) -> list[Any]:
+        return [table.columns[name][cell] for cell in every]
+
+    return [
         (next(iter(verdict.keys)), [verdict.step_names[o] for o, _ in every]),
         ("input", [verdict.input_names[i] for _, i in every]),
+        ("state", of("state")),
+        ("p (Holm)", of("p_value")),
+        ("q (Benjamini–Hochberg)", of("q_value")),
+        ("share alone", share("first")),
+        ("share in all", share("total")),
+        ("acts with", of("partners")),
     ]
-    for name, heading in names.items():
-        values = table.columns[name]
-        columns.append((heading, [values[o, i] for o, i in every]))
-    return columns
+
+
+def pair_columns(verdict: Answer) -> list[Column]:
+    """Return the pairs that act together."""
+    table = verdict.pairs
+    return [
+        ("pair", list(table.keys["pair"])),
+        ("p (Holm)", table.p_value),
+        ("share that neither explains alone", list(map(percent, table.share))),
+    ]
+
+
+def with_ends(share: float, low: float, high: float) -> str:
+    """Return a share in percent with its interval; a dash for none."""
+    if np.isnan(share):
+        return "–"
+    text = f"{percent(share)} [{100 * low:.0f}, {100 * high:.0f}]"
+    return text.replace(" ", "\u00a0")
+
+
+def drivers_in_words(verdict: Answer, output: int) -> str:
+    """Return the inputs that drive an output with their shares in all."""
+    table = verdict.drivers
+    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable")
+    driving = [i for i in order.tolist() if table.state[output, i] == State.DRIVES]
+    shown = [
+        f"{verdict.input_names[i]} "
+        + with_ends(*(table.columns[f"total{end}"][output, i] for end in _ENDS))
+        for i in driving[:_MOST_DRIVERS]
+    ]
+    if len(driving) > len(shown):
+        shown.append(f"{len(driving) - len(shown)} more")
+    return ", ".join(shown) or "–"

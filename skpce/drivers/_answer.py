@@ -13,7 +13,9 @@ from scipy import stats
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from .._multiplicity import benjamini_hochberg, holm
-from ._design import Design, find_constraint
+from ._copies import copied_input, with_copies
+from ._design import Design, find_constraint, first_of
+from ._series import find_series
 from ._shares import Shares, shares_of
 from ._terms import Inputs
 from ._test import Problem, Tested
@@ -73,6 +75,7 @@ class Findings:
     pair_p_values: dict[tuple[int, int, int], float]  # output and two rows
     cautions: tuple[Caution, ...]
     n_members: IndexArray  # shape: (n_outputs,)
+    design: Design  # with what was found of the members
 
     def with_names(self, names: Mapping[str, str]) -> Findings:
         """Return the same with other names of inputs in the cautions."""
@@ -91,6 +94,13 @@ def find_drivers(
     negligible: float,
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
+    n_settings = design.n_settings
+    design = with_copies(design, X, coordinates)
+    n_copies = n_settings - design.n_settings
+    X = X[first_of(design.setting)][design.setting]
+    if design.may_be_series:
+        series = find_series(X, is_category, laws, coordinates)
+        design = replace(design, series=series)
     tied = find_constraint(X)
     evidence = _Evidence.gather(
         X, is_category, laws, coordinates, outputs, design, members
@@ -125,10 +135,16 @@ def find_drivers(
         more,
         tested,
         pairs,
-        _cautions(
-            X, names, tested, tied, shares, design, outputs, members, location, drives
+        (
+            *([Caution("copies", {"n": n_copies})] if n_copies else ()),
+            *_circular(X, coordinates, members, names),
+            *_cautions(
+                *(X, names, tested, tied, shares, design, outputs, members),
+                *(location, drives),
+            ),
         ),
         evidence.counts,
+        design,
     )
 
 
@@ -403,6 +419,18 @@ def _cautions(
     if any(not t.sees_pairs for row_of in tested for t in row_of):
         found.append(Caution("no pairs", {}))
     return tuple(found)
+
+
+def _circular(
+    X: FloatArray,
+    coordinates: FloatArray,
+    members: Sequence[tuple[int, ...]],
+    names: Sequence[str],
+) -> tuple[Caution, ...]:
+    """Caution of an input that may have been computed from the outputs."""
+    copied = copied_input(X, coordinates)
+    rows = [k for k, own in enumerate(members) if copied in own]
+    return tuple(Caution("circular", {"input": names[k]}) for k in rows[:1])
 
 
 def _is_sum(X: FloatArray) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -77,10 +77,18 @@ class Data:
             found[np.ix_(rows, at)] = values
         return found
 
-    def without(self, names: Iterable[str]) -> Data:
-        """Leave inputs out."""
-        left_out = set(names)
-        keep = [k for k, name in enumerate(self.names) if name not in left_out]
+    def order_of_inputs(self) -> IndexArray:
+        """Sort inputs by what no order of the columns, and no unit, changes."""
+        X = _in_deviations(self.X)
+        y = _in_deviations(np.nan_to_num(self.y))
+        shape = [np.abs(np.mean(X**power, axis=0)).round(8) for power in (3, 4)]
+        strength = np.abs(X.T @ y / len(X)).sum(axis=1).round(8)
+        levels = np.array([len(np.unique(column)) for column in self.X.T])
+        return np.lexsort((np.array(self.names), *shape, strength, levels))
+
+    def of_inputs(self, places: Sequence[int] | IndexArray) -> Data:
+        """Return some of the inputs, in this order."""
+        keep = np.asarray(places, dtype=np.int64)
         distribution = self.distribution
         if distribution is not None:
             distribution = tuple(distribution[k] for k in keep)
@@ -90,6 +98,13 @@ class Data:
             names=tuple(self.names[k] for k in keep),
             is_category=self.is_category[keep],
             distribution=distribution,
+        )
+
+    def without(self, names: Iterable[str]) -> Data:
+        """Leave inputs out."""
+        left_out = set(names)
+        return self.of_inputs(
+            [k for k, n in enumerate(self.names) if n not in left_out]
         )
 
     def fit(self) -> Any:
@@ -131,6 +146,13 @@ class Data:
         return None if hasattr(self.like, "iloc") else self.like
 
 
+def _in_deviations(values: FloatArray) -> FloatArray:
+    """Return columns about their means, in units of their deviations."""
+    centred = values - values.mean(axis=0)
+    scale = centred.std(axis=0)
+    return np.asarray(centred / np.where(scale > 0, scale, 1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Runs:
     """Runs that were read, with their roles."""
@@ -139,7 +161,7 @@ class Runs:
     setting: IndexArray | None = None  # of repeats that were declared
     blocks: IndexArray | None = None
     groups: IndexArray | None = None
-    order: FloatArray | None = None
+    order: FloatArray | Literal[False] | None = None
     counter: str = ""  # an input that was found to count the repeats
     cautions: tuple[Caution, ...] = field(default=())
 

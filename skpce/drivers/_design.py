@@ -20,6 +20,9 @@ _COUNTERS = re.compile(
 # an input is exchanged among these.
 _CROSSED = 0.5
 
+# Share of the rows with settings of their own, from which on a series is asked.
+_MOSTLY_DIFFERENT = 0.5
+
 #: Fewest units that are exchanged: of fewer, no order is rare enough.
 FEWEST_UNITS = 6
 
@@ -67,6 +70,9 @@ class Design:
         Position of each member in a series.
     counter : str, default=""
         Column that counts repeats, and was taken for no input.
+    order_told : bool, default=False
+        Whether somebody has said what the order of the rows means, or that it means
+        nothing.
     series : str, default=""
         What was found where members depend on those before them, and nobody has said
         what their order is.
@@ -86,6 +92,7 @@ class Design:
     groups: IndexArray | None = None
     order: FloatArray | None = None
     counter: str = ""
+    order_told: bool = False
     series: str = ""
 
     @classmethod
@@ -107,8 +114,8 @@ class Design:
             Inputs as numbers.
         replicate, blocks, groups : array-like of shape (n_rows,) or None
             Labels of settings, of nuisance strata, and of members that belong together.
-        order : array-like of shape (n_rows,) or None, default=None
-            Positions in a series.
+        order : array-like of shape (n_rows,), False or None, default=None
+            Positions in a series; False where the order of the rows means nothing.
         counter : str, default=""
             Name of a column that counts repeats.
 
@@ -124,8 +131,9 @@ class Design:
             labels,
             None if blocks is None else numbers_of(blocks),
             None if groups is None else numbers_of(groups),
-            None if order is None else np.asarray(order, dtype=np.float64),
+            None if order is None or order is False else _positions(order),
             counter,
+            order is not None,
         )
 
     @property
@@ -140,16 +148,17 @@ class Design:
 
     def of_rows(self, rows: IndexArray) -> Design:
         """Return the design of some of the members."""
-        labels = {
-            name: None if values is None else _by_appearance(values[rows])
-            for name, values in (("blocks", self.blocks), ("groups", self.groups))
-        }
+        blocks, groups = (
+            None if labels is None else _by_appearance(labels[rows])
+            for labels in (self.blocks, self.groups)
+        )
         return replace(
             self,
             n_rows=len(rows),
             setting=_by_appearance(self.setting[rows]),
+            blocks=blocks,
+            groups=groups,
             order=None if self.order is None else self.order[rows],
-            **labels,
         )
 
     def series_blocks(self, memory: int) -> IndexArray:
@@ -183,6 +192,12 @@ class Design:
                 return self._enough("strata", self.setting_units(), self.blocks)
             return self._enough("rows", self.blocks, None)
         return self._enough("rows", self.setting_units(), None)
+
+    @property
+    def may_be_series(self) -> bool:
+        """Whether it is to be asked if rows depend on those before them."""
+        mostly_different = self.n_settings > _MOSTLY_DIFFERENT * self.n_rows
+        return not self.order_told and self.groups is None and mostly_different
 
     @property
     def units(self) -> IndexArray:  # shape: (n_rows,)
@@ -240,6 +255,11 @@ class Design:
         else:
             what = "runs are exchanged"
         return f"{head}; {what}."
+
+
+def _positions(order: Any) -> FloatArray:
+    """Return places in a series, of numbers or dates."""
+    return np.unique(np.asarray(order), return_inverse=True)[1].astype(np.float64)
 
 
 def numbers_of(labels: Any) -> IndexArray:

@@ -85,14 +85,13 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
         moved = np.argsort(-np.ptp(means, axis=0), kind="stable")[:MOST_CURVES]
         columns, means = [columns[k] for k in moved], means[:, moved]
     is_log = name in data.logarithms
-    back = (lambda v: 10.0**v) if is_log else (lambda v: v)
     return Effect(
         data.read.names[output],
         name,
         tuple(_column_names(data)[k] for k in columns),
-        back(grid),
+        10.0**grid if is_log else grid,
         means,
-        back(x),
+        10.0**x if is_log else x,
         data.y[:, columns],
         is_log or _is_log_law(data, place),
         levels,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_real, listed
@@ -126,21 +127,24 @@ n_inputs)
         *(replicate, blocks, groups, order),
     )
     runs = read_runs(data, y, asked)
-    found, design = runs.data, runs.design
+    found = runs.data
     members, names = _rows(found.names, together)
+    order = found.order_of_inputs()
+    place = np.argsort(order)
+    ordered = found.of_inputs(order)
     findings = find_drivers(
-        found.X,
-        found.is_category,
-        found.laws,
-        found.coordinates,
-        found.read,
-        design,
-        members,
+        ordered.X,
+        ordered.is_category,
+        ordered.laws,
+        ordered.coordinates,
+        ordered.read,
+        runs.design,
+        [tuple(place[list(inputs)].tolist()) for inputs in members],
         names,
         negligible,
     )
     return make_answer(
-        *(findings, names, found.read, design, found),
+        *(findings, names, found.read, found),
         negligible=negligible,
         cautions=runs.cautions,
     )

@@ -120,7 +120,12 @@ def _draw_legend(ax: Any, table: Any) -> None:
         )
     if states & {State.NOTHING, State.OPEN}:
         handles.append(Patch(color=_OTHER[1], label="not shown to drive"))
-    line = {"color": "#222222", "marker": "|", "markersize": 7, "linewidth": 1.3}
+    line: dict[str, Any] = {
+        "color": "#222222",
+        "marker": "|",
+        "markersize": 7,
+        "linewidth": 1.3,
+    }
     handles.append(Line2D([], [], **line, label="90 % interval"))
     ax.figure.legend(
         handles=handles,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -90,6 +91,7 @@ class _Table:
     labels: Mapping[str, Any]  # of all rows of the source
     used: BoolArray  # shape: (n_rows,), rows of the source that are runs
     setting: Any = None  # True: equal inputs; or labels, of all rows
+    order: Any = None  # False: known to mean nothing
     notes: tuple[str, ...] = ()
     cautions: tuple[Caution, ...] = ()
 
@@ -111,9 +113,11 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         if role != "order"
     }
     setting = _setting(table)
-    order = table.labels.get("order")
+    order: Any = table.labels.get("order")
     if order is not None:
         order = _positions(order, table.used)
+    elif asked.order is False or table.order is False:
+        order = False
     same = labels.get("groups")
     if same is not None and _share_inputs(table.data.X, same):
         notes.append(Caution("note", {"words": _SAY_REPLICATE}))
@@ -157,7 +161,7 @@ def _replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
     unknown = [name for name in names if name not in known]
     if not unknown:
         return names
-    if known and len(unknown) < len(names):
+    if known and (len(unknown) < len(names) or len(names) < FEWEST_MEMBERS):
         raise ValueError(
             f"replicate has {unknown[0]!r}, which is no column of data; it has "
             f"{_shown(known)}."
@@ -357,7 +361,8 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> _Table:
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
-    return _Table(data.without(left_out), labels, used, setting, tuple(ensemble.notes))
+    notes = tuple(ensemble.notes)
+    return _Table(data.without(left_out), labels, used, setting, ensemble.order, notes)
 
 
 # Tables and files.
@@ -366,7 +371,7 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> _Table:
 def _table_of(data: Any) -> Any:
     """Return a table whose columns are read by name."""
     if isinstance(data, (str, os.PathLike)):
-        return _read_csv(data)
+        return read_csv(data)
     if isinstance(data, Mapping):
         columns = {name: np.asarray(values) for name, values in data.items()}
         lengths = {name: len(np.atleast_1d(v)) for name, v in columns.items()}
@@ -394,7 +399,7 @@ def _table_of(data: Any) -> Any:
     return opened(data)
 
 
-def _read_csv(path: Any) -> Columns:
+def read_csv(path: Any) -> Columns:
     """Read a CSV file as columns of text."""
     shown = repr(os.fspath(path))
     try:
@@ -440,13 +445,13 @@ def _of_table(table: Any, asked: Asked) -> _Table:
     steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
     notes: list[str] = []
     inputs = asked.inputs
-    if inputs is None:
+    every = _all_columns(table)
+    _chosen(outputs, [*names, *every], "outputs", "column of data", shown=list(every))
+    if inputs is not None:
+        _chosen(inputs, [*names, *every], "inputs", "column of data", shown=list(every))
+    else:
         taken = {*map(str, with_roles), *map(str, outputs)}
-        free = {
-            name: values
-            for name, values in _all_columns(table).items()
-            if str(name) not in taken
-        }
+        free = {name: v for name, v in every.items() if str(name) not in taken}
         inputs, notes = inputs_of(free)
         if not inputs:
             raise ValueError(
@@ -480,7 +485,8 @@ def _of_table(table: Any, asked: Asked) -> _Table:
     setting = None
     if asked.replicate is not None:
         setting = True if counted else asked.replicate
-    return _Table(data, asked.labels(table), runs.used, setting, (*notes, *runs.notes))
+    notes = [*notes, *runs.notes]
+    return _Table(data, asked.labels(table), runs.used, setting, notes=tuple(notes))
 
 
 def _outputs_of(
@@ -525,7 +531,7 @@ def _no_outputs(
     if len(found) == 1:
         meant = f" Perhaps outputs={found[0]!r}."
     elif found:
-        meant = f" Perhaps some of outputs={found[:_SHOWN]!r}."
+        meant = f" Perhaps {' or '.join(map(repr, found[:_SHOWN]))}."
     return (
         "explain needs outputs=, the columns with what a run gave: some of "
         f"{_shown(list(columns))}.{meant}"
@@ -595,7 +601,7 @@ def _of_arrays(X: Any, y: Any, asked: Asked) -> _Table:
     if asked.replicate is not None:
         counted = _replicate_columns(asked.replicate, list(given))
         setting = True if counted else asked.replicate
-    return _Table(data, asked.labels(given), used, setting, tuple(notes))
+    return _Table(data, asked.labels(given), used, setting, notes=tuple(notes))
 
 
 def _refuse_no_arrays(X: Any, y: Any) -> None:
@@ -753,13 +759,19 @@ def _as_names(given: Any, what: str) -> list[Any]:
     return names
 
 
-def _chosen(given: Any, known: Sequence[Any], what: str, noun: str) -> list[str]:
+def _chosen(
+    given: Any, known: Sequence[Any], what: str, noun: str, shown: Any = None
+) -> list[str]:
     """Return names that were asked for, all of which are known."""
     names = [str(name) for name in _as_names(given, what)]
+    texts = set(map(str, known))
     for name in names:
-        if name not in known:
+        if name not in texts:
+            ends = [k for k in texts if re.split("[./]", k)[-1] == name]
+            meant = f" (perhaps {min(ends)!r})" if ends else ""
             raise ValueError(
-                f"{what} has {name!r}, which is no {noun}; there are {_shown(known)}."
+                f"{what} has {name!r}, which is no {noun}{meant}; there are "
+                f"{_shown(known if shown is None else shown)}."
             )
     _refuse_twice(names, what)
     return names

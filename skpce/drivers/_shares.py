@@ -17,7 +17,7 @@ from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._terms import mean_of
 
 # Draws of the posterior, folds, and draws of the bootstrap of Q².
-_DRAWS, _FOLDS, _RESAMPLES = 200, 5, 200
+_DRAWS, _FOLDS, _RESAMPLES = 120, 5, 200
 
 # Largest number of inputs of which shares have intervals, and pairs.
 _MOST_INPUTS, _MOST_PAIRED = 400, 60

@@ -173,7 +173,7 @@ def sizes_of_signs(
     flat = product.reshape(*product.shape[:2], -1)
     if unit is not None:
         sums = np.zeros((len(flat), int(unit.max()) + 1, flat.shape[2]))
-        np.add.at(sums, (slice(None), unit), flat)
+        np.add.at(np.moveaxis(sums, 1, 0), unit, np.moveaxis(flat, 1, 0))
         flat = sums
     turned = np.swapaxes(flat, 1, 2)
     small = flat.shape[2] <= flat.shape[1]

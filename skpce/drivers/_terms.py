@@ -29,7 +29,7 @@ from .._learned.ridge import equally_large, functions_of
 _DEGREES, _DECAY, _LEADING = 4, 0.6, 2
 
 # Degrees, order and steps of the search of a fit whose residuals are tested.
-_FIT_DEGREES, _FIT_ORDER, _FIT_STEPS = 8, 2, 15
+_FIT_DEGREES, _FIT_ORDER, _FIT_STEPS = 6, 2, 8
 _MODEL_DEGREES = 4  # of a fit of the terms of an input to the others
 
 # Rows that the search sees at most, and rows beyond which terms are listed.

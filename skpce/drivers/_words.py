@@ -392,7 +392,22 @@ _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "looked bad have few runs, and the shares are less certain than the intervals "
         "say"
     ),
-    "copies": lambda f: f"{f['n']} runs are copies of others and count once",
+    "copies": lambda f: (
+        f"{f['n']} runs are nearly copies of others and were taken as their repeats"
+    ),
+    "circular": lambda f: (
+        f"{f['input']} is a linear function of the outputs with hardly any noise: if "
+        "it was computed from them, the answer is circular"
+    ),
+    "embedding saw y": lambda f: (
+        "a step before the last one has looked at the outputs, which cannot test what "
+        "it made of them: "
+        + (
+            "the columns of X are tested instead"
+            if f["tested"]
+            else "nothing is tested; take an embedding that does not, such as PCA"
+        )
+    ),
     "note": lambda f: f["words"],
 }
 

@@ -26,12 +26,13 @@ from .._expansion.expansion import Expansion
 from .._expansion.indices import checked_features
 from .._expansion.moments import main_effects
 from .._learned.kernel_basis import KernelBasis
-from ..inspection import Result
+from ..drivers import Answer
 from ..inspection._reading import expansion_of, group_matrix
 from ._fonts import label
-from ._indices import interval_of
+from ._indices import inputs_of, interval_of
 from ._style import (
     NO_VARIANCE,
+    NOT_PREDICTED,
     NOT_SUPPORTED,
     Support,
     check_position,
@@ -134,7 +135,7 @@ class MainEffectsDisplay:
         targets: Sequence[int | str] | None = None,
         features: Sequence[int | str] | None = None,
         quantity: str = "probability",
-        verdict: Result | None = None,
+        verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         n_points: int = 61,
         n_samples: int = 1000,
@@ -375,9 +376,9 @@ def _chosen_targets(
 class InteractionDisplay:
     """Heat map of the shares of inputs alone (diagonal) and in pairs.
 
-    Entries are shares of the *total* variance: Sobol indices of sets of one and two
-    inputs times Q². Together with ``higher_order`` and ``unexplained`` they add up
-    to 1.
+    Entries are shares of the *total* variance: those of a verdict, else Sobol indices
+    of sets of one and two inputs times Q². Together with ``higher_order`` and
+    ``unexplained`` they add up to 1.
 
     Parameters
     ----------
@@ -387,7 +388,7 @@ class InteractionDisplay:
     higher_order : float
         Share of all larger sets together.
     unexplained : float
-        Unexplained share; NaN for a step without choice or variance.
+        Share that is not predicted; NaN for a step without choice or variance.
     input_names : sequence of str
         Labels.
     title : str, default=""
@@ -447,7 +448,7 @@ class InteractionDisplay:
         pipeline: Any,
         *,
         step: int | str = 0,
-        verdict: Result | None = None,
+        verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         outputs: Any = None,
         ci: float | None = 0.9,
@@ -474,6 +475,10 @@ class InteractionDisplay:
         found = Support.of(expansion, verdict)
         names = expansion.group_names
         step = check_position("step", step, len(names), names)
+        if verdict is not None and verdict.input_names:
+            of_inputs = inputs_of(verdict, expansion.input_names)
+            display = cls._of_drivers(verdict, step, of_inputs, ci)
+            return display.plot(ax=ax, **kwargs)
         expansion, share = _with_pairs(expansion, step)
         indices = expansion.interaction_indices(2)
         unexplained = float(found.unexplained[step])
@@ -483,7 +488,7 @@ class InteractionDisplay:
         for subset, share in zip(indices.subsets, shares, strict=True):
             values[subset[-1], subset[0]] = share
         higher = max(explained - float(shares.sum()), 0.0)
-        shown = values, 0.0 if higher < 1e-12 else higher, unexplained
+        shown = values, 0.0 if higher < _NO_SHARE else higher, unexplained
         title = names[step]
         good = found.supported is None or found.supported[step]
         interval = interval_of(reading, ci)
@@ -499,6 +504,35 @@ class InteractionDisplay:
         if share < 1.0:
             display._rest = "other inputs, three or more"
         return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def _of_drivers(
+        cls, verdict: Answer, step: int, names: Sequence[str], ci: float | None
+    ) -> InteractionDisplay:
+        """Collect the shares of a verdict, of the leading ones of many inputs."""
+        table, pairs = verdict.drivers, verdict.findings.shares.pairs[step]
+        chosen = np.arange(len(names))
+        if len(names) > _MOST_DRAWN:
+            order = np.argsort(-table.total[step], kind="stable")
+            chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
+        first = np.nan_to_num(table.first[step, chosen])
+        values = np.tril(np.nan_to_num(pairs[np.ix_(chosen, chosen)]), k=-1)
+        rest = float(verdict.not_predicted[step])
+        explained = 0.0 if np.isnan(rest) else 1.0 - rest
+        higher = explained - float(first.sum() + values.sum())
+        half = (table.first_high - table.first_low)[step, chosen] / 2.0
+        display = cls(
+            values + np.diag(first),
+            higher if higher > _NO_SHARE else 0.0,
+            rest,
+            [names[i] for i in chosen.tolist()],
+            title=str(verdict.step_names[step]),
+            supported=verdict.attributable[step],
+            errors=None if ci is None else half,
+        )
+        if len(chosen) < len(names):
+            display._rest = "pairs, other inputs, three or more"
+        return display
 
     _rest = "three or more inputs"  # what the map does not show
 
@@ -532,12 +566,14 @@ class InteractionDisplay:
             heads.append(NOT_SUPPORTED)
         if len(self.input_names) > 2:
             heads.append(f"{self._rest}: {self.higher_order:z.2f}")
-        return [*heads, f"unexplained: {self.unexplained:z.2f}"]
+        return [*heads, f"{NOT_PREDICTED}: {self.unexplained:z.2f}"]
 
 
 #: Inputs on the map of pairs, where there are more than are drawn or listed.
 _MOST_INPUTS_OF_PAIRS = 12
 _MOST_DRAWN = 60
+# Smaller shares are rounding.
+_NO_SHARE = 1e-12
 
 
 def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:

@@ -1,4 +1,4 @@
-"""Shares of the variance of each step or output: of each input, and unexplained."""
+"""Shares of the variance of each step or output: of each input, and the rest."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray, check_option, check_real
 from .._compositions import indices as of_steps
 from .._expansion.intervals import SobolInterval
-from ..inspection import Result
+from ..drivers import Answer
 from ..inspection._reading import Reading, expansion_of, renamed
 from ._fonts import label
 from ._style import (
     COLORS,
     HATCH,
     NO_VARIANCE,
+    NOT_PREDICTED,
     NOT_SUPPORTED,
     Support,
     draw_heat_map,
@@ -48,10 +49,11 @@ _ROUNDING = 1e-12
 
 
 class SobolDisplay:
-    """Shares of the variance of each step: of each input, and unexplained.
+    """Shares of the variance of each step: of each input, and what is not predicted.
 
-    Shares are of the *total* variance of a step between members: first-order
-    indices times Q², then interactions, then the unexplained share. They add up to 1.
+    Shares are of the *total* variance of a step between members: of each input alone,
+    of interactions, and what is not predicted. They add up to 1. Those of a verdict
+    are its drivers; without one they are first-order indices times Q².
 
     Parameters
     ----------
@@ -72,6 +74,9 @@ class SobolDisplay:
         Total indices, drawn beside the first-order ones as bars.
     interval : SobolInterval or None, default=None
         Intervals of the indices, from ``sobol_interval``, drawn as error bars.
+    of_variance : bool, default=False
+        Whether indices and interval are shares of the variance of y already, as the
+        drivers of a verdict are; else they are multiplied by ``1 - unexplained``.
 
     Attributes
     ----------
@@ -80,7 +85,7 @@ class SobolDisplay:
     axes_ : list of matplotlib Axes
         One per step; only for bars.
     bars_ : list of matplotlib BarContainer
-        Stacked: one per input, then interactions, then the unexplained share. Bars:
+        Stacked: one per input, interactions, and what is not predicted. Bars:
         per step the first-order shares and, where they are known, the total ones, the
         largest on top. Not for a heat map.
     image_ : matplotlib AxesImage
@@ -93,9 +98,10 @@ class SobolDisplay:
 
     Notes
     -----
-    Errors are those of the indices times the explained share of the step; that of Q²
-    itself is in the verdict. At most a dozen inputs and a dozen steps are drawn: the
-    inputs that explain least are added up as *others*.
+    Intervals of a verdict hold for all inputs of a step together, and contain the error
+    of the fit. Without one they are those of the indices times the explained share of
+    the step, without the error of Q². At most a dozen inputs and a dozen steps are
+    drawn: the inputs that explain least are added up as *others*.
 
     Examples
     --------
@@ -119,6 +125,7 @@ class SobolDisplay:
         sampled: bool = False,
         total_order: ArrayLike | None = None,
         interval: SobolInterval | None = None,
+        of_variance: bool = False,
     ) -> None:
         self.first_order: FloatArray = np.asarray(first_order, dtype=np.float64)
         self.unexplained: FloatArray = np.asarray(unexplained, dtype=np.float64)
@@ -129,12 +136,13 @@ class SobolDisplay:
             None if total_order is None else np.asarray(total_order, dtype=np.float64)
         )
         self.interval = interval
+        self.of_variance = of_variance
 
     @property
     def shares(self) -> FloatArray:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
         explained = self._explained
-        first = np.nan_to_num(self.first_order) * explained[:, np.newaxis]
+        first = np.nan_to_num(self.first_order) * self._scale
         interactions = explained - first.sum(axis=1)
         interactions[interactions < _ROUNDING] = 0.0
         return np.column_stack([first, interactions, 1.0 - explained])
@@ -144,7 +152,7 @@ class SobolDisplay:
         """Total indices as shares of the total variance (n_steps, n_features)."""
         if self.total_order is None:
             return None
-        return np.nan_to_num(self.total_order) * self._explained[:, np.newaxis]
+        return np.nan_to_num(self.total_order) * self._scale
 
     @property
     def share_bounds(self) -> FloatArray | None:
@@ -156,7 +164,7 @@ class SobolDisplay:
         if self.interval is None:
             return None
         bounds = np.stack([self.interval.first_order, self.interval.total_order])
-        return np.asarray(bounds * self._explained[:, np.newaxis])
+        return np.asarray(bounds * self._scale)
 
     @property
     def column_names(self) -> list[str]:
@@ -169,13 +177,19 @@ class SobolDisplay:
         explained[np.isnan(self.first_order).any(axis=1)] = 0.0
         return np.asarray(explained)
 
+    @property
+    def _scale(self) -> FloatArray:  # shape: (n_steps, 1)
+        """What makes indices shares of the variance of y."""
+        scale = self._explained[:, np.newaxis]
+        return np.ones_like(scale) if self.of_variance else scale
+
     @classmethod
     def from_estimator(
         cls,
         pipeline: Any,
         *,
         unexplained: ArrayLike | None = None,
-        verdict: Result | None = None,
+        verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
         outputs: Any = None,
@@ -210,7 +224,7 @@ class SobolDisplay:
         pipeline: Any,
         *,
         unexplained: ArrayLike | None = None,
-        verdict: Result | None = None,
+        verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
         outputs: Any = None,
@@ -225,11 +239,13 @@ class SobolDisplay:
             :class:`skpce.PolynomialChaosRegressor` (its outputs), or a Pipeline that
             ends in one.
         unexplained : array-like of shape (n_steps,) or None, default=None
-            Share of the variance that is not explained; by default that of the
-            verdict, else of the leave-one-out of the last estimator.
-        verdict : Result or None, default=None
-            Marks the steps or outputs whose attribution is not supported. Real
-            outputs have the groups of columns that it was made with.
+            Share of the variance that is not predicted; None takes the shares of the
+            verdict, else the leave-one-out Q² of the last estimator. If given, shares
+            are first-order indices times what it leaves.
+        verdict : Answer or None, default=None
+            Gives the shares, and marks the steps or outputs that nothing is shown to
+            drive. Real outputs have the groups of columns that it was made with. Where
+            it has tested the columns of X, these are the inputs.
         input_features : sequence of str or None, default=None
             Names of the inputs of the last estimator. None takes those of the
             transformers before it, ``pipeline[:-1].get_feature_names_out()``.
@@ -244,7 +260,8 @@ class SobolDisplay:
             Confidence level of the error bars: percentiles over 100 resamples of the
             members, conditional on the steps before the estimator. None draws none,
             and there are none where the fit retains no members, its indices are by
-            sampling, or an output has several columns.
+            sampling, or an output has several columns. A verdict has its own: 90 % for
+            all inputs together.
         """
         if ci is not None:
             check_real("SobolDisplay.from_fit", "ci", ci, low=0, high=1)
@@ -253,13 +270,25 @@ class SobolDisplay:
         )
         expansion = reading.expansion
         found = Support.of(expansion, verdict)
+        names = renamed("step_names", step_names, list(expansion.group_names))
+        if verdict is not None and unexplained is None and verdict.input_names:
+            return cls(
+                verdict.drivers.first,
+                found.unexplained,
+                names,
+                inputs_of(verdict, expansion.input_names),
+                supported=found.supported,
+                total_order=verdict.drivers.total,
+                interval=None if ci is None else _interval_of_drivers(verdict),
+                of_variance=True,
+            )
         if unexplained is not None:
             found = found.with_unexplained(unexplained)
         indices = expansion.sobol_indices()
         return cls(
             indices.first_order,
             found.unexplained,
-            renamed("step_names", step_names, list(expansion.group_names)),
+            names,
             expansion.input_names,
             supported=found.supported,
             sampled=reading.is_sampled,
@@ -287,6 +316,7 @@ class SobolDisplay:
             sampled=self.sampled,
             total_order=None if self.total_order is None else self.total_order[chosen],
             interval=interval,
+            of_variance=self.of_variance,
         )
 
     def plot(
@@ -414,7 +444,9 @@ class SobolDisplay:
         for panel in panels:  # on one scale
             panel.set_xlim(min(low, 0.0) if self.shares.min() < 0.0 else 0.0, high)
         if self.total_order is not None:
-            keys = zip(("first order", "total"), COLORS, strict=False)
+            indices, shares = ("first order", "total"), ("alone", "in all")
+            words = shares if self.of_variance else indices
+            keys = zip(words, COLORS, strict=False)
             legend_right(panels[n_columns - 1], keys)
         return panels, drawn
 
@@ -449,14 +481,14 @@ class SobolDisplay:
         return drawn
 
     def _heads(self, step: int) -> list[str]:
-        """Name a step, what is not explained of it, and whether it is supported."""
+        """Name a step, what is not predicted of it, and whether it is supported."""
         name = label(self.step_names[step])
         if np.isnan(self.unexplained[step]):
             return [name, NO_VARIANCE]
         tail = [NOT_SUPPORTED] if self._refused[step] else []
         if len(self.input_names) > _MOST_ROWS:
             tail.append(f"{_MOST_ROWS} of {len(self.input_names)} inputs are shown")
-        return [name, f"unexplained: {self.unexplained[step]:z.2f}", *tail]
+        return [name, f"{NOT_PREDICTED}: {self.unexplained[step]:z.2f}", *tail]
 
     def _plot_heat_map(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
@@ -498,6 +530,26 @@ def _distances(bounds: FloatArray, values: FloatArray) -> FloatArray:
     """Return how far both bounds are from values, which may lie outside them."""
     distances = np.stack([values - bounds[0], bounds[1] - values])
     return np.asarray(np.maximum(np.nan_to_num(distances), 0.0))
+
+
+def inputs_of(verdict: Answer, names: Sequence[str]) -> list[str]:
+    """Name the inputs of a verdict as those of an expansion, where it has tested them.
+
+    Where an embedding has looked at y the columns of X were tested in their place.
+    """
+    tested = verdict.input_names
+    return list(names if len(tested) == len(names) else tested)
+
+
+def _interval_of_drivers(verdict: Answer) -> SobolInterval:
+    """Return the intervals of a verdict: shares of the variance of y."""
+    table = verdict.drivers
+    first = np.stack([table.first_low, table.first_high])
+    total = np.stack([table.total_low, table.total_high])
+    unknown = np.full_like(first, np.nan)
+    return SobolInterval(
+        first, total, unknown, verdict.confidence_level, "simultaneous"
+    )
 
 
 def interval_of(reading: Reading, ci: float | None) -> SobolInterval | None:

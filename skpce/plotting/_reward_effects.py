@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, check_integer, check_option
+from ..drivers import Answer
 from ..inspection import Result
 from ..inspection._back_to_reward import effects_of
 from ..inspection._reading import expansion_of
@@ -17,6 +18,7 @@ from ._style import (
     COLORS,
     HATCH,
     NO_VARIANCE,
+    NOT_PREDICTED,
     NOT_SUPPORTED,
     check_position,
     draw_heat_map,
@@ -99,7 +101,7 @@ class RewardEffectsDisplay:
         X: Any,
         *,
         groups: Mapping[str, Any] | None = None,
-        verdict: Result | None = None,
+        verdict: Answer | None = None,
         outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
@@ -110,9 +112,9 @@ class RewardEffectsDisplay:
         ----------
         pipeline, X, groups
             As in :func:`skpce.inspection.back_to_reward`.
-        verdict : Result or None, default=None
-            Marks the steps or outputs that are not attributable, and gives their
-            cross-fitted Q²; None takes the leave-one-out Q².
+        verdict : Answer or None, default=None
+            Marks the steps or outputs that nothing is shown to drive, and says what is
+            not predicted of them; None takes the leave-one-out Q².
         outputs : dict or None, default=None
             As in :meth:`SobolDisplay.from_fit`.
         ax, **kwargs
@@ -124,7 +126,7 @@ class RewardEffectsDisplay:
         if verdict is not None:
             refuse_other_steps(verdict, effects.target_names)
             supported = verdict.attributable
-            unexplained = 1.0 - np.clip(verdict.q2, 0.0, 1.0)
+            unexplained = verdict.not_predicted
         display = cls(effects, supported=supported, unexplained=unexplained)
         return display.plot(ax=ax, **kwargs)
 
@@ -228,7 +230,7 @@ class RewardEffectsDisplay:
         if np.isnan(unexplained):
             return f"{name}\n{NO_VARIANCE}"
         tail = "" if self.supported[target] else f"\n{NOT_SUPPORTED}"
-        return f"{name}\nunexplained: {unexplained:z.2f}{tail}"
+        return f"{name}\n{NOT_PREDICTED}: {unexplained:z.2f}{tail}"
 
     def _plot_heat_map(
         self, ax: Any, target: int, shown: Any, kwargs: dict[str, Any]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray, check_option, listed
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
+from ..drivers import Answer
 from ..inspection import Result
 from ..inspection._ensembles.spread import output_spread
 from ..inspection._reading import (
@@ -25,6 +26,7 @@ from ._fonts import label
 from ._indices import SobolDisplay
 from ._style import (
     HATCH,
+    NOT_PREDICTED,
     NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
     Support,
@@ -83,7 +85,7 @@ class StepVarianceDisplay:
         columns ``members``, ``columns``, ``variance``, ``variance_per_column``,
         ``standard_deviation``, ``minimum`` and ``maximum``.
     unexplained : array-like of shape (n_steps,) or None, default=None
-        Share of the (Aitchison) variance that the inputs do not explain; the variance
+        Share of the (Aitchison) variance that is not predicted; the variance
         bars are then split.
     supported : sequence of bool or None, default=None
         Whether the attribution of a step is supported; others are labelled, and their
@@ -168,7 +170,7 @@ class StepVarianceDisplay:
         pipeline: Any,
         y: ArrayLike,
         *,
-        verdict: Result | None = None,
+        verdict: Answer | None = None,
         measures: Sequence[str] = DEFAULT_MEASURES,
         outputs: Any = None,
         ax: Any = None,
@@ -265,10 +267,12 @@ class StepVarianceDisplay:
         style = {"height": 0.66, "color": plain} | kwargs
         is_refused = refused(self.supported, _can_vary(self.fragility))
         if unexplained is not None:
-            rest = {"color": UNEXPLAINED_COLOR, "label": "unexplained"}
+            rest = {"color": UNEXPLAINED_COLOR, "label": NOT_PREDICTED}
             whole = ax.barh(places, lengths, **(style | rest))
             explained = lengths * (1.0 - np.nan_to_num(unexplained, nan=1.0))
-            parts = ax.barh(places, explained, **style, label="explained by the inputs")
+            parts = ax.barh(
+                places, explained, **style, label="predicted from the inputs"
+            )
             for step in np.flatnonzero(is_refused):
                 parts[step].set(hatch=HATCH, edgecolor="white", linewidth=0.0)
         else:
@@ -359,13 +363,13 @@ class PrismDisplay:
 
     The height of a step is its share of the disagreement between members. It is divided
     as in :class:`SobolDisplay`: the shares of each input alone, of interactions, and
-    the unexplained share.
+    what is not predicted.
 
     Parameters
     ----------
     flows : array-like of shape (n_features + 2, n_steps)
-        Width of each ribbon: one row per input, then interactions, then the
-        unexplained share.
+        Width of each ribbon: one row per input, then interactions, then what
+        is not predicted.
     input_names, step_names : sequence of str
         Labels.
     supported : sequence of bool or None, default=None
@@ -418,7 +422,7 @@ class PrismDisplay:
         *,
         measure: str = "aitchison_variance",
         unexplained: ArrayLike | None = None,
-        verdict: Result | None = None,
+        verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         ax: Any = None,
         **kwargs: Any,

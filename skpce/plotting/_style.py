@@ -13,7 +13,7 @@ from .._checks import FloatArray, as_floats, import_extra, is_position
 from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
-from ..inspection import Result
+from ..drivers import Answer
 from ..inspection._reading import group_matrix
 from ._fonts import choose_fonts, label
 
@@ -24,12 +24,14 @@ COLORS = (
 )
 MARKERS = "osD^vP"
 
-#: Of what is not explained.
+#: Of what is not predicted.
 UNEXPLAINED_COLOR = "#DDDDDD"
 #: Of the interactions between inputs: a grey that no colour above turns into.
 INTERACTION_COLOR = "#666666"
 #: Label of a step whose attribution a verdict does not support.
 NOT_SUPPORTED = "not attributable"
+#: What a fit leaves of a variance: its own misfit, and noise.
+NOT_PREDICTED = "not predicted"
 #: Label of a step with one possible action, or whose members agree.
 NO_VARIANCE = "no variance"
 #: Of what belongs to a step that is not attributable.
@@ -87,7 +89,7 @@ def series_style(position: int, name: Any, width: int = 28) -> dict[str, Any]:
 
 def share_names(input_names: Sequence[str]) -> list[str]:
     """Name what a step is cut into: inputs alone, together, and the rest."""
-    return [*input_names, "interactions", "unexplained"]
+    return [*input_names, "interactions", NOT_PREDICTED]
 
 
 def share_colors(n_inputs: int) -> list[str]:
@@ -273,14 +275,15 @@ class Support:
     supported: tuple[bool, ...] | None = None  # None without a verdict
 
     @classmethod
-    def of(cls, expansion: Expansion, verdict: Result | None = None) -> Support:
-        """Take the leave-one-out Q² of an expansion, or the Q² of a verdict on it."""
+    def of(cls, expansion: Expansion, verdict: Answer | None = None) -> Support:
+        """Take the leave-one-out Q² of an expansion, or what a verdict says."""
         found = cls(expansion, expansion.q2)
         if verdict is None:
             return found.with_unexplained(expansion.unexplained_share)
         refuse_other_steps(verdict, expansion.group_names)
-        found = replace(found, supported=verdict.attributable)
-        return found.with_unexplained(np.clip(1.0 - verdict.q2, 0.0, 1.0))
+        return replace(
+            found, supported=verdict.attributable, unexplained=verdict.not_predicted
+        )
 
     def with_unexplained(self, share: ArrayLike) -> Support:
         """Return the same with another unexplained share (n_groups,)."""
@@ -303,11 +306,13 @@ class Support:
         return replace(self, unexplained=np.where(flat, 1.0, given))
 
 
-def refuse_other_steps(verdict: Result, step_names: Sequence[str]) -> None:
+def refuse_other_steps(verdict: Answer, step_names: Sequence[str]) -> None:
     """Raise ``ValueError`` when a verdict is none, or about other steps or outputs."""
-    key = next(iter(verdict.keys)) if isinstance(verdict, Result) else ""
-    if key not in ("step", "output"):
-        raise ValueError(f"verdict={verdict!r} must be a Verdict or None.")
+    if not isinstance(verdict, Answer):
+        raise ValueError(
+            f"verdict={verdict!r} must be what verdict or explain returns, or None."
+        )
+    key = next(iter(verdict.keys))
     found = tuple(verdict.step_names)
     if found != tuple(step_names):
         raise ValueError(

@@ -37,7 +37,8 @@ _QUICK_SIZES: Mapping[str, Mapping[str, int]] = {
     "structure-learning": {"n_test": 10},
     "molecules": {"n_test": 5},
 }
-# Settings of a run that change neither policies nor what the page measures.
+# Settings of a run that change neither policies nor what the page measures;
+# n_permutations is one of older runs.
 _WITHOUT_EFFECT = ("n_control", "n_part_draws", "n_permutations")
 
 _QUICK_ITERATIONS: Mapping[str, int] = {"sachs": 300, "structure-learning": 600}

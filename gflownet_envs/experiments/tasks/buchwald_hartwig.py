@@ -95,7 +95,6 @@ class BuchwaldHartwigTask(Task):
             training=TrainingSpec(n_iterations=20, hidden=(16,)),
             n_components=2,
             degrees=(1, 2),
-            n_permutations=119,
             n_part_draws=16,
             proxy=_SMOKE_PROXY,
         ),

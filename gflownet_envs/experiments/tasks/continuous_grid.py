@@ -54,7 +54,6 @@ class ContinuousGridTask(Task):
             training=TrainingSpec(n_iterations=30, hidden=(16,)),
             n_components=None,
             degrees=(1, 2),
-            n_permutations=119,
             n_part_draws=16,
         ),
         "default": Preset(

@@ -50,7 +50,6 @@ class GridTask(Task):
             training=TrainingSpec(n_iterations=30, hidden=(16,)),
             n_components=4,
             degrees=(1, 2),
-            n_permutations=119,
             n_part_draws=16,
         ),
         "default": Preset(

@@ -121,7 +121,6 @@ class SachsTask(Task):
             training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8),
             n_components=2,
             degrees=(1,),
-            n_permutations=19,
             n_part_draws=16,
             proxy=SachsCells(
                 proteins=("Raf", "Mek", "Erk", "PKA", "PKC", "P38"),
@@ -158,7 +157,6 @@ class SachsTask(Task):
             degrees=(5, 1),
             n_part_draws=32,
             solver="paper",
-            n_permutations=199,
             proxy=SachsCells(pilot="trained"),
         ),
     }

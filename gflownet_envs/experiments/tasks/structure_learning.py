@@ -97,7 +97,6 @@ class StructureLearningTask(Task):
             training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8),
             n_components=2,
             degrees=(1,),
-            n_permutations=19,
             n_part_draws=16,
             proxy=SimulatedRows(n_solved_only=8, max_gap=None),
         ),

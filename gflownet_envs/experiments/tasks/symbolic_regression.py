@@ -65,7 +65,6 @@ class SymbolicRegressionTask(Task):
             ),
             n_components=None,
             degrees=(1, 2),
-            n_permutations=119,
             n_part_draws=16,
         ),
         "default": Preset(
@@ -84,7 +83,6 @@ class SymbolicRegressionTask(Task):
             n_components=None,
             degrees=(5, 1),
             solver="paper",
-            n_permutations=199,
             variant=AS_PAPER,
         ),
     }

@@ -196,7 +196,7 @@ def compare_embeddings(
     ):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
     grids = _grids_of(candidates, dimensions, degrees, surrogate)
-    groups = labels_of(OWNER, "groups", groups, y)
+    groups = labels_of("groups", groups, y)
     surrogate, y, _, _ = with_amalgamated(surrogate, y)
     table, y, read, _ = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
     refuse_failed(read.coordinates(y), "y")

@@ -209,7 +209,7 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
     return share
 
 
-def labels_of(owner: str, name: str, labels: Any, y: Any) -> Any:
+def labels_of(name: str, labels: Any, y: Any) -> Any:
     """Check the labels of members: one each, that can be sorted; None stays None."""
     refuse_other_rows(y=y, **{name: labels})
     if labels is None or not hasattr(y, "__len__"):  # then y itself is refused

@@ -95,7 +95,7 @@ def training_noise_share(
     >>> training_noise_share(trained, exact=softmax(signal, axis=1)).round(1)
     array([0.5])
     """
-    replicate = labels_of("training_noise_share", "replicate", replicate, y)
+    replicate = labels_of("replicate", replicate, y)
     given = [exact is not None, replicate is not None, control is not None]
     if sum(given) != 1:
         raise ValueError(
@@ -294,7 +294,7 @@ def variance_decomposition(
     Training noise of 120 members, from 40 groups:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
-    replicate = labels_of("variance_decomposition", "replicate", replicate, y)
+    replicate = labels_of("replicate", replicate, y)
     if (replicate is None) == (control is None):
         given = "neither" if replicate is None else "both"
         raise ValueError(f"Give exactly one of replicate= and control=; got {given}.")

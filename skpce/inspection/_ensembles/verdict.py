@@ -25,7 +25,7 @@ from ..._checks.levels import with_codes
 from ..._result import Result
 from ...drivers import Answer, Caution, Design
 from ...drivers._answer import find_drivers
-from ...drivers._design import first_of
+from ...drivers._design import numbers_of
 from ...drivers._folds import deal_folds, q2_with_interval, sorted_units
 from ...drivers._result import make_answer
 from ...ensembles import Ensemble
@@ -180,8 +180,10 @@ def verdict(
         y, X = X.y, X.X
     check_boolean("verdict", "standardize", standardize)
     refuse_other_rows(X=X, y=y, order=order)
-    labels = {"replicate": replicate, "blocks": blocks, "groups": groups}
-    labels = {name: labels_of("verdict", name, v, y) for name, v in labels.items()}
+    roles = {"replicate": replicate, "blocks": blocks, "groups": groups}
+    labels: dict[str, Any] = {
+        name: labels_of(name, given, y) for name, given in roles.items()
+    }
     pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps)
     table, y, read, steps = read_members(
         pipeline,
@@ -194,32 +196,39 @@ def verdict(
     check_order(order, len(table))
     check_replicates(table, labels["replicate"])
     shares = given_shares(noise_share, read)[0]
-    rows = np.asarray(table)
+    values = numeric(table)
     design = Design.of(
-        numeric(table) if numeric(table) is not None else rows.astype(str),
-        order=None if order is False else order,
+        _numbers_of_rows(table) if values is None else values,
+        order=order,
         **labels,
     )
     fit = CrossFit(without_draws(pipeline, read, steps), table, y, read)
-    q2, fitted = _cross_fitted(fit, design, cv)
+    _check_folds(fit, design, cv)
+    fitted = _fitted_to_most(fit)
     inputs, cautions = _tested_inputs(fit, fitted)
     findings = find_drivers(
-        inputs.values[first_of(design.setting)][design.setting],
-        *(inputs.is_category, inputs.laws),
+        *(inputs.values, inputs.is_category, inputs.laws),
         *(read.member_coordinates(y), read, design),
         [(i,) for i in range(len(inputs.names))],
         inputs.names,
         _NEGLIGIBLE,
     )
+    q2 = _cross_fitted(fit, findings.design, cv)
     known = ~np.isnan(shares)
     noise = np.where(known, shares, findings.shares.noise)
     findings = replace(findings, shares=replace(findings.shares, noise=noise))
     return make_answer(
-        *(findings, inputs.names, read, design, _Fitted(fitted)),
+        *(findings, inputs.names, read, _Fitted(fitted)),
         negligible=_NEGLIGIBLE,
         cautions=cautions,
         q2=q2,
     )
+
+
+def _numbers_of_rows(table: Any) -> FloatArray:  # shape: (n_members, 1)
+    """Return equal numbers for equal rows of text."""
+    numbers = numbers_of(np.asarray(table).astype(str))
+    return numbers[:, np.newaxis].astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -243,45 +252,61 @@ class _TestedInputs:
     laws: Sequence[Any] | None  # None where they are chosen
 
 
+def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
+    """Refuse folds that cannot be made, before any fit."""
+    for rows, own in fit.outputs.blocks(fit.y):
+        part, unit = fit.of_block(rows, own), design.of_rows(rows).units
+        if not _is_integer(cv):
+            make_splits(cv, part.X, unit)
+            continue
+        n_units = int(unit.max()) + 1
+        if not 2 <= cv <= n_units:
+            raise ValueError(
+                f"cv must be an int in the range [2, {n_units}], the number of units "
+                f"of the design in X, or a splitter. Got {cv!r} instead."
+            )
+
+
+def _is_integer(cv: Any) -> bool:
+    return isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
+
+
+def _fitted_to_most(fit: CrossFit) -> Any:
+    """Return the pipeline fitted to all members, or to those with the most outputs."""
+    blocks = fit.outputs.blocks(fit.y)
+    part = fit.of_block(*max(blocks, key=lambda one: len(one[0])))
+    return quiet_fit(part.pipeline, part.X, part.y)
+
+
 def _cross_fitted(
     fit: CrossFit, design: Design, cv: Any
-) -> tuple[FloatArray, Any]:  # shape: (3, n_groups)
-    """Return Q² of the pipeline with its interval, and the pipeline fitted to all."""
+) -> FloatArray:  # shape: (3, n_groups)
+    """Return Q² of the pipeline with its interval."""
     q2 = np.full((3, fit.outputs.n_groups), np.nan)
-    fitted, most = None, 0
     for rows, own in fit.outputs.blocks(fit.y):
-        part = fit.of_block(rows, own)
-        unit = design.of_rows(rows).units
-        coordinates = part.observed
-        order = sorted_units(coordinates, unit)
+        part, unit = fit.of_block(rows, own), design.of_rows(rows).units
         errors = np.zeros((len(rows), len(own)))
-        all_splits = _splits_of(cv, part, unit)
-        for splits in all_splits:
+        dealt = _splits_of(cv, part, unit)
+        for splits in dealt:
             missed = replace(part, splits=splits).squared_errors()
-            errors += part.outputs.sum_by_group(missed) / len(all_splits)
+            errors += part.outputs.sum_by_group(missed) / len(dealt)
         deviations = part.outputs.sum_by_group(part.squared_deviations())
+        order = sorted_units(part.observed, unit)
         q2[:, own] = q2_with_interval(errors, deviations, order, unit)
-        if len(rows) > most:
-            most, fitted = len(rows), quiet_fit(part.pipeline, part.X, part.y)
-    return q2, fitted
+    return q2
 
 
 def _splits_of(
     cv: Any, part: CrossFit, unit: IndexArray
 ) -> list[list[tuple[IndexArray, IndexArray]]]:
     """Return the folds: as they are given, or dealt several times."""
-    if not isinstance(cv, (int, np.integer)) or isinstance(cv, bool):
+    if not _is_integer(cv):
         return [make_splits(cv, part.X, unit)]
-    n_units = int(unit.max()) + 1
-    if not 2 <= cv <= n_units:
-        raise ValueError(
-            f"cv must be an int in the range [2, {n_units}], the number of units of "
-            f"the design in X, or a splitter. Got {cv!r} instead."
-        )
-    times = _TIMES if part.observed.size <= _SMALL and cv < n_units else 1
+    n_folds = min(int(cv), int(unit.max()) + 1)
+    once = part.observed.size > _SMALL or n_folds > unit.max()
     found = []
-    for seed in range(times):
-        fold = deal_folds(part.observed, unit, int(cv), seed)
+    for seed in range(1 if once else _TIMES):
+        fold = deal_folds(part.observed, unit, n_folds, seed)
         every = range(int(fold.max()) + 1)
         found.append(
             [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]

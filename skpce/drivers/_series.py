@@ -1,22 +1,24 @@
-"""Members that depend on their places in an order, and blocks of them.
+"""Members that depend on their places in the order of the rows.
 
 Two tables may agree by their order alone: two random walks, two trends. What tells them
 from an input that explains an output is the change from one member to the next: inputs
 that explain nothing but their place do not explain how the outputs change.
 
 Inputs that were chosen depend on their places too: grids, sorted tables, sequences of
-low discrepancy. Unless an order is given, these are not asked.
+low discrepancy. These are not asked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import qmc, rankdata
 
-from ..._checks import BoolArray, FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray
+from .._input_laws import InputLaw
+from ._terms import Inputs, fit_others
 
 # Significance levels: a dependence on the order, and changes that inputs explain.
 _LEVEL, _LEVEL_OF_CHANGES = 0.01, 0.01
@@ -24,90 +26,94 @@ _LEVEL, _LEVEL_OF_CHANGES = 0.01, 0.01
 # and below which a discrepancy is low.
 _LARGE = 3.0
 # Other orders that are drawn, and how many of them for long series.
-_N_ORDERS, _N_ORDERS_LONG, _LONG = 999, 199, 300
+_N_ORDERS, _N_ORDERS_LONG, _LONG = 399, 199, 300
 # Largest distance of two members: that of chains of which all are saved in turn.
 _LARGEST_LAG = 20
 # A column with at most so many different values, as a share of the members, has levels.
 _FEW_VALUES = 0.5
 # So many times as often as the rarest value is the most frequent one of a factor.
 _UNEVEN = 3.0
+# Rows from which an order is looked at.
+_FEWEST_ROWS = 20
+# Directions of the outputs that are looked at.
+_MOST_COLUMNS = 12
 # Rows, and shuffles of them, by which a sequence of low discrepancy is known.
 _MOST_ROWS, _N_SHUFFLED = 500, 49
 
 
-@dataclass(frozen=True)
-class Series:
-    """Members that follow one another, in blocks that hardly depend on each other."""
-
-    labels: IndexArray  # shape: (n_members,)
-    words: str  # what was found
-
-
 def find_series(
-    tables: list[FloatArray],  # inputs as given, and as the last estimator has them
-    outputs: FloatArray,  # shape: (n_members, n_coordinates), scaled
-    residuals: FloatArray,  # shape: (n_members, n_coordinates), scaled alike
-    order: Any,  # shape: (n_members,); None for that of the rows
-) -> Series | None:
-    """Return blocks where inputs and outputs agree by their order.
+    X: FloatArray,  # shape: (n_rows, n_inputs), numbers
+    is_category: BoolArray,  # shape: (n_inputs,)
+    laws: Sequence[InputLaw] | None,
+    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), NaN where failed
+) -> str:
+    """Say how inputs and outputs agree by the order of the rows; "" if they do not.
 
     An input that never falls, or never rises, may be what the rows were sorted by:
-    their order has nothing that this input has not. One with few values, all of them
-    about as often, is a factor of a design. Unless an order is given the others are
-    asked, if there are any.
+    their order has nothing that this input has not. One with few values is a factor
+    of a design. The others are asked, if there are any.
     """
-    position = np.arange(len(outputs))
-    if order is not None:
-        position = np.argsort(np.asarray(order), kind="stable")
-    observed, left = outputs[position], residuals[position]
-    predicted, inputs = observed - left, tables[-1][position]
-    asked = [inputs, predicted]  # of many inputs the predictions have those that matter
-    if order is None:
-        chosen = _sorted_by(tables[0]) | _is_factor(tables[0])
-        others = tables[0][:, ~chosen]
-        if chosen.any():
-            inputs = others
-            asked = [inputs]
-    if not inputs.shape[1]:
-        return None
+    rows = ~np.isnan(coordinates).any(axis=1)
+    X, outputs = X[rows], _few_columns(coordinates[rows])
+    asked = X[:, ~(_sorted_by(X) | _is_factor(X) | is_category)]
+    if not asked.shape[1] or len(X) < _FEWEST_ROWS or not outputs.any():
+        return ""
     generator = np.random.default_rng(0)
-    found = [_Dependence.of(values, generator) for values in asked]
+    asked = (asked - asked.mean(axis=0)) / asked.std(axis=0)
+    first = [_Dependence.of(values, generator) for values in (asked, outputs)]
+    if min(one.p_value for one in first) > _LEVEL:
+        return ""
+    if _of_low_discrepancy(asked, generator):
+        return ""
+    inputs = Inputs.of(X, is_category, laws)
+    one = np.zeros(outputs.shape[1], dtype=np.int64)
+    residuals = fit_others(inputs, np.arange(X.shape[1]), outputs, one).residuals
+    tables = [asked, outputs - residuals]
+    if asked.shape[1] < X.shape[1]:  # predictions depend on inputs that are not asked
+        tables = [asked]
+    return _in_words(tables, outputs, residuals, generator)
+
+
+def _few_columns(coordinates: FloatArray) -> FloatArray:
+    """Return outputs, each as large, in their directions of most variance."""
+    centred = coordinates - coordinates.mean(axis=0)
+    size = np.sqrt(np.square(centred).mean(axis=0))
+    scaled = centred[:, size > 0] / size[size > 0]
+    if scaled.shape[1] <= _MOST_COLUMNS:
+        return np.asarray(scaled)
+    values, vectors = np.linalg.eigh(scaled @ scaled.T)
+    chosen = vectors[:, -_MOST_COLUMNS:] * np.sqrt(values[-_MOST_COLUMNS:].clip(0))
+    return np.asarray(chosen)
+
+
+def _in_words(
+    tables: Sequence[FloatArray],  # inputs, and what they predict
+    outputs: FloatArray,
+    residuals: FloatArray,
+    generator: np.random.Generator,
+) -> str:
+    found = [_Dependence.of(values, generator) for values in tables]
     strongest = int(np.argmax([one.scores.max() for one in found]))
-    of_inputs, inputs = found[strongest], asked[strongest]
+    of_inputs, table = found[strongest], tables[strongest]
     if min(one.p_value for one in found) > _LEVEL:
-        return None
-    if order is None and _of_low_discrepancy(others, generator):
-        return None
-    of_residuals = _Dependence.of(left, generator)
-    of_outputs = _Dependence.of(observed, generator)
-    if of_residuals.p_value <= _LEVEL:
-        lag = of_residuals.lag
-        words = (
-            "members depend on those before them in the given order (correlation of "
-            f"{_at(lag)} residuals {autocorrelation(left, lag):z.2f}, of inputs "
-            f"{autocorrelation(inputs, lag):z.2f})"
-        )
-    else:
+        return ""
+    of_residuals = _Dependence.of(residuals, generator)
+    of_outputs = _Dependence.of(outputs, generator)
+    lag, predicted = of_residuals.lag, outputs - residuals
+    if of_residuals.p_value > _LEVEL:
         lag = int(np.argmax(of_inputs.scores + of_outputs.scores)) + 1
         both = np.minimum(of_inputs.scores, of_outputs.scores) > _LARGE
         lags = {lag, *(np.flatnonzero(both) + 1).tolist()}
         if of_outputs.p_value > _LEVEL or all(
-            _explains(_changes(predicted, k), _changes(observed, k), generator)
+            _explains(_changes(predicted, k), _changes(outputs, k), generator)
             for k in sorted(lags)
         ):
-            return None
-        words = (
-            "inputs and outputs both depend on the given order (correlation of "
-            f"{_at(lag)} outputs {autocorrelation(observed, lag):z.2f}, of inputs "
-            f"{autocorrelation(inputs, lag):z.2f}), and the inputs do not explain how "
-            "the outputs change along it"
-        )
-    length = _block_length(observed, inputs, lag)
-    labels = np.empty(len(outputs), dtype=np.int64)
-    n_blocks = max(len(outputs) // length, 1)
-    for number, block in enumerate(np.array_split(position, n_blocks)):
-        labels[block] = number
-    return Series(labels, words)
+            return ""
+    return (
+        "runs depend on those before them in the order of the rows (correlation of "
+        f"{_at(lag)} outputs {autocorrelation(outputs, lag):z.2f}, of inputs "
+        f"{autocorrelation(table, lag):z.2f})"
+    )
 
 
 def _sorted_by(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
@@ -221,14 +227,3 @@ def _explains(
     others = np.array([gram[rows, order].sum() for order in orders])
     p_value = (1 + np.sum(others >= given)) / (1 + len(others))
     return bool(p_value <= _LEVEL_OF_CHANGES)
-
-
-def _block_length(outputs: FloatArray, inputs: FloatArray, lag: int) -> int:
-    """Return thrice the distance up to which outputs and inputs both depend."""
-    n_members = len(outputs)
-    noise = 2.0 / np.sqrt(n_members)
-    for distance in range(lag, n_members // 2, lag):
-        pair = autocorrelation(outputs, distance), autocorrelation(inputs, distance)
-        if min(pair) < noise:
-            return 3 * distance
-    return n_members

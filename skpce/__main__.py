@@ -1,0 +1,237 @@
+"""``python -m skpce runs.csv --output accuracy``: explain a file of runs."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from ._checks import import_extra, write_file
+from ._version import __version__
+from .drivers import Answer, explain
+from .drivers._read import read_csv
+
+_FAILED = 2
+
+_ABOUT = """\
+Say which input drives which output of a table of runs, with an error rate. The file is
+CSV: one row for each run, names of the columns in the first row. Options that name
+columns can be repeated, or take names with commas between them."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        _fail(f"{message} (python -m skpce --help lists what there is)")
+
+
+def _fail(message: str) -> NoReturn:
+    text = " ".join(message.split())
+    sys.stderr.write(f"skpce: error: {text}\n")
+    raise SystemExit(_FAILED)
+
+
+# Parameters of explain, as messages name them.
+_PARAMETER = re.compile(
+    r"\b(inputs|outputs|steps|log|replicate|blocks|groups|order|together|negligible)"
+    r"(=| has\b| is\b)(?=(.?))"
+)
+
+
+def _as_options(message: str) -> str:
+    """Return a message about parameters as one about options."""
+
+    def option(found: re.Match[str]) -> str:
+        name = found[1].removesuffix("s") if found[1] in _SINGULAR else found[1]
+        end = found[2]
+        if end == "=":  # a value follows, or none
+            end = "" if found[3] in tuple(" ,;.:)") or not found[3] else " "
+        return f"--{name}{end}"
+
+    return _PARAMETER.sub(option, message)
+
+
+_SINGULAR = ("inputs", "outputs")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m skpce",
+        description=_ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    many: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMN"}
+    parser.add_argument("file", help="CSV file with a row for each run")
+    parser.add_argument("--output", **many, help="what a run gave, such as accuracy")
+    parser.add_argument("--input", **many, help="what differs; else all other columns")
+    parser.add_argument("--log", **many, help="input of which the logarithm is taken")
+    parser.add_argument(
+        "--replicate", **many, help="column that counts repeats, such as the seed"
+    )
+    parser.add_argument(
+        "--blocks", metavar="COLUMN", help="day, machine or batch, whose means go out"
+    )
+    parser.add_argument(
+        "--groups", metavar="COLUMN", help="runs that belong together, such as lineages"
+    )
+    parser.add_argument(
+        "--order",
+        metavar="COLUMN",
+        help="time or position in a series; none: the order of rows means nothing",
+    )
+    pairs: dict[str, Any] = {"action": "append", "default": []}
+    parser.add_argument(
+        *("--together",),
+        **pairs,
+        metavar="NAME=A,B",
+        help="inputs that are tested as one",
+    )
+    parser.add_argument(
+        *("--steps",),
+        **pairs,
+        metavar="NAME=P,Q",
+        help="columns of probabilities that add up to one",
+    )
+    parser.add_argument(
+        "--negligible",
+        type=float,
+        default=0.05,
+        metavar="SHARE",
+        help="share below which an input does not matter; 0.05 where not given",
+    )
+    parser.add_argument("--report", metavar="HTML", help="page to write")
+    parser.add_argument("--plot", metavar="PICTURE", help="picture to write, as .png")
+    parser.add_argument("--version", action="version", version=f"skpce {__version__}")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Explain a file; 0 if that went well, else one line and exit code 2."""
+    given = _parser().parse_args(arguments)
+    warnings.showwarning = _show_warning
+    try:
+        _check_targets(given.report, given.plot)
+        answer = explain(**_told(given))
+        _write(answer, given.report, given.plot)
+    except OSError as error:
+        _fail(f"{error.strerror or error}: {error.filename}")
+    except (ValueError, TypeError, ImportError) as error:
+        _fail(_as_options(str(error)))
+    return _print(answer)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    sys.stderr.write(f"skpce: warning: {' '.join(str(message).split())}\n")
+
+
+def _print(answer: Answer) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without the letter ²
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # a reader such as head has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _told(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of explain."""
+    table = read_csv(given.file)
+    known = table.columns
+    order: Any = given.order
+    if order is not None and order.lower() == "none" and order not in known:
+        order = False
+    return {
+        "data": table,
+        "outputs": _names(given.output, known) or None,
+        "inputs": _names(given.input, known) or None,
+        "steps": _groups("steps", given.steps, known) or None,
+        "log": _names(given.log, known),
+        "replicate": _names(given.replicate, known) or None,
+        "blocks": given.blocks,
+        "groups": given.groups,
+        "order": order,
+        "together": _groups("together", given.together, known) or None,
+        "negligible": given.negligible,
+    }
+
+
+def _names(given: Iterable[str], known: Sequence[str]) -> list[str]:
+    """Return names of columns; text with commas that is no name is several."""
+    found: list[str] = []
+    for text in given:
+        if text in known or "," not in text:
+            found.append(text)
+        else:
+            found += [name.strip() for name in text.split(",") if name.strip()]
+    return found
+
+
+def _groups(
+    option: str, given: Iterable[str], known: Sequence[str]
+) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name, separator, members = text.partition("=")
+        if not (separator and name and members):
+            raise ValueError(
+                f"--{option} {text!r} must be a name and columns, as in "
+                f"--{option} name=a,b."
+            )
+        if name in found:
+            raise ValueError(f"--{option} has two groups {name!r}; expected one.")
+        found[name] = _names([members], known)
+    return found
+
+
+def _check_targets(report: str | None, plot: str | None) -> None:
+    """Refuse what could not be written, before any work."""
+    for option, path in (("report", report), ("plot", plot)):
+        if path is None:
+            continue
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            raise ValueError(
+                f"--{option} {path!r} is in a folder that does not exist; expected one "
+                "that does."
+            )
+        if os.path.isdir(path):
+            raise ValueError(f"--{option} {path!r} is a folder; expected a file.")
+        import_extra("matplotlib", "plot", f"--{option}").use("Agg")
+    if plot is not None:
+        plt = import_extra("matplotlib.pyplot", "plot", "--plot")
+        known = plt.figure().canvas.get_supported_filetypes()
+        plt.close("all")
+        if _format_of(plot) not in known:
+            raise ValueError(
+                f"--plot {plot!r} has an ending that is no kind of picture; expected "
+                f"one of {', '.join(known)}."
+            )
+
+
+def _format_of(path: str) -> str:
+    return os.path.splitext(path)[1].removeprefix(".").lower()
+
+
+def _write(answer: Answer, report: str | None, plot: str | None) -> None:
+    """Write files, each in one piece."""
+    if plot is not None:
+        axes = answer.plot()
+        figure = (axes[0] if isinstance(axes, list) else axes).figure
+        content = io.BytesIO()
+        figure.savefig(content, format=_format_of(plot), dpi=150)
+        write_file(plot, content.getvalue())
+    if report is not None:
+        answer.report(report)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

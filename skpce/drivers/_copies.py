@@ -1,0 +1,255 @@
+"""Members that are copies of one another: in all digits, or nearer than chance allows.
+
+Two searches, whose links are joined. Rows that are equal are copies, unless inputs take
+few values, where rows are expected to repeat. Rows that are near are found by gaps in
+the sorted distances to other members, at every size of a group. Inputs of few values
+have no such distances: members that differ in them are no copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from sklearn.neighbors import NearestNeighbors
+
+from .._checks import BoolArray, FloatArray, IndexArray
+from ._design import Design
+from ._series import has_few_values
+
+# Squared correlation from which an input has all that there is in an output.
+_COPY = 1.0 - 1e-5
+# Members from which copies are looked for.
+_FEWEST = 12
+# Share of the members, and number, that has to be in excess of one for each group.
+_LEAST_EXCESS, _LEAST_MEMBERS = 0.05, 3
+# False discovery rate at which the neighbours of a member are too near.
+_LEVEL = 0.1
+# Neighbours from whose distances the dimension is estimated.
+_NEIGHBOURS = 16
+# Distances that are looked at, of all members, and the error of each, as a share.
+_MOST_DISTANCES, _ROUNDING = 2_000_000, 1e-7
+# A column of at most so many values has levels; more values have to be multiples of a
+# step, of which the range has at most so many.
+_FEW_VALUES, _MOST_STEPS = 8, 1e5
+# Groups have to lie apart by a factor, as in many dimensions all distances are nearly
+# equal and any gap is improbable; those of more than so many by a larger one, and those
+# of more than this share of all members by the largest: two modes are not copies.
+_LEAST_APART = 1.5
+_LARGE_GROUP, _APART = 8, 3.0
+_LARGE_SHARE, _FAR_APART = 1 / 8, 20.0
+# Where more than this share of members has copies, all that are as near are copies.
+_COMMON = 1 / 3
+
+
+def labels_of_copies(
+    tables: list[FloatArray],  # scaled inputs, each of shape (n_members, n_columns)
+    outputs: FloatArray,  # scaled, shape: (n_members, n_coordinates)
+) -> IndexArray | None:  # shape: (n_members,); None where members are independent
+    """Return the group of each member, where enough members are copies of others."""
+    n_members = len(outputs)
+    few = has_few_values(tables[0])
+    links = [np.zeros((0, 2), dtype=np.int64)]
+    for inputs in tables:
+        if _has_levels(inputs):
+            joint = _joint(inputs, outputs)
+            # Two settings that have an output in common show that outputs repeat.
+            if _distinct(outputs) == _distinct(joint):
+                links.append(equal_rows(joint))
+            continue
+        links.append(equal_rows(inputs))
+        if not few.any():
+            links += [too_near(inputs), too_near(_joint(inputs, outputs))]
+    if few.any() and not few.all() and not _has_levels(tables[0]):
+        others = tables[0][:, ~few]
+        near = np.concatenate([too_near(others), too_near(_joint(others, outputs))])
+        levels = tables[0][:, few]
+        links.append(near[(levels[near[:, 0]] == levels[near[:, 1]]).all(axis=1)])
+    pairs = np.concatenate(links)
+    graph = coo_matrix(
+        (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_members,) * 2
+    )
+    n_groups, labels = connected_components(graph, directed=False)
+    if n_members - n_groups < max(_LEAST_MEMBERS, _LEAST_EXCESS * n_members):
+        return None
+    found: IndexArray = labels
+    return found
+
+
+def _joint(inputs: FloatArray, outputs: FloatArray) -> FloatArray:
+    """Return inputs and outputs, of which outputs do not count more."""
+    widths = max(inputs.shape[1], 1) / max(outputs.shape[1], 1)
+    return np.hstack([inputs, outputs * min(np.sqrt(widths), 1.0)])
+
+
+def _distinct(values: FloatArray) -> int:
+    """Count distinct rows."""
+    return len(_first_rows(values)[0])
+
+
+def _has_levels(inputs: FloatArray) -> bool:
+    """Return whether rows repeat by design: each column takes few values.
+
+    Columns in which each value belongs to one row are no design of levels, but a few
+    settings that were repeated.
+    """
+    values = [np.unique(column) for column in inputs.T]
+    if not all(_are_levels(column) for column in values):
+        return False
+    tied = {len(column) for column in values} == {_distinct(inputs)}
+    return not (tied and len(values) > 1)
+
+
+def _are_levels(values: FloatArray) -> bool:
+    """Return whether sorted distinct values are few, or rounded to one step."""
+    if len(values) <= _FEW_VALUES:
+        return True
+    multiples = (values - values[0]) / np.diff(values).min()
+    whole = np.abs(multiples - np.round(multiples)).max() < 1e-4
+    return bool(whole and multiples[-1] < _MOST_STEPS)
+
+
+def equal_rows(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
+    """Return each row that is equal to an earlier one, with the first of these."""
+    first, place = _first_rows(points)
+    origin = first[place]
+    later = np.flatnonzero(origin != np.arange(len(points)))
+    return np.column_stack([origin[later], later])
+
+
+def _first_rows(points: FloatArray) -> tuple[IndexArray, IndexArray]:
+    """Return the first of each equal rows, in sorted order, and which each row is."""
+    order = np.argsort(points[:, 0], kind="stable")
+    if np.all(np.diff(points[order, 0]) > 0):  # the first column tells all rows apart
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return order, place
+    _, first, same = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    return first, same.ravel()
+
+
+def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
+    r"""Return pairs of rows that belong to a group which lies apart from all others.
+
+    Where the density is about constant around a point, the volumes
+    :math:`V_j \propto r_j^D` of balls that reach its j-th neighbour make
+    :math:`(V_j / V_{j+1})^j` uniform, independently for all j (E. Facco et al.,
+    "Estimating the intrinsic dimension of datasets by a minimal neighborhood
+    information", Scientific Reports 7, 2017). The members of a group of j + 1 copies
+    have a gap between the j-th and the next neighbour. Each point is tested by its
+    smallest p-value with weights 1 / (j (j + 1)), which add up to one, at a false
+    discovery rate. The dimension D follows from the median of
+    :math:`j \log (r_{j+1} / r_j)`, which is :math:`\log 2 / D`.
+
+    Large groups are only those that lie apart by a factor: ensembles may have modes.
+    """
+    origin, _ = _first_rows(points)  # one of each equal rows
+    unique = _without_tails(points[origin])
+    n_unique = len(unique)
+    n_neighbours = min(n_unique // 2, max(_MOST_DISTANCES // n_unique, _NEIGHBOURS))
+    none = np.zeros((0, 2), dtype=np.int64)
+    if n_neighbours < 3:
+        return none
+    search = NearestNeighbors(n_neighbors=n_neighbours).fit(unique)
+    distance, place = search.kneighbors()
+    distance = np.maximum(distance, _ROUNDING * np.median(distance[:, -1]))
+    gaps = np.log(distance[:, 1:] / distance[:, :-1])
+    number = np.arange(1, n_neighbours)  # of neighbours before the gap
+    near = number * gaps
+    median = float(np.median(near[:, : min(_NEIGHBOURS, n_neighbours - 1)]))
+    if not median > 0:
+        return none
+    # (log p-values; a gap of factor f before j others has p = f^(-D j))
+    scores = np.log(number * (number + 1.0)) - near * np.log(2.0) / median
+    needed = np.log(np.where(number >= _LARGE_GROUP, _APART, _LEAST_APART))
+    needed[number >= _LARGE_SHARE * n_unique] = np.log(_FAR_APART)
+    scores[gaps < needed] = 0.0
+    size = np.argmin(scores, axis=1)  # (position of the widest gap)
+    allowed = _discovered(scores[np.arange(n_unique), size])
+    reach = np.where(allowed, distance[np.arange(n_unique), size], 0.0)
+    if np.mean(allowed) > _COMMON:
+        reach = np.maximum(reach, np.median(reach[allowed]))
+    rows, columns = np.nonzero(distance <= reach[:, np.newaxis])
+    others = place[rows, columns]
+    mutual = distance[rows, columns] <= reach[others]
+    return np.column_stack([origin[rows[mutual]], origin[others[mutual]]])
+
+
+def _without_tails(points: FloatArray) -> FloatArray:
+    """Move far points towards the centre: in long tails few points make wide gaps."""
+    centred = points - np.median(points, axis=0)
+    length = np.linalg.norm(centred, axis=1, keepdims=True)
+    scaled = length / max(float(np.median(length)), np.finfo(float).tiny)
+    with np.errstate(invalid="ignore"):
+        factor = np.where(scaled > 0, np.arcsinh(scaled) / scaled, 1.0)
+    return np.asarray(centred * factor)
+
+
+def _discovered(log_p_values: FloatArray) -> BoolArray:
+    """Return which of the tests pass at the false discovery rate."""
+    n_tests = len(log_p_values)
+    limits = np.log(_LEVEL * np.arange(1, n_tests + 1) / n_tests)
+    passed = np.flatnonzero(np.sort(log_p_values) <= limits)
+    if not passed.size:
+        return np.zeros(n_tests, dtype=bool)
+    found: BoolArray = log_p_values <= limits[passed[-1]]
+    return found
+
+
+def with_copies(
+    design: Design,
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), NaN where failed
+) -> Design:
+    """Return the design with near-copies as repeats of one setting.
+
+    Nothing is asked where groups, repeats or an order say what belongs together.
+    """
+    told = design.groups is not None or design.order is not None or design.has_repeats
+    if told or len(X) < _FEWEST or np.isnan(coordinates).any():
+        return design
+    inputs, outputs = _scaled(X), _scaled(coordinates)
+    if not inputs.shape[1] or not outputs.shape[1]:
+        return design
+    labels = labels_of_copies([inputs], outputs)
+    return design if labels is None else replace(design, setting=labels)
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    """Return the columns that vary, of mean 0 and variance 1."""
+    varies = np.ptp(values, axis=0) > 0 if values.size else np.zeros(0, dtype=bool)
+    some = values[:, varies]
+    return np.asarray((some - some.mean(axis=0)) / some.std(axis=0))
+
+
+def copied_input(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), NaN where failed
+) -> int | None:
+    """Return an input that is a linear function of the outputs; None for none."""
+    has = ~np.isnan(coordinates).any(axis=1)
+    if has.sum() < 3 or not X.size or not coordinates.size:
+        return None
+    shares = _linear_shares(X[has], coordinates[has])
+    return int(shares.argmax()) if shares.max() >= _COPY else None
+
+
+def _linear_shares(inputs: FloatArray, table: FloatArray) -> FloatArray:
+    """Return the share of each input that a linear function of the columns explains.
+
+    So many columns that they explain anything are asked one by one.
+    """
+    centred = [values - values.mean(axis=0) for values in (inputs, table)]
+    size = np.square(centred[0]).sum(axis=0)
+    if 4 * table.shape[1] > len(table):
+        sizes = np.square(centred[1]).sum(axis=0)
+        products = np.square(centred[0].T @ centred[1])
+        shares = np.divide(products, sizes, np.zeros_like(products), where=sizes > 0)
+        explained = shares.max(axis=1, initial=0.0)
+    else:
+        left, values, _ = np.linalg.svd(centred[1], full_matrices=False)
+        left = left[:, values > 1e-9 * values.max(initial=0.0)]
+        explained = np.square(centred[0].T @ left).sum(axis=1)
+    return np.asarray(np.divide(explained, size, np.zeros_like(size), where=size > 0))

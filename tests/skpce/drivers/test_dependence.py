@@ -1,0 +1,289 @@
+"""Members that depend on one another without being declared: copies, series."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import qmc, uniform
+from sklearn.datasets import load_diabetes
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeRegressor
+
+import skpce
+from skpce.drivers import Design
+from skpce.drivers._copies import (
+    copied_input,
+    labels_of_copies,
+    too_near,
+    with_copies,
+)
+from skpce.drivers._series import find_series
+from skpce.ensembles import from_cv_results, sample_inputs
+
+
+def tables(X, y):
+    return np.asarray(X, dtype=float), np.asarray(y, dtype=float).reshape(len(X), -1)
+
+
+def design_of(X, y):
+    """Return the design with what is found to be copies."""
+    X, y = tables(X, y)
+    return with_copies(Design.of(X), X, y)
+
+
+def series_in(X, y):
+    """Return what is said of a series."""
+    X, y = tables(X, y)
+    if not design_of(X, y).may_be_series:
+        return ""
+    return find_series(X, np.zeros(X.shape[1], dtype=bool), None, y)
+
+
+def copies(rng, n_inputs=2, jitter=1e-6, n_different=20, times=3):
+    """Members by chance, each several times."""
+    X = np.repeat(rng.normal(size=(n_different, n_inputs)), times, axis=0)
+    y = np.repeat(rng.normal(size=(n_different, 1)), times, axis=0)
+    return X + jitter * rng.normal(size=X.shape), y
+
+
+# Near-copies
+
+
+@pytest.mark.parametrize("jitter", [1e-6, 0.02])
+@pytest.mark.parametrize("times", [3, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_near_copies_are_repeats(jitter, times, seed):
+    rng = np.random.default_rng(seed)
+    X, y = copies(rng, jitter=jitter, times=times)
+    order = rng.permutation(len(X))
+    design = design_of(X[order], y[order])
+    assert 15 <= design.n_settings <= 25  # 20, or nearly
+
+
+def test_copies_of_members_by_chance_name_nothing():
+    named = 0
+    for seed in range(2):
+        answer = skpce.explain(*copies(np.random.default_rng(seed)))
+        named += sum(answer.attributable)
+        assert [c.code for c in answer.cautions if c.code == "copies"] == ["copies"]
+        assert str(answer.design).startswith("20 settings, 3 runs each")
+    assert named <= 1
+
+
+def test_what_holds_between_copies_is_found():
+    rng = np.random.default_rng(2)
+    base = rng.normal(size=(30, 2))
+    X = np.repeat(base, 2, axis=0) + 1e-7 * rng.normal(size=(60, 2))
+    y = np.repeat(base[:, 0] + 0.3 * rng.normal(size=30), 2)
+    answer = skpce.explain(X, y)
+    assert answer.drivers.state[0, 0] == "drives"
+    assert answer.design.n_settings == 30
+
+
+def test_a_design_of_levels_is_no_copy():
+    rng = np.random.default_rng(0)
+    settings = np.repeat(rng.normal(size=(6, 2)), 10, axis=0)
+    assert labels_of_copies([settings], rng.normal(size=(60, 1))).max() == 5
+    crossed = rng.integers(0, 3, size=(60, 2)).astype(float)
+    assert labels_of_copies([crossed], rng.normal(size=(60, 1))) is None
+    rounded = np.round(rng.normal(size=(100, 1)), 1)
+    assert labels_of_copies([rounded], rounded + rng.normal(size=(100, 1))) is None
+
+
+@pytest.mark.parametrize("n_levels", [3, 5])
+def test_independent_settings_with_an_input_of_few_levels_are_no_copies(n_levels):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = np.c_[rng.normal(size=60), rng.integers(0, n_levels, 60)]
+        y = X[:, :1] + 0.5 * X[:, 1:] + 0.5 * rng.normal(size=(60, 1))
+        assert labels_of_copies([X / X.std(axis=0)], y / y.std()) is None
+
+
+@pytest.mark.parametrize("n_modes", [2, 4])
+def test_a_few_modes_are_no_copies(n_modes):
+    """Independent members from well separated modes; deviation 1, distance about 15."""
+    n_found = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        modes = np.repeat(15 * rng.normal(size=(n_modes, 2)), 100 // n_modes, axis=0)
+        X = modes + rng.normal(size=(100, 2))
+        y = X[:, :1] + 0.3 * rng.normal(size=(100, 1))
+        n_found += labels_of_copies([X / X.std(axis=0)], y / y.std()) is not None
+    assert n_found <= 5
+
+
+@pytest.mark.parametrize("n_dimensions", [1, 2, 5])
+def test_independent_points_are_seldom_too_near(n_dimensions):
+    """The false discovery rate: some pair in at most a quarter of the samples."""
+    rng = np.random.default_rng(0)
+    samples = [rng.normal(size=(60, n_dimensions)) for _ in range(40)]
+    assert np.mean([len(too_near(points)) > 0 for points in samples]) < 0.25
+    for points in samples[:5]:
+        near = too_near(np.vstack([points, points + 1e-6])).tolist()
+        pairs = {tuple(sorted(pair)) for pair in near}
+        assert {(i, i + 60) for i in range(60)} <= pairs
+
+
+# Series
+
+
+def walks(rng, *shape):
+    """Two inputs and an output that walk along the second axis, a row each."""
+    return [
+        np.cumsum(rng.normal(size=(*shape, k)), axis=0).reshape(-1, k) for k in (2, 1)
+    ]
+
+
+def with_a_clock(rng):
+    X, y = walks(rng, 60)
+    return np.column_stack([X, np.arange(60)]), y
+
+
+def chains_in_turn(rng):
+    return walks(rng, 20, 4)
+
+
+def long_walks(rng):
+    return walks(rng, 60)
+
+
+def with_levels(rng):
+    X, y = walks(rng, 60)
+    return np.column_stack([X, np.tile([0, 1, 2], 20)]), y
+
+
+def whole_numbers(rng):
+    X = np.round(np.cumsum(rng.normal(size=(80, 2)), axis=0))
+    return X, np.cumsum(rng.normal(size=80))
+
+
+def trends(rng):
+    """What is left of the inputs beside their trend says nothing about the output."""
+    time = np.linspace(-1.0, 1.0, 60)[:, np.newaxis]
+    X = np.column_stack([time, 0 * time]) + rng.normal(0.0, 0.3, size=(60, 2))
+    return X, time + rng.normal(0.0, 0.3, size=(60, 1))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [long_walks, with_a_clock, chains_in_turn, with_levels, whole_numbers, trends],
+)
+def test_inputs_and_outputs_that_agree_by_their_order_alone(make):
+    found = [series_in(*make(np.random.default_rng(seed))) for seed in range(6)]
+    assert sum(map(bool, found)) >= 5
+
+
+def test_a_series_that_is_found_settles_nothing():
+    X, y = walks(np.random.default_rng(0), 60)
+    answer = skpce.explain(X, y)
+    assert set(answer.drivers.state.ravel()) == {"not settled"}
+    assert "order=" in str(answer)
+    (caution,) = (c for c in answer.cautions if c.code == "series")
+    assert "order of the rows" in caution.figures["words"]
+    told = skpce.explain(X, y, order=False)
+    assert not told.design.series
+
+
+def test_inputs_in_an_order_that_explain_every_change():
+    """A trend in the inputs, which the outputs follow down to the last wiggle."""
+    rng = np.random.default_rng(0)
+    X, _ = trends(rng)
+    assert not series_in(X, X[:, 0] + 0.2 * rng.normal(size=60))
+    X = np.cumsum(rng.normal(size=(80, 1)), axis=0)
+    assert not series_in(X, X[:, 0] + rng.normal(size=80))
+    X = np.sort(rng.normal(size=(60, 1)), axis=0)
+    assert not series_in(X, np.sin(2 * X[:, 0]))
+
+
+def effect(rng, X):
+    """A misfit of two inputs beside noise of a tenth of the variance."""
+    found = np.sin(2 * X[:, 0]) + np.exp(X[:, -1]) / 2
+    return found + 0.3 * found.std() * rng.normal(size=len(X))
+
+
+@pytest.mark.parametrize("shape", [(6, 10), (3, 4, 5), (8, 8), (2, 2, 2, 2, 2, 2)])
+def test_product_tables_in_their_own_order_are_no_series(shape):
+    axes = [np.linspace(-1, 1, n_levels) for n_levels in shape]
+    X = np.array(list(itertools.product(*axes)))
+    for seed in range(8):
+        y = effect(np.random.default_rng(seed), X)
+        assert not series_in(X, y)
+        assert not design_of(X, y).has_repeats
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (
+            KernelRidge(kernel="rbf"),
+            {"alpha": np.logspace(-3, 1, 8), "gamma": np.logspace(-2, 2, 8)},
+        ),
+        (
+            DecisionTreeRegressor(random_state=0),
+            {"max_depth": range(1, 11), "min_samples_leaf": [1, 2, 4, 8, 16, 32]},
+        ),
+    ],
+)
+def test_grid_searches_in_their_own_order(estimator, grid):
+    X, y = load_diabetes(return_X_y=True)
+    search = GridSearchCV(estimator, grid, cv=3).fit(X[:100], y[:100])
+    runs = from_cv_results(
+        search.cv_results_, log=[name for name in grid if name in ("alpha", "gamma")]
+    )
+    assert not series_in(runs.X, runs.y)
+    order = np.random.default_rng(0).permutation(len(runs.X))
+    own, shuffled = (
+        skpce.explain(runs.X.iloc[rows], runs.y.iloc[rows])
+        for rows in (slice(None), order)
+    )
+    assert own.drivers.state.tolist() == shuffled.drivers.state.tolist()
+    np.testing.assert_allclose(own.drivers.total, shuffled.drivers.total, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_inputs", [1, 3])
+def test_sequences_of_low_discrepancy_are_no_series(n_inputs):
+    laws = {f"x{i}": uniform(-1, 2) for i in range(n_inputs)}
+    halton = 2 * qmc.Halton(n_inputs, scramble=False).random(64) - 1
+    for X in (sample_inputs(laws, 60, random_state=0), halton):
+        y = effect(np.random.default_rng(0), np.asarray(X))
+        assert not series_in(X, y)
+
+
+def test_blocks_of_a_series_have_evidence_once_the_order_is_stated():
+    """Inputs and noise are averages of four steps."""
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(403, 2))
+    X, noise = (np.convolve(one, np.ones(4) / 2, mode="valid") for one in steps.T)
+    X, y = X[:, np.newaxis], X + noise
+    assert skpce.explain(X, y).drivers.state[0, 0] == "not settled"
+    shuffled = rng.permutation(400)
+    told = skpce.explain(X[shuffled], y[shuffled], order=shuffled)
+    assert told.drivers.state[0, 0] == "drives"
+    assert "blocks of the series" in str(told.design)
+
+
+# Inputs that were computed from outputs
+
+
+def test_an_input_that_is_a_copy_of_an_output():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = 3 * X[:, 1:] - 2
+    assert copied_input(X, y) == 1
+    assert copied_input(X, y + 0.03 * rng.normal(size=(40, 1))) is None
+    answer = skpce.explain(X, y)
+    (caution,) = (c for c in answer.cautions if c.code == "circular")
+    assert caution.figures["input"] == "x1"
+
+
+def test_an_input_that_is_computed_from_compositions():
+    y = softmax(np.random.default_rng(0).normal(size=(40, 3)), axis=1)
+    X = np.column_stack([y[:, 1] ** 2, np.log(y[:, 0] / y[:, 2])])
+    answer = skpce.explain(X, y, steps=[3])
+    assert [c.figures["input"] for c in answer.cautions if c.code == "circular"] == [
+        "x1"
+    ]
