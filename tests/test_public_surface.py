@@ -33,6 +33,7 @@ ADDED: set[str] = {
     "gflownet_envs.training.NotConvergedWarning",
     "gflownet_envs.training.TrainingDiagnostics",
     "skpce.EdgeOfFamilyWarning",
+    "skpce.explain",
     "skpce.Expansion",
     "skpce.FailedSamplesWarning",
     "skpce.MoreTermsThanRowsWarning",
@@ -88,6 +89,7 @@ CHANGED: set[str] = {
     # one class for what inspections return
     "skpce.inspection.ComparedEmbedding",
     "skpce.inspection.DependentSobolIndices",
+    "skpce.inspection.EmbeddingSetting",  # dimension, degree in the rows
     "skpce.inspection.EmbeddingComparison",
     "skpce.inspection.HeldOutInputs",
     "skpce.inspection.InputTests",

@@ -172,17 +172,12 @@ def embeddings_compared() -> Results:
         "surrogate": surrogate,
         "cv": 3,
         "inner_cv": 3,
-        "n_permutations": 19,
-        "random_state": 0,
     }
-    repeated, policy, reward = replicates()
+    repeated, policy, _ = replicates()
     return {
         "members": inspection.compare_embeddings(candidates, wide, y, **choices),
-        "choice permuted": inspection.compare_embeddings(
-            {"PCA": PCA(random_state=0)}, wide, y, permute_choice=True, **choices
-        ),
-        "rewards": inspection.compare_embeddings(
-            candidates, repeated, policy, reward, **choices
+        "replicates": inspection.compare_embeddings(
+            candidates, repeated, policy, **choices
         ),
     }
 
