@@ -16,7 +16,7 @@ from .._compositions.outputs import Outputs
 from .._result import Result
 from ._answer import Caution, Findings, State
 from ._design import Design
-from ._words import caution_in_words, percent, reason_of, sentences_of
+from ._words import cautions_in_words, percent, reason_of, sentences_of
 
 _PRINTED = 12  # rows of an output that are printed, and outputs
 _MOST_Q2 = 5  # outputs whose Q² is printed
@@ -162,7 +162,7 @@ framed, printed
         ]
         if len(self.rows) > _MOST_Q2:
             lines.append(f"... and {len(self.rows) - _MOST_Q2} more.")
-        lines += [caution_in_words(one) for one in self.cautions]
+        lines += cautions_in_words(self.cautions)
         return (*lines, *self.notes)
 
     def __str__(self) -> str:
