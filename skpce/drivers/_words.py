@@ -86,6 +86,8 @@ def percent_in_words(share: float) -> str:
 
 def between(low: float, high: float) -> str:
     """Return an interval in percent; ends that round to one number have a decimal."""
+    if high < 0.005:
+        return "<1 %"
     ends = [f"{100.0 * end:.0f}" for end in (low, high)]
     if ends[0] == ends[1]:
         ends = [f"{100.0 * end:.1f}" for end in (low, high)]
