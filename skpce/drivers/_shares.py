@@ -310,11 +310,13 @@ def _pairs(
     """Return the share that two inputs have together only, of the variance of y."""
     found = np.zeros((expansion.n_groups, len(members), len(members)))
     n_inputs = expansion.n_inputs
-    if not 1 < n_inputs <= _MOST_PAIRED or len(members) < n_inputs:
+    if not 1 < n_inputs <= _MOST_PAIRED:
         return found
+    row_of = {own[0]: row for row, own in enumerate(members) if len(own) == 1}
     indices = expansion.interaction_indices(2)
     for place, subset in enumerate(indices.subsets):
-        if len(subset) == 2:
+        if len(subset) == 2 and set(subset) <= set(row_of):
+            i, j = (row_of[one] for one in subset)
             values = np.nan_to_num(indices.values[:, place]) * np.clip(q2, 0.0, 1.0)
-            found[:, subset[0], subset[1]] = found[:, subset[1], subset[0]] = values
+            found[:, i, j] = found[:, j, i] = values
     return found
