@@ -9,9 +9,9 @@ a residual; the true Q² is the polynomial's share of the variance. Kinds of out
 - *10 columns, one group*: correlated normal residuals, judged as one output.
 - *losses, replicates declared*: three members for each setting of the inputs. Half of
   the residual variance is lognormal and common to the members of a setting (a cluster
-  that no input explains), half is the member's own. ``reward=`` names the setting.
-- *losses, replicates not declared*: the same data without ``reward=``: what happens to
-  those who forget it.
+  that no input explains), half is the member's own. ``replicate=`` has the setting.
+- *losses, replicates not declared*: the same data without ``replicate=``: what happens
+  to those who forget it.
 
 Three tables. *errors*: true Q² = 0, any "attributable" is an error (nominal at most
 5 %). *power*: true Q² = 0.8, 50 members; with replicates 51 members, which are 17
@@ -108,9 +108,9 @@ def simulate(
 
 
 def judge(
-    kind: str, q2: float, n_members: int, seed: int, n_permutations: int
+    kind: str, q2: float, n_members: int, seed: int
 ) -> tuple[bool, bool, bool, float]:
-    """Say: attributable, p small, Q² large enough; and CPU seconds."""
+    """Say: attributable, p small, Q² of a quarter or more; and CPU seconds."""
     start = time.process_time()
     X, y, setting = simulate(kind, q2, n_members, seed)
     _, n_columns, _, declared = KINDS[kind]
@@ -119,9 +119,7 @@ def judge(
         X,
         y if n_columns > 1 else y[:, 0],
         outputs={"group": n_columns} if n_columns > 1 else None,
-        reward=setting if declared else None,
-        n_permutations=n_permutations,
-        random_state=seed,
+        replicate=setting if declared else None,
     )
     return (
         bool(found.attributable[0]),
@@ -143,12 +141,10 @@ class Records:
         self, kind: str, q2: float, n_members: int, n_ensembles: int
     ) -> FloatArray:  # shape: (n_ensembles, 4)
         """Judge ensembles of one population."""
-        n_permutations = self.arguments.permutations
-        key = f"{kind}|{q2:g}|{n_members}|{n_ensembles}|{n_permutations}"
+        key = f"{kind}|{q2:g}|{n_members}|{n_ensembles}"
         if key not in self.found:
             self.found[key] = Parallel(n_jobs=self.arguments.jobs)(
-                delayed(judge)(kind, q2, n_members, seed, n_permutations)
-                for seed in range(n_ensembles)
+                delayed(judge)(kind, q2, n_members, seed) for seed in range(n_ensembles)
             )
             if self.path is not None:
                 self.path.write_text(json.dumps(self.found))
@@ -205,7 +201,6 @@ def main() -> None:
     parser.add_argument("--errors", type=int, default=400, help="ensembles per row")
     parser.add_argument("--power", type=int, default=200, help="ensembles per row")
     parser.add_argument("--curve", type=int, default=200, help="ensembles per cell")
-    parser.add_argument("--permutations", type=int, default=199)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--records", type=Path, help="JSON file to continue from")
     arguments = parser.parse_args()

@@ -191,8 +191,6 @@ def value_section(
                 inputs[:n_train],
                 values[:n_train],
             ),
-            n_permutations=n_permutations,
-            random_state=0,
         )
         rows.append(
             [

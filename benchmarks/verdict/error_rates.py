@@ -18,10 +18,7 @@ variance. Two tables:
 Rates come with their Clopper-Pearson interval at 95 %; in the curve the half-width of
 the widest one stands below the table, as if both steps of an ensemble were one.
 
-Permutations behind PLS are refits. With ``--early`` they are left out where no step's
-Q² reaches the threshold, since no p-value could make such a step attributable.
-
-Run: ``python benchmarks/verdict/error_rates.py --ensembles 100 --permutations 99``
+Run: ``python benchmarks/verdict/error_rates.py --ensembles 100``
 """
 
 from __future__ import annotations
@@ -36,7 +33,6 @@ from scipy.stats import binomtest, norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cross_decomposition import PLSSVD
 from sklearn.decomposition import PCA
-from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from skpce import (
@@ -103,32 +99,13 @@ def hide(X: np.ndarray, spread: float, seed: int) -> np.ndarray:
     return np.hstack([spread * X, others]) @ turn
 
 
-def cross_fitted_q2(pipeline, X: np.ndarray, y: np.ndarray, cv: KFold) -> np.ndarray:
-    """Return Q² per step, as the verdict does."""
-    clr = LogRatioTransformer("clr", steps=WIDTHS).fit(y)
-    observed = clr.transform(y)
-    error = observed - clr.transform(cross_val_predict(pipeline, X, y, cv=cv))
-    deviation = observed - observed.mean(axis=0)
-    press, spread = (
-        np.add.reduceat(np.square(values).sum(axis=0), [0, WIDTHS[0]])
-        for values in (error, deviation)
-    )
-    return 1.0 - press / spread
-
-
 def judge(
     embedding: str,
     q2: float,
     seed: int,
     n_members: int,
-    n_permutations: int,
-    early: bool,
 ) -> np.ndarray:
-    """Return per step: attributable, significant, leave-one-out too; CPU seconds.
-
-    With ``early``, permutations are left out where no step's Q² reaches the threshold:
-    no p-value could make it attributable. Significance is NaN there.
-    """
+    """Return per step: attributable, significant, leave-one-out too; CPU seconds."""
     start = time.process_time()
     X, y = simulate(q2, n_members, seed)
     surrogate = CompositionalPCESurrogate(
@@ -140,14 +117,9 @@ def judge(
     elif embedding in SPREAD:
         X = hide(X, SPREAD[embedding], seed)
         pipeline = make_pipeline(LogRatioPLS(), surrogate)
-    cv = KFold(5, shuffle=True, random_state=seed) if early else 5
-    called, significant = np.zeros(len(WIDTHS)), np.full(len(WIDTHS), np.nan)
-    if not early or np.any(cross_fitted_q2(pipeline, X, y, cv) >= MIN_Q2):
-        found = verdict(
-            pipeline, X, y, cv=cv, n_permutations=n_permutations, random_state=seed
-        )
-        called = found.attributable
-        significant = [step.p_value <= LEVEL for step in found.steps]
+    found = verdict(pipeline, X, y)
+    called = found.attributable
+    significant = [step.p_value <= LEVEL for step in found.steps]
     fitted = pipeline.fit(X, y)
     last = fitted if embedding == "alone" else fitted[-1]
     seconds = [time.process_time() - start] * len(WIDTHS)
@@ -162,9 +134,7 @@ def judge_many(
     embedding, q2, n_members = task
     first = arguments.first_seed
     judged = Parallel(n_jobs=arguments.jobs)(
-        delayed(judge)(
-            embedding, q2, seed, n_members, arguments.permutations, arguments.early
-        )
+        delayed(judge)(embedding, q2, seed, n_members)
         for seed in range(first, first + n_ensembles)
     )
     return np.swapaxes(judged, 0, 1)
@@ -205,7 +175,7 @@ def print_errors(arguments: argparse.Namespace) -> None:
                 f"{q2:g}",
                 rate(called.any(axis=1)),
                 rate(called.all(axis=1)),
-                "–" if np.isnan(significant).any() else rate(significant),
+                rate(significant),
                 rate(fooled.any(axis=1)),
                 f"{judged[3, :, 0].mean():.2f}",
             )
@@ -234,18 +204,14 @@ def main() -> None:
     parser.add_argument("--ensembles", type=int, default=100)
     parser.add_argument("--curve", type=int, default=50, help="ensembles per cell")
     parser.add_argument("--members", type=int, default=50)
-    parser.add_argument("--permutations", type=int, default=99)
     parser.add_argument(
         "--embeddings", nargs="+", default=EMBEDDINGS, choices=EMBEDDINGS
     )
     parser.add_argument("--q2", type=float, nargs="+", default=(0.0, 0.8))
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument(
-        "--early", action="store_true", help="no permutations where Q² is too small"
-    )
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    print(f"Seeds from {arguments.first_seed}, {arguments.permutations} permutations\n")
+    print(f"Seeds from {arguments.first_seed}\n")
     if arguments.ensembles:
         print(f"{arguments.ensembles} ensembles of {arguments.members} members\n")
         print_errors(arguments)
