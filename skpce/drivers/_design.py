@@ -200,7 +200,8 @@ class Design:
     def may_be_series(self) -> bool:
         """Whether it is to be asked if rows depend on those before them."""
         mostly_different = self.n_settings > _MOSTLY_DIFFERENT * self.n_rows
-        return not self.order_told and self.groups is None and mostly_different
+        declared = self.groups is not None or self.blocks is not None
+        return not self.order_told and not declared and mostly_different
 
     @property
     def units(self) -> IndexArray:  # shape: (n_rows,)
@@ -319,7 +320,7 @@ def find_counter(
         if len(pairs) < n_rows or not _is_whole(X[:, column]):
             continue
         levels = [len(np.unique(values)) for values in rest.T]
-        alone = min(levels) > 0.5 * n_settings and n_settings > 2
+        alone = min(levels) > 0.5 * n_settings and n_settings > 2 and len(levels) > 1
         if COUNTERS.search(str(names[column]).lower()) or alone:
             return column
     return None

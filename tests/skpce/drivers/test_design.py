@@ -1,0 +1,161 @@
+"""What is exchanged with what."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import skpce
+from skpce.drivers import Design
+from skpce.drivers._design import (
+    find_constraint,
+    find_counter,
+    memory_of,
+    numbers_of,
+    varies_within,
+)
+
+
+def exchange_of(X, column, **labels):
+    X = np.asarray(X, dtype=float)
+    others = np.delete(X, column, axis=1)
+    return Design.of(X, **labels).exchange(X[:, [column]], others)
+
+
+def factorial(*n_levels, repeats=1):
+    rows = list(itertools.product(*map(range, n_levels)))
+    return np.repeat(np.array(rows, dtype=float), repeats, axis=0)
+
+
+def test_independent_rows_are_exchanged():
+    found = exchange_of(np.random.default_rng(0).normal(size=(20, 3)), 0)
+    assert (found.kind, found.n_units, found.scope) == ("rows", 20, "beyond")
+    assert found.strata is None
+
+
+def test_repeats_are_exchanged_as_settings():
+    X = np.repeat(np.random.default_rng(1).normal(size=(10, 2)), 3, axis=0)
+    found = exchange_of(X, 0)
+    assert (found.kind, found.n_units) == ("rows", 10)
+    assert np.array_equal(np.bincount(found.unit), np.full(10, 3))
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 2, 2, 2), (4, 3)])
+def test_levels_of_a_factorial_are_exchanged_within_those_of_the_others(shape):
+    X = factorial(*shape, repeats=5)
+    for column in range(len(shape)):
+        found = exchange_of(X, column)
+        assert (found.kind, found.scope) == ("strata", "tried")
+        others = numbers_of(np.delete(X, column, axis=1))
+        assert np.array_equal(found.strata, others)
+
+
+def test_blocks_are_strata():
+    rng = np.random.default_rng(2)
+    block = np.repeat(np.arange(5), 6)
+    found = exchange_of(rng.normal(size=(30, 2)), 0, blocks=block)
+    assert found.kind == "strata"
+    assert np.array_equal(found.strata, block)
+
+
+def test_an_input_that_varies_between_blocks_alone_is_exchanged_between_them():
+    rng = np.random.default_rng(3)
+    block = np.repeat(np.arange(8), 4)
+    X = np.column_stack([rng.normal(size=8)[block], rng.normal(size=32)])
+    found = exchange_of(X, 0, blocks=block)
+    assert (found.kind, found.n_units) == ("rows", 8)
+
+
+def test_groups_are_exchanged_as_a_whole_or_change_their_signs():
+    rng = np.random.default_rng(4)
+    group = np.repeat(np.arange(12), 5)
+    whole = rng.normal(size=(12, 2))[group]
+    found = exchange_of(whole, 0, groups=group)
+    assert (found.kind, found.n_units) == ("rows", 12)
+    found = exchange_of(rng.normal(size=(60, 2)), 0, groups=group)
+    assert (found.kind, found.n_units) == ("signs", 12)
+
+
+def test_a_design_within_groups_is_exchanged_within_them():
+    group = np.repeat(np.arange(10), 3)
+    X = np.column_stack([np.tile([0.0, 1, 2], 10), np.zeros(30)])
+    found = exchange_of(X, 0, groups=group)
+    assert found.kind == "strata"
+    assert np.array_equal(found.strata, group)
+
+
+def test_few_units_are_not_exchanged():
+    X = np.random.default_rng(5).normal(size=(5, 2))[np.repeat(np.arange(5), 4)]
+    found = exchange_of(X, 0)
+    assert found.kind == "none"
+    assert "5 units" in found.why
+
+
+def test_varies_within():
+    found = varies_within(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]))
+    assert found.tolist() == [True, False]
+
+
+def test_a_column_that_counts_repeats_is_found():
+    rng = np.random.default_rng(6)
+    X = np.repeat(rng.normal(size=(6, 2)), 10, axis=0)
+    table = np.column_stack([X, np.tile(np.arange(10.0), 6)])
+    assert find_counter(table, ["a", "b", "seed"]) == 2
+    assert find_counter(table, ["a", "b", "c"]) == 2
+
+
+def test_factors_of_a_factorial_are_no_counters():
+    assert find_counter(factorial(3, 4), ["a", "b"]) is None
+    assert find_counter(factorial(2, 2, 3), ["a", "b", "c"]) is None
+
+
+def test_parts_that_add_up_are_a_constraint():
+    rng = np.random.default_rng(7)
+    parts = rng.dirichlet(np.ones(3), size=20)
+    X = np.column_stack([rng.normal(size=20), parts])
+    assert find_constraint(X).tolist() == [1, 2, 3]
+    assert not find_constraint(rng.normal(size=(20, 4))).size
+    assert not find_constraint(rng.normal(size=(4, 6))).size
+
+
+def test_memory_of_products_of_series():
+    rng = np.random.default_rng(8)
+    noise = rng.normal(size=(4000, 2))
+    series = noise.copy()
+    for row in range(1, 4000):
+        series[row] += 0.7 * series[row - 1]
+    order = np.arange(4000.0)
+    assert memory_of(series[:, :1], order=order) in (6, 7)  # (1 + .7) / (1 - .7)
+    assert memory_of(series[:, :1], series[:, 1:], order=order) in (3, 4)  # with .49
+    assert memory_of(series[:, :1], noise[:, 1:], order=order) in (1, 2)
+
+
+def test_settings_whose_effect_is_random_name_nothing():
+    named = 0
+    for seed in range(3):
+        rng = np.random.default_rng([9, seed])
+        X = rng.normal(size=(6, 3))[np.repeat(np.arange(6), 10)]
+        y = np.repeat(rng.normal(size=6), 10) + 0.5 * rng.normal(size=60)
+        table = np.column_stack([X, np.tile(np.arange(10), 6)])
+        named += "drives" in skpce.explain(table, y).drivers.state[0].tolist()
+    assert named == 0
+
+
+def test_both_factors_of_a_replicated_factorial_are_named_at_the_settings_tried():
+    rng = np.random.default_rng(10)
+    X = factorial(3, 2, repeats=10)
+    effect = 1.6 * (X[:, 0] - 1) + 0.8 * (X[:, 1] - 0.5)
+    answer = skpce.explain(X, effect + 0.6 * rng.normal(size=60)).drivers
+    assert answer.state[0].tolist() == ["drives", "drives"]
+    assert set(answer.scope[0].tolist()) == {"tried"}
+
+
+def test_means_of_blocks_are_taken_out():
+    rng = np.random.default_rng(11)
+    block = np.repeat(np.arange(8), 6)
+    X = rng.normal(size=(48, 3))
+    y = 0.8 * X[:, 0] + 5.0 * rng.normal(size=8)[block] + 0.4 * rng.normal(size=48)
+    assert skpce.explain(X, y, blocks=block).drivers.state[0, 0] == "drives"
+    assert skpce.explain(X, y).drivers.state[0, 0] == "not settled"

@@ -1,0 +1,90 @@
+"""Shares of the variance: one number for one quantity, and their intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import skpce
+from skpce.drivers import _shares
+from skpce.drivers._shares import noise_share
+from skpce.drivers._terms import Inputs
+from skpce.inspection import variance_decomposition
+
+
+@pytest.mark.parametrize("unequal", [False, True])
+def test_noise_between_repeats_is_that_of_the_variance_decomposition(unequal):
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 5, size=20) if unequal else np.full(20, 3)
+    setting = np.repeat(np.arange(20), counts)
+    y = rng.normal(size=20)[setting] + 0.5 * rng.normal(size=len(setting))
+    expected = variance_decomposition(y, replicate=setting).noise_share.ravel()
+    found = noise_share(y[:, np.newaxis], np.zeros(1, np.int64), setting)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_noise_between_repeats_by_hand():
+    y = np.array([1.0, 3.0, 5.0, 9.0])
+    setting = np.array([0, 0, 1, 1])
+    # Within: (2 + 8) / 2 = 5; between: (2 * (2.5^2 + 2.5^2) - 5) / 2 = 10.
+    found = noise_share(y[:, np.newaxis], np.zeros(1, np.int64), setting)
+    assert found[0] == pytest.approx(5 / 15)
+
+
+def test_the_answer_has_the_same_noise():
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.normal(size=(25, 3)), 3, axis=0)
+    y = X[:, 0] + 0.4 * rng.normal(size=75)
+    setting = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    expected = variance_decomposition(y, replicate=setting).noise_share.ravel()[0]
+    assert skpce.explain(X, y).noise_share[0] == pytest.approx(expected)
+
+
+def test_a_smooth_function_of_repeated_settings_has_no_lack_of_fit():
+    rng = np.random.default_rng(2)
+    X = np.repeat(rng.uniform(size=(20, 2)), 3, axis=0)
+    y = X[:, 0] + 0.2 * rng.normal(size=60)
+    assert 0.01 < skpce.explain(X, y).lack_of_fit[0] <= 1.0
+
+
+def test_intervals_hold_their_estimates_and_lie_between_0_and_1():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.4 * rng.normal(size=60)
+    drivers = skpce.explain(X, y).drivers
+    for kind in ("first", "total"):
+        low, middle, high = (
+            getattr(drivers, name) for name in (f"{kind}_low", kind, f"{kind}_high")
+        )
+        assert (low <= middle).all()
+        assert (middle <= high).all()
+        assert low.min() >= 0
+        assert high.max() <= 1
+    assert (drivers.first <= drivers.total + 1e-12).all()
+
+
+def test_shares_of_a_linear_function_are_those_of_its_variances():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 4))
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.1 * rng.normal(size=200)
+    drivers = skpce.explain(X, y).drivers
+    expected = np.array([1.0, 0.25, 0.0, 0.0]) / 1.26
+    np.testing.assert_allclose(drivers.total[0], expected, atol=0.08)
+    assert (drivers.total_low[0] <= expected + 1e-9).all()
+    assert (expected <= drivers.total_high[0]).all()
+
+
+def test_shares_of_very_many_outputs_have_intervals_too(monkeypatch):
+    monkeypatch.setattr(_shares, "_MOST_DRAWN", 20)
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 2))
+    y = rng.normal(size=(60, 80))
+    y[:, :60] += X[:, [0]]
+    inputs = Inputs.of(X, np.zeros(2, dtype=bool))
+    row = np.arange(60)
+    found = _shares.shares_of(
+        X, inputs.laws, y, np.arange(80), row, row, [(0,), (1,)]
+    ).total
+    covered = (found[1, :60, 0] <= 0.5) & (found[2, :60, 0] >= 0.5)
+    assert covered.mean() > 0.85
+    assert np.median(np.abs(found[0, :60, 0] - 0.5)) < 0.15

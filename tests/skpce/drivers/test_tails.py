@@ -1,0 +1,133 @@
+"""Ranks and tails against enumeration and simulation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skpce.drivers._tails import (
+    rank_p_values,
+    sizes_of_exchange,
+    sizes_of_signs,
+    smaller_rank,
+    tail_of_draws,
+    tail_of_mixture,
+)
+
+
+def test_tail_of_one_chi_square():
+    value = np.array([2.0, 4.0, 10.0, 30.0])
+    found = tail_of_mixture(value, np.ones((4, 1)))
+    np.testing.assert_allclose(found, stats.chi2.sf(value, 1), rtol=0.12)
+
+
+@pytest.mark.parametrize("degrees", [2, 4, 9])
+def test_tail_of_equal_parts_is_that_of_a_chi_square(degrees):
+    value = np.array([0.5, 1.5, 3.0, 6.0]) * degrees
+    found = tail_of_mixture(3.0 * value, np.full((4, degrees), 3.0))
+    np.testing.assert_allclose(found, stats.chi2.sf(value, degrees), rtol=0.06)
+
+
+def test_tail_of_unequal_parts_against_draws():
+    rng = np.random.default_rng(0)
+    sizes = np.array([1.0, 0.6, 0.36, 0.05])
+    drawn = np.square(rng.normal(size=(400_000, 4))) @ sizes
+    for value in (4.0, 8.0, 12.0):
+        found = tail_of_mixture(np.array([value]), sizes[np.newaxis])[0]
+        assert found == pytest.approx((drawn > value).mean(), rel=0.08)
+
+
+def test_an_output_without_variance_has_the_p_value_one():
+    assert tail_of_mixture(np.zeros(1), np.zeros((1, 3))).tolist() == [1.0]
+
+
+def test_covariances_of_scores_over_all_exchanges():
+    rng = np.random.default_rng(1)
+    terms, residuals = rng.normal(size=(6, 2)), rng.normal(size=(6, 2))
+    terms -= terms.mean(axis=0)
+    residuals -= residuals.mean(axis=0)
+    weights = np.array([1.0, 0.5])
+    scores = [
+        (terms[list(order)] * np.sqrt(weights)).T @ residuals
+        for order in itertools.permutations(range(6))
+    ]
+    flat = np.reshape(scores, (len(scores), -1))
+    expected = np.linalg.eigvalsh(flat.T @ flat / len(flat))
+    found = sizes_of_exchange(terms, weights, residuals[np.newaxis])[0]
+    np.testing.assert_allclose(np.sort(found), expected, atol=1e-12)
+
+
+def test_covariances_of_scores_within_strata():
+    rng = np.random.default_rng(2)
+    strata = np.array([0, 0, 0, 1, 1, 1])
+    terms, residuals = rng.normal(size=(6, 1)), rng.normal(size=(6, 1))
+    for table in (terms, residuals):
+        for stratum in (0, 1):
+            table[strata == stratum] -= table[strata == stratum].mean()
+    orders = [
+        [*first, *second]
+        for first in itertools.permutations(range(3))
+        for second in itertools.permutations(range(3, 6))
+    ]
+    scores = [float(terms[order, 0] @ residuals[:, 0]) for order in orders]
+    found = sizes_of_exchange(terms, np.ones(1), residuals[np.newaxis], strata)
+    assert found[0, 0] == pytest.approx(np.mean(np.square(scores)))
+
+
+@pytest.mark.parametrize("unit", [None, np.array([0, 0, 1, 1, 2, 2])])
+def test_covariances_of_scores_over_all_signs(unit):
+    rng = np.random.default_rng(3)
+    terms, residuals = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
+    each = np.arange(6) if unit is None else unit
+    scores = [
+        (np.array(signs)[each, np.newaxis] * terms).T @ residuals
+        for signs in itertools.product([-1.0, 1.0], repeat=each.max() + 1)
+    ]
+    flat = np.reshape(scores, (len(scores), -1))
+    expected = np.linalg.eigvalsh(flat.T @ flat / len(flat))
+    found = sizes_of_signs(terms, np.ones(2), residuals[np.newaxis], unit)[0]
+    np.testing.assert_allclose(np.sort(found), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_rows", [30, 120])
+def test_tails_over_exchanges_are_not_too_small(n_rows):
+    rng = np.random.default_rng(n_rows)
+    ranks = (2.0 * np.arange(n_rows) + 1.0) / n_rows - 1.0
+    terms = np.linalg.qr(np.polynomial.legendre.legvander(ranks, 3))[0][:, 1:]
+    weights = np.array([1.0, 0.6, 0.36])
+    residuals = np.clip(rng.standard_t(3, size=(n_rows, 1)), -3, 3)
+    residuals -= residuals.mean()
+    orders = rng.permuted(np.tile(np.arange(n_rows), (40_000, 1)), axis=1)
+    scores = terms.T[:, orders] @ residuals[:, 0]
+    drawn = weights @ np.square(scores)
+    sizes = sizes_of_exchange(terms, weights, residuals[np.newaxis])
+    for level in (0.05, 0.01, 0.001):
+        value = np.quantile(drawn, 1.0 - level)
+        assert tail_of_mixture(np.array([value]), sizes)[0] > 0.85 * level
+
+
+def test_rank_of_the_smaller_rank_by_hand():
+    observed = [np.array([[9.0]]), np.array([[1.0]])]
+    drawn = np.arange(5.0)[:, np.newaxis], np.array([[2.0], [3], [4], [0], [0]])
+    # Of six, the observed one has the ranks 1 and 4, the others 6 to 2 and 3 to 5 or 6:
+    # 3, 2, 1, 3, 2 are their smaller ones, so that one other is as small.
+    assert smaller_rank(observed, drawn)[0] == pytest.approx(2 / 6)
+
+
+def test_rank_counts_ties_and_the_observed_value():
+    drawn = np.array([[1.0], [2.0], [2.0], [3.0]])
+    assert rank_p_values(np.array([2.0]), drawn)[0] == pytest.approx(4 / 5)
+
+
+def test_tail_of_draws_is_that_of_an_exponential_or_above():
+    drawn = np.random.default_rng(4).exponential(size=4000)
+    found = tail_of_draws(12.0, drawn)
+    assert np.exp(-12.0) < found < 100 * np.exp(-12.0)
+
+
+def test_few_arrangements_have_no_tail():
+    drawn = np.random.default_rng(5).integers(0, 3, size=2000).astype(float)
+    assert tail_of_draws(5.0, drawn) == 1.0

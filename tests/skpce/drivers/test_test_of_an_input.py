@@ -1,0 +1,200 @@
+"""The test of an input: exact where it can be enumerated, and its laws."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import skpce
+from skpce._multiplicity import holm
+from skpce.drivers import Design, _test
+from skpce.drivers._terms import Inputs, bounded, fit_others
+from skpce.drivers._exchange import Problem
+
+
+def problem_of(X, y, **labels):
+    """Return the problem of one output."""
+    inputs = Inputs.of(X, np.zeros(X.shape[1], dtype=bool))
+    design = Design.of(X, **labels)
+    members = tuple((j,) for j in range(X.shape[1]))
+    groups = np.zeros(1, dtype=np.int64)
+    return Problem(inputs, y[:, np.newaxis], groups, design, members, 2 * len(members))
+
+
+def base(n, seed, d=6):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X[:, 0] + 0.7 * X[:, 1] + 0.6 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_p_value_of_one_input_is_that_of_all_permutations(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=7), rng.normal(size=7)
+    y += 0.8 * x
+    ranks = (2.0 * np.argsort(np.argsort(x)) + 1.0) / 7 - 1.0
+    q, r = np.linalg.qr(np.polynomial.legendre.legvander(ranks, 4))
+    terms = q[:, 1:] * np.sqrt(7) * np.sign(np.diag(r))[1:]
+    weights = 0.6 ** np.arange(4)
+    residuals = bounded((y - y.mean())[:, np.newaxis] * 7 / 6, np.zeros(1, int))[:, 0]
+
+    def statistic(order):
+        return float(weights @ np.square(terms[list(order)].T @ residuals))
+
+    every = [statistic(order) for order in itertools.permutations(range(7))]
+    exact = np.mean(np.array(every) >= statistic(range(7)) * (1 - 1e-9))
+    setting = problem_of(x[:, np.newaxis], y).setting((0,))
+    found = setting._of_exchange(20_000)[0]
+    assert found == pytest.approx(exact, abs=4 * np.sqrt(exact / 20_000) + 2e-4)
+
+
+def test_exchange_within_strata_is_that_of_all_permutations():
+    rng = np.random.default_rng(3)
+    strata = np.repeat([0.0, 1.0], 4)
+    levels = np.tile([0.0, 0.0, 1.0, 1.0], 2)
+    y = 0.5 * levels + strata + 0.3 * rng.normal(size=8)
+    problem = problem_of(np.column_stack([levels, strata]), y)
+    setting = problem.setting((0,))
+    assert setting.exchange.kind == "strata"
+    residuals, own = setting.residuals[:, 0], setting.own.values[:, 0]
+    place = setting.exchange.strata
+    rows = [np.flatnonzero(place == k).tolist() for k in (0, 1)]
+    scores = []
+    for first in itertools.permutations(rows[0]):
+        for second in itertools.permutations(rows[1]):
+            moved = own.copy()
+            moved[rows[0]], moved[rows[1]] = own[list(first)], own[list(second)]
+            scores.append(np.square(moved @ residuals))
+    largest = np.square(own @ residuals)
+    exact = np.mean(np.array(scores) >= largest * (1 - 1e-9))
+    found = setting._alone_of_exchange(20_000)[0]
+    assert found == pytest.approx(exact, abs=0.01)
+
+
+def test_residuals_are_those_of_fits_without_each_row():
+    X, y = base(30, 4, d=3)
+    inputs = Inputs.of(X, np.zeros(3, dtype=bool))
+    others, group = np.array([0, 1]), np.zeros(1, dtype=np.int64)
+    centred = y - y.mean()
+    fit = fit_others(inputs, others, y[:, np.newaxis], group)
+    # The prior is the same; without a row the covariance loses its row and column.
+    from skpce._learned.prior import INTERCEPT, AllTerms, Search, learn_prior
+    from skpce._learned.ridge import observations_of
+    from skpce.drivers._terms import _FIT_DEGREES, _FIT_ORDER, _FIT_STEPS
+
+    functions = np.minimum(inputs.n_functions[others], _FIT_DEGREES)
+    tables = np.ascontiguousarray(inputs.tables[others][:, : functions.max()])
+    known = observations_of(
+        (centred / centred.std())[:, np.newaxis], np.ones(len(centred))
+    )
+    terms, no = AllTerms(tables, _FIT_ORDER), np.zeros(2, dtype=bool)
+    start = Search(terms, functions, no, known).start()
+    prior = learn_prior(terms, functions, no, known, start, _FIT_STEPS).or_nothing()
+    kernel = prior.kernel(tables, tables) + INTERCEPT
+    for row in (0, 7, 29):
+        rest = np.delete(np.arange(30), row)
+        own = kernel[np.ix_(rest, rest)] + prior.noise * np.eye(29)
+        predicted = kernel[row, rest] @ np.linalg.solve(own, centred[rest])
+        expected = centred[row] - predicted
+        assert fit.residuals[row, 0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_holm_by_hand():
+    found = holm(np.array([0.01, 0.04, 0.03, 0.005]))
+    np.testing.assert_allclose(found, [0.03, 0.06, 0.06, 0.02])
+
+
+def test_nothing_depends_on_the_order_of_rows_and_columns_or_on_units():
+    X, y = base(50, 5)
+    first = skpce.explain(X, y).drivers
+    rng = np.random.default_rng(6)
+    rows, columns = rng.permutation(50), rng.permutation(6)
+    units = 10.0 ** rng.integers(-3, 4, size=6)
+    moved = (X * units + 7.0)[rows][:, columns]
+    other = skpce.explain(moved, 3.0 * y[rows] + 1.0).drivers
+    assert other.state[0].tolist() == first.state[0, columns].tolist()
+    np.testing.assert_allclose(other.p_value[0], first.p_value[0, columns], rtol=1e-6)
+    for name in ("first", "total", "total_high"):
+        expected = getattr(first, name)[0, columns]
+        np.testing.assert_allclose(getattr(other, name)[0], expected, atol=2e-3)
+
+
+def test_p_values_of_noise_are_uniform_or_larger():
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng([7, seed])
+        X, y = rng.normal(size=(25, 4)), rng.normal(size=25)
+        problem = problem_of(X, y)
+        found += [problem.setting((j,)).p_values(199)[0] for j in range(4)]
+    found = np.array(found)
+    assert (found <= 0.05).mean() <= 0.1
+    assert (found <= 0.3).mean() <= 0.4
+
+
+def test_drawn_p_values_agree_with_tails():
+    X, y = base(80, 8)
+    y = 0.15 * X[:, 0] + np.random.default_rng(9).normal(size=80)
+    setting = problem_of(X, y).setting((2,))
+    alone = setting._alone_of_exchange(20_000)[0]
+    tail = setting._tail(
+        setting.own.values, setting.own.weights, setting.residuals, None, False
+    )[0]
+    assert tail == pytest.approx(alone, rel=0.15, abs=0.01)
+
+
+def test_an_input_that_acts_on_the_spread_alone():
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + np.exp(0.7 * X[:, 1]) * rng.normal(size=120)
+    state = skpce.explain(X, y).drivers.state[0].tolist()
+    assert state == ["drives", "acts on the spread"]
+
+
+def test_two_inputs_that_act_only_together_are_named_as_a_pair():
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(120, 5))
+    y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=120)
+    answer = skpce.explain(X, y)
+    assert answer.drivers.state[0, :2].tolist() == ["drives", "drives"]
+    assert answer.pairs.first_input.tolist() == ["x0"]
+    assert answer.pairs.second_input.tolist() == ["x1"]
+
+
+def test_a_null_that_is_nearly_the_effect_of_a_driver_is_said_to_be_alike():
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(100, 4))
+    effect = np.sin(2 * X[:, 0])
+    X[:, 3] = effect + 0.05 * X[:, 3]
+    y = effect + 0.5 * rng.normal(size=100)
+    answer = skpce.explain(X, y)
+    assert "drives" not in answer.drivers.state[0].tolist()
+    alike = [c.figures for c in answer.cautions if c.code == "alike"]
+    assert {alike[0]["input"], *alike[0]["others"]} == {"x0", "x3"}
+
+
+def test_rows_in_another_unit_name_nothing():
+    for rows in (1, 2, 4):
+        rng = np.random.default_rng([15, rows])
+        X, y = rng.normal(size=(60, 4)), rng.normal(size=60)
+        X[:rows] *= 100
+        y[:rows] *= 100
+        answer = skpce.explain(X, y)
+        assert "drives" not in answer.drivers.state[0].tolist()
+
+
+def test_many_outputs_are_tested_by_tails(monkeypatch):
+    monkeypatch.setattr(_test, "_MOST_WORK", 0.0)
+    rng = np.random.default_rng(14)
+    X = rng.normal(size=(60, 3))
+    y = rng.normal(size=(60, 120))
+    y[:, :40] += X[:, [0]]
+    inputs = Inputs.of(X, np.zeros(3, dtype=bool))
+    problem = Problem(
+        inputs, y, np.arange(120), Design.of(X), ((0,), (1,), (2,)), 2 * 3 * 120
+    )
+    p_values = holm(np.stack([problem.test(row).location for row in range(3)]))
+    assert (p_values[0, :40] <= 0.05).mean() > 0.9
+    assert (p_values[0, 40:] > 0.05).all()
+    assert (p_values[1:] > 0.05).all()
