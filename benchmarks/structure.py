@@ -407,7 +407,7 @@ def trips() -> dict[str, Callable[[], Any]]:
         ).fit(X, y),
         "surrogate fit": lambda: surrogate.fit(X, y),
         "predict_interval": lambda: fitted.predict_interval(X),
-        "verdict": lambda: verdict(pipeline, X, y, n_permutations=99, random_state=0),
+        "verdict": lambda: verdict(pipeline, X, y),
         "run grid": _run_grid,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,7 @@ def find_drivers(
         (
             *([Caution("copies", {"n": n_copies})] if n_copies else ()),
             *_circular(X, coordinates, members, names),
+            *_alike(evidence, drives, told_apart, names),
             *_cautions(
                 *(X, names, tested, tied, shares, design, outputs, members),
                 *(location, drives),
@@ -236,6 +238,25 @@ class _Evidence:
         }
 
 
+def _alike(
+    evidence: _Evidence, drives: BoolArray, told_apart: BoolArray, names: Sequence[str]
+) -> tuple[Caution, ...]:
+    """Caution of two inputs of which one drives, when these data cannot say which."""
+    n_rows = drives.shape[1]
+    found = []
+    for own, problem in evidence.parts:
+        level = LEVEL / problem.n_hypotheses
+        quiet = ~drives[own] & told_apart[own]
+        for i, j in combinations(range(n_rows), 2):
+            both = quiet[:, i] & quiet[:, j]
+            if not both.any() or not problem.correlated(i, j):
+                continue
+            if (problem.joint_p_values(i, j)[both] <= level).any():
+                figures = {"input": names[i], "others": (names[j],)}
+                found.append(Caution("alike", figures))
+    return tuple(found)
+
+
 def _named(
     location: FloatArray, spread: FloatArray, told_apart: BoolArray, design: Design
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
@@ -312,6 +333,7 @@ def _states(
     states: list[list[State]] = []
     more = np.full(drives.shape, np.nan)
     needed = stats.norm.isf(LEVEL / (2 * drives.size))
+    scores = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
     for output, row in enumerate(drives):
         own: list[State] = []
         for i in range(len(row)):
@@ -325,7 +347,7 @@ def _states(
                 state = State.NOTHING
             else:
                 state = State.OPEN
-                seen = stats.norm.isf(min(p_values[output, i], 1.0) / 2)
+                seen = scores[output, i]
                 factors = [np.inf]
                 if counts[output] and not tied[output, i]:
                     factors.append(np.square(needed / seen) if seen > 0.5 else np.inf)

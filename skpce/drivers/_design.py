@@ -11,9 +11,9 @@ import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray
 
-# Names of columns that count repeats of a setting.
-_COUNTERS = re.compile(
-    r"(^|[^a-z])(seed|rep|repeat|replicate|repetition|fold|split)s?$"
+#: Names of columns that count repeats of a setting.
+COUNTERS = re.compile(
+    r"(^|[^a-z])(seed|random_state|rep|repeat|replicate|repetition|fold|split)s?$"
 )
 
 # Share of the rows that have others with equal settings of all other inputs, from which
@@ -25,6 +25,9 @@ _MOSTLY_DIFFERENT = 0.5
 
 #: Fewest units that are exchanged: of fewer, no order is rare enough.
 FEWEST_UNITS = 6
+
+# Members before one that it is compared with, for the memory of a series.
+_LAGS = 3
 
 # A sum of inputs, each of deviation one, varies by less than this where it is constant.
 _TIED = 1e-7
@@ -317,7 +320,7 @@ def find_counter(
             continue
         levels = [len(np.unique(values)) for values in rest.T]
         alone = min(levels) > 0.5 * n_settings and n_settings > 2
-        if _COUNTERS.search(str(names[column]).lower()) or alone:
+        if COUNTERS.search(str(names[column]).lower()) or alone:
             return column
     return None
 
@@ -346,15 +349,14 @@ def find_constraint(
     return np.asarray(used[weight > 1e-6])
 
 
-def memory_of(residuals: FloatArray, order: FloatArray | None) -> int:
-    """Return the number of members after which a series has forgotten; 1 for none."""
-    values = residuals if order is None else residuals[np.argsort(order, kind="stable")]
-    values = values - values.mean(axis=0)
-    size = float(np.square(values).sum())
-    if not size > 0:
-        return 1
-    largest = 0.0
-    for lag in (1, 2, 3):
-        largest = max(largest, float((values[lag:] * values[:-lag]).sum()) / size)
-    largest = min(max(largest, 0.0), 0.99)
+def memory_of(*series: FloatArray, order: FloatArray) -> int:
+    """Return after how many members products of series have forgotten; 1 for none."""
+    position = np.argsort(order, kind="stable")
+    both = np.ones(_LAGS)
+    for values in series:
+        moved = values[position] - values.mean(axis=0)
+        size = max(float(np.square(moved).sum()), 1e-300)
+        lags = range(1, _LAGS + 1)
+        both *= [float((moved[k:] * moved[:-k]).sum()) / size for k in lags]
+    largest = min(max(float(both.max()), 0.0), 0.99)
     return max(int(np.ceil((1.0 + largest) / (1.0 - largest))), 1)

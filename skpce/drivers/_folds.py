@@ -41,12 +41,20 @@ def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_unit
     scale = np.sqrt(np.square(centred).mean(axis=0))
     means = mean_of(centred / np.where(scale > 0, scale, 1.0), unit)
     means = means - means.mean(axis=0)
-    _, _, vectors = np.linalg.svd(means, full_matrices=False)
-    along = means @ vectors[0]
+    along = _direction(means)
     skewness = (along**3).sum()  # no order of the columns changes it
     if abs(skewness) <= 1e-9 * (np.abs(along) ** 3).sum():
-        skewness = vectors[0][np.abs(vectors[0]).round(9).argmax()]
+        loadings = along @ means
+        skewness = loadings[np.abs(loadings).round(9).argmax()]
     return np.argsort((along * np.sign(skewness)).round(9), kind="stable")
+
+
+def _direction(values: FloatArray) -> FloatArray:  # shape: (n_units,)
+    """Return the coordinates of rows in their direction of most variance."""
+    if values.shape[1] <= len(values):
+        return np.asarray(values @ np.linalg.eigh(values.T @ values)[1][:, -1])
+    sizes, vectors = np.linalg.eigh(values @ values.T)
+    return np.asarray(vectors[:, -1] * np.sqrt(max(sizes[-1], 0.0)))
 
 
 def q2_with_interval(

@@ -14,10 +14,14 @@ from .._expansion.intervals import RowSums, posterior_squares
 from .._expansion.problem import FittedProblem, solve_samples
 from .._input_laws import InputLaw
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
-from ._terms import mean_of
+from ._folds import deal_folds, q2_with_interval, sorted_units
+from ._terms import mean_of, rotated
 
-# Draws of the posterior, folds, and draws of the bootstrap of Q².
-_DRAWS, _FOLDS, _RESAMPLES = 120, 5, 200
+# Draws of the posterior, and coordinates from which there are moments in their place.
+_DRAWS, _MOST_DRAWN = 120, 500
+
+# Outputs with priors of their own; more share one.
+_MOST_PRIORS = 8
 
 # Largest number of inputs of which shares have intervals, and pairs.
 _MOST_INPUTS, _MOST_PAIRED = 400, 60
@@ -66,8 +70,8 @@ def shares_of(
     centred = values - values.mean(axis=0)
     variance = np.bincount(groups, np.square(centred).mean(axis=0)).astype(np.float64)
     problem = _fitted(X, laws, values, groups)
-    q2 = _left_out(problem, X, laws, values, groups, unit)
-    noise, lack_of_fit = _repeats(problem, values, groups, setting, variance)
+    q2 = _left_out(X, laws, values, groups, unit)
+    noise, lack_of_fit = _repeats(problem, values, groups, setting)
     expansion = Expansion(problem.basis, problem.coefficients)
     expansion = expansion.grouped(groups)
     first, total = _simultaneous(problem, expansion, groups, members, q2[0], variance)
@@ -79,75 +83,62 @@ def _fitted(
     X: FloatArray, laws: Sequence[InputLaw], values: FloatArray, groups: IndexArray
 ) -> FittedProblem:
     samples = Samples(X, values, np.ones(len(X)))
-    basis, solver = learn_terms(laws, samples, groups)
+    n_outputs = int(groups.max()) + 1
+    if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
+        basis, solver = learn_terms(laws, samples, groups)
+        return solve_samples(solver, basis, samples, groups)
+    few = Samples(X, rotated(values, groups), samples.weights)
+    basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
+    solver = LearnedRidgeSolver(
+        *(solver.scales, solver.noise, np.zeros(n_outputs, np.int64)),
+        *(False, False, solver.priors),
+    )
     return solve_samples(solver, basis, samples, groups)
 
 
 def _left_out(
-    problem: FittedProblem,
     X: FloatArray,
     laws: Sequence[InputLaw],
     values: FloatArray,
     groups: IndexArray,
     unit: IndexArray,
 ) -> FloatArray:  # shape: (3, n_outputs)
-    """Return Q² of runs whose units are left out of fits, and its interval.
-
-    Units are sorted by their outputs before they are dealt to the folds, so that each
-    fold has runs from all over, whatever the order of the rows.
-    """
-    n_units = int(unit.max()) + 1
-    centred = values - values.mean(axis=0)
-    scale = np.sqrt(np.bincount(groups, np.square(centred).sum(axis=0)))[groups]
-    scaled = centred / np.where(scale > 0, scale, 1.0)
-    means = mean_of(scaled, unit)
-    order = np.argsort(means @ _direction(means), kind="stable")
-    fold = np.empty(n_units, dtype=np.int64)
-    fold[order] = _dealt(n_units)
+    """Return Q² of runs whose units are left out of fits, and its interval."""
+    fold = deal_folds(values, unit)
     predicted = np.empty_like(values)
     for number in range(int(fold.max()) + 1):
-        out = fold[unit] == number
+        out = fold == number
         kept = _fitted(X[~out], laws, values[~out], groups)
         predicted[out] = kept.basis.evaluate(X[out]) @ kept.coefficients.T
-    errors = np.square(values - predicted)
-    by_output = np.zeros((len(values), int(groups.max()) + 1))
-    deviations = np.zeros_like(by_output)
-    for label in range(by_output.shape[1]):
-        part = groups == label
-        by_output[:, label] = errors[:, part].sum(axis=1)
-        deviations[:, label] = np.square(centred[:, part]).sum(axis=1)
-    error_of, deviation_of = (_sum_of(table, unit) for table in (by_output, deviations))
-    whole = np.maximum(deviation_of.sum(axis=0), 1e-300)
-    q2 = 1.0 - error_of.sum(axis=0) / whole
-    generator = np.random.default_rng(0)
-    weights = generator.dirichlet(np.ones(n_units), size=_RESAMPLES)[
-        :, np.argsort(order)
-    ]
-    drawn = 1.0 - (weights @ error_of) / np.maximum(weights @ deviation_of, 1e-300)
-    low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
-    return np.stack([q2, np.minimum(low, q2), np.maximum(high, q2)])
+    centred = values - values.mean(axis=0)
+    errors, deviations = (
+        _added(np.square(table), groups) for table in (values - predicted, centred)
+    )
+    q2 = q2_with_interval(errors, deviations, sorted_units(values, unit), unit)
+    return np.asarray(np.nan_to_num(q2))
 
 
-def _dealt(n_units: int) -> IndexArray:
-    """Return folds of sorted units: neighbours are in different ones."""
-    folds = min(_FOLDS, n_units)
-    generator = np.random.default_rng(1)
-    rounds = -(-n_units // folds)
-    dealt = [generator.permutation(folds) for _ in range(rounds)]
-    return np.concatenate(dealt)[:n_units]
+def noise_share(
+    values: FloatArray,  # shape: (n_rows, n_coordinates)
+    groups: IndexArray,  # shape: (n_coordinates,)
+    setting: IndexArray,  # shape: (n_rows,)
+) -> FloatArray:  # shape: (n_outputs,)
+    r"""Return the share of the noise between repeats in the variance of an output.
 
-
-def _direction(values: FloatArray) -> FloatArray:
-    """Return the direction of most variance, whatever the order of the rows."""
-    _, _, vectors = np.linalg.svd(values - values.mean(axis=0), full_matrices=False)
-    leading = vectors[0]
-    return np.asarray(leading * np.sign(leading[np.abs(leading).argmax()]))
-
-
-def _sum_of(values: FloatArray, unit: IndexArray) -> FloatArray:
-    found = np.zeros((int(unit.max()) + 1, values.shape[1]))
-    np.add.at(found, unit, values)
-    return found
+    :math:`W / (W + \max(B, 0))` with the components of a one-way analysis of variance
+    for unequal groups, as in :func:`skpce.inspection.variance_decomposition`.
+    """
+    counts = np.bincount(setting).astype(np.float64)
+    n_rows, n_settings = len(values), len(counts)
+    centred = values - values.mean(axis=0)
+    means = mean_of(centred, setting)
+    within = _added(np.square(centred - means[setting]), groups).sum(axis=0)
+    within = within / (n_rows - n_settings)
+    between = counts @ _added(np.square(means), groups) / (n_settings - 1)
+    typical = (n_rows - np.square(counts).sum() / n_rows) / (n_settings - 1)
+    between = np.maximum((between - within) / typical, 0.0)
+    whole = within + between
+    return np.asarray(np.where(whole > 0, within / np.where(whole > 0, whole, 1), 0))
 
 
 def _repeats(
@@ -155,28 +146,23 @@ def _repeats(
     values: FloatArray,
     groups: IndexArray,
     setting: IndexArray,
-    variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the share of the noise between repeats, and the p-value of lack of fit."""
-    n_outputs = len(variance)
-    nothing = np.full(n_outputs, np.nan)
+    nothing = np.full(int(groups.max()) + 1, np.nan)
     n_rows, n_settings = len(values), int(setting.max()) + 1
     if n_settings >= n_rows or n_settings < 3:
         return nothing, nothing
-    means = mean_of(values, setting)
-    squares = np.square(values - means[setting]).sum(axis=0)
-    within = np.bincount(groups, squares) / (n_rows - n_settings)
+    inside = values - mean_of(values, setting)[setting]
+    within = _added(np.square(inside), groups).sum(axis=0) / (n_rows - n_settings)
     assert problem.samples is not None
     fitted = problem.basis.evaluate(problem.samples.inputs) @ problem.coefficients.T
     misses = mean_of(values - fitted, setting)
     counts = np.bincount(setting)
-    between = np.bincount(groups, counts @ np.square(misses)) / n_settings
+    between = counts @ _added(np.square(misses), groups) / n_settings
     widths = np.bincount(groups)
     ratio = between / np.maximum(within, 1e-300)
     degrees = n_settings * widths, (n_rows - n_settings) * widths
-    p_value = stats.f.sf(ratio, *degrees)
-    share = np.clip(within / np.maximum(variance, 1e-300), 0.0, 1.0)
-    return share, np.asarray(p_value)
+    return noise_share(values, groups, setting), np.asarray(stats.f.sf(ratio, *degrees))
 
 
 def _simultaneous(
@@ -196,6 +182,8 @@ def _simultaneous(
         low, high = np.zeros_like(estimate), np.ones_like(estimate)
         found = np.stack([estimate, low, high], axis=1)
         return found[0], found[1]
+    if len(groups) > _MOST_DRAWN:
+        return _by_moments(problem, groups, members, estimate, variance)
     rows = RowSums(add=lambda table: _added(table, groups), largest=_largest(groups))
     generator = np.random.default_rng(2)
     squares, known = posterior_squares(problem, _DRAWS, generator, rows)
@@ -221,6 +209,50 @@ def _simultaneous(
     return bounds[:, 0], bounds[:, 1]
 
 
+def _by_moments(
+    problem: FittedProblem,
+    groups: IndexArray,
+    members: Sequence[tuple[int, ...]],
+    estimate: FloatArray,  # shape: (2, n_outputs, n_rows)
+    variance: FloatArray,  # shape: (n_outputs,)
+) -> tuple[FloatArray, FloatArray]:
+    """Return bounds by mean and variance of the squares, for very many outputs.
+
+    Given the prior, coefficients are normal, with one covariance times the variance of
+    the noise. Bonferroni over the shares of an output.
+    """
+    solver, samples = problem.solver, problem.samples
+    assert isinstance(solver, LearnedRidgeSolver)
+    assert samples is not None
+    prior = solver.priors[0].or_nothing()
+    design = problem.basis.evaluate(samples.inputs) * solver.scales[0]
+    gram = design.T @ design
+    np.einsum("ii->i", gram)[...] += prior.noise
+    covariance = np.linalg.inv(gram) * np.outer(solver.scales[0], solver.scales[0])
+    noise = prior.noise * variance  # of the noise of an output
+    active = problem.basis.multi_indices > 0
+    order = active.sum(axis=1)
+    reach = stats.norm.isf((1.0 - CONFIDENCE) / (4 * len(members)))
+    found = np.stack([estimate, estimate, estimate], axis=1)
+    widths = np.bincount(groups)
+    for place, inputs in enumerate(members):
+        own = active[:, list(inputs)]
+        for kind, some in enumerate((own.sum(axis=1) == order, own.any(axis=1))):
+            some = some & (order > 0)
+            part = covariance[np.ix_(some, some)]
+            means = problem.coefficients[:, some]  # (n_coordinates, n_terms)
+            slope = _added(np.einsum("ct,ct->c", means @ part, means)[None], groups)[0]
+            extra = np.trace(part) * noise
+            spread = 4.0 * slope * noise / widths
+            spread = spread + 2.0 * np.square(part).sum() * np.square(noise) / widths
+            half = reach * np.sqrt(spread) / np.maximum(variance, 1e-300)
+            middle = estimate[kind, :, place]
+            low, high = middle - half, middle + half + extra / variance
+            found[kind, 1, :, place] = np.clip(low, 0.0, 1.0)
+            found[kind, 2, :, place] = np.clip(high, 0.0, 1.0)
+    return found[0], found[1]
+
+
 def _bands(
     shares: FloatArray,  # shape: (n_draws, 2, n_outputs, n_rows)
     estimate: FloatArray,  # shape: (2, n_outputs, n_rows)
@@ -242,17 +274,16 @@ def _bands(
 
 
 def _added(table: FloatArray, groups: IndexArray) -> FloatArray:
-    """Add up the last axis by output."""
-    found = np.zeros((*table.shape[:-1], int(groups.max()) + 1))
-    np.add.at(np.moveaxis(found, -1, 0), groups, np.moveaxis(table, -1, 0))
-    return found
+    """Add up the last axis by output; coordinates of an output stand together."""
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    return np.asarray(np.add.reduceat(table, starts, axis=-1))
 
 
 def _largest(groups: IndexArray):  # type: ignore[no-untyped-def]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+
     def largest(table: FloatArray) -> FloatArray:
-        found = np.zeros((*table.shape[:-1], int(groups.max()) + 1))
-        np.maximum.at(np.moveaxis(found, -1, 0), groups, np.moveaxis(table, -1, 0))
-        return found
+        return np.asarray(np.maximum.reduceat(table, starts, axis=-1))
 
     return largest
 
@@ -279,11 +310,13 @@ def _pairs(
     """Return the share that two inputs have together only, of the variance of y."""
     found = np.zeros((expansion.n_groups, len(members), len(members)))
     n_inputs = expansion.n_inputs
-    if not 1 < n_inputs <= _MOST_PAIRED or len(members) < n_inputs:
+    if not 1 < n_inputs <= _MOST_PAIRED:
         return found
+    row_of = {own[0]: row for row, own in enumerate(members) if len(own) == 1}
     indices = expansion.interaction_indices(2)
     for place, subset in enumerate(indices.subsets):
-        if len(subset) == 2:
+        if len(subset) == 2 and set(subset) <= set(row_of):
+            i, j = (row_of[one] for one in subset)
             values = np.nan_to_num(indices.values[:, place]) * np.clip(q2, 0.0, 1.0)
-            found[:, subset[0], subset[1]] = found[:, subset[1], subset[0]] = values
+            found[:, i, j] = found[:, j, i] = values
     return found

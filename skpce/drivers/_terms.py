@@ -217,7 +217,7 @@ def fit_others(
     rows = spread(n_rows, _SEARCH_ROWS)
     with one_thread_if_small(n_rows**2):
         for part in parts:
-            own = equally_large(centred[:, part], groups[part], np.ones(n_rows))
+            own = rotated(centred[:, part], groups[part])
             known = observations_of(own[rows], np.ones(len(rows)))
             search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
             start = Search(search, n_functions, contrasts, known).start()
@@ -229,6 +229,19 @@ def fit_others(
             weights = prior.weights
             found[:, part] = _residuals(prior, tables, centred[:, part], smooth)
     return NullFit(found, explains, weights)
+
+
+def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
+    """Return outputs, each as large; of many their coordinates in their directions.
+
+    A prior that outputs share is the same for both.
+    """
+    same = equally_large(values, groups, np.ones(len(values)))
+    if same.shape[1] <= len(same):
+        return same
+    sizes, vectors = np.linalg.eigh(same @ same.T)
+    kept = sizes > 1e-12 * sizes[-1]
+    return np.asarray(vectors[:, kept] * np.sqrt(sizes[kept]))
 
 
 def spread(n_rows: int, most: int) -> IndexArray:

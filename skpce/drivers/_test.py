@@ -35,7 +35,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._checks import FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray, IndexArray
 from ._design import Design, Exchange, first_of, memory_of
 from ._tails import (
     rank_p_values,
@@ -76,6 +76,9 @@ _MOST_COORDINATES = 12
 
 # An input with such a share of its terms known from the others cannot be told apart.
 _TIED = 0.9
+
+# From such a square of a correlation of their terms two inputs may be mistaken.
+_ALIKE = 0.25
 
 # Deviations from which a member is outlying: in the residuals, or in these less far
 # and in an input; the largest share of such members, and how many of the first kind.
@@ -152,6 +155,23 @@ class Problem:
         if setting is None:
             return np.ones((len(partners), self.n_outputs))
         return setting.pairs([self.members[k] for k in partners])
+
+    def correlated(self, row: int, other: int) -> bool:
+        """Whether terms of two rows of the answer hardly differ."""
+        left, right = (
+            joined([self.inputs.terms[k] for k in self.members[at]]).values
+            for at in (row, other)
+        )
+        largest = np.square(left.T @ right / len(left)).max(initial=0.0)
+        return bool(largest > _ALIKE and is_correlated(len(left) * largest))
+
+    def joint_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
+        """Test two rows of the answer as one group of inputs."""
+        members = tuple(sorted({*self.members[row], *self.members[other]}))
+        setting = _Setting.of(self, members)
+        if setting is None:
+            return np.ones(self.n_outputs)
+        return setting.p_values(self.n_draws)
 
     def setting(self, members: tuple[int, ...]) -> _Setting | None:
         """Return the residuals without some inputs; kept if they are small."""
@@ -532,18 +552,16 @@ class _Setting:
             drawn.append(self.statistics(self.scores_of_orders(orders))[0])
         return rank_p_values(self.observed[0][0], np.concatenate(drawn))
 
-    def outlying(self, output: int) -> IndexArray:
-        """Return units that lie far out, so that an answer may rest on them."""
-        far = self.far[:, output] > _FAR
+    @cached_property
+    def outlying(self) -> BoolArray:  # shape: (n_units, n_outputs)
+        """Units that lie far out, so that an answer may rest on them."""
         middle = np.median(self.X, axis=0)
         spread = 1.4826 * np.median(np.abs(self.X - middle), axis=0)
         away = np.abs(self.X - middle) > _OUTLYING * spread
-        wild = far & (away & (spread > 0)).any(axis=1)
-        if wild.sum() > _MOST_OUTLYING * len(far):
-            wild[:] = False
-        order = np.argsort(-self.far[:, output], kind="stable")[:_FEW]
-        few = order[self.far[order, output] > _OUTLYING]
-        return np.union1d(np.flatnonzero(wild), few)
+        wild = (self.far > _FAR) & (away & (spread > 0)).any(axis=1)[:, np.newaxis]
+        wild &= wild.mean(axis=0) <= _MOST_OUTLYING
+        largest = -np.partition(-self.far, _FEW - 1, axis=0)[_FEW - 1]
+        return np.asarray(wild | (self.far > np.maximum(_OUTLYING, largest - 1e-12)))
 
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
@@ -617,10 +635,10 @@ def _tested(problem: Problem, members: tuple[int, ...]) -> Tested:
     n_draws = problem.n_draws
     location = setting.p_values(n_draws)
     resting = list(nothing)
-    for output in np.flatnonzero(location <= 0.05).tolist():
-        few = setting.outlying(output)
-        if not len(few) or setting.exchange.kind == "signs":
-            continue
+    rests = (location <= 0.05) & setting.outlying.any(axis=0)
+    rests &= setting.exchange.kind != "signs"
+    for output in np.flatnonzero(rests).tolist():
+        few = np.flatnonzero(setting.outlying[:, output])
         again = setting.only(np.array([output])).without(few).p_values(n_draws)[0]
         if again > location[output]:
             location[output] = again
@@ -743,8 +761,10 @@ def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
     """Return blocks of a series; none where it remembers for long."""
     centred = values - values.mean(axis=0)
     scale = np.sqrt(np.square(centred).mean(axis=0))
-    memory = memory_of(centred / np.where(scale > 0, scale, 1.0), design.order)
-    memory = max(memory, memory_of(own.values[:, :1], design.order))
-    labels = design.series_blocks(3 * memory if memory > 1 else 1)
+    assert design.order is not None
+    scaled = centred / np.where(scale > 0, scale, 1.0)
+    memory = memory_of(scaled, own.values[:, :1], order=design.order)
+    length = int(np.ceil(2.5 * memory)) if memory > 1 else 1
+    labels = design.series_blocks(length)
     kind = "signs" if labels.max() + 1 >= 12 else "none"
     return Exchange(kind, labels)
