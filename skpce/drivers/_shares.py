@@ -13,6 +13,7 @@ from .._expansion.expansion import Expansion
 from .._expansion.intervals import RowSums, posterior_squares
 from .._expansion.problem import FittedProblem, solve_samples
 from .._input_laws import InputLaw
+from .._learned.kernel_basis import NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._folds import deal_folds, q2_with_interval, sorted_units
 from ._terms import mean_of, rotated
@@ -313,7 +314,10 @@ def _pairs(
     if not 1 < n_inputs <= _MOST_PAIRED:
         return found
     row_of = {own[0]: row for row, own in enumerate(members) if len(own) == 1}
-    indices = expansion.interaction_indices(2)
+    try:
+        indices = expansion.interaction_indices(2)
+    except NoTermsError:  # more of them matter than are listed
+        return found
     for place, subset in enumerate(indices.subsets):
         if len(subset) == 2 and set(subset) <= set(row_of):
             i, j = (row_of[one] for one in subset)

@@ -313,7 +313,7 @@ class _Comparison:
             try:
                 with quiet():
                     model.fit(take(self.X, train), take(self.y, train))
-                self.scorer(model, take(self.X, test), take(self.y, test))
+                    self.scorer(model, take(self.X, test), take(self.y, test))
             except ValueError as error:
                 raise ValueError(
                     f"Candidate {grid.in_words(parameters)} failed on {len(train)} "
