@@ -89,10 +89,11 @@ def between(low: float, high: float) -> str:
     if high < 0.005:
         return "<1 %"
     ends = [f"{100.0 * end:.0f}" for end in (low, high)]
+    whole = ends[0]
     if ends[0] == ends[1]:
         ends = [f"{100.0 * end:.1f}" for end in (low, high)]
     if ends[0] == ends[1]:
-        return f"{ends[0]} %"
+        return f"{whole} %"
     return f"{ends[0]} to {ends[1]} %"
 
 
