@@ -247,7 +247,8 @@ class _Words:
         text = []
         for o, i, j in sorted(pairs, key=lambda key: -shares.pairs[key]):
             share = shares.pairs[o, i, j]
-            more = f": {percent(share)} that neither explains alone" if share else ""
+            more = f": {percent(share)} that neither explains alone"
+            more = more if share and len(pairs) > 1 else ""
             text.append(f"{self.names[i]} and {self.names[j]} act together{more}.")
         return " ".join(text)
 

@@ -118,7 +118,7 @@ def test_what_a_driver_does_alone_is_said_where_it_differs():
         [D, D, N, N],
         [0.85, 0.85, 0, 0],
         first=[0, 0.05, 0, 0],
-        pairs=[(0, 0, 1, 0.8)],
+        pairs=[(0, 0, 1, 0.8), (0, 0, 2, 0.03)],
     )
     (text,) = words(found)
     assert text.startswith(
