@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import numpy as np
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._checks.frames import make_frame
 from .._compositions.outputs import Outputs
+from .._expansion.targets import ConstantTargetWarning
 from .._input_laws import check_distribution, learn_input_laws
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate
@@ -125,7 +127,9 @@ class Data:
             model: Any = CompositionalPCESurrogate(steps=steps, mask=mask, **given)
         else:
             model = PolynomialChaosRegressor(**given)
-        return model.fit(self.table_of(self.X), self._targets())
+        with warnings.catch_warnings():  # the answer says which outputs do not vary
+            warnings.simplefilter("ignore", ConstantTargetWarning)
+            return model.fit(self.table_of(self.X), self._targets())
 
     def _targets(self) -> Any:
         if self.read.are_compositions:

@@ -89,10 +89,11 @@ def between(low: float, high: float) -> str:
     if high < 0.005:
         return "<1 %"
     ends = [f"{100.0 * end:.0f}" for end in (low, high)]
+    whole = ends[0]
     if ends[0] == ends[1]:
         ends = [f"{100.0 * end:.1f}" for end in (low, high)]
     if ends[0] == ends[1]:
-        return f"{ends[0]} %"
+        return f"{whole} %"
     return f"{ends[0]} to {ends[1]} %"
 
 
@@ -248,7 +249,8 @@ class _Words:
         text = []
         for o, i, j in sorted(pairs, key=lambda key: -shares.pairs[key]):
             share = shares.pairs[o, i, j]
-            more = f": {percent(share)} that neither explains alone" if share else ""
+            more = f": {percent(share)} that neither explains alone"
+            more = more if share and len(pairs) > 1 else ""
             text.append(f"{self.names[i]} and {self.names[j]} act together{more}.")
         return " ".join(text)
 
