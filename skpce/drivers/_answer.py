@@ -74,6 +74,18 @@ class Findings:
     cautions: tuple[Caution, ...]
     n_members: IndexArray  # shape: (n_outputs,)
 
+    @classmethod
+    def untested(cls, q2: FloatArray, n_members: IndexArray) -> Findings:
+        """Return what is known where no input can be tested: Q² (3, n_outputs)."""
+        n_outputs = q2.shape[1]
+        none = np.zeros((n_outputs, 0))
+        shares = replace(Shares.nothing(n_outputs, 0), q2=q2)
+        empty: list[list[Any]] = [[] for _ in range(n_outputs)]
+        return cls(
+            *(empty, none, none, shares, empty, none, empty, {}, ()),
+            n_members=n_members,
+        )
+
     def with_names(self, names: Mapping[str, str]) -> Findings:
         """Return the same with other names of inputs in the cautions."""
         return replace(self, cautions=tuple(c.with_names(names) for c in self.cautions))

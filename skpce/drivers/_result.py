@@ -261,7 +261,7 @@ def make_answer(
         "not_predicted": 1.0 - np.clip(shares.q2[0], 0.0, 1.0),
         "noise_share": shares.noise,
         "lack_of_fit": shares.lack_of_fit,
-        "p_value": findings.p_values.min(axis=1),
+        "p_value": findings.p_values.min(axis=1, initial=1.0),
         "members": findings.n_members,
     }
     known = ~np.isnan(columns["q2"])

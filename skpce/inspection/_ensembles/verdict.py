@@ -24,7 +24,7 @@ from ..._checks.frames import refuse_other_rows, remembers_frames, take
 from ..._checks.levels import with_codes
 from ..._result import Result
 from ...drivers import Answer, Caution, Design
-from ...drivers._answer import find_drivers
+from ...drivers._answer import Findings, find_drivers
 from ...drivers._design import first_of
 from ...drivers._folds import deal_folds, q2_with_interval, sorted_units
 from ...drivers._result import make_answer
@@ -203,14 +203,23 @@ def verdict(
     fit = CrossFit(without_draws(pipeline, read, steps), table, y, read)
     q2, fitted = _cross_fitted(fit, design, cv)
     inputs, cautions = _tested_inputs(fit, fitted)
-    findings = find_drivers(
-        inputs.values[first_of(design.setting)][design.setting],
-        *(inputs.is_category, inputs.laws),
-        *(read.member_coordinates(y), read, design),
-        [(i,) for i in range(len(inputs.names))],
-        inputs.names,
-        _NEGLIGIBLE,
-    )
+    if inputs.names:
+        findings = find_drivers(
+            inputs.values[first_of(design.setting)][design.setting],
+            *(inputs.is_category, inputs.laws),
+            *(read.member_coordinates(y), read, design),
+            [(i,) for i in range(len(inputs.names))],
+            inputs.names,
+            _NEGLIGIBLE,
+        )
+    else:
+        missing = np.isnan(read.member_coordinates(y))
+        groups = read.group_of_coordinate
+        n_members = [
+            int((~missing[:, groups == g].any(axis=1)).sum())
+            for g in range(read.n_groups)
+        ]
+        findings = Findings.untested(q2, np.array(n_members))
     known = ~np.isnan(shares)
     noise = np.where(known, shares, findings.shares.noise)
     findings = replace(findings, shares=replace(findings.shares, noise=noise))
