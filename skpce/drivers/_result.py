@@ -296,7 +296,7 @@ def make_answer(
     found = shares.q2 if q2 is None else q2
     columns = {
         **dict(zip(("q2", "q2_low", "q2_high"), found, strict=True)),
-        "not_predicted": 1.0 - np.clip(shares.q2[0], 0.0, 1.0),
+        "not_predicted": 1.0 - np.clip((shares.q2 if names else found)[0], 0.0, 1.0),
         "noise_share": shares.noise,
         "lack_of_fit": shares.lack_of_fit,
         "p_value": findings.p_values.min(axis=1, initial=1.0),

@@ -10,8 +10,8 @@ import pytest
 import skpce
 from skpce._multiplicity import holm
 from skpce.drivers import Design, _test
-from skpce.drivers._terms import Inputs, bounded, fit_others
 from skpce.drivers._exchange import Problem
+from skpce.drivers._terms import Inputs, bounded, fit_others
 
 
 def problem_of(X, y, **labels):

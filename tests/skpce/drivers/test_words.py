@@ -10,8 +10,8 @@ import pytest
 from skpce.drivers import Caution, State
 from skpce.drivers._answer import Findings
 from skpce.drivers._design import Exchange
+from skpce.drivers._exchange import Tested as Evidence
 from skpce.drivers._shares import Shares
-from skpce.drivers._test import Tested as Evidence
 from skpce.drivers._words import (
     between,
     cautions_in_words,
