@@ -385,7 +385,7 @@ def trips() -> dict[str, Callable[[], Any]]:
     from sklearn.decomposition import PCA
     from sklearn.pipeline import make_pipeline
 
-    from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+    from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, explain
     from skpce.inspection import verdict
 
     widths, rng = (3, 2, 4), np.random.default_rng(0)
@@ -408,6 +408,7 @@ def trips() -> dict[str, Callable[[], Any]]:
         "surrogate fit": lambda: surrogate.fit(X, y),
         "predict_interval": lambda: fitted.predict_interval(X),
         "verdict": lambda: verdict(pipeline, X, y),
+        "explain": lambda: explain(X, y[:, 0]),
         "run grid": _run_grid,
     }
 
