@@ -56,7 +56,9 @@ def filtration(repeats: int = 1) -> Design:
     """Return a factorial of four factors at two levels, without repeats."""
     rate = "45 71 48 65 68 60 80 65 43 100 45 104 75 86 70 96".split()
     levels = np.array([row[::-1] for row in itertools.product((-1.0, 1.0), repeat=4)])
-    table: Columns = dict(zip("ABCD", np.repeat(levels, repeats, axis=0).T, strict=True))
+    table: Columns = dict(
+        zip("ABCD", np.repeat(levels, repeats, axis=0).T, strict=True)
+    )
     noise = np.random.default_rng(0).normal(size=16 * repeats)
     table["rate"] = np.repeat(np.array(rate, float), repeats)
     if repeats > 1:
@@ -99,9 +101,7 @@ def oats() -> Design:
         "weight": np.array(weights.split(), dtype=float),
     }
     numbers = {"nitrogen": "< .0001", "variety": ".27", "both": ".93"}
-    return Design(
-        table, numbers, ("nitrogen",), {"blocks": "block", "groups": "plot"}
-    )
+    return Design(table, numbers, ("nitrogen",), {"blocks": "block", "groups": "plot"})
 
 
 def purity() -> Design:
