@@ -206,7 +206,7 @@ class _Evidence:
                 for place, output in enumerate(own_outputs.tolist()):
                     tested[output][row] = result.of_output(place, order)
             data = inputs.X, inputs.laws, values, groups
-            part = shares_of(*data, own.units, own.setting, members)
+            part = shares_of(*data, own.units, own.setting, members, own.blocks)
             shares.put(own_outputs, part)
             counts[own_outputs] = len(order)
         return cls(tested, shares, counts, parts)

@@ -230,6 +230,8 @@ class Design:
 
     def _enough(self, kind: str, unit: IndexArray, strata: Any) -> Exchange:
         n_units = int(unit.max()) + 1
+        if n_units == len(unit):  # each row is a unit, with the number of the row
+            unit = np.arange(n_units)
         if kind == "strata":
             strata = np.asarray(strata)[first_of(unit)]
         if n_units < FEWEST_UNITS:

@@ -16,7 +16,7 @@ from .._input_laws import InputLaw
 from .._learned.kernel_basis import NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._folds import deal_folds, q2_with_interval, sorted_units
-from ._terms import mean_of, rotated
+from ._terms import mean_of, rotated, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
 _DRAWS, _MOST_DRAWN = 120, 500
@@ -66,8 +66,14 @@ def shares_of(
     unit: IndexArray,  # shape: (n_rows,), rows that are left out together
     setting: IndexArray,  # shape: (n_rows,)
     members: Sequence[tuple[int, ...]],  # inputs of each row of the answer
+    blocks: IndexArray | None = None,  # shape: (n_rows,)
 ) -> Shares:
-    """Fit all inputs, and measure what each of them explains."""
+    """Fit all inputs, and measure what each of them explains.
+
+    With blocks: of the variance within these.
+    """
+    if blocks is not None and (np.bincount(blocks) > 1).any():
+        values = without_means(values, blocks)
     centred = values - values.mean(axis=0)
     variance = np.bincount(groups, np.square(centred).mean(axis=0)).astype(np.float64)
     problem = _fitted(X, laws, values, groups)

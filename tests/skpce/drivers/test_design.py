@@ -60,6 +60,17 @@ def test_blocks_are_strata():
     assert np.array_equal(found.strata, block)
 
 
+def test_strata_follow_the_rows_in_any_order():
+    rng = np.random.default_rng(12)
+    block = rng.permutation(np.repeat(np.arange(5), 6))
+    found = exchange_of(rng.normal(size=(30, 2)), 0, blocks=block)
+    assert np.array_equal(found.strata[found.unit], block)
+    X = np.repeat(rng.normal(size=(30, 2)), 2, axis=0)
+    rows = rng.permutation(60)
+    found = exchange_of(X[rows], 0, blocks=np.repeat(block, 2)[rows])
+    assert np.array_equal(found.strata[found.unit], np.repeat(block, 2)[rows])
+
+
 def test_an_input_that_varies_between_blocks_alone_is_exchanged_between_them():
     rng = np.random.default_rng(3)
     block = np.repeat(np.arange(8), 4)
