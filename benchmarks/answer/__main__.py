@@ -17,9 +17,11 @@ from typing import Any
 
 from .ensembles import KINDS, POWER
 from .measure import generator_of, measure
+from .stability import cost_of, stability_of
 from .tables import page
+from .textbook import DESIGNS, answer_of
 
-PARTS = ("error", "power")
+PARTS = ("error", "power", "textbook", "stability", "cost")
 
 
 def parse() -> argparse.Namespace:
@@ -46,6 +48,15 @@ def main() -> None:
         if part in arguments.only:
             shares = part == "power" or not arguments.no_shares
             run(part, _chosen(kinds, arguments.kinds), number, arguments.out, shares)
+    for part, measured in (
+        ("textbook", lambda: {k: answer_of(make()) for k, make in DESIGNS.items()}),
+        ("stability", lambda: stability_of(arguments.quick)),
+        ("cost", lambda: cost_of(arguments.quick)),
+    ):
+        path = arguments.out / f"{part}.json"
+        if part in arguments.only and not path.exists():
+            path.write_text(json.dumps(measured(), indent=1), encoding="utf-8")
+            print(f"{part}: done", file=sys.stderr)
     if arguments.write is not None:
         arguments.write.write_text(page(arguments.out), encoding="utf-8")
 

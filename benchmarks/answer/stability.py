@@ -98,12 +98,32 @@ def wide(n_outputs: int) -> dict[str, float]:
     y[:, : n_outputs // 2] += X[:, [0]]
     start = time.process_time()
     state = skpce.explain(X, y).drivers.state
-    wrong = (state[n_outputs // 2 :] == "drives").sum() + (
-        state[:, 1:] == "drives"
-    ).sum()
+    drives = state == "drives"
+    wrong = drives[:, 1:].sum() + drives[n_outputs // 2 :, 0].sum()
     return {
         "seconds": time.process_time() - start,
         "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
         "wrong": int(wrong),
         "found": float(drives[: n_outputs // 2, 0].mean()),
+    }
+
+
+def stability_of(quick: bool) -> dict[str, Any]:
+    """Return how many tables have one answer."""
+    return {
+        "answers of 12 shuffles": [
+            shuffled(seed) for seed in range(3 if quick else 20)
+        ],
+        "product tables": [product_table(seed) for seed in range(30)],
+        "grid searches": [grid_search(seed) for seed in range(8)],
+    }
+
+
+def cost_of(quick: bool) -> dict[str, Any]:
+    """Return CPU-seconds of answers, and of many outputs."""
+    return {
+        "runs": {
+            n: float(np.median([cost(n, s) for s in range(5)])) for n in (60, 200)
+        },
+        "outputs": {n: wide(n) for n in ((1000,) if quick else (1000, 50_000))},
     }

@@ -14,7 +14,8 @@ on: conditional randomisation [1]_ [2]_. Where an input depends on the others, w
 fit of its terms to the others leaves of them is exchanged in place of the terms
 (Freedman and Lane). A second p-value keeps the places and changes the signs of the
 contributions of the members [3]_: it holds where the spread of the noise follows the
-input. The larger of both counts. Where draws would be too many, the tail of a quadratic
+input. Where it seems to, and where inputs depend on each other, the larger of both
+counts. Where draws would be too many, the tail of a quadratic
 form stands in their place, which is conservative.
 
 References
@@ -61,8 +62,9 @@ _FIRST, _SIGNS, _MOST = 199, 2000, 20_000
 # From such a p-value on a hypothesis is not looked at any closer.
 _CLEAR = 0.3
 
-# Below such a p-value, changes of signs are asked beside the exchange.
-_SMALL = 0.1
+# Below such a p-value, changes of signs are asked beside the exchange, if below such a
+# one the spread of what an input leaves follows it; or if the others know of it.
+_SMALL, _FOLLOWS = 0.1, 0.2
 
 # Entries of scores in memory at a time, columns of products at most, and
 # multiplications from which on a tail stands in the place of draws.
@@ -208,6 +210,7 @@ class _Setting:
     tied_to: tuple[int, ...]
     X: FloatArray  # shape: (n_units, n_own): values of the inputs that are tested
     far: FloatArray  # shape: (n_units, n_outputs): sizes of residuals in deviations
+    is_left: bool = False  # whether terms are what the other inputs leave of them
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
@@ -228,10 +231,12 @@ class _Setting:
             own = own.of_units(first_of(unit))
         residuals = fit_others(inputs, others, values, groups, unit).residuals
         tied: tuple[int, ...] = ()
+        is_left = False
         if exchange.strata is not None:
             own = own.centred(exchange.strata)
         elif is_correlated(inputs.dependence(members, others, unit)):
             own, tied = _left_of(inputs, others, own, unit)
+            is_left = True
         partners = []
         for k in others.tolist():
             leading = inputs.terms[k].leading
@@ -246,6 +251,7 @@ class _Setting:
             tied,
             X,
             _in_deviations(residuals, groups),
+            is_left,
         )
 
     @property
@@ -443,14 +449,18 @@ class _Setting:
         most of the noise away where there is most of it.
         """
         left = self._left_over()
-        follows = replace(self, residuals=left).spread_p_values(_FIRST) <= _SMALL
+        follows = replace(self, residuals=left).spread_p_values(_FIRST) <= _FOLLOWS
+        if not self.is_left and not follows.any():
+            return np.zeros(self.n_outputs)  # the exchange is exact
         columns = follows[self.groups]
         left[:, columns] = self.residuals[:, columns]
         if self.work * n_draws > _MOST_WORK:
-            return self._of_tails(left, signs=True)
+            found = self._of_tails(left, signs=True)
+            return found if self.is_left else np.where(follows, found, 0.0)
         other = replace(self, residuals=left)
         drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
-        return smaller_rank(self.observed, self.statistics(drawn))
+        found = smaller_rank(self.observed, self.statistics(drawn))
+        return found if self.is_left else np.where(follows, found, 0.0)
 
     def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
         left = self.residuals.copy()
@@ -770,7 +780,7 @@ def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
     assert design.order is not None
     scaled = centred / np.where(scale > 0, scale, 1.0)
     memory = memory_of(scaled, own.values[:, :1], order=design.order)
-    length = int(np.ceil(2.5 * memory)) if memory > 1 else 1
+    length = 3 * memory if memory > 1 else 1
     labels = design.series_blocks(length)
-    kind = "signs" if labels.max() + 1 >= 12 else "none"
+    kind = "signs" if labels.max() + 1 >= 10 else "none"
     return Exchange(kind, labels)

@@ -81,7 +81,9 @@ def shares_of(
     noise, lack_of_fit = _repeats(problem, values, groups, setting)
     expansion = Expansion(problem.basis, problem.coefficients)
     expansion = expansion.grouped(groups)
-    first, total = _simultaneous(problem, expansion, groups, members, q2[0], variance)
+    n_settings = int(setting.max()) + 1
+    given = problem, expansion, groups, members, q2[0], variance
+    first, total = _simultaneous(*given, n_settings)
     pairs = _pairs(expansion, members, q2[0])
     return Shares(first, total, pairs, q2, noise, lack_of_fit)
 
@@ -179,6 +181,7 @@ def _simultaneous(
     members: Sequence[tuple[int, ...]],
     q2: FloatArray,
     variance: FloatArray,
+    n_settings: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return shares with bounds that hold together, of both kinds."""
     n_outputs, n_rows = len(variance), len(members)
@@ -209,11 +212,43 @@ def _simultaneous(
     # The variance of the noise is drawn too: a scaled inverse chi-square.
     free = max(len(problem.samples.inputs) if problem.samples else 0, 8) * 0.75
     factor = free / generator.chisquare(free, size=(len(squares), 1))
-    whole_drawn = squares[:, :, -1] + noise * factor
+    # So are the variances of what each input does, over settings that were drawn too.
+    vary = _spread_of_squares(problem, groups, n_settings)  # (n_outputs, n_inputs)
+    shape = 1.0 / np.maximum(vary, 1e-6)
+    moved = generator.gamma(shape, 1.0 / shape, size=(len(squares), *vary.shape))
+    every = squares[:, :, : 2 * n_inputs].reshape(*squares.shape[:2], 2, n_inputs)
+    shift = (every.mean(axis=2) * (moved - 1.0)).sum(axis=2)
+    moved_rows = np.stack(
+        [moved[:, :, np.array(inputs)].mean(axis=2) for inputs in members], axis=2
+    )
+    drawn *= moved_rows[:, np.newaxis]
+    whole_drawn = np.maximum(squares[:, :, -1] + shift, 0.0) + noise * factor
     shares = drawn / np.maximum(whole_drawn, 1e-300)[:, np.newaxis, :, np.newaxis]
     bounds = _bands(np.clip(shares, 0.0, 1.0), estimate)
     bounds[1][~settled] = 0.0
     return bounds[:, 0], bounds[:, 1]
+
+
+def _spread_of_squares(
+    problem: FittedProblem, groups: IndexArray, n_settings: int
+) -> FloatArray:  # shape: (n_outputs, n_inputs)
+    """Return relative variances of the variance of all terms of an input.
+
+    Of the settings, which are a sample: the variance of what an input does differs
+    between samples by its kurtosis.
+    """
+    assert problem.samples is not None
+    design = problem.basis.evaluate(problem.samples.inputs)
+    active = problem.basis.multi_indices > 0
+    found = np.zeros((int(groups.max()) + 1, active.shape[1]))
+    for place, some in enumerate(active.T):
+        if some.any():
+            effect = design[:, some] @ problem.coefficients[:, some].T
+            squares = _added(np.square(effect - effect.mean(axis=0)), groups)
+            mean = squares.mean(axis=0)
+            scale = np.where(mean > 0, mean, 1.0)
+            found[:, place] = squares.var(axis=0) / np.square(scale) / n_settings
+    return found
 
 
 def _by_moments(
