@@ -258,6 +258,11 @@ def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
         raise ValueError(f"{expected} It says: {error}") from error
     if not splits:
         raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
+    return splits
+
+
+def refuse_divided(splits: Sequence[Split], unit: IndexArray) -> None:
+    """Refuse folds that divide members of one setting, or group."""
     for train, test in splits:
         shared = np.intersect1d(unit[train], unit[test])
         if shared.size:
@@ -267,7 +272,6 @@ def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
                 "that respects groups, such as sklearn.model_selection.GroupKFold, or "
                 "an int."
             )
-    return splits
 
 
 def check_order(order: Any, n_members: int) -> None:
