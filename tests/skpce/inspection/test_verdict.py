@@ -320,10 +320,7 @@ def test_bad_data_before_any_fit(ensemble):
 def test_folds_that_divide_a_setting_are_refused(replicated):
     X, y, reward = replicated(noise=0.1)
     folds = KFold(5, shuffle=True, random_state=0)
-    with (
-        pytest.warns(UserWarning, match="groups"),
-        pytest.raises(ValueError, match="into training and into test; use a splitter"),
-    ):
+    with pytest.raises(ValueError, match="into training and into test; use a splitter"):
         verdict(surrogate(), X, y, replicate=reward, cv=folds)
 
 
