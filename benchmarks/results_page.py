@@ -86,7 +86,7 @@ def verdicts(results: dict[str, Any]) -> str:
                         f"{found['q2']:.2f} [{found['q2_low']:.2f}, "
                         f"{found['q2_high']:.2f}]",
                         number(analysis["held_out_q2"][i]),
-                        number(found["mean_only_q2"]),
+                        number(found["not_predicted"]),
                         number(found["p_value"], 3),
                     ]
                 )
@@ -98,7 +98,7 @@ def verdicts(results: dict[str, Any]) -> str:
             "attributable",
             "cross-fitted Q² [90 %]",
             "held-out Q²",
-            "mean only",
+            "not predicted",
             "p (Holm)",
         ],
         rows,

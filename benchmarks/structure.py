@@ -385,7 +385,7 @@ def trips() -> dict[str, Callable[[], Any]]:
     from sklearn.decomposition import PCA
     from sklearn.pipeline import make_pipeline
 
-    from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+    from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, explain
     from skpce.inspection import verdict
 
     widths, rng = (3, 2, 4), np.random.default_rng(0)
@@ -407,7 +407,8 @@ def trips() -> dict[str, Callable[[], Any]]:
         ).fit(X, y),
         "surrogate fit": lambda: surrogate.fit(X, y),
         "predict_interval": lambda: fitted.predict_interval(X),
-        "verdict": lambda: verdict(pipeline, X, y, n_permutations=99, random_state=0),
+        "verdict": lambda: verdict(pipeline, X, y),
+        "explain": lambda: explain(X, y[:, 0]),
         "run grid": _run_grid,
     }
 

@@ -55,9 +55,7 @@ for name, (inputs, y, _) in ensembles.items():
 
 for name, (inputs, y, target) in ensembles.items():
     share = training_noise_share(y, exact=target, steps=(4,))
-    verdicts[name] = verdict(
-        fitted[name], inputs, y, noise_share=share, n_permutations=99, random_state=0
-    )
+    verdicts[name] = verdict(fitted[name], inputs, y, noise_share=share)
     print(verdicts[name].steps[0], end="\n\n")
 
 # %%

@@ -71,8 +71,6 @@ found = verdict(
     levels[train],
     along.y[train],
     noise_share=np.zeros(len(along.steps)),
-    n_permutations=199,
-    random_state=0,
 )
 print(found)
 print("D² on held-out members", round(surrogate.score(levels[test], along.y[test]), 5))

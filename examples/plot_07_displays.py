@@ -60,10 +60,10 @@ pipeline = make_pipeline(
 pipeline.fit(X[:120], y[:120])
 
 # %%
-# The verdict first. Displays with ``verdict=`` mark the steps that it does not
-# support.
+# The verdict first. Displays with ``verdict=`` show its shares, with their intervals,
+# and mark the steps that nothing is shown to drive.
 
-found = verdict(pipeline, X[:120], y[:120], n_permutations=99, random_state=0)
+found = verdict(pipeline, X[:120], y[:120])
 print(found)
 SobolDisplay.from_estimator(pipeline, verdict=found)
 

@@ -78,13 +78,12 @@ for name, embedding in {
     pipeline = make_pipeline(embedding, surrogate).fit(log_reward, policies.y)
     held = pipeline[0].inverse_transform(pipeline[0].transform(log_reward))
     r2 = 1 - np.square(log_reward - held).sum() / (len(held) * log_reward.var(0).sum())
-    verdicts[name] = verdict(
-        pipeline, log_reward, policies.y, n_permutations=199, random_state=0
-    )
+    verdicts[name] = verdict(pipeline, log_reward, policies.y)
     print(f"{name}: holds {r2:.0%} of the variance of the reward")
-    for step in verdicts[name].steps:
-        word = "ATTRIBUTABLE" if step.attributable else "not attributable"
-        print(f"  {step.step}: Q² = {step.q2:.2f}, {word}")
+    states = verdicts[name].drivers.state
+    for step, of_step in zip(verdicts[name].steps, states, strict=True):
+        n_drivers = (of_step == "drives").sum()
+        print(f"  {step.step}: Q² = {step.q2:.2f}, {n_drivers} of 6 inputs drive it")
 
 # %%
 # The second embedding retains next to nothing of the reward, and nearly all on which

@@ -77,9 +77,7 @@ def expansion(runs):
 
 runs = from_study(study)
 model = expansion(runs).fit(runs.X, runs.y)
-found = verdict(
-    model, runs.X, runs.y, noise_share=np.zeros(1), n_permutations=99, random_state=0
-)
+found = verdict(model, runs.X, runs.y, noise_share=np.zeros(1))
 print(found)
 
 # %%
@@ -174,12 +172,7 @@ for seed in range(10):
     noise_runs = from_study(noise_study)
     noise_model = expansion(noise_runs)
     noise_found = verdict(
-        noise_model,
-        noise_runs.X,
-        noise_runs.y,
-        noise_share=np.zeros(1),
-        n_permutations=99,
-        random_state=0,
+        noise_model, noise_runs.X, noise_runs.y, noise_share=np.zeros(1)
     )
     noise_model.fit(noise_runs.X, noise_runs.y)
     noise_table = importances(noise_study)

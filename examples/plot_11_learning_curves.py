@@ -61,9 +61,7 @@ def examine(table, inputs, degree):
     model = PolynomialChaosRegressor(
         degree, distribution=runs.distribution, solver="ridge"
     )
-    found = verdict(
-        model, runs.X, runs.y, reward=runs.setting, n_permutations=99, random_state=0
-    )
+    found = verdict(model, runs.X, runs.y, replicate=runs.setting)
     return model.fit(runs.X, runs.y), found
 
 

@@ -64,7 +64,7 @@ y = pd.DataFrame([log_odds(seen)[undecided] for seen in design], columns=names)
 # -----------------------------
 
 model = PolynomialChaosRegressor(2, distribution=bernoulli(RATE), solver="ridge")
-found = verdict(model, X, y, noise_share=np.zeros(10), random_state=0)
+found = verdict(model, X, y, noise_share=np.zeros(10))
 print(found)
 
 # %%

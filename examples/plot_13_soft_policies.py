@@ -87,9 +87,7 @@ model = CompositionalPCESurrogate(
     3, distribution=list(distributions.values()), solver="ridge"
 )
 exact_members = np.zeros(len(places))  # shares of training noise: there is none
-found = verdict(
-    model, X, y, noise_share=exact_members, n_permutations=199, random_state=0
-)
+found = verdict(model, X, y, noise_share=exact_members)
 print(found)
 
 # %%

@@ -115,7 +115,7 @@ model = CompositionalPCESurrogate(
     distribution=list(ensemble.distribution),
     solver="ridge",
 )
-found = verdict(model, ensemble.X, y, reward=ensemble.setting, random_state=0)
+found = verdict(model, ensemble.X, y, replicate=ensemble.setting)
 print(found)
 
 # %%

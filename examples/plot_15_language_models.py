@@ -162,14 +162,14 @@ for prompt in PROMPTS[:4]:
 #
 # What the verdict reports
 # ------------------------
-# With ``reward=`` the three seeds of a setting are replicates: they stay together in
+# With ``replicate=`` the three seeds of a setting are repeats: they stay together in
 # every fold and show which share of the variance is the seed alone.
 
 model = CompositionalPCESurrogate(2, distribution=distribution, solver="ridge")
 X_named = pd.DataFrame(X, columns=INPUTS)
-found = verdict(model, X_named, y, reward=setting, n_permutations=299, random_state=0)
+found = verdict(model, X_named, y, replicate=setting)
 figures = found.to_frame().set_index("step")
-print(figures[["attributable", "q2", "degree_one_q2", "p_value", "noise_share"]])
+print(figures[["attributable", "q2", "not_predicted", "p_value", "noise_share"]])
 
 # %%
 # The inputs predict every prompt beyond chance, and yet three prompts are not
@@ -372,9 +372,7 @@ if HAS_TORCH:
         network_model,
         network_inputs,
         of_networks,
-        reward=network_setting,
-        n_permutations=299,
-        random_state=0,
+        replicate=network_setting,
     )
     print(network_verdict)
     network_model.fit(network_inputs, of_networks)

@@ -39,7 +39,7 @@ bottles = {"bottle 69": 3, "bottle 84": 3}
 surrogate = CompositionalPCESurrogate(
     3, steps=bottles, solver="ridge", distribution="normal"
 )
-print(verdict(surrogate, X, np.stack(predicted), random_state=0))
+print(verdict(surrogate, X, np.stack(predicted)))
 
 # %%
 # Eighty bigram models
@@ -74,4 +74,4 @@ surrogate = CompositionalPCESurrogate(
     2, steps=after, distribution="uniform", solver="ridge"
 )
 y = np.stack(models)[:, [place["t"], place["a"]]]
-print(verdict(surrogate, X, y, random_state=0))
+print(verdict(surrogate, X, y))

@@ -79,7 +79,7 @@ taken = trajectory_of_actions(environment, [0, 1])
 along = policies_along(environment, solution, taken)
 model = CompositionalPCESurrogate(solver="ridge", steps=along.steps, mask=along.mask)
 X = pd.DataFrame(values, columns=environment.action_names)
-found = verdict(model, X, along.y, random_state=0)
+found = verdict(model, X, along.y)
 print(found)
 model.fit(X[:80], along.y[:80])
 path = tempfile.mkdtemp() + "/report.html"

@@ -25,7 +25,11 @@ TRAINED = {"run_of_the_grid": 1e-5}
 #: A search for prior variances ends where the likelihood is flat to seven digits; what
 #: it finds has fewer, and kernels of other processors change them.
 LEARNED = dict.fromkeys(
-    ("learned_regressors", "learned_surrogates", "kernels_of_many_inputs"), 1e-2
+    (
+        *("learned_regressors", "learned_surrogates", "kernels_of_many_inputs"),
+        *("verdicts", "report_page", "run_of_the_grid"),
+    ),
+    1e-2,
 )
 
 RECORDED = json.loads(NUMBERS.read_text(encoding="utf-8"))

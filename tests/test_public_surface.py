@@ -33,11 +33,13 @@ ADDED: set[str] = {
     "gflownet_envs.training.NotConvergedWarning",
     "gflownet_envs.training.TrainingDiagnostics",
     "skpce.EdgeOfFamilyWarning",
+    "skpce.explain",
     "skpce.Expansion",
     "skpce.FailedSamplesWarning",
     "skpce.MoreTermsThanRowsWarning",
     "skpce.TiedInputsWarning",
     "skpce.ZeroReplacedWarning",
+    "skpce.explain",
     "skpce.decision.DependentInputsWarning",
     "skpce.ensembles.member_blocks",
     "skpce.decision.knowledge_gradient",
@@ -88,6 +90,7 @@ CHANGED: set[str] = {
     # one class for what inspections return
     "skpce.inspection.ComparedEmbedding",
     "skpce.inspection.DependentSobolIndices",
+    "skpce.inspection.EmbeddingSetting",  # dimension, degree in the rows
     "skpce.inspection.EmbeddingComparison",
     "skpce.inspection.HeldOutInputs",
     "skpce.inspection.InputTests",

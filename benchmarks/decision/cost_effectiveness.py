@@ -106,7 +106,6 @@ def by_expansion(form: str) -> Callable[[np.ndarray, np.ndarray], list[float]]:
                 groups,
             ),
             form=form,
-            n_permutations=0,
             n_resamples=0,
             n_samples=4096,
             random_state=0,

@@ -159,8 +159,6 @@ def explained(
                 ),
                 inputs,
                 reactions.policies(yield_log_reward(values)),
-                n_permutations=19,  # the fewest; only Q² is read
-                random_state=0,
             )
             q2.append([f"{step.q2:z.2f}".replace("-", "−") for step in judged.steps])
         found[rewards] = [" / ".join(step) for step in zip(*q2, strict=True)]

@@ -3,7 +3,7 @@
 Each trial kills a process once or more, lets the same command go on to its end, and
 asks three things: are the results those of an uninterrupted process, to the last bit;
 is every file that can be read whole; is nothing left behind. What is killed: training
-into a store, whole runs, runs and verdicts on two processes, the commands ``report``
+into a store, whole runs, also on two processes, the commands ``report``
 and ``compare`` on a finished run, the page of the paper from training to its pictures,
 and the writing of a page. The processes are forks
 of one that has imported everything, so that a hundred kills take minutes and meet no
@@ -31,8 +31,6 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
-from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
@@ -42,11 +40,9 @@ from gflownet_envs.experiments.paper.page import page as page_of_the_paper
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
-from gflownet_envs.storage import read_arrays, write_bytes
+from gflownet_envs.storage import read_arrays
 from gflownet_envs.training.convergence import NotConvergedWarning
-from skpce import PolynomialChaosRegressor
 from skpce._report.page import HtmlReport
-from skpce.inspection import verdict
 
 ENVIRONMENT = GridEnvironment(size=4, max_moves=4)
 SPEC = TrainingSpec(n_iterations=40, hidden=(16,), block_size=2, check_every=0)
@@ -57,7 +53,6 @@ TINY = Preset(
     training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=5),
     n_components=2,
     degrees=(1,),
-    n_permutations=19,
     n_part_draws=16,
 )
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(50_000)  # drawing is not what is killed here
@@ -95,19 +90,6 @@ def run(folder: Path, n_jobs: int = 1) -> None:
 def run_on_processes(folder: Path) -> None:
     """The same with two processes."""
     run(folder, n_jobs=2)
-
-
-def judge_on_processes(folder: Path) -> None:
-    """Write a verdict whose refits two processes share; it has no closed form."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(24, 4))
-    y = X[:, 0] + 0.5 * rng.normal(size=24)
-    sparse = PolynomialChaosRegressor(1, distribution="normal", solver="lars")
-    found = verdict(
-        make_pipeline(PCA(2), sparse), X, y, n_permutations=99, n_jobs=2, random_state=0
-    )
-    folder.mkdir(exist_ok=True)
-    write_bytes(folder / "verdict.txt", str(found).encode())
 
 
 def report_and_compare(folder: Path) -> None:
@@ -156,7 +138,6 @@ VICTIMS = {
     "training": Victim(train, 0.35),
     "runs": Victim(run, 0.2),
     "runs on two processes": Victim(run_on_processes, 0.05, grace=GRACE),
-    "verdicts on two processes": Victim(judge_on_processes, 0.1, grace=GRACE),
     "report and compare": Victim(report_and_compare, 0.1, before=run),
     "the page of the paper": Victim(make_paper_of_the_grid, 0.1),
     "pages": Victim(write_pages, 0.1),

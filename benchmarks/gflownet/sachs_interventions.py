@@ -123,7 +123,7 @@ def analyse(name: str, cells: Cells, *, interventional: bool, seed: int) -> list
             1, steps=along.steps, mask=along.mask, solver="ridge", distribution="normal"
         ),
     )
-    found = verdict(pipeline, sample_covariances(samples), along.y, random_state=seed)
+    found = verdict(pipeline, sample_covariances(samples), along.y)
     apart = policy_fragility(along.y, steps=along.steps, mask=along.mask)
     edges = flows.edge_marginals().mean(dim=0).numpy()
     numbers = {node: number for number, node in enumerate(cells.names)}

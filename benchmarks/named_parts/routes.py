@@ -50,9 +50,6 @@ SETTINGS = {
     ),
 }
 
-#: Behind the p-values of their verdicts, which the study does not need.
-N_PERMUTATIONS = 19
-
 #: Float64 numbers of the weights of a pilot, features times objects, that fit.
 MAX_WEIGHTS = 2**27
 
@@ -113,8 +110,6 @@ def routes(
                 exact.y[:n_members],
                 n_components=setting.n_components,
                 degree=setting.degree,
-                n_permutations=N_PERMUTATIONS,
-                random_state=seed,
                 **columns,
             )
             yield Route(f"{SURROGATE} {setting.name}", fitted, 0.0)

@@ -19,7 +19,6 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 
-from benchmarks.paper.controls import N_PERMUTATIONS
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
@@ -53,8 +52,6 @@ def attributable(
         pipeline,
         dataset.X[rows],
         dataset.y[rows],
-        n_permutations=N_PERMUTATIONS,
-        random_state=0,
     )
     return int(np.sum(found.attributable))
 

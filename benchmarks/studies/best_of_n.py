@@ -123,7 +123,7 @@ def surrogate_residuals(rewards: np.ndarray, policies: np.ndarray) -> np.ndarray
     return np.array(found)
 
 
-def worth(rewards: np.ndarray, seed: int, n_permutations: int = 199):
+def worth(rewards: np.ndarray, seed: int):
     """Return the table of what the components are worth to the choice of an answer."""
     model = make_pipeline(
         PCA(N_COMPONENTS, whiten=True),
@@ -133,7 +133,6 @@ def worth(rewards: np.ndarray, seed: int, n_permutations: int = 199):
         warnings.simplefilter("ignore", DependentInputsWarning)
         return value_of_information(
             *(model, rewards[:N_TRAIN], rewards[:N_TRAIN]),
-            n_permutations=n_permutations,
             n_resamples=0,
             n_samples=4096,
             random_state=seed,
@@ -183,11 +182,9 @@ def selection_section(rewards: list[np.ndarray], n_comparisons: int) -> str:
     return f"{title}\n\n{table(columns, rows)}"
 
 
-def worth_section(
-    rewards: list[np.ndarray], n_comparisons: int, n_permutations: int = 199
-) -> str:
+def worth_section(rewards: list[np.ndarray], n_comparisons: int) -> str:
     """Variance, value, and the test of it, for each component."""
-    found = [worth(r, seed, n_permutations) for seed, r in enumerate(rewards)]
+    found = [worth(r, seed) for seed, r in enumerate(rewards)]
     rows = []
     for place, name in enumerate(found[0].input_names):
         rows.append(

@@ -43,7 +43,6 @@ COMMAND = (
     "--blocks runs/studies"
 )
 N_COMPONENTS, N_OF_A_PART, N_OF_THE_VALUE = 5, 1, 6
-N_PERMUTATIONS = 499
 #: Published: first-order indices of the value of reactions, and residuals.
 RELEASE_SHARES = (0.722, 0.188, 0.049, 0.0, 0.0, 0.0)
 RELEASE_RESIDUALS = ("0.227", "0.336")
@@ -54,7 +53,6 @@ def worth(
     utility: np.ndarray,
     *,
     form: str = "marginal",
-    n_permutations: int = N_PERMUTATIONS,
 ) -> Any:
     """Return the table of values of information of degree one."""
     with warnings.catch_warnings():
@@ -66,7 +64,6 @@ def worth(
                 utility,
             ),
             form=form,
-            n_permutations=n_permutations,
             n_samples=16384,
             random_state=0,
         )
@@ -120,14 +117,12 @@ COLUMNS = [
 ]
 
 
-def component_section(
-    name: str, ensemble: RewardEnsemble, n_permutations: int = N_PERMUTATIONS
-) -> str:
+def component_section(name: str, ensemble: RewardEnsemble) -> str:
     """Values of principal components."""
     inputs, utility = ensemble.components(N_COMPONENTS), ensemble.utilities()
     inside, outside = held_out_r2(ensemble, inputs)
     n_inputs = inputs.shape[1]
-    found = worth(inputs, utility, n_permutations=n_permutations)
+    found = worth(inputs, utility)
     names = [f"component {i + 1}" for i in range(n_inputs)] + ["all"]
     n_members, n_objects = ensemble.predictions.shape
     everything = utility.max(axis=1).mean() - utility.mean(axis=0).max()
@@ -142,15 +137,12 @@ def component_section(
     return f"{title}\n\n{table(COLUMNS, rows)}"
 
 
-def part_section(
-    name: str, ensemble: RewardEnsemble, n_permutations: int = N_PERMUTATIONS
-) -> str:
+def part_section(name: str, ensemble: RewardEnsemble) -> str:
     """Values of named parts."""
     inputs, groups = ensemble.part_components(N_OF_A_PART)
     found = worth(
         *(inputs, ensemble.utilities()),
         form="regression",
-        n_permutations=n_permutations,
     )
     inside, outside = held_out_r2(ensemble, inputs)
     title = (
@@ -170,9 +162,7 @@ def policy_values(ensemble: RewardEnsemble) -> np.ndarray:  # shape: (n_members,
     return policies @ ensemble.measured[known]
 
 
-def value_section(
-    name: str, ensemble: RewardEnsemble, n_permutations: int = N_PERMUTATIONS
-) -> str:
+def value_section(name: str, ensemble: RewardEnsemble) -> str:
     """The release's value of information of reactions, in the sample and held out."""
     values = policy_values(ensemble)[:, np.newaxis]
     inputs = ensemble.components(N_OF_THE_VALUE)
@@ -191,8 +181,6 @@ def value_section(
                 inputs[:n_train],
                 values[:n_train],
             ),
-            n_permutations=n_permutations,
-            random_state=0,
         )
         rows.append(
             [

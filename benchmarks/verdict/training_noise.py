@@ -13,7 +13,7 @@ policies with random streams of their own, and is solved exactly. A preset gives
 - *fragility*: the same split of the divergence to the barycentre and of the total
   variation between members, beside one less the dispersion of the exact policies over
   that of the trained ones. Bias counts there, and can make it negative.
-- *verdict*: what ``verdict(..., reward=)`` says, from replicates alone.
+- *verdict*: what ``verdict(..., replicate=)`` says, from replicates alone.
 
 Intervals are at 90 %. Run: ``python benchmarks/verdict/training_noise.py``, with the
 data at hand. With ``--blocks FOLDER`` finished training is stored and read again.
@@ -283,7 +283,7 @@ def print_verdict(data: Replicated, preset: Preset, seed: int) -> None:
         PCA(preset.n_components, whiten=True, svd_solver="full"), surrogate
     )
     X = span_coordinates(data.study.reward_features)[data.reward]
-    print(verdict(pipeline, X, data.trained, data.reward, random_state=seed))
+    print(verdict(pipeline, X, data.trained, replicate=data.reward))
 
 
 def interval(value: float, low: float, high: float) -> str:

@@ -75,19 +75,19 @@ def interval(*size: int) -> Work:
     return lambda: model.predict_interval(X)
 
 
-def judge(n_permutations: int, *size: int) -> Work:
+def judge(*size: int) -> Work:
     model, X, y = surrogate(*size)
-    return lambda: verdict(model, X, y, n_permutations=n_permutations, random_state=0)
+    return lambda: verdict(model, X, y)
 
 
-def judge_noise(n_permutations: int, n_noise: int, *size: int) -> Work:
+def judge_noise(n_noise: int, *size: int) -> Work:
     """Judge steps of which the first have nothing to do with the inputs."""
     model, X, y = surrogate(*size)
     rng = np.random.default_rng(1)
     by_step = y.reshape(size[:3])
     for step in range(n_noise):
         by_step[:, step] = by_step[rng.permutation(size[0]), step]
-    return lambda: verdict(model, X, y, n_permutations=n_permutations, random_state=0)
+    return lambda: verdict(model, X, y)
 
 
 def stream(n_members: int, n_actions: int, n_intervals: int = 0) -> Work:
@@ -206,19 +206,14 @@ CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
         [(n, 1, 10) for n in (500, 1000, 2000, 4000, 8000)],
         (500, 1000, 2000, 4000, 8000),
     ),
-    "verdict: permutations, 50 members, 4 steps of 10": (
+    "verdict: actions, 50 members": (
         "judge",
-        [(p, 50, 4, 10) for p in (250, 1000, 4000)],
-        (250, 1000, 4000),
-    ),
-    "verdict of 199: actions, 50 members": (
-        "judge",
-        [(199, 50, 1, k) for k in (1000, 4000, 16000)],
+        [(50, 1, k) for k in (1000, 4000, 16000)],
         (1000, 4000, 16000),
     ),
-    "verdict of 199: steps of 10 actions, 100 members": (
+    "verdict: steps of 10 actions, 100 members": (
         "judge",
-        [(199, 100, k, 10) for k in (25, 100, 400)],
+        [(100, k, 10) for k in (25, 100, 400)],
         (25, 100, 400),
     ),
     "partial_fit: members, 200 actions": (
@@ -231,19 +226,19 @@ CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
 GOALS = {
     "fit, 200 × 50,000": ("fit", (200, 1, 50_000)),
     "intervals, 200 × 50,000": ("interval", (200, 1, 50_000)),
-    "verdict of 199, 200 × 50,000": ("judge", (199, 200, 1, 50_000)),
+    "verdict, 200 × 50,000": ("judge", (200, 1, 50_000)),
     "fit, 200 × (1,000 × 50)": ("fit", (200, 1000, 50)),
     "intervals, 200 × (1,000 × 50)": ("interval", (200, 1000, 50)),
-    "verdict of 199, 200 × (1,000 × 50)": ("judge", (199, 200, 1000, 50)),
-    "verdict of 199, half of the 1,000 steps noise": (
+    "verdict, 200 × (1,000 × 50)": ("judge", (200, 1000, 50)),
+    "verdict, half of the 1,000 steps noise": (
         "judge_noise",
-        (199, 500, 200, 1000, 50),
+        (500, 200, 1000, 50),
     ),
-    "verdict of 199, all of the 1,000 steps noise": (
+    "verdict, all of the 1,000 steps noise": (
         "judge_noise",
-        (199, 1000, 200, 1000, 50),
+        (1000, 200, 1000, 50),
     ),
-    "verdict of 999, 50 members, 4 steps": ("judge", (999, 50, 4, 10)),
+    "verdict, 50 members, 4 steps": ("judge", (50, 4, 10)),
     "100 inputs, 400 members, without settings": ("learn", (400,)),
     "partial_fit, 10⁵ × 1,000": ("stream", (100_000, 1000)),
     "and indices, and intervals of 2,000": ("stream", (100_000, 1000, 2000)),

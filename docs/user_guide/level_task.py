@@ -43,7 +43,6 @@ class LevelTask(Task):
             training=TrainingSpec(n_iterations=30, hidden=(16,)),
             n_components=2,
             degrees=(1,),
-            n_permutations=119,
         )
     }
 

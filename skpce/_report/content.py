@@ -22,6 +22,7 @@ from ..plotting._style import (
     Support,
     composition_q2,
     output_q2,
+    refuse_other_steps,
 )
 from .page import Column
 from .shown import (
@@ -54,8 +55,10 @@ class ReportContent:
         self.step_names = self.expansion.group_names
         self.inputs = reading.inputs
         self.y = self._checked(y)
-        if verdict is not None and len(verdict.input_names) == len(self.input_names):
-            verdict = verdict.with_names(self.input_names)
+        if verdict is not None:
+            refuse_other_steps(verdict, self.step_names)
+            if len(verdict.input_names) == len(self.input_names):
+                verdict = verdict.with_names(self.input_names)
         self.verdict, self.random_state = verdict, random_state
         self.support = Support.of(self.expansion, verdict)
         self.fragility: Any = spread_of(reading, self.y)

@@ -16,10 +16,10 @@ from .._compositions.outputs import Outputs
 from .._multiplicity import benjamini_hochberg, holm
 from ._copies import copied_input, with_copies
 from ._design import Design, find_constraint, first_of
+from ._exchange import Problem, Tested
 from ._series import find_series
 from ._shares import Shares, shares_of
 from ._terms import Inputs
-from ._test import Problem, Tested
 
 #: Family-wise error of all that an answer claims to drive, and what of it is kept for
 #: pairs and for the spread.

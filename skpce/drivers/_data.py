@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -11,11 +12,12 @@ import numpy as np
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._checks.frames import make_frame
 from .._compositions.outputs import Outputs
+from .._expansion.targets import ConstantTargetWarning
 from .._input_laws import check_distribution, learn_input_laws
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate
 from ._answer import Caution
-from ._design import Design, find_counter
+from ._design import COUNTERS, Design, find_counter
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +127,17 @@ class Data:
             model: Any = CompositionalPCESurrogate(steps=steps, mask=mask, **given)
         else:
             model = PolynomialChaosRegressor(**given)
-        return model.fit(self.table_of(self.X), self._targets())
+        with warnings.catch_warnings():  # the answer says which outputs do not vary
+            warnings.simplefilter("ignore", ConstantTargetWarning)
+            return model.fit(self.table_of(self.X), self._targets())
 
     def _targets(self) -> Any:
         if self.read.are_compositions:
             return self.y
+        if self.y.shape[1] == 1:
+            return self.y[:, 0]
         if self.like is None or len(self.read.names) < self.y.shape[1]:
-            return self.y[:, 0] if self.y.shape[1] == 1 else self.y
+            return self.y
         return make_frame(self.read.names, self.y.T, like=self._kind)
 
     def table_of(self, X: FloatArray) -> Any:
@@ -185,4 +191,7 @@ class Runs:
         if place is None:
             return self
         name = self.data.names[place]
+        is_named = COUNTERS.search(name.lower()) is not None
+        if not is_named and len(self.data.names) < 3:
+            return self  # of two factors each counts the levels of the other
         return replace(self, data=self.data.without([name]), counter=name)

@@ -11,9 +11,9 @@ import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray
 
-# Names of columns that count repeats of a setting.
-_COUNTERS = re.compile(
-    r"(^|[^a-z])(seed|rep|repeat|replicate|repetition|fold|split)s?$"
+#: Names of columns that count repeats of a setting.
+COUNTERS = re.compile(
+    r"(^|[^a-z])(seed|random_state|rep|repeat|replicate|repetition|fold|split)s?$"
 )
 
 # Share of the rows that have others with equal settings of all other inputs, from which
@@ -323,7 +323,7 @@ def find_counter(
             continue
         levels = [len(np.unique(values)) for values in rest.T]
         alone = min(levels) > 0.5 * n_settings and n_settings > 2 and len(levels) > 1
-        if _COUNTERS.search(str(names[column]).lower()) or alone:
+        if COUNTERS.search(str(names[column]).lower()) or alone:
             return column
     return None
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._checks import FloatArray, import_extra
 from ._answer import State
 from ._data import Data
-from ._picture import LETTERS
+from ._picture import LETTERS, short_name
 
 # Panels, inputs of an output, curves of an output, and points of a curve.
 MOST_PANELS, MOST_INPUTS, MOST_CURVES, _POINTS = 8, 4, 4, 41
@@ -143,13 +143,15 @@ def draw_effects(effects: list[Effect]) -> Any:
     panels = axes.ravel()
     for panel in panels[len(effects) :]:
         panel.set_axis_off()
+    told: set[str] = set()
     for effect, panel in zip(effects, panels, strict=False):
-        _draw(effect, panel)
+        _draw(effect, panel, has_legend=effect.output not in told)
+        told.add(effect.output)
     choose_fonts(*panels)
     return figure
 
 
-def _draw(effect: Effect, ax: Any) -> None:
+def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
     from ..plotting._fonts import label
 
     several = len(effect.columns) > 1
@@ -169,13 +171,15 @@ def _draw(effect: Effect, ax: Any) -> None:
             ax.plot([], [], color=color, linewidth=2, label=label(name, 14, 1))
     if effect.levels:
         width = max(LETTERS // len(effect.grid), 4)
-        names = [label(effect.levels[int(code)], width, 2) for code in effect.grid]
+        names = [
+            short_name(str(effect.levels[int(code)]), width) for code in effect.grid
+        ]
         ax.set_xticks(effect.grid, names, fontsize=9)
     elif effect.is_log:
         ax.set_xscale("log")
     scale = " (log scale)" if effect.is_log else ""
-    ax.set_xlabel(f"{label(effect.input, 26, 2)}{scale}")
+    ax.set_xlabel(f"{short_name(effect.input, 26)}{scale}")
     ax.set_ylabel(label(effect.output, 22, 2))
-    if several:
+    if several and has_legend:
         ax.legend(fontsize=8, frameon=False, handlelength=1.2)
     ax.spines[["top", "right"]].set_visible(False)

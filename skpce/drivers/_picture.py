@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .._bars import make_panels
 from .._checks import import_extra
 from ._answer import State
-from ._words import parts_of, percent
+from ._words import between, parts_of, percent
 
 # Inputs and outputs that are drawn, and letters of a name on one of its two lines.
 MOST_BARS, MOST_PANELS, LETTERS = 12, 4, 18
@@ -54,6 +55,14 @@ def _readable(panels: list[Any]) -> None:
     choose_fonts(*panels)
 
 
+def short_name(name: str, letters: int, lines: int = 2) -> str:
+    """Return a name on short lines, which begin after ``_``, ``.`` and ``/``."""
+    from ..plotting._fonts import label
+
+    open_ = re.sub(r"(?<=[^\W_][_./])(?=[^\W_])", " \0", name)
+    return label(open_, letters, lines).replace(" \0", "").replace("\0", "")
+
+
 def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:
     from ..plotting._fonts import label
 
@@ -61,7 +70,7 @@ def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:
     total = np.nan_to_num(table.total[output])
     order = np.argsort(-total, kind="stable")
     shown = order[:MOST_BARS].tolist()
-    names = [label(answer.input_names[i], LETTERS, 2) for i in shown]
+    names = [short_name(answer.input_names[i], LETTERS) for i in shown]
     for at, i in enumerate(shown):
         _draw_share(ax, at, table, output, i)
     if len(order) > len(shown):
@@ -92,7 +101,10 @@ def _draw_share(ax: Any, at: int, table: Any, output: int, i: int) -> None:
     ax.barh(at, first, 0.62, color=strong)
     ax.plot([low, high], [at, at], color="#222222", linewidth=1.3)
     ax.plot([low, high], [at, at], "|", color="#222222", markersize=7)
-    _write(ax, at, max(total, high), percent(table.total[output, i]))
+    text = percent(table.total[output, i])
+    if strong == _OTHER[1]:
+        text = between(low / 100, high / 100)
+    _write(ax, at, max(total, high), text)
 
 
 def _write(ax: Any, at: float, end: float, text: str) -> None:

@@ -460,7 +460,10 @@ def _of_table(table: Any, asked: Asked) -> _Table:
                 "some; name them by inputs=."
             )
     counted = _replicate_columns(asked.replicate, names)
-    runs = read_table(table, inputs, outputs, log=asked.log, leave_out=counted)
+    of_steps = [] if steps is None else outputs
+    runs = read_table(
+        *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
+    )
     stated = inputs if isinstance(inputs, Mapping) else {}
     laws = [
         law if stated.get(name) is not None or _is_categorical(law) else "auto"
@@ -643,8 +646,9 @@ def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
         names = _names_of(table)
         _refuse_twice(names, "X")
         return {str(name): table[name] for name in names}
-    refuse_no_numbers(X, "X")
     values = np.asarray(X)
+    if values.dtype.kind not in "OU":
+        refuse_no_numbers(X, "X")
     if values.ndim != 2:
         remedy = " One input is X.reshape(-1, 1)." if values.ndim == 1 else ""
         raise ValueError(

@@ -16,7 +16,7 @@ from .._compositions.outputs import Outputs
 from .._result import Result
 from ._answer import Caution, Findings, State
 from ._design import Design
-from ._words import caution_in_words, percent, reason_of, sentences_of
+from ._words import cautions_in_words, percent, reason_of, sentences_of
 
 _PRINTED = 12  # rows of an output that are printed, and outputs
 _MOST_Q2 = 5  # outputs whose Q² is printed
@@ -171,7 +171,7 @@ framed, printed
                 f"Failed runs: {', '.join(failed)} of {self.n_members}. A run that "
                 "failed in one output counts in the others."
             )
-        lines += [caution_in_words(one) for one in self.cautions]
+        lines += cautions_in_words(self.cautions)
         return (*lines, *self.notes)
 
     def __str__(self) -> str:
@@ -296,7 +296,7 @@ def make_answer(
     found = shares.q2 if q2 is None else q2
     columns = {
         **dict(zip(("q2", "q2_low", "q2_high"), found, strict=True)),
-        "not_predicted": 1.0 - np.clip(shares.q2[0], 0.0, 1.0),
+        "not_predicted": 1.0 - np.clip((shares.q2 if names else found)[0], 0.0, 1.0),
         "noise_share": shares.noise,
         "lack_of_fit": shares.lack_of_fit,
         "p_value": findings.p_values.min(axis=1, initial=1.0),

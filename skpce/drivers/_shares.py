@@ -13,6 +13,7 @@ from .._expansion.expansion import Expansion
 from .._expansion.intervals import RowSums, posterior_squares
 from .._expansion.problem import FittedProblem, solve_samples
 from .._input_laws import InputLaw
+from .._learned.kernel_basis import NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._folds import deal_folds, q2_with_interval, sorted_units
 from ._terms import mean_of, rotated, without_means
@@ -351,11 +352,16 @@ def _pairs(
     """Return the share that two inputs have together only, of the variance of y."""
     found = np.zeros((expansion.n_groups, len(members), len(members)))
     n_inputs = expansion.n_inputs
-    if not 1 < n_inputs <= _MOST_PAIRED or len(members) < n_inputs:
+    if not 1 < n_inputs <= _MOST_PAIRED:
         return found
-    indices = expansion.interaction_indices(2)
+    row_of = {own[0]: row for row, own in enumerate(members) if len(own) == 1}
+    try:
+        indices = expansion.interaction_indices(2)
+    except NoTermsError:  # more of them matter than are listed
+        return found
     for place, subset in enumerate(indices.subsets):
-        if len(subset) == 2:
+        if len(subset) == 2 and set(subset) <= set(row_of):
+            i, j = (row_of[one] for one in subset)
             values = np.nan_to_num(indices.values[:, place]) * np.clip(q2, 0.0, 1.0)
-            found[:, subset[0], subset[1]] = found[:, subset[1], subset[0]] = values
+            found[:, i, j] = found[:, j, i] = values
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,8 @@ def _with_subjects(words: Sequence[str], outputs: Sequence[str]) -> tuple[str, .
     for text, name in zip(words, outputs, strict=True):
         alike.setdefault(text, []).append(name)
     return tuple(
-        _capital(text.replace("\0", listed(names))) for text, names in alike.items()
+        _with_capitals(text).replace("\0", listed(names))
+        for text, names in alike.items()
     )
 
 
@@ -59,13 +61,13 @@ def listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _capital(text: str) -> str:
-    """Begin with a capital where the first word is ours, and no name of an input."""
-    first = text.split(" ", 1)[0]
-    return text[0].upper() + text[1:] if first in _OWN_WORDS else text
+# Beginnings that are no names of inputs, which keep their letters.
+_OWN_WORDS = re.compile(r"(^|(?<=[.] ))(nothing is|no input is|less than 1 %|this is|there is)")
 
 
-_OWN_WORDS = ("nothing", "no", "the")
+def _with_capitals(text: str) -> str:
+    """Begin sentences with capitals, where they do not begin with a name."""
+    return _OWN_WORDS.sub(lambda found: found[2].capitalize(), text)
 
 
 def percent(share: float) -> str:
@@ -84,11 +86,14 @@ def percent_in_words(share: float) -> str:
 
 def between(low: float, high: float) -> str:
     """Return an interval in percent; ends that round to one number have a decimal."""
+    if high < 0.005:
+        return "<1 %"
     ends = [f"{100.0 * end:.0f}" for end in (low, high)]
+    whole = ends[0]
     if ends[0] == ends[1]:
         ends = [f"{100.0 * end:.1f}" for end in (low, high)]
     if ends[0] == ends[1]:
-        return f"{ends[0]} %"
+        return f"{whole} %"
     return f"{ends[0]} to {ends[1]} %"
 
 
@@ -116,6 +121,40 @@ def _rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
     left = 1.0 - q2 if np.isnan(noise) else max(1.0 - q2 - noise, 0.0)
     alone = float(np.nansum(shares.first[0, output]))
     return left, noise, max(q2 - alone, 0.0)
+
+
+_UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "constraint": lambda f: f"cannot be told apart: they {_constraint(f)} in every run",
+    "alike": lambda f: (
+        "cannot be told apart: in these runs each is nearly a function of the others"
+    ),
+    "not exchanged": lambda f: f"cannot be tested: {f['why']}",
+}
+
+
+def without_doubles(cautions: Iterable[Caution]) -> list[Caution]:
+    """Return cautions, one for all inputs that it holds of, by ``"inputs"``.
+
+    Those that are alike are named once, and not where a constraint ties them.
+    """
+    found: list[Caution] = []
+    told: list[set[str]] = []
+    reasons: dict[str, list[str]] = {}
+    for one in cautions:
+        figures = dict(one.figures)
+        if one.code == "not exchanged":
+            reasons.setdefault(figures["why"], []).append(figures["input"])
+            continue
+        if one.code == "alike":
+            figures["inputs"] = (figures["input"], *figures["others"])
+        if one.code in ("alike", "constraint"):
+            if any(set(figures["inputs"]) <= known for known in told):
+                continue
+            told.append(set(figures["inputs"]))
+        found.append(Caution(one.code, figures))
+    for why, names in reasons.items():
+        found.append(Caution("not exchanged", {"inputs": tuple(names), "why": why}))
+    return found
 
 
 # Share that the fit predicts of runs left out, from which on it is strange that no
@@ -188,7 +227,10 @@ class _Words:
             figures += ", small"
         if total - first >= 0.02:
             figures += f"; {percent_in_words(first)} alone"
-        return percent_in_words(total), f"({figures})"
+        share = percent_in_words(total)
+        if total < 0.005 and high > _SMALL:
+            share = "an unknown share"
+        return share, f"({figures})"
 
     def _scope(self) -> str:
         drivers = self.rows(State.DRIVES)
@@ -199,7 +241,7 @@ class _Words:
         about = "this" if len(tried) == len(drivers) else f"what {listed(tried)} do"
         if len(tried) == 1 < len(drivers):
             about = f"what {tried[0]} does"
-        return _sentence(f"{about} is shown at the settings tried, not beyond them")
+        return f"{about} is shown at the settings tried, not beyond them."
 
     def _pairs(self) -> str:
         shares = self.findings.shares
@@ -207,7 +249,8 @@ class _Words:
         text = []
         for o, i, j in sorted(pairs, key=lambda key: -shares.pairs[key]):
             share = shares.pairs[o, i, j]
-            more = f": {percent(share)} that neither explains alone" if share else ""
+            more = f": {percent(share)} that neither explains alone"
+            more = more if share and len(pairs) > 1 else ""
             text.append(f"{self.names[i]} and {self.names[j]} act together{more}.")
         return " ".join(text)
 
@@ -232,31 +275,18 @@ class _Words:
 
     def _tied(self) -> str:
         """Name inputs that these data cannot tell apart, or that nothing tests."""
-        found = []
-        for names, why in self._untold():
-            is_one = len(names) == 1
-            what = "cannot be tested" if is_one else "cannot be told apart"
-            found.append(f"{listed(names)} {what}: {why}.")
-        return " ".join(found)
+        return " ".join(f"{listed(names)} {why}." for names, why in self._untold())
 
     def _untold(self) -> list[tuple[list[str], str]]:
-        open_ = {self.names[i] for i in self.rows(State.OPEN)}
+        is_open = {self.names[i] for i in self.rows(State.OPEN)}
         found: list[tuple[list[str], str]] = []
         told: set[str] = set()
-        for one in self.findings.cautions:
-            f = one.figures
-            if one.code == "constraint":
-                names, why = list(f["inputs"]), _constraint(f)
-            elif one.code == "alike":
-                names = [f["input"], *f["others"]]
-                why = "in these runs each is nearly a function of the others"
-            elif one.code == "not exchanged":
-                names, why = [f["input"]], f["why"]
-            else:
+        for one in without_doubles(self.findings.cautions):
+            names = list(one.figures.get("inputs", ()))
+            if one.code not in _UNTOLD or not set(names) <= is_open - told:
                 continue
-            if names[0] in open_ and not set(names) <= told:
-                found.append((names, why))
-                told |= set(names)
+            told |= set(names)
+            found.append((names, _UNTOLD[one.code](one.figures)))
         return found
 
     def _open(self) -> str:
@@ -300,10 +330,6 @@ class _Words:
                 "but the test cannot say by which input."
             )
         return " ".join(parts)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text.startswith("this") else f"{text}."
 
 
 def _range_sentence(
@@ -356,8 +382,8 @@ def reason_of(findings: Findings, output: int) -> str:
 def _constraint(figures: Mapping[str, Any]) -> str:
     """Say how inputs are tied."""
     if figures["sum"] == figures["sum"]:
-        return f"they add up to {figures['sum']:.6g} in every run"
-    return "a linear equation ties them in every run"
+        return f"add up to {figures['sum']:.6g}"
+    return "are tied by a linear equation"
 
 
 _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -366,15 +392,18 @@ _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "rows means (False: nothing), or groups= which runs belong together"
     ),
     "constraint": lambda f: (
-        f"{_constraint(f)}: the shares of {listed(f['inputs'], 12)} alone are not "
-        "identified. Leave one of them out, take log-ratios, or name them as a group "
-        "by together="
+        f"{listed(f['inputs'], 12)} {_constraint(f)} in every run: their single shares "
+        "are not identified. Leave one of them out, take log-ratios, or name them as a "
+        "group by together="
     ),
     "alike": lambda f: (
-        f"{f['input']} is nearly a function of {listed(f['others'])}: these data "
-        "cannot tell them apart; name them as a group by together="
+        f"each of {listed(f['inputs'], 12)} is nearly a function of the others: these "
+        "runs cannot tell them apart. Name them as a group by together="
     ),
-    "not exchanged": lambda f: f"{f['input']} is not tested: {f['why']}",
+    "not exchanged": lambda f: (
+        f"{listed(f['inputs'], 12)} {'is' if len(f['inputs']) == 1 else 'are'} not "
+        f"tested: {f['why']}"
+    ),
     "rests on members": lambda f: (
         f"what {f['input']} does to {f['output']} rests on the members "
         f"{', '.join(map(str, f['members']))} alone, which lie far out"
@@ -412,8 +441,10 @@ _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def caution_in_words(caution: Caution) -> str:
-    """Say what a caution is about; what was only read so is a note."""
-    text = _CAUTIONS[caution.code](caution.figures)
-    kind = "Note" if caution.code == "note" else "Caution"
-    return f"{kind}: {text[0].upper()}{text[1:]}."
+def cautions_in_words(cautions: Iterable[Caution]) -> list[str]:
+    """Say what cautions are about; what was only read so is a note."""
+    return [
+        f"{'Note' if one.code == 'note' else 'Caution'}: "
+        f"{_CAUTIONS[one.code](one.figures)}."
+        for one in without_doubles(cautions)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
@@ -188,11 +188,17 @@ class Columns(dict[Any, Any]):
 
 
 def read_table(
-    table: Any, inputs: Any, outputs: Any, *, log: Sequence[str] = (), leave_out: Any
+    table: Any,
+    inputs: Any,
+    outputs: Any,
+    *,
+    log: Sequence[str] = (),
+    leave_out: Any,
+    may_agree: Collection[Any] = (),  # outputs that may be the same in all runs
 ) -> Runs:
     """Read the columns of a frame, or of a dict of columns, as arrays."""
     columns, laws, values, read = _columns_of(table, inputs, outputs, leave_out, log)
-    return read_runs(columns, laws, values, **read)
+    return read_runs(columns, laws, values, may_agree=may_agree, **read)
 
 
 def _columns_of(
@@ -371,6 +377,7 @@ def read_runs(
     orders: Mapping[str, Sequence[Any]] | None = None,  # of ordered categories
     notes: Sequence[str] = (),
     what: str = "runs",
+    may_agree: Collection[Any] = (),
 ) -> Runs:
     """Read columns as numbers."""
     of_text = {
@@ -389,7 +396,8 @@ def read_runs(
             f"{len(y)} {what} of {table} have an output; expected at least "
             f"{FEWEST_MEMBERS}, as a verdict needs."
         )
-    _refuse_constant(list(outputs), y, what)
+    must_vary = [k for k, name in enumerate(outputs) if name not in may_agree]
+    _refuse_constant([list(outputs)[k] for k in must_vary], y[:, must_vary], what)
     lost = np.isnan(y).any(axis=1).sum()
     told = [*notes]
     if not used.all():

@@ -174,7 +174,6 @@ def _known(rng: Generator) -> Drawn:
         "n_observations": draw.one_of(rng, [None, 3]),
         "noise_sd": 0.5,
         "costs": draw.one_of(rng, [None, 0.1]),
-        "n_permutations": 19,
         "n_resamples": 3,
         "n_samples": 128,
         "random_state": 0,

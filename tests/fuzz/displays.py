@@ -113,7 +113,6 @@ def _values(rng: Generator) -> Drawn:
             X,
             utility,
         ),
-        n_permutations=19,
         n_resamples=3,
         n_samples=128,
         random_state=0,

@@ -464,7 +464,6 @@ EXEMPT: Mapping[str, str] = {
             *("skpce.SobolIndices", "skpce.SobolInterval"),
             "skpce.SurrogateDiagnostics",
             *("skpce.decision.Decision", "skpce.ensembles.Ensemble"),
-            "skpce.inspection.EmbeddingSetting",
             *("skpce.inspection.ResultRow", "skpce.metrics.CoverageInterval"),
             *("skpce.metrics.PITUniformity", "skpce.metrics.PolicyFragility"),
             "skpce.metrics.ExcessFragility",

@@ -101,8 +101,6 @@ def _embeddings(rng: Generator) -> Drawn:
         ),
         "cv": 3,
         "inner_cv": 3,
-        "n_permutations": 19,
-        "random_state": 0,
     }
     return inspection.compare_embeddings, given, _result
 
@@ -216,8 +214,6 @@ def _parts_of_members(rng: Generator) -> Drawn:
         "y": y,
         "n_components": 1,
         "cv": 3,
-        "n_permutations": 19,
-        "random_state": 0,
     }
     return inspection.part_effects_from_members, given, _result
 

@@ -158,5 +158,5 @@ def test_parts_with_given_laws_have_their_shares(truth, members):
 )
 def test_the_verdict(members, embedding, expected):
     _, X, y = members
-    found = verdict(pipeline(*embedding), X, y, n_permutations=99, random_state=0)
+    found = verdict(pipeline(*embedding), X, y)
     assert found.attributable == expected

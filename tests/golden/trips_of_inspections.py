@@ -21,6 +21,7 @@ from skpce import (
     sample_size,
 )
 from skpce.decision import ThompsonPolicy
+from skpce.drivers import Answer
 from skpce.embedding import PLSTransformer
 from tests.golden.ensembles import (
     STEPS,
@@ -35,12 +36,11 @@ Results = dict[str, Any]
 
 
 def verdicts() -> Results:
-    """With PCA and without, with replicates, by closed form and by refits."""
+    """With PCA and without, with replicates, behind PLS, of other estimators."""
     X, y = policies()
     wide, _ = wide_policies()
     repeated, policy, reward = replicates()
     neighbours = KNeighborsRegressor()  # rounding decides between splits of trees
-    few: Results = {"n_permutations": 99, "random_state": 0}
     direct = CompositionalPCESurrogate(
         2, steps=STEPS, solver="ridge", distribution="normal"
     )
@@ -50,25 +50,30 @@ def verdicts() -> Results:
             1, steps=STEPS, solver="ridge", distribution="normal"
         ),
     )
-    short = few | {"n_permutations": 19}
+    pursuit = CompositionalPCESurrogate(
+        1, steps=STEPS, solver="subspace_pursuit", distribution="normal"
+    )
+    verdict = inspection.verdict
     return {
-        "direct": inspection.verdict(direct, X, y, **few),
-        "behind pca": inspection.verdict(behind_pca(2), wide, y, **few),
-        "refits": inspection.verdict(behind_pca(), wide, y, closed_form=False, **short),
-        "replicates": inspection.verdict(direct, repeated, policy, reward, **few),
-        "noise given": inspection.verdict(
-            direct, X, y, noise_share=[0.1, 0.6, np.nan], cv=4, **few
+        "direct": said_by(verdict(direct, X, y)),
+        "behind pca": said_by(verdict(behind_pca(2), wide, y)),
+        "replicates": said_by(verdict(direct, repeated, policy, replicate=reward)),
+        "noise given": said_by(
+            verdict(direct, X, y, noise_share=[0.1, 0.6, np.nan], cv=4)
         ),
-        "behind pls": inspection.verdict(pls, wide, y, **short),
-        "subspace pursuit": inspection.verdict(
-            CompositionalPCESurrogate(
-                1, steps=STEPS, solver="subspace_pursuit", distribution="normal"
-            ),
-            *(X, y),
-            **short,
-        ),
-        "neighbours": inspection.verdict(neighbours, X, y, steps=STEPS, **short),
+        "behind pls": said_by(verdict(pls, wide, y)),
+        "subspace pursuit": said_by(verdict(pursuit, X, y)),
+        "neighbours": said_by(verdict(neighbours, X, y, steps=STEPS)),
     }
+
+
+def said_by(found: Answer) -> Results:
+    """Return the tables of a verdict; its words are made from them."""
+    tables = {"outputs": found, "drivers": found.drivers, "pairs": found.pairs}
+    return {
+        name: {column: np.asarray(values) for column, values in table.columns.items()}
+        for name, table in tables.items()
+    } | {"attributable": found.attributable}
 
 
 def noise_of_training() -> Results:
@@ -172,17 +177,12 @@ def embeddings_compared() -> Results:
         "surrogate": surrogate,
         "cv": 3,
         "inner_cv": 3,
-        "n_permutations": 19,
-        "random_state": 0,
     }
-    repeated, policy, reward = replicates()
+    repeated, policy, _ = replicates()
     return {
         "members": inspection.compare_embeddings(candidates, wide, y, **choices),
-        "choice permuted": inspection.compare_embeddings(
-            {"PCA": PCA(random_state=0)}, wide, y, permute_choice=True, **choices
-        ),
-        "rewards": inspection.compare_embeddings(
-            candidates, repeated, policy, reward, **choices
+        "replicates": inspection.compare_embeddings(
+            candidates, repeated, policy, **choices
         ),
     }
 

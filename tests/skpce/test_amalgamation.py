@@ -116,7 +116,7 @@ def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
 def test_a_verdict_adds_up_once(pair, members):
     X, y = members
     surrogate, plain = pair
-    options = {"n_permutations": 19, "random_state": 0, "cv": 3}
+    options = {"cv": 3}
     ours = verdict(surrogate, X, y, **options)
     theirs = verdict(plain, X, by_hand(y), **options)
     assert ours.step_names == ("first", "second")
@@ -139,8 +139,8 @@ def test_embeddings_are_compared(pair, members):
         surrogate=pair[0],
         dimensions=(1, 2),
         degrees=(1,),
-        n_permutations=19,
-        random_state=0,
+        cv=3,
+        inner_cv=2,
     )
     assert np.isfinite(found.best.verdict.q2).all()
 

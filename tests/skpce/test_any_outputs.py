@@ -337,7 +337,8 @@ def test_embeddings_are_compared_for_numbers(X, y):
         dimensions={"PCA": (2, 3)},
         degrees=(1, 2),
         surrogate=PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        random_state=0,
+        cv=3,
+        inner_cv=3,
     )
     assert found.best.candidate == "PCA"
     assert found.best.q2.shape == (2,)

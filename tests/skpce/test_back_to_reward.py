@@ -468,7 +468,7 @@ def test_bars_are_the_leading_features(fitted, display_class):
     ticks = [text.get_text() for text in display.axes_[0].get_yticklabels()]
     assert ticks == [f"x{i}" for i in leading]
     titles = [ax.get_title(loc="left") for ax in display.axes_]
-    assert titles[0].startswith("catalyst\nunexplained: 0.")
+    assert titles[0].startswith("catalyst\nnot predicted: 0.")
     assert titles[1].endswith("not attributable")
     assert titles[2] == "stop\nno variance"
     hatched = [bool(bars[0].get_hatch()) for bars in display.bars_]
@@ -497,7 +497,7 @@ def test_a_verdict_decides(fitted, display_class):
     verdict = verdict_by_hand(tuple(STEPS), (False,) * len(STEPS))
     display = display_class.from_estimator(pipeline, X, verdict=verdict)
     title = display.axes_[0].get_title(loc="left")
-    assert title == "catalyst\nunexplained: 0.50\nnot attributable"
+    assert title == "catalyst\nnot predicted: 0.50\nnot attributable"
     other = make_pipeline(
         PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
     ).fit(X, X[:, 0])

@@ -181,7 +181,8 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
             degrees=None,
             surrogate=Line(),
             scoring=lambda model, X, y: -np.square(model.predict(X) - y).mean(),
-            **SMALL,
+            cv=3,
+            inner_cv=INNER,
         )
         largest.append(found.q2[:-1].max())
         nested.append(found.best_of_all.q2[0])

@@ -156,7 +156,7 @@ def test_a_dozen_inputs_have_colours_of_their_own_and_others_are_added_up():
     assert len({bar[0].get_facecolor() for bar in bars}) == 14
     assert bars[11][0].get_width() == pytest.approx(first[0, 11:].sum())
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names[10:] == ["x10", "others (9)", "interactions", "unexplained"]
+    assert names[10:] == ["x10", "others (9)", "interactions", "not predicted"]
 
 
 def test_a_dozen_steps_are_drawn_and_the_axis_says_so():
@@ -302,10 +302,10 @@ def test_interactions_add_up(fitted, regressor):
     )
     triple = InteractionDisplay.from_estimator(pce, step=1)
     assert triple.higher_order == pytest.approx(1, abs=1e-6)
-    step = InteractionDisplay.from_estimator(fitted, step=1, verdict=make_verdict())
-    np.testing.assert_allclose(
-        np.diag(step.values), 0.1 * fitted.step_sobol_indices_[1]
-    )
+    judged = make_verdict()
+    step = InteractionDisplay.from_estimator(fitted, step=1, verdict=judged)
+    np.testing.assert_allclose(np.diag(step.values), judged.drivers.first[1])
+    assert step.values[1, 0] == pytest.approx(judged.findings.shares.pairs[1, 0, 1])
     assert step.values.sum() + step.higher_order + step.unexplained == pytest.approx(1)
     assert "not attributable" in step.ax_.get_title(loc="left")
 

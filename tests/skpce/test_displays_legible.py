@@ -292,7 +292,7 @@ def test_small_shares_without_support_are_not_bright():
     assert refused.image_.get_clim() == (0, 1)
     assert interaction(["x0", "x1"]).image_.get_clim() == (0, 0.1)
     facts = refused.ax_.get_title(loc="left").split("\n")[-2:]
-    assert facts == ["not attributable", "unexplained: 0.90"]  # no triples of two
+    assert facts == ["not attributable", "not predicted: 0.90"]  # no triples of two
 
 
 def test_pairs_of_a_step_without_choice_have_no_variance(ensemble):
@@ -317,7 +317,7 @@ def test_what_explains_a_refused_step_is_hatched(fitted, ensemble):
     legend = display.axes_[-1].get_legend()
     assert not any(key.get_hatch() for key in legend.legend_handles)
     names = [text.get_text() for text in legend.get_texts()]
-    assert names == ["explained by the inputs", "unexplained"]
+    assert names == ["predicted from the inputs", "not predicted"]
 
 
 @pytest.mark.parametrize("quantity", ["probability", "log_ratio"])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import ks_2samp, kstest, norm
-from sklearn.decomposition import PCA
 
 from skpce import (
     CompositionalPCESurrogate,
@@ -25,7 +24,7 @@ from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, Unifor
 from skpce._solvers import SOLVERS
 from skpce.decision import value_of_information
 from skpce.decision._belief import read_observation
-from skpce.inspection import compare_embeddings, input_tests, noise_test, verdict
+from skpce.inspection import input_tests, noise_test, verdict
 from skpce.metrics import (
     aitchison_distance,
     crps_score,
@@ -403,9 +402,9 @@ MILLION = {name: {name: 10**6} for name in ("n_permutations", "n_resamples")}
 class TestRepeats:
     """A sweep of the fuzz suite: a million repeats of a fit end after hours."""
 
-    @pytest.mark.parametrize("name", ["n_permutations", "n_resamples"])
-    def test_value_of_information(self, data, name):
+    def test_value_of_information(self, data):
         X, y = data
+        name = "n_resamples"
         with pytest.raises(ValueError, match=rf"{name!r} .* 200000\]. Got 1000000"):
             value_of_information(
                 PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
@@ -436,11 +435,7 @@ class TestRepeats:
         million = MILLION["n_permutations"]
         expected = r"'n_permutations' .* 200000\]. Got 1000000"
         with pytest.raises(ValueError, match=expected):
-            verdict(model, X, y, **million)
-        with pytest.raises(ValueError, match=expected):
             noise_test(model, **million)
-        with pytest.raises(ValueError, match=expected):
-            compare_embeddings({"pca": PCA()}, X, y, **million)
         with pytest.raises(ValueError, match=expected):
             CompositionalPCESurrogate(1, **million).fit(X, np.full((len(X), 2), 0.5))
         with pytest.raises(ValueError, match=r"'n_repeats' .* 200000"):

@@ -139,6 +139,6 @@ def test_accents_and_greek_letters_need_no_other_font():
 
 
 def test_wide_characters_count_twice(monkeypatch):
-    monkeypatch.setattr("skpce.plotting._style.in_installed_fonts", lambda text: text)
+    monkeypatch.setattr("skpce.plotting._fonts.in_installed_fonts", lambda text: text)
     lines = label("学习率与深度与批量大小", 10).splitlines()
     assert max(map(len, lines)) <= 5

@@ -73,7 +73,7 @@ def frame(data):
 
 
 def judged(model, X, y, **options):
-    return verdict(model, X, y, n_permutations=19, random_state=0, **options)
+    return verdict(model, X, y, **options)
 
 
 def all_displays(model, X, y, found):
@@ -135,9 +135,9 @@ def test_groups_come_from_the_verdict_or_are_given(data):
     )
     by_verdict = SobolDisplay.from_fit(model, verdict=found)
     assert by_verdict.step_names == ["accuracy", "logits"]
-    np.testing.assert_allclose(by_verdict.unexplained, 1 - found.q2.clip(0, 1))
+    np.testing.assert_array_equal(by_verdict.unexplained, found.not_predicted)
+    np.testing.assert_array_equal(by_verdict.shares[:, :3], found.drivers.first)
     given = SobolDisplay.from_fit(model, outputs=OUTPUTS)
-    np.testing.assert_allclose(given.first_order, by_verdict.first_order)
     assert SobolDisplay.from_fit(model).step_names == ["y0", "y1", "y2"]
     shown = InteractionDisplay.from_estimator(model, step="logits", outputs=OUTPUTS)
     pairs = model.interaction_indices(2)
@@ -299,12 +299,11 @@ def test_a_report_of_real_outputs(name, data, frame):
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     assert headings == [
         *("Answer", "Verdict", "How well the inputs predict each output"),
-        *("How much the members disagree", "What drives each output"),
+        *("How much the members disagree", "Shares of the variance and Sobol indices"),
         *("Coverage on the test data", "What each input does"),
         *("The inputs", "How this was made"),
     ]
     assert not WORDS.search(prose(page))
-    assert "training noise" in page
     assert "logits" in page
     assert "What drives each output</title>" in page
     again = report(model, X[40:], frame[40:], verdict=found)

@@ -169,15 +169,20 @@ def test_an_expansion_without_variance_explains_nothing(ensemble):
     np.testing.assert_allclose(display.shares, [[0, 0, 0, 0, 1]])
 
 
-def test_bars_are_the_shares_with_the_unexplained_drawn(fitted):
-    display = SobolDisplay.from_estimator(fitted, verdict=make_verdict())
+def test_bars_are_the_shares_of_the_verdict_and_the_rest(fitted):
+    found = make_verdict()
+    display = SobolDisplay.from_estimator(fitted, verdict=found)
+    np.testing.assert_allclose(display.shares[:, :3], found.drivers.first)
+    np.testing.assert_allclose(display.total_shares, found.drivers.total)
+    np.testing.assert_allclose(display.share_bounds[1, 1], found.drivers.total_high)
+    np.testing.assert_allclose(display.shares[:, -1], found.not_predicted)
     widths = [[bar.get_width() for bar in bars] for bars in display.bars_]
     np.testing.assert_allclose(np.transpose(widths), display.shares)
     np.testing.assert_allclose(widths[-1], [0.4, 0.9, 0.1])
     ends = [bar.get_x() + bar.get_width() for bar in display.bars_[-1]]
     np.testing.assert_allclose(ends, 1.0)
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["x0", "x1", "x2", "interactions", "unexplained"]
+    assert legend == ["x0", "x1", "x2", "interactions", "not predicted"]
 
 
 def test_steps_that_are_not_supported_are_hatched_and_labelled(fitted):

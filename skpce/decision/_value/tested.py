@@ -20,8 +20,8 @@ from ..._multiplicity import holm
 from ...drivers import Design
 from ...drivers._answer import canonical_order
 from ...drivers._design import find_constraint, first_of
+from ...drivers._exchange import Problem
 from ...drivers._terms import Inputs, mean_of
-from ...drivers._test import Problem
 from .decision_problem import Members
 
 

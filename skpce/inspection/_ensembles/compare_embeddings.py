@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from ..._checks import FloatArray, IndexArray, check_integer, fail, listed
 from ..._checks.frames import remembers_frames, take
-from ..._compositions.outputs import read_outputs
+from ..._compositions.outputs import Outputs, read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
@@ -24,10 +25,10 @@ from ...drivers._answer import LEVEL
 from ...drivers._design import numbers_of
 from ...drivers._folds import deal_folds
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, quiet, quiet_fit
+from .cross_fit import CrossFit, Split, quiet, quiet_fit, without_draws
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
-from .verdict import verdict
+from .verdict import judged_again, verdict
 
 OWNER = "compare_embeddings"
 
@@ -198,7 +199,7 @@ def compare_embeddings(
     grids = _grids_of(candidates, dimensions, degrees, surrogate)
     groups = labels_of("groups", groups, y)
     surrogate, y, _, _ = with_amalgamated(surrogate, y)
-    table, y, read, _ = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
+    table, y, read, steps = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
     refuse_failed(read.coordinates(y), "y")
     members = np.asarray(table)
     if bool((members[:1] == members).all()):
@@ -207,17 +208,13 @@ def compare_embeddings(
     comparison = _Comparison(
         {grid.name: grid for grid in grids},
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
-        *(table, y),
+        *(table, y, read, steps),
         _inner_folds(inner_cv, table, groups),
         _Scorer(scoring),
         {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share},
     )
-    judged = [comparison.judge(list(grids), BEST_OF_ALL)]
-    if len(grids) > 1:
-        judged = [comparison.judge([grid], grid.name) for grid in grids] + judged
-    else:
-        judged = [judged[0] | {"candidate": grids[0].name}, judged[0]]
-    return _table(judged, grids)
+    judged = [comparison.judge(grid) for grid in grids]
+    return _table([*judged, comparison.best_of_all(grids, judged)], grids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,47 +255,73 @@ class _Comparison:
     pipeline: Pipeline
     X: Any
     y: Any
+    outputs: Outputs
+    steps: Any
     inner_cv: Any
     scorer: _Scorer
     given: Mapping[str, Any]  # arguments of ``verdict``
 
-    def judge(self, grids: list[_Grid], name: str) -> dict[str, Any]:
-        """Return the figures of a search over some candidates."""
-        search = GridSearchCV(
+    def judge(self, grid: _Grid) -> dict[str, Any]:
+        """Return the figures of a search over one candidate."""
+        with self._naming([grid], grid.name):
+            answer = verdict(self._search([grid]), self.X, self.y, **self.given)
+        return self._row(grid.name, [grid], answer)
+
+    def best_of_all(
+        self, grids: Sequence[_Grid], judged: Sequence[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Return the figures of a search over all candidates.
+
+        On all members it chooses what the best of the others has chosen, so that the
+        inputs are those of its verdict.
+        """
+        best = judged[int(np.argmax([row["score"] for row in judged]))]
+        if len(grids) == 1:
+            return best | {"candidate": BEST_OF_ALL}
+        pipeline = without_draws(self._search(grids), self.outputs, self.steps)
+        fit = CrossFit(pipeline, self.X, self.y, self.outputs)
+        with self._naming(grids, BEST_OF_ALL):
+            answer = judged_again(best["verdict"], fit, self.given["cv"])
+        return self._row(BEST_OF_ALL, grids, answer)
+
+    def _search(self, grids: Sequence[_Grid]) -> GridSearchCV:
+        return GridSearchCV(
             self.pipeline,
             [dict(grid.parameters) for grid in grids],
             scoring=self.scorer,
             cv=self.inner_cv,
             error_score="raise",
         )
-        try:
-            answer = verdict(search, self.X, self.y, **self.given)
-        except ValueError as error:
-            self._refuse_failing(grids)
-            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
+
+    def _row(self, name: str, grids: Sequence[_Grid], answer: Answer) -> dict[str, Any]:
         fitted = answer.model
-        number = np.repeat(
-            np.arange(len(grids)), [len(ParameterGrid(g.parameters)) for g in grids]
-        )
-        grid = grids[number[fitted.best_index_]]
-        dimension, degree = grid.setting(fitted.best_params_)
-        pipeline = clone(self.pipeline).set_params(
-            **clone(fitted.best_params_, safe=False)
-        )
+        owners = [grid for grid in grids for _ in ParameterGrid(grid.parameters)]
+        dimension, degree = owners[fitted.best_index_].setting(fitted.best_params_)
+        chosen = clone(fitted.best_params_, safe=False)
+        pipeline = clone(self.pipeline).set_params(**chosen)
         pipeline = quiet_fit(pipeline, self.X, self.y)
         return {
             "candidate": name,
-            "chosen": grid,
+            "chosen": owners[fitted.best_index_],
             "dimension": dimension,
             "degree": degree,
             "n_inputs": int(np.shape(last_and_inputs(pipeline, self.X)[1])[1]),
             "score": float(fitted.best_score_),
             "verdict": answer,
             "pipeline": pipeline,
-            "n_chosen_from": sum(one.n_inputs_chosen_from for one in grids),
+            "n_chosen_from": sum(grid.n_inputs_chosen_from for grid in grids),
         }
 
-    def _refuse_failing(self, grids: list[_Grid]) -> None:
+    @contextmanager
+    def _naming(self, grids: Sequence[_Grid], name: str) -> Iterator[None]:
+        """Name the setting that cannot be fitted."""
+        try:
+            yield
+        except ValueError as error:
+            self._refuse_failing(grids)
+            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
+
+    def _refuse_failing(self, grids: Sequence[_Grid]) -> None:
         """Name the first setting that inner folds of all members cannot fit."""
         splits = list(check_cv(self.inner_cv).split(self.X, self.y))
         for grid in grids:
@@ -313,7 +336,7 @@ class _Comparison:
             try:
                 with quiet():
                     model.fit(take(self.X, train), take(self.y, train))
-                self.scorer(model, take(self.X, test), take(self.y, test))
+                    self.scorer(model, take(self.X, test), take(self.y, test))
             except ValueError as error:
                 raise ValueError(
                     f"Candidate {grid.in_words(parameters)} failed on {len(train)} "

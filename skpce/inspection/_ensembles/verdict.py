@@ -231,6 +231,21 @@ def _numbers_of_rows(table: Any) -> FloatArray:  # shape: (n_members, 1)
     return numbers[:, np.newaxis].astype(np.float64)
 
 
+def judged_again(answer: Answer, fit: CrossFit, cv: Any) -> Answer:
+    """Return the answer of another pipeline whose last step gets the same inputs.
+
+    Only what the pipeline decides is found anew: its Q², and the fit to all members.
+    """
+    mine = len(answer.cautions) - len(answer.findings.cautions)
+    return make_answer(
+        *(answer.findings, answer.input_names, answer.figures["measured_as"]),
+        _Fitted(_fitted_to_most(fit)),
+        negligible=answer.figures["negligible"],
+        cautions=answer.cautions[:mine],
+        q2=_cross_fitted(fit, answer.design, cv),
+    )
+
+
 @dataclass(frozen=True)
 class _Fitted:
     """A pipeline that is fitted already: the source of an answer."""

@@ -26,7 +26,7 @@ from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer, Design
 from ...drivers._folds import deal_folds
-from ...drivers._words import caution_in_words
+from ...drivers._words import cautions_in_words
 from .._ensembles.dispersion import jackknife_error
 from .._ensembles.training_noise import refuse_failed
 from .._ensembles.verdict import verdict
@@ -328,7 +328,7 @@ def _table(
             "standard error.",
             f"Independence: {most_dependent(dependence)}smallest p-value of two parts "
             f"{smallest_p_value(dependence.p_value):.2g} over all pairs.",
-            *(f"Caution: {caution_in_words(one)}" for one in judged.cautions),
+            *cautions_in_words(judged.cautions),
         ),
         figures=figures,
         printed=("total", "first"),

@@ -20,7 +20,6 @@ TINY = Preset(
     training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=5),
     n_components=2,
     degrees=(1,),
-    n_permutations=19,
     n_part_draws=16,
 )
 

@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks.gflownet import kills as k
 
-KILLED = ("training", "runs", "verdicts on two processes", "pages")
+KILLED = ("training", "runs", "pages")
 SMALL_FILE = 40_000  # bytes: those of blocks are smaller, pictures and reports are not
 
 

@@ -92,8 +92,8 @@ def test_the_verdict_keeps_replicates_together(copies):
     given = copies[2]
     train = copies[1].sources["trained"].dataset.train
     assert train.n_members == 12 * N_REPLICATES
-    np.testing.assert_array_equal(given["trained"]["reward"], train.rewards)
-    assert given["exact"]["reward"] is None
+    np.testing.assert_array_equal(given["trained"]["replicate"], train.rewards)
+    assert given["exact"]["replicate"] is None
 
 
 def test_the_verdict_takes_its_noise_from_exact_policies_also_with_replicates(copies):
@@ -102,8 +102,6 @@ def test_the_verdict_takes_its_noise_from_exact_policies_also_with_replicates(co
     steps = copies[1].sources["trained"].main.verdict.steps
     found = [step.noise_share for step in steps]
     np.testing.assert_array_equal(found, noise.log_ratio_share)
-    # The interval of another estimate must not stand beside it.
-    assert all(np.isnan(step.noise_share_low) for step in steps)
     assert not np.allclose(found, noise.replicates.noise_share, equal_nan=True)
 
 
@@ -290,17 +288,11 @@ def test_bad_options_give_one_line(tmp_path, arguments, message):
 # Cells.
 
 
-def test_a_share_with_an_interval_shows_it(copies):
+def test_a_share_of_noise_that_is_not_known_is_a_dash(copies):
     source = copies[1].sources["trained"]
     columns = source.main.verdict.columns
-    known = {"noise_share_low": 0.104, "noise_share_high": 0.3}
-    shares = {
-        "–": {"noise_share": np.nan},
-        "20%": {"noise_share": 0.2},
-        "20% [10%, 30%]": {"noise_share": 0.2} | known,
-    }
-    for text, figures in shares.items():
-        noise = {name: np.full_like(columns[name], v) for name, v in figures.items()}
+    for text, share in {"–": np.nan, "20%": 0.2}.items():
+        noise = {"noise_share": np.full_like(columns["noise_share"], share)}
         found = replace(source.main.verdict, columns={**columns, **noise})
         main_analysis = replace(source.main, verdict=found)
         sources = {"trained": replace(source, analyses=(main_analysis,))}

@@ -204,7 +204,7 @@ def test_tables_of_best_of_n(monkeypatch):
     models = best_of_n.learn(0, 40, n_members=40)
     rewards = [models.rewards(best_of_n.answers_of(seed)) for seed in range(2)]
     assert "best of 16" in best_of_n.selection_section(rewards, 40)
-    assert "of 2 |" in best_of_n.worth_section(rewards, 40, n_permutations=19)
+    assert "of 2 |" in best_of_n.worth_section(rewards, 40)
     assert "0.934" in best_of_n.published()
 
 
@@ -239,10 +239,10 @@ def test_components_of_parts_are_grouped():
 
 def test_sections_of_the_worth_of_rewards():
     ensemble = linear_ensemble()
-    text = component_section("reactions", ensemble, n_permutations=39)
+    text = component_section("reactions", ensemble)
     assert "**1.00 held out**" in text
-    assert "| acid |" in part_section("reactions", ensemble, n_permutations=39)
-    assert "published" in value_section("reactions", ensemble, n_permutations=39)
+    assert "| acid |" in part_section("reactions", ensemble)
+    assert "published" in value_section("reactions", ensemble)
     assert policy_values(ensemble).shape == (60,)
 
 
@@ -262,7 +262,7 @@ def test_curves_end_at_nothing_without_noise():
         assert residual[name][0, -1] == pytest.approx(0.0, abs=1e-3)
         assert regret[name][0, 0] == 1.0
         assert regret[name][0, -1] == pytest.approx(0.0, abs=0.02)
-    found = worth(inputs[:30], utility[:30], n_permutations=0)
+    found = worth(inputs[:30], utility[:30])
     assert found.plug_in[-1] == found.evpi
 
 

@@ -53,10 +53,8 @@ def test_the_overview_shows_exact_policies_first(results):
     assert names == ["exact", "trained", "surrogate of trained"]
     exact = top.axes[1]
     widths = np.array([[bar.get_width() for bar in c] for c in exact.containers])
-    found = results.sources["exact"].main.verdict.q2
-    np.testing.assert_allclose(
-        1 - widths[-1][~np.isnan(found)], np.clip(found[~np.isnan(found)], 0, 1)
-    )
+    found = results.sources["exact"].main.verdict.not_predicted
+    np.testing.assert_allclose(widths[-1][~np.isnan(found)], found[~np.isnan(found)])
 
 
 def test_a_run_without_training_has_one_panel_of_components(results):

@@ -120,7 +120,7 @@ def test_exact_columns_never_fill_in_for_trained_ones(tiny):
     np.testing.assert_array_equal(trained.dataset.X, exact.dataset.X[:18])
     rows = tables.verdict_table(results).rows
     for name, source in results.sources.items():
-        shown = [row[4].split()[0] for row in rows if row[1] == name and row[4]]
+        shown = [row[5].split()[0] for row in rows if row[1] == name and row[5]]
         q2 = [step.q2 for step in source.main.verdict.steps if not np.isnan(step.q2)]
         assert shown == [f"{value:.2f}" for value in q2]
     noise = [row[8] for row in rows if row[1] == "exact" and row[8]]
@@ -227,7 +227,7 @@ def test_the_analysis_never_sees_test_members_while_fitting(tiny):
     X = dataset.X.copy()
     X[rows] += rng.normal(size=(len(rows), X.shape[1]))
     other = replace(dataset, X=X, y=y)
-    settings = {"seed": 0, "noise_share": None, "n_jobs": None, "progress": silent}
+    settings = {"seed": 0, "noise_share": None, "progress": silent}
     ours, theirs = (
         analysis.analyse(data, results.preset, 1, **settings)
         for data in (dataset, other)
@@ -261,7 +261,7 @@ def test_the_reported_degree_is_that_of_the_preset(tiny):
 def test_levels_of_steps_that_are_not_supported_say_so(tiny):
     source = tiny[1].sources["exact"]
     table = tables.level_table(source, "quadrant")
-    notes = {True: "", False: " (not supported)"}
+    notes = {True: "", False: " (not attributable)"}
     *steps, last = source.main.verdict.steps
     assert table.columns[1:] == (
         *(step.step + notes[step.attributable] for step in steps),

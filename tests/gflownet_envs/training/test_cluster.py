@@ -11,12 +11,8 @@ from dataclasses import replace
 import joblib
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
-from skpce import PolynomialChaosRegressor
-from skpce.inspection import verdict
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -74,22 +70,6 @@ def test_training_outlives_a_worker(cluster, kill_one):
         )
 
 
-def test_the_verdict_outlives_a_worker(cluster, kill_one):
-    progress, killed = kill_one
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(24, 4))
-    y = X[:, 0] + 0.5 * rng.normal(size=24)
-    sparse = PolynomialChaosRegressor(1, distribution="normal", solver="lars")
-    pipeline = make_pipeline(PCA(2), sparse)  # its refits have no closed form
-    arguments = {"n_permutations": 99, "random_state": 0}
-    there = verdict(pipeline, X, y, progress=progress, **arguments)
-    with joblib.parallel_config("sequential"):
-        here = verdict(pipeline, X, y, **arguments)
-    assert killed
-    assert str(there) == str(here)
-    np.testing.assert_array_equal(there.q2, here.q2)
-
-
 def test_the_command_line_sends_its_tasks_to_a_cluster(cluster, tmp_path, monkeypatch):
     testing = pytest.importorskip("click.testing")
     pytest.importorskip("rich")
@@ -112,7 +92,7 @@ def test_the_command_line_sends_its_tasks_to_a_cluster(cluster, tmp_path, monkey
 
 @pytest.fixture
 def small_grid(monkeypatch):
-    """A task of five blocks whose verdict has no closed form."""
+    """A task of five blocks."""
     pytest.importorskip("rich")
     from gflownet_envs.experiments.tasks.grid import GridTask
 
@@ -122,7 +102,6 @@ def small_grid(monkeypatch):
         training=replace(smoke.training, block_size=4, n_iterations=10),
         solver="subspace_pursuit",
         degrees=(1,),
-        n_permutations=19,
     )
     monkeypatch.setattr(GridTask, "presets", {"smoke": small})
 
@@ -138,10 +117,9 @@ def test_a_run_from_the_command_line_outlives_workers(
     @contextmanager
     def killing_bars():
         def progress(stage, done, total):
-            kind = next((k for k in ("training", "verdict") if k in stage), None)
-            if kind is not None and kind not in killed and 0 < done < total:
-                killed[kind] = next(iter(cluster.workers.values())).pid
-                os.kill(killed[kind], KILL)
+            if "training" in stage and not killed and 0 < done < total:
+                killed["training"] = next(iter(cluster.workers.values())).pid
+                os.kill(killed["training"], KILL)
 
         yield progress
 
@@ -155,8 +133,7 @@ def test_a_run_from_the_command_line_outlives_workers(
     here = run(tmp_path / "here")
     monkeypatch.setattr(command_line, "progress_bars", killing_bars)
     there = run(tmp_path / "there", "--cluster", cluster.scheduler_address)
-    assert set(killed) == {"training", "verdict"}
-    assert len(set(killed.values())) == 2
+    assert killed
     assert_same_numbers(here, there)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import skpce
 from skpce._multiplicity import holm
-from skpce.drivers import Design, _test
+from skpce.drivers import Design, _exchange
+from skpce.drivers._exchange import Problem
 from skpce.drivers._terms import Inputs, bounded, fit_others
-from skpce.drivers._test import Problem
 
 
 def problem_of(X, y, **labels):
@@ -185,7 +185,7 @@ def test_rows_in_another_unit_name_nothing():
 
 
 def test_many_outputs_are_tested_by_tails(monkeypatch):
-    monkeypatch.setattr(_test, "_MOST_WORK", 0.0)
+    monkeypatch.setattr(_exchange, "_MOST_WORK", 0.0)
     rng = np.random.default_rng(14)
     X = rng.normal(size=(60, 3))
     y = rng.normal(size=(60, 120))

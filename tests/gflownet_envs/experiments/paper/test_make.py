@@ -145,7 +145,7 @@ def test_what_was_made_under_other_settings_is_made_again(
 ):
     make_paper(tmp_path, preset="quick")
     first = tiny_grid["grid-paper"]
-    other = replace(TINY, n_train=10, n_permutations=99)
+    other = replace(TINY, n_train=10)
     monkeypatch.setitem(GridTask.presets, "paper", other)
     make_paper(tmp_path, preset="quick")
     assert tiny_grid["grid-paper"]["sources"]["trained"]["n_train"] == 10

@@ -573,8 +573,8 @@ class _Setting:
         middle = np.median(self.X, axis=0)
         spread = 1.4826 * np.median(np.abs(self.X - middle), axis=0)
         away = np.abs(self.X - middle) > _OUTLYING * spread
-        away &= spread > 0
-        wild = (self.far > _FAR) & away.any(axis=1, keepdims=True)
+        elsewhere = np.asarray((away & (spread > 0)).any(axis=1))
+        wild = (self.far > _FAR) & elsewhere[:, np.newaxis]
         wild &= wild.mean(axis=0) <= _MOST_OUTLYING
         largest = -np.partition(-self.far, _FEW - 1, axis=0)[_FEW - 1]
         return np.asarray(wild | (self.far > np.maximum(_OUTLYING, largest - 1e-12)))

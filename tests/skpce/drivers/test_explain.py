@@ -1,0 +1,581 @@
+"""One call from every kind of data: what is read, and what is refused before work."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+
+import skpce
+from skpce import explain
+from skpce.drivers._read import Asked, read_runs
+from skpce.ensembles import from_cv_results, from_frame
+
+N = 24
+
+
+def read(data, y=None, **asked):
+    return read_runs(data, y, Asked(**asked))
+
+
+@pytest.fixture(scope="module", name="X")
+def inputs():
+    return np.random.default_rng(0).uniform(0.1, 1.0, size=(N, 3))
+
+
+@pytest.fixture(scope="module")
+def y(X):
+    return 3 * X[:, 0] + X[:, 1] + 0.1 * np.random.default_rng(1).normal(size=N)
+
+
+@pytest.fixture(scope="module")
+def table(X, y):
+    frame = pd.DataFrame(X, columns=["rate", "units", "drop"])
+    return frame.assign(kind=["a", "b"] * (N // 2), accuracy=y)
+
+
+INPUTS = ["rate", "units", "drop", "kind"]
+
+
+def written(table, folder):
+    path = folder / "runs.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def semicolons(table, folder):
+    path = folder / "runs.csv"
+    table.to_csv(path, index=False, sep=";")
+    return path
+
+
+TABLES = {
+    "pandas": lambda table, folder: table,
+    "polars": lambda table, folder: pl.DataFrame(
+        {name: table[name].tolist() for name in table}
+    ),
+    "dict": lambda table, folder: {name: list(table[name]) for name in table},
+    "records": lambda table, folder: table.to_dict("records"),
+    "csv": written,
+    "semicolons": semicolons,
+    "text": lambda table, folder: table.astype(str),
+    "ensemble": lambda table, folder: from_frame(table, INPUTS, "accuracy"),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_of_every_kind_are_read_alike(kind, table, tmp_path):
+    expected = read(table, inputs=INPUTS, outputs="accuracy").data
+    given = TABLES[kind](table, tmp_path)
+    for runs in (
+        read(given, outputs="accuracy"),
+        read(given, inputs=INPUTS, outputs=["accuracy"]),
+    ):
+        assert runs.data.names == expected.names == tuple(INPUTS)
+        np.testing.assert_allclose(runs.data.X, expected.X)
+        np.testing.assert_allclose(runs.data.y, expected.y)
+        assert runs.data.is_category.tolist() == [False, False, False, True]
+        assert runs.data.levels == {"kind": ("a", "b")}
+        assert runs.data.read.names == ("accuracy",)
+
+
+ARRAYS = {
+    "arrays": (lambda X, y: (X, y), ("x0", "x1", "x2"), "y"),
+    "lists": (lambda X, y: (X.tolist(), y.tolist()), ("x0", "x1", "x2"), "y"),
+    "column": (lambda X, y: (X, y.reshape(-1, 1)), ("x0", "x1", "x2"), "y0"),
+    "frames": (
+        lambda X, y: (pd.DataFrame(X, columns=list("abc")), pd.DataFrame({"s": y})),
+        ("a", "b", "c"),
+        "s",
+    ),
+    "series": (
+        lambda X, y: (pd.DataFrame(X, columns=list("abc")), pd.Series(y, name="s")),
+        ("a", "b", "c"),
+        "s",
+    ),
+    "polars": (
+        lambda X, y: (pl.DataFrame(X, schema=list("abc")), pl.Series("s", y)),
+        ("a", "b", "c"),
+        "s",
+    ),
+    "dicts": (
+        lambda X, y: (dict(zip("abc", X.T, strict=True)), {"s": y}),
+        ("a", "b", "c"),
+        "s",
+    ),
+    "text": (lambda X, y: (X.astype(str), y.astype(str)), ("x0", "x1", "x2"), "y"),
+}
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays_of_every_kind_are_read_alike(kind, X, y):
+    make, names, output = ARRAYS[kind]
+    found = read(*make(X, y)).data
+    np.testing.assert_allclose(found.X, X)
+    np.testing.assert_allclose(found.y[:, 0], y)
+    assert found.names == names
+    assert len(found.read.names) == 1
+    if output in ("s", "y"):
+        assert found.read.names == (output,)
+
+
+def test_names_are_given_to_arrays(X, y):
+    found = read(X, np.c_[y, -y], inputs=["p", "q", "r"], outputs=["acc", "loss"]).data
+    assert (found.names, found.read.names) == (("p", "q", "r"), ("acc", "loss"))
+    assert read(X, y, outputs="acc").data.read.names == ("acc",)
+
+
+def test_columns_of_frames_are_chosen(X, y):
+    inputs = pd.DataFrame(X, columns=list("abc"))
+    outputs = pd.DataFrame({"u": y, "v": -y})
+    found = read(inputs, outputs, inputs=["c", "a"], outputs=["v"]).data
+    assert (found.names, found.read.names) == (("c", "a"), ("v",))
+    np.testing.assert_allclose(found.y[:, 0], -y)
+
+
+def test_roles_are_columns_of_x_too(X, y):
+    inputs = pd.DataFrame(X, columns=list("abc")).assign(day=np.arange(N) // 4)
+    runs = read(inputs, y, blocks="day")
+    assert runs.data.names == ("a", "b", "c")
+    assert runs.blocks.tolist() == (np.arange(N) // 4).tolist()
+
+
+def test_stated_distributions_are_kept(table, X, y):
+    stated = {"rate": "uniform", "units": None, "kind": None}
+    data = read(table, inputs=stated, outputs="accuracy").data
+    assert data.distribution == ("uniform", "auto", "categorical")
+    frame = pd.DataFrame(X, columns=list("abc"))
+    assert read(frame, y, inputs={"a": "normal", "b": None}).data.distribution == (
+        "normal",
+        "auto",
+    )
+    assert read(table, outputs="accuracy").data.distribution is None
+
+
+def test_groups_of_columns_and_steps_of_a_table(table):
+    first = np.linspace(0.1, 0.7, N)
+    wide = table.assign(p=first, q=0.2, r=0.8 - first, loss=-table.accuracy)
+    runs = read(
+        wide, inputs=["rate"], steps={"bottle": ["p", "q", "r"]}, outputs="loss"
+    )
+    assert runs.data.read.names == ("bottle", "loss")
+    assert runs.data.read.n_steps == 1
+    assert runs.data.y.shape == (N, 4)
+    both = read(wide, inputs=["rate"], outputs={"both": ["accuracy", "loss"]})
+    assert both.data.read.names == ("both",)
+
+
+def test_columns_that_no_setting_has_are_left_out_with_a_note(table):
+    wide = table.assign(
+        run_id=range(N),
+        path=[f"/runs/{k}" for k in range(N)],
+        started=pd.date_range("2024-01-01", periods=N),
+        day=[f"2024-01-{k % 20 + 1:02d}" for k in range(N)],
+        loss=-table.accuracy,
+        empty=None,
+        ok=[True, False, True] * (N // 3),
+    )
+    runs = read(wide, outputs="accuracy")
+    assert runs.data.names == (*INPUTS, "ok")
+    notes = " ".join(one.figures["words"] for one in runs.cautions)
+    for words in (
+        "'run_id' numbers the runs",
+        "'path' names the runs",
+        "'started' and 'day' hold dates",
+        "'loss' looks like a result",
+        "'empty' is empty",
+    ):
+        assert words in notes
+    with_loss = read(wide, inputs=["rate", "loss"], outputs="accuracy")
+    assert with_loss.data.names == ("rate", "loss")
+
+
+def test_columns_of_parameters_are_the_inputs_where_there_are_some(table):
+    logged = pd.DataFrame(
+        {
+            "run_id": [f"r{k}" for k in range(N)],
+            "metrics.acc": table.accuracy,
+            "params.rate": table.rate.astype(str),
+            "params.kind": table.kind,
+            "tags.user": ["me", "you"] * (N // 2),
+        }
+    )
+    assert read(logged, outputs="metrics.acc").data.names == (
+        "params.rate",
+        "params.kind",
+    )
+    with pytest.raises(ValueError, match=r"Perhaps outputs='metrics\.acc'"):
+        explain(logged)
+
+
+def test_entries_of_dicts_are_columns(table):
+    logged = pd.DataFrame(
+        {
+            "config": [
+                {"rate": r, "opt": {"drop": d}}
+                for r, d in zip(table.rate, table["drop"], strict=True)
+            ],
+            "accuracy": table.accuracy,
+        }
+    )
+    found = read(logged, outputs="accuracy").data.names
+    assert found == ("config.rate", "config.opt.drop")
+
+
+def test_failed_runs_are_left_out_with_their_labels(X, y):
+    failed = y.copy()
+    failed[[2, 5]] = np.nan
+    runs = read(X, failed, blocks=np.arange(N) // 4)
+    assert len(runs.data.X) == len(runs.blocks) == N - 2
+    assert "2 of 24 runs have no output" in runs.cautions[0].figures["words"]
+
+
+def test_repeats_by_name_by_label_and_found(X, y):
+    table = pd.DataFrame(np.repeat(X[:8], 3, axis=0), columns=list("abc"))
+    table = table.assign(seed=np.arange(N) % 3, acc=y)
+    named = read(table, outputs="acc", replicate="seed")
+    labels = read(table[list("abc")], y, replicate=np.arange(N) // 3)
+    found = read(table, outputs="acc")
+    assert found.counter == "seed"
+    for runs in (named, labels, found):
+        assert runs.data.names == ("a", "b", "c")
+        assert runs.design.n_settings == 8
+
+
+def test_groups_with_equal_inputs_are_told_of_replicate(X, y):
+    runs = read(np.repeat(X[:8], 3, axis=0), y, groups=np.arange(N) // 3)
+    assert "replicate=" in runs.cautions[-1].figures["words"]
+    assert read(X, y, groups=np.arange(N) // 3).cautions == ()
+
+
+def test_order_is_numbers_dates_or_nothing(X, y):
+    dates = pd.date_range("2024-01-01", periods=N)[::-1]
+    for order in (np.arange(N)[::-1], dates, dates.astype(str)):
+        assert read(X, y, order=order).order.tolist() == list(range(N))[::-1]
+    assert read(X, y, order=False).order is None
+
+
+GRID = {"alpha": [0.01, 0.1, 1, 10, 100, 1000], "fit_intercept": [True, False]}
+
+
+@pytest.fixture(scope="module")
+def search():
+    from sklearn.datasets import load_diabetes
+
+    data, target = load_diabetes(return_X_y=True)
+    scoring = ["r2", "neg_mean_absolute_error"]
+    fitted = GridSearchCV(Ridge(), GRID, cv=3, scoring=scoring, refit=False)
+    return fitted.fit(data, target)
+
+
+def test_searches_and_their_results_are_read_alike(search):
+    given = {"log": ("alpha",), "outputs": "r2"}
+    expected = read(search, **given).data
+    assert expected.names == ("alpha", "fit_intercept")
+    assert expected.logarithms == ("alpha",)
+    assert expected.read.names == ("r2",)
+    for results in (search.cv_results_, pd.DataFrame(search.cv_results_)):
+        found = read(results, **given).data
+        np.testing.assert_array_equal(found.X, expected.X)
+        np.testing.assert_array_equal(found.y, expected.y)
+    splits = from_cv_results(search, splits="replicates", log=["alpha"])
+    assert read(splits).design.n_settings == 12
+    assert read(search, inputs=["alpha"], log=("alpha",)).data.names == ("alpha",)
+
+
+def study_of(n_trials=30, sampler="RandomSampler", failed=()):
+    """What a study of Optuna looks like."""
+    rng = np.random.default_rng(0)
+    space = {
+        "rate": SimpleNamespace(low=1e-4, high=1.0, log=True, step=None),
+        "depth": SimpleNamespace(low=1, high=8, log=False, step=1),
+    }
+    trials = []
+    for k in range(n_trials):
+        params = {"rate": 10 ** rng.uniform(-4, 0), "depth": int(rng.integers(1, 9))}
+        values = [np.log10(params["rate"]) ** 2 + params["depth"], params["depth"]]
+        state = SimpleNamespace(name="FAIL" if k in failed else "COMPLETE")
+        trials.append(
+            SimpleNamespace(
+                params=params, distributions=space, values=values, state=state
+            )
+        )
+    return SimpleNamespace(
+        trials=trials,
+        metric_names=["cost", "size"],
+        sampler=type(sampler, (), {})(),
+    )
+
+
+def test_studies_are_read():
+    runs = read(study_of(failed=(3, 7)))
+    assert runs.data.names == ("rate", "depth")
+    assert runs.data.logarithms == ("rate",)
+    assert runs.data.read.names == ("cost", "size")
+    assert len(runs.data.X) == 28
+    assert [one.code for one in runs.cautions] == ["note"]
+    one = read(study_of(), inputs=["rate"], outputs="cost").data
+    assert (one.names, one.read.names) == (("rate",), ("cost",))
+
+
+def test_a_sampler_that_learns_is_a_caution():
+    (caution,) = read(study_of(sampler="TPESampler")).cautions
+    assert (caution.code, caution.figures["sampler"]) == ("adaptive", "TPESampler")
+
+
+def test_a_real_study_with_pruned_and_failed_trials():
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+    def objective(trial):
+        rate = trial.suggest_float("rate", 1e-4, 1, log=True)
+        kind = trial.suggest_categorical("kind", ["a", "b", None])
+        if trial.number == 3:
+            raise optuna.TrialPruned
+        if trial.number == 4:
+            return float("nan")
+        return np.log10(rate) ** 2 + (kind == "a")
+
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
+    study.optimize(objective, n_trials=20)
+    runs = read(study)
+    assert len(runs.data.X) == 18
+    assert [one.code for one in runs.cautions] == ["note", "note", "adaptive"]
+    frame = study.trials_dataframe()
+    frame["params_kind"] = frame["params_kind"].fillna("none")
+    found = read(frame, outputs="value", log=("params_rate",)).data
+    assert set(found.names) == {"params_rate", "params_kind"}
+
+
+REFUSED = {
+    "no outputs, one looks like it": (
+        lambda t, X, y: explain(t),
+        r"outputs=.*'rate'.*Perhaps outputs='accuracy'",
+    ),
+    "no outputs, two look like it": (
+        lambda t, X, y: explain(t.assign(loss=0.5 * y)),
+        "Perhaps 'accuracy' or 'loss'",
+    ),
+    "a name as y": (
+        lambda t, X, y: explain(t, "accuracy"),
+        "named by outputs='accuracy'",
+    ),
+    "names as y": (lambda t, X, y: explain(t, ["accuracy"]), "named by outputs="),
+    "labels as y": (lambda t, X, y: explain(X, ["a", "b"] * 12), "y holds text"),
+    "an unknown output": (
+        lambda t, X, y: explain(t, outputs="acc"),
+        "outputs has 'acc', which is no column of data",
+    ),
+    "an unknown input": (
+        lambda t, X, y: explain(t, inputs=["lr"], outputs="accuracy"),
+        "inputs has 'lr'",
+    ),
+    "an unknown output of y": (
+        lambda t, X, y: explain(X, pd.DataFrame({"u": y}), outputs=["w"]),
+        "'w', which is no column of y; there are 'u'",
+    ),
+    "an unknown role": (
+        lambda t, X, y: explain(t, outputs="accuracy", blocks="day"),
+        "blocks='day' is no column",
+    ),
+    "an unknown repeat": (
+        lambda t, X, y: explain(t, outputs="accuracy", replicate="seed"),
+        "replicate='seed' is no column",
+    ),
+    "unknown repeats": (
+        lambda t, X, y: explain(t, outputs="accuracy", replicate=["kind", "seed"]),
+        "replicate has 'seed'",
+    ),
+    "no repeats": (
+        lambda t, X, y: explain(t, outputs="accuracy", replicate="kind"),
+        "No two of 24 runs have equal inputs",
+    ),
+    "repeats that a column hides": (
+        lambda t, X, y: explain(
+            {"a": np.repeat(X[:12, 0], 2), "t": X[:, 1], "s": [0, 1] * 12, "acc": y},
+            inputs=["a", "t"],
+            outputs="acc",
+            replicate="s",
+        ),
+        "without 't' all settings repeat",
+    ),
+    "other inputs in one setting": (
+        lambda t, X, y: explain(X, y, replicate=np.arange(N) // 2),
+        "other inputs.*groups=",
+    ),
+    "X alone": (lambda t, X, y: explain(X), r"explain\(X, y\)"),
+    "swapped": (lambda t, X, y: explain(y, X), "swapped"),
+    "one dimension": (lambda t, X, y: explain(X[:, 0], y), r"X\.reshape\(-1, 1\)"),
+    "lengths": (lambda t, X, y: explain(X, y[1:]), "24 runs and y has 23"),
+    "few runs": (lambda t, X, y: explain(X[:6], y[:6]), "6 runs; expected at least 8"),
+    "few rows": (
+        lambda t, X, y: explain(t[:6], outputs="accuracy"),
+        "expected at least 8",
+    ),
+    "few outputs": (
+        lambda t, X, y: explain(X, np.where(np.arange(N) < 5, y, np.nan)),
+        "5 runs that have an output",
+    ),
+    "NaN in X": (
+        lambda t, X, y: explain(np.where(X > 0.9, np.nan, X), y),
+        "missing in .* of 24 runs",
+    ),
+    "names twice": (
+        lambda t, X, y: explain(pd.DataFrame(X, columns=["a", "a", "b"]), y),
+        "2 columns 'a'",
+    ),
+    "names of arrays": (
+        lambda t, X, y: explain(X, y, inputs=["a"]),
+        "1 names; expected 3",
+    ),
+    "nothing varies": (lambda t, X, y: explain(X * 0 + 1, y), "No input varies"),
+    "dates": (
+        lambda t, X, y: explain(
+            pd.DataFrame({"d": pd.date_range("2024-01-01", periods=N)}), y
+        ),
+        "'d' holds dates",
+    ),
+    "an unknown logarithm": (
+        lambda t, X, y: explain(X, y, log=["rate"]),
+        "log has 'rate'",
+    ),
+    "a logarithm of negatives": (
+        lambda t, X, y: explain(X - 0.5, y, log=["x0"]),
+        "expected positive",
+    ),
+    "labels of other length": (
+        lambda t, X, y: explain(X, y, groups=[1, 2]),
+        r"groups has the shape \(2,\)",
+    ),
+    "labels that are missing": (
+        lambda t, X, y: explain(X, y, blocks=[None] * N),
+        "missing in 24 of 24",
+    ),
+    "an order of names": (
+        lambda t, X, y: explain(X, y, order=[f"r{k}" for k in range(N)]),
+        "'r0'; expected a number or a date",
+    ),
+    "an unfitted search": (
+        lambda t, X, y: explain(GridSearchCV(Ridge(), GRID)),
+        "call fit first",
+    ),
+    "an estimator and runs": (
+        lambda t, X, y: explain(Ridge(), X),
+        r"skpce\.inspection\.verdict",
+    ),
+    "a path and y": (lambda t, X, y: explain("runs.csv", y), "y to be left out"),
+    "log of a study": (
+        lambda t, X, y: explain(study_of(), log=["rate"]),
+        "search space says",
+    ),
+    "an unknown parameter": (
+        lambda t, X, y: explain(study_of(), inputs=["lr"]),
+        "no parameter of the study",
+    ),
+    "an unknown objective": (
+        lambda t, X, y: explain(study_of(), outputs="time"),
+        "there are 'cost', 'size'",
+    ),
+    "members of a group": (
+        lambda t, X, y: explain(X, y, together={"g": ["x0", "zz"]}),
+        "'zz' in 'g'",
+    ),
+    "a member twice": (
+        lambda t, X, y: explain(X, y, together={"g": ["x0"], "h": ["x0"]}),
+        "each input in one group",
+    ),
+    "a group of an input's name": (
+        lambda t, X, y: explain(X, y, together={"x2": ["x0", "x1"]}),
+        "the name 'x2'",
+    ),
+    "a list of groups": (
+        lambda t, X, y: explain(X, y, together=["x0"]),
+        "together must be a dict",
+    ),
+    "widths": (
+        lambda t, X, y: explain(X, np.full((N, 6), 0.5), steps=[3, 2]),
+        "sums to 5 columns",
+    ),
+    "columns of other lengths": (
+        lambda t, X, y: explain({"a": [1, 2], "b": [1]}, outputs="a"),
+        "lengths",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_is_named_with_the_remedy(case, table, X, y, monkeypatch):
+    def work(*_args, **_kwargs):
+        raise AssertionError("refused after the work")
+
+    monkeypatch.setattr("skpce.drivers._explain.find_drivers", work)
+    call, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message):
+        call(table, X, y)
+
+
+def test_files_that_are_no_tables(tmp_path):
+    def refused(text, message):
+        path = tmp_path / "runs.csv"
+        path.write_bytes(text)
+        with pytest.raises(ValueError, match=message):
+            explain(path, outputs="a")
+
+    refused(b"a,b\n", "has no rows")
+    refused(b"", "has no rows")
+    refused(b"a,b\n1,2\n1\n", "Row 3 of .* has 1 entries; expected 2")
+    refused(b"a,a\n1,2\n", "2 columns 'a'")
+    refused(b"\xff\xfe\x00", "UTF-8")
+    with pytest.raises(FileNotFoundError, match=r"none\.csv"):
+        explain(tmp_path / "none.csv", outputs="a")
+
+
+def test_one_of_two_factors_is_no_counter(X, y):
+    """Each level of one factor has each level of the other once, as seeds have."""
+    table = {"rate": np.repeat(X[:12, 0], 2), "units": [4, 8] * 12, "acc": y}
+    assert read(table, outputs="acc").data.names == ("rate", "units")
+    table["random_state"] = table.pop("units")
+    assert read(table, outputs="acc").counter == "random_state"
+
+
+def test_one_answer_whatever_the_order_of_rows_and_columns(table, tmp_path):
+    table = table[["rate", "units", "kind", "accuracy"]]
+    shuffled = table.sample(frac=1, random_state=0)[table.columns[::-1]]
+    answers = [
+        explain(given, outputs="accuracy").drivers
+        for given in (table, written(shuffled, tmp_path))
+    ]
+    first, other = answers
+    place = [other.keys["input"].index(name) for name in first.keys["input"]]
+    assert other.state[0, place].tolist() == first.state[0].tolist()
+    for name in ("p_value", "first", "total", "total_low", "total_high"):
+        np.testing.assert_allclose(
+            getattr(other, name)[0, place], getattr(first, name)[0], atol=1e-6
+        )
+
+
+def test_the_model_knows_names_logarithms_and_levels(table):
+    answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
+    assert answer.model.feature_names_in_.tolist() == ["rate", "kind"]
+    assert answer.source.levels == {"kind": ("a", "b")}
+    np.testing.assert_allclose(answer.source.X[:, 0], np.log10(table["rate"]))
+    predicted = answer.model.predict(answer.source.table_of(answer.source.X))
+    assert np.corrcoef(predicted, table.accuracy)[0, 1] > 0.8
+
+
+def test_the_model_of_probabilities_is_a_surrogate(X, y):
+    odds = np.exp(np.c_[y, -y, X[:, 2]])
+    answer = explain(X, odds / odds.sum(axis=1, keepdims=True))
+    assert isinstance(answer.model, skpce.CompositionalPCESurrogate)
+    assert answer.drivers.state[0, 0] == "drives"
+
+
+def test_inputs_are_tested_together(X, y):
+    answer = explain(X, y, together={"both": ["x0", "x1"]})
+    assert answer.input_names == ("x2", "both")
+    assert answer.drivers.state[0, 1] == "drives"

@@ -1,0 +1,270 @@
+"""The words of an answer, from values that are set by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skpce.drivers import Caution, State
+from skpce.drivers._answer import Findings
+from skpce.drivers._design import Exchange
+from skpce.drivers._exchange import Tested as Evidence
+from skpce.drivers._shares import Shares
+from skpce.drivers._words import (
+    between,
+    cautions_in_words,
+    listed,
+    parts_of,
+    percent,
+    percent_in_words,
+    sentences_of,
+)
+
+D, S, N, O = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN  # noqa: E741
+NAMES = ("rate", "units", "drop", "kind")
+
+
+def findings(
+    states,
+    total,
+    *,
+    first=None,
+    low=None,
+    high=None,
+    q2=0.9,
+    noise=np.nan,
+    more=None,
+    pairs=(),
+    cautions=(),
+    scope="beyond",
+):
+    """Findings of as many outputs as there are rows of states."""
+    states = np.atleast_2d(np.array(states, dtype=object))
+    n_outputs, n_rows = states.shape
+    total = np.atleast_2d(np.asarray(total, dtype=float))
+    first = total if first is None else np.atleast_2d(np.asarray(first, dtype=float))
+    low = total - 0.05 if low is None else np.atleast_2d(low)
+    high = total + 0.05 if high is None else np.atleast_2d(high)
+    found = Shares.nothing(n_outputs, n_rows)
+    pair_shares = np.zeros((n_outputs, n_rows, n_rows))
+    for o, i, j, share in pairs:
+        pair_shares[o, i, j] = pair_shares[o, j, i] = share
+    shares = replace(
+        found,
+        first=np.stack([first, first - 0.05, first + 0.05]),
+        total=np.stack([total, low, high]),
+        pairs=pair_shares,
+        q2=np.stack([np.broadcast_to(np.asarray(q2, dtype=float), (n_outputs,))] * 3),
+        noise=np.broadcast_to(np.asarray(noise, dtype=float), (n_outputs,)),
+    )
+    rows = np.arange(8)
+    tested = replace(Evidence.nothing(), exchange=Exchange("rows", rows, scope=scope))
+    given = (
+        np.full((n_outputs, n_rows), np.nan) if more is None else np.atleast_2d(more)
+    )
+    return Findings(
+        [list(row) for row in states],
+        np.full((n_outputs, n_rows), 0.5),
+        np.full((n_outputs, n_rows), 0.5),
+        shares,
+        [[()] * n_rows for _ in range(n_outputs)],
+        np.asarray(given, dtype=float),
+        [[tested] * n_rows for _ in range(n_outputs)],
+        {(o, i, j): 0.001 for o, i, j, _ in pairs},
+        tuple(cautions),
+        np.full(n_outputs, 60),
+    )
+
+
+def words(found, outputs=("accuracy",), names=NAMES):
+    return sentences_of(found, names, outputs, 0.05)
+
+
+def test_drivers_are_listed_by_total_with_intervals_and_all_of_the_variance():
+    found = findings([D, D, N, O], [0.2, 0.6, 0.01, 0.03], more=[[*[np.nan] * 3, 40]])
+    assert words(found) == (
+        "units drives 60 % of the variance of accuracy (55 to 65 %) and rate 20 % (15 "
+        "to 25 %). drop does not matter (below 5 %). kind is not settled (about 40 "
+        "more runs would settle it). 6 % is what several inputs do together and 10 % "
+        "is not predicted by this model.",
+    )
+
+
+def test_noise_is_apart_from_what_is_not_predicted():
+    found = findings([D, N, N, N], [0.9, 0, 0, 0], q2=0.9, noise=0.1)
+    (text,) = words(found)
+    assert text.endswith(
+        "units, drop and kind do not matter (below 5 % each). Less than 1 % is not "
+        "predicted by this model and 10 % is noise between repeats."
+    )
+    assert parts_of(found, 0) == [("not predicted", 0.0), ("noise of repeats", 0.1)]
+
+
+def test_shares_of_all_parts_add_up_to_one():
+    found = findings([D, D, N, N], [0.5, 0.4, 0, 0], first=[0.4, 0.3, 0, 0], noise=0.06)
+    parts = parts_of(found, 0)
+    assert [name for name, _ in parts] == [
+        "several together",
+        "not predicted",
+        "noise of repeats",
+    ]
+    assert sum(share for _, share in parts) + 0.7 == pytest.approx(1.0)
+
+
+def test_what_a_driver_does_alone_is_said_where_it_differs():
+    found = findings(
+        [D, D, N, N],
+        [0.85, 0.85, 0, 0],
+        first=[0, 0.05, 0, 0],
+        pairs=[(0, 0, 1, 0.8), (0, 0, 2, 0.03)],
+    )
+    (text,) = words(found)
+    assert text.startswith(
+        "rate drives 85 % of the variance of accuracy (80 to 90 %; less than 1 % "
+        "alone) and units 85 % (80 to 90 %; 5 % alone). rate and units act together: "
+        "80 % that neither explains alone."
+    )
+
+
+def test_small_drivers_are_called_small_and_unknown_shares_unknown():
+    small = findings(
+        [D, N, N, N],
+        [0.01, 0, 0, 0],
+        low=[[0.002, 0, 0, 0]],
+        high=[[0.02, 0, 0, 0]],
+        q2=0.02,
+    )
+    assert (
+        "rate drives 1 % of the variance of accuracy (0 to 2 %, small)"
+        in words(small)[0]
+        or "(1 to 2 %, small)" in words(small)[0]
+    )
+    unknown = findings(
+        [D, N, N, N], [0, 0, 0, 0], low=[[0] * 4], high=[[0.7, 0, 0, 0]], q2=0
+    )
+    assert (
+        "rate drives an unknown share of the variance of accuracy (0 to 70 %)"
+        in (words(unknown)[0])
+    )
+
+
+def test_the_scope_of_a_test_is_said():
+    tried = words(findings([D, D, N, N], [0.5, 0.3, 0, 0], scope="tried"))[0]
+    assert "This is shown at the settings tried, not beyond them." in tried
+    assert "settings tried" not in words(findings([D, N, N, N], [0.9, 0, 0, 0]))[0]
+
+
+def test_nothing_is_said_of_shares_that_no_test_has_let_through():
+    (text,) = words(findings([O, O, N, N], [0.5, 0.4, 0, 0], q2=0.1))
+    assert text == (
+        "No input is shown to drive accuracy. drop and kind do not matter (below 5 % "
+        "each). rate and units are not settled."
+    )
+    (text,) = words(findings([O, O, N, N], [0.5, 0.4, 0, 0], q2=0.92))
+    assert text.endswith(
+        "The model predicts 92 % of the variance of runs left out, but the test cannot "
+        "say by which input."
+    )
+    (text,) = words(findings([O, O, O, O], [0.1] * 4, q2=0.0, noise=0.8))
+    assert text.endswith("80 % is noise between repeats.")
+
+
+def test_an_input_that_acts_on_the_spread_drives_nothing():
+    (text,) = words(findings([S, N, N, N], [0.0] * 4, q2=0.0))
+    assert text.startswith(
+        "No input is shown to drive accuracy. rate acts on the spread of accuracy."
+    )
+
+
+def test_inputs_that_cannot_be_told_apart_are_named_once():
+    cautions = [
+        Caution("constraint", {"inputs": ("rate", "units", "drop"), "sum": 1.0}),
+        Caution("alike", {"input": "rate", "others": ("units", "drop")}),
+        Caution("not exchanged", {"input": "kind", "why": "too few"}),
+    ]
+    found = findings([O, O, O, O], [0.3, 0.3, 0.3, 0], q2=0.9, cautions=cautions)
+    (text,) = words(found)
+    assert (
+        "rate, units and drop cannot be told apart: they add up to 1 in every run. "
+        "kind cannot be tested: too few."
+    ) in text
+    assert "not settled" not in text
+    shown = cautions_in_words(cautions)
+    assert [line.partition(":")[0] for line in shown] == ["Caution"] * 2
+    assert shown[0].endswith("or name them as a group by together=.")
+
+
+def test_inputs_with_one_reason_share_a_caution():
+    cautions = [
+        Caution("not exchanged", {"input": name, "why": "too few"}) for name in "ab"
+    ]
+    assert cautions_in_words(cautions) == ["Caution: a and b are not tested: too few."]
+    assert cautions_in_words([Caution("note", {"words": "rate is text"})]) == [
+        "Note: rate is text."
+    ]
+
+
+def test_a_series_settles_nothing():
+    caution = Caution("series", {"words": "each run resembles the one before"})
+    (text,) = words(findings([O] * 4, [0.1] * 4, cautions=[caution]))
+    assert text.startswith("Nothing is settled about accuracy")
+    assert "order= says" in cautions_in_words([caution])[0]
+
+
+def test_outputs_with_one_answer_share_a_sentence():
+    found = findings([[D, N, N, N]] * 2, [[0.9, 0, 0, 0]] * 2)
+    (text,) = words(found, ("accuracy", "loss"))
+    assert "of the variance of accuracy and loss (" in text
+
+
+def test_many_outputs_are_summarised_by_their_drivers():
+    total = [[0.5 + k / 100, 0.3, 0, 0] for k in range(8)]
+    states = [[D, O, N, N]] * 6 + [[O, O, N, N]] * 2
+    names = [f"task {k}" for k in range(8)]
+    first, second = words(findings(states, total), names)
+    assert first == (
+        "rate drives 50 to 55 % of the variance of task 0, task 1, task 2, task 3 and "
+        "2 more. drop and kind do not matter (below 5 % each). units is not settled. "
+        "10 % is not predicted by this model."
+    )
+    assert second.startswith("No input is shown to drive task 6 and task 7.")
+
+
+def test_many_inputs_are_counted():
+    names = [f"x{k}" for k in range(20)]
+    (text,) = words(findings([D] + [N] * 19, [0.9] + [0] * 19), names=names)
+    assert "The other 19 inputs do not matter (below 5 % each)." in text
+    (text,) = words(findings([O] * 20, [0.0] * 20, q2=0.0), names=names)
+    assert "x0, x1, x2, x3 and 16 more are not settled." in text
+
+
+def test_an_output_that_does_not_vary_has_no_drivers():
+    found = findings([O] * 4, [np.nan] * 4, q2=np.nan)
+    assert words(found) == (
+        "accuracy has no choice, or does not vary between the runs.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "table", "text"),
+    [
+        (0.0, "0 %", "less than 1 %"),
+        (0.004, "<1 %", "less than 1 %"),
+        (0.006, "1 %", "1 %"),
+        (1.0, "100 %", "100 %"),
+    ],
+)
+def test_percent(share, table, text):
+    assert (percent(share), percent_in_words(share)) == (table, text)
+
+
+def test_intervals_and_lists():
+    assert between(0.15, 0.253) == "15 to 25 %"
+    assert between(0.981, 0.984) == "98.1 to 98.4 %"
+    assert between(0.0, 0.001) == "<1 %"
+    assert between(1.0, 1.0) == "100 %"
+    assert listed(["a"]) == "a"
+    assert listed(list("abcde")) == "a, b, c, d and e"
+    assert listed(list("abcdef")) == "a, b, c, d and 2 more"
