@@ -39,7 +39,6 @@ ADDED: set[str] = {
     "skpce.MoreTermsThanRowsWarning",
     "skpce.TiedInputsWarning",
     "skpce.ZeroReplacedWarning",
-    "skpce.explain",
     "skpce.decision.DependentInputsWarning",
     "skpce.ensembles.member_blocks",
     "skpce.decision.knowledge_gradient",
