@@ -123,7 +123,7 @@ def test_nothing_depends_on_the_order_of_rows_and_columns_or_on_units():
 
 def test_p_values_of_noise_are_uniform_or_larger():
     found = []
-    for seed in range(20):
+    for seed in range(14):
         rng = np.random.default_rng([7, seed])
         X, y = rng.normal(size=(25, 4)), rng.normal(size=25)
         problem = problem_of(X, y)
