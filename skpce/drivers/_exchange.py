@@ -39,6 +39,7 @@ import numpy as np
 from .._checks import BoolArray, FloatArray, IndexArray
 from ._design import Design, Exchange, first_of, memory_of
 from ._tails import (
+    ALONE,
     rank_p_values,
     sizes_of_exchange,
     sizes_of_signs,
@@ -503,7 +504,8 @@ class _Setting:
             ]
         )
         best = np.minimum(len(each) * each.min(axis=0), 1.0)
-        return np.minimum(2.0 * np.minimum(alone, best), 1.0)
+        both = np.minimum(alone / ALONE, best / (1.0 - ALONE))
+        return np.minimum(both, 1.0)
 
     def _tail(
         self,

@@ -26,6 +26,9 @@ from .._checks import FloatArray, IndexArray
 # Exceedances from which a rank is a p-value; below, the tail is extrapolated.
 _EXCEEDED = 10
 
+#: Part of the level that is kept for what an input does alone; the rest is for pairs.
+ALONE = 0.8
+
 # Steps of the bisection for a saddle point.
 _STEPS = 50
 
@@ -34,13 +37,16 @@ def smaller_rank(
     observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
     drawn: tuple[FloatArray, FloatArray],  # two of shape (n_draws, n_outputs)
 ) -> FloatArray:  # shape: (n_outputs,)
-    """Rank the smaller rank of two statistics; extrapolate where few are as large."""
+    """Rank the smaller rank of two statistics; extrapolate where few are as large.
+
+    The first one, of what an input does alone, has most of the level.
+    """
     number = len(drawn[0]) + 1
     ranks = []
     for own, others in zip(observed, drawn, strict=True):
         values = _rounded(np.concatenate([own, others]))
         ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
-    smaller = np.minimum(*ranks)
+    smaller = np.minimum(ranks[0] / ALONE, ranks[1] / (1.0 - ALONE))
     found = (smaller <= smaller[0]).mean(axis=0)
     if number > 1000:
         for output in np.flatnonzero(found * number < _EXCEEDED).tolist():
@@ -48,7 +54,8 @@ def smaller_rank(
                 tail_of_draws(float(own[0, output]), others[:, output])
                 for own, others in zip(observed, drawn, strict=True)
             ]
-            found[output] = min(found[output], 2.0 * min(tails))
+            both = min(tails[0] / ALONE, tails[1] / (1.0 - ALONE))
+            found[output] = min(found[output], both)
     return np.asarray(found)
 
 

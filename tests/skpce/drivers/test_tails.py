@@ -112,9 +112,12 @@ def test_tails_over_exchanges_are_not_too_small(n_rows):
 def test_rank_of_the_smaller_rank_by_hand():
     observed = [np.array([[9.0]]), np.array([[1.0]])]
     drawn = np.arange(5.0)[:, np.newaxis], np.array([[2.0], [3], [4], [0], [0]])
-    # Of six, the observed one has the ranks 1 and 4, the others 6 to 2 and 3 to 5 or 6:
-    # 3, 2, 1, 3, 2 are their smaller ones, so that one other is as small.
-    assert smaller_rank(observed, drawn)[0] == pytest.approx(2 / 6)
+    # Of six, the observed one has the ranks 1 and 4, the others 6 to 2 and 3, 2, 1, 6,
+    # 6. Divided by .8 and .2 the smaller ones are 1.25, then 7.5, 6.25, 5, 3.75, 2.5.
+    assert smaller_rank(observed, drawn)[0] == pytest.approx(1 / 6)
+    observed = [np.array([[2.5]]), np.array([[5.0]])]
+    # Now the ranks are 3 and 1: 3.75, and 2.5 and 1.25 of others are as small.
+    assert smaller_rank(observed, drawn)[0] == pytest.approx(3 / 6)
 
 
 def test_rank_counts_ties_and_the_observed_value():
