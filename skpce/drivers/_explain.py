@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_real, listed
 from ._answer import find_drivers
-from ._read import Asked, read_runs
+from ._read import read_runs
 from ._result import Answer, make_answer
+from ._roles import Asked
 
 
 def explain(
