@@ -62,7 +62,9 @@ def listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
 
 
 # Beginnings that are no names of inputs, which keep their letters.
-_OWN_WORDS = re.compile(r"(^|(?<=[.] ))(nothing is|no input is|less than 1 %|this is)")
+_OWN_WORDS = re.compile(
+    r"(^|(?<=[.] ))(nothing is|no input is|less than 1 %|this is|what(?= .* is shown))"
+)
 
 
 def _with_capitals(text: str) -> str:
