@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._checks import (
     FEWEST_MEMBERS,
@@ -173,8 +174,7 @@ def _outputs_of_arrays(
     """Return y as numbers, what its columns are, and which rows have an output."""
     outputs = asked.outputs
     if isinstance(y, Mapping):
-        y = Columns({name: np.asarray(values) for name, values in y.items()})
-        y = make_frame(list(y), y.values())
+        y, outputs = _columns_of_dict(y, asked)
     y = _with_numbers(y)
     refuse_no_numbers(y, "y")
     named = [outputs] if isinstance(outputs, str) else outputs
@@ -203,6 +203,19 @@ def _outputs_of_arrays(
             f"There are {used.sum()} runs{failed}; expected at least {FEWEST_MEMBERS}."
         )
     return values, read_all, used
+
+
+def _columns_of_dict(y: Mapping[Any, Any], asked: Asked) -> tuple[NDArray[Any], Any]:
+    """Return outputs in a dict side by side, and their names."""
+    names = [str(name) for name in y]
+    columns = dict(zip(names, map(np.asarray, y.values()), strict=True))
+    if any(column.ndim != 1 for column in columns.values()):
+        return one_table(y), None  # refused there
+    if asked.steps is not None:
+        return np.column_stack(list(columns.values())), asked.outputs
+    if asked.outputs is not None:
+        names = known_names(asked.outputs, names, "outputs", "column of y")
+    return np.column_stack([columns[name] for name in names]), names
 
 
 def _with_numbers(y: Any) -> Any:
