@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_real, listed
 from ._answer import find_drivers
-from ._read import Asked, read_runs
+from ._read import read_runs
 from ._result import Answer, make_answer
+from ._roles import Asked
 
 
 def explain(
@@ -35,22 +36,26 @@ def explain(
     ----------
     data : table, study, search, Ensemble, path, or array-like of shape (n_runs, \
 n_inputs)
-        A data frame or the path of a CSV file, with one row for each run; a study of
-        Optuna; a fitted search of scikit-learn, or its ``cv_results_``; an
-        :class:`skpce.ensembles.Ensemble`; or, with ``y``, the inputs alone.
+        A table with one row for each run: a data frame, a dict of columns, a list of
+        dicts, or the path of a CSV file; a study of Optuna; a fitted search of
+        scikit-learn, or its ``cv_results_``; an :class:`skpce.ensembles.Ensemble`; or,
+        with ``y``, the inputs alone.
     y : array-like of shape (n_runs,) or (n_runs, n_columns), default=None
-        Outputs, or probabilities with their steps side by side; NaN where a run
-        failed. Only with inputs in ``data``.
+        Outputs, or probabilities with their steps side by side, also of shape (n_runs,
+        n_steps, n_classes); NaN where a run failed. Only with inputs in ``data``.
     inputs : sequence of str, or dict of str to distribution, default=None
-        Columns of a table that differ between runs, with their distributions where
-        these are known. None takes all that have no other role.
+        Columns that differ between runs, with their distributions where these are
+        known; names, where ``data`` is an array. None takes all columns of a table that
+        have no other role, without those that name, number or date the runs, or that
+        look like a result; a note says which.
     outputs : str, sequence of str, or dict, default=None
-        Columns of a table with what a run gave; a dict names groups of columns. With
-        ``y``: as in :func:`skpce.inspection.verdict`.
-    steps : sequence of int, or dict of str to int, default=None
-        Widths of the steps of probabilities in ``y``.
+        Columns of a table, or of ``y``, with what a run gave; names, where ``y`` is an
+        array; objectives of a study, scorers of a search. A dict names groups of
+        columns, which are explained as one. Needed for a table.
+    steps : dict of str to int or to sequence of str, or sequence of int, default=None
+        Probabilities: widths of the steps in ``y``, or their columns in a table.
     log : sequence of str, default=()
-        Inputs of which the logarithm is taken.
+        Inputs of which the logarithm to base 10 is taken. A study knows its own.
     replicate : str, sequence of str, or array-like of shape (n_runs,), default=None
         Columns that count repeats of a setting, such as the seed. With ``y``: the label
         of the setting of each run. Equal inputs are repeats without it.

@@ -14,7 +14,7 @@ from .._version import __version__, installed_version
 from ._data import Data
 from ._effects import draw_effects, effects_of
 from ._picture import draw_answer
-from ._words import listed, percent
+from ._words import listed
 
 _TERMS = (
     "Drives: tested; the probability that any such claim on this page is wrong is at "
@@ -47,7 +47,7 @@ def make_page(answer: Any) -> HtmlReport:
     page.add_text(_TERMS)
     for output, name in enumerate(answer._labels):
         if not np.isnan(answer.q2[output]):
-            page.add_columns(_driver_columns(answer, output), str(name))
+            page.add_columns(answer.columns_in_words(output), str(name))
     if isinstance(answer.source, Data) and not np.isnan(answer.q2).all():
         page.add_heading("Effects")
         page.add_text(
@@ -68,38 +68,6 @@ def make_page(answer: Any) -> HtmlReport:
 def _add_figure(page: HtmlReport, axes: Any, description: str) -> None:
     figure = axes[0].figure if isinstance(axes, list) else axes.figure
     page.add_figure(SimpleNamespace(figure_=figure), description)
-
-
-def _driver_columns(answer: Any, output: int) -> list[tuple[str, Any]]:
-    """Return the table of one output, the largest total share on top."""
-    table = answer.drivers
-    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable").tolist()
-
-    def share(name: str, i: int) -> str:
-        ends = [100 * getattr(table, f"{name}_{e}")[output, i] for e in ("low", "high")]
-        value = percent(getattr(table, name)[output, i])
-        return f"{value} [{ends[0]:.0f}, {ends[1]:.0f}]"
-
-    columns = [
-        ("input", [answer.input_names[i] for i in order]),
-        ("state", [table.state[output, i] for i in order]),
-        ("share alone", [share("first", i) for i in order]),
-        ("in all", [share("total", i) for i in order]),
-        ("p", [f"{table.p_value[output, i]:.2g}" for i in order]),
-        ("together with", [table.partners[output, i] or "–" for i in order]),
-        ("more runs", [_more(table.more_runs[output, i]) for i in order]),
-        ("shown", [_SCOPES.get(table.scope[output, i], "–") for i in order]),
-    ]
-    return [column for column in columns if set(column[1]) != {"–"}]
-
-
-_SCOPES = {"beyond": "beyond the settings tried", "tried": "at the settings tried"}
-
-
-def _more(number: float) -> str:
-    if np.isnan(number):
-        return "–"
-    return "too many" if np.isinf(number) else f"about {number:.0f}"
 
 
 def _origin(answer: Any) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray
+from .._checks import FloatArray, html_table
 from .._compositions.outputs import Outputs
 from .._result import Result
 from ._answer import Caution, Findings, State
@@ -194,10 +194,7 @@ framed, printed
             lines.append(head)
             order = np.argsort(-table.total[o], kind="stable")
             for i in order[:_PRINTED].tolist():
-                total = (
-                    f"{percent(table.total[o, i])} [{100 * table.total_low[o, i]:.0f}, "
-                    f"{100 * table.total_high[o, i]:.0f}]"
-                )
+                total = self._share("total", o, i)
                 lines.append(
                     f"{inputs[i]:{width}}  {table.state[o, i]:17}  "
                     f"{table.p_value[o, i]:7.2g}  {percent(table.first[o, i]):>11}  "
@@ -209,10 +206,54 @@ framed, printed
             lines.append(f"... and {len(self._labels) - _PRINTED} more outputs.")
         return lines
 
+    def columns_in_words(self, output: int) -> list[tuple[str, list[str]]]:
+        """Return the drivers of one output as headings and cells of a short table.
+
+        Parameters
+        ----------
+        output : int
+            Its position.
+
+        Returns
+        -------
+        columns : list of (str, list of str)
+            Inputs with the largest share in all on top; columns without any entry are
+            left out.
+        """
+        table = self.drivers
+        order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable").tolist()
+        columns = [
+            ("input", [self.input_names[i] for i in order]),
+            ("state", [str(table.state[output, i]) for i in order]),
+            ("share alone", [self._share("first", output, i) for i in order]),
+            ("in all", [self._share("total", output, i) for i in order]),
+            ("p", [f"{table.p_value[output, i]:.2g}" for i in order]),
+            ("together with", [table.partners[output, i] or "–" for i in order]),
+            ("more runs", [_more(table.more_runs[output, i]) for i in order]),
+            ("shown", [_SCOPES.get(table.scope[output, i], "–") for i in order]),
+        ]
+        return [column for column in columns if set(column[1]) != {"–"}]
+
+    def _share(self, name: str, output: int, i: int) -> str:
+        """Return a share in percent, with its interval."""
+        table = self.drivers
+        low, high = (
+            100 * getattr(table, f"{name}_{end}")[output, i] for end in ("low", "high")
+        )
+        value = percent(getattr(table, name)[output, i])
+        return f"{value} [{low:.0f}, {high:.0f}]"
+
     def _repr_html_(self) -> str:
         words = "".join(f"<p><b>{escape(text)}</b></p>" for text in self.sentences)
+        tables = []
+        for output, name in enumerate(self._labels[:_PRINTED]):
+            if not np.isnan(self.q2[output]):
+                headings, cells = zip(*self.columns_in_words(output), strict=True)
+                caption = str(name) if len(self._labels) > 1 else ""
+                rows = list(zip(*cells, strict=True))[:_PRINTED]
+                tables.append(html_table(headings, rows, caption))
         evidence = "".join(f"<p>{escape(text)}</p>" for text in self.evidence)
-        return f"{words}{self.drivers._repr_html_()}{evidence}"
+        return f"{words}{''.join(tables)}{evidence}"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the shares of each output as bars with their intervals.
@@ -279,6 +320,16 @@ framed, printed
         from ._page import write_report
 
         write_report(self, path)
+
+
+_SCOPES = {"beyond": "beyond the settings tried", "tried": "at the settings tried"}
+
+
+def _more(number: float) -> str:
+    """Say how many more runs would settle an input."""
+    if np.isnan(number):
+        return "–"
+    return "too many" if np.isinf(number) else f"about {number:.0f}"
 
 
 def make_answer(

@@ -63,7 +63,8 @@ def listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
 
 # Beginnings that are no names of inputs, which keep their letters.
 _OWN_WORDS = re.compile(
-    r"(^|(?<=[.] ))(nothing is|no input is|less than 1 %|this is|there is)"
+    r"(^|(?<=[.] ))"
+    r"(nothing is|no input is|less than 1 %|this is|there is|what(?= .* is shown))"
 )
 
 

@@ -153,6 +153,11 @@ def test_small_drivers_are_called_small_and_unknown_shares_unknown():
 def test_the_scope_of_a_test_is_said():
     tried = words(findings([D, D, N, N], [0.5, 0.3, 0, 0], scope="tried"))[0]
     assert "This is shown at the settings tried, not beyond them." in tried
+    found = findings([D, D, N, N], [0.5, 0.3, 0, 0])
+    row = found.tested[0]
+    at_these = replace(row[1].exchange, scope="tried")
+    row[1] = replace(row[1], exchange=at_these)
+    assert "What units does is shown at the settings tried" in words(found)[0]
     assert "settings tried" not in words(findings([D, N, N, N], [0.9, 0, 0, 0]))[0]
 
 
