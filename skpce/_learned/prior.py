@@ -39,9 +39,9 @@ from scipy.optimize import minimize
 
 from .._checks import BoolArray, FloatArray, IndexArray
 
-#: What is told of a fit is noise alone below this log evidence for more: one in twenty ensembles of
-#: noise has so much (30 or 60 samples of eight inputs), and nearly all have in which
-#: half of the variance of 60 samples is not noise.
+#: Drivers and cautions take a fit for noise alone below this log evidence for more:
+#: one in twenty ensembles of noise has so much (30 or 60 samples of eight inputs), and
+#: nearly all have in which half of the variance of 60 samples is not noise.
 LEAST_EVIDENCE = 2.7
 
 # A fit is shrunk towards noise alone as James and Stein shrink a mean: by this over the
