@@ -30,10 +30,6 @@ from .ridge import (
     without_copies,
 )
 
-# The approximation is too narrow: its deviations are this much larger. What 90 %
-# intervals contain is measured by ``benchmarks.pce.learned_coverage``.
-_SPREAD = 1.5
-
 # Smallest second derivative: the parameter is then as uncertain as before the samples.
 _LEAST_CURVATURE = 0.15
 
@@ -70,6 +66,7 @@ def coefficient_draws(
     groups: IndexArray,  # shape: (n_targets,)
     n_draws: int,
     generator: np.random.Generator,
+    spread: float,  # of the parameters of the prior, over that of the approximation
 ) -> Iterator[CoefficientDraws]:
     """Yield the draws of the targets of each prior."""
     for number, targets in solver.parts(groups):
@@ -87,7 +84,8 @@ def coefficient_draws(
         settled = np.zeros((2, len(laws)), dtype=bool)
         if known:
             settled = _settled(prior, design, listed[1:], known[0])
-        priors = _priors(prior, laws, multi_indices, own, scaled, n_draws, generator)
+        given = prior, laws, multi_indices, own, scaled
+        priors = _priors(*given, n_draws, generator, spread)
         draws = _draws(priors, design, listed[1:], own, generator)
         yield CoefficientDraws(targets, listed[1:], settled, draws)
 
@@ -135,6 +133,7 @@ def _priors(
     scaled: FloatArray,  # shape: (n_samples, n_targets)
     n_draws: int,
     generator: np.random.Generator,
+    spread: float,
 ) -> Iterator[TermPrior]:
     """Draw priors around the learned one."""
     rows = spread_rows(samples, _MOST_ROWS)
@@ -160,7 +159,7 @@ def _priors(
         curvature[row] = (after[1] - before[1])[free] / (2.0 * _STEP)
     values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
     # The symmetric root: with others, draws would hang on the signs of eigenvectors.
-    root = vectors * (_SPREAD / np.sqrt(np.maximum(values, _LEAST_CURVATURE)))
+    root = vectors * (spread / np.sqrt(np.maximum(values, _LEAST_CURVATURE)))
     map_to = root @ vectors.T
     for _ in range(n_draws):
         drawn = centre.copy()

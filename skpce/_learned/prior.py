@@ -39,10 +39,14 @@ from scipy.optimize import minimize
 
 from .._checks import BoolArray, FloatArray, IndexArray
 
-#: A fit is noise alone below this log evidence for more: one in twenty ensembles of
-#: noise has so much (30 or 60 samples of eight inputs), and nearly all have in which
-#: half of the variance of 60 samples is not noise.
+#: Drivers and cautions take a fit for noise alone below this log evidence for more:
+#: one in twenty ensembles of noise has so much (30 or 60 samples of eight inputs), and
+#: nearly all have in which half of the variance of 60 samples is not noise.
 LEAST_EVIDENCE = 2.7
+
+# A fit is shrunk towards noise alone as James and Stein shrink a mean: by this over the
+# evidence where it is weak, by less than that beyond the second number.
+_SHRINKAGE, _MUCH_EVIDENCE = 1.5, 15.0
 
 #: Largest number of inputs in one term.
 LARGEST_ORDER = 3
@@ -196,6 +200,17 @@ class TermPrior:
         if not self.log_evidence < LEAST_EVIDENCE:
             return self
         return replace(self, weights=np.zeros_like(self.weights), noise=1.0)
+
+    def shrunk(self) -> TermPrior:
+        """Return the prior of a fit, with more noise the weaker the evidence is."""
+        gain = _MUCH_EVIDENCE * np.expm1(self.log_evidence / _MUCH_EVIDENCE)
+        share = 1.0 - _SHRINKAGE / max(gain, 1e-300)
+        if not share > 0.0:
+            return replace(self, weights=np.zeros_like(self.weights), noise=1.0)
+        noise = 1.0 - share * (1.0 - self.noise)
+        weights = share * self.weights
+        orders = self.order_weights / share ** np.arange(len(self.order_weights))
+        return replace(self, weights=weights, order_weights=orders, noise=noise)
 
     def total(self) -> float:
         """Return the sum of the variances of all terms."""

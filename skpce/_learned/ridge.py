@@ -221,7 +221,7 @@ def learn_terms(
                 prior = learn_prior(some, n_functions, contrasts, first)
                 prior = learn_prior(*search, known, prior, _STEPS)
             learned.append(prior)
-    priors = [prior.or_nothing() for prior in learned]
+    priors = [prior.shrunk() for prior in learned]
     noise = np.array([prior.noise for prior in priors]) * joined.weights.mean()
     refined = shares or rows is not None
     basis = _basis_of(laws, samples, priors, listed, len(joined.inputs))

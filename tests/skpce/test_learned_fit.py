@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -232,6 +233,20 @@ def test_solver_alone_means_degree_two():
 def test_settings_of_a_solver_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         PolynomialChaosRegressor(**options).fit(*samples_of_friedman(30))
+
+
+def test_weak_evidence_shrinks_a_fit():
+    X, y = samples_of_friedman(60)
+    (found,) = (
+        PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)._problem.solver.priors
+    )
+    weak = [replace(found, log_evidence=gain).shrunk() for gain in (-1, 1.4, 3, 9, 300)]
+    totals = np.array([prior.total() for prior in weak]) / found.total()
+    np.testing.assert_allclose(totals[[0, 1, 4]], [0, 0, 1], atol=1e-6)
+    assert 0.4 < totals[2] < 0.6 < 0.85 < totals[3] < 0.95
+    noise = [prior.noise for prior in weak]
+    np.testing.assert_allclose(noise, 1 - totals * (1 - found.noise))
+    assert weak[2].order_weights[0] == 1
 
 
 def test_nothing_depends_on_order_or_units():
@@ -630,9 +645,9 @@ def test_a_parabola_goes_on_beyond_the_samples():
 
 def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(40, 200))
-    halves = X[:, :50].sum(axis=1), X[:, 50:100].sum(axis=1)
-    y = np.column_stack([rng.normal(size=40), halves[0] ** 2 + halves[1] ** 2])
+    X = rng.uniform(size=(80, 100))
+    halves = X[:, :25].sum(axis=1), X[:, 25:50].sum(axis=1)
+    y = np.column_stack([rng.normal(size=80), halves[0] ** 2 + halves[1] ** 2])
     model = PolynomialChaosRegressor().fit(X, y)
     assert isinstance(model.basis_, KernelBasis)
     assert not model.basis_.priors[0].weights.any()
