@@ -190,6 +190,10 @@ class _Evidence:
         parts = []
         for rows, own_outputs, columns in patterns:
             order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
+            counts[own_outputs] = len(order)
+            if not n_rows:
+                shares.q2[:, own_outputs] = 0.0
+                continue
             values = coordinates[order][:, columns]
             groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
             inputs = Inputs.of(X[order], is_category, laws)
@@ -198,17 +202,16 @@ class _Evidence:
                 inputs, values, groups, own, tuple(members), 2 * n_tested * n_rows
             )
             parts.append((own_outputs, problem))
-            if not n_rows:
-                shares.q2[:, own_outputs] = 0.0
-                continue
-            for row in range(n_rows):
-                result = problem.test(row)
+            results = [problem.test(row) for row in range(n_rows)]
+            for row, result in enumerate(results):
                 for place, output in enumerate(own_outputs.tolist()):
                     tested[output][row] = result.of_output(place, order)
+            # Of few settings only what is so at these can be known: runs are left out.
+            at_tried = all(one.exchange.scope == "tried" for one in results)
+            unit = np.arange(len(order)) if at_tried else own.units
             data = inputs.X, inputs.laws, values, groups
-            part = shares_of(*data, own.units, own.setting, members, own.blocks)
+            part = shares_of(*data, unit, own.setting, members, own.blocks)
             shares.put(own_outputs, part)
-            counts[own_outputs] = len(order)
         return cls(tested, shares, counts, parts)
 
     def named_pairs(

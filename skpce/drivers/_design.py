@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from .._checks import BoolArray, FloatArray, IndexArray
 
@@ -19,6 +20,9 @@ COUNTERS = re.compile(
 # Share of the rows that have others with equal settings of all other inputs, from which
 # an input is exchanged among these.
 _CROSSED = 0.5
+
+# Arrangements of settings from which these are exchanged, not their runs.
+_ARRANGEMENTS = 10_000
 
 # Share of the rows with settings of their own, from which on a series is asked.
 _MOSTLY_DIFFERENT = 0.5
@@ -180,7 +184,6 @@ class Design:
         others: FloatArray,  # shape: (n_rows, n_others)
     ) -> Exchange:
         """Return how an input is exchanged, given the others."""
-        rows = np.arange(self.n_rows)
         mine = numbers_of(own)
         if self.groups is not None:
             return self._of_groups(mine)
@@ -188,13 +191,27 @@ class Design:
         given = numbers_of(np.column_stack([blocks, others]))
         crossed = varies_within(mine, given)[given]
         if crossed.mean() >= _CROSSED:
-            return Exchange("strata", rows, given, "tried")
+            return self._of_crossed(given)
         if self.blocks is not None:
             within = varies_within(mine, self.blocks)[self.blocks]
             if within.mean() >= _CROSSED:
                 return self._enough("strata", self.setting_units(), self.blocks)
             return self._enough("rows", self.blocks, None)
         return self._enough("rows", self.setting_units(), None)
+
+    def _of_crossed(self, given: IndexArray) -> Exchange:
+        """Exchange settings within strata of the others; runs where settings are few.
+
+        Runs of few settings say nothing beyond these.
+        """
+        unit = self.setting_units()
+        if int(unit.max()) + 1 == self.n_rows:
+            return Exchange("strata", np.arange(self.n_rows), given)
+        strata = given[first_of(unit)]
+        arrangements = gammaln(np.bincount(strata) + 1.0).sum()
+        if arrangements >= np.log(_ARRANGEMENTS):
+            return Exchange("strata", unit, strata)
+        return Exchange("strata", np.arange(self.n_rows), given, "tried")
 
     @property
     def may_be_series(self) -> bool:

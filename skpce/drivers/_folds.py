@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import rankdata
 
 from .._checks import FloatArray, IndexArray
 from ._terms import mean_of
@@ -12,17 +13,16 @@ _FOLDS, _RESAMPLES = 5, 200
 
 
 def deal_folds(
-    values: FloatArray,  # shape: (n_rows, n_coordinates)
+    order: IndexArray,  # shape: (n_units,), units as they are dealt
     unit: IndexArray,  # shape: (n_rows,), rows that stay together
     n_folds: int = _FOLDS,
     seed: int = 0,
 ) -> IndexArray:  # shape: (n_rows,)
     """Return the fold of each row.
 
-    Units are sorted by their outputs before they are dealt, so that each fold has some
-    from all over, whatever the order of the rows.
+    Units are sorted before they are dealt, so that each fold has some from all over,
+    whatever the order of the rows.
     """
-    order = sorted_units(values, unit)
     n_units = len(order)
     folds = min(n_folds, n_units)
     generator = np.random.default_rng(seed + 1)
@@ -30,6 +30,25 @@ def deal_folds(
     fold = np.empty(n_units, dtype=np.int64)
     fold[order] = np.concatenate(dealt)[:n_units]
     return fold[unit]
+
+
+def units_by_inputs(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    values: FloatArray,  # shape: (n_rows, n_coordinates)
+    unit: IndexArray,  # shape: (n_rows,)
+) -> IndexArray:  # shape: (n_units,)
+    """Return units by how far their inputs lie from the middle, in ranks.
+
+    No output has a say in the folds of another one, but where inputs tie.
+    """
+    along = np.empty(int(unit.max()) + 1)
+    along[sorted_units(values, unit)] = np.arange(len(along))
+    if not X.shape[1]:
+        return np.argsort(along)
+    ranks = rankdata(mean_of(X, unit), axis=0)
+    centred = (ranks - ranks.mean(axis=0)) / len(ranks)
+    distance, skewness = np.square(centred).sum(axis=1), (centred**3).sum(axis=1)
+    return np.lexsort((along, skewness.round(9), distance.round(9)))
 
 
 def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_units,)
@@ -60,7 +79,7 @@ def _direction(values: FloatArray) -> FloatArray:  # shape: (n_units,)
 def q2_with_interval(
     errors: FloatArray,  # shape: (n_rows, n_outputs), squared; NaN: never left out
     deviations: FloatArray,  # shape: (n_rows, n_outputs), squared, from the mean
-    order: IndexArray,  # shape: (n_units,), see ``sorted_units``
+    order: IndexArray,  # shape: (n_units,), as they were dealt
     unit: IndexArray,  # shape: (n_rows,)
 ) -> FloatArray:  # shape: (3, n_outputs)
     """Return Q² and the ends of its 90 % interval, by weights of the units.

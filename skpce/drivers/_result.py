@@ -161,6 +161,9 @@ framed, printed
         ]
         if len(self.rows) > _MOST_Q2:
             lines.append(f"... and {len(self.rows) - _MOST_Q2} more.")
+        measured = self.figures["measured_as"]
+        if measured.are_compositions or measured.is_scaled:
+            lines.append(f"Outputs: {measured}.")
         failed = [
             f"{getattr(row, self._first_key)} has {row.members}"
             for row in self.rows

@@ -15,7 +15,7 @@ from .._expansion.problem import FittedProblem, solve_samples
 from .._input_laws import InputLaw
 from .._learned.kernel_basis import NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
-from ._folds import deal_folds, q2_with_interval, sorted_units
+from ._folds import deal_folds, q2_with_interval, units_by_inputs
 from ._terms import mean_of, rotated, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
@@ -113,7 +113,8 @@ def _left_out(
     unit: IndexArray,
 ) -> FloatArray:  # shape: (3, n_outputs)
     """Return Q² of runs whose units are left out of fits, and its interval."""
-    fold = deal_folds(values, unit)
+    order = units_by_inputs(X, values, unit)
+    fold = deal_folds(order, unit)
     predicted = np.empty_like(values)
     for number in range(int(fold.max()) + 1):
         out = fold == number
@@ -123,7 +124,7 @@ def _left_out(
     errors, deviations = (
         _added(np.square(table), groups) for table in (values - predicted, centred)
     )
-    q2 = q2_with_interval(errors, deviations, sorted_units(values, unit), unit)
+    q2 = q2_with_interval(errors, deviations, order, unit)
     return np.asarray(np.nan_to_num(q2))
 
 

@@ -427,6 +427,10 @@ _CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "copies": lambda f: (
         f"{f['n']} runs are nearly copies of others and were taken as their repeats"
     ),
+    "distribution": lambda f: (
+        f"{f['input']} does not have its stated distribution (p = {f['p_value']:.2g}): "
+        "the shares are those under the stated one"
+    ),
     "circular": lambda f: (
         f"{f['input']} is a linear function of the outputs with hardly any noise: if "
         "it was computed from them, the answer is circular"

@@ -14,7 +14,6 @@ import skpce
 from skpce import inspection
 from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
-from tests.fuzz.estimators import a_seed
 from tests.fuzz.models import (
     Drawn,
     Generator,
@@ -54,18 +53,15 @@ def _verdict(rng: Generator) -> Drawn:
         "pipeline": model,
         "X": X,
         "y": y,
-        "n_permutations": 19,
         "cv": 3,
     }
-    given["random_state"] = a_seed(rng)
     if rng.random() < 0.3:
         half = (len(X) + 1) // 2
         given["X"] = np.repeat(X[:half], 2, axis=0)[: len(X)]
-        given["reward"] = np.repeat(np.arange(half), 2)[: len(X)]
+        given["replicate"] = np.repeat(np.arange(half), 2)[: len(X)]
     options = {
         "order": rng.permutation(len(X)).astype(float),
         "noise_share": np.full(_n_groups(model, y), rng.uniform(0, 1)),
-        "closed_form": False,
         "standardize": not hasattr(model, "steps"),
     }
     given |= {name: value for name, value in options.items() if rng.random() < 0.2}
@@ -160,7 +156,7 @@ def _any_model(name: str) -> Callable[[Generator], Drawn]:
 def _noise_share(rng: Generator) -> Drawn:
     _, y, steps = policies(rng)
     reward = np.repeat(np.arange((len(y) + 1) // 2), 2)[: len(y)]
-    given = {"y": y, "steps": steps, "reward": reward}
+    given = {"y": y, "steps": steps, "replicate": reward}
     function = inspection.training_noise_share
     return function, given, partial(true.between, "share", high=np.inf, nan=True)
 

@@ -189,8 +189,8 @@ def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
         X,
         1000 - 7 * y[:, 0],
     )
-    np.testing.assert_allclose(one.q2, other.q2, rtol=1e-8)
-    np.testing.assert_array_equal(one.p_value, other.p_value)
+    np.testing.assert_allclose(one.q2, other.q2, rtol=1e-6)
+    assert one.drivers.state.tolist() == other.drivers.state.tolist()
 
 
 # Any regressor
@@ -428,7 +428,7 @@ def test_an_output_that_does_not_vary_has_no_verdict(X, y):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"reward": np.arange(60)}, "no replicates"),
+        ({"replicate": np.arange(60)}, "no repeats"),
         ({"control": np.ones((9, 2))}, r"control has shape \(9, 2\)"),
         ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
         ({"control": np.full(9, "a")}, "control holds text such as 'a'"),

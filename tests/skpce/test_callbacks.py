@@ -81,8 +81,9 @@ def test_the_bootstrap_tells_of_its_resamples(regressor, n_jobs):
 
 def test_a_progress_bar_of_the_bootstrap_is_drawn(capsys):
     pytest.importorskip("rich")
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    model.fit(X, Y).sobol_interval(
+    y = softmax(np.column_stack([X[:, 0], X[:, 1], 0.1 * X[:, 2]]), axis=1)
+    model = CompositionalPCESurrogate(1, distribution="normal").fit(X, y)
+    model.sobol_interval(
         n_resamples=20, method="bootstrap", progress=callback.ProgressBar()
     )
     assert "refits" in capsys.readouterr().out

@@ -267,7 +267,7 @@ class TestNothing:
                 X,
                 None,
             )
-        with pytest.raises(ValueError, match="reward has missing labels"):
+        with pytest.raises(ValueError, match="replicate has missing labels"):
             verdict(
                 PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
                 X,

@@ -182,7 +182,7 @@ def test_nobody_needs_pandas():
         "rng = np.random.default_rng(0)\n"
         "X = pl.DataFrame(rng.normal(size=(30, 2)), schema=['a', 'b'])\n"
         "y = X['a'] * 2 + rng.normal(size=30)\n"
-        "found = verdict(PolynomialChaosRegressor(1), X, y, n_permutations=19)\n"
+        "found = verdict(PolynomialChaosRegressor(1), X, y)\n"
         "assert isinstance(found.to_frame(), pl.DataFrame)\n"
         "model = PolynomialChaosRegressor(1).fit(X, y)\n"
         "assert model.sobol_frame()['input'].to_list()[:2] == ['a', 'b']\n"
@@ -268,7 +268,7 @@ def test_weights_groups_and_positions_in_another_order():
     model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
     with pytest.raises(ValueError, match="X and sample_weight have the same row label"):
         model.fit(X, y, other)
-    with pytest.raises(ValueError, match="y and groups have the same row labels"):
+    with pytest.raises(ValueError, match="y and replicate have the same row labels"):
         verdict(model, X, y, replicate=other)
     with pytest.raises(ValueError, match="X and order have the same row labels"):
         verdict(model, X, y, order=other)

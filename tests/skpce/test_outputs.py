@@ -305,7 +305,7 @@ def test_a_verdict_on_named_columns_names_the_outputs(data):
         found = expansion_of(model.fit(X, frame), verdict=judged).expansion
         assert judged.step_names == found.group_names == ("accuracy", "logits")
     text = str(verdict(pipeline, X, frame))
-    assert "Outputs: real values, as given" in text
+    assert "of the variance of accuracy" in text
     assert not any(word in text for word in ("step", "policy", "policies", "reward"))
 
 

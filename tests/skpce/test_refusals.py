@@ -97,7 +97,7 @@ class TestLabels:
         ],
     )
     def test_labels_that_are_none(self, repeated, reward):
-        with pytest.raises(ValueError, match=r"^reward .*(expected|; give)"):
+        with pytest.raises(ValueError, match=r"^replicate .*(expected|; give)"):
             verdict(*repeated, replicate=reward)
 
     @pytest.mark.parametrize("kind", [date.fromordinal, str, float])
@@ -252,7 +252,7 @@ class TestNamed:
             )
 
     def test_folds(self, data):
-        with pytest.raises(ValueError, match="cv must be an int or a splitter"):
+        with pytest.raises(ValueError, match="cv must be an int, a splitter"):
             verdict(
                 PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
                 *data,

@@ -45,7 +45,7 @@ from ..._expansion.expansion import Expansion
 from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
 from ...drivers._design import numbers_of
-from ...drivers._folds import deal_folds
+from ...drivers._folds import deal_folds, sorted_units
 from ...inspection._ensembles.cross_fit import Split, quiet
 from ...inspection._ensembles.members import make_splits
 from .decision_problem import OWNER, Members, quiet_fit
@@ -195,7 +195,8 @@ def _splits_of(cv: Any, members: Members, setting: IndexArray) -> Sequence[Split
     """Return folds that hold out each member once, settings as a whole."""
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         check_folds(cv, int(setting.max()) + 1, "different rows of X")
-        fold = deal_folds(members.contrasts, setting, int(cv))
+        order = sorted_units(members.contrasts, setting)
+        fold = deal_folds(order, setting, int(cv))
         every = range(int(fold.max()) + 1)
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
     splits = make_splits(cv, members.inputs, setting)

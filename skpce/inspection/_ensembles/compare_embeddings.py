@@ -23,7 +23,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._answer import LEVEL
 from ...drivers._design import numbers_of
-from ...drivers._folds import deal_folds
+from ...drivers._folds import deal_folds, sorted_units
 from .._reading import final_estimator, last_and_inputs
 from .cross_fit import CrossFit, Split, quiet, quiet_fit, without_draws
 from .members import given_shares, labels_of, read_members, with_amalgamated
@@ -385,7 +385,7 @@ class _InnerFolds:
                 f"fold, or a splitter. Got {self.n_folds} instead."
             )
         values = np.asarray(y, dtype=np.float64).reshape(len(unit), -1)
-        fold = deal_folds(values, unit, self.n_folds)
+        fold = deal_folds(sorted_units(values, unit), unit, self.n_folds)
         for k in range(self.n_folds):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 

@@ -22,11 +22,12 @@ from ..._checks import (
 )
 from ..._checks.frames import refuse_other_rows, remembers_frames, take
 from ..._checks.levels import with_codes
+from ..._input_laws.choice import choose_laws
 from ..._result import Result
 from ...drivers import Answer, Caution, Design
 from ...drivers._answer import find_drivers
 from ...drivers._design import numbers_of
-from ...drivers._folds import deal_folds, q2_with_interval, sorted_units
+from ...drivers._folds import deal_folds, q2_with_interval, units_by_inputs
 from ...drivers._result import make_answer
 from ...ensembles import Ensemble
 from .._input_tests import numeric
@@ -45,6 +46,9 @@ from .members import (
 
 # Numbers of y (members times columns) up to which folds are dealt several times.
 _SMALL, _TIMES = 200_000, 3
+
+# Level at which an input is said not to have its stated distribution.
+_DEPARTS = 0.01
 
 # An input below this share of the variance does not matter.
 _NEGLIGIBLE = 0.05
@@ -214,7 +218,7 @@ def verdict(
         inputs.names,
         _NEGLIGIBLE,
     )
-    q2 = _cross_fitted(fit, findings.design, cv)
+    q2 = _cross_fitted(fit, inputs.values, findings.design, cv)
     known = ~np.isnan(shares)
     noise = np.where(known, shares, findings.shares.noise)
     findings = replace(findings, shares=replace(findings.shares, noise=noise))
@@ -238,12 +242,14 @@ def judged_again(answer: Answer, fit: CrossFit, cv: Any) -> Answer:
     Only what the pipeline decides is found anew: its Q², and the fit to all members.
     """
     mine = len(answer.cautions) - len(answer.findings.cautions)
+    fitted = _fitted_to_most(fit)
+    inputs = _tested_inputs(fit, fitted)[0].values
     return make_answer(
         *(answer.findings, answer.input_names, answer.figures["measured_as"]),
-        _Fitted(_fitted_to_most(fit)),
+        _Fitted(fitted),
         negligible=answer.figures["negligible"],
         cautions=answer.cautions[:mine],
-        q2=_cross_fitted(fit, answer.design, cv),
+        q2=_cross_fitted(fit, inputs, answer.design, cv),
     )
 
 
@@ -295,25 +301,28 @@ def _fitted_to_most(fit: CrossFit) -> Any:
 
 
 def _cross_fitted(
-    fit: CrossFit, design: Design, cv: Any
+    fit: CrossFit,
+    inputs: FloatArray,  # shape: (n_members, n_inputs), by which folds are dealt
+    design: Design,
+    cv: Any,
 ) -> FloatArray:  # shape: (3, n_groups)
     """Return Q² of the pipeline with its interval."""
     q2 = np.full((3, fit.outputs.n_groups), np.nan)
     for rows, own in fit.outputs.blocks(fit.y):
         part, unit = fit.of_block(rows, own), design.of_rows(rows).units
         errors = np.zeros((len(rows), len(own)))
-        dealt = _splits_of(cv, part, unit)
+        order = units_by_inputs(inputs[rows], part.observed, unit)
+        dealt = _splits_of(cv, part, order, unit)
         for splits in dealt:
             missed = replace(part, splits=splits).squared_errors()
             errors += part.outputs.sum_by_group(missed) / len(dealt)
         deviations = part.outputs.sum_by_group(part.squared_deviations())
-        order = sorted_units(part.observed, unit)
         q2[:, own] = q2_with_interval(errors, deviations, order, unit)
     return q2
 
 
 def _splits_of(
-    cv: Any, part: CrossFit, unit: IndexArray
+    cv: Any, part: CrossFit, order: IndexArray, unit: IndexArray
 ) -> list[list[tuple[IndexArray, IndexArray]]]:
     """Return the folds: as they are given, or dealt several times."""
     if not _is_integer(cv):
@@ -322,7 +331,7 @@ def _splits_of(
     once = part.observed.size > _SMALL or n_folds > unit.max()
     found = []
     for seed in range(1 if once else _TIMES):
-        fold = deal_folds(part.observed, unit, n_folds, seed)
+        fold = deal_folds(order, unit, n_folds, seed)
         every = range(int(fold.max()) + 1)
         found.append(
             [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
@@ -356,11 +365,36 @@ def _tested_inputs(
             "reads text as categories."
         )
     basis = getattr(last, "basis_", None)
-    laws = list(basis.laws) if isinstance(basis, PolynomialBasis) else None
-    is_category = np.zeros(len(names), dtype=bool)
-    if laws is not None:
-        is_category = categorical_inputs(laws)
-    return _TestedInputs(values, names, is_category, laws), ()
+    if not isinstance(basis, PolynomialBasis):
+        none = np.zeros(len(names), dtype=bool)
+        return _TestedInputs(values, names, none, None), ()
+    is_category = categorical_inputs(basis.laws)
+    laws = [
+        own if category or not own.learned else chosen
+        for own, category, chosen in zip(
+            basis.laws,
+            is_category.tolist(),
+            choose_laws(values, np.ones(len(values))),
+            strict=True,
+        )
+    ]
+    cautions = _other_distributions(basis, values, names)
+    return _TestedInputs(values, names, is_category, laws), cautions
+
+
+def _other_distributions(
+    basis: PolynomialBasis, values: FloatArray, names: Sequence[str]
+) -> tuple[Caution, ...]:
+    """Caution of inputs that do not have the distributions that were stated."""
+    stated = np.array([not law.learned for law in basis.laws])
+    p_values = np.where(stated, basis.p_values(values), np.nan)
+    if np.isnan(p_values).all():
+        return ()
+    worst = int(np.nanargmin(p_values))
+    if p_values[worst] * stated.sum() >= _DEPARTS:
+        return ()
+    figures = {"input": names[worst], "p_value": float(p_values[worst])}
+    return (Caution("distribution", figures),)
 
 
 def looks_at_y(fitted: Any, X: Any, y: Any) -> bool:

@@ -25,7 +25,7 @@ from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer, Design
-from ...drivers._folds import deal_folds
+from ...drivers._folds import deal_folds, sorted_units
 from ...drivers._words import cautions_in_words
 from .._ensembles.dispersion import jackknife_error
 from .._ensembles.training_noise import refuse_failed
@@ -270,7 +270,8 @@ def _jackknife_errors(
     design: Design,
 ) -> FloatArray:  # shape: (3, n_groups, n_parts), of closed, total and their difference
     """Leave out one group of members after the other."""
-    groups = deal_folds(outputs.coordinates(y), design.units, _N_GROUPS)
+    order = sorted_units(outputs.coordinates(y), design.units)
+    groups = deal_folds(order, design.units, _N_GROUPS)
     found = []
     for group in range(groups.max() + 1):
         rows = np.flatnonzero(groups != group)
