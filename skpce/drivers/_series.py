@@ -53,6 +53,8 @@ def find_series(
     their order has nothing that this input has not. One with few values is a factor
     of a design. The others are asked, if there are any.
     """
+    if not X.shape[1]:
+        return ""
     rows = ~np.isnan(coordinates).any(axis=1)
     X, outputs = X[rows], _few_columns(coordinates[rows])
     asked = X[:, ~(_sorted_by(X) | _is_factor(X) | is_category)]

@@ -419,8 +419,8 @@ class TestRepeats:
 
     def test_pairs_of_an_expansion_without_listed_terms(self):
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(60, 40))
-        y = X.sum(axis=1) + rng.normal(size=60)
+        X = rng.normal(size=(80, 100))
+        y = X.sum(axis=1) + rng.normal(size=80)
         fitted = PolynomialChaosRegressor(distribution="normal").fit(X, y)
         with pytest.raises(ValueError, match="for a list give 'degree'"):
             fitted.sobol_frame(order=2)

@@ -569,7 +569,9 @@ def test_blocks_of_sparse_members_are_refused():
 
 
 def test_a_cv_of_no_dimension_sums_beyond_numbers_and_draws_beyond_them(data, policies):
-    with pytest.raises(ValueError, match="cv must be an int, a splitter, or pairs"):
+    with pytest.raises(
+        ValueError, match="cv must be an int, a splitter that needs no labels, or pairs"
+    ):
         verdict(
             PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
             *data,

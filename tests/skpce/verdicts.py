@@ -75,6 +75,7 @@ def verdict_by_hand(
         pair_p_values={},
         cautions=tuple(cautions),
         n_members=np.full(n_steps, N_MEMBERS),
+        design=Design.of(np.arange(float(N_MEMBERS))[:, np.newaxis]),
     )
     even = np.full((N_MEMBERS, 2 * n_steps), 0.5)
     steps = dict.fromkeys(names, 2)
@@ -82,7 +83,6 @@ def verdict_by_hand(
         findings,
         inputs,
         read_outputs(even, "verdict_by_hand", steps=steps),
-        Design.of(np.arange(float(N_MEMBERS))[:, np.newaxis]),
         NoSource(),
         negligible=0.05,
     )

@@ -47,7 +47,7 @@ from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
 from ...drivers._design import numbers_of
 from ...drivers._folds import deal_folds, sorted_units
 from ...inspection._ensembles.cross_fit import Split, quiet
-from ...inspection._ensembles.members import make_splits
+from ...inspection._ensembles.members import make_splits, refuse_divided
 from .decision_problem import OWNER, Members, quiet_fit
 from .envelope import upper_envelope
 from .expected_value import by_degree, sobol_points
@@ -200,6 +200,7 @@ def _splits_of(cv: Any, members: Members, setting: IndexArray) -> Sequence[Split
         every = range(int(fold.max()) + 1)
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
     splits = make_splits(cv, members.inputs, setting)
+    refuse_divided(splits, setting)
     _refuse_others(cv, splits, len(setting))
     return splits
 

@@ -258,7 +258,7 @@ def test_order_is_numbers_dates_or_nothing(X, y):
     dates = pd.date_range("2024-01-01", periods=N)[::-1]
     for order in (np.arange(N)[::-1], dates, dates.astype(str)):
         assert read(X, y, order=order).order.tolist() == list(range(N))[::-1]
-    assert read(X, y, order=False).order is None
+    assert read(X, y, order=False).order is False
 
 
 GRID = {"alpha": [0.01, 0.1, 1, 10, 100, 1000], "fit_intercept": [True, False]}

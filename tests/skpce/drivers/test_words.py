@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skpce.drivers import Caution, State
+from skpce.drivers import Caution, Design, State
 from skpce.drivers._answer import Findings
 from skpce.drivers._design import Exchange
 from skpce.drivers._exchange import Tested as Evidence
@@ -75,6 +75,7 @@ def findings(
         {(o, i, j): 0.001 for o, i, j, _ in pairs},
         tuple(cautions),
         np.full(n_outputs, 60),
+        Design.of(np.arange(60.0)[:, np.newaxis]),
     )
 
 
@@ -248,7 +249,7 @@ def test_many_inputs_are_counted():
 def test_an_output_that_does_not_vary_has_no_drivers():
     found = findings([O] * 4, [np.nan] * 4, q2=np.nan)
     assert words(found) == (
-        "accuracy has no choice, or does not vary between the runs.",
+        "There is no choice, or no variance between the runs, of accuracy.",
     )
 
 

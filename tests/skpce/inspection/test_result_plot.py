@@ -5,7 +5,6 @@ import pytest
 
 from skpce import PolynomialChaosRegressor
 from skpce.inspection import Result, sobol_indices
-from tests.skpce.verdicts import verdict_by_hand
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -18,18 +17,6 @@ def closed():
 
 def labels_of(ax):
     return [tick.get_text() for tick in ax.get_yticklabels()]
-
-
-def test_a_verdict_has_intervals_and_greys_what_is_not_supported():
-    found = verdict_by_hand(["a", "b"], [True, False], q2=[0.3, 0.5])
-    ax = found.plot()
-    assert labels_of(ax) == ["b", "a"]
-    widths = [bar.get_width() for bar in ax.patches]
-    assert widths == [0.5, 0.3]
-    colors = {bar.get_facecolor() for bar in ax.patches}
-    assert len(colors) == 2
-    assert ax.get_xlabel() == "q2"
-    assert len(ax.containers) == 2  # bars and their errors
 
 
 def test_indices_have_a_panel_for_each_target():
