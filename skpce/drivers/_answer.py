@@ -109,7 +109,9 @@ def find_drivers(
     tested, shares = evidence.tested, evidence.shares
     location = np.array([[one.location[0] for one in row] for row in tested])
     spread = np.array([[one.spread[0] for one in row] for row in tested])
-    told_apart = np.array([[not one.tied_to for one in row] for row in tested])
+    told_apart = np.array(
+        [[not one.tied_to for one in row] for row in tested], dtype=bool
+    ).reshape(location.shape)
     told_apart[:, _rows_of(tied, members)] = False
     location[~told_apart] = 1.0
     adjusted, drives, on_spread = _named(location, spread, told_apart, design)
@@ -335,7 +337,7 @@ def _states(
     open_share = 1.0 - shares.q2[0] - known_noise
     states: list[list[State]] = []
     more = np.full(drives.shape, np.nan)
-    needed = stats.norm.isf(LEVEL / (2 * drives.size))
+    needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
     scores = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
     for output, row in enumerate(drives):
         own: list[State] = []

@@ -13,7 +13,7 @@ from .._expansion.expansion import Expansion
 from .._expansion.intervals import RowSums, posterior_squares
 from .._expansion.problem import FittedProblem, solve_samples
 from .._input_laws import InputLaw
-from .._learned.kernel_basis import NoTermsError
+from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._folds import deal_folds, q2_with_interval, units_by_inputs
 from ._terms import mean_of, rotated, without_means
@@ -189,7 +189,8 @@ def _simultaneous(
     explained = np.clip(q2, 0.0, 1.0)
     estimate = _variances(expansion, members) * explained[:, np.newaxis]
     n_inputs = len(problem.basis.laws)
-    if n_inputs > _MOST_INPUTS:
+    is_kernel = isinstance(problem.basis, KernelBasis)
+    if n_inputs > _MOST_INPUTS or (is_kernel and len(groups) > _MOST_DRAWN):
         low, high = np.zeros_like(estimate), np.ones_like(estimate)
         found = np.stack([estimate, low, high], axis=1)
         return found[0], found[1]
@@ -236,9 +237,12 @@ def _spread_of_squares(
     """Return relative variances of the variance of all terms of an input.
 
     Of the settings, which are a sample: the variance of what an input does differs
-    between samples by its kurtosis.
+    between samples by its kurtosis. Of terms that are not listed: that of a normal one.
     """
     assert problem.samples is not None
+    if isinstance(problem.basis, KernelBasis):
+        shape = int(groups.max()) + 1, len(problem.basis.laws)
+        return np.full(shape, 2.0 / n_settings)
     design = problem.basis.evaluate(problem.samples.inputs)
     active = problem.basis.multi_indices > 0
     found = np.zeros((int(groups.max()) + 1, active.shape[1]))

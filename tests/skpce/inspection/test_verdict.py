@@ -417,7 +417,7 @@ def test_members_that_failed_count_in_what_they_have():
     assert found.members.tolist() == [60, 40]
     assert found.q2[1] == pytest.approx(alone.q2[0])
     np.testing.assert_allclose(
-        found.drivers.total[1], alone.drivers.total[0], atol=0.01
+        found.drivers.total[1], alone.drivers.total[0], atol=0.03
     )
     y[:, 1] = np.where(np.arange(60) < 5, X[:, 1], np.nan)
     with pytest.raises(ValueError, match=r"5 of 60 members have y1 .* at least 8"):
