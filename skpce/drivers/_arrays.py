@@ -190,7 +190,7 @@ def _outputs_of_arrays(
     table = one_table(y)
     if len(table) != n_rows:
         raise ValueError(
-            f"X has {n_rows} runs and y has {len(table)}; expected as many."
+            f"data has {n_rows} runs and y has {len(table)}; expected as many."
         )
     read_all = read_outputs(
         table, "explain", steps=asked.steps, outputs=outputs, may_fail=True
@@ -200,7 +200,7 @@ def _outputs_of_arrays(
     if used.sum() < FEWEST_MEMBERS:
         failed = "" if used.all() else " that have an output"
         raise ValueError(
-            f"There are {used.sum()} runs{failed}; expected at least {FEWEST_MEMBERS}."
+            f"data has {used.sum()} runs{failed}; expected at least {FEWEST_MEMBERS}."
         )
     return values, read_all, used
 

@@ -159,6 +159,27 @@ def _saved(rng: Generator) -> Drawn:
     return save, {"estimator": fitted, "path": Path(folder) / "model"}, faults
 
 
+def _explained(rng: Generator) -> Drawn:
+    X, y = normal_regression(rng)
+    given: dict[str, Any] = {"data": X, "y": y}
+    if rng.random() < 0.3:
+        given["groups"] = np.arange(len(X)) // 3
+    if rng.random() < 0.3:
+        given["order"] = draw.one_of(rng, [False, np.arange(len(X))])
+
+    def faults(answer: Any) -> true.Faults:
+        table = answer.drivers
+        for name in ("first", "total"):
+            low, value, high = (
+                table.columns[f"{name}{end}"] for end in ("_low", "", "_high")
+            )
+            if not ((low <= value + 1e-12) & (value <= high + 1e-12)).all():
+                yield f"{name} lies outside its interval"
+        yield from true.between("p_value", table.p_value, high=1.0)
+
+    return skpce.explain, given, faults
+
+
 def _reported(rng: Generator) -> Drawn:
     fitted, X, y = fitted_model(rng)
 
@@ -411,6 +432,7 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.Expansion": _expansion,
     "skpce.build_multi_indices": _build,
     "skpce.count_terms": _count,
+    "skpce.explain": _explained,
     "skpce.load_model": _saved,
     "skpce.pack_steps": _pack,
     "skpce.report": _reported,

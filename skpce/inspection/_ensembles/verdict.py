@@ -158,7 +158,7 @@ def verdict(
     >>> from sklearn.pipeline import make_pipeline
     >>> from skpce import CompositionalPCESurrogate
     >>> from skpce.inspection import verdict
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> X = rng.normal(size=(60, 3)) * [3, 2, 1]
     >>> explained = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
     >>> noise = softmax(rng.normal(size=(60, 3)), axis=1)
