@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ._checks import import_extra, write_file
 from ._version import __version__
 from .drivers import Answer, explain
-from .drivers._tables import read_csv
+from .drivers._runs import read_csv
 
 _FAILED = 2
 

@@ -1,8 +1,8 @@
 """Which input drives which output, with an error rate."""
 
-from ._answer import Caution, State
+from ._answer import Answer
 from ._design import Design
 from ._explain import explain
-from ._result import Answer
+from ._findings import Caution, State
 
 __all__ = ["Answer", "Caution", "Design", "State", "explain"]

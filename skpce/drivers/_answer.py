@@ -1,466 +1,451 @@
-"""The drivers of an ensemble: a state for each output and input, and its evidence."""
+"""What explain and verdict return: drivers, what they rest on, in tables and words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from itertools import combinations
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Any, Protocol
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
 
-from .._checks import BoolArray, FloatArray, IndexArray
+from .._checks import FloatArray, html_table
 from .._compositions.outputs import Outputs
-from .._multiplicity import benjamini_hochberg, holm
-from ._copies import copied_input, with_copies
-from ._design import Design, find_constraint, first_of
-from ._exchange import Problem, Tested
-from ._series import find_series
-from ._shares import Shares, shares_of
-from ._terms import Inputs
+from .._result import Result
+from ._design import Design
+from ._findings import Caution, Findings, State
+from ._words import cautions_in_words, percent, reason_of, sentences_of
 
-#: Family-wise error of all that an answer claims to drive, and what of it is kept for
-#: pairs and for the spread.
-LEVEL, _OF_PAIRS, _OF_SPREAD = 0.05, 0.003, 0.002
-
-# Share of the variance that may be left open where an input is said not to matter.
-_LEFT_OPEN = 0.15
-
-# Times as many runs that settle nothing are not worth a number.
-_MANY_TIMES = 20
-
-# A share of an input that drives, from which on it is not called small.
-_SMALL = 0.05
+_PRINTED = 12  # rows of an output that are printed, and outputs
+_MOST_Q2 = 5  # outputs whose Q² is printed
 
 
-class State(StrEnum):
-    """What is known of an input."""
+class Source(Protocol):
+    """What was explained: runs, or a pipeline."""
 
-    DRIVES = "drives"
-    SPREAD = "acts on the spread"
-    NOTHING = "does not matter"
-    OPEN = "not settled"
+    def fit(self) -> Any:
+        """Return an estimator, fitted to all runs."""
 
 
-@dataclass(frozen=True)
-class Caution:
-    """Something that weakens an answer: a code, and the figures of its sentence."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(Result):
+    """Which input drives which output: what ``explain`` and ``verdict`` return.
 
-    code: str
-    figures: Mapping[str, Any]
+    A table with one row for each output (for each step of compositions), whose further
+    parts are attributes. Everything that is printed, drawn and reported is made from
+    these. Of a row:
 
-    def with_names(self, names: Mapping[str, str]) -> Caution:
-        """Return the same with other names of inputs."""
-        changed = dict(self.figures)
-        if "input" in changed:
-            changed["input"] = names.get(changed["input"], changed["input"])
-        for key in ("inputs", "others"):
-            if key in changed:
-                changed[key] = tuple(names.get(name, name) for name in changed[key])
-        return replace(self, figures=changed)
+    attributable : bool
+        Whether some input drives the output.
+    q2, q2_low, q2_high : float
+        Share of the variance of runs that were left out of the fit which it predicts
+        (Q²), and its 90 % interval; NaN for an output without variance.
+    not_predicted : float
+        One minus Q² of the fit behind the shares, from 0 to 1.
+    noise_share : float
+        Share of the noise between repeats in the variance; NaN without repeats.
+    lack_of_fit : float
+        P-value of what the fit misses beyond that noise; NaN without repeats.
+    p_value : float
+        The smallest of the inputs' p-values, adjusted for all of the answer.
+    members : int
+        Runs that have the output.
+    reasons : tuple of str
+        Why nothing is attributed; empty where something is.
 
+    Parameters
+    ----------
+    keys, columns, supported, reasons, facts, title, notes, figures, tables, answer, \
+framed, printed
+        As of :class:`skpce.inspection.Result`.
+    drivers : Result
+        One row for each output and input (or named group of inputs), see
+        :func:`skpce.explain`.
+    pairs : Result
+        Pairs of inputs that act together.
+    design : Design
+        What was exchanged with what.
+    cautions : tuple of Caution
+        What weakens the answer, as values; ``evidence`` has them in words.
+    sentences : tuple of str
+        The answer in words.
+    findings : Findings
+        States, shares and evidence as arrays, of which all else was made.
+    source : object
+        What was explained; its ``fit`` makes :attr:`model`.
 
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """States, shares and evidence, as arrays; (n_outputs, n_rows) if nothing else."""
-
-    states: Sequence[Sequence[State]]
-    p_values: FloatArray  # Holm
-    q_values: FloatArray  # Benjamini and Hochberg
-    shares: Shares
-    partners: Sequence[Sequence[tuple[int, ...]]]
-    more_runs: FloatArray  # NaN where settled, inf where too many
-    tested: Sequence[Sequence[Tested]]
-    pair_p_values: dict[tuple[int, int, int], float]  # output and two rows
-    cautions: tuple[Caution, ...]
-    n_members: IndexArray  # shape: (n_outputs,)
-    design: Design  # with what was found of the members
-
-    def with_names(self, names: Mapping[str, str]) -> Findings:
-        """Return the same with other names of inputs in the cautions."""
-        return replace(self, cautions=tuple(c.with_names(names) for c in self.cautions))
-
-
-def find_drivers(
-    X: FloatArray,
-    is_category: BoolArray,
-    laws: Sequence[Any] | None,
-    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), NaN where failed
-    outputs: Outputs,
-    design: Design,
-    members: Sequence[tuple[int, ...]],
-    names: Sequence[str],  # of the rows of the answer
-    negligible: float,
-) -> Findings:
-    """Test every input for every output, and measure the shares."""
-    n_settings = design.n_settings
-    design = with_copies(design, X, coordinates)
-    n_copies = n_settings - design.n_settings
-    X = X[first_of(design.setting)][design.setting]
-    if design.may_be_series:
-        series = find_series(X, is_category, laws, coordinates)
-        design = replace(design, series=series)
-    tied = find_constraint(X)
-    evidence = _Evidence.gather(
-        X, is_category, laws, coordinates, outputs, design, members
-    )
-    tested, shares = evidence.tested, evidence.shares
-    location = np.array([[one.location[0] for one in row] for row in tested])
-    spread = np.array([[one.spread[0] for one in row] for row in tested])
-    told_apart = np.array(
-        [[not one.tied_to for one in row] for row in tested], dtype=bool
-    ).reshape(location.shape)
-    told_apart[:, _rows_of(tied, members)] = False
-    location[~told_apart] = 1.0
-    adjusted, drives, on_spread = _named(location, spread, told_apart, design)
-    pairs = evidence.named_pairs(drives, design)
-    for output, i, j in pairs:
-        drives[output, [i, j]] |= told_apart[output, [i, j]]
-    states, more = _states(
-        drives,
-        on_spread & ~drives,
-        ~told_apart,
-        shares,
-        location,
-        design,
-        evidence.counts,
-        negligible,
-    )
-    _without_untested_shares(shares, states)
-    return Findings(
-        states,
-        adjusted,
-        benjamini_hochberg(location),
-        shares,
-        _partners(pairs, drives.shape),
-        more,
-        tested,
-        pairs,
-        (
-            *([Caution("copies", {"n": n_copies})] if n_copies else ()),
-            *_circular(X, coordinates, members, names),
-            *_alike(evidence, drives, told_apart, names),
-            *_cautions(
-                *(X, names, tested, tied, shares, design, outputs, members),
-                *(location, drives),
-            ),
-        ),
-        evidence.counts,
-        design,
-    )
-
-
-def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return rows with tied inputs; a group that holds all of them is free of it."""
-    whole = set(tied.tolist())
-    return [
-        place
-        for place, inputs in enumerate(members)
-        if whole & set(inputs) and not whole <= set(inputs)
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """Tests and shares of all outputs, and the problems behind them."""
-
-    tested: Sequence[Sequence[Tested]]  # of each output, of each row
-    shares: Shares
-    counts: IndexArray  # shape: (n_outputs,), members of each output
-    parts: Sequence[tuple[IndexArray, Problem]]  # outputs that the same members have
-
-    @classmethod
-    def gather(
-        cls,
-        X: FloatArray,
-        is_category: BoolArray,
-        laws: Sequence[Any] | None,
-        coordinates: FloatArray,
-        outputs: Outputs,
-        design: Design,
-        members: Sequence[tuple[int, ...]],
-    ) -> _Evidence:
-        """Test and measure, output by output or those with the same members at once."""
-        n_outputs, n_rows = outputs.n_groups, len(members)
-        patterns = _patterns(coordinates, outputs)
-        n_tested = sum(len(own) for _, own, _ in patterns)
-        tested = [[Tested.nothing()] * n_rows for _ in range(n_outputs)]
-        shares = Shares.nothing(n_outputs, n_rows)
-        counts = np.zeros(n_outputs, dtype=np.int64)
-        parts = []
-        for rows, own_outputs, columns in patterns:
-            order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
-            counts[own_outputs] = len(order)
-            if not n_rows:
-                shares.q2[:, own_outputs] = 0.0
-                continue
-            values = coordinates[order][:, columns]
-            groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
-            inputs = Inputs.of(X[order], is_category, laws)
-            own = design.of_rows(order)
-            problem = Problem(
-                inputs, values, groups, own, tuple(members), 2 * n_tested * n_rows
-            )
-            parts.append((own_outputs, problem))
-            results = [problem.test(row) for row in range(n_rows)]
-            for row, result in enumerate(results):
-                for place, output in enumerate(own_outputs.tolist()):
-                    tested[output][row] = result.of_output(place, order)
-            # Of few settings only what is so at these can be known: runs are left out.
-            at_tried = all(one.exchange.scope == "tried" for one in results)
-            unit = np.arange(len(order)) if at_tried else own.units
-            data = inputs.X, inputs.laws, values, groups
-            part = shares_of(*data, unit, own.setting, members, own.blocks)
-            shares.put(own_outputs, part)
-        return cls(tested, shares, counts, parts)
-
-    def named_pairs(
-        self, drives: BoolArray, design: Design
-    ) -> dict[tuple[int, int, int], float]:
-        """Test the pairs of inputs that drive, each from both sides."""
-        if design.series:
-            return {}
-        asked: dict[tuple[int, int, int], float] = {}
-        for own, problem in self.parts:
-            some = np.flatnonzero(drives[own].any(axis=0))
-            for i in some.tolist():
-                partners = [j for j in range(drives.shape[1]) if j != i]
-                if not partners:
-                    continue
-                values = problem.pair_p_values(i, partners)
-                for j, by_output in zip(partners, values, strict=True):
-                    for output, p_value in zip(own.tolist(), by_output, strict=True):
-                        if drives[output, i]:
-                            key = output, min(i, j), max(i, j)
-                            asked[key] = max(asked.get(key, 0.0), float(p_value))
-        adjusted = holm(np.array(list(asked.values())))
-        return {
-            key: float(p)
-            for key, p in zip(asked, adjusted, strict=True)
-            if p <= _OF_PAIRS
-        }
-
-
-def _alike(
-    evidence: _Evidence, drives: BoolArray, told_apart: BoolArray, names: Sequence[str]
-) -> tuple[Caution, ...]:
-    """Caution of two inputs of which one drives, when these data cannot say which."""
-    n_rows = drives.shape[1]
-    found = []
-    for own, problem in evidence.parts:
-        level = LEVEL / problem.n_hypotheses
-        quiet = ~drives[own] & told_apart[own]
-        for i, j in combinations(range(n_rows), 2):
-            both = quiet[:, i] & quiet[:, j]
-            if not both.any() or not problem.correlated(i, j):
-                continue
-            if (problem.joint_p_values(i, j)[both] <= level).any():
-                figures = {"input": names[i], "others": (names[j],)}
-                found.append(Caution("alike", figures))
-    return tuple(found)
-
-
-def _named(
-    location: FloatArray, spread: FloatArray, told_apart: BoolArray, design: Design
-) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Return adjusted p-values, which inputs drive, and which act on the spread."""
-    level = LEVEL - _OF_PAIRS - _OF_SPREAD
-    adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
-    drives = adjusted <= LEVEL
-    on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
-    if design.series:
-        drives[:] = on_spread[:] = False
-    return adjusted, drives, on_spread
-
-
-def _partners(
-    pairs: Iterable[tuple[int, int, int]], shape: tuple[int, ...]
-) -> list[list[tuple[int, ...]]]:
-    """Return with which rows each row of each output acts together."""
-    found: list[list[tuple[int, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
-    for output, i, j in sorted(pairs):
-        found[output][i] += (j,)
-        found[output][j] += (i,)
-    return found
-
-
-def _patterns(
-    coordinates: FloatArray, outputs: Outputs
-) -> list[tuple[IndexArray, IndexArray, IndexArray]]:
-    """Return members, outputs that they have, and the columns of these.
-
-    An output without coordinates, or without variance, has none.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import skpce
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(60, 2))
+    >>> answer = skpce.explain(X, X[:, 0] + 0.1 * rng.normal(size=60))
+    >>> answer.attributable, answer.drivers.state[0, 0]
+    ((True,), 'drives')
     """
-    groups, every = outputs.group_of_coordinate, np.arange(outputs.n_groups)
-    missing = np.isnan(coordinates)
-    has = np.stack([~missing[:, groups == g].any(axis=1) for g in every], axis=1)
-    patterns, part = np.unique(has, axis=1, return_inverse=True)
-    found = []
-    for number, pattern in enumerate(patterns.T):
-        rows = np.flatnonzero(pattern)
-        own = np.flatnonzero(part.ravel() == number)
-        spread = outputs.spread(np.where(missing, 0.0, coordinates)[rows])
-        own = own[np.isin(own, groups[spread > 0])]
-        if len(own) and len(rows):
-            columns = np.flatnonzero(np.isin(groups, own))
-            columns = columns[np.argsort(groups[columns], kind="stable")]
-            found.append((rows, own, columns))
-    return found
 
+    drivers: Result = field(kw_only=True)
+    pairs: Result = field(kw_only=True)
+    design: Design = field(kw_only=True)
+    cautions: tuple[Caution, ...] = field(kw_only=True)
+    sentences: tuple[str, ...] = field(kw_only=True)
+    findings: Findings = field(kw_only=True)
+    source: Source = field(kw_only=True)
 
-def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
-    """Sort rows by what no order of rows, inputs or outputs changes."""
-    centred = values - values.mean(axis=0)
-    scale = np.sqrt(np.square(centred).mean(axis=0))
-    sizes = np.square(centred / np.where(scale > 0, scale, 1.0)).sum(axis=1)
-    spread = np.abs(X - X.mean(axis=0))
-    largest = spread.max(axis=0)
-    distance = np.square(spread / np.where(largest > 0, largest, 1.0)).sum(axis=1)
-    sums = (centred / np.where(scale > 0, scale, 1.0)).sum(axis=1)
-    return np.lexsort((distance.round(9), sizes.round(9), sums.round(9)))
+    @cached_property
+    def model(self) -> Any:
+        """Estimator fitted to all runs: a regressor, of probabilities a surrogate.
 
+        Its inputs are numbers: categories as numbers of their levels, in the order of
+        ``source.levels``, and the logarithm to base 10 of those in
+        ``source.logarithms``. Of runs in a data frame it knows the names.
+        """
+        return self.source.fit()
 
-def _states(
-    drives: BoolArray,
-    on_spread: BoolArray,
-    tied: BoolArray,
-    shares: Shares,
-    p_values: FloatArray,
-    design: Design,
-    counts: IndexArray,
-    negligible: float,
-) -> tuple[list[list[State]], FloatArray]:
-    """Return states, and how many more runs would settle those that are open."""
-    known_noise = np.nan_to_num(shares.noise)
-    open_share = 1.0 - shares.q2[0] - known_noise
-    states: list[list[State]] = []
-    more = np.full(drives.shape, np.nan)
-    needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
-    scores = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
-    for output, row in enumerate(drives):
-        own: list[State] = []
-        for i in range(len(row)):
-            high = shares.total[2, output, i]
-            may_be_nothing = open_share[output] <= _LEFT_OPEN and not tied[output, i]
-            if row[i]:
-                state = State.DRIVES
-            elif on_spread[output, i]:
-                state = State.SPREAD
-            elif high < negligible and may_be_nothing and not design.series:
-                state = State.NOTHING
-            else:
-                state = State.OPEN
-                seen = scores[output, i]
-                factors = [np.inf]
-                if counts[output] and not tied[output, i]:
-                    factors.append(np.square(needed / seen) if seen > 0.5 else np.inf)
-                    if may_be_nothing:
-                        factors.append(high / negligible)
-                times = min(factors)
-                extra = np.inf
-                if times <= _MANY_TIMES:
-                    extra = np.ceil((times - 1.0) * counts[output] / 10.0) * 10.0
-                more[output, i] = extra
-            own.append(state)
-        states.append(own)
-    return states, more
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs, or of groups of them."""
+        return tuple(map(str, self.drivers.keys["input"]))
 
+    def with_names(self, names: Sequence[str]) -> Answer:
+        """Return the same answer with other names of its inputs.
 
-def _without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) -> None:
-    """Take the lower ends of shares that no test has let through to 0."""
-    for output, row in enumerate(states):
-        for i, state in enumerate(row):
-            if state is not State.DRIVES:
-                shares.first[1, output, i] = shares.total[1, output, i] = 0.0
+        Parameters
+        ----------
+        names : sequence of str
+            As many as there are inputs.
 
+        Returns
+        -------
+        answer : Answer
+            Whose tables and words have the new names.
 
-def _cautions(
-    X: FloatArray,
-    names: Sequence[str],
-    tested: Sequence[Sequence[Tested]],
-    tied: IndexArray,
-    shares: Shares,
-    design: Design,
-    outputs: Outputs,
-    members: Sequence[tuple[int, ...]],
-    p_values: FloatArray,
-    drives: BoolArray,
-) -> tuple[Caution, ...]:
-    """Return what weakens the answer, as values."""
-    found = []
-    if design.series:
-        found.append(Caution("series", {"words": design.series}))
-    if len(tied):
-        rows = [k for k, m in enumerate(members) if np.isin(m, tied).any()]
-        found.append(
-            Caution(
-                "constraint",
-                {
-                    "inputs": tuple(names[k] for k in rows),
-                    "sum": _is_sum(X[:, tied]),
-                },
+        Raises
+        ------
+        ValueError
+            For another number of names.
+        """
+        old = self.input_names
+        new = tuple(map(str, names))
+        if len(new) != len(old):
+            raise ValueError(
+                f"names has {len(new)} names; expected {len(old)}, one for each of "
+                f"{', '.join(old[:5])}{', ...' if len(old) > 5 else ''}."
             )
+        if new == old:
+            return self
+        mine = len(self.cautions) - len(self.findings.cautions)
+        return make_answer(
+            self.findings.with_names(dict(zip(old, new, strict=True))),
+            new,
+            self.figures["measured_as"],
+            self.source,
+            negligible=self.figures["negligible"],
+            cautions=self.cautions[:mine],
+            q2=np.stack([self.q2, self.q2_low, self.q2_high]),
         )
-    for row, name in enumerate(names):
-        one = next((t[row] for t in tested if t[row].tied_to), None)
-        if one is not None:
-            others = tuple(
-                names[k]
-                for k, m in enumerate(members)
-                if k != row and np.isin(m, one.tied_to).any()
-            )
-            found.append(Caution("alike", {"input": name, "others": others}))
-        kinds = {t[row].exchange.why for t in tested if t[row].exchange.kind == "none"}
-        found += [
-            Caution("not exchanged", {"input": name, "why": why})
-            for why in sorted(kinds)
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What the answer rests on, and the cautions, in words."""
+        lines = [f"Design: {self.design}"]
+        lines += [
+            f"{getattr(row, self._first_key)}: Q² = {row.q2:z.2f} [{row.q2_low:z.2f}, "
+            f"{row.q2_high:z.2f}], the share of the variance of runs left out that is "
+            "predicted."
+            for row in self.rows[:_MOST_Q2]
+            if not np.isnan(row.q2)
         ]
-    for output, row_of in enumerate(tested):
-        for row, test in enumerate(row_of):
-            if len(test.resting[0]) and not drives[output, row]:
-                found.append(
-                    Caution(
-                        "rests on members",
-                        {
-                            "input": names[row],
-                            "output": outputs.names[output],
-                            "members": tuple(test.resting[0].tolist()),
-                        },
-                    )
+        if len(self.rows) > _MOST_Q2:
+            lines.append(f"... and {len(self.rows) - _MOST_Q2} more.")
+        measured = self.figures["measured_as"]
+        if measured.are_compositions or measured.is_scaled:
+            lines.append(f"Outputs: {measured}.")
+        failed = [
+            f"{getattr(row, self._first_key)} has {row.members}"
+            for row in self.rows
+            if 0 < row.members < self.n_members
+        ]
+        if failed:
+            lines.append(
+                f"Failed runs: {', '.join(failed)} of {self.n_members}. A run that "
+                "failed in one output counts in the others."
+            )
+        lines += cautions_in_words(self.cautions)
+        return (*lines, *self.notes)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, "", *self._lines(), "", *self.evidence])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _lines(self) -> list[str]:
+        """Return the table of drivers as text."""
+        table, inputs = self.drivers, self.input_names
+        width = max(len(name) for name in (*inputs, "input"))
+        head = f"{'input':{width}}  {'state':17}  {'p':>7}  share alone  in all"
+        lines = []
+        for o, output in enumerate(self._labels[:_PRINTED]):
+            if np.isnan(self.q2[o]):
+                continue
+            if len(self._labels) > 1:
+                lines.append(f"{output}:")
+            lines.append(head)
+            order = np.argsort(-table.total[o], kind="stable")
+            for i in order[:_PRINTED].tolist():
+                total = self._share("total", o, i)
+                lines.append(
+                    f"{inputs[i]:{width}}  {table.state[o, i]:17}  "
+                    f"{table.p_value[o, i]:7.2g}  {percent(table.first[o, i]):>11}  "
+                    f"{total}"
                 )
-    lacking = np.flatnonzero(shares.lack_of_fit < 0.01 / max(outputs.n_groups, 1))
-    found += [
-        Caution(
-            "lack of fit",
-            {
-                "output": outputs.names[output],
-                "p_value": float(shares.lack_of_fit[output]),
-            },
+            if len(order) > _PRINTED:
+                lines.append(f"... and {len(order) - _PRINTED} more inputs.")
+        if len(self._labels) > _PRINTED:
+            lines.append(f"... and {len(self._labels) - _PRINTED} more outputs.")
+        return lines
+
+    def columns_in_words(self, output: int) -> list[tuple[str, list[str]]]:
+        """Return the drivers of one output as headings and cells of a short table.
+
+        Parameters
+        ----------
+        output : int
+            Its position.
+
+        Returns
+        -------
+        columns : list of (str, list of str)
+            Inputs with the largest share in all on top; columns without any entry are
+            left out.
+        """
+        table = self.drivers
+        order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable").tolist()
+        columns = [
+            ("input", [self.input_names[i] for i in order]),
+            ("state", [str(table.state[output, i]) for i in order]),
+            ("share alone", [self._share("first", output, i) for i in order]),
+            ("in all", [self._share("total", output, i) for i in order]),
+            ("p", [f"{table.p_value[output, i]:.2g}" for i in order]),
+            ("together with", [table.partners[output, i] or "–" for i in order]),
+            ("more runs", [_more(table.more_runs[output, i]) for i in order]),
+            ("shown", [_SCOPES.get(table.scope[output, i], "–") for i in order]),
+        ]
+        return [column for column in columns if set(column[1]) != {"–"}]
+
+    def _share(self, name: str, output: int, i: int) -> str:
+        """Return a share in percent, with its interval."""
+        table = self.drivers
+        low, high = (
+            100 * getattr(table, f"{name}_{end}")[output, i] for end in ("low", "high")
         )
-        for output in lacking.tolist()
-    ]
-    if design.n_rows < 30 and not design.has_repeats and design.groups is None:
-        found.append(Caution("few runs", {"n": design.n_rows}))
-    if any(not t.sees_pairs for row_of in tested for t in row_of):
-        found.append(Caution("no pairs", {}))
-    return tuple(found)
+        value = percent(getattr(table, name)[output, i])
+        return f"{value} [{low:.0f}, {high:.0f}]"
+
+    def _repr_html_(self) -> str:
+        words = "".join(f"<p><b>{escape(text)}</b></p>" for text in self.sentences)
+        tables = []
+        for output, name in enumerate(self._labels[:_PRINTED]):
+            if not np.isnan(self.q2[output]):
+                headings, cells = zip(*self.columns_in_words(output), strict=True)
+                caption = str(name) if len(self._labels) > 1 else ""
+                rows = list(zip(*cells, strict=True))[:_PRINTED]
+                tables.append(html_table(headings, rows, caption))
+        evidence = "".join(f"<p>{escape(text)}</p>" for text in self.evidence)
+        return f"{words}{''.join(tables)}{evidence}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the shares of each output as bars with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, sequence of axes, or None, default=None
+            Where to draw, one for each output (the first four); None makes a figure.
+
+        Returns
+        -------
+        axes : matplotlib axes, or list of axes
+            One, or one for each output.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        """
+        from ._picture import draw_answer
+
+        return draw_answer(self, ax)
+
+    def plot_effects(self) -> Any:
+        """Draw what the leading drivers do, with the runs behind it.
+
+        A panel for each output and driver, at most eight: points are runs, lines the
+        mean prediction of :attr:`model`. Categories have their names; inputs in
+        logarithms have the values that they had before, on a log scale.
+
+        Returns
+        -------
+        figure : matplotlib figure
+            With its axes.
+
+        Raises
+        ------
+        ValueError
+            For the answer of a pipeline, or without an output that varies.
+        ImportError
+            Without matplotlib.
+        """
+        from ._effects import draw_effects, effects_of
+
+        return draw_effects(effects_of(self))
+
+    def report(self, path: Any) -> None:
+        """Write the answer as one HTML page.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write; pictures are part of it.
+
+        Raises
+        ------
+        ValueError
+            If ``path`` is no path, or of a folder that does not exist.
+        OSError
+            If the file cannot be written.
+        ImportError
+            Without matplotlib.
+        """
+        from ._page import write_report
+
+        write_report(self, path)
 
 
-def _circular(
-    X: FloatArray,
-    coordinates: FloatArray,
-    members: Sequence[tuple[int, ...]],
+_SCOPES = {"beyond": "beyond the settings tried", "tried": "at the settings tried"}
+
+
+def _more(number: float) -> str:
+    """Say how many more runs would settle an input."""
+    if np.isnan(number):
+        return "–"
+    return "too many" if np.isinf(number) else f"about {number:.0f}"
+
+
+def make_answer(
+    findings: Findings,
     names: Sequence[str],
-) -> tuple[Caution, ...]:
-    """Caution of an input that may have been computed from the outputs."""
-    copied = copied_input(X, coordinates)
-    rows = [k for k, own in enumerate(members) if copied in own]
-    return tuple(Caution("circular", {"input": names[k]}) for k in rows[:1])
+    outputs: Outputs,
+    source: Source,
+    *,
+    negligible: float,
+    cautions: Sequence[Caution] = (),
+    q2: FloatArray | None = None,  # (3, n_outputs), of a pipeline; None: of the fit
+) -> Answer:
+    """Make an answer of what was found."""
+    shares = findings.shares
+    found = shares.q2 if q2 is None else q2
+    columns = {
+        **dict(zip(("q2", "q2_low", "q2_high"), found, strict=True)),
+        "not_predicted": 1.0 - np.clip((shares.q2 if names else found)[0], 0.0, 1.0),
+        "noise_share": shares.noise,
+        "lack_of_fit": shares.lack_of_fit,
+        "p_value": findings.p_values.min(axis=1, initial=1.0),
+        "members": findings.n_members,
+    }
+    known = ~np.isnan(columns["q2"])
+    drives = [State.DRIVES in row for row in findings.states]
+    supported = tuple(
+        bool(d and k) for d, k in zip(drives, known.tolist(), strict=True)
+    )
+    reasons = tuple(
+        () if good else (reason_of(findings, output),)
+        for output, good in enumerate(supported)
+    )
+    sentences = sentences_of(findings, names, outputs.names, negligible)
+    facts = tuple(
+        f"Q² = {q2_:z.2f} [{low:z.2f}, {high:z.2f}], p = {p_value:.3g}"
+        for q2_, low, high, p_value in zip(
+            *(columns[name] for name in ("q2", "q2_low", "q2_high", "p_value")),
+            strict=True,
+        )
+    )
+    all_cautions = (*cautions, *findings.cautions)
+    return Answer(
+        {outputs.noun: tuple(outputs.names)},
+        columns,
+        supported=supported,
+        reasons=reasons,
+        facts=facts,
+        title="\n".join(sentences),
+        figures={
+            "measured_as": outputs,
+            "n_members": findings.design.n_rows,
+            "confidence_level": 0.9,
+            "negligible": negligible,
+            "step_names": tuple(outputs.names),
+        },
+        answer="attributable",
+        framed=(outputs.noun, "attributable", *columns, "reasons"),
+        drivers=_drivers_table(findings, names, outputs),
+        pairs=_pairs_table(findings, names, outputs),
+        design=findings.design,
+        cautions=all_cautions,
+        sentences=sentences,
+        findings=findings,
+        source=source,
+    )
 
 
-def _is_sum(X: FloatArray) -> float:
-    """Return what inputs add up to; NaN if they do not."""
-    sums = X.sum(axis=1)
-    return float(sums[0]) if np.ptp(sums) <= 1e-6 * np.abs(sums).max() else np.nan
+def _drivers_table(
+    findings: Findings, names: Sequence[str], outputs: Outputs
+) -> Result:
+    """Return the table of outputs and inputs."""
+    shares, shape = findings.shares, findings.p_values.shape
+    columns: Mapping[str, NDArray[Any]] = {
+        "state": _texts([[str(s) for s in row] for row in findings.states], shape),
+        "p_value": findings.p_values,
+        "q_value": findings.q_values,
+        "first": shares.first[0],
+        "first_low": shares.first[1],
+        "first_high": shares.first[2],
+        "total": shares.total[0],
+        "total_low": shares.total[1],
+        "total_high": shares.total[2],
+        "partners": _texts(
+            [
+                [", ".join(names[j] for j in one) for one in row]
+                for row in findings.partners
+            ],
+            shape,
+        ),
+        "more_runs": findings.more_runs,
+        "scope": _texts(
+            [[t.exchange.scope for t in row] for row in findings.tested], shape
+        ),
+    }
+    keys = {"output": tuple(outputs.names), "input": tuple(names)}
+    return Result(keys, columns, framed=(*keys, *columns))
+
+
+def _texts(rows: Sequence[Sequence[str]], shape: tuple[int, ...]) -> NDArray[Any]:
+    return np.array(rows, dtype=object).reshape(shape)
+
+
+def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
+    """Return the named pairs as a table."""
+    keys = sorted(findings.pair_p_values)
+    labels = [f"{outputs.names[o]}: {names[i]} and {names[j]}" for o, i, j in keys]
+    return Result(
+        {"pair": tuple(labels)},
+        {
+            "output": np.array([outputs.names[o] for o, _, _ in keys], dtype=object),
+            "first_input": np.array([names[i] for _, i, _ in keys], dtype=object),
+            "second_input": np.array([names[j] for _, _, j in keys], dtype=object),
+            "p_value": np.array([findings.pair_p_values[key] for key in keys]),
+            "share": np.array([findings.shares.pairs[key] for key in keys]),
+        },
+    )

@@ -21,8 +21,9 @@ COUNTERS = re.compile(
 # an input is exchanged among these.
 _CROSSED = 0.5
 
-# Arrangements of settings from which these are exchanged, not their runs.
-_ARRANGEMENTS = 10_000
+# Settings of a crossed design, and their arrangements, from which settings are
+# exchanged and not their runs.
+_CROSSED_SETTINGS, _ARRANGEMENTS = 15, 10_000
 
 # Share of the rows with settings of their own, from which on a series is asked.
 _MOSTLY_DIFFERENT = 0.5
@@ -209,7 +210,8 @@ class Design:
             return Exchange("strata", np.arange(self.n_rows), given)
         strata = given[first_of(unit)]
         arrangements = gammaln(np.bincount(strata) + 1.0).sum()
-        if arrangements >= np.log(_ARRANGEMENTS):
+        enough = len(strata) >= _CROSSED_SETTINGS
+        if enough and arrangements >= np.log(_ARRANGEMENTS):
             return Exchange("strata", unit, strata)
         return Exchange("strata", np.arange(self.n_rows), given, "tried")
 

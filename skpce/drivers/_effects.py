@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, import_extra
-from ._answer import State
-from ._data import Data
+from ._findings import State
 from ._picture import LETTERS, short_name
+from ._runs import Data
 
 # Panels, inputs of an output, curves of an output, and points of a curve.
 MOST_PANELS, MOST_INPUTS, MOST_CURVES, _POINTS = 8, 4, 4, 41

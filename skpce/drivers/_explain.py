@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_real, listed
-from ._answer import find_drivers
-from ._read import read_runs
-from ._result import Answer, make_answer
-from ._roles import Asked
+from ._answer import Answer, make_answer
+from ._findings import find_drivers
+from ._runs import Asked, read_runs
 
 
 def explain(

@@ -11,9 +11,9 @@ import numpy as np
 
 from .._report.page import HtmlReport
 from .._version import __version__, installed_version
-from ._data import Data
 from ._effects import draw_effects, effects_of
 from ._picture import draw_answer
+from ._runs import Data
 from ._words import listed
 
 _TERMS = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._bars import make_panels
 from .._checks import import_extra
-from ._answer import State
+from ._findings import State
 from ._words import between, parts_of, percent
 
 # Inputs and outputs that are drawn, and letters of a name on one of its two lines.

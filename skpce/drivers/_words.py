@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._answer import _SMALL, Caution, Findings, State
+from ._findings import _SMALL, Caution, Findings, State
 
 # Names in a list, and sentences, before they are summarised.
 _MOST_NAMES, _MOST_SENTENCES = 4, 4

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from skpce._compositions.outputs import read_outputs
 from skpce.drivers import Answer, Caution, Design, State
-from skpce.drivers._answer import Findings
+from skpce.drivers._answer import make_answer
 from skpce.drivers._exchange import Tested
-from skpce.drivers._result import make_answer
+from skpce.drivers._findings import Findings
 from skpce.drivers._shares import Shares
 
 N_MEMBERS = 60

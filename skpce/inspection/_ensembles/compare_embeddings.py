@@ -21,8 +21,8 @@ from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
-from ...drivers._answer import LEVEL
 from ...drivers._design import numbers_of
+from ...drivers._findings import LEVEL
 from ...drivers._folds import deal_folds, sorted_units
 from .._reading import final_estimator, last_and_inputs
 from .cross_fit import CrossFit, Split, quiet, quiet_fit, without_draws

@@ -25,10 +25,10 @@ from ..._checks.levels import with_codes
 from ..._input_laws.choice import choose_laws
 from ..._result import Result
 from ...drivers import Answer, Caution, Design
-from ...drivers._answer import find_drivers
+from ...drivers._answer import make_answer
 from ...drivers._design import numbers_of
+from ...drivers._findings import find_drivers
 from ...drivers._folds import deal_folds, q2_with_interval, units_by_inputs
-from ...drivers._result import make_answer
 from ...ensembles import Ensemble
 from .._input_tests import numeric
 from .._reading import column_names, input_names_of, last_and_inputs

@@ -15,13 +15,13 @@ from sklearn.tree import DecisionTreeRegressor
 
 import skpce
 from skpce.drivers import Design
-from skpce.drivers._copies import (
+from skpce.drivers._dependence import (
     copied_input,
+    find_series,
     labels_of_copies,
     too_near,
     with_copies,
 )
-from skpce.drivers._series import find_series
 from skpce.ensembles import from_cv_results, sample_inputs
 
 

@@ -52,6 +52,16 @@ def test_levels_of_a_factorial_are_exchanged_within_those_of_the_others(shape):
         assert np.array_equal(found.strata, others)
 
 
+@pytest.mark.parametrize("shape", [(6, 3), (60, 1)])
+def test_settings_of_a_large_factorial_are_exchanged(shape):
+    X = factorial(*shape, repeats=3)[:, : 1 + (shape[1] > 1)]
+    for column in range(X.shape[1]):
+        found = exchange_of(X, column)
+        assert (found.kind, found.scope) == ("strata", "beyond")
+        assert found.n_units == shape[0] * shape[1]
+        assert len(found.strata) == found.n_units
+
+
 def test_blocks_are_strata():
     rng = np.random.default_rng(2)
     block = np.repeat(np.arange(5), 6)

@@ -13,8 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 import skpce
 from skpce import explain
-from skpce.drivers._read import read_runs
-from skpce.drivers._roles import Asked
+from skpce.drivers._runs import Asked, read_runs
 from skpce.ensembles import from_cv_results, from_frame
 
 N = 24

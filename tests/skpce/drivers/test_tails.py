@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skpce.drivers._tails import (
+from skpce.drivers._exchange import (
     rank_p_values,
     sizes_of_exchange,
     sizes_of_signs,

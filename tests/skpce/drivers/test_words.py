@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from skpce.drivers import Caution, Design, State
-from skpce.drivers._answer import Findings
 from skpce.drivers._design import Exchange
 from skpce.drivers._exchange import Tested as Evidence
+from skpce.drivers._findings import Findings
 from skpce.drivers._shares import Shares
 from skpce.drivers._words import (
     between,

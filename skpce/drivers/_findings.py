@@ -1,0 +1,465 @@
+"""The drivers of an ensemble: a state for each output and input, and its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from .._checks import BoolArray, FloatArray, IndexArray
+from .._compositions.outputs import Outputs
+from .._multiplicity import benjamini_hochberg, holm
+from ._dependence import copied_input, find_series, with_copies
+from ._design import Design, find_constraint, first_of
+from ._exchange import Problem, Tested
+from ._shares import Shares, shares_of
+from ._terms import Inputs
+
+#: Family-wise error of all that an answer claims to drive, and what of it is kept for
+#: pairs and for the spread.
+LEVEL, _OF_PAIRS, _OF_SPREAD = 0.05, 0.003, 0.002
+
+# Share of the variance that may be left open where an input is said not to matter.
+_LEFT_OPEN = 0.15
+
+# Times as many runs that settle nothing are not worth a number.
+_MANY_TIMES = 20
+
+# A share of an input that drives, from which on it is not called small.
+_SMALL = 0.05
+
+
+class State(StrEnum):
+    """What is known of an input."""
+
+    DRIVES = "drives"
+    SPREAD = "acts on the spread"
+    NOTHING = "does not matter"
+    OPEN = "not settled"
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something that weakens an answer: a code, and the figures of its sentence."""
+
+    code: str
+    figures: Mapping[str, Any]
+
+    def with_names(self, names: Mapping[str, str]) -> Caution:
+        """Return the same with other names of inputs."""
+        changed = dict(self.figures)
+        if "input" in changed:
+            changed["input"] = names.get(changed["input"], changed["input"])
+        for key in ("inputs", "others"):
+            if key in changed:
+                changed[key] = tuple(names.get(name, name) for name in changed[key])
+        return replace(self, figures=changed)
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """States, shares and evidence, as arrays; (n_outputs, n_rows) if nothing else."""
+
+    states: Sequence[Sequence[State]]
+    p_values: FloatArray  # Holm
+    q_values: FloatArray  # Benjamini and Hochberg
+    shares: Shares
+    partners: Sequence[Sequence[tuple[int, ...]]]
+    more_runs: FloatArray  # NaN where settled, inf where too many
+    tested: Sequence[Sequence[Tested]]
+    pair_p_values: dict[tuple[int, int, int], float]  # output and two rows
+    cautions: tuple[Caution, ...]
+    n_members: IndexArray  # shape: (n_outputs,)
+    design: Design  # with what was found of the members
+
+    def with_names(self, names: Mapping[str, str]) -> Findings:
+        """Return the same with other names of inputs in the cautions."""
+        return replace(self, cautions=tuple(c.with_names(names) for c in self.cautions))
+
+
+def find_drivers(
+    X: FloatArray,
+    is_category: BoolArray,
+    laws: Sequence[Any] | None,
+    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), NaN where failed
+    outputs: Outputs,
+    design: Design,
+    members: Sequence[tuple[int, ...]],
+    names: Sequence[str],  # of the rows of the answer
+    negligible: float,
+) -> Findings:
+    """Test every input for every output, and measure the shares."""
+    n_settings = design.n_settings
+    design = with_copies(design, X, coordinates)
+    n_copies = n_settings - design.n_settings
+    X = X[first_of(design.setting)][design.setting]
+    if design.may_be_series:
+        series = find_series(X, is_category, laws, coordinates)
+        design = replace(design, series=series)
+    tied = find_constraint(X)
+    evidence = _Evidence.gather(
+        X, is_category, laws, coordinates, outputs, design, members
+    )
+    tested, shares = evidence.tested, evidence.shares
+    location = np.array([[one.location[0] for one in row] for row in tested])
+    spread = np.array([[one.spread[0] for one in row] for row in tested])
+    told_apart = np.array(
+        [[not one.tied_to for one in row] for row in tested], dtype=bool
+    ).reshape(location.shape)
+    told_apart[:, _rows_of(tied, members)] = False
+    location[~told_apart] = 1.0
+    adjusted, drives, on_spread = _named(location, spread, told_apart, design)
+    pairs = evidence.named_pairs(drives, design)
+    for output, i, j in pairs:
+        drives[output, [i, j]] |= told_apart[output, [i, j]]
+    states, more = _states(
+        drives,
+        on_spread & ~drives,
+        ~told_apart,
+        shares,
+        location,
+        design,
+        evidence.counts,
+        negligible,
+    )
+    _without_untested_shares(shares, states)
+    return Findings(
+        states,
+        adjusted,
+        benjamini_hochberg(location),
+        shares,
+        _partners(pairs, drives.shape),
+        more,
+        tested,
+        pairs,
+        (
+            *([Caution("copies", {"n": n_copies})] if n_copies else ()),
+            *_circular(X, coordinates, members, names),
+            *_alike(evidence, drives, told_apart, names),
+            *_cautions(
+                *(X, names, tested, tied, shares, design, outputs, members),
+                *(location, drives),
+            ),
+        ),
+        evidence.counts,
+        design,
+    )
+
+
+def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return rows with tied inputs; a group that holds all of them is free of it."""
+    whole = set(tied.tolist())
+    return [
+        place
+        for place, inputs in enumerate(members)
+        if whole & set(inputs) and not whole <= set(inputs)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """Tests and shares of all outputs, and the problems behind them."""
+
+    tested: Sequence[Sequence[Tested]]  # of each output, of each row
+    shares: Shares
+    counts: IndexArray  # shape: (n_outputs,), members of each output
+    parts: Sequence[tuple[IndexArray, Problem]]  # outputs that the same members have
+
+    @classmethod
+    def gather(
+        cls,
+        X: FloatArray,
+        is_category: BoolArray,
+        laws: Sequence[Any] | None,
+        coordinates: FloatArray,
+        outputs: Outputs,
+        design: Design,
+        members: Sequence[tuple[int, ...]],
+    ) -> _Evidence:
+        """Test and measure, output by output or those with the same members at once."""
+        n_outputs, n_rows = outputs.n_groups, len(members)
+        patterns = _patterns(coordinates, outputs)
+        n_tested = sum(len(own) for _, own, _ in patterns)
+        tested = [[Tested.nothing()] * n_rows for _ in range(n_outputs)]
+        shares = Shares.nothing(n_outputs, n_rows)
+        counts = np.zeros(n_outputs, dtype=np.int64)
+        parts = []
+        for rows, own_outputs, columns in patterns:
+            order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
+            counts[own_outputs] = len(order)
+            if not n_rows:
+                shares.q2[:, own_outputs] = 0.0
+                continue
+            values = coordinates[order][:, columns]
+            groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
+            inputs = Inputs.of(X[order], is_category, laws)
+            own = design.of_rows(order)
+            problem = Problem(
+                inputs, values, groups, own, tuple(members), 2 * n_tested * n_rows
+            )
+            parts.append((own_outputs, problem))
+            results = [problem.test(row) for row in range(n_rows)]
+            for row, result in enumerate(results):
+                for place, output in enumerate(own_outputs.tolist()):
+                    tested[output][row] = result.of_output(place, order)
+            # Of few settings only what is so at these can be known: runs are left out.
+            at_tried = all(one.exchange.scope == "tried" for one in results)
+            unit = np.arange(len(order)) if at_tried else own.units
+            data = inputs.X, inputs.laws, values, groups
+            part = shares_of(*data, unit, own.setting, members, own.blocks)
+            shares.put(own_outputs, part)
+        return cls(tested, shares, counts, parts)
+
+    def named_pairs(
+        self, drives: BoolArray, design: Design
+    ) -> dict[tuple[int, int, int], float]:
+        """Test the pairs of inputs that drive, each from both sides."""
+        if design.series:
+            return {}
+        asked: dict[tuple[int, int, int], float] = {}
+        for own, problem in self.parts:
+            some = np.flatnonzero(drives[own].any(axis=0))
+            for i in some.tolist():
+                partners = [j for j in range(drives.shape[1]) if j != i]
+                if not partners:
+                    continue
+                values = problem.pair_p_values(i, partners)
+                for j, by_output in zip(partners, values, strict=True):
+                    for output, p_value in zip(own.tolist(), by_output, strict=True):
+                        if drives[output, i]:
+                            key = output, min(i, j), max(i, j)
+                            asked[key] = max(asked.get(key, 0.0), float(p_value))
+        adjusted = holm(np.array(list(asked.values())))
+        return {
+            key: float(p)
+            for key, p in zip(asked, adjusted, strict=True)
+            if p <= _OF_PAIRS
+        }
+
+
+def _alike(
+    evidence: _Evidence, drives: BoolArray, told_apart: BoolArray, names: Sequence[str]
+) -> tuple[Caution, ...]:
+    """Caution of two inputs of which one drives, when these data cannot say which."""
+    n_rows = drives.shape[1]
+    found = []
+    for own, problem in evidence.parts:
+        level = LEVEL / problem.n_hypotheses
+        quiet = ~drives[own] & told_apart[own]
+        for i, j in combinations(range(n_rows), 2):
+            both = quiet[:, i] & quiet[:, j]
+            if not both.any() or not problem.correlated(i, j):
+                continue
+            if (problem.joint_p_values(i, j)[both] <= level).any():
+                figures = {"input": names[i], "others": (names[j],)}
+                found.append(Caution("alike", figures))
+    return tuple(found)
+
+
+def _named(
+    location: FloatArray, spread: FloatArray, told_apart: BoolArray, design: Design
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Return adjusted p-values, which inputs drive, and which act on the spread."""
+    level = LEVEL - _OF_PAIRS - _OF_SPREAD
+    adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
+    drives = adjusted <= LEVEL
+    on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
+    if design.series:
+        drives[:] = on_spread[:] = False
+    return adjusted, drives, on_spread
+
+
+def _partners(
+    pairs: Iterable[tuple[int, int, int]], shape: tuple[int, ...]
+) -> list[list[tuple[int, ...]]]:
+    """Return with which rows each row of each output acts together."""
+    found: list[list[tuple[int, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
+    for output, i, j in sorted(pairs):
+        found[output][i] += (j,)
+        found[output][j] += (i,)
+    return found
+
+
+def _patterns(
+    coordinates: FloatArray, outputs: Outputs
+) -> list[tuple[IndexArray, IndexArray, IndexArray]]:
+    """Return members, outputs that they have, and the columns of these.
+
+    An output without coordinates, or without variance, has none.
+    """
+    groups, every = outputs.group_of_coordinate, np.arange(outputs.n_groups)
+    missing = np.isnan(coordinates)
+    has = np.stack([~missing[:, groups == g].any(axis=1) for g in every], axis=1)
+    patterns, part = np.unique(has, axis=1, return_inverse=True)
+    found = []
+    for number, pattern in enumerate(patterns.T):
+        rows = np.flatnonzero(pattern)
+        own = np.flatnonzero(part.ravel() == number)
+        spread = outputs.spread(np.where(missing, 0.0, coordinates)[rows])
+        own = own[np.isin(own, groups[spread > 0])]
+        if len(own) and len(rows):
+            columns = np.flatnonzero(np.isin(groups, own))
+            columns = columns[np.argsort(groups[columns], kind="stable")]
+            found.append((rows, own, columns))
+    return found
+
+
+def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
+    """Sort rows by what no order of rows, inputs or outputs changes."""
+    centred = values - values.mean(axis=0)
+    scale = np.sqrt(np.square(centred).mean(axis=0))
+    sizes = np.square(centred / np.where(scale > 0, scale, 1.0)).sum(axis=1)
+    spread = np.abs(X - X.mean(axis=0))
+    largest = spread.max(axis=0)
+    distance = np.square(spread / np.where(largest > 0, largest, 1.0)).sum(axis=1)
+    sums = (centred / np.where(scale > 0, scale, 1.0)).sum(axis=1)
+    return np.lexsort((distance.round(9), sizes.round(9), sums.round(9)))
+
+
+def _states(
+    drives: BoolArray,
+    on_spread: BoolArray,
+    tied: BoolArray,
+    shares: Shares,
+    p_values: FloatArray,
+    design: Design,
+    counts: IndexArray,
+    negligible: float,
+) -> tuple[list[list[State]], FloatArray]:
+    """Return states, and how many more runs would settle those that are open."""
+    known_noise = np.nan_to_num(shares.noise)
+    open_share = 1.0 - shares.q2[0] - known_noise
+    states: list[list[State]] = []
+    more = np.full(drives.shape, np.nan)
+    needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
+    scores = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
+    for output, row in enumerate(drives):
+        own: list[State] = []
+        for i in range(len(row)):
+            high = shares.total[2, output, i]
+            may_be_nothing = open_share[output] <= _LEFT_OPEN and not tied[output, i]
+            if row[i]:
+                state = State.DRIVES
+            elif on_spread[output, i]:
+                state = State.SPREAD
+            elif high < negligible and may_be_nothing and not design.series:
+                state = State.NOTHING
+            else:
+                state = State.OPEN
+                seen = scores[output, i]
+                factors = [np.inf]
+                if counts[output] and not tied[output, i]:
+                    factors.append(np.square(needed / seen) if seen > 0.5 else np.inf)
+                    if may_be_nothing:
+                        factors.append(high / negligible)
+                times = min(factors)
+                extra = np.inf
+                if times <= _MANY_TIMES:
+                    extra = np.ceil((times - 1.0) * counts[output] / 10.0) * 10.0
+                more[output, i] = extra
+            own.append(state)
+        states.append(own)
+    return states, more
+
+
+def _without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) -> None:
+    """Take the lower ends of shares that no test has let through to 0."""
+    for output, row in enumerate(states):
+        for i, state in enumerate(row):
+            if state is not State.DRIVES:
+                shares.first[1, output, i] = shares.total[1, output, i] = 0.0
+
+
+def _cautions(
+    X: FloatArray,
+    names: Sequence[str],
+    tested: Sequence[Sequence[Tested]],
+    tied: IndexArray,
+    shares: Shares,
+    design: Design,
+    outputs: Outputs,
+    members: Sequence[tuple[int, ...]],
+    p_values: FloatArray,
+    drives: BoolArray,
+) -> tuple[Caution, ...]:
+    """Return what weakens the answer, as values."""
+    found = []
+    if design.series:
+        found.append(Caution("series", {"words": design.series}))
+    if len(tied):
+        rows = [k for k, m in enumerate(members) if np.isin(m, tied).any()]
+        found.append(
+            Caution(
+                "constraint",
+                {
+                    "inputs": tuple(names[k] for k in rows),
+                    "sum": _is_sum(X[:, tied]),
+                },
+            )
+        )
+    for row, name in enumerate(names):
+        one = next((t[row] for t in tested if t[row].tied_to), None)
+        if one is not None:
+            others = tuple(
+                names[k]
+                for k, m in enumerate(members)
+                if k != row and np.isin(m, one.tied_to).any()
+            )
+            found.append(Caution("alike", {"input": name, "others": others}))
+        kinds = {t[row].exchange.why for t in tested if t[row].exchange.kind == "none"}
+        found += [
+            Caution("not exchanged", {"input": name, "why": why})
+            for why in sorted(kinds)
+        ]
+    for output, row_of in enumerate(tested):
+        for row, test in enumerate(row_of):
+            if len(test.resting[0]) and not drives[output, row]:
+                found.append(
+                    Caution(
+                        "rests on members",
+                        {
+                            "input": names[row],
+                            "output": outputs.names[output],
+                            "members": tuple(test.resting[0].tolist()),
+                        },
+                    )
+                )
+    lacking = np.flatnonzero(shares.lack_of_fit < 0.01 / max(outputs.n_groups, 1))
+    found += [
+        Caution(
+            "lack of fit",
+            {
+                "output": outputs.names[output],
+                "p_value": float(shares.lack_of_fit[output]),
+            },
+        )
+        for output in lacking.tolist()
+    ]
+    if design.n_rows < 30 and not design.has_repeats and design.groups is None:
+        found.append(Caution("few runs", {"n": design.n_rows}))
+    if any(not t.sees_pairs for row_of in tested for t in row_of):
+        found.append(Caution("no pairs", {}))
+    return tuple(found)
+
+
+def _circular(
+    X: FloatArray,
+    coordinates: FloatArray,
+    members: Sequence[tuple[int, ...]],
+    names: Sequence[str],
+) -> tuple[Caution, ...]:
+    """Caution of an input that may have been computed from the outputs."""
+    copied = copied_input(X, coordinates)
+    rows = [k for k, own in enumerate(members) if copied in own]
+    return tuple(Caution("circular", {"input": names[k]}) for k in rows[:1])
+
+
+def _is_sum(X: FloatArray) -> float:
+    """Return what inputs add up to; NaN if they do not."""
+    sums = X.sum(axis=1)
+    return float(sums[0]) if np.ptp(sums) <= 1e-6 * np.abs(sums).max() else np.nan

@@ -1,0 +1,1157 @@
+"""Runs that explain reads: a table, a file, a study, a search, an Ensemble, or X and y.
+
+Inputs and outputs become numbers, labels and names the roles of the runs.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import (
+    FEWEST_MEMBERS,
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    is_missing,
+    numbers_of_text,
+    refuse_extremes,
+    refuse_no_numbers,
+)
+from .._checks.frames import is_table, make_frame, opened, refuse_other_rows
+from .._checks.tables import one_table, refuse_swapped
+from .._compositions.outputs import Outputs, read_outputs
+from .._expansion.targets import ConstantTargetWarning
+from .._input_laws import check_distribution, learn_input_laws
+from .._regressor import PolynomialChaosRegressor
+from .._surrogate import CompositionalPCESurrogate
+from ..ensembles._searches import NOT_ADAPTIVE, from_cv_results, from_study
+from ..ensembles._table import (
+    LIKE_A_NUMBER,
+    Columns,
+    Ensemble,
+    ReadInputs,
+    entries_of_dicts,
+    input_columns,
+    read_inputs,
+    read_table,
+)
+from ._design import COUNTERS, Design, find_counter
+from ._findings import Caution
+
+# Names of columns
+
+
+MOST_SHOWN = 12  # names of columns in a message
+
+
+def names_of(table: Any) -> list[Any]:
+    if isinstance(table, Mapping):
+        return list(table)
+    return list(getattr(table, "columns", ()))
+
+
+def last_names(names: Iterable[Any]) -> list[str]:
+    """Return the names of columns; of those with two levels the second."""
+    return [str(name[-1] if isinstance(name, tuple) else name) for name in names]
+
+
+def as_names(given: Any, what: str) -> list[Any]:
+    """Return names; one alone is a list of one."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    names = list(given)
+    if not names:
+        raise ValueError(f"{what} is empty; expected at least one name.")
+    return names
+
+
+def known_names(
+    given: Any, known: Sequence[Any], what: str, noun: str, shown: Any = None
+) -> list[str]:
+    """Return names that were asked for, all of which are known."""
+    names = [str(name) for name in as_names(given, what)]
+    texts = set(map(str, known))
+    for name in names:
+        if name not in texts:
+            ends = [k for k in texts if re.split("[./]", k)[-1] == name]
+            meant = f" (perhaps {min(ends)!r})" if ends else ""
+            raise ValueError(
+                f"{what} has {name!r}, which is no {noun}{meant}; there are "
+                f"{quoted(known if shown is None else shown)}."
+            )
+    refuse_twice(names, what)
+    return names
+
+
+def refuse_twice(names: Sequence[Any], what: str) -> None:
+    shown = [str(name) for name in names]
+    twice = next((name for name in shown if shown.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"{what} has {shown.count(twice)} columns {twice!r}; expected names that "
+            "differ."
+        )
+
+
+def quoted(names: Sequence[Any]) -> str:
+    shown = ", ".join(map(repr, names[:MOST_SHOWN]))
+    return shown + (f", ... ({len(names)} in all)" if len(names) > MOST_SHOWN else "")
+
+
+def take_columns_of(table: Any, places: Sequence[int]) -> Any:
+    """Return some columns of a data frame."""
+    if hasattr(table, "iloc"):
+        return table.iloc[:, list(places)]
+    return table[:, list(places)]
+
+
+def take_rows_of(table: Any, used: BoolArray) -> Any:
+    """Return some rows of a data frame."""
+    return table[used] if hasattr(table, "iloc") else table.filter(used)
+
+
+def is_categorical(law: Any) -> bool:
+    return isinstance(law, str) and law == "categorical"
+
+
+def stated_laws(laws: Iterable[Any]) -> tuple[Any, ...] | None:
+    """Return distributions; None where none but those of categories was stated."""
+    found = tuple("auto" if _is_named(law, "empirical") else law for law in laws)
+    chosen = [_is_named(law, "auto") or is_categorical(law) for law in found]
+    return None if all(chosen) else found
+
+
+def _is_named(law: Any, name: str) -> bool:
+    return isinstance(law, str) and law == name
+
+
+# Columns that are inputs, or outputs, where nobody has said
+
+
+# Prefixes of the columns of parameters: of Optuna, MLflow, Weights & Biases, Ray.
+_PARAMETERS = re.compile(r"^(params[._]|config[./])")
+
+# Names of columns that number the rows; the first is that of an index of pandas.
+_NUMBERS = re.compile(
+    r"^(Unnamed: \d+|\s*)$|(^|[^a-z])(id|uuid|index|idx|hash|run|trial|row)$",
+    re.IGNORECASE,
+)
+
+# Names of columns that a run gives.
+_RESULTS = re.compile(
+    r"^metrics?[._]|(^|[^a-z])(accuracy|acc|loss|score|auc|auroc|f1|rmse|mse|mae|r2"
+    r"|error|metric|objective|reward|perplexity|bleu|recall|precision|likelihood|elbo"
+    r"|regret|yield|result|target|outcome|response|duration|runtime|value)s?($|[^a-z])",
+    re.IGNORECASE,
+)
+
+# Part of the rows that have a value of their own, from which on text is no category,
+# and numbers are no levels of a factor.
+_DISTINCT_TEXT, _DISTINCT_NUMBERS = 0.5, 0.25
+
+_DATE = re.compile(
+    r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$|\d{1,2}[./]\d{1,2}[./]\d{4}"
+)
+
+
+def inputs_of(
+    columns: Mapping[Any, NDArray[Any]],  # that have no other role
+) -> tuple[list[Any], list[str]]:
+    """Return the columns that are taken as inputs, and notes about the others."""
+    known = [name for name in columns if _PARAMETERS.match(str(name))]
+    if known:
+        left = [str(name) for name in columns if name not in known]
+        if not left:
+            return known, []
+        return known, [
+            f"The inputs are the columns of parameters; {_listed(left)} "
+            f"{'is' if len(left) == 1 else 'are'} left out, unless inputs= has "
+            f"{'it' if len(left) == 1 else 'them'}"
+        ]
+    why = {name: _why_no_input(name, values) for name, values in columns.items()}
+    notes = []
+    for reason in dict.fromkeys(filter(None, why.values())):
+        names = [str(name) for name, own in why.items() if own == reason]
+        one, several = reason
+        notes.append(
+            f"{_listed(names)} {one if len(names) == 1 else several}, and "
+            f"{'is no input' if len(names) == 1 else 'are no inputs'} unless inputs= "
+            f"has {'it' if len(names) == 1 else 'them'}"
+        )
+    return [name for name, reason in why.items() if reason is None], notes
+
+
+def outputs_among(columns: Mapping[Any, NDArray[Any]]) -> list[Any]:
+    """Return the columns that look like what a run gave."""
+    return [
+        name
+        for name, values in columns.items()
+        if _RESULTS.search(str(name))
+        and values.dtype.kind not in "mM"
+        and _numbers(values) is not None
+    ]
+
+
+_EMPTY = "is empty", "are empty"
+_DATES = "holds dates", "hold dates"
+_NAMES = "names the runs", "name the runs"
+_COUNTS = "numbers the runs", "number the runs"
+_IS_RESULT = "looks like a result", "look like results"
+
+
+def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
+    entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
+    if not entries:
+        return _EMPTY
+    if _are_dates(values, entries):
+        return _DATES
+    distinct = len(set(map(str, entries))) / len(values)
+    numbers = _numbers(values)
+    if numbers is None:
+        texts = [v for v in entries if isinstance(v, str)]
+        like = sum(bool(LIKE_A_NUMBER.fullmatch(text.strip())) for text in texts)
+        is_name = distinct > _DISTINCT_TEXT and like <= len(entries) / 2
+        return _NAMES if is_name else None
+    known = numbers[~np.isnan(numbers)]
+    if distinct == 1 and _NUMBERS.search(str(name)) and (known == known.round()).all():
+        return _COUNTS
+    if distinct > _DISTINCT_NUMBERS and _RESULTS.search(str(name)):
+        return _IS_RESULT
+    return None
+
+
+def _are_dates(values: NDArray[Any], entries: Sequence[Any]) -> bool:
+    if values.dtype.kind in "mM":
+        return True
+    return all(
+        isinstance(v, date) or (isinstance(v, str) and _DATE.match(v.strip()))
+        for v in entries
+    )
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
+    """Return a column as numbers; None where it holds labels."""
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    read = numbers_of_text(values)
+    if read is not None:
+        return read
+    try:
+        return np.array([np.nan if is_missing(v) else v for v in values], dtype=float)
+    except (TypeError, ValueError):
+        return None
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [repr(name) for name in names]
+    if len(shown) > 6:
+        shown = [*shown[:5], f"{len(shown) - 5} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+# What was read
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Inputs as numbers, outputs, and what is known of them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_runs, n_inputs)
+        Inputs: categories as numbers of their levels, ``logarithms`` to base 10.
+    names : tuple of str
+        Names of the inputs.
+    is_category : ndarray of bool of shape (n_inputs,)
+        Which inputs are labels.
+    levels : dict of str to tuple
+        Labels of each category, in the order of their numbers.
+    logarithms : tuple of str
+        Inputs of which the logarithm is taken.
+    distribution : tuple or None
+        Distribution of each input; None where none was stated.
+    y : ndarray of shape (n_runs, n_columns)
+        Outputs, NaN where a run failed.
+    read : Outputs
+        Which columns of ``y`` belong together, and how they are measured.
+    like : data frame or None, default=None
+        The table that the inputs came from, if they did.
+    """
+
+    X: FloatArray
+    names: tuple[str, ...]
+    is_category: BoolArray
+    levels: Mapping[str, tuple[Any, ...]]
+    logarithms: tuple[str, ...]
+    distribution: tuple[Any, ...] | None
+    y: FloatArray
+    read: Outputs
+    like: Any = None
+
+    @property
+    def laws(self) -> Any:
+        """Distributions of the inputs; None where they are chosen."""
+        if self.distribution is None:
+            return None
+        given = check_distribution("explain", self.distribution, list(self.names))
+        return learn_input_laws(given, self.X, np.ones(len(self.X)))
+
+    @property
+    def coordinates(self) -> FloatArray:
+        """Log-ratios and real columns, NaN where a run failed."""
+        missing = np.isnan(self.y)
+        if not missing.any():
+            return self.read.coordinates(self.y)
+        groups = self.read.group_of_coordinate
+        found = np.full((len(self.y), len(groups)), np.nan)
+        for rows, own in self.read.blocks(self.y):
+            some, columns = self.read.of_groups(own)
+            at = np.flatnonzero(np.isin(groups, own))
+            values = some.coordinates(self.y[np.ix_(rows, columns)])
+            found[np.ix_(rows, at)] = values
+        return found
+
+    def order_of_inputs(self) -> IndexArray:
+        """Sort inputs by what no order of the columns, and no unit, changes."""
+        X = _in_deviations(self.X)
+        y = _in_deviations(np.nan_to_num(self.y))
+        shape = [np.abs(np.mean(X**power, axis=0)).round(8) for power in (3, 4)]
+        strength = np.abs(X.T @ y / len(X)).sum(axis=1).round(8)
+        levels = np.array([len(np.unique(column)) for column in self.X.T])
+        return np.lexsort((np.array(self.names), *shape, strength, levels))
+
+    def of_inputs(self, places: Sequence[int] | IndexArray) -> Data:
+        """Return some of the inputs, in this order."""
+        keep = np.asarray(places, dtype=np.int64)
+        distribution = self.distribution
+        if distribution is not None:
+            distribution = tuple(distribution[k] for k in keep)
+        return replace(
+            self,
+            X=self.X[:, keep],
+            names=tuple(self.names[k] for k in keep),
+            is_category=self.is_category[keep],
+            distribution=distribution,
+        )
+
+    def without(self, names: Iterable[str]) -> Data:
+        """Leave inputs out."""
+        left_out = set(names)
+        return self.of_inputs(
+            [k for k, n in enumerate(self.names) if n not in left_out]
+        )
+
+    def fit(self) -> Any:
+        """Return the estimator, fitted: to a data frame where the runs were in one."""
+        distribution = self.distribution
+        if distribution is None and self.is_category.any():
+            distribution = tuple(
+                "categorical" if c else "auto" for c in self.is_category
+            )
+        given: dict[str, Any] = {}
+        if distribution is not None:
+            given["distribution"] = distribution
+        if self.read.are_compositions:
+            assert self.read.geometry is not None
+            layout = self.read.geometry.layout
+            steps = dict(zip(layout.step_names, layout.widths, strict=True))
+            mask = self.read.geometry.mask
+            model: Any = CompositionalPCESurrogate(steps=steps, mask=mask, **given)
+        else:
+            model = PolynomialChaosRegressor(**given)
+        with warnings.catch_warnings():  # the answer says which outputs do not vary
+            warnings.simplefilter("ignore", ConstantTargetWarning)
+            return model.fit(self.table_of(self.X), self._targets())
+
+    def _targets(self) -> Any:
+        if self.read.are_compositions:
+            return self.y
+        if self.y.shape[1] == 1:
+            return self.y[:, 0]
+        if self.like is None or len(self.read.names) < self.y.shape[1]:
+            return self.y
+        return make_frame(self.read.names, self.y.T, like=self._kind)
+
+    def table_of(self, X: FloatArray) -> Any:
+        """Return inputs as what the estimator was fitted to."""
+        if self.like is None:
+            return X
+        return make_frame(self.names, X.T, like=self._kind)
+
+    @property
+    def _kind(self) -> Any:
+        """A frame of the library of the runs that has no labels of rows."""
+        return None if hasattr(self.like, "iloc") else self.like
+
+
+def _in_deviations(values: FloatArray) -> FloatArray:
+    """Return columns about their means, in units of their deviations."""
+    centred = values - values.mean(axis=0)
+    scale = centred.std(axis=0)
+    return np.asarray(centred / np.where(scale > 0, scale, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Runs that were read, with their roles."""
+
+    data: Data
+    setting: IndexArray | None = None  # of repeats that were declared
+    blocks: IndexArray | None = None
+    groups: IndexArray | None = None
+    order: FloatArray | Literal[False] | None = None
+    counter: str = ""  # an input that was found to count the repeats
+    cautions: tuple[Caution, ...] = field(default=())
+
+    @property
+    def design(self) -> Design:
+        """What may be exchanged with what."""
+        return Design.of(
+            self.data.X,
+            replicate=self.setting,
+            blocks=self.blocks,
+            groups=self.groups,
+            order=self.order,
+            counter=self.counter,
+        )
+
+    def without_counter(self) -> Runs:
+        """Leave out an input that only counts repeats, where nobody declared these."""
+        if self.setting is not None or self.groups is not None:
+            return self
+        place = find_counter(self.data.X, self.data.names)
+        if place is None:
+            return self
+        name = self.data.names[place]
+        is_named = COUNTERS.search(name.lower()) is not None
+        if not is_named and len(self.data.names) < 3:
+            return self  # of two factors each counts the levels of the other
+        return replace(self, data=self.data.without([name]), counter=name)
+
+
+# What the runs are to each other
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What explain was told of its data."""
+
+    inputs: Any = None
+    outputs: Any = None
+    steps: Any = None
+    log: tuple[Any, ...] = ()
+    replicate: Any = None
+    blocks: Any = None
+    groups: Any = None
+    order: Any = None
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """Labels of the runs, or the names of their columns."""
+        given = {"blocks": self.blocks, "groups": self.groups, "order": self.order}
+        return {
+            name: v for name, v in given.items() if v is not None and v is not False
+        }
+
+    def columns_with_roles(self, known: Sequence[Any]) -> list[Any]:
+        """Return the columns that are named for a role; refuse those that are none."""
+        found = replicate_columns(self.replicate, known)
+        for role, name in self.roles.items():
+            if isinstance(name, str):
+                if name not in known:
+                    raise ValueError(
+                        f"{role}={name!r} is no column of data; it has {quoted(known)}."
+                    )
+                found.append(name)
+        return found
+
+    def labels(self, columns: Mapping[Any, Any] | Any) -> dict[str, Any]:
+        """Return the labels of the runs, those of columns too."""
+        return {
+            role: np.asarray(columns[v]) if isinstance(v, str) else v
+            for role, v in self.roles.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Runs as they stand in their source."""
+
+    data: Data
+    labels: Mapping[str, Any]  # of all rows of the source
+    used: BoolArray  # shape: (n_rows,), rows of the source that are runs
+    setting: Any = None  # True: equal inputs; or labels, of all rows
+    notes: tuple[str, ...] = ()
+    cautions: tuple[Caution, ...] = ()
+    is_shuffled: bool = False  # whether the order of the rows is known to mean nothing
+
+
+SAY_REPLICATE = (
+    "the inputs are the same in all runs of each group, as in repeats of a setting: "
+    "for these give replicate= in place of groups="
+)
+
+
+def share_inputs(X: FloatArray, groups: IndexArray) -> bool:
+    """Return whether inputs are equal within groups of several runs."""
+    first = np.unique(groups, return_index=True)[1]
+    is_same = bool((X[first[groups]] == X).all())
+    return is_same and len(first) < len(groups)
+
+
+def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
+    """Return the columns that count repeats; none where labels are given."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        if given not in known:
+            raise ValueError(
+                f"replicate={given!r} is no column of data; it has {quoted(known)}."
+            )
+        return [given]
+    names = np.ravel(np.array(given, dtype=object)).tolist()
+    if not all(isinstance(name, str) for name in names):
+        return []
+    unknown = [name for name in names if name not in known]
+    if not unknown:
+        return names
+    if known and (len(unknown) < len(names) or len(names) < FEWEST_MEMBERS):
+        raise ValueError(
+            f"replicate has {unknown[0]!r}, which is no column of data; it has "
+            f"{quoted(known)}."
+        )
+    return []
+
+
+def setting_of(table: Table) -> IndexArray | None:
+    """Return the setting of each run, where repeats were declared."""
+    X, names = table.data.X, table.data.names
+    if table.setting is None:
+        return None
+    if table.setting is not True:
+        found = numbered("replicate", table.setting, table.used)
+        _refuse_other_inputs(X, found)
+        return found
+    rows, setting = np.unique(X, axis=0, return_inverse=True)
+    if len(rows) < len(X):
+        return np.asarray(setting.reshape(-1))
+    other = [repr(name) for k, name in enumerate(names) if _hides_repeats(X, k)]
+    remedy = "leave replicate= out"
+    if other:
+        remedy = (
+            f"without {other[0]} all settings repeat: leave it out by inputs=, or name "
+            "it in outputs= or replicate="
+        )
+    raise ValueError(
+        f"No two of {len(X)} runs have equal inputs, so that there are no repeats. "
+        f"Expected some; {remedy}."
+    )
+
+
+def _hides_repeats(X: FloatArray, column: int) -> bool:
+    """Return whether every setting of the other inputs is repeated."""
+    if X.shape[1] < 2:
+        return False
+    rest = np.delete(X, column, axis=1)
+    counts = np.unique(rest, axis=0, return_counts=True)[1]
+    return bool(counts.min() > 1 and len(counts) > 1)
+
+
+def _refuse_other_inputs(X: FloatArray, setting: IndexArray) -> None:
+    """Refuse runs of one setting whose inputs differ."""
+    first = np.unique(setting, return_index=True)[1]
+    reference = X[first[setting]]
+    differs = (np.abs(X - reference) > 1e-9 * np.abs(X).max(axis=0)).any(axis=1)
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ValueError(
+            f"Runs {int(first[setting[row]])} and {row} have one label in replicate= "
+            "and other inputs; expected the same: repeats share their inputs. For runs "
+            "that belong together but differ, give groups=."
+        )
+
+
+def numbered(role: str, given: Any, used: BoolArray) -> IndexArray:
+    """Return labels of runs as numbers."""
+    values = np.asarray(given)
+    if values.shape != used.shape:
+        raise ValueError(
+            f"{role} has the shape {values.shape}; expected ({len(used)},), one label "
+            "for each run."
+        )
+    entries = values[used].tolist()
+    if any(map(is_missing, entries)):
+        raise ValueError(
+            f"{role} is missing in {sum(map(is_missing, entries))} of {len(entries)} "
+            "runs; expected a label for each."
+        )
+    labels = values[used].astype(str) if values.dtype.kind == "O" else values[used]
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+
+def positions(given: Any, used: BoolArray) -> FloatArray:
+    """Return the place of each run in a series."""
+    values = np.asarray(given)
+    expected = (
+        "expected a number or a date for each run, or False where the order of the "
+        "rows means nothing"
+    )
+    if values.shape != used.shape:
+        raise ValueError(
+            f"order has the shape {values.shape}, and there are {len(used)} runs; "
+            f"{expected}."
+        )
+    values = values[used]
+    numbers = numbers_of_text(values)
+    values = values if numbers is None else numbers
+    if any(map(is_missing, values.tolist())):
+        raise ValueError(f"order is missing in some runs; {expected}.")
+    texts = values.dtype.kind in "OU"
+    if texts:
+        values = values.astype(str)
+        try:  # dates as text sort as they are only if they all read as dates
+            values = values.astype("datetime64[us]")
+        except ValueError:
+            raise ValueError(
+                f"order has the entry {str(values[0])!r}; {expected}."
+            ) from None
+    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.float64)
+
+
+# Tables
+
+
+def table_of(data: Any) -> Any:
+    """Return a table whose columns are read by name."""
+    if isinstance(data, (str, os.PathLike)):
+        return read_csv(data)
+    if isinstance(data, Mapping):
+        columns = {name: np.asarray(values) for name, values in data.items()}
+        lengths = {name: len(np.atleast_1d(v)) for name, v in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(
+                f"The columns of data have the lengths {lengths}; expected one."
+            )
+        return Columns(columns)
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
+        names = dict.fromkeys(name for row in data for name in row)
+        rows = [{name: row.get(name) for name in names} for row in data]
+        return Columns({n: np.array([r[n] for r in rows], object) for n in names})
+    if not names_of(data):
+        if hasattr(data, "fit") and not hasattr(data, "shape"):
+            raise ValueError(
+                f"data is an estimator, {type(data).__name__}, and has no results of "
+                "a search: call fit first. To explain a pipeline, use "
+                "skpce.inspection.verdict."
+            )
+        raise ValueError(
+            "data must be a table of runs, the path of a CSV file, a study of Optuna, "
+            "a fitted search of scikit-learn or an Ensemble; inputs alone go with y, "
+            f"as in explain(X, y). Got {type(data).__name__}."
+        )
+    return opened(data)
+
+
+def read_csv(path: Any) -> Columns:
+    """Read a CSV file as columns of text."""
+    shown = repr(os.fspath(path))
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            text = file.read()
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{shown} is no text in UTF-8; expected a CSV file. Read other files by a "
+            "library of data frames, and give the frame."
+        ) from None
+    lines = text.splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    delimiter = max(",;\t", key=first.count)
+    rows = [row for row in csv.reader(lines, delimiter=delimiter) if any(row)]
+    if len(rows) < 2:
+        raise ValueError(f"{shown} has no rows; expected a table of runs.")
+    header, body = [name.strip() for name in rows[0]], rows[1:]
+    wrong = next((k for k, row in enumerate(body) if len(row) != len(header)), None)
+    if wrong is not None:
+        raise ValueError(
+            f"Row {wrong + 2} of {shown} has {len(body[wrong])} entries; expected "
+            f"{len(header)}, one for each name in the first row."
+        )
+    refuse_twice(header, shown)
+    table = np.array(body, dtype=object)
+    table[table == ""] = None
+    return Columns({n: _numbers_or_text(table[:, k]) for k, n in enumerate(header)})
+
+
+def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of a file as numbers where all of its entries are some."""
+    numbers = numbers_of_text(column)
+    if numbers is None:
+        return column
+    empty = [entry is None for entry in column.tolist()]
+    return numbers if np.array_equal(np.isnan(numbers), empty) else column
+
+
+def read_table_of(table: Any, asked: Asked) -> Table:
+    names = names_of(table)
+    refuse_twice(names, "data")
+    with_roles = asked.columns_with_roles(names)
+    steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
+    notes: list[str] = []
+    inputs = asked.inputs
+    every = _all_columns(table)
+    known_names(
+        outputs, [*names, *every], "outputs", "column of data", shown=list(every)
+    )
+    if inputs is not None:
+        known_names(
+            inputs, [*names, *every], "inputs", "column of data", shown=list(every)
+        )
+    else:
+        taken = {*map(str, with_roles), *map(str, outputs)}
+        free = {name: v for name, v in every.items() if str(name) not in taken}
+        inputs, notes = inputs_of(free)
+        if not inputs:
+            raise ValueError(
+                "No column is left that can be an input, of "
+                f"{quoted(names)}{': ' if notes else ''}{'; '.join(notes)}. Expected "
+                "some; name them by inputs=."
+            )
+    counted = replicate_columns(asked.replicate, names)
+    of_steps = [] if steps is None else outputs
+    runs = read_table(
+        *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
+    )
+    stated = inputs if isinstance(inputs, Mapping) else {}
+    laws = [
+        law if stated.get(name) is not None or is_categorical(law) else "auto"
+        for name, law in zip(runs.input_names, runs.laws, strict=True)
+    ]
+    y = runs.y
+    if widths is not None:
+        read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
+    else:
+        read = read_outputs(y, "explain", steps=steps, may_fail=True)
+    data = Data(
+        runs.X,
+        tuple(map(str, runs.input_names)),
+        np.array([is_categorical(law) for law in laws]),
+        runs.levels,
+        tuple(map(str, asked.log)),
+        stated_laws(laws),
+        y,
+        read,
+        table if is_table(table) else None,
+    )
+    setting = None
+    if asked.replicate is not None:
+        setting = True if counted else asked.replicate
+    return Table(data, asked.labels(table), runs.used, setting, (*notes, *runs.notes))
+
+
+def _outputs_of(
+    table: Any, names: Sequence[Any], with_roles: Sequence[Any], asked: Asked
+) -> tuple[Any, Any, Any]:
+    """Return steps, columns of outputs (those of steps first), and groups of them."""
+    steps, given = asked.steps, asked.outputs
+    of_steps: list[Any] = []
+    if isinstance(steps, Mapping) and not all(
+        isinstance(columns, (int, np.integer)) for columns in steps.values()
+    ):
+        of_steps = [column for own in steps.values() for column in own]
+        steps = {name: len(own) for name, own in steps.items()}
+    if given is None and not of_steps:
+        raise ValueError(_no_outputs(table, names, with_roles, asked.inputs))
+    if steps is not None and not of_steps:  # widths of the steps among the outputs
+        if isinstance(given, Mapping):
+            raise ValueError(
+                f"steps={steps!r} are widths; expected the columns of each step, "
+                "beside outputs= that name others."
+            )
+        return steps, as_names(given, "outputs"), None
+    groups = dict(given) if isinstance(given, Mapping) else {}
+    single = [] if given is None or groups else as_names(given, "outputs")
+    of_groups = {name: as_names(own, "outputs") for name, own in groups.items()}
+    of_groups |= {name: [name] for name in single}
+    columns = of_steps + [column for own in of_groups.values() for column in own]
+    widths = {str(name): len(own) for name, own in of_groups.items()}
+    return steps, columns, widths or None
+
+
+def _no_outputs(
+    table: Any, names: Sequence[Any], with_roles: Sequence[Any], inputs: Any
+) -> str:
+    """Say that outputs are missing, and which columns look like them."""
+    taken = {*map(str, with_roles)}
+    if inputs is not None:
+        taken |= {*map(str, as_names(inputs, "inputs"))}
+    columns = {n: v for n, v in _all_columns(table).items() if str(n) not in taken}
+    found = outputs_among(columns)
+    meant = ""
+    if len(found) == 1:
+        meant = f" Perhaps outputs={found[0]!r}."
+    elif found:
+        meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}."
+    return (
+        "explain needs outputs=, the columns with what a run gave: some of "
+        f"{quoted(list(columns))}.{meant}"
+    )
+
+
+def _all_columns(table: Any) -> dict[Any, NDArray[Any]]:
+    """Return all columns as arrays, those of dicts entry by entry."""
+    entries = entries_of_dicts(table)
+    found: dict[Any, NDArray[Any]] = {}
+    for name in names_of(table):
+        if name in entries:
+            found |= entries[name]
+        else:
+            found[name] = np.asarray(table[name])
+    return found
+
+
+# X and y
+
+
+def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
+    _refuse_no_arrays(X, y)
+    refuse_other_rows(X=X, y=y)
+    refuse_swapped(None, X, y)
+    given = _input_columns_of(X, asked)
+    n_rows = len(next(iter(given.values())))
+    y, read, used = _outputs_of_arrays(y, n_rows, asked)
+    with_roles = set(asked.columns_with_roles(list(given)))
+    wanted = [name for name in given if name not in with_roles]
+    laws: dict[Any, Any] = dict.fromkeys(wanted)
+    if asked.inputs is not None and hasattr(X, "columns"):
+        names = known_names(asked.inputs, list(given), "inputs", "column of X")
+        laws = {name: None for name in names if name not in with_roles}
+    if isinstance(asked.inputs, Mapping):
+        laws |= {str(name): law for name, law in asked.inputs.items()}
+    unknown = [name for name in asked.log if name not in laws]
+    if unknown:
+        raise ValueError(
+            f"log has {unknown[0]!r}, which is no input: expected some of "
+            f"{quoted(list(laws))}."
+        )
+    stated = {name for name, law in laws.items() if law is not None}
+    found = _inputs_of_arrays(given, laws, used, asked)
+    laws_ = [
+        law if name in stated or is_categorical(law) else "auto"
+        for name, law in zip(found.columns, found.laws, strict=True)
+    ]
+    inputs = np.column_stack(list(found.columns.values()))
+    refuse_extremes(inputs, "X", varying=True)
+    notes = found.notes
+    if not used.all():
+        n_left = int((~used).sum())
+        notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
+    data = Data(
+        inputs,
+        tuple(map(str, found.columns)),
+        np.array([is_categorical(law) for law in laws_]),
+        found.levels,
+        tuple(map(str, asked.log)),
+        stated_laws(laws_),
+        y[used],
+        read,
+        X if is_table(X) and hasattr(X, "columns") else None,
+    )
+    setting = None
+    if asked.replicate is not None:
+        counted = replicate_columns(asked.replicate, list(given))
+        setting = True if counted else asked.replicate
+    return Table(data, asked.labels(given), used, setting, tuple(notes))
+
+
+def _refuse_no_arrays(X: Any, y: Any) -> None:
+    """Refuse y beside data that has outputs, and names in its place."""
+    named = [y] if isinstance(y, str) else y
+    if isinstance(named, (list, tuple)) and named:
+        known = set(map(str, names_of(X)))
+        are_names = len(named) <= len(known) and {str(n) for n in named} <= known
+        if isinstance(y, str) or are_names:
+            raise ValueError(
+                f"y is {y!r}; expected numbers. Columns of a table are named by "
+                f"outputs={y!r}."
+            )
+    kinds = {
+        "the path of a file": isinstance(X, (str, os.PathLike)),
+        "an Ensemble": isinstance(X, Ensemble),
+        "a study": hasattr(X, "trials") and not hasattr(X, "columns"),
+        "a search": hasattr(X, "cv_results_"),
+        "an estimator": hasattr(X, "fit") and not hasattr(X, "shape"),
+    }
+    wrong = next((kind for kind, is_one in kinds.items() if is_one), None)
+    if wrong == "an estimator":
+        raise ValueError(
+            f"data is an estimator, {type(X).__name__}; expected X, then y. To explain "
+            "a pipeline, use skpce.inspection.verdict."
+        )
+    if wrong is not None:
+        raise ValueError(
+            f"data is {wrong}, which has outputs of its own; expected y to be left out."
+        )
+
+
+def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
+    """Return the columns of X by their names."""
+    if isinstance(X, Mapping):
+        X = Columns({name: np.asarray(values) for name, values in X.items()})
+    if isinstance(X, Columns) or (hasattr(X, "columns") and is_table(opened(X))):
+        table = opened(X)
+        names = names_of(table)
+        refuse_twice(names, "X")
+        return {str(name): table[name] for name in names}
+    values = np.asarray(X)
+    if values.dtype.kind not in "OU":
+        refuse_no_numbers(X, "X")
+    if values.ndim != 2:
+        remedy = " One input is X.reshape(-1, 1)." if values.ndim == 1 else ""
+        raise ValueError(
+            f"X has {values.ndim} dimensions; expected 2, runs by inputs.{remedy}"
+        )
+    names = [f"x{place}" for place in range(values.shape[1])]
+    if asked.inputs is not None:
+        names = [str(name) for name in as_names(asked.inputs, "inputs")]
+        if len(names) != values.shape[1]:
+            raise ValueError(
+                f"inputs has {len(names)} names; expected {values.shape[1]}, one for "
+                "each column of X."
+            )
+        refuse_twice(names, "inputs")
+    if not names:
+        raise ValueError("X has no columns; expected at least one input.")
+    return {name: values[:, place] for place, name in enumerate(names)}
+
+
+def _inputs_of_arrays(
+    given: Mapping[Any, Any], laws: dict[Any, Any], used: BoolArray, asked: Asked
+) -> ReadInputs:
+    """Read inputs that somebody chose: none of them is taken for a name of runs."""
+    columns, orders = input_columns(given, laws)
+    for name, values in columns.items():
+        if values.dtype.kind in "mM":
+            raise ValueError(
+                f"The input {name!r} holds dates; expected numbers, such as days since "
+                "the first."
+            )
+        if laws[name] is None and values.dtype.kind in "fiu":
+            laws[name] = "empirical"
+    return read_inputs(
+        {name: values[used] for name, values in columns.items()},
+        laws,
+        log=asked.log,
+        orders=orders,
+    )
+
+
+def _outputs_of_arrays(
+    y: Any, n_rows: int, asked: Asked
+) -> tuple[FloatArray, Outputs, BoolArray]:
+    """Return y as numbers, what its columns are, and which rows have an output."""
+    outputs = asked.outputs
+    if isinstance(y, Mapping):
+        y, outputs = _columns_of_dict(y, asked)
+    y = _with_numbers(y)
+    refuse_no_numbers(y, "y")
+    named = [outputs] if isinstance(outputs, str) else outputs
+    if hasattr(y, "columns"):
+        refuse_twice(list(y.columns), "y")
+    is_named = isinstance(named, (list, tuple)) and len(named) > 0
+    if is_named and all(isinstance(name, str) for name in named):
+        outputs = dict.fromkeys(map(str, named), 1)
+        if hasattr(y, "columns") and asked.steps is None:
+            names = [str(name) for name in y.columns]
+            chosen = known_names(named, names, "outputs", "column of y")
+            y = take_columns_of(y, [names.index(name) for name in chosen])
+    table = one_table(y)
+    if len(table) != n_rows:
+        raise ValueError(
+            f"data has {n_rows} runs and y has {len(table)}; expected as many."
+        )
+    read_all = read_outputs(
+        table, "explain", steps=asked.steps, outputs=outputs, may_fail=True
+    )
+    values = np.asarray(table, dtype=np.float64).reshape(n_rows, -1)
+    used = np.asarray(~np.isnan(values).all(axis=1))
+    if used.sum() < FEWEST_MEMBERS:
+        failed = "" if used.all() else " that have an output"
+        raise ValueError(
+            f"data has {used.sum()} runs{failed}; expected at least {FEWEST_MEMBERS}."
+        )
+    return values, read_all, used
+
+
+def _columns_of_dict(y: Mapping[Any, Any], asked: Asked) -> tuple[NDArray[Any], Any]:
+    """Return outputs in a dict side by side, and their names."""
+    names = [str(name) for name in y]
+    columns = dict(zip(names, map(np.asarray, y.values()), strict=True))
+    if any(column.ndim != 1 for column in columns.values()):
+        return one_table(y), None  # refused there
+    if asked.steps is not None:
+        return np.column_stack(list(columns.values())), asked.outputs
+    if asked.outputs is not None:
+        names = known_names(asked.outputs, names, "outputs", "column of y")
+    return np.column_stack([columns[name] for name in names]), names
+
+
+def _with_numbers(y: Any) -> Any:
+    """Return y with numbers in place of text that reads as numbers."""
+    values = np.asarray(y)
+    if values.dtype.kind not in "OU":
+        return y
+    numbers = numbers_of_text(values.ravel())
+    if numbers is None:
+        return y
+    numbers = numbers.reshape(values.shape)
+    return make_frame(list(y.columns), numbers.T, like=y) if names_of(y) else numbers
+
+
+# Data of any kind
+
+
+def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
+    """Read data of any kind."""
+    if y is not None:
+        table = read_arrays(data, y, asked)
+    else:
+        ensemble, cautions = _ensemble_of(data, asked)
+        if ensemble is not None:
+            table = replace(_of_ensemble(ensemble, asked), cautions=cautions)
+        else:
+            table = read_table_of(table_of(data), asked)
+    notes = [Caution("note", {"words": note.rstrip(".")}) for note in table.notes]
+    labels = {
+        role: numbered(role, given, table.used)
+        for role, given in table.labels.items()
+        if role != "order"
+    }
+    setting = setting_of(table)
+    order: Any = table.labels.get("order")
+    if order is not None:
+        order = positions(order, table.used)
+    elif asked.order is False or table.is_shuffled:
+        order = False
+    same = labels.get("groups")
+    if same is not None and share_inputs(table.data.X, same):
+        notes.append(Caution("note", {"words": SAY_REPLICATE}))
+    cautions = (*notes, *table.cautions)
+    found = Runs(
+        *(table.data, setting, labels.get("blocks"), labels.get("groups"), order),
+        cautions=cautions,
+    )
+    return found.without_counter()
+
+
+def _ensemble_of(
+    data: Any, asked: Asked
+) -> tuple[Ensemble | None, tuple[Caution, ...]]:
+    """Return the ensemble of a study or a search; None for a table."""
+    if isinstance(data, Ensemble):
+        _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
+        return data, ()
+    if hasattr(data, "trials") and not hasattr(data, "columns"):
+        _refuse_log(asked, "a study", "Its search space says which are logarithmic")
+        named = asked.inputs if isinstance(asked.inputs, (str, Iterable)) else None
+        wanted = None if named is None else as_names(named, "inputs")
+        counted = replicate_columns(asked.replicate, _parameters_of(data))
+        if wanted is not None:
+            known_names(
+                wanted, _parameters_of(data), "inputs", "parameter of the study"
+            )
+            wanted = [*wanted, *(n for n in counted if n not in wanted)]
+        return _said_here(lambda: from_study(data, wanted)), _adaptive(data)
+    if hasattr(data, "cv_results_") or _is_results(data):
+        return _said_here(lambda: from_cv_results(data, log=asked.log)), ()
+    return None, ()
+
+
+def _parameters_of(study: Any) -> list[str]:
+    return list(dict.fromkeys(name for t in study.trials for name in t.params))
+
+
+def _adaptive(study: Any) -> tuple[Caution, ...]:
+    """Return a caution where a sampler looked at earlier results."""
+    sampler = type(getattr(study, "sampler", None)).__name__
+    if sampler in (*NOT_ADAPTIVE, "NoneType"):
+        return ()
+    return (Caution("adaptive", {"sampler": sampler}),)
+
+
+def _said_here(read: Callable[[], Ensemble]) -> Ensemble:
+    """Let messages speak of the parameters of explain."""
+    try:
+        return read()
+    except ValueError as error:
+        text = str(error).replace("parameters=", "inputs=")
+        raise ValueError(text) from None
+
+
+def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
+    if asked.log:
+        raise ValueError(
+            f"log={list(asked.log)!r} is for tables and arrays, and data is {what}. "
+            f"{remedy}; expected log= to be left out."
+        )
+
+
+def _is_results(data: Any) -> bool:
+    """Return whether this is ``cv_results_``, as a dict or a data frame."""
+    names = [str(name) for name in names_of(data)]
+    has_params = any(name.startswith("param_") for name in names)
+    return has_params and any("_test_" in name for name in names)
+
+
+def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
+    names = tuple(map(str, ensemble.X.columns))
+    with_roles = set(map(str, asked.columns_with_roles(names)))
+    counted = set(map(str, replicate_columns(asked.replicate, names)))
+    wanted = [name for name in names if name not in with_roles]
+    stated: Mapping[str, Any] = {}
+    if asked.inputs is not None:
+        wanted = known_names(asked.inputs, names, "inputs", "input")
+        stated = asked.inputs if isinstance(asked.inputs, Mapping) else {}
+    columns = list(ensemble.y.columns)
+    y = ensemble.y
+    if asked.outputs is not None and asked.steps is None:
+        chosen = known_names(asked.outputs, last_names(columns), "outputs", "output")
+        y = take_columns_of(y, [last_names(columns).index(name) for name in chosen])
+    X = np.asarray(ensemble.X.to_numpy(), dtype=np.float64)
+    laws = dict(zip(names, ensemble.distribution, strict=True)) | dict(stated)
+    is_category = [is_categorical(laws[name]) for name in names]
+    values = np.asarray(y.to_numpy(), dtype=np.float64)
+    used = np.asarray(~np.isnan(values).all(axis=1))
+    data = Data(
+        X[used],
+        names,
+        np.array(is_category),
+        ensemble.levels,
+        tuple(map(str, ensemble.logarithms)),
+        stated_laws(laws[name] for name in names),
+        values[used],
+        read_outputs(
+            take_rows_of(y, used), "explain", steps=asked.steps, may_fail=True
+        ),
+        ensemble.X,
+    )
+    labels = asked.labels(ensemble.X)
+    setting: Any = ensemble.setting
+    if asked.replicate is not None:
+        setting = True if counted else asked.replicate
+    left_out = [name for name in names if name not in wanted or name in with_roles]
+    if len(left_out) == len(names):
+        raise ValueError("No input is left; expected at least one.")
+    return Table(
+        *(data.without(left_out), labels, used, setting, tuple(ensemble.notes)),
+        is_shuffled=ensemble.order is False,
+    )
