@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 import skpce
-from skpce.drivers import _answer
+from skpce.drivers import _findings
 from skpce.drivers._shares import Shares
 
 from .ensembles import Case
@@ -43,7 +43,7 @@ def without_shares(call: Callable[[], Any]) -> Any:
             bounds, bounds.copy(), pairs, np.zeros((3, n_outputs)), nan, nan.copy()
         )
 
-    with mock.patch.object(_answer, "shares_of", nothing):
+    with mock.patch.object(_findings, "shares_of", nothing):
         return call()
 
 
