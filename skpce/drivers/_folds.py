@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import rankdata
 
 from .._checks import FloatArray, IndexArray
 from ._terms import mean_of
@@ -37,18 +36,21 @@ def units_by_inputs(
     values: FloatArray,  # shape: (n_rows, n_coordinates)
     unit: IndexArray,  # shape: (n_rows,)
 ) -> IndexArray:  # shape: (n_units,)
-    """Return units by how far their inputs lie from the middle, in ranks.
+    """Return units by how far their inputs lie from the middle.
 
-    No output has a say in the folds of another one, but where inputs tie.
+    No output has a say in the folds of another one, but where inputs tie. Neither the
+    unit nor the sign of an input matters.
     """
     along = np.empty(int(unit.max()) + 1)
     along[sorted_units(values, unit)] = np.arange(len(along))
     if not X.shape[1]:
         return np.argsort(along)
-    ranks = rankdata(mean_of(X, unit), axis=0)
-    centred = (ranks - ranks.mean(axis=0)) / len(ranks)
-    distance, skewness = np.square(centred).sum(axis=1), (centred**3).sum(axis=1)
-    return np.lexsort((along, skewness.round(9), distance.round(9)))
+    means = mean_of(X, unit)
+    centred = means - means.mean(axis=0)
+    size = np.sqrt(np.square(centred).mean(axis=0))
+    squares = np.square(centred / np.where(size > 0, size, 1.0))
+    keys = squares.sum(axis=1).round(9), np.square(squares).sum(axis=1).round(9)
+    return np.lexsort((along, keys[1], keys[0]))
 
 
 def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_units,)
