@@ -309,17 +309,7 @@ class Data:
     @property
     def coordinates(self) -> FloatArray:
         """Log-ratios and real columns, NaN where a run failed."""
-        missing = np.isnan(self.y)
-        if not missing.any():
-            return self.read.coordinates(self.y)
-        groups = self.read.group_of_coordinate
-        found = np.full((len(self.y), len(groups)), np.nan)
-        for rows, own in self.read.blocks(self.y):
-            some, columns = self.read.of_groups(own)
-            at = np.flatnonzero(np.isin(groups, own))
-            values = some.coordinates(self.y[np.ix_(rows, columns)])
-            found[np.ix_(rows, at)] = values
-        return found
+        return self.read.member_coordinates(self.y)
 
     def order_of_inputs(self) -> IndexArray:
         """Sort inputs by what no order of the columns, and no unit, changes."""
