@@ -39,18 +39,24 @@ def units_by_inputs(
     """Return units by how far their inputs lie from the middle.
 
     No output has a say in the folds of another one, but where inputs tie. Neither the
-    unit nor the sign of an input matters.
+    unit nor the sign of an input matters, but where outputs tie as well.
     """
-    along = np.empty(int(unit.max()) + 1)
-    along[sorted_units(values, unit)] = np.arange(len(along))
+    along = _along(values, unit)
     if not X.shape[1]:
-        return np.argsort(along)
+        return np.argsort(along, kind="stable")
     means = mean_of(X, unit)
     centred = means - means.mean(axis=0)
     size = np.sqrt(np.square(centred).mean(axis=0))
-    squares = np.square(centred / np.where(size > 0, size, 1.0))
-    keys = squares.sum(axis=1).round(9), np.square(squares).sum(axis=1).round(9)
-    return np.lexsort((along, keys[1], keys[0]))
+    standard = centred / np.where(size > 0, size, 1.0)
+    squares = np.square(standard)
+    keys = (
+        standard @ np.sqrt(np.arange(1.0, 1.0 + X.shape[1])),
+        (squares * standard).sum(axis=1),
+        along,
+        np.square(squares).sum(axis=1),
+        squares.sum(axis=1),
+    )
+    return np.lexsort([key.round(9) for key in keys])
 
 
 def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_units,)
@@ -58,6 +64,11 @@ def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_unit
 
     Each output counts alike, whatever its unit.
     """
+    return np.argsort(_along(values, unit), kind="stable")
+
+
+def _along(values: FloatArray, unit: IndexArray) -> FloatArray:  # shape: (n_units,)
+    """Return coordinates along the direction of most variance; equal outputs tie."""
     centred = values - values.mean(axis=0)
     scale = np.sqrt(np.square(centred).mean(axis=0))
     means = mean_of(centred / np.where(scale > 0, scale, 1.0), unit)
@@ -67,7 +78,7 @@ def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_unit
     if abs(skewness) <= 1e-9 * (np.abs(along) ** 3).sum():
         loadings = along @ means
         skewness = loadings[np.abs(loadings).round(9).argmax()]
-    return np.argsort((along * np.sign(skewness)).round(9), kind="stable")
+    return np.asarray((along * np.sign(skewness)).round(9))
 
 
 def _direction(values: FloatArray) -> FloatArray:  # shape: (n_units,)
