@@ -1,19 +1,23 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
-from ._basis.basis import MoreTermsThanRowsWarning
+from ._basis.basis import MoreTermsThanRowsWarning, build_multi_indices, count_terms
 from ._basis.features import PolynomialChaosFeatures
-from ._basis.index_sets import build_multi_indices, count_terms
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.outputs import ZeroReplacedWarning
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
-from ._expansion.expansion import Expansion
-from ._expansion.indices import DerivativeSensitivity, InteractionIndices, SobolIndices
+from ._expansion.expansion import (
+    ConstantTargetWarning,
+    DerivativeSensitivity,
+    Expansion,
+    FailedSamplesWarning,
+    InteractionIndices,
+    SobolIndices,
+)
 from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
 from ._expansion.noise_correction import NoiseCorrectedIndices
 from ._expansion.prediction import PredictionInterval
-from ._expansion.targets import ConstantTargetWarning, FailedSamplesWarning
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics

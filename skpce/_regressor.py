@@ -19,12 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from ._basis.basis import (
     BasisParameters,
     PolynomialBasis,
+    basis_advice,
+    check_design_fits,
     checked_inputs,
     get_feature_names_out,
     transform,
     warn_of_terms,
 )
-from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
     FloatArray,
     Samples,
@@ -34,26 +35,29 @@ from ._checks import (
     checked_sample_weight,
     input_names,
     method_of,
+    one_table,
     refuse_no_numbers,
+    refuse_other_rows,
+    refuse_swapped,
+    remember_frames,
     unchanged_on_failure,
     validated,
 )
-from ._checks.frames import refuse_other_rows, remember_frames
-from ._checks.tables import one_table, refuse_swapped
 from ._expansion import prediction
-from ._expansion.expansion import Expansion, coefficients_of_terms
-from ._expansion.indices import sensitivity_frame
-from ._expansion.intervals import sobol_interval
-from ._expansion.noise_correction import noise_corrected_sobol_indices
-from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
-from ._expansion.targets import (
+from ._expansion.expansion import (
+    Expansion,
+    coefficients_of_terms,
     columns_of_outputs,
     group_numbers,
     names_of_columns,
     output_labels,
+    sensitivity_frame,
     warn_of_targets,
     without_missing,
 )
+from ._expansion.intervals import sobol_interval
+from ._expansion.noise_correction import noise_corrected_sobol_indices
+from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
 from ._learned.cautions import warn_of_learned
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._bars import draw_bars, drawn_columns, error_in_words, make_panels
-from ._checks import format_cell, html_table
-from ._checks.frames import make_frame
+from ._checks import format_cell, html_table, make_frame
 
 _PRINTED_ROWS = 12  # rows of the printed table; the frame has them all
 

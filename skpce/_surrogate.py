@@ -26,6 +26,7 @@ from ._checks import (
     MOST_REPEATS,
     FloatArray,
     IndexArray,
+    ItemTable,
     Samples,
     attribute_of,
     check_boolean,
@@ -33,18 +34,17 @@ from ._checks import (
     check_integer,
     check_real,
     checked_sample_weight,
+    finite_table,
     input_names,
+    make_frame,
     make_generator,
     method_of,
-    validated,
-)
-from ._checks.frames import make_frame, refuse_other_rows, remember_frames
-from ._checks.tables import (
-    ItemTable,
-    finite_table,
     one_table,
     refuse_class_labels,
+    refuse_other_rows,
     refuse_swapped,
+    remember_frames,
+    validated,
 )
 from ._compositions import indices, predictive, probability_indices
 from ._compositions.amalgamation import (
@@ -72,7 +72,7 @@ from ._compositions.log_ratio import (
 from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
-from ._expansion.targets import warn_of_failed
+from ._expansion.expansion import warn_of_failed
 from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_learned
 from ._learned.kernel_basis import Basis

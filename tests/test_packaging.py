@@ -91,7 +91,7 @@ def test_only_the_experiments_join_both_packages(package):
 def test_torch_is_pinned():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
-    assert {TORCH, skpce._checks.extras.TORCH} <= set(pins)
+    assert {TORCH, skpce._checks.TORCH} <= set(pins)
     assert f"\nTORCH ?= {TORCH}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
     needed = {name.lower() for name in names_of(PROJECT["dependencies"])}

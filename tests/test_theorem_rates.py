@@ -15,10 +15,10 @@ from numpy.polynomial.legendre import leggauss
 from scipy import stats
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor, build_multi_indices
-from skpce._expansion.indices import (
+from skpce._expansion.expansion import (
     closed_index,
+    indices_of_terms,
     interaction_index,
-    sobol_indices,
     total_index,
 )
 from skpce.sample_size import (
@@ -113,7 +113,7 @@ def test_t1_bound(seed, rate, degree):
 def every_share(c, j):
     """Return all kinds of indices of one target as one vector."""
     c = np.atleast_2d(c)
-    indices = sobol_indices(c, j)
+    indices = indices_of_terms(c, j)
     groups = [[0], [1], [0, 1], [1, 2]]
     return np.concatenate(
         [
@@ -141,7 +141,7 @@ def test_a_shares_move_by_at_most_the_bound(seed, noise, scale):
     squared_error = float(np.sum(np.square(estimate - c)))
     difference = np.abs(every_share(estimate, j) - every_share(c, j))
     for known in (c, estimate):
-        variance = sobol_indices(known[None], j).total_variance[0]
+        variance = indices_of_terms(known[None], j).total_variance[0]
         bound = sobol_error_bound(squared_error, variance)
         assert np.all(difference <= bound + ROUNDING)
 
@@ -174,7 +174,7 @@ def test_t2_indices_of_the_truncation_converge(seed, decay):
     j = build_multi_indices(3, 10)
     total = j.sum(axis=1)
     c = rng.normal(size=len(j)) * np.exp(-decay * total)
-    variance = sobol_indices(c[None], j).total_variance[0]
+    variance = indices_of_terms(c[None], j).total_variance[0]
     for degree in range(1, 11):
         kept = np.where(total <= degree, c, 0.0)
         distance = np.linalg.norm(c - kept)
@@ -220,7 +220,7 @@ def test_a_all_indices_are_within_the_bound_as_often_as_promised():
     )
     exceeded = np.sum(np.square(estimates - c), axis=1) > squared_error
     assert exceeded.mean() <= risk + 3 * np.sqrt(risk * (1 - risk) / n_trials)
-    true, found = sobol_indices(c[None], j), sobol_indices(estimates, j)
+    true, found = indices_of_terms(c[None], j), indices_of_terms(estimates, j)
     wrong = np.maximum(
         np.abs(found.first_order - true.first_order).max(axis=1),
         np.abs(found.total_order - true.total_order).max(axis=1),

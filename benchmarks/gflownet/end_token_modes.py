@@ -24,7 +24,7 @@ from gflownet_envs import (
     solve_exact,
     train_process_reward,
 )
-from skpce._multiplicity import holm
+from skpce.drivers._exchange import holm
 from skpce.inspection._modes import dip_p_values, dip_statistic
 
 LEVEL = 0.05

@@ -18,7 +18,7 @@ import argparse
 import numpy as np
 from scipy.special import expit
 
-from skpce._multiplicity import holm
+from skpce.drivers._exchange import holm
 from skpce.inspection._modes import (
     _NULL_P_VALUES,
     dip_p_values,

@@ -16,8 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import BoolArray, FloatArray, IndexArray, as_floats, check_real
-from .._checks.tables import one_table
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    as_floats,
+    check_real,
+    one_table,
+)
 from .._solvers.problem import sum_rows
 from .log_ratio import LogRatioGeometry, check_parameters_of
 from .scoring import checked_policies

@@ -19,23 +19,29 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from .._basis.basis import BasisParameters, PolynomialBasis
-from .._basis.index_sets import basis_advice, check_design_fits
+from .._basis.basis import (
+    BasisParameters,
+    PolynomialBasis,
+    basis_advice,
+    check_design_fits,
+)
 from .._checks import (
     FloatArray,
     IndexArray,
+    ItemTable,
     Samples,
     checked_sample_weight,
     input_names,
     make_generator,
+    one_table,
     one_thread_if_small,
+    refuse_class_labels,
+    refuse_nan,
+    refuse_other_rows,
     unchanged_on_failure,
     validated,
 )
-from .._checks.frames import refuse_other_rows
-from .._checks.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
-from .._expansion.expansion import Expansion
-from .._expansion.indices import index_masks
+from .._expansion.expansion import Expansion, index_masks
 from .._expansion.intervals import (
     RowSums,
     SobolInterval,

@@ -20,16 +20,22 @@ from .._checks import (
     check_draws,
     check_integer,
     check_option,
+    check_progress,
     check_real,
     chosen_names,
+    collected,
+    counted,
+    make_frame,
     one_thread_if_small,
+    takes_callbacks,
+    workers,
 )
-from .._checks.callbacks import check_progress, counted, takes_callbacks
-from .._checks.frames import make_frame
-from .._checks.workers import collected, workers
-from .._expansion import indices as kernels
-from .._expansion.expansion import coefficients_of_terms
-from .._expansion.indices import SobolIndices
+from .._expansion.expansion import (
+    SobolIndices,
+    coefficients_of_terms,
+    indices_of_terms,
+    shares,
+)
 from .._expansion.intervals import SobolInterval, checked_method
 from .._expansion.noise_correction import (
     NoiseCorrectedIndices,
@@ -114,7 +120,7 @@ class IndexLevel:
     ) -> SobolIndices:
         """Return the indices of each row, which adds the squares of its targets."""
         squares = np.square(self.coefficients(clr_coefficients))
-        return kernels.sobol_indices(np.sqrt(self.sums(squares)), multi_indices)
+        return indices_of_terms(np.sqrt(self.sums(squares)), multi_indices)
 
 
 def index_level(
@@ -471,7 +477,7 @@ def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     if isinstance(fitted.basis, KernelBasis):
         values = level.coefficients(fitted.expansion.coefficients)
         groups = level.groups, len(level.steps)
-        return kernels.shares(*fitted.basis.partial_variances(values, *groups))
+        return shares(*fitted.basis.partial_variances(values, *groups))
     return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
 
 

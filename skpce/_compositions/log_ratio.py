@@ -28,11 +28,13 @@ from .._checks import (
     fail,
     input_names,
     method_of,
+    one_table,
+    refuse_class_labels,
     refuse_extremes,
+    refuse_nan,
     refuse_not_finite,
     validated,
 )
-from .._checks.tables import one_table, refuse_class_labels, refuse_nan
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     CLOSURES,

@@ -23,16 +23,15 @@ from .._checks import (
     as_floats,
     check_boolean,
     fail,
+    is_table,
+    one_table,
     refuse_extremes,
+    refuse_other_items,
+    refuse_unsplit,
+    take_columns,
+    warn_outside_folds,
 )
-from .._checks.cross_validation import warn_outside_folds
-from .._checks.frames import is_table, take_columns
-from .._checks.tables import one_table, refuse_other_items, refuse_unsplit
-from .._expansion.targets import (
-    numbered_outputs,
-    output_labels,
-    refuse_other_outputs,
-)
+from .._expansion.expansion import numbered_outputs, output_labels, refuse_other_outputs
 from .._solvers.problem import LOG_RATIO_FLOOR, sum_rows, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
 from .steps import StepLayout, replace_zeros, resolve_layout

@@ -28,8 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
-from .._checks import FloatArray, IndexArray, validated
-from .._checks.frames import refuse_other_rows
+from .._checks import FloatArray, IndexArray, refuse_other_rows, validated
 from .._expansion.prediction import PredictionInterval, draw, interval
 from .._expansion.predictive import (
     CHUNK_ENTRIES,

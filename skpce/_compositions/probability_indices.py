@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, check_draws
-from .._expansion.indices import SobolIndices
+from .._expansion.expansion import SobolIndices
 from .fitted import FittedCompositions
 
 #: A function of inputs (n_samples, n_features) with values (n_samples, n_targets).

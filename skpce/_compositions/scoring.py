@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
-from .._checks import FloatArray, as_floats
-from .._checks.tables import ItemTable, one_table, refuse_nan, refuse_other_items
+from .._checks import (
+    FloatArray,
+    ItemTable,
+    as_floats,
+    one_table,
+    refuse_nan,
+    refuse_other_items,
+)
 from .steps import (
     StepLayout,
     close_compositions,

@@ -15,9 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail, listed
-from .._checks.cross_validation import warn_outside_folds
-from .._checks.tables import EXPECTED_TABLE, refuse_other_items, refuse_unsplit
+from .._checks import (
+    EXPECTED_TABLE,
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    as_floats,
+    fail,
+    listed,
+    refuse_other_items,
+    refuse_unsplit,
+    warn_outside_folds,
+)
 
 _SEPARATOR = "__"
 

@@ -1,17 +1,44 @@
-"""An expansion in orthonormal polynomials: what every fit ends in."""
+r"""An expansion in orthonormal polynomials: what every fit ends in.
+
+Functions of indices are pure. The formulas are in the page "Mathematics" of the
+documentation and in the methods of :class:`~skpce.Expansion`. A target without variance
+has no attribution: its indices are 0.
+
+The mean square of the derivative in one input has a closed form,
+
+.. math:: \nu_i = E\left[\left(\frac{\partial f}{\partial x_i}\right)^2\right]
+          = \sum_{j, k :\, j_{-i} = k_{-i}} c_j c_k\, E[\psi'_{j_i} \psi'_{k_i}],
+
+with the means from Gauss quadrature. The derivative of an orthonormal polynomial is
+also a combination of those of lower degree,
+:math:`\psi_k' = \sum_{l < k} D_{kl}\,\psi_l` with :math:`D_{kl} = E[\psi_k' \psi_l]`.
+So every partial derivative is an expansion in the same basis, and
+:math:`E[\partial_a f\, \partial_b f]` is the product of their coefficients [1]_.
+
+References
+----------
+.. [1] P. G. Constantine, "Active Subspaces: Emerging Ideas for Dimension Reduction in
+   Parameter Studies", SIAM, 2015, section 1.2.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from html import escape
+from numbers import Integral
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
+    LARGEST_NUMBER,
+    BoolArray,
     FloatArray,
     IndexArray,
     as_floats,
@@ -20,37 +47,760 @@ from .._checks import (
     check_integer,
     fail,
     finite_floats,
+    floats_with_nan,
+    listed,
+    make_frame,
     make_generator,
     refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
+    remember_frames,
     state_of_fields,
 )
-from .._checks.frames import make_frame, remember_frames
-from .._checks.numbers import LARGEST_NUMBER
+from .._input_laws import InputLaw
 from .._input_laws.columns import warn_outside
 from .._learned.kernel_basis import Basis, KernelBasis
-from .._solvers.problem import sum_rows
-from . import indices as kernels
-from .indices import (
-    DerivativeSensitivity,
-    InteractionIndices,
-    SobolIndices,
-    checked_features,
-    sensitivity_frame,
-    shares,
-    variances_of,
-)
+from .._solvers.problem import q2_from_sums, sum_rows
 from .moments import ExpansionMoments, basis_of_inputs, expansion_moments
 from .moments import main_effects as input_effects
-from .targets import (
-    checked_coefficients,
-    checked_groups,
-    checked_names,
-    groups_of_outputs,
-    one_per_output,
-    q2_of_groups,
+
+# Targets of an expansion: their names and groups, constant ones and missing ones.
+
+
+class ConstantTargetWarning(UserWarning):
+    """A target does not vary: it has no variance to attribute to the inputs."""
+
+
+class FailedSamplesWarning(UserWarning):
+    """Some samples lack a target (NaN) and count in the others only."""
+
+
+def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Return targets with zeros in place of NaN, and where these were."""
+    if y is None:
+        raise ValueError("This fit requires y to be passed, but the target y is None.")
+    values = np.asarray(y)
+    if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
+        with suppress(ValueError):
+            values = floats_with_nan(values)
+    if values.dtype.kind != "f" or not np.isnan(values).any():
+        return y, None
+    missing = np.isnan(values)
+    count = np.ravel((~missing).sum(axis=0))
+    if count.min() < 2:
+        raise ValueError(
+            f"y has {count.min()} values that are no NaN in column {count.argmin()}; "
+            "expected two or more."
+        )
+    return np.where(missing, 0.0, values), missing
+
+
+def warn_of_targets(expansion: Any, problem: Any, wrappers: int = 0) -> None:
+    """Warn of constant targets and of missing ones, from two calls up.
+
+    ``wrappers`` counts the functions around the caller.
+    """
+    constant = np.flatnonzero(problem.spread == 0.0).tolist()
+    if constant:
+        named = [expansion.output_names[i] for i in constant]
+        shown = constant if named == [f"y{i}" for i in constant] else named
+        which = "y has" if expansion.scalar else f"The targets {shown} of y have"
+        warnings.warn(
+            f"{which} no variance: the Sobol indices are 0 and q2_ is NaN.",
+            ConstantTargetWarning,
+            stacklevel=3 + wrappers,
+        )
+    warn_of_failed(
+        expansion.output_names,
+        problem.weight_of_targets,
+        problem.total_weight,
+        "sample",
+        "target",
+        stacklevel=4 + wrappers,
+    )
+
+
+def warn_of_failed(
+    names: Sequence[str],
+    weights: FloatArray,  # shape: (n_targets,), of the samples that have each
+    total: float,
+    sample: str,
+    target: str,
+    stacklevel: int,
+) -> None:
+    """Warn of targets that some samples lack."""
+    lacking = [
+        f"{name} has {weight:g}"
+        for name, weight in zip(names, weights, strict=True)
+        if weight < total
+    ]
+    if lacking:
+        listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
+        warnings.warn(
+            f"y has NaN: of {total:g} {sample}s {listed}. A {sample} that lacks a "
+            f"{target} counts in the others.",
+            FailedSamplesWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
+    """Return (output, column) of each column of y; empty where it has no names.
+
+    Columns with two levels of names, or names such as ``logits__3``, belong to an
+    output; any other column is an output of its own, with its name twice.
+    """
+    columns = getattr(y, "columns", None)
+    if columns is None:  # a series has one name
+        name = getattr(y, "name", None) if hasattr(y, "dtype") else None
+        columns = [name] if n_columns == 1 and isinstance(name, str) else []
+    columns = list(columns)
+    if len(columns) != n_columns:
+        return []
+    if not all(isinstance(column, (str, tuple)) for column in columns):
+        return []
+    return [_output_label(column, i) for i, column in enumerate(columns)]
+
+
+def _output_label(column: Any, position: int) -> tuple[str, str]:
+    if isinstance(column, tuple):
+        output, part = str(column[0]), ":".join(map(str, column[1:]))
+    else:
+        output, _, part = column.partition("__")
+        output, part = (output, part) if output and part else (column, "")
+    output = output if output.strip() else f"y{position}"
+    return output, part or output
+
+
+def names_of_columns(
+    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
+) -> list[str] | None:
+    """Return names of outputs, such as ``logits:3`` where one has several columns."""
+    if not labels:
+        return None
+    return [
+        output if output == column else f"{output}:{column}"
+        for output, column in labels
+    ]
+
+
+def columns_of_outputs(
+    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
+) -> dict[str, list[int]] | None:
+    """Return the columns of each output; None where each has one."""
+    if all(output == column for output, column in labels):
+        return None
+    columns: dict[str, list[int]] = {}
+    for position, (output, _) in enumerate(labels):
+        columns.setdefault(output, []).append(position)
+    return columns
+
+
+def numbered_outputs(n_columns: int) -> tuple[str, ...]:
+    """Return names of outputs that have none."""
+    return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
+
+
+def refuse_other_outputs(y: Any, names: Sequence[str], what: str) -> None:
+    """Raise ``ValueError`` for columns with other names than those that were fitted."""
+    found, expected = names_of_columns(output_labels(y, len(names))), list(names)
+    if found not in (None, expected) and expected != list(numbered_outputs(len(names))):
+        raise ValueError(
+            f"{what} has the outputs {found}; expected {expected}, in this order."
+        )
+
+
+_EXPECTED = (
+    "a dict of names to numbers of columns, or to columns (names or positions), such "
+    "as {'accuracy': 1, 'logits': 10}, or a sequence of these"
 )
+
+
+def checked_names(
+    name: str, given: Sequence[str] | None, prefix: str, size: int
+) -> tuple[str, ...]:
+    """Return names as a tuple; numbered ones for None."""
+    if given is None:
+        if prefix == "y" and size == 1:
+            return ("y",)
+        return tuple([f"{prefix}{i}" for i in range(size)])
+    names = () if isinstance(given, str) else tuple(map(str, listed(given, name)))
+    if len(names) != size:
+        raise ValueError(f"{name} must be {size} names. Got {given!r}.")
+    return names
+
+
+def one_per_output(name: str, given: ArrayLike | None, size: int) -> FloatArray | None:
+    """Return one number for each output, or None."""
+    if given is None:
+        return None
+    values = as_floats(given, name)
+    if values.shape != (size,):
+        raise ValueError(
+            f"{name} has shape {values.shape}; expected ({size},), one per output."
+        )
+    return values
+
+
+# Of larger coefficients the variance, a sum of squares, is infinite.
+_LARGEST_COEFFICIENT = 1e140
+
+
+def checked_coefficients(
+    coefficients: Any, n_terms: int
+) -> FloatArray:  # shape: (n_outputs, n_terms)
+    """Return finite coefficients, one for each output and term."""
+    values = as_floats(coefficients, "coefficients")
+    if values.ndim != 2 or values.shape[1] != n_terms:
+        raise ValueError(
+            f"coefficients has shape {values.shape}; expected (n_outputs, {n_terms}), "
+            "one column for each term of the basis."
+        )
+    if not np.abs(values).max(initial=0.0) <= _LARGEST_COEFFICIENT:  # or NaN
+        refuse_not_finite(values, "coefficients")
+        raise ValueError(
+            f"coefficients has {np.abs(values).max():g}; expected numbers up to "
+            f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
+        )
+    return values
+
+
+def checked_groups(
+    groups: Any, names: Sequence[str] | None, n_outputs: int
+) -> IndexArray:
+    """Return the group of each output; refuse another number of them."""
+    try:
+        values = np.asarray(groups)
+    except ValueError:  # rows of different length
+        values = np.zeros(0)  # refused with the others
+    whole = values.dtype.kind in "iu" and values.shape == (n_outputs,)
+    n_groups = np.inf if names is None else len(names)
+    if not whole or (values < 0).any() or (values >= n_groups).any():
+        raise ValueError(
+            f"groups must be {n_outputs} ints, the group of each output, from 0 to "
+            f"{n_groups - 1}. Got {groups!r}."
+        )
+    return values.astype(np.int64)
+
+
+def groups_of_outputs(
+    outputs: Any,
+    names: Sequence[str],
+    name: str = "outputs",  # of the argument
+) -> tuple[IndexArray, list[str]]:
+    """Return the group of each column, and the names of the groups."""
+    if isinstance(outputs, Mapping):
+        labels, entries = [str(name) for name in outputs], list(outputs.values())
+    elif isinstance(outputs, (list, tuple, np.ndarray)):
+        entries = listed(outputs, name, _EXPECTED)
+        labels = [f"output{i}" for i in range(len(entries))]
+    else:
+        raise ValueError(f"{name} must be {_EXPECTED}. Got {outputs!r}.")
+    groups = np.full(len(names), -1, dtype=np.int64)
+    start = 0
+    for group, entry in enumerate(entries):
+        columns = _columns_of(entry, start, names, name)
+        start += len(columns)
+        if not columns or (groups[columns] >= 0).any():
+            raise ValueError(
+                f"{name}={outputs!r}: {labels[group]!r} must have one or more columns "
+                "that no other output has."
+            )
+        groups[columns] = group
+    if (groups < 0).any():
+        left = [names[i] for i in np.flatnonzero(groups < 0)[:5]]
+        raise ValueError(
+            f"{name}={outputs!r} has {start} of {len(names)} columns; expected each "
+            f"of them once, also {', '.join(left)}."
+        )
+    return groups, labels
+
+
+def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list[int]:
+    """Return the positions of the columns of one output; a number takes the next."""
+    known = list(names)
+    if isinstance(entry, Integral) and not isinstance(entry, bool):
+        if not 0 < int(entry) <= len(known) - start:
+            raise ValueError(
+                f"{name} has an output of {entry} columns after the first {start} of "
+                f"{len(known)}; expected at least one, and no more than there are."
+            )
+        return list(range(start, start + int(entry)))
+    if isinstance(entry, str) or not isinstance(entry, (Sequence, range, np.ndarray)):
+        raise ValueError(f"{name} must be {_EXPECTED}. Got {entry!r} in it.")
+    columns = []
+    for column in entry:
+        is_position = isinstance(column, Integral) and not isinstance(column, bool)
+        if is_position and 0 <= column < len(known):
+            columns.append(int(column))
+        elif isinstance(column, str) and column in known:
+            columns.append(known.index(column))
+        else:
+            shown = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+            raise ValueError(
+                f"{name} has the column {column!r}; expected one of {shown} or a "
+                f"position from 0 to {len(known) - 1}."
+            )
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"{name} has a column twice: {entry!r}; expected each once.")
+    return columns
+
+
+def sum_by_group(
+    values: FloatArray,  # shape: (..., n_outputs)
+    groups: IndexArray | None,  # shape: (n_outputs,); None leaves each alone
+    n_groups: int,
+) -> FloatArray:  # shape: (..., n_groups)
+    """Add up what belongs to the outputs of each group."""
+    if groups is None:
+        return values
+    sums = np.zeros((*values.shape[:-1], n_groups))
+    for output, group in enumerate(groups):
+        sums[..., group] += values[..., output]
+    return sums
+
+
+def q2_of_groups(
+    loo_error: FloatArray | None,  # shape: (n_outputs,)
+    target_variance: FloatArray | None,  # shape: (n_outputs,)
+    groups: IndexArray | None,
+    n_groups: int,
+) -> FloatArray:  # shape: (n_groups,); NaN where it is not known
+    """Return Q² of groups, whose errors and variances are added up."""
+    if loo_error is None or target_variance is None:
+        return np.full(n_groups, np.nan)
+    varies = target_variance > 0
+    error = np.where(varies, loo_error, 0.0)
+    return q2_from_sums(
+        sum_by_group(error, groups, n_groups),
+        sum_by_group(target_variance, groups, n_groups),
+    )
+
+
+def group_numbers(
+    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
+    n_columns: int,
+) -> IndexArray:  # shape: (n_columns,)
+    """Number the outputs that the columns belong to, in their order."""
+    columns = columns_of_outputs(labels)
+    if columns is None:
+        return np.arange(n_columns)
+    numbers = np.empty(n_columns, dtype=np.int64)
+    for number, of_output in enumerate(columns.values()):
+        numbers[of_output] = number
+    return numbers
+
+
+# Sensitivity indices from the coefficients: Sobol, Shapley and derivative-based.
+
+
+def checked_features(features: Any, names: Sequence[str]) -> list[int]:
+    """Return the positions of chosen inputs, in the order of the inputs."""
+    if isinstance(features, (str, Integral)):
+        features = [features]
+    features = listed(features, "features", "one or more inputs, by position or name")
+    chosen = [_position(feature, names) for feature in features]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(
+            f"features must be one or more inputs, each of them once. Got {features!r}."
+        )
+    return sorted(chosen)
+
+
+def _position(feature: Any, names: Sequence[str]) -> int:
+    if isinstance(feature, str) and feature in names:
+        return list(names).index(feature)
+    is_integer = isinstance(feature, Integral) and not isinstance(feature, bool)
+    if is_integer and 0 <= feature < len(names):
+        return int(feature)
+    shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
+    raise ValueError(
+        f"features must be names of inputs ({shown}) or positions from 0 to "
+        f"{len(names) - 1}. Got {feature!r}."
+    )
+
+
+@dataclass(frozen=True)
+class SobolIndices:
+    """Sobol indices of several targets.
+
+    Parameters
+    ----------
+    first_order : ndarray of shape (n_targets, n_features)
+        Share of the variance that an input explains alone; ``S1`` of SALib.
+    total_order : ndarray of shape (n_targets, n_features)
+        The same with every interaction in which the input takes part; ``ST`` of SALib.
+    total_variance : ndarray of shape (n_targets,)
+        Variance of the expansion, in squared units of the target.
+    shapley : ndarray of shape (n_targets, n_features) or None, default=None
+        Shapley effects, which share each interaction equally between its inputs.
+
+    For all targets together the arrays have no axis of targets.
+    """
+
+    first_order: FloatArray
+    total_order: FloatArray
+    total_variance: Any
+    shapley: Any = None
+
+
+def terms_of_inputs(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> tuple[BoolArray, BoolArray, FloatArray]:  # shape of each: (n_terms, n_features)
+    """Return which terms hold an input alone, which hold it, and its Shapley share."""
+    active = multi_indices > 0
+    size = active.sum(axis=1, keepdims=True)
+    return active & (size == 1), active, active / np.maximum(size, 1)
+
+
+def index_masks(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> FloatArray:  # shape: (n_terms, 3 * n_features)
+    """Return the part of each square in first-order, total and Shapley indices."""
+    return np.hstack(terms_of_inputs(multi_indices))
+
+
+def partial_variances(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # (..., n_features)
+    """Return first-order, total and Shapley partial variances and the variance."""
+    squares = np.square(coefficients[..., 1:])
+    alone, active, share = terms_of_inputs(multi_indices[1:])
+    return squares @ alone, squares @ active, squares @ share, squares.sum(axis=-1)
+
+
+def indices_of_terms(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> SobolIndices:
+    """Return first-order and total indices and Shapley effects of each target."""
+    return shares(*partial_variances(coefficients, multi_indices))
+
+
+def shares(
+    first: FloatArray,  # shape: (..., n_features), like the next two
+    total: FloatArray,
+    shapley: FloatArray,
+    variance: FloatArray,  # shape: (...,)
+) -> SobolIndices:
+    """Return partial variances as shares of the variance; 0 without variance."""
+    safe = np.where(variance > 0, variance, 1.0)[..., np.newaxis]
+    return SobolIndices(first / safe, total / safe, variance, shapley / safe)
+
+
+@dataclass(frozen=True)
+class InteractionIndices:
+    """Sobol indices of sets of inputs.
+
+    Parameters
+    ----------
+    subsets : tuple of tuple of int
+        Sets of inputs, by size and then in the order of the inputs. Sets that share
+        no term of the expansion are left out: their indices are 0.
+    values : ndarray of shape (n_targets, n_subsets)
+        Share of the variance that belongs to exactly this set. Over all sets of the
+        expansion the shares add up to 1.
+    superset_values : ndarray of shape (n_targets, n_subsets)
+        Share of all sets that contain this one [1]_. For a single input this is its
+        total index.
+
+    References
+    ----------
+    .. [1] R. Liu and A. B. Owen, "Estimating mean dimensionality of analysis of
+       variance decompositions", Journal of the American Statistical Association 101
+       (2006), section 2.3.
+    """
+
+    subsets: tuple[tuple[int, ...], ...]
+    values: FloatArray
+    superset_values: FloatArray
+
+
+def _share_of_terms(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    chosen: BoolArray,  # shape: (n_terms,) or (n_terms, n_sets)
+) -> FloatArray:  # shape: (..., n_targets) or (..., n_targets, n_sets)
+    """Return the share of the variance of the chosen terms; 0 without variance."""
+    squares = np.square(coefficients[..., 1:])
+    variance = squares.sum(axis=-1)
+    safe = np.where(variance > 0, variance, 1.0)
+    part = squares @ chosen[1:].astype(np.float64)
+    return part / (safe if chosen.ndim == 1 else safe[..., np.newaxis])
+
+
+def _inside_and_outside(
+    multi_indices: IndexArray, features: Sequence[int]
+) -> tuple[BoolArray, BoolArray]:
+    """Return which terms hold an input of the set, and which one outside it."""
+    active = multi_indices > 0
+    inside = np.zeros(active.shape[1], dtype=bool)
+    inside[list(features)] = True
+    return np.any(active[:, inside], axis=1), np.any(active[:, ~inside], axis=1)
+
+
+def interaction_index(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    features: Sequence[int],
+) -> FloatArray:  # shape: (..., n_targets)
+    """Return the share of the terms whose inputs are exactly those of a set."""
+    every = (multi_indices[:, list(features)] > 0).all(axis=1)
+    _, outside = _inside_and_outside(multi_indices, features)
+    return _share_of_terms(coefficients, every & ~outside)
+
+
+def closed_index(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    features: Sequence[int],
+) -> FloatArray:  # shape: (..., n_targets)
+    """Return the share of the terms without an input outside a set."""
+    inside, outside = _inside_and_outside(multi_indices, features)
+    return _share_of_terms(coefficients, inside & ~outside)
+
+
+def total_index(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    features: Sequence[int],
+) -> FloatArray:  # shape: (..., n_targets)
+    """Return the share of the terms with an input of a set."""
+    inside, _ = _inside_and_outside(multi_indices, features)
+    return _share_of_terms(coefficients, inside)
+
+
+def interaction_indices(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    max_order: int,
+) -> InteractionIndices:
+    """Return the indices of all sets of at most ``max_order`` inputs."""
+    active = multi_indices > 0
+    size = active.sum(axis=1)
+    sets = np.unique(active[(size > 0) & (size <= max_order)], axis=0)
+    subsets = sorted(
+        (tuple(np.flatnonzero(row).tolist()) for row in sets),
+        key=lambda subset: (len(subset), subset),
+    )
+    exact = np.zeros((len(active), len(subsets)), dtype=bool)
+    superset = np.zeros_like(exact)
+    for column, subset in enumerate(subsets):
+        superset[:, column] = active[:, subset].all(axis=1)
+        exact[:, column] = superset[:, column] & (size == len(subset))
+    return InteractionIndices(
+        tuple(subsets),
+        _share_of_terms(coefficients, exact),
+        _share_of_terms(coefficients, superset),
+    )
+
+
+# Of an expansion, which lists its terms or not.
+
+
+def variances_of(
+    expansion: Any,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return first-order, total and Shapley partial variances, and the variance.
+
+    Of each group of outputs; the first three have an axis of inputs.
+    """
+    basis = expansion.basis
+    if isinstance(basis, KernelBasis):
+        return basis.partial_variances(expansion.coefficients, *_groups(expansion))
+    return partial_variances(expansion.term_norms, expansion.multi_indices)
+
+
+def share_of_set(expansion: Any, kind: str, chosen: Sequence[int]) -> FloatArray:
+    """Return the share of the terms of a set of inputs; shape (n_groups,).
+
+    Those of exactly the set, those that lie in it, or those that meet it.
+    """
+    basis = expansion.basis
+    if not isinstance(basis, KernelBasis):
+        of_sets = {"exact": interaction_index, "closed": closed_index}
+        of_set = of_sets.get(kind, total_index)
+        return of_set(expansion.term_norms, expansion.multi_indices, chosen)
+    groups = _groups(expansion)
+    part = basis.variance_of_set(kind, chosen, expansion.coefficients, *groups)
+    variance = expansion.sobol_indices().total_variance
+    return np.asarray(part / np.where(variance > 0, variance, 1.0))
+
+
+def _groups(expansion: Any) -> tuple[IndexArray, int]:
+    """Return the group of each output, and the number of groups."""
+    groups = expansion.groups
+    own = np.arange(expansion.n_outputs) if groups is None else groups
+    return own, expansion.n_groups
+
+
+def aggregated_shares(
+    parts: tuple[FloatArray, FloatArray, FloatArray, FloatArray],  # see above
+    weights: FloatArray,  # shape: (n_targets,), not negative
+) -> SobolIndices:
+    """Return the same of partial variances and the variance."""
+    first, total, shapley, variance = parts
+    whole = float(weights @ variance)
+    safe = whole if whole > 0 else 1.0
+    return SobolIndices(
+        weights @ first / safe, weights @ total / safe, whole, weights @ shapley / safe
+    )
+
+
+def sensitivity_frame(
+    indices: InteractionIndices,
+    shapley: FloatArray,  # shape: (n_targets, n_features)
+    targets: Sequence[Any],
+    names: Sequence[str],
+    unexplained: FloatArray,  # shape: (n_targets,)
+    interval: Any = None,  # first_order, total_order: (2, n_targets, n_features)
+    of: Any = None,  # what remembers the library of its data
+) -> Any:
+    """Return one row per target and set of inputs; NaN where a number is not defined.
+
+    Every input has a row, also one that no term of the expansion holds.
+    """
+    n_targets, n_features = shapley.shape
+    pairs_and_more = [subset for subset in indices.subsets if len(subset) > 1]
+    subsets = [(i,) for i in range(n_features)] + pairs_and_more
+    column = {subset: i for i, subset in enumerate(indices.subsets)}
+    places = np.array([column.get(subset, -1) for subset in subsets])
+    labels = ["*".join(str(names[i]) for i in subset) for subset in subsets]
+    columns: dict[str, Any] = {
+        "target": [target for target in targets for _ in subsets],
+        "input": np.tile(np.array(labels, dtype=object), n_targets),
+        "order": np.tile([len(subset) for subset in subsets], n_targets),
+        "first_order": _taken(indices.values, places).ravel(),
+        "total_order": _taken(indices.superset_values, places).ravel(),
+        "shapley": _padded(shapley, len(subsets)).ravel(),
+        "loo_unexplained": np.repeat(unexplained, len(subsets)),
+    }
+    if interval is not None:
+        pairs = (("", interval.total_order), ("first_", interval.first_order))
+        for prefix, bounds in pairs:
+            for name, bound in zip(("low", "high"), bounds, strict=True):
+                columns[prefix + name] = _padded(bound, len(subsets)).ravel()
+    return make_frame(columns, columns.values(), of=of)
+
+
+def _taken(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:
+    """Take columns by position; 0 where the position is -1."""
+    return np.pad(values, ((0, 0), (0, 1)))[:, places]
+
+
+def _padded(values: FloatArray, width: int) -> FloatArray:
+    """Widen with NaN to one column per set; single inputs come first."""
+    missing = width - values.shape[1]
+    return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)
+
+
+#: Poincaré constants of standardised inputs, by the name of the law. Normal: Chernoff's
+#: inequality. Uniform on [-1, 1]: Wirtinger's, (length / pi)^2. Exponential: 4.
+_POINCARE_CONSTANTS: Mapping[str, float] = MappingProxyType(
+    {"NormalLaw": 1.0, "UniformLaw": 4.0 / np.pi**2, "ExponentialLaw": 4.0}
+)
+
+
+@dataclass(frozen=True)
+class DerivativeSensitivity:
+    """Derivative-based sensitivity measures.
+
+    Parameters
+    ----------
+    mean_square : ndarray of shape (n_targets, n_features)
+        Mean square of the derivative, in squared units of y per unit of x. NaN for
+        a categorical input.
+    poincare_constant : ndarray of shape (n_features,)
+        Constant of the distribution of each input, in squared units of x; NaN where
+        none is known.
+    total_order_bound : ndarray of shape (n_targets, n_features)
+        Upper bound of the total Sobol index. It may be above 1. NaN without a
+        constant, 0 for a target without variance.
+    """
+
+    mean_square: FloatArray
+    poincare_constant: FloatArray
+    total_order_bound: FloatArray
+
+
+def poincare_constant(law: InputLaw) -> float:
+    r"""Return the Poincaré constant of a distribution; NaN where none is known."""
+    return (
+        _POINCARE_CONSTANTS.get(type(law).__name__.removeprefix("Seen"), np.nan)
+        * law.scale**2
+    )
+
+
+def _mean_square(
+    law: InputLaw, coefficients: FloatArray, multi_indices: IndexArray, feature: int
+) -> FloatArray:  # shape: (n_targets,)
+    """Sum over groups of terms that differ in the exponent of one input alone."""
+    rows = np.flatnonzero(multi_indices[:, feature] > 0)
+    degrees = multi_indices[rows, feature]
+    largest = int(degrees.max(initial=0))
+    nodes, weights = law.quadrature(max(largest, 1))
+    slopes = law.differentiate(nodes, largest)[1:] * np.sqrt(weights)
+    others = np.delete(multi_indices[rows], feature, axis=1)
+    _, group = np.unique(others, axis=0, return_inverse=True)
+    n_groups = int(group.max(initial=-1)) + 1
+    grouped = np.zeros((len(coefficients), n_groups, largest))
+    grouped[:, group.reshape(-1), degrees - 1] = coefficients[:, rows]
+    return np.square(grouped @ slopes).sum(axis=(1, 2))
+
+
+def derivative_sensitivity(
+    laws: Sequence[InputLaw],
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> DerivativeSensitivity:
+    """Compute the mean squares of the derivatives and the bounds that follow."""
+    mean_square = np.full((len(coefficients), len(laws)), np.nan)
+    for i, law in enumerate(laws):
+        if law.is_polynomial:
+            mean_square[:, i] = _mean_square(law, coefficients, multi_indices, i)
+    constants = np.array([poincare_constant(law) for law in laws])
+    variance = np.square(coefficients[:, 1:]).sum(axis=1, keepdims=True)
+    safe = np.where(variance > 0, variance, 1.0)
+    bound = constants * mean_square / safe
+    return DerivativeSensitivity(mean_square, constants, bound)
+
+
+def gradient_moments(
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
+    laws: Sequence[InputLaw],
+) -> FloatArray:  # shape: (n_targets, n_inputs, n_inputs)
+    """Return ``E[grad f grad f^T]`` in the units of the inputs."""
+    positions: dict[bytes, int] = {}
+    for row in multi_indices:
+        positions.setdefault(np.ascontiguousarray(row).tobytes(), len(positions))
+    parts = []
+    for a, law in enumerate(laws):
+        lower = _lower_degrees(law, int(multi_indices[:, a].max(initial=0)))
+        for term in np.flatnonzero(multi_indices[:, a]):
+            row = multi_indices[term].copy()
+            for degree in range(multi_indices[term, a]):
+                row[a] = degree
+                target = positions.setdefault(row.tobytes(), len(positions))
+                slope = lower[multi_indices[term, a], degree]
+                parts.append((a, target, term, slope))
+    derivatives = np.zeros((len(laws), len(positions), len(coefficients)))
+    for a, target, term, slope in parts:
+        derivatives[a, target] += slope * coefficients[:, term]
+    return np.einsum("akt,bkt->tab", derivatives, derivatives)
+
+
+def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
+    """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
+    if not law.is_polynomial:
+        raise ValueError(
+            "An input with distribution='categorical' has no derivative; the "
+            "derivative-based measure needs inputs that are numbers."
+        )
+    nodes, weights = law.quadrature(degree + 1)
+    slopes = law.differentiate(nodes, degree)
+    return (slopes * weights) @ law.evaluate(nodes, degree).T
+
 
 # Rows of the printed text.
 _PRINTED_GROUPS, _PRINTED_INPUTS = 12, 5
@@ -679,7 +1429,7 @@ class Expansion:
         >>> pce.fit(X, y).derivative_sensitivity().mean_square.round(6)
         array([[1., 4.]])
         """
-        return kernels.derivative_sensitivity(
+        return derivative_sensitivity(
             self.basis.laws, self.coefficients, self.multi_indices
         )
 
@@ -717,7 +1467,7 @@ class Expansion:
         array([0.4])
         """
         chosen = checked_features(features, self.input_names)
-        return kernels.share_of_set(self, "exact", chosen)
+        return share_of_set(self, "exact", chosen)
 
     def closed_sobol_index(self, features: Any) -> FloatArray:
         r"""Return what a group of inputs explains without the others.
@@ -751,7 +1501,7 @@ class Expansion:
         array([0.8])
         """
         chosen = checked_features(features, self.input_names)
-        return kernels.share_of_set(self, "closed", chosen)
+        return share_of_set(self, "closed", chosen)
 
     def total_sobol_index(self, features: Any) -> FloatArray:
         r"""Return what a group of inputs explains alone or with others.
@@ -781,7 +1531,7 @@ class Expansion:
         array([1.])
         """
         chosen = checked_features(features, self.input_names)
-        return kernels.share_of_set(self, "total", chosen)
+        return share_of_set(self, "total", chosen)
 
     def interaction_indices(self, max_order: int = 2) -> InteractionIndices:
         r"""Return the Sobol indices of all small sets of inputs.
@@ -817,9 +1567,7 @@ class Expansion:
             return InteractionIndices(
                 every, of_inputs.first_order, of_inputs.total_order
             )
-        return kernels.interaction_indices(
-            self.term_norms, self.multi_indices, max_order
-        )
+        return interaction_indices(self.term_norms, self.multi_indices, max_order)
 
     def shapley_effects(self) -> FloatArray:
         r"""Return the Shapley effects, which add up to 1.
@@ -900,7 +1648,7 @@ class Expansion:
                 f"weights must be {n_groups} finite numbers of 0 or more, one per "
                 f"target. Got {weights!r}."
             )
-        return kernels.aggregated_shares(kernels.variances_of(self), given)
+        return aggregated_shares(variances_of(self), given)
 
     # Tables and text
 

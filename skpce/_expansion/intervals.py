@@ -40,14 +40,13 @@ from .._checks import (
     make_generator,
     one_thread_if_small,
 )
-from .._learned.posterior import coefficient_draws
-from .._learned.ridge import LearnedRidgeSolver
+from .._learned.ridge import LearnedRidgeSolver, coefficient_draws
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.external import folds_of
 from .._solvers.problem import weighted_spread
 from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
-from .indices import index_masks
+from .expansion import index_masks
 from .problem import (
     LARGEST_BLOCK,
     FittedProblem,

@@ -28,7 +28,7 @@ from .._checks import (
 from .._solvers import CoefficientSolver, DesignDecomposition, LinearFit, LinearProblem
 from .._solvers.problem import weighted_spread
 from .._solvers.ridge import GeneralizedRidgeSolver
-from .indices import terms_of_inputs
+from .expansion import terms_of_inputs
 from .problem import FittedProblem
 
 #: How noise is taken out of an index.

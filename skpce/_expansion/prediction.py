@@ -17,11 +17,12 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    refuse_other_rows,
     validated,
     validated_array,
 )
-from .._checks.frames import refuse_other_rows
 from .conformal import cross_bounds, split_bounds
+from .expansion import refuse_other_outputs
 from .predictive import (
     CHUNK_ENTRIES,
     Predictive,
@@ -30,7 +31,6 @@ from .predictive import (
 )
 from .problem import FittedProblem
 from .residuals import NOISES, RESIDUAL_LAWS
-from .targets import refuse_other_outputs
 
 #: How an interval follows from the members.
 METHODS = ("residual", "conformal")

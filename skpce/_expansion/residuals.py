@@ -27,8 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.basis import PolynomialBasis, categorical_inputs
-from .._basis.index_sets import sort_graded
+from .._basis.basis import PolynomialBasis, categorical_inputs, sort_graded
 from .._checks import FloatArray, IndexArray, one_thread_if_small
 from .._input_laws import InputLaw
 from .._solvers import solve_path

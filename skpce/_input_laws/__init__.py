@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from .._checks import FloatArray
-from .._checks.numbers import LARGEST_NUMBER
+from .._checks import LARGEST_NUMBER, FloatArray
 from .choice import choose_laws
 from .families import (
     BETA_FAMILIES,

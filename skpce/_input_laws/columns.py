@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._checks import FloatArray, at_least_one_copy
-from .._checks.cross_validation import warn_outside_folds
+from .._checks import FloatArray, at_least_one_copy, warn_outside_folds
 from .families import InputLaw, InputOutsideSupportWarning
 from .tabulated import CategoricalLaw
 

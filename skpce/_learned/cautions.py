@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray
-from .._checks.cross_validation import warn_outside_folds
+from .._checks import FloatArray, IndexArray, warn_outside_folds
 from .._expansion.problem import FittedProblem
 from .kernel_basis import Basis
 from .prior import LARGEST_ORDER, LEAST_EVIDENCE, TermPrior, elementary_sums

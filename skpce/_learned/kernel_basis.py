@@ -19,10 +19,11 @@ import numpy as np
 from .._basis.basis import (
     PolynomialBasis,
     categorical_inputs,
-    evaluate_within,
+    ends_of,
     sample_laws,
+    sort_graded,
+    tables_of,
 )
-from .._basis.index_sets import sort_graded
 from .._checks import FloatArray, IndexArray, state_of_fields
 from .._input_laws import InputLaw
 from .prior import TermPrior, elementary_sums, power_sums
@@ -40,26 +41,6 @@ _SMALLEST_SHARE = 1e-13
 
 class NoTermsError(ValueError):
     """An expansion has too many terms for a list."""
-
-
-def ends_of(inputs: FloatArray) -> FloatArray:  # shape: (2, n_inputs)
-    """Return the smallest and the largest value of each input."""
-    return np.stack([inputs.min(axis=0), inputs.max(axis=0)])
-
-
-def tables_of(
-    laws: Sequence[InputLaw],
-    X: FloatArray,  # shape: (n_rows, n_inputs)
-    n_functions: IndexArray,  # shape: (n_inputs,)
-    reach: FloatArray | None = None,  # shape: (2, n_inputs), see ``evaluate_within``
-) -> FloatArray:  # shape: (n_inputs, largest n_functions, n_rows)
-    """Evaluate the orthonormal functions of each input, without the constant."""
-    tables = np.zeros((len(laws), int(n_functions.max(initial=0)), len(X)))
-    for i, (law, number) in enumerate(zip(laws, n_functions.tolist(), strict=True)):
-        if number:
-            ends = None if reach is None else reach[:, i]
-            tables[i, :number] = evaluate_within(law, X[:, i], number, ends)[1:]
-    return tables
 
 
 @dataclass(frozen=True, eq=False)

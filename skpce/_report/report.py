@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import check_integer, check_rows, fail
-from .._checks.frames import refuse_other_rows
+from .._checks import check_integer, check_rows, fail, refuse_other_rows
 from .._input_laws import InputOutsideSupportWarning
 from .._input_laws.columns import warn_outside
 from ..drivers import Answer

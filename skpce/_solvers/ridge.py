@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray, IndexArray
-from .many_rows import FEWEST_ROWS, blocks_of_rows, weighted_squares
 from .problem import (
+    FEWEST_ROWS,
     CoefficientSolver,
     DesignDecomposition,
     DesignMoments,
@@ -28,6 +28,8 @@ from .problem import (
     LinearFit,
     LinearProblem,
     best_penalties,
+    blocks_of_rows,
+    weighted_squares,
 )
 from .resampling import LARGEST_BATCH, distinct_scales, resample_group
 

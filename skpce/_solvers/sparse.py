@@ -28,8 +28,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
 from .._checks import BoolArray, FloatArray, IndexArray
-from .many_rows import SMALLEST_EIGENVALUE_RATIO
 from .problem import (
+    SMALLEST_EIGENVALUE_RATIO,
     SMALLEST_FREEDOM,
     Leverage,
     LeverageFactor,

@@ -43,10 +43,10 @@ from .._checks import (
     fail,
     finite_floats,
     listed,
+    make_frame,
     refuse_extremes,
     refuse_other_names,
 )
-from .._checks.frames import make_frame
 from .._input_laws import InputLaw
 
 # Tails outside the interval of the table.

@@ -29,7 +29,7 @@ from sklearn.neighbors import NearestNeighbors
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._input_laws import InputLaw
 from ._design import Design
-from ._terms import Inputs, fit_others
+from ._exchange import Inputs, fit_others
 
 # Series
 

@@ -13,12 +13,10 @@ from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
-from .._multiplicity import benjamini_hochberg, holm
 from ._dependence import copied_input, find_series, with_copies
 from ._design import Design, find_constraint, first_of
-from ._exchange import Problem, Tested
+from ._exchange import Inputs, Problem, Tested, benjamini_hochberg, holm
 from ._shares import Shares, shares_of
-from ._terms import Inputs
 
 #: Family-wise error of all that an answer claims to drive, and what of it is kept for
 #: pairs and for the spread.

@@ -23,14 +23,18 @@ from .._checks import (
     FloatArray,
     IndexArray,
     is_missing,
+    is_table,
+    make_frame,
     numbers_of_text,
+    one_table,
+    opened,
     refuse_extremes,
     refuse_no_numbers,
+    refuse_other_rows,
+    refuse_swapped,
 )
-from .._checks.frames import is_table, make_frame, opened, refuse_other_rows
-from .._checks.tables import one_table, refuse_swapped
 from .._compositions.outputs import Outputs, read_outputs
-from .._expansion.targets import ConstantTargetWarning
+from .._expansion.expansion import ConstantTargetWarning
 from .._input_laws import check_distribution, learn_input_laws
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate

@@ -15,8 +15,8 @@ from .._expansion.problem import FittedProblem, solve_samples
 from .._input_laws import InputLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
-from ._folds import deal_folds, q2_with_interval, units_by_inputs
-from ._terms import mean_of, rotated, without_means
+from ._design import deal_folds, mean_of, q2_with_interval, units_by_inputs
+from ._exchange import rotated, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
 _DRAWS, _MOST_DRAWN = 120, 500

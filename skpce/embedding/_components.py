@@ -26,9 +26,9 @@ from .._checks import (
     fail,
     import_extra,
     refuse_extremes,
+    refuse_other_rows,
     validated,
 )
-from .._checks.frames import refuse_other_rows
 from .._version import DOC_LINK_TEMPLATE
 from ._training import (
     check_training_parameters,

@@ -17,9 +17,9 @@ from .._checks import (
     check_draws,
     check_option,
     check_real,
+    make_frame,
     make_generator,
 )
-from .._checks.frames import make_frame
 from .._input_laws.families import is_frozen
 
 _METHODS = ("lhs", "random", "sobol")

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed
-from .._checks.frames import opened
+from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
 from ._table import Ensemble, build
 
 

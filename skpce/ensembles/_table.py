@@ -18,12 +18,15 @@ from .._checks import (
     FloatArray,
     IndexArray,
     floats_with_nan,
+    is_category,
     is_missing,
+    levels_in_order,
     listed,
+    make_frame,
     numbers_of_text,
+    opened,
+    stated_order,
 )
-from .._checks.frames import make_frame, opened
-from .._checks.levels import is_category, levels_in_order, stated_order
 from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
 

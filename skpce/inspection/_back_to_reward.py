@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, check_real
-from .._checks.frames import remembers_frames
+from .._checks import FloatArray, check_real, remembers_frames
 from .._input_laws import NormalLaw
 from .._input_laws.correlations import largest_correlation
 from .._result import Result, cautions_in_words, table_of_targets

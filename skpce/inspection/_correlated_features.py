@@ -17,10 +17,9 @@ from .._checks import (
     check_option,
     check_real,
     make_generator,
+    remembers_frames,
 )
-from .._checks.frames import remembers_frames
-from .._expansion.expansion import Expansion
-from .._expansion.indices import gradient_moments
+from .._expansion.expansion import Expansion, gradient_moments
 from .._expansion.moments import (
     explained_share,
     subset_variances,

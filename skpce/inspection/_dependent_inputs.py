@@ -11,8 +11,13 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 from sklearn.base import clone
 
-from .._checks import FloatArray, check_draws, check_integer, make_generator
-from .._checks.frames import remembers_frames
+from .._checks import (
+    FloatArray,
+    check_draws,
+    check_integer,
+    make_generator,
+    remembers_frames,
+)
 from .._input_laws.maps import (
     IsoprobabilisticTransformer,
     NatafTransformer,

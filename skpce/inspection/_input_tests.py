@@ -15,10 +15,10 @@ from .._checks import (
     FloatArray,
     as_floats,
     binary_scales,
+    remembers_frames,
     validated_array,
+    with_codes,
 )
-from .._checks.frames import remembers_frames
-from .._checks.levels import with_codes
 from .._result import Result
 from ._reading import last_and_inputs
 

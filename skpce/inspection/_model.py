@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.basis import BasisParameters
+from .._basis.basis import BasisParameters, count_terms
 from .._basis.features import PolynomialChaosFeatures
-from .._basis.index_sets import count_terms
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -19,8 +18,8 @@ from .._checks import (
     check_draws,
     check_real,
     make_generator,
+    remembers_frames,
 )
-from .._checks.frames import remembers_frames
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
 from .._input_laws import by_position

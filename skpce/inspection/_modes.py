@@ -19,12 +19,12 @@ from .._checks import (
     binary_scales,
     check_real,
     fail,
+    remembers_frames,
 )
-from .._checks.frames import remembers_frames
 from .._compositions.fitted import FittedCompositions
 from .._compositions.log_ratio import LogRatioGeometry
-from .._multiplicity import holm
 from .._result import Result
+from ..drivers._exchange import holm
 from ._reading import compositions_of
 
 # A deeper tree is preferred when it is right this much more often.

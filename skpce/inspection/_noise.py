@@ -15,8 +15,8 @@ from .._checks import (
     check_integer,
     check_real,
     make_generator,
+    remembers_frames,
 )
-from .._checks.frames import remembers_frames
 from .._expansion.problem import FittedProblem
 from .._expansion.residuals import count_columns, learn_noise_scale, permuted_q2
 from .._result import Result

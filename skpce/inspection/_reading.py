@@ -26,14 +26,12 @@ from .._checks import (
     refuse_extremes,
     refuse_other_names,
     validated_array,
+    with_codes,
 )
-from .._checks.levels import with_codes
 from .._compositions.fitted import FittedCompositions
 from .._compositions.outputs import Outputs
-from .._expansion.expansion import Expansion
-from .._expansion.indices import checked_features
+from .._expansion.expansion import Expansion, checked_features, groups_of_outputs
 from .._expansion.problem import FittedProblem
-from .._expansion.targets import groups_of_outputs
 from .._regressor import PolynomialChaosRegressor
 from .._result import too_little
 from .._surrogate import CompositionalPCESurrogate

@@ -25,9 +25,9 @@ from .._checks import (
     check_integer,
     check_real,
     checked_sample_weight,
+    make_frame,
     make_generator,
 )
-from .._checks.frames import make_frame
 from .._compositions.steps import (
     StepLayout,
     close_compositions,

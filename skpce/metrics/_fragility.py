@@ -21,10 +21,11 @@ from .._checks import (
     as_floats,
     check_boolean,
     checked_sample_weight,
+    make_frame,
+    one_table,
     refuse_extremes,
+    refuse_nan,
 )
-from .._checks.frames import make_frame
-from .._checks.tables import one_table, refuse_nan
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     check_log_ratio_parameters,

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import (
     MOST_REPEATS,
     FloatArray,
+    as_table,
     check_integer,
     check_option,
     check_real,
@@ -21,11 +22,11 @@ from .._checks import (
     listed,
     make_generator,
     refuse_extremes,
+    take,
+    workers,
 )
-from .._checks.frames import as_table, take
-from .._checks.workers import workers
 from .._compositions.log_ratio import composition_geometry
-from .._expansion.indices import checked_features
+from .._expansion.expansion import checked_features
 from .._input_laws import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import with_amalgamated

@@ -22,8 +22,7 @@ from .._checks import (
     refuse_not_finite,
 )
 from .._compositions.fitted import FittedCompositions
-from .._expansion.expansion import Expansion
-from .._expansion.indices import checked_features
+from .._expansion.expansion import Expansion, checked_features
 from .._expansion.moments import main_effects
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer

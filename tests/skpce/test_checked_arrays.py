@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils import validation
 
-from skpce._checks import levels, validated
+from skpce._checks import validated
 
 X, Y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
 OPTIONS = {"multi_output": True, "y_numeric": True}
@@ -65,7 +65,7 @@ def test_what_passes_and_what_is_said_are_those_of_scikit_learn(
     given = [{}, {"n_features_in_": 2}, {"n_features_in_": 3}]
     given += [{"n_features_in_": 2, "feature_names_in_": np.array(["a", "b"], object)}]
     # Larger numbers than the limit are refused after this check.
-    monkeypatch.setattr(levels, "refuse_extremes", lambda *_, **__: None)
+    monkeypatch.setattr("skpce._checks.refuse_extremes", lambda *_, **__: None)
     for attributes in given if reset else given[1:]:
         one, other = knowing(**attributes), knowing(**attributes)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -85,7 +85,7 @@ def test_plain_arrays_are_not_copied_and_not_checked_twice(monkeypatch):
     def no_check(*_, **__):
         raise AssertionError("scikit-learn was asked")
 
-    monkeypatch.setattr(levels, "validate_data", no_check)
+    monkeypatch.setattr("skpce._checks.validate_data", no_check)
     estimator = knowing(feature_names_in_=np.array(["a", "b"], object), levels_={})
     inputs, targets = validated(estimator, X, Y, **OPTIONS)
     assert inputs is X

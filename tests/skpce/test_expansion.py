@@ -17,7 +17,7 @@ from skpce import (
     InputOutsideSupportWarning,
     PolynomialChaosRegressor,
 )
-from skpce._expansion.indices import poincare_constant
+from skpce._expansion.expansion import poincare_constant
 from skpce._input_laws import NormalLaw, UniformLaw
 
 pandas = pytest.importorskip("pandas")

@@ -20,9 +20,8 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from skpce._basis.basis import PolynomialBasis
-from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion.indices import sobol_indices
+from skpce._basis.basis import PolynomialBasis, build_multi_indices
+from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws import NormalLaw
 
 SEED = 0
@@ -112,7 +111,7 @@ def test_all_figures_speak_of_groups():
 def test_without_groups_each_output_stands_alone():
     expansion = random_expansion()
     found = expansion.sobol_indices()
-    expected = sobol_indices(expansion.coefficients, MULTI_INDICES)
+    expected = indices_of_terms(expansion.coefficients, MULTI_INDICES)
     np.testing.assert_array_equal(found.total_order, expected.total_order)
     again = expansion.grouped([0, 0, 1, 1]).grouped(None).sobol_indices()
     np.testing.assert_array_equal(again.total_order, expected.total_order)
@@ -286,7 +285,7 @@ def test_a_fit_computes_no_indices(estimator, monkeypatch):
     def refuse(*args):
         raise AssertionError("indices were computed in fit")
 
-    monkeypatch.setattr("skpce._expansion.indices.partial_variances", refuse)
+    monkeypatch.setattr("skpce._expansion.expansion.partial_variances", refuse)
     model = fitted(estimator)
     model.predict(data()[0])
     with pytest.raises(AssertionError, match="were computed"):

@@ -46,8 +46,8 @@ def test_frames_without_pandas(fitted, call, monkeypatch):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return import_module(name)
 
-    monkeypatch.setattr("skpce._checks.extras.import_module", refuse)
-    monkeypatch.setattr("skpce._checks.frames.find_spec", lambda name: None)
+    monkeypatch.setattr("skpce._checks.import_module", refuse)
+    monkeypatch.setattr("skpce._checks.find_spec", lambda name: None)
     expected = r'a data frame needs pandas: pip install "\.\[frames\]", in a copy of'
     with pytest.raises(ImportError, match=expected):
         call(*fitted)

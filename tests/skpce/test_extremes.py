@@ -381,7 +381,7 @@ class TestMemory:
             np.hstack([X] * 3), y
         )
         memory = 1e6
-        monkeypatch.setattr("skpce._checks.memory.available_memory", lambda: memory)
+        monkeypatch.setattr("skpce._checks.physical_memory", lambda: memory / 0.75)
         assert np.isfinite(wide.moments().kurtosis)
         memory = 2e4
         with pytest.raises(ValueError, match=r"moments needs about .* products of t"):

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, permutation_test_score
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
-from skpce._checks import frames
+from skpce._checks import make_frame
 from skpce.embedding import PLSTransformer
 from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, noise_test, verdict
@@ -148,9 +148,9 @@ def test_a_display_takes_subsets_of_polars(data):
 def test_other_libraries_come_through_narwhals(monkeypatch):
     """Polars stands for one that is neither: its frames are made by narwhals."""
     pytest.importorskip("narwhals")
-    monkeypatch.setattr(frames, "_LIBRARIES", ("pandas",))
+    monkeypatch.setattr("skpce._checks._LIBRARIES", ("pandas",))
     given = pl.DataFrame({"a": [1.0, 2.0]})
-    found = frames.make_frame(["x", "y"], [[1, 2], ["u", "v"]], like=given)
+    found = make_frame(["x", "y"], [[1, 2], ["u", "v"]], like=given)
     assert isinstance(found, pl.DataFrame)
     assert found.to_dict(as_series=False) == {"x": [1, 2], "y": ["u", "v"]}
 
@@ -166,7 +166,7 @@ def test_other_libraries_come_through_narwhals(monkeypatch):
 )
 def test_columns_of_polars_have_one_type(column, expected):
     with sklearn.config_context(transform_output="polars"):
-        found = frames.make_frame(["x"], [column])
+        found = make_frame(["x"], [column])
     assert found["x"].dtype != pl.Object
     np.testing.assert_array_equal(found["x"].to_list(), expected)
 

@@ -19,12 +19,12 @@ from skpce import (
     load_model,
     save_model,
 )
-from skpce._basis.basis import PolynomialBasis
+from skpce._basis.basis import PolynomialBasis, tables_of
 from skpce._expansion.problem import solve_permuted
 from skpce._input_laws import UniformLaw
 from skpce._learned import prior as learned
 from skpce._learned import ridge
-from skpce._learned.kernel_basis import KernelBasis, NoTermsError, tables_of
+from skpce._learned.kernel_basis import KernelBasis, NoTermsError
 from skpce._learned.ridge import without_copies
 
 LAW = UniformLaw(0.0, 1.0)

@@ -13,8 +13,7 @@ from scipy import stats
 from scipy.stats import expon, norm, uniform
 
 from skpce import Expansion, PolynomialChaosRegressor
-from skpce._basis.basis import PolynomialBasis
-from skpce._basis.index_sets import build_multi_indices
+from skpce._basis.basis import PolynomialBasis, build_multi_indices
 from skpce._expansion import moments
 from skpce._expansion.moments import expansion_moments, linearisation
 from skpce._input_laws import NormalLaw, UniformLaw

@@ -15,7 +15,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from skpce._basis.index_sets import build_multi_indices, count_terms
+from skpce._basis.basis import build_multi_indices, count_terms
 
 GRID = [
     (n_features, degree, q, order)

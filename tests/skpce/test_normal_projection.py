@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from skpce import PolynomialChaosRegressor
-from skpce._basis.index_sets import build_multi_indices
+from skpce._basis.basis import build_multi_indices
 from skpce._expansion.moments import (
     explained_variance,
     symmetric_tensors,

@@ -18,8 +18,8 @@ from sklearn.preprocessing import (
 )
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion.indices import gradient_moments
+from skpce._basis.basis import build_multi_indices
+from skpce._expansion.expansion import gradient_moments
 from skpce._expansion.moments import explained_share
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects

@@ -10,7 +10,7 @@ from scipy.stats import norm, uniform
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis
 from skpce._checks import make_generator
-from skpce._expansion.indices import index_masks
+from skpce._expansion.expansion import index_masks
 from skpce._expansion.intervals import _law_errors
 from skpce._expansion.problem import LearnedLaws, resample_counts
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skpce import PolynomialChaosRegressor
-from skpce._solvers import many_rows, problem, ridge
+from skpce._solvers import problem, ridge
 from skpce._solvers.problem import DesignDecomposition
 
 ALPHAS = np.logspace(-8, 4, 25)
@@ -67,7 +67,7 @@ def test_blocks_of_rows_are_one_fit(monkeypatch):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
     whole = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
     monkeypatch.setattr(ridge, "_LARGEST_PATH_BLOCK", 20)
-    monkeypatch.setattr(many_rows, "_BLOCK", 20)
+    monkeypatch.setattr(problem, "_BLOCK", 20)
     monkeypatch.setattr(ridge, "FEWEST_ROWS", 1)
     monkeypatch.setattr(problem, "FEWEST_ROWS", 1)
     parts = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)

@@ -13,8 +13,12 @@ from scipy import stats
 from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
-from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion.indices import aggregated_shares, partial_variances, sobol_indices
+from skpce._basis.basis import build_multi_indices
+from skpce._expansion.expansion import (
+    aggregated_shares,
+    indices_of_terms,
+    partial_variances,
+)
 
 SEED = 0
 
@@ -148,7 +152,7 @@ COEFFICIENTS = arrays(
 @settings(max_examples=150)
 @given(COEFFICIENTS)
 def test_indices_are_shares(coefficients):
-    found = sobol_indices(coefficients, MULTI_INDICES)
+    found = indices_of_terms(coefficients, MULTI_INDICES)
     assert np.all(found.first_order >= 0)
     assert np.all(found.first_order <= found.total_order + 1e-12)
     assert np.all(found.total_order <= 1 + 1e-12)
@@ -164,8 +168,8 @@ def test_indices_are_shares(coefficients):
 def test_indices_follow_relabelled_inputs_and_ignore_the_scale(
     coefficients, order, scale
 ):
-    plain = sobol_indices(coefficients, MULTI_INDICES)
-    moved = sobol_indices(scale * coefficients, MULTI_INDICES[:, order])
+    plain = indices_of_terms(coefficients, MULTI_INDICES)
+    moved = indices_of_terms(scale * coefficients, MULTI_INDICES[:, order])
     # Squares of tiny coefficients underflow.
     small = plain.total_variance < 1e-250
     np.testing.assert_allclose(
@@ -176,7 +180,7 @@ def test_indices_follow_relabelled_inputs_and_ignore_the_scale(
 def test_closed_sets_of_interactions_add_up_to_one():
     rng = np.random.default_rng(SEED)
     coefficients = rng.normal(size=(1, len(MULTI_INDICES)))
-    found = sobol_indices(coefficients, MULTI_INDICES)
+    found = indices_of_terms(coefficients, MULTI_INDICES)
     squares = coefficients[0, 1:] ** 2 / np.sum(coefficients[0, 1:] ** 2)
     share = {}
     for row, value in zip(MULTI_INDICES[1:], squares, strict=True):
@@ -195,7 +199,7 @@ def test_closed_sets_of_interactions_add_up_to_one():
 def test_aggregated_indices_are_weighted_by_variance():
     rng = np.random.default_rng(SEED)
     coefficients = rng.normal(size=(3, len(MULTI_INDICES))) * [[1], [3], [0]]
-    each = sobol_indices(coefficients, MULTI_INDICES)
+    each = indices_of_terms(coefficients, MULTI_INDICES)
     whole = aggregated_shares(
         partial_variances(coefficients, MULTI_INDICES), np.ones(3)
     )

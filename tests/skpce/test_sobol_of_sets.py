@@ -11,14 +11,14 @@ from scipy import stats
 from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosRegressor
-from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion.indices import (
+from skpce._basis.basis import build_multi_indices
+from skpce._expansion.expansion import (
     aggregated_shares,
     closed_index,
+    indices_of_terms,
     interaction_index,
     interaction_indices,
     partial_variances,
-    sobol_indices,
     total_index,
 )
 
@@ -110,7 +110,7 @@ def test_the_closed_index_of_all_inputs_is_one():
 
 def test_groups_of_one_are_the_plain_indices():
     coefficients, multi_indices = random_expansion()
-    plain = sobol_indices(coefficients, multi_indices)
+    plain = indices_of_terms(coefficients, multi_indices)
     found = interaction_indices(coefficients, multi_indices, 1)
     assert found.subsets == ((0,), (1,), (2,), (3,))
     np.testing.assert_allclose(found.values, plain.first_order)
@@ -172,14 +172,14 @@ def test_shapley_effects_are_means_over_orders():
             before = frozenset(order[:place])
             expected[:, i] += value[before | {i}] - value[before]
     expected /= math.factorial(4) * value[frozenset(range(4))][:, np.newaxis]
-    found = sobol_indices(coefficients, multi_indices).shapley
+    found = indices_of_terms(coefficients, multi_indices).shapley
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
 def test_aggregation_over_targets():
     coefficients, multi_indices = random_expansion(n_targets=3)
-    alone = sobol_indices(coefficients, multi_indices)
+    alone = indices_of_terms(coefficients, multi_indices)
     weight = alone.total_variance / alone.total_variance.sum()
     found = aggregated_shares(
         partial_variances(coefficients, multi_indices), np.ones(3)
@@ -188,7 +188,7 @@ def test_aggregation_over_targets():
     np.testing.assert_allclose(found.total_order, weight @ alone.total_order)
     assert found.total_variance == pytest.approx(alone.total_variance.sum())
     assert found.shapley.sum() == pytest.approx(1)
-    each = sobol_indices(coefficients, multi_indices).shapley
+    each = indices_of_terms(coefficients, multi_indices).shapley
     variance = np.sum(coefficients[:, 1:] ** 2, axis=1)
     equal = aggregated_shares(
         partial_variances(coefficients, multi_indices), 1 / variance

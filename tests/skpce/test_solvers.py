@@ -21,8 +21,7 @@ from skpce._solvers import (
     make_solver,
     solve_path,
 )
-from skpce._solvers.many_rows import factorize
-from skpce._solvers.problem import DesignDecomposition, best_penalties
+from skpce._solvers.problem import DesignDecomposition, best_penalties, factorize
 
 SEED = 0
 

@@ -114,7 +114,7 @@ def test_more_terms_than_samples_are_not_summed(monkeypatch):
 def test_sums_must_fit_in_memory(monkeypatch):
     """The design would: it has five rows."""
     X = np.random.default_rng(SEED).normal(size=(5, 6))
-    monkeypatch.setattr("skpce._checks.memory.available_memory", lambda: 24 * 84 * 83.0)
+    monkeypatch.setattr("skpce._checks.physical_memory", lambda: 24 * 84 * 83.0 / 0.75)
     PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, X[:, 0])
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=r"84 terms; a fit from sums needs"):

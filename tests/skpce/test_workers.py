@@ -8,7 +8,7 @@ import time
 import joblib
 import pytest
 
-from skpce._checks.workers import end_with_parent, workers
+from skpce._checks import end_with_parent, workers
 
 KILLED = """
 import os, signal, sys

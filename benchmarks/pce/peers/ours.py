@@ -26,7 +26,7 @@ SOLVERS = (
 def make(solver: str) -> Fit:
     """Return the fit with one solver; refuse a solver that does not exist yet."""
     from skpce import PolynomialChaosRegressor
-    from skpce._expansion.indices import sobol_indices
+    from skpce._expansion.expansion import indices_of_terms
 
     try:
         named = None if solver == LEARNED else solver
@@ -45,7 +45,7 @@ def make(solver: str) -> Fit:
         def total_indices() -> FloatArray:
             if solver == LEARNED:  # may have no list of terms
                 return estimator.total_sobol_indices_
-            found = sobol_indices(estimator.coefficients_, estimator.multi_indices_)
+            found = indices_of_terms(estimator.coefficients_, estimator.multi_indices_)
             return found.total_order
 
         return Fitted(estimator.predict, total_indices)
@@ -64,7 +64,7 @@ def bootstrap(solver: str) -> Bootstrap:
         rows: NDArray[np.int64],
     ) -> FloatArray:
         from skpce import PolynomialChaosRegressor
-        from skpce._expansion.indices import sobol_indices
+        from skpce._expansion.expansion import indices_of_terms
 
         estimator = PolynomialChaosRegressor(
             degree,
@@ -74,7 +74,7 @@ def bootstrap(solver: str) -> Bootstrap:
         counts = np.array([np.bincount(row, minlength=len(X)) for row in rows])
         problem = estimator._problem
         coefficients = problem.solver.resample(problem.linear, problem.fit, counts)
-        return sobol_indices(coefficients, estimator.multi_indices_).total_order
+        return indices_of_terms(coefficients, estimator.multi_indices_).total_order
 
     return resample
 

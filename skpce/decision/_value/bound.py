@@ -44,8 +44,7 @@ from ..._checks import FloatArray, IndexArray
 from ..._expansion.expansion import Expansion
 from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
-from ...drivers._design import numbers_of
-from ...drivers._folds import deal_folds, sorted_units
+from ...drivers._design import deal_folds, numbers_of, sorted_units
 from ...inspection._ensembles.cross_fit import Split, quiet
 from ...inspection._ensembles.members import make_splits, refuse_divided
 from .decision_problem import OWNER, Members, quiet_fit

@@ -19,9 +19,8 @@ from ..._checks import (
     refuse_no_numbers,
     refuse_other_names,
 )
-from ..._expansion.expansion import Expansion
+from ..._expansion.expansion import ConstantTargetWarning, Expansion
 from ..._expansion.problem import FittedProblem
-from ..._expansion.targets import ConstantTargetWarning
 from ..._input_laws import by_position, check_distribution
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate

@@ -16,12 +16,10 @@ import numpy as np
 
 from ..._basis.basis import categorical_inputs
 from ..._checks import FEWEST_MEMBERS, FloatArray, IndexArray
-from ..._multiplicity import holm
 from ...drivers import Design
-from ...drivers._design import find_constraint, first_of
-from ...drivers._exchange import Problem
+from ...drivers._design import find_constraint, first_of, mean_of
+from ...drivers._exchange import Inputs, Problem, holm
 from ...drivers._findings import canonical_order
-from ...drivers._terms import Inputs, mean_of
 from .decision_problem import Members
 
 

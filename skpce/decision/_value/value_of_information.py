@@ -20,10 +20,9 @@ from ..._checks import (
     make_generator,
     refuse_memory,
     refuse_no_numbers,
+    remembers_frames,
 )
-from ..._checks.frames import remembers_frames
-from ..._expansion.expansion import Expansion
-from ..._expansion.indices import closed_index
+from ..._expansion.expansion import Expansion, closed_index
 from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
 from ...inspection._dependent_inputs import dependence_seen

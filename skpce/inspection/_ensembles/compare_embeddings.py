@@ -14,16 +14,22 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 
-from ..._checks import FloatArray, IndexArray, check_integer, fail, listed
-from ..._checks.frames import remembers_frames, take
+from ..._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    fail,
+    listed,
+    remembers_frames,
+    take,
+)
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
-from ...drivers._design import numbers_of
+from ...drivers._design import deal_folds, numbers_of, sorted_units
 from ...drivers._findings import LEVEL
-from ...drivers._folds import deal_folds, sorted_units
 from .._reading import final_estimator, last_and_inputs
 from .cross_fit import CrossFit, Split, quiet, quiet_fit, without_draws
 from .members import given_shares, labels_of, read_members, with_amalgamated

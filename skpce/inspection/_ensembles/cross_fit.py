@@ -13,11 +13,16 @@ import numpy as np
 from sklearn.base import clone
 
 from ..._basis.basis import MoreTermsThanRowsWarning
-from ..._checks import FEWEST_MEMBERS, FloatArray, IndexArray
-from ..._checks.callbacks import without_callbacks
-from ..._checks.frames import take, take_columns
+from ..._checks import (
+    FEWEST_MEMBERS,
+    FloatArray,
+    IndexArray,
+    take,
+    take_columns,
+    without_callbacks,
+)
 from ..._compositions.outputs import Outputs, ZeroReplacedWarning
-from ..._expansion.targets import ConstantTargetWarning
+from ..._expansion.expansion import ConstantTargetWarning
 from ..._input_laws import InputOutsideSupportWarning
 from .._reading import final_estimator
 

@@ -14,21 +14,21 @@ from ..._checks import (
     FEWEST_MEMBERS,
     FloatArray,
     IndexArray,
+    ItemTable,
     as_floats,
+    as_table,
     fail,
     floats_with_nan,
     is_missing,
+    is_table,
+    label_columns,
+    make_frame,
+    one_table,
     refuse_extremes,
     refuse_no_numbers,
-)
-from ..._checks.frames import (
-    as_table,
-    is_table,
-    make_frame,
     refuse_other_rows,
+    refuse_swapped,
 )
-from ..._checks.levels import label_columns
-from ..._checks.tables import ItemTable, one_table, refuse_swapped
 from ..._compositions.amalgamation import amalgamated_once
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions

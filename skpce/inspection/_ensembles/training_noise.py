@@ -15,8 +15,8 @@ from ..._checks import (
     IndexArray,
     check_real,
     checked_sample_weight,
+    remembers_frames,
 )
-from ..._checks.frames import remembers_frames
 from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
 from ..._result import Result

@@ -19,16 +19,17 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     check_boolean,
+    refuse_other_rows,
+    remembers_frames,
+    take,
+    with_codes,
 )
-from ..._checks.frames import refuse_other_rows, remembers_frames, take
-from ..._checks.levels import with_codes
 from ..._input_laws.choice import choose_laws
 from ..._result import Result
 from ...drivers import Answer, Caution, Design
 from ...drivers._answer import make_answer
-from ...drivers._design import numbers_of
+from ...drivers._design import deal_folds, numbers_of, q2_with_interval, units_by_inputs
 from ...drivers._findings import find_drivers
-from ...drivers._folds import deal_folds, q2_with_interval, units_by_inputs
 from ...ensembles import Ensemble
 from .._input_tests import numeric
 from .._reading import column_names, input_names_of, last_and_inputs

@@ -35,11 +35,11 @@ from ..._checks import (
     check_boolean,
     check_draws,
     check_integer,
+    check_progress,
     fail,
     listed,
     make_generator,
 )
-from ..._checks.callbacks import check_progress
 from ..._compositions.outputs import Outputs
 from ..._result import Result
 from .._input_tests import (

@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position, listed
-from ..._checks.callbacks import check_progress
+from ..._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_progress,
+    fail,
+    is_position,
+    listed,
+)
 from ..._result import Result
 from .recombination import Recombination, Solver, read_parts, sum_of_parts
 

@@ -17,15 +17,15 @@ from ..._checks import (
     IndexArray,
     check_integer,
     refuse_extremes,
+    take,
 )
-from ..._checks.frames import take
 from ..._compositions.outputs import Outputs, read_outputs
-from ..._expansion.indices import closed_index, total_index
+from ..._expansion.expansion import closed_index, total_index
 from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer, Design
-from ...drivers._folds import deal_folds, sorted_units
+from ...drivers._design import deal_folds, sorted_units
 from ...drivers._words import cautions_in_words
 from .._ensembles.dispersion import jackknife_error
 from .._ensembles.training_noise import refuse_failed

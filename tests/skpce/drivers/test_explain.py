@@ -513,7 +513,7 @@ def test_what_is_refused_is_named_with_the_remedy(case, table, X, y, monkeypatch
     def work(*_args, **_kwargs):
         raise AssertionError("refused after the work")
 
-    monkeypatch.setattr("skpce.drivers._explain.find_drivers", work)
+    monkeypatch.setattr("skpce.drivers._answer.find_drivers", work)
     call, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         call(table, X, y)

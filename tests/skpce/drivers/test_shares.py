@@ -7,8 +7,8 @@ import pytest
 
 import skpce
 from skpce.drivers import _shares
+from skpce.drivers._exchange import Inputs
 from skpce.drivers._shares import noise_share
-from skpce.drivers._terms import Inputs
 from skpce.inspection import variance_decomposition
 
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import skpce
-from skpce._multiplicity import holm
 from skpce.drivers import Design, _exchange
-from skpce.drivers._exchange import Problem
-from skpce.drivers._terms import Inputs, bounded, fit_others
+from skpce.drivers._exchange import Inputs, Problem, bounded, fit_others, holm
 
 
 def problem_of(X, y, **labels):
@@ -82,7 +80,7 @@ def test_residuals_are_those_of_fits_without_each_row():
     # The prior is the same; without a row the covariance loses its row and column.
     from skpce._learned.prior import INTERCEPT, AllTerms, Search, learn_prior
     from skpce._learned.ridge import observations_of
-    from skpce.drivers._terms import _FIT_DEGREES, _FIT_ORDER, _FIT_STEPS
+    from skpce.drivers._exchange import _FIT_DEGREES, _FIT_ORDER, _FIT_STEPS
 
     functions = np.minimum(inputs.n_functions[others], _FIT_DEGREES)
     tables = np.ascontiguousarray(inputs.tables[others][:, : functions.max()])

@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._multiplicity import holm
+from skpce.drivers._exchange import holm
 from skpce.inspection import modes_test
 from skpce.inspection._modes import (
     dip_p_values,

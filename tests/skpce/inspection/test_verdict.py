@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skpce
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._multiplicity import holm
+from skpce.drivers._exchange import holm
 from skpce.ensembles import from_frame
 from skpce.inspection import variance_decomposition, verdict
 

@@ -1,0 +1,1700 @@
+"""Checks of parameters, weights and names, and what every part of the package shares.
+
+Checks of parameters have scikit-learn's wording: its own validator is private, so the
+few rules that are needed are here. Every check happens in ``fit``; ``__init__`` only
+stores.
+
+On a busy machine a second BLAS thread costs a small factorisation one to two orders of
+magnitude, so small fits use one. The limits of threadpoolctl, which comes with
+scikit-learn, hold for the process: fits that overlap in several threads share one
+limit, which the first sets and the last lifts. Since threadpoolctl 3.8 only the thread
+that once set a limit of OpenBLAS may change it, and calls from others do nothing: each
+thread takes that right before it sets or lifts the limit.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import re
+import reprlib
+import sys
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, fields, replace
+from datetime import date, timedelta
+from errno import ENOENT
+from functools import cache, cached_property, wraps
+from glob import escape as escape_glob
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing import current_process, parent_process
+from numbers import Integral, Real
+from pathlib import Path
+from socket import gethostname
+from threading import Thread
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+import threadpoolctl
+from joblib import Parallel
+from joblib.parallel import get_active_backend
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from threadpoolctl import ThreadpoolController
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+# Numbers that are given: read as floats, or refused where something would be lost.
+#
+# NumPy drops masks and imaginary parts, counts dates in days and reads text as numbers.
+# Numbers whose squares are no numbers give variances of NaN or of 0.
+
+
+FloatArray = NDArray[np.float64]
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or the NA of pandas."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # NA has no truth value, an array has several
+        return type(value).__name__ == "NAType"
+
+
+def floats_with_nan(values: NDArray[Any]) -> FloatArray:
+    """Return numbers as floats, NaN for missing ones; ``ValueError`` for others."""
+    if values.dtype.kind in "cmMSU":
+        raise ValueError(f"values of {values.dtype} are no numbers")
+    if values.dtype.kind != "O":
+        return values.astype(np.float64)
+    entries = [np.nan if is_missing(v) else v for v in values.ravel().tolist()]
+    if not all(isinstance(v, (Real, np.bool_)) for v in entries):
+        raise ValueError("some values are no numbers")
+    return np.array(entries, dtype=np.float64).reshape(values.shape)
+
+
+# As programs write numbers; "007", "0x1f" and "1_000" are labels.
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+)
+_NO_NUMBERS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
+_INFINITE = {"inf", "+inf", "-inf", "infinity", "-infinity"}
+
+
+def numbers_of_text(values: NDArray[Any]) -> FloatArray | None:
+    """Return text that reads as numbers as floats, and None for labels and numbers.
+
+    What stands for a missing number, such as "" and "None", becomes NaN.
+    """
+    entries = values.tolist()
+    if not any(isinstance(entry, str) for entry in entries):
+        return None
+    found = [_number_of(entry) for entry in entries]
+    numbers = [number for number in found if number is not None]
+    if len(numbers) < len(found) or not np.isfinite(numbers).any():
+        return None
+    return np.array(numbers)
+
+
+def _number_of(entry: Any) -> float | None:
+    """Return what an entry of a table is as a number; None for a label."""
+    if isinstance(entry, str):
+        text = entry.strip()
+        if _NUMBER.fullmatch(text) or text.lower() in _INFINITE:
+            return float(text)
+        return np.nan if text.lower() in _NO_NUMBERS else None
+    if is_missing(entry):
+        return np.nan
+    is_number = isinstance(entry, Real) and not isinstance(entry, bool)
+    return float(entry) if is_number else None
+
+
+#: Larger numbers are refused: their fourth powers must be numbers too.
+LARGEST_NUMBER = 1e70
+
+#: Columns that vary by less are refused: the squares of their variance would be 0.
+SMALLEST_SPREAD = 1e-70
+
+# Up to so many columns are looked at one by one, which is quicker.
+_FEW_COLUMNS = 64
+
+#: The largest integer that is a float.
+LARGEST_INTEGER = int(np.finfo(np.float64).max)
+
+_KINDS = {
+    "c": "complex numbers (Complex data not supported)",
+    "M": "dates",
+    "m": "durations",
+    "V": "records",
+}
+_KINDS |= dict.fromkeys("UST", "text")
+
+_KIND_OF_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((str, bytes), "U"),
+    ((complex, np.complexfloating), "c"),
+    ((date, np.datetime64), "M"),
+    ((timedelta, np.timedelta64), "m"),
+)
+
+
+def refuse_no_numbers(value: Any, name: str) -> None:
+    """Refuse what NumPy would read as floats though something is lost: masks, dates.
+
+    Sparse arrays are a ``TypeError``; masked entries, complex numbers, dates and text
+    are a ``ValueError``. None and objects of other types are left to the caller.
+    Arrays of other libraries, such as tensors, are read as those of NumPy, unless they
+    hold a gradient, or scikit-learn's ``array_api_dispatch`` promises their own kind.
+    """
+    if type(value) is np.ndarray and value.dtype.kind in "fiub":
+        return
+    if type(value).__name__ == "Ensemble":
+        raise ValueError(
+            f"{name} is an Ensemble, which holds X and y; expected a table. Give both, "
+            "such as fit(runs.X, runs.y)."
+        )
+    _refuse_other_arrays(value, name)
+    if issparse(value):
+        raise TypeError(
+            f"{name} is a sparse array; expected a dense one, {name}.toarray()."
+        )
+    rows = value if isinstance(value, (list, tuple)) else ()
+    if np.ma.is_masked(value) or any(np.ma.is_masked(row) for row in rows):
+        raise ValueError(
+            f"{name} is a masked array, and its mask would be lost; expected an array "
+            "without masked entries: leave their rows out, or fill them in."
+        )
+    for label, kind, described in _types_of(value, name):
+        if kind in _KINDS:
+            where = "" if label is None else f" in the column {label!r}"
+            raise ValueError(
+                f"{name} holds {_KINDS[kind]}{where}, values of the type {described}; "
+                "expected real numbers."
+            )
+
+
+def _refuse_other_arrays(value: Any, name: str) -> None:
+    """Raise ``TypeError`` for arrays of another library that NumPy cannot stand for."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return
+    if getattr(value, "requires_grad", False) is True:
+        raise TypeError(
+            f"{name} is a tensor with a gradient, which would be lost; expected "
+            f"{name}.detach()."
+        )
+    kinds = ("__array_namespace__", "device")  # torch has no namespace of its own
+    if get_config()["array_api_dispatch"] and any(hasattr(value, k) for k in kinds):
+        raise TypeError(
+            f"{name} is a {type(value).__name__}, and array_api_dispatch is on, but "
+            "skpce computes with NumPy; expected an array of NumPy, or "
+            "sklearn.set_config(array_api_dispatch=False)."
+        )
+
+
+def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
+    """Yield the kind of entries by its letter, before it their column, then a type."""
+    if hasattr(value, "columns") and hasattr(value, "dtypes"):
+        kinds = [getattr(dtype, "kind", "O") for dtype in value.dtypes]
+        if not {"O", "V"} & set(kinds):
+            columns = zip(list(value.columns), kinds, value.dtypes, strict=True)
+            yield from columns
+            return
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):  # rows of different length
+        raise ValueError(
+            f"{name} has rows of different length; expected an array, whose rows have "
+            "the same."
+        ) from None
+    if array.dtype.kind != "O":
+        yield None, array.dtype.kind, array.dtype
+        return
+    for entry in array.ravel().tolist():
+        if isinstance(entry, int) and abs(entry) > LARGEST_INTEGER:
+            raise ValueError(
+                f"{name} holds an integer that is no float: it has about "
+                f"{entry.bit_length() * 0.30103:.0f} digits."
+            )
+        for types, kind in _KIND_OF_TYPES:
+            if isinstance(entry, types):
+                yield None, kind, type(entry).__name__
+
+
+def listed(value: Any, name: str, expected: str = "a sequence") -> list[Any]:
+    """Return the entries of a sequence; refuse text, and what has no entries."""
+    if not isinstance(value, (str, bytes)):
+        try:
+            return list(value)
+        except TypeError:
+            pass
+    raise ValueError(f"{name} must be {expected}. Got {value!r} instead.")
+
+
+def as_floats(value: Any, name: str) -> FloatArray:
+    """Return an array of floats, which may be NaN or infinite."""
+    refuse_no_numbers(value, name)
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{name} must be an array of numbers. Got {reprlib.repr(value)} instead."
+        ) from None
+
+
+def refuse_not_finite(values: FloatArray, name: str) -> None:
+    """Refuse NaN and infinity."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"Input {name} contains NaN or infinity; expected finite numbers."
+        )
+
+
+def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> None:
+    """Refuse numbers whose squares overflow, and columns whose variance underflows."""
+    if not values.size:
+        return
+    limit = np.float64(LARGEST_NUMBER)
+    lowest, highest = _ends_without_nan(values) if varying else (values, values)
+    if (
+        np.fmin.reduce(lowest, axis=None) < -limit
+        or np.fmax.reduce(highest, axis=None) > limit
+    ):
+        large = np.abs(values) > limit
+        place = tuple(np.argwhere(large)[0].tolist())
+        raise ValueError(
+            f"{name} has {float(values[place])!r} in row {place[0]}"
+            + (f", column {place[1]}" if len(place) > 1 else "")
+            + f"; expected numbers up to {LARGEST_NUMBER:g}, whose variance and its "
+            "square are numbers too. Rescale it."
+        )
+    if not varying or values.dtype.kind != "f":  # others differ by 1 or more
+        return
+    spread = np.atleast_1d(highest - lowest)
+    faint = (spread > 0) & (spread < SMALLEST_SPREAD)
+    if faint.any():
+        column = int(np.argmax(faint))
+        raise ValueError(
+            f"{name} varies by {float(spread[column])!r} in column {column}; expected "
+            "at "
+            f"least {SMALLEST_SPREAD:g}, so that no square of a variance is 0. "
+            "Rescale it."
+        )
+
+
+def _ends_without_nan(values: NDArray[Any]) -> tuple[Any, Any]:
+    """Return the smallest and largest number of each column; NaN where all are."""
+    if values.ndim == 2 and values.shape[1] < _FEW_COLUMNS:
+        rows = np.ascontiguousarray(values.T)
+        return np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
+    return np.fmin.reduce(values), np.fmax.reduce(values)
+
+
+def binary_scales(values: FloatArray) -> FloatArray:
+    """Return a power of two of the size of each column: division changes no digit."""
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    return np.exp2(np.frexp(largest)[1].astype(np.float64))
+
+
+def correlations_of(values: FloatArray) -> FloatArray:
+    """Return the correlations of columns that vary, whatever their units are."""
+    return np.atleast_2d(np.corrcoef(values / binary_scales(values), rowvar=False))
+
+
+def validated_array(values: Any, name: str, **options: Any) -> FloatArray:
+    """Return a table as scikit-learn's ``check_array`` does, in floats."""
+    refuse_no_numbers(values, name)
+    options = {"ensure_all_finite": False, "input_name": name} | options
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
+            table = check_array(values, dtype=np.float64, **options)
+    except (TypeError, ValueError) as error:
+        shape = np.shape(values)
+        raise ValueError(
+            f"{name} must be a table of numbers. Got {type(values).__name__} of shape "
+            f"{shape}: {error}"
+        ) from None
+    refuse_not_finite(table, name)
+    refuse_extremes(table, name)
+    return table
+
+
+# Optional libraries, imported where they are used.
+
+
+#: The build that is tested, installed first: any other may bring CUDA along.
+TORCH = "torch==2.13.0"
+
+
+def import_extra(module: str, extra: str, user: str) -> Any:
+    """Return an optional module; without it the error names the extra."""
+    library = module.partition(".")[0]
+    try:
+        import_module(library)
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != library:
+            raise  # the library is there, and something that it needs is not
+        first = f"{TORCH} " if library == "torch" else ""
+        raise ImportError(
+            f'{user} needs {library}: pip install {first}".[{extra}]", in a copy of '
+            "the repository"
+        ) from error
+
+
+# What may be used of the memory, and the refusal of what takes more.
+
+
+# The share of the physical memory that they may take.
+_SHARE = 0.75
+
+
+def refuse_memory(owner: str, needed: float, what: str) -> None:
+    """Raise ``ValueError`` when so many bytes are more than may be used."""
+    if needed > available_memory():
+        raise ValueError(
+            f"{owner} needs about {needed / 2**30:.3g} GiB for {what}, more than the "
+            f"{available_memory() / 2**30:.3g} GiB that it may use here; expected less."
+        )
+
+
+def available_memory() -> float:
+    """Return the bytes that a fit may use."""
+    return _SHARE * physical_memory()
+
+
+def physical_memory() -> float:
+    """Return the bytes of the machine, 8 GiB where the system reports none."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 8.0 * 2**30
+
+
+# Whether a fit or a prediction is one of the many of a cross-validation.
+
+# The package of scikit-learn, and the file in it, that fit and score the folds of every
+# search and score.
+_PACKAGE, _FILE = "sklearn.model_selection", "_validation.py"
+# Whose lines no user can change.
+_OURS = frozenset({"skpce", "sklearn", "gflownet_envs"})
+
+
+def is_of_a_fold() -> bool:
+    """Return whether the caller was called to fit or to score a fold.
+
+    scikit-learn gives an estimator no information about this, so that the frames of the
+    callers are the only sign. It is looked for where a warning is due, and only there.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__"))
+        if name.startswith(_PACKAGE) and frame.f_code.co_filename.endswith(_FILE):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def _level_of_user() -> int:
+    """Return the level, from one call up, of the first line outside the libraries."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] not in _OURS:
+            break
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def warn_outside_folds(
+    message: str, category: type[Warning], *, stacklevel: int | None = None
+) -> None:
+    """Warn, except in a fold of a cross-validation; of the user's line by default.
+
+    A search of scikit-learn resets the record of what was warned of at every fold, so
+    that hundreds of fits would say the same. Its scores measure what the warning is
+    about, and the refit on all rows warns once.
+    """
+    if not is_of_a_fold():
+        level = _level_of_user() if stacklevel is None else stacklevel + 1
+        warnings.warn(message, category, stacklevel=level)
+
+
+# Data frames: the one place that makes them, and that knows one when it is given.
+#
+# Results are frames of the library of the data where these are at hand; else of the one
+# that ``sklearn.set_config(transform_output=...)`` names; else of that of the data
+# which the result came from; else of pandas, or of polars where pandas is not
+# installed. Frames of other libraries come from narwhals.
+
+
+_LIBRARIES = ("pandas", "polars")
+_WHO = "a data frame"
+_MEMORY = "_library_of_frames"
+
+
+def is_table(given: Any) -> bool:
+    """Say whether this is a frame or a series of pandas or polars."""
+    return hasattr(given, "iloc") or _library_of(given) == "polars"
+
+
+def as_table(given: Any) -> Any:
+    """Return a frame or series as it is, all else as an array."""
+    return given if is_table(given) else np.asarray(given)
+
+
+def opened(given: Any) -> Any:
+    """Return a frame whose columns can be read by name, of any library."""
+    if is_table(given) or not _narwhals_knows(given):
+        return given
+    return import_module("narwhals").from_native(given, eager_only=True)
+
+
+def refuse_other_rows(**tables: Any) -> None:
+    """Refuse row labels of the first table in another order; rows pair by position.
+
+    Other labels, such as none, say nothing. Folds of scikit-learn are left alone: a
+    permutation test gives each row the y of another one on purpose.
+    """
+    (first, table), *others = tables.items()
+    rows: Any = getattr(table, "index", None)
+    for name, table in others:
+        index: Any = getattr(table, "index", None)
+        if not hasattr(rows, "isin") or not hasattr(index, "isin"):
+            continue
+        if len(rows) != len(index) or rows.nlevels != index.nlevels:
+            continue
+        if rows.equals(index) or not (rows.isin(index) & index.isin(rows)).all():
+            continue
+        pairs = enumerate(zip(rows, index, strict=True))
+        moved = [(row, ours, theirs) for row, (ours, theirs) in pairs if ours != theirs]
+        if moved and not is_of_a_fold():
+            row, ours, theirs = moved[0]
+            remedy = f"{name}.loc[{first}.index]" if index.is_unique else "them sorted"
+            raise ValueError(
+                f"{first} and {name} have the same row labels in another order: row "
+                f"{row} is {ours!r} in {first} and {theirs!r} in {name}. Rows are "
+                f"paired by position; give {remedy}, or {name}.to_numpy() if they "
+                "belong together as they stand."
+            )
+
+
+def take(table: Any, rows: Any) -> Any:
+    """Take rows of an array, frame or series."""
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def take_columns(table: Any, columns: Any) -> Any:
+    """Take columns of an array or frame, by their positions."""
+    return table.iloc[:, columns] if hasattr(table, "iloc") else table[:, columns]
+
+
+def make_frame(
+    names: Iterable[Any],
+    columns: Iterable[Any],  # each of shape (n_rows,)
+    *,
+    like: Any = None,  # the data, whose library is used where it is one of frames
+    of: Any = None,  # what remembers the library of its data
+    index: tuple[str, Sequence[Any]] | None = None,  # name and labels of the rows
+    levels: tuple[str, str] | None = None,  # what pairs of names are
+) -> Any:
+    """Make a frame of columns.
+
+    Row labels are the index in pandas, elsewhere a first column. Pairs of names are two
+    levels in pandas, elsewhere ``first__second``, which the estimators read alike.
+    """
+    library = _library_for(like, of)
+    found, names = list(columns), list(names)
+    if library == "pandas":
+        return _of_pandas(names, found, like, index, levels)
+    pairs = zip(names, found, strict=True)
+    table = {_flat(name): _plain(column) for name, column in pairs}
+    if index is not None:
+        table = {index[0] or "name": _plain(index[1]), **table}
+    if library == "polars":
+        return import_extra("polars", "frames", _WHO).DataFrame(table)
+    narwhals = import_extra("narwhals", "frames", f"{_WHO} of {library}")
+    return narwhals.from_dict(table, backend=library).to_native()
+
+
+def remembers_frames(function: Callable[P, R]) -> Callable[P, R]:
+    """Let what a function returns remember the library of the data that it is given."""
+
+    @wraps(function)
+    def remembering(*args: P.args, **kwargs: P.kwargs) -> R:
+        found = function(*args, **kwargs)
+        remember_frames(found, *args, *kwargs.values())
+        return found
+
+    return remembering
+
+
+def remember_frames(holder: Any, *given: Any) -> None:
+    """Let frames of an object be of the first library among what is given.
+
+    That is data, or what remembers the library of its data: also a fitted estimator, or
+    the last step of a pipeline, by its expansion.
+    """
+    found = next(filter(None, map(_library_behind, given)), "")
+    if found:
+        vars(holder)[_MEMORY] = found
+        for table in getattr(holder, "tables", {}).values():
+            vars(table)[_MEMORY] = found
+
+
+def _library_behind(given: Any) -> str:
+    """Return the library of frames of data, or of data that something came from."""
+    if given is None or type(given) is np.ndarray:
+        return ""
+    library = _library_of(given)
+    if library in _LIBRARIES or _narwhals_knows(given):
+        return library
+    last = getattr(given, "_final_estimator", given)
+    holders = (last, getattr(last, "expansion_", None))
+    found = (getattr(holder, "__dict__", {}).get(_MEMORY) for holder in holders)
+    return str(next(filter(None, found), ""))
+
+
+def _library_for(like: Any, of: Any) -> str:
+    """Return the library of a new frame."""
+    given = _library_of(like)
+    if given in _LIBRARIES or _narwhals_knows(like):
+        return given
+    wanted = get_config()["transform_output"]
+    if wanted in _LIBRARIES:
+        return str(wanted)
+    remembered = _library_behind(of)
+    if remembered and _is_installed(remembered):
+        return remembered
+    installed = (name for name in _LIBRARIES if _is_installed(name))
+    return next(installed, "pandas")
+
+
+def _library_of(given: Any) -> str:
+    """Return the library of a frame or series by the name of its package."""
+    if given is None or isinstance(given, (np.ndarray, list, tuple)):
+        return ""
+    has_columns = hasattr(given, "columns") or hasattr(given, "to_frame")
+    return type(given).__module__.partition(".")[0] if has_columns else ""
+
+
+def _narwhals_knows(given: Any) -> bool:
+    """Say whether narwhals is installed and can make such a frame."""
+    if not _library_of(given) or not _is_installed("narwhals"):
+        return False
+    narwhals = import_module("narwhals")
+    try:
+        narwhals.from_native(given, eager_only=True)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # it was taken out of sys.modules
+        return False
+
+
+def _of_pandas(
+    names: list[Any],
+    columns: list[Any],
+    like: Any,
+    index: tuple[str, Sequence[Any]] | None,
+    levels: tuple[str, str] | None,
+) -> Any:
+    pandas = import_extra("pandas", "frames", _WHO)
+    rows = getattr(like, "index", None) if isinstance(like, pandas.DataFrame) else None
+    if index is not None:
+        rows = pandas.Index(index[1], name=index[0] or None)
+    frame = pandas.DataFrame(dict(enumerate(columns)))
+    if rows is not None:
+        frame.index = rows
+    if any(isinstance(name, tuple) for name in names):
+        frame.columns = pandas.MultiIndex.from_tuples(names, names=levels)
+    else:
+        frame.columns = pandas.Index(names)
+    return frame
+
+
+def _flat(name: Any) -> str:
+    """Return the name of a column as text, a pair as the estimators read it."""
+    return "__".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def _plain(column: Any) -> Any:
+    """Return values of one type: where Python's differ, as texts."""
+    values = np.asarray(column)
+    if values.dtype.kind != "O":
+        return values if values.dtype.kind in "biuf" else values.tolist()
+    entries = values.tolist()
+    kinds = {type(entry) for entry in entries if entry is not None}
+    if len(kinds) <= 1 and not kinds & {tuple, list, dict}:
+        return entries
+    return [None if entry is None else str(entry) for entry in entries]
+
+
+# Columns of labels: text and categories of a data frame, read as codes of levels.
+#
+# Codes count the levels from 0, in the order of a category of pandas or an enumeration
+# of polars, else sorted. Categories that are numbers are their own codes.
+
+
+_DOUBLES = np.dtype(np.float64)
+
+
+def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
+    """Return the columns of a data frame that hold text or categories, by name."""
+    if not is_table(X) or not hasattr(X, "columns"):
+        return {}
+    dtypes = zip(list(X.columns), list(X.dtypes), strict=True)
+    candidates = [name for name, dtype in dtypes if _may_hold_labels(dtype)]
+    found = {name: np.asarray(X[name], dtype=object) for name in candidates}
+    return {
+        name: values
+        for name, values in found.items()
+        if is_category(X[name].dtype) or any(isinstance(v, str) for v in values)
+    }
+
+
+def _may_hold_labels(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "OUT" or is_category(dtype)
+
+
+def is_category(dtype: Any) -> bool:
+    """Say whether a column of a frame is declared to hold categories."""
+    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
+
+
+def stated_order(dtype: Any) -> list[Any]:
+    """Return the categories of a column in the order that was given to them.
+
+    Those of ``polars.Categorical`` have none but that in which the process met them.
+    """
+    has_order = type(dtype).__name__ in ("CategoricalDtype", "Enum")
+    return list(dtype.categories) if has_order else []
+
+
+def levels_in_order(values: NDArray[Any], order: Sequence[Any] = ()) -> tuple[Any, ...]:
+    """Return the levels that occur: in a stated order, else sorted if possible."""
+    entries = (v.item() if isinstance(v, np.generic) else v for v in values.tolist())
+    present = dict.fromkeys(entries)
+    if all(level in order for level in present):
+        return tuple(level for level in order if level in present)
+    with suppress(TypeError):  # else in the order of the table
+        return tuple(sorted(present, key=lambda value: (str(type(value)), value)))
+    return tuple(present)
+
+
+def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return X with codes in place of labels; an estimator learns them as ``levels_``.
+
+    Labels that are not among the levels get codes of their own, after the others.
+    """
+    if not hasattr(estimator, "distribution"):
+        return X
+    labels = label_columns(X)
+    if reset:
+        vars(estimator).pop("levels_", None)
+        if labels:
+            _refuse_numbers(estimator, X, labels)
+            estimator.levels_ = {
+                str(name): _levels(name, values, X[name].dtype)
+                for name, values in labels.items()
+            }
+    levels: Mapping[str, tuple[Any, ...]] = getattr(estimator, "levels_", {})
+    if not levels:
+        return X
+    known = [str(name) for name in getattr(X, "columns", ())]
+    if not set(levels) <= set(known):
+        return X  # refused for its names, or as codes of an array
+    columns = [
+        _codes(labels[name], levels[str(name)])
+        if name in labels and str(name) in levels
+        else X[name]
+        for name in X.columns
+    ]
+    return make_frame(list(X.columns), columns, like=X)
+
+
+def _refuse_numbers(estimator: Any, X: Any, labels: Mapping[Any, NDArray[Any]]) -> None:
+    """Refuse text that reads as numbers, unless it is said to be categorical."""
+    given = estimator.distribution
+    for name, values in labels.items():
+        stated = given
+        if isinstance(given, Mapping):
+            stated = given.get(name)
+        elif isinstance(given, (list, tuple)) and len(given) == len(X.columns):
+            stated = given[list(X.columns).index(name)]
+        if is_category(X[name].dtype) or numbers_of_text(values) is None:
+            continue
+        if not isinstance(stated, str) or stated != "categorical":
+            raise ValueError(
+                f"X holds numbers as text in the column {name!r}, such as "
+                f"{str(values[0])!r}; expected numbers, as float() or "
+                "skpce.ensembles.from_frame reads them, or for labels the distribution "
+                "'categorical'."
+            )
+
+
+def _levels(name: Any, values: NDArray[Any], dtype: Any) -> tuple[Any, ...]:
+    """Return the levels of a column, without those that no row has."""
+    missing = sum(map(is_missing, values.tolist()))
+    if missing:
+        raise ValueError(
+            f"X has no label in {missing} of {len(values)} rows of the column "
+            f"{name!r}; expected a level in each."
+        )
+    return levels_in_order(values, stated_order(dtype))
+
+
+def _codes(column: NDArray[Any], levels: tuple[Any, ...]) -> FloatArray:
+    """Return the number of the level of each row."""
+    values = column.tolist()
+    if all(isinstance(level, Real) for level in levels):
+        return np.array(values, dtype=np.float64)
+    code = {level: number for number, level in enumerate(levels)}
+    for value in values:
+        code.setdefault(value, len(code))
+    return np.array([code[value] for value in values], dtype=np.float64)
+
+
+def validated(
+    estimator: Any, X: Any, *y: Any, varying: str = "", **options: Any
+) -> Any:
+    """Return X, or X and y, as scikit-learn's ``validate_data`` does, in floats.
+
+    Labels in columns of a data frame become codes where the estimator has distributions
+    of inputs. What would lose a mask, an imaginary part or a date is refused, and so
+    are numbers whose squares overflow, and in what is ``varying`` underflow.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
+        if _passes_as_it_is(estimator, X, *y, **options):
+            found = (X, *y) if y else X
+        else:
+            X = with_codes(estimator, X, reset=options.get("reset", True))
+            for value, name in zip((X, *y), ("X", "y"), strict=False):
+                refuse_no_numbers(value, name)
+            found = validate_data(estimator, X, *y, dtype=np.float64, **options)
+    for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
+        refuse_extremes(values, name, varying=name == varying)
+    return found
+
+
+def _passes_as_it_is(
+    estimator: Any,
+    X: Any,
+    *y: Any,
+    reset: bool = True,
+    multi_output: bool = False,
+    y_numeric: bool = False,
+    **others: Any,
+) -> bool:
+    """Whether ``validate_data`` would return the arrays unchanged, which takes longer.
+
+    Then the estimator learns of X what it would learn there. All else is left to
+    scikit-learn, whose messages users know.
+    """
+    if others or not all(map(_are_finite_floats, (X, *y))) or X.ndim != 2:
+        return False
+    for values in y:
+        if values.ndim not in (1, 1 + multi_output) or len(values) != len(X):
+            return False
+    known = vars(estimator)
+    if reset:
+        known.pop("feature_names_in_", None)
+        known.pop("levels_", None)
+        estimator.n_features_in_ = X.shape[1]
+    return (
+        known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known
+    )
+
+
+def _are_finite_floats(values: Any) -> bool:
+    """Whether this is an array of NumPy, of doubles, of which there are some."""
+    is_plain = type(values) is np.ndarray and values.dtype == _DOUBLES and values.size
+    return bool(is_plain and np.isfinite(np.add.reduce(values, axis=None)))
+
+
+# y as one table, its steps side by side: what is given as an array per step is not.
+#
+# An array of shape (n_members, n_items, n_classes) is such a table, of which each item
+# is a step.
+
+
+#: How y is given.
+EXPECTED_TABLE = (
+    "expected one 2-D array of shape (n_members, sum of steps) with the steps side "
+    "by side, or a 3-D array of shape (n_members, n_items, n_classes); "
+    "skpce.pack_steps makes one from a list of arrays, a dict of arrays, or a 3-D "
+    "array with a mask"
+)
+
+
+class ItemTable(np.ndarray):
+    """A 2-D array with the names of its columns, as a data frame has them."""
+
+    columns: list[tuple[str, str]]
+
+    def __array_finalize__(self, parent: Any) -> None:
+        self.columns = getattr(parent, "columns", [])
+
+    @property
+    def steps(self) -> dict[str, int]:
+        """The width of each step by its name."""
+        names = [step for step, _ in self.columns]
+        return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+def refuse_other_items(
+    y: Any, widths: Sequence[int], given_by: str, name: str = "y"
+) -> None:
+    """Refuse widths that are not those of the items of a 3-D array."""
+    if isinstance(y, ItemTable) and tuple(y.steps.values()) != tuple(widths):
+        items = tuple(y.steps.values())
+        raise ValueError(
+            f"{name} has {len(items)} items of {items[0]} columns each, as a 3-D "
+            f"array, but {given_by} gives the widths {tuple(widths)}; expected "
+            f"{items}. If {name} has others, give "
+            f"{name}.reshape(len({name}), -1)."
+        )
+
+
+def refuse_swapped(estimator: Any, X: Any, y: Any) -> None:
+    """Refuse X and y of which each looks as the other should."""
+    inputs, outputs = _shape(X), _shape(y)
+    if len(inputs) == 1 and len(outputs) == 2 and outputs[1] > 1:
+        raise ValueError(
+            f"X has one dimension and y has {outputs[1]} columns: they seem to be "
+            "swapped. Expected X, then y; give one input as X.reshape(-1, 1)."
+        )
+    laws = getattr(estimator, "distribution", None)
+    if not isinstance(laws, (list, tuple, Mapping)) or len(outputs) != 2:
+        return
+    if isinstance(laws, Mapping):
+        fits_y, fits_X = (
+            set(laws) == set(getattr(table, "columns", ())) for table in (y, X)
+        )
+    else:
+        are_bounds = all(isinstance(law, Real) for law in laws)
+        fits_y = len(laws) == outputs[1] > 1 and not are_bounds
+        fits_X = inputs[1:] == (len(laws),)
+    if fits_y and not fits_X:
+        raise ValueError(
+            f"distribution is of {len(laws)} inputs, as y has columns, and X has "
+            "others: they seem to be swapped. Expected X, then y."
+        )
+
+
+def _shape(table: Any) -> tuple[int, ...]:
+    """Return the shape of a table; nothing where its rows are of different length."""
+    try:
+        return tuple(getattr(table, "shape", None) or np.asarray(table).shape)
+    except ValueError:
+        return ()
+
+
+def one_table(y: Any, name: str = "y") -> Any:
+    """Return y as one table; ``ValueError`` for what cannot be read as one.
+
+    Of a 3-D array each item becomes a step ``step0``, ``step1``, ...
+    """
+    if issparse(y):  # left to scikit-learn's own message; a DOK array is a dict
+        return y
+    if isinstance(y, Mapping):
+        raise ValueError(f"{name} is a dict; {EXPECTED_TABLE}.")
+    if isinstance(y, (list, tuple)) and any(np.ndim(part) >= 2 for part in y):
+        raise ValueError(
+            f"{name} is a list of {len(y)} arrays, one per step; {EXPECTED_TABLE}."
+        )
+    n_dimensions = getattr(y, "ndim", None)
+    if n_dimensions == 3:
+        return _side_by_side(y, name)
+    if isinstance(n_dimensions, int) and n_dimensions > 3:
+        raise ValueError(f"{name} has {n_dimensions} dimensions; {EXPECTED_TABLE}.")
+    _refuse_text(y, name)
+    return y
+
+
+def _side_by_side(y: Any, name: str) -> ItemTable:
+    """Return the items of a 3-D array side by side."""
+    refuse_no_numbers(y, name)
+    values = np.asarray(y)
+    n_members, n_items, n_classes = values.shape
+    table = values.reshape(n_members, n_items * n_classes).view(ItemTable)
+    table.columns = [
+        (f"step{item}", str(part))
+        for item in range(n_items)
+        for part in range(n_classes)
+    ]
+    return table
+
+
+def _refuse_text(y: Any, name: str) -> None:
+    """Raise ``ValueError`` for text, which is often the labels of a classifier."""
+    try:
+        values = np.asarray(y).ravel()
+    except ValueError:
+        raise ValueError(
+            f"{name} has rows of different length; {EXPECTED_TABLE}."
+        ) from None
+    entries = values.tolist() if values.dtype.kind in "USO" else []
+    text = [entry for entry in entries if isinstance(entry, (str, bytes))]
+    if text:
+        raise ValueError(
+            f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
+            "member of the ensemble: probabilities such as the predict_proba of each "
+            "member at one or several points, side by side, or scores or losses."
+        )
+
+
+def refuse_nan(y: Any, name: str = "y") -> None:
+    """Raise ``ValueError`` for NaN, which is often the padding of ragged steps."""
+    values = as_floats(y, name) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(
+            f"Input {name} contains NaN; expected numbers: leave members that failed "
+            f"out. Steps of different width are not padded: {EXPECTED_TABLE}."
+        )
+
+
+def finite_table(y: Any) -> tuple[Any, FloatArray | None]:
+    """Return y with 0 in place of NaN and infinity, and these, 0 elsewhere; or None."""
+    values = np.asarray(y)
+    if values.dtype.kind == "O" and values.ndim:  # nullable types of pandas, None
+        with suppress(ValueError):
+            values = floats_with_nan(values)
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return y, None
+    finite = np.isfinite(values)
+    return np.where(finite, values, 0.0), np.where(finite, 0.0, values)
+
+
+def refuse_class_labels(values: FloatArray, name: str = "y") -> None:
+    """Raise ``ValueError`` for integers whose rows have different sums.
+
+    Such numbers are the classes that a classifier predicts, or counts.
+    """
+    if values.ndim != 2 or values.shape[1] < 2:
+        return
+    if not np.isfinite(values).all():
+        values = values[np.isfinite(values).all(axis=1)]
+    if not len(values):
+        return
+    if not (values == np.rint(values)).all() or values.max() <= 1:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = values.sum(axis=1)
+        differ = np.ptp(sums) > 0
+    if differ:
+        raise ValueError(
+            f"{name} holds integers, rows of which add up to {sums.min():g} to "
+            f"{sums.max():g}; expected probabilities. If these are class labels, give "
+            "the predict_proba of each member in place of its predict; if they are "
+            "counts, divide each step by its sum."
+        )
+
+
+def refuse_unsplit(
+    values: FloatArray,  # shape: (n_members, n_parts), of one step
+    name: str,
+    where: str = "",
+    remedy: str = "",
+) -> None:
+    """Raise ``ValueError`` for steps side by side that are taken for one."""
+    total = values.sum(axis=1)
+    n_steps = float(np.rint(total[0])) if len(total) else 0.0
+    several = 2 <= n_steps < values.shape[1] and values.max() <= 1.0 + _CLOSED
+    if several and np.abs(total - n_steps).max() <= _CLOSED:
+        raise ValueError(
+            f"Each row of {where}{name} sums to {n_steps:g}, so that it seems to be "
+            f"{n_steps:g} steps side by side. Give steps=, the width of each, such as "
+            "steps={'first': 3, 'second': 4}, or a data frame with the columns "
+            f"step__part, or an array of shape (n_members, n_items, n_classes).{remedy}"
+        )
+
+
+# Sums of rows of probabilities differ from a whole number by less than this.
+_CLOSED = 1e-3
+
+
+IndexArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+#: Members that a verdict needs. An input that explains 90 % of the variance has a Q²
+#: below 0.25 in 5 % of ensembles of 8 members, in 10 % of 7, in 23 % of 5.
+FEWEST_MEMBERS = 8
+
+#: More samples than this are no whole numbers of a double.
+LARGEST_COUNT = 2.0**53
+
+
+def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
+    return ValueError(
+        f"The {name!r} parameter of {owner} must be {expected}. Got {value!r} instead."
+    )
+
+
+def _floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
+    try:
+        refuse_no_numbers(value, name)
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise fail(owner, name, expected, value) from None
+
+
+def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
+    """Return a copy as an array of finite floats, or raise ``ValueError``."""
+    values = _floats(owner, name, value, expected)
+    if not values.size or not np.isfinite(values).all():
+        raise fail(owner, name, expected, value)
+    return values
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_position(value: Any, size: int) -> bool:
+    """Return whether a value is an int from 0 to ``size - 1``."""
+    return _is_integer(value) and 0 <= int(value) < size
+
+
+def check_integer(
+    owner: str,
+    name: str,
+    value: Any,
+    *,
+    low: int = 0,
+    high: int | None = None,
+    none_allowed: bool = False,
+) -> None:
+    """Raise ``ValueError`` unless ``value`` is an int from ``low`` to ``high``."""
+    if value is None and none_allowed:
+        return
+    high = sys.maxsize if high is None else high
+    if not _is_integer(value) or value < low or value > high:
+        end = "inf)" if high == sys.maxsize else f"{high}]"
+        suffix = " or None" if none_allowed else ""
+        raise fail(owner, name, f"an int in the range [{low}, {end}{suffix}", value)
+
+
+#: More permutations, resamples or repeated fits than this take hours.
+MOST_REPEATS = 200_000
+
+
+def check_real(
+    owner: str,
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    closed: str = "neither",
+) -> None:
+    """Raise ``ValueError`` unless ``value`` is a real number in the interval.
+
+    ``closed`` is one of ``"left"``, ``"right"``, ``"both"``, ``"neither"``.
+    """
+    left, right = closed in ("left", "both"), closed in ("right", "both")
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    if isinstance(value, int):
+        is_real &= abs(value) <= LARGEST_INTEGER
+    valid = (
+        is_real
+        and (value >= low if left else value > low)
+        and (value <= high if right else value < high)
+    )
+    if not valid:
+        interval = f"{'[' if left else '('}{low}, {high}{']' if right else ')'}"
+        raise fail(owner, name, f"a float in the range {interval}", value)
+
+
+def check_draws(
+    owner: str, name: str, value: Any, *, low: int = 1, each: int = 1
+) -> None:
+    """Refuse what is no number of draws, and draws that exceed the memory.
+
+    Each draw takes ``each`` numbers, of which a few copies are in use.
+    """
+    check_integer(owner, name, value, low=low)
+    refuse_memory(owner, 32.0 * min(int(value), 10**30) * each, f"{name}={value}")
+
+
+def check_option(owner: str, name: str, value: Any, options: Collection[str]) -> None:
+    """Raise ``ValueError`` unless ``value`` is one of the named options."""
+    if not isinstance(value, str) or value not in options:
+        listed = ", ".join(repr(option) for option in sorted(options))
+        raise fail(owner, name, f"one of {listed}", value)
+
+
+def check_boolean(owner: str, name: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` is a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise fail(owner, name, "a bool", value)
+
+
+def check_rows(owner: str, name: str, value: Any, *, dense: bool = True) -> None:
+    """Raise ``ValueError`` unless ``value`` has rows; of what is left to others."""
+    if dense and issparse(value):
+        raise fail(owner, name, "a dense table", value)
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        raise fail(owner, name, "a table with a row for each member", value)
+    if getattr(value, "ndim", 1) == 0:
+        raise fail(owner, name, "a table with a row for each member", value)
+
+
+def check_alphas(owner: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` is None or positive finite numbers."""
+    if value is None:
+        return
+    expected = "None or an array-like of positive finite floats"
+    alphas = finite_floats(owner, "alphas", value, expected)
+    if alphas.ndim != 1 or np.any(alphas <= 0):
+        raise fail(owner, "alphas", expected, value)
+
+
+def check_positive_weights(
+    owner: str, name: str, value: Any, n_features: int
+) -> FloatArray:
+    """Return one positive finite weight per feature; ones for None."""
+    if value is None:
+        return np.ones(n_features)
+    expected = "None or an array-like of positive finite floats, one per feature"
+    weights = _floats(owner, name, value, expected)
+    if weights.ndim == 1 and len(weights) != n_features:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} has {len(weights)} entries but there "
+            f"are {n_features} features in X. Give one weight per feature."
+        )
+    if weights.ndim != 1 or not np.all((weights > 0) & np.isfinite(weights)):
+        raise fail(owner, name, expected, value)
+    return weights
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of positive weight."""
+
+    inputs: FloatArray  # shape: (n_samples, n_features)
+    targets: FloatArray  # shape: (n_samples, n_targets)
+    weights: FloatArray  # shape: (n_samples,)
+
+    @cached_property
+    def lacks_targets(self) -> bool:
+        """Whether some samples lack a target (NaN)."""
+        return bool(np.isnan(self.targets).any())
+
+    def of(self, rows: IndexArray, targets: IndexArray) -> Samples:
+        """Select rows and targets."""
+        chosen = self.targets[np.ix_(rows, targets)]
+        return Samples(self.inputs[rows], chosen, self.weights[rows])
+
+    def copy(self) -> Samples:
+        """Return samples that no caller can change."""
+        return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
+
+    def at_least_one_copy(self) -> Samples:
+        """Scale weights that add up to less than the number of samples up to it."""
+        weights = at_least_one_copy(self.weights)
+        return self if weights is self.weights else replace(self, weights=weights)
+
+
+def at_least_one_copy(weights: FloatArray) -> FloatArray:
+    """Scale frequencies that were normalised so that a row counts once on average."""
+    total, count = float(weights.sum()), float(np.count_nonzero(weights))
+    return weights if total >= count * (1.0 - 1e-9) else weights * (count / total)
+
+
+def checked_sample_weight(
+    sample_weight: ArrayLike | None,
+    X: FloatArray,
+    name: str = "sample_weight",
+    largest: float = LARGEST_COUNT,
+) -> FloatArray:
+    """Return float weights of shape (n_samples,); None means one copy of each row."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(X.shape[0], sample_weight)
+    weights = as_floats(sample_weight, name)
+    if weights.shape != (X.shape[0],):
+        raise ValueError(
+            f"{name}.shape == {weights.shape}, expected {(X.shape[0],)}, a weight for "
+            "each row of X or y!"
+        )
+    refuse_not_finite(weights, name)
+    if np.any(weights < 0):
+        raise ValueError(
+            f"{name} must be non-negative; the smallest is {float(weights.min())!r}."
+        )
+    if not np.any(weights > 0):
+        raise ValueError(f"{name} must not be all zero: no sample is left.")
+    if np.isfinite(largest) and weights.sum() > largest:
+        raise ValueError(
+            f"{name} adds up to {float(weights.sum())!r}; weights are frequencies, of "
+            f"which at most {largest:g} are expected. Rescale them."
+        )
+    return weights
+
+
+def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list[str]:
+    """Return the names of the inputs of a fitted estimator."""
+    seen = getattr(estimator, "feature_names_in_", None)
+    names = _positions(estimator.n_features_in_) if seen is None else list(seen)
+    return chosen_names(input_features, names)
+
+
+def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[str]:
+    """Return the names given, or those seen in ``fit`` for None.
+
+    Names that are only positions (``x0, x1, ...``) are replaced by any others.
+    """
+    if input_features is None:
+        return list(seen)
+    names = [str(name) for name in np.asarray(input_features, dtype=object)]
+    if list(seen) not in (_positions(len(seen)), names):
+        raise ValueError(
+            "input_features is not equal to feature_names_in_; expected "
+            f"{list(seen)}. Got {names}."
+        )
+    if len(names) != len(seen):
+        raise ValueError(
+            "input_features should have length equal to number of features "
+            f"({len(seen)}), got {len(names)}"
+        )
+    return names
+
+
+def refuse_other_names(
+    what: str, given: Sequence[str] | None, names: Sequence[str] | None
+) -> None:
+    """Refuse inputs that have other names than expected, or another order.
+
+    Names that are only positions (``x0, x1, ...``) or unknown (None) match any.
+    """
+    if given is None or names is None:
+        return
+    first, second = ([str(name) for name in some] for some in (given, names))
+    if _positions(len(first)) == first or _positions(len(second)) == second:
+        return
+    if first != second:
+        raise ValueError(
+            f"{what} has the inputs {first}; expected {second}, in this order."
+        )
+
+
+def _positions(n_features: int) -> list[str]:
+    return [f"x{i}" for i in range(n_features)]
+
+
+def checked_random_state(random_state: Any) -> np.random.RandomState:
+    """Return scikit-learn's ``random_state``, or raise ``ValueError`` by its name."""
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "random_state must be None, an int from 0 to 4294967295 or a "
+            f"numpy.random.RandomState. Got {random_state!r} instead."
+        ) from None
+
+
+def make_generator(random_state: Any) -> np.random.Generator:
+    """Return a NumPy generator from scikit-learn's ``random_state``."""
+    seed = checked_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(seed)
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Undo every attribute that was set inside, if an exception leaves it."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+# Design matrices with fewer entries are small: a second thread gains nothing.
+_SMALL = 4_000_000
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Find the thread pools once, as this takes milliseconds."""
+    return ThreadpoolController()
+
+
+@cache
+def _thread_counts() -> list[Callable[[], int | None]]:
+    """Return what counts the threads of each BLAS."""
+    every = _controller().lib_controllers
+    return [pool.get_num_threads for pool in every if pool.user_api == "blas"]
+
+
+def _clear_controlling_thread() -> None:
+    """Let this thread, and later any other, set limits; no-op before 3.8."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(openblas, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+class _SharedLimit:
+    """One thread for as long as any fit is inside."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._holders == 0 and any(n() != 1 for n in _thread_counts()):
+                _clear_controlling_thread()
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._holders += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0 and self._limit is not None:
+                _clear_controlling_thread()
+                self._limit.restore_original_limits()
+                _clear_controlling_thread()
+                self._limit = None
+
+
+_SHARED_LIMIT = _SharedLimit()
+
+
+def one_thread_if_small(n_entries: int) -> AbstractContextManager[None]:
+    """Use one BLAS thread inside, when a design matrix has few entries."""
+    return nullcontext() if n_entries >= _SMALL else _SHARED_LIMIT
+
+
+def state_of_fields(noun: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass without what was computed from them.
+
+    To be its ``__getstate__``, so that pickles and copies are small.
+    """
+    return {entry.name: getattr(noun, entry.name) for entry in fields(noun)}
+
+
+def check_path(owner: str, path: Any) -> None:
+    """Raise ``TypeError`` or ``ValueError`` unless this can be the path of a file."""
+    error = fail(owner, "path", "the path of a file", path)
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(str(error))
+    if not Path(path).name:
+        raise error
+
+
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file in one piece, so that no reader finds half of it."""
+    target = Path(path)
+    if not target.parent.is_dir():  # else the message would name the temporary file
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise ValueError(f"{target} is a device or a pipe; expected a path of a file.")
+    here = f".{target.name}.{gethostname()}-"  # process numbers are those of a machine
+    _remove_leftovers(target.parent, here)
+    temporary = target.with_name(f"{here}{os.getpid()}-{uuid.uuid4().hex}.tmp")
+    try:
+        temporary.write_bytes(content)  # with the rights of umask
+        os.replace(temporary, target)
+    except OSError as error:  # a full disk names no file, others the temporary one
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _remove_leftovers(folder: Path, prefix: str) -> None:
+    """Remove what writers of a file left which were killed on this machine."""
+    if os.name != "posix":  # signal 0 is a real one elsewhere
+        return
+    for path in folder.glob(f"{escape_glob(prefix)}*.tmp"):
+        number = path.name.removeprefix(prefix).partition("-")[0]
+        if number.isdecimal():
+            try:
+                os.kill(int(number), 0)
+            except ProcessLookupError:
+                path.unlink(missing_ok=True)
+            except (OSError, OverflowError):
+                continue
+
+
+def format_cell(value: Any, digits: int = 3) -> str:
+    """Return a short text: three digits, yes/no, a dash for NaN."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        return "–" if np.isnan(value) else f"{value + 0.0:.{digits}g}"
+    if isinstance(value, tuple):
+        return "; ".join(str(part) for part in value)
+    return str(value)
+
+
+def html_table(
+    columns: Iterable[str],
+    rows: Iterable[Iterable[Any]],
+    caption: str = "",
+    digits: int = 3,
+) -> str:
+    """Return an HTML table whose cells are short texts."""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
+    cells = (
+        "".join(f"<td>{escape(format_cell(cell, digits))}</td>" for cell in row)
+        for row in rows
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def method_of(
+    attribute: str,
+    function: Callable[Concatenate[Any, P], R],
+    *,
+    inputs: str | None = "X",
+) -> Callable[Concatenate[Any, P], R]:
+    """Return a method that calls a function of an attribute of a fitted estimator.
+
+    The method has the name, the signature and the documentation of the function. The
+    argument named ``inputs`` is first checked for the number and the names of its
+    features; what is missing or infinite in it is left to the function.
+    """
+    signature = inspect.signature(function)
+    first, *others = signature.parameters.values()
+
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        check_is_fitted(self)
+        source = getattr(self, attribute)
+        # What is missing is left to the function, which reports it.
+        try:
+            call: Any = signature.bind_partial(source, *args, **kwargs)
+        except TypeError as error:
+            owner = f"{type(self).__name__}.{function.__name__}()"
+            raise TypeError(f"{owner} {error}") from None
+        if call.arguments.get(inputs) is not None:
+            call.arguments[inputs] = validated(
+                self, call.arguments[inputs], reset=False, ensure_all_finite=False
+            )
+        return function(*call.args, **call.kwargs)
+
+    for name in ("__name__", "__qualname__", "__doc__"):
+        setattr(method, name, getattr(function, name, None))
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[first.replace(name="self"), *others]
+    )
+    return method
+
+
+def attribute_of(attribute: str, read: Callable[[Any], Any]) -> property:
+    """Return a fitted attribute that is read from another one."""
+    return _FittedAttribute(attribute, read)
+
+
+class _FittedAttribute(property):
+    """A property whose absence before ``fit`` is reported under its own name."""
+
+    def __init__(self, attribute: str, read: Callable[[Any], Any]) -> None:
+        super().__init__(self._value)
+        self._attribute, self._read, self._name = attribute, read, attribute
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def _value(self, estimator: Any) -> Any:
+        try:
+            source = getattr(estimator, self._attribute)
+        except AttributeError:
+            raise AttributeError(
+                f"{type(estimator).__name__!r} object has no attribute {self._name!r}",
+                name=self._name,
+                obj=estimator,
+            ) from None
+        return self._read(source)
+
+
+# Worker processes that end with the process which started them.
+
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def workers(n_jobs: int | None, **options: Any) -> Parallel:
+    """Return ``joblib.Parallel`` whose processes do not outlive a killed parent.
+
+    Those of loky, joblib's default, would wait five minutes for another task. Whoever
+    gave the backend an initializer of their own keeps it.
+    """
+    backend, _ = get_active_backend()
+    if "initializer" not in getattr(backend, "backend_kwargs", {}):
+        options |= {"initializer": end_with_parent, "initargs": (os.getpid(),)}
+    return Parallel(n_jobs=n_jobs, **options)
+
+
+def collected(
+    results: Generator[Any, None, None], done: Callable[[Any], None]
+) -> list[Any]:
+    """Return all results, each given to ``done``; stop the processes when it fails."""
+    found = []
+    try:
+        for result in results:
+            done(result)
+            found.append(result)
+    finally:  # a suspended generator dispatches for as long as a traceback holds it
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
+    return found
+
+
+def end_with_parent(parent: int) -> None:
+    """Let this process, if it is a worker of loky, end when its parent is gone.
+
+    Workers of other backends, such as dask, have keepers of their own.
+    """
+    if current_process().name.startswith("Loky"):
+        Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    guardian = parent_process()
+    if os.name == "posix" or guardian is None:
+        while os.getppid() == parent:  # whose parent is gone has another one
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+    else:  # on Windows the number stays
+        guardian.join()
+    os._exit(1)
+
+
+# Callbacks of scikit-learn, which it has since 1.9, and the progress of functions.
+#
+# A callback such as ``ProgressBar`` belongs to the fit of one estimator. A function
+# that refits estimators hundreds of times stands as a task of its own, and its refits
+# have no callbacks.
+
+
+try:
+    from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
+except ImportError:  # before 1.9
+    CallbackSupportMixin = FitCallback = with_callbacks = None
+
+
+def is_callback(value: Any) -> bool:
+    """Say whether this is a callback of scikit-learn, not a class of them."""
+    if FitCallback is None or isinstance(value, type):
+        return False
+    return isinstance(value, FitCallback)
+
+
+def check_progress(owner: str, progress: Any) -> None:
+    """Refuse what is no callback."""
+    if progress is not None and not callable(progress):
+        expected = "a callback of scikit-learn, a callable or None"
+        raise fail(owner, "progress", expected, progress)
+
+
+def counted(
+    progress: Callable[[int, int], None] | None, total: int, size: Callable[[Any], int]
+) -> Callable[[Any], None]:
+    """Return what adds up the sizes of results and reports the sum to ``progress``."""
+    n_done = 0
+
+    def done(result: Any) -> None:
+        nonlocal n_done
+        n_done += size(result)
+        if progress is not None:
+            progress(n_done, total)
+
+    return done
+
+
+def without_callbacks(estimator: Any) -> Any:
+    """Take the callbacks from an estimator and all that are inside it; return it."""
+    if CallbackSupportMixin is not None:
+        for part in (estimator, *estimator.get_params(deep=True).values()):
+            if isinstance(part, CallbackSupportMixin):
+                part.set_callbacks()
+    return estimator
+
+
+def takes_callbacks(function: Callable[P, R]) -> Callable[P, R]:
+    """Let the argument ``progress`` of a function also be a callback."""
+
+    @wraps(function)
+    def with_progress(*args: P.args, **kwargs: P.kwargs) -> R:
+        callback = kwargs.get("progress")
+        if not is_callback(callback):
+            return function(*args, **kwargs)
+
+        @with_callbacks
+        def work(task: Any) -> R:
+            report = _Report(task)
+            options: Any = kwargs | {"progress": report}
+            found = function(*args, **options)
+            report.finish()
+            return found
+
+        kind = type(function.__name__, (CallbackSupportMixin, BaseEstimator), {})
+        task: Any = kind()
+        return work(task.set_callbacks(callback))
+
+    return with_progress
+
+
+class _Report:
+    """Passes on to callbacks of a task what ``progress(done, total)`` receives."""
+
+    def __init__(self, task: Any) -> None:
+        self.task, self.n_done = task, 0
+        self.part: Any = None
+        self.root = task._init_callback_context(task_name="all", max_subtasks=None)
+        self.root.call_on_fit_task_begin(estimator=task)
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.part is None or done <= self.n_done:  # another round has begun
+            self._end_part()
+            self.part = self.root.subcontext(task_name="refits", max_subtasks=total)
+            self.part.call_on_fit_task_begin(estimator=self.task)
+        for _ in range(self.n_done, done):
+            step = self.part.subcontext(task_name="refit")
+            step.call_on_fit_task_begin(estimator=self.task)
+            step.call_on_fit_task_end(estimator=self.task)
+        self.n_done = done
+
+    def finish(self) -> None:
+        self._end_part()
+        self.root.call_on_fit_task_end(estimator=self.task)
+
+    def _end_part(self) -> None:
+        if self.part is not None:
+            self.part.call_on_fit_task_end(estimator=self.task)
+        self.part, self.n_done = None, 0
