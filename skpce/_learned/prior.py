@@ -100,10 +100,11 @@ class TermPrior:
     @cached_property
     def by_degree(self) -> FloatArray:  # shape: (n_inputs, n_functions)
         """Weight of each function of each input; 0 beyond its last."""
-        return self.weights[:, np.newaxis] * self._shares
+        return self.weights[:, np.newaxis] * self.shares
 
-    @property
-    def _shares(self) -> FloatArray:  # shape: (n_inputs, n_functions)
+    @cached_property
+    def shares(self) -> FloatArray:  # shape: (n_inputs, n_functions)
+        """Share of each function in the weight of its input."""
         return decay_shares(self.decays, self.exponent, self.n_functions)
 
     def variances(
@@ -151,7 +152,7 @@ class TermPrior:
 
     def squared(self) -> TermPrior:
         """Return the prior whose variances are the squares of these."""
-        sums = np.square(self._shares).sum(axis=1)
+        sums = np.square(self.shares).sum(axis=1)
         return replace(
             self,
             weights=np.square(self.weights) * sums,
@@ -510,8 +511,7 @@ class Observations:
         nothing of the noise.
         """
         every = len(self.rows) == len(kernel)
-        own = np.ix_(self.rows, self.rows)
-        covariance = kernel.copy() if every else kernel[own]
+        covariance = kernel.copy() if every else kernel[np.ix_(self.rows, self.rows)]
         covariance += INTERCEPT
         shared = noise / self.weights
         np.einsum("ii->i", covariance)[...] += shared
@@ -531,7 +531,7 @@ class Observations:
             if every:
                 slope += inverse
             else:
-                slope[own] += inverse
+                slope[np.ix_(self.rows, self.rows)] += inverse
         return self.number * float(value), float(by_noise)
 
 
@@ -593,7 +593,11 @@ class Search:
 
     def split(self, theta: FloatArray) -> list[FloatArray]:
         """Return logarithms of weights, logits of decays, logarithms of the others."""
-        return np.split(theta, self.sizes)
+        first, second, third, fourth = self.sizes.tolist()
+        return [
+            *(theta[:first], theta[first:second], theta[second:third]),
+            *(theta[third:fourth], theta[fourth:]),
+        ]
 
     def prior(self, theta: FloatArray) -> TermPrior:
         """Return the prior of a vector."""
@@ -704,8 +708,8 @@ class Search:
         """Return slopes by the logits of decays and the logarithm of the exponent."""
         some = self.decaying
         decays = prior.decays[some]
-        shares = decay_shares(decays, prior.exponent, self.n_functions[some])
-        slopes = by_function[some, : shares.shape[1]]
+        shares = prior.shares[some]
+        slopes = by_function[some]
         slopes = slopes - shares * slopes.sum(axis=1, keepdims=True)
         rates = -np.log(decays)[:, np.newaxis]
         fall = rates * np.arange(slopes.shape[1])

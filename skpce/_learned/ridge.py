@@ -393,6 +393,9 @@ _MOST_DRAWN, _MOST_INPUTS = 200, 24
 # Terms that are drawn, where samples are fewer than the first number and beyond.
 _FEW_SAMPLES, _MOST_TERMS = 100, (800, 300)
 
+# Draws of the coefficients for a draw of the prior, which costs more.
+_OF_A_PRIOR = 2
+
 _STEP = 1e-3  # between the gradients whose difference is the second derivative
 
 
@@ -435,7 +438,7 @@ def coefficient_draws(
         if known:
             settled = _settled(prior, design, listed[1:], known[0])
         given = prior, laws, multi_indices, own, scaled
-        priors = _priors(*given, n_draws, generator, spread)
+        priors = _priors(*given, -(-n_draws // _OF_A_PRIOR), generator, spread)
         draws = _draws(priors, design, listed[1:], own, generator)
         yield CoefficientDraws(targets, listed[1:], settled, draws)
 
@@ -537,30 +540,31 @@ def _draws(
         gram, cross = design.T @ weighted, weighted.T @ units
     for prior in priors:
         root = np.sqrt(prior.variances(multi_indices))
+        scaled = design * root
         if n_terms <= n_samples:
             precision = gram * np.outer(root, root) / prior.noise
             np.einsum("ii->i", precision)[...] += 1.0
             factor = np.linalg.cholesky(precision)
             inverse = np.linalg.inv(factor)  # scipy's may refuse no terms at all
             mean = inverse @ (root[:, np.newaxis] * cross / prior.noise)
-            drawn = inverse.T @ (mean + generator.standard_normal(mean.shape))
             variance = np.square(root) * np.square(inverse).sum(axis=0)
-            coefficients = root[:, np.newaxis] * drawn
         else:
-            scaled = design * root
             covariance = scaled @ scaled.T + INTERCEPT
             noise = prior.noise / weights
             np.einsum("ii->i", covariance)[...] += noise
-            factor = cho_factor(covariance, lower=True)
-            first = generator.standard_normal((n_terms, units.shape[1]))
-            rest = units - scaled @ first
-            rest -= np.sqrt(noise)[:, np.newaxis] * generator.standard_normal(
-                rest.shape
-            )
-            rest -= np.sqrt(INTERCEPT) * generator.standard_normal(rest.shape[1])
-            drawn = first + scaled.T @ cho_solve(factor, rest)
-            coefficients = root[:, np.newaxis] * drawn
-            half = solve_triangular(factor[0], scaled, lower=True)
+            whole = cho_factor(covariance, lower=True)
+            half = solve_triangular(whole[0], scaled, lower=True)
             variance = np.square(root) * (1.0 - np.square(half).sum(axis=0))
         variances = np.outer(np.square(deviation), np.maximum(variance, 0.0))
-        yield coefficients.T * deviation[:, np.newaxis], variances
+        for _ in range(_OF_A_PRIOR):
+            if n_terms <= n_samples:
+                drawn = inverse.T @ (mean + generator.standard_normal(mean.shape))
+            else:
+                first = generator.standard_normal((n_terms, units.shape[1]))
+                rest = units - scaled @ first
+                errors = generator.standard_normal(rest.shape)
+                rest -= np.sqrt(noise)[:, np.newaxis] * errors
+                rest -= np.sqrt(INTERCEPT) * generator.standard_normal(rest.shape[1])
+                drawn = first + scaled.T @ cho_solve(whole, rest)
+            coefficients = root[:, np.newaxis] * drawn
+            yield coefficients.T * deviation[:, np.newaxis], variances

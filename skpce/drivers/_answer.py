@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, check_real, html_table, listed
+from .._checks import FloatArray, check_real, html_table, listed, one_thread_if_small
 from .._compositions.outputs import Outputs
 from .._result import Result
 from ._design import Design
@@ -574,20 +574,12 @@ n_inputs)
     runs = read_runs(data, y, asked)
     found = runs.data
     members, names = _rows(found.names, together)
-    order = found.order_of_inputs()
-    place = np.argsort(order)
-    ordered = found.of_inputs(order)
-    findings = find_drivers(
-        ordered.X,
-        ordered.is_category,
-        ordered.laws,
-        ordered.coordinates,
-        ordered.read,
-        runs.design,
-        [tuple(place[list(inputs)].tolist()) for inputs in members],
-        names,
-        negligible,
-    )
+    with one_thread_if_small(len(found.X) ** 2):
+        findings = find_drivers(
+            *(found.X, found.is_category, found.laws),
+            *(found.coordinates, found.read, runs.design),
+            *(members, names, negligible),
+        )
     return make_answer(
         *(findings, names, found.read, found),
         negligible=negligible,

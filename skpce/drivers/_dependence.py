@@ -258,6 +258,9 @@ _LEAST_EXCESS, _LEAST_MEMBERS = 0.05, 3
 _FALSE_DISCOVERIES = 0.1
 # Neighbours from whose distances the dimension is estimated.
 _NEIGHBOURS = 16
+# Points of which a tree finds the neighbours on one thread.
+_FEW_POINTS = 500
+
 # Distances that are looked at, of all members, and the error of each, as a share.
 _MOST_DISTANCES, _ROUNDING = 2_000_000, 1e-7
 # A column of at most so many values has levels; more values have to be multiples of a
@@ -381,7 +384,8 @@ def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2
     none = np.zeros((0, 2), dtype=np.int64)
     if n_neighbours < 3:
         return none
-    search = NearestNeighbors(n_neighbors=n_neighbours).fit(unique)
+    algorithm = "kd_tree" if n_unique <= _FEW_POINTS else "auto"
+    search = NearestNeighbors(n_neighbors=n_neighbours, algorithm=algorithm).fit(unique)
     distance, place = search.kneighbors()
     distance = np.maximum(distance, _ROUNDING * np.median(distance[:, -1]))
     gaps = np.log(distance[:, 1:] / distance[:, :-1])

@@ -92,6 +92,11 @@ def find_drivers(
     negligible: float,
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
+    order = _order_of_inputs(X, coordinates, members, names)
+    place = np.argsort(order)
+    X, is_category = X[:, order], is_category[order]
+    laws = None if laws is None else [laws[k] for k in order]
+    members = [tuple(place[list(inputs)].tolist()) for inputs in members]
     n_settings = design.n_settings
     design = with_copies(design, X, coordinates)
     n_copies = n_settings - design.n_settings
@@ -147,6 +152,28 @@ def find_drivers(
         evidence.counts,
         design,
     )
+
+
+def _order_of_inputs(
+    X: FloatArray,
+    coordinates: FloatArray,
+    members: Sequence[tuple[int, ...]],
+    names: Sequence[str],
+) -> IndexArray:  # shape: (n_inputs,)
+    """Sort inputs by what no order of the columns, and no unit, changes."""
+    standard, values = (
+        centred / np.where(scale > 0, scale, 1.0)
+        for table in (X, np.nan_to_num(coordinates))
+        for centred, scale in [(table - table.mean(axis=0), table.std(axis=0))]
+    )
+    shape = [np.abs(np.mean(standard**power, axis=0)).round(8) for power in (3, 4)]
+    strength = np.abs(standard.T @ values / len(X)).sum(axis=1).round(8)
+    levels = [len(np.unique(column)) for column in X.T]
+    named = [""] * X.shape[1]
+    for name, inputs in zip(names, members, strict=True):
+        for i in inputs:
+            named[i] = name
+    return np.lexsort((np.array(named), *shape, strength, np.array(levels)))
 
 
 def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:

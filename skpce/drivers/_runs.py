@@ -315,15 +315,6 @@ class Data:
         """Log-ratios and real columns, NaN where a run failed."""
         return self.read.member_coordinates(self.y)
 
-    def order_of_inputs(self) -> IndexArray:
-        """Sort inputs by what no order of the columns, and no unit, changes."""
-        X = _in_deviations(self.X)
-        y = _in_deviations(np.nan_to_num(self.y))
-        shape = [np.abs(np.mean(X**power, axis=0)).round(8) for power in (3, 4)]
-        strength = np.abs(X.T @ y / len(X)).sum(axis=1).round(8)
-        levels = np.array([len(np.unique(column)) for column in self.X.T])
-        return np.lexsort((np.array(self.names), *shape, strength, levels))
-
     def of_inputs(self, places: Sequence[int] | IndexArray) -> Data:
         """Return some of the inputs, in this order."""
         keep = np.asarray(places, dtype=np.int64)
@@ -386,13 +377,6 @@ class Data:
     def _kind(self) -> Any:
         """A frame of the library of the runs that has no labels of rows."""
         return None if hasattr(self.like, "iloc") else self.like
-
-
-def _in_deviations(values: FloatArray) -> FloatArray:
-    """Return columns about their means, in units of their deviations."""
-    centred = values - values.mean(axis=0)
-    scale = centred.std(axis=0)
-    return np.asarray(centred / np.where(scale > 0, scale, 1.0))
 
 
 @dataclass(frozen=True, eq=False)

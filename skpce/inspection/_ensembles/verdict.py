@@ -19,6 +19,7 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     check_boolean,
+    one_thread_if_small,
     refuse_other_rows,
     remembers_frames,
     take,
@@ -212,13 +213,14 @@ def verdict(
     _check_folds(fit, design, cv)
     fitted = _fitted_to_most(fit)
     inputs, cautions = _tested_inputs(fit, fitted)
-    findings = find_drivers(
-        *(inputs.values, inputs.is_category, inputs.laws),
-        *(read.member_coordinates(y), read, design),
-        [(i,) for i in range(len(inputs.names))],
-        inputs.names,
-        _NEGLIGIBLE,
-    )
+    with one_thread_if_small(len(table) ** 2):
+        findings = find_drivers(
+            *(inputs.values, inputs.is_category, inputs.laws),
+            *(read.member_coordinates(y), read, design),
+            [(i,) for i in range(len(inputs.names))],
+            inputs.names,
+            _NEGLIGIBLE,
+        )
     q2 = _cross_fitted(fit, inputs.values, findings.design, cv)
     known = ~np.isnan(shares)
     noise = np.where(known, shares, findings.shares.noise)
