@@ -91,7 +91,7 @@ def pick_freeze(
     Jansen's for totals, and vanish with the index for first orders.
     """
     n_inputs = len(laws)
-    points = qmc.Sobol(2 * n_inputs, rng=np.random.default_rng(seed))
+    points = qmc.Sobol(2 * n_inputs, seed=np.random.default_rng(seed))
     u = np.clip(points.random_base2(log2_points), 1e-9, 1 - 1e-9)
     X = np.column_stack([laws[i % n_inputs].ppf(u[:, i]) for i in range(2 * n_inputs)])
     one, two = X[:, :n_inputs], X[:, n_inputs:]
