@@ -3,7 +3,8 @@
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer --write docs/answer_tables.md``.
 Each ensemble is written to ``--out`` when it is done: a run that was ended goes on from
 there. ``--quick`` takes 20 ensembles a kind; ``--only`` some parts; ``--no-shares``
-leaves the shares out where only tests are measured.
+leaves the shares out where only tests are measured. Other tools are compared by
+``python -m benchmarks.answer.peers``.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .ensembles import KINDS, POWER
+from .ensembles import COVERAGE, KINDS, POWER
 from .measure import generator_of, measure
 from .stability import cost_of, stability_of
 from .tables import page
 from .textbook import DESIGNS, answer_of
 
-PARTS = ("error", "power", "textbook", "stability", "cost")
+PARTS = ("error", "power", "coverage", "textbook", "stability", "cost")
 
 
 def parse() -> argparse.Namespace:
@@ -44,9 +45,10 @@ def main() -> None:
     arguments = parse()
     number = 20 if arguments.quick else arguments.ensembles
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for part, kinds in (("error", KINDS), ("power", POWER)):
+    given = ("error", KINDS), ("power", POWER), ("coverage", COVERAGE)
+    for part, kinds in given:
         if part in arguments.only:
-            shares = part == "power" or not arguments.no_shares
+            shares = part != "error" or not arguments.no_shares
             run(part, _chosen(kinds, arguments.kinds), number, arguments.out, shares)
     for part, measured in (
         ("textbook", lambda: {k: answer_of(make()) for k, make in DESIGNS.items()}),

@@ -11,6 +11,8 @@ import numpy as np
 from scipy.special import softmax
 from scipy.stats import norm, rankdata
 
+from benchmarks.pce.functions import FIRST_EIGHT, OTHERS
+
 #: Shares of the variance of the first inputs of most ensembles; the rest is noise.
 SHARES = (0.4, 0.2, 0.1, 0.05)
 N_INPUTS = 8
@@ -95,8 +97,11 @@ def lognormal(n: int, generator: Generator) -> Case:
 def levels(n: int, generator: Generator) -> Case:
     """Return inputs with two and three levels."""
     X = generator.integers(0, [2, 3] * 4, size=(n, N_INPUTS)).astype(float)
-    y = 1.3 * X[:, 0] + 0.6 * X[:, 1] + 0.6 * X[:, 2] + 0.3 * X[:, 3]
-    return Case(X, y + 0.5 * generator.normal(size=n), (0, 1, 2, 3))
+    slopes = np.array([1.3, 0.6, 0.6, 0.3] + [0.0] * 4)
+    y = X @ slopes + 0.5 * generator.normal(size=n)
+    variances = np.square(slopes) * np.array([1 / 4, 2 / 3] * 4)
+    shares = tuple(variances / (variances.sum() + 0.25))
+    return Case(X, y, (0, 1, 2, 3), shares, shares)
 
 
 def dependent(n: int, generator: Generator, correlation: float) -> Case:
@@ -243,6 +248,31 @@ def rate_times_units(n: int, generator: Generator) -> Case:
     return Case(X, y, (0, 1))
 
 
+def nothing(n: int, generator: Generator) -> Case:
+    """Return pure noise, of which all shares are 0."""
+    case = noise(n, generator)
+    return Case(case.X, case.y, (), (0.0,) * N_INPUTS, (0.0,) * N_INPUTS)
+
+
+def leader(n: int, generator: Generator) -> Case:
+    """Return one input with a share of .99."""
+    X = normal(n, generator)
+    y = np.sqrt(0.99) * X[:, 0] + 0.1 * generator.normal(size=n)
+    shares = (0.99,) + (0.0,) * (N_INPUTS - 1)
+    return Case(X, y, (0,), shares, shares)
+
+
+def function(n: int, generator: Generator, name: str, of_noise: float) -> Case:
+    """Return a function of which the indices are known, with noise."""
+    chosen = next(f for f in FIRST_EIGHT + OTHERS if f.name == name)
+    X, true = chosen.sample(n, generator), chosen.indices
+    scale = np.sqrt(true.variance * of_noise / (1 - of_noise))
+    y = chosen.evaluate(X) + scale * generator.normal(size=n)
+    first, total = ((1 - of_noise) * each for each in (true.first, true.total))
+    drivers = tuple(np.flatnonzero(total > 1e-6).tolist())
+    return Case(X, y, drivers, tuple(first), tuple(total))
+
+
 #: Kinds of which the error rate is measured: number of runs, and how they are made.
 KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "pure noise": (60, noise),
@@ -281,4 +311,25 @@ POWER: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "product, n = 200": (200, product),
     "rate times units, n = 100": (100, rate_times_units),
     "noise .05, n = 200": (200, partial(base, of_noise=0.05)),
+}
+
+_FUNCTIONS = (
+    *(("Ishigami", 60, 0.2), ("Ishigami", 200, 0.05), ("Friedman", 60, 0.2)),
+    *(("Sobol g", 100, 0.2), ("plateau", 60, 0.2), ("borehole", 100, 0.05)),
+    ("OTL circuit", 100, 0.5),
+)
+
+#: Settings, beside those of ``POWER``, in which the coverage is measured.
+COVERAGE: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
+    "pure noise, n = 50": (50, nothing),
+    "base, n = 60": (60, base),
+    "two and three levels, n = 60": (60, levels),
+    "one input of .99, n = 60": (60, leader),
+    **{
+        f"{name}, noise {of_noise:g}, n = {n}": (
+            n,
+            partial(function, name=name, of_noise=of_noise),
+        )
+        for name, n, of_noise in _FUNCTIONS
+    },
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from .ensembles import KINDS, POWER
+from .ensembles import COVERAGE, KINDS, POWER
 
 
 def upper_limit(wrong: int, number: int) -> float:
@@ -36,6 +36,16 @@ def page(out: Path) -> str:
         error_table(out),
         "## Power\n",
         power_table(out),
+        "## Coverage\n",
+        "*all*: answers of which every interval holds the true share, of 90 % "
+        "intended. *least*: of the interval that holds it least often. Widths are "
+        "those of the intervals of totals, in the mean.\n",
+        coverage_table(out),
+        "## Other tools\n",
+        "In one run (`python -m benchmarks.answer.peers`): ensembles in which some "
+        "null is named, and in which each driver is, by what the tool's documentation "
+        "takes for important.\n",
+        peers_table(out),
         "## Designs of textbooks\n",
         textbook_table(out),
         "## Stability and cost\n",
@@ -102,6 +112,39 @@ def power_table(out: Path) -> str:
                 f"{np.mean([o.get('covered', np.nan) for o in lines]):.2f}",
             ]
         )
+    return table(columns, rows)
+
+
+def coverage_table(out: Path) -> str:
+    """Return how often intervals hold the true shares."""
+    columns = ["ensembles", "number", "all", "least", "width: drivers", "nulls"]
+    rows = []
+    for part, kinds in (("power", POWER), ("coverage", COVERAGE)):
+        for name, (n_runs, make) in kinds.items():
+            lines = _lines(out / f"{part}, {name}.jsonl")
+            if not lines or "covered" not in lines[0]:
+                continue
+            drivers = make(n_runs, np.random.default_rng(0)).drivers
+            inside = np.mean([one["inside"] for one in lines], axis=0)
+            width = np.mean([one["width"] for one in lines], axis=0)[1]
+            acts = np.isin(np.arange(len(width)), drivers)
+            means = [f"{width[a].mean():.2f}" if a.any() else "" for a in (acts, ~acts)]
+            covered = np.mean([one["covered"] for one in lines])
+            cells = [str(len(lines)), f"{covered:.2f}", f"{inside.min():.2f}"]
+            rows.append([name, *cells, *means])
+    return table(columns, rows)
+
+
+def peers_table(out: Path) -> str:
+    """Return what other tools name."""
+    columns = ["ensembles", "tool", "number", "a null", "drivers", "CPU-s"]
+    rows = []
+    for kind, tools in _json(out / "peers.json").items():
+        for place, (tool, one) in enumerate(tools.items()):
+            found = " ".join(f"{share:.2f}" for share in one["found"])
+            cells = [str(one["number"]), f"{one['null']:.2f}", found]
+            name = "" if place else kind
+            rows.append([name, tool, *cells, f"{one['seconds']:.2f}"])
     return table(columns, rows)
 
 
