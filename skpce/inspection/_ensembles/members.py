@@ -217,12 +217,12 @@ def labels_of(name: str, labels: Any, y: Any) -> Any:
     return checked_labels(labels, len(y), name)
 
 
-def check_replicates(X: Any, reward: Any) -> None:
+def check_replicates(X: Any, replicate: Any) -> None:
     """Refuse members of one group whose inputs differ."""
-    if reward is None:
+    if replicate is None:
         return
     inputs = np.asarray(X)
-    labels = checked_labels(reward, len(inputs))
+    labels = checked_labels(replicate, len(inputs))
     _, first, group = np.unique(labels, return_index=True, return_inverse=True)
     reference = inputs[first[group]]
     same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
@@ -297,13 +297,13 @@ def check_order(order: Any, n_members: int) -> None:
 
 
 def checked_labels(
-    reward: Any, n_members: int, name: str = "replicate"
+    replicate: Any, n_members: int, name: str = "replicate"
 ) -> NDArray[Any]:
     """Return labels that can be sorted; refuse missing and mixed ones."""
-    if np.ma.is_masked(reward):
+    if np.ma.is_masked(replicate):
         raise ValueError(f"{name} is masked; give one label per member.")
     try:
-        labels = np.asarray(reward)
+        labels = np.asarray(replicate)
     except ValueError:
         raise ValueError(
             f"{name} has entries of different length; give one label per member."
@@ -345,15 +345,15 @@ def _plain(label: Any) -> Any:
 
 
 def reward_groups(
-    reward: Any,
+    replicate: Any,
     weights: FloatArray,  # shape: (n_members,)
 ) -> IndexArray:
     """Number the groups of members of positive weight; refuse them without repeats."""
     unweighted = bool(np.all(weights == 1))
-    known = isinstance(reward, np.ndarray) and reward.shape == weights.shape
-    labels = reward if known else checked_labels(reward, len(weights))
+    known = isinstance(replicate, np.ndarray) and replicate.shape == weights.shape
+    labels = replicate if known else checked_labels(replicate, len(weights))
     if unweighted:
-        labels = checked_labels(reward, len(weights))
+        labels = checked_labels(replicate, len(weights))
     names, group = np.unique(labels[weights > 0], return_inverse=True)
     if unweighted and len(names) == len(labels):
         raise ValueError(
