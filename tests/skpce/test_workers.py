@@ -29,12 +29,12 @@ def lives(process):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks in /proc")
-@pytest.mark.parametrize("package", ["skpce._checks", "gflownet_envs.training"])
-def test_workers_end_seconds_after_their_parent_is_killed(package):
-    if package.startswith("gflownet_envs"):
+@pytest.mark.parametrize("module", ["skpce._checks", "gflownet_envs.training.workers"])
+def test_workers_end_seconds_after_their_parent_is_killed(module):
+    if module.startswith("gflownet_envs"):
         pytest.importorskip("torch")
     result = subprocess.run(
-        [sys.executable, "-c", KILLED.format(module=f"{package}.workers")],
+        [sys.executable, "-c", KILLED.format(module=module)],
         stdout=subprocess.PIPE,
         text=True,
         check=False,
