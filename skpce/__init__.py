@@ -17,14 +17,14 @@ from ._expansion.expansion import (
 from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
 from ._expansion.noise_correction import NoiseCorrectedIndices
-from ._expansion.prediction import PredictionInterval
+from ._expansion.predictive import PredictionInterval
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import EdgeOfFamilyWarning, TiedInputsWarning
 from ._model_file import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
-from ._report.report import report
+from ._report import report
 from ._surrogate import CompositionalPCESurrogate
 from ._version import __version__, show_versions
 from .drivers import explain

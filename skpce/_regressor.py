@@ -43,7 +43,6 @@ from ._checks import (
     unchanged_on_failure,
     validated,
 )
-from ._expansion import prediction
 from ._expansion.expansion import (
     Expansion,
     coefficients_of_terms,
@@ -57,6 +56,7 @@ from ._expansion.expansion import (
 )
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
+from ._expansion.predictive import predict_interval, predictive_of, sample
 from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
 from ._learned.cautions import warn_of_learned
 from ._learned.kernel_basis import Basis
@@ -636,6 +636,6 @@ class PolynomialChaosRegressor(
     )
     sobol_interval = method_of("_problem", sobol_interval)
     noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
-    _predictive = property(prediction.predictive_of)
-    sample = method_of("_predictive", prediction.sample)
-    predict_interval = method_of("_predictive", prediction.predict_interval)
+    _predictive = property(predictive_of)
+    sample = method_of("_predictive", sample)
+    predict_interval = method_of("_predictive", predict_interval)

@@ -6,7 +6,7 @@ import numpy as np
 
 from gflownet_envs.experiments.tables import noise_cell
 from gflownet_envs.experiments.task import PartFindings, RunResults, Table
-from skpce._report.columns import percent_with_error
+from skpce._report import percent_with_error
 from skpce._result import error_in_percent
 from skpce.inspection import ResultRow
 

@@ -14,7 +14,7 @@ from gflownet_envs.experiments.task import (
     SourceResults,
     Table,
 )
-from skpce._report.columns import (
+from skpce._report import (
     fragility_columns,
     interval_in_words,
     percent_with_error,

@@ -29,11 +29,13 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray, refuse_other_rows, validated
-from .._expansion.prediction import PredictionInterval, draw, interval
 from .._expansion.predictive import (
     CHUNK_ENTRIES,
     OutputSpace,
+    PredictionInterval,
     Predictive,
+    draw,
+    interval,
     sorted_quantiles,
 )
 from .._expansion.problem import FittedProblem

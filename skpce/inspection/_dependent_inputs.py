@@ -26,7 +26,7 @@ from .._input_laws.maps import (
 from .._input_laws.scores import EmpiricalMap
 from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
-from ._ensembles.dispersion import jackknife_error
+from ._ensembles.training_noise import jackknife_error
 from ._input_tests import input_tests
 from ._reading import (
     Inputs,

@@ -30,7 +30,7 @@ from ..inspection._reading import (
     group_matrix,
 )
 from ..metrics import marginal_coverage_score
-from ..metrics._output_coverage import output_coverage
+from ..metrics._coverage import output_coverage
 from ._fonts import label
 from ._style import (
     check_position,

@@ -58,7 +58,7 @@ def test_resampling_in_a_batch_is_a_loop_of_refits(solver, n_samples, degree):
 @pytest.mark.parametrize("solver", ["ols", "ridge", None])
 @pytest.mark.parametrize("n_samples", [60, 200])
 def test_resampling_large_matrices(monkeypatch, solver, n_samples):
-    monkeypatch.setattr("skpce._solvers.resampling._LARGE_ORDER", 10)
+    monkeypatch.setattr("skpce._solvers.ridge._LARGE_ORDER", 10)
     X, y = noisy_data(n_samples)
     pce = PolynomialChaosRegressor(4, solver=solver, distribution=norm(0, 1)).fit(X, y)
     counts = resample_counts(np.ones(n_samples), 6, np.random.default_rng(SEED))
@@ -76,7 +76,7 @@ def test_resamples_without_full_rank(solver):
 
 
 def test_resampling_many_penalties_and_batches(monkeypatch):
-    monkeypatch.setattr("skpce._solvers.resampling.LARGEST_BATCH", 100_000)
+    monkeypatch.setattr("skpce._solvers.ridge.LARGEST_BATCH", 100_000)
     X, y = noisy_data(40, n_targets=30)
     pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
         X, y * np.logspace(-2, 2, 30) + np.random.default_rng(1).normal(size=y.shape)

@@ -16,7 +16,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from skpce._expansion.conformal import order_statistic
+from skpce._expansion.predictive import order_statistic
 from skpce.metrics import joint_coverage_score
 
 SEED = 0
@@ -341,7 +341,7 @@ def test_memory_is_bounded_by_chunks(monkeypatch):
     model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
     options = {"method": "conformal", "random_state": 0}
     whole = model.predict_interval(X, **options)
-    monkeypatch.setattr("skpce._expansion.conformal._CHUNK_ENTRIES", 30 * 2 * 7)
+    monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", 30 * 2 * 7)
     np.testing.assert_array_equal(model.predict_interval(X, **options), whole)
 
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import PolynomialChaosRegressor, report
 from skpce.inspection import verdict
-from skpce.metrics._output_coverage import output_coverage
+from skpce.metrics._coverage import output_coverage
 from skpce.plotting import (
     ConvergenceDisplay,
     CoverageDisplay,

@@ -214,7 +214,7 @@ def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch, joint):
     X, _ = simulate()
     whole = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
     entries = 9 * 7 if joint is None else 30 * 9 * 7
-    monkeypatch.setattr("skpce._expansion.prediction.CHUNK_ENTRIES", entries)
+    monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", entries)
     chunked = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
     np.testing.assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
     np.testing.assert_allclose(chunked.upper, whole.upper, rtol=1e-12)

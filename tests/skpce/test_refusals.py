@@ -347,7 +347,7 @@ def test_modes_do_not_depend_on_the_unit(scale, data):
 
 def test_resamples_of_equal_rows():
     """A Gram matrix of zeros has a trace that is rounding, perhaps below zero."""
-    from skpce._solvers.resampling import _is_accurate
+    from skpce._solvers.ridge import _is_accurate
 
     matrices = np.zeros((1, 3, 3))
     matrices[0, 0, 0] = -3e-16

@@ -10,7 +10,7 @@ import pytest
 from skpce import PolynomialChaosRegressor, report
 from skpce._input_laws import correlations
 from skpce._input_laws.correlations import correlation_reason, largest_correlation
-from skpce._report import shown
+from skpce._report import some_inputs
 from skpce.plotting import EmbeddingDisplay, SobolDisplay
 
 
@@ -30,16 +30,16 @@ def test_blocks_find_the_same_pair(monkeypatch):
 def test_shares_of_other_inputs_are_added_up():
     first = np.array([[0.1, 0.2, 0.3, 0.15], [0.0, 0.1, 0.0, 0.2]])
     whole = SobolDisplay(first, [0.2, 0.3], ["a", "b"], list("wxyz"))
-    some = shown.some_inputs(whole, np.array([0, 2]))
+    some = some_inputs(whole, np.array([0, 2]))
     assert some.input_names == ["w", "y", "2 others"]
     np.testing.assert_allclose(some.first_order[:, 2], [0.35, 0.3])
     np.testing.assert_allclose(some.shares[:, -2:], whole.shares[:, -2:])
-    assert shown.some_inputs(whole, np.arange(4)) is whole
+    assert some_inputs(whole, np.arange(4)) is whole
 
 
 def test_a_report_shows_the_leading_inputs(monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("skpce._report.content.MOST_INPUTS", 3)
+    monkeypatch.setattr("skpce._report.MOST_INPUTS", 3)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 40))
     y = X[:, 7] * X[:, 11] + X[:, 30]

@@ -20,8 +20,7 @@ from skpce import (
     report,
 )
 from skpce._checks import format_cell
-from skpce._report.content import ReportContent
-from skpce._report.shown import some_of_prism, with_ends
+from skpce._report import ReportContent, some_of_prism, with_ends
 from skpce.inspection import verdict
 from skpce.inspection._reading import expansion_of
 from skpce.metrics import coverage_interval, policy_fragility

@@ -27,8 +27,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer, Design
 from ...drivers._design import deal_folds, sorted_units
 from ...drivers._words import cautions_in_words
-from .._ensembles.dispersion import jackknife_error
-from .._ensembles.training_noise import refuse_failed
+from .._ensembles.training_noise import jackknife_error, refuse_failed
 from .._ensembles.verdict import verdict
 from .._input_tests import smallest_p_value
 from .._reading import expansion_of

@@ -35,7 +35,7 @@ from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.rewards.source import RewardTable
 from skpce import LogRatioTransformer
-from skpce._report.columns import percent_with_error
+from skpce._report import percent_with_error
 from skpce.inspection import part_effects
 
 FACTORS = {"base": ("a", "b"), "ligand": ("p", "q", "r")}

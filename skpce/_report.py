@@ -1,0 +1,1328 @@
+"""One HTML file about a fit and members that it has not seen."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import platform
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_rows,
+    fail,
+    html_table,
+    refuse_other_rows,
+    write_file,
+)
+from ._compositions.outputs import Outputs, checked_outputs
+from ._compositions.scoring import checked_policies
+from ._input_laws import InputOutsideSupportWarning
+from ._input_laws.columns import warn_outside
+from ._input_laws.scores import SurrogateDiagnostics
+from ._result import error_in_percent
+from ._version import __version__, installed_version
+from .drivers import Answer, State
+from .drivers._words import percent
+from .inspection._reading import Reading, expansion_of, group_matrix
+from .metrics import CoverageInterval, PolicyFragility, coverage_interval
+from .metrics._coverage import output_coverage
+from .plotting import (
+    CoverageDisplay,
+    EmbeddingDisplay,
+    InteractionDisplay,
+    MainEffectsDisplay,
+    PolicyDistributionDisplay,
+    PrismDisplay,
+    SobolDisplay,
+    StepVarianceDisplay,
+)
+from .plotting._steps import prism_flows, spread_of
+from .plotting._style import (
+    NO_VARIANCE,
+    NOT_PREDICTED,
+    NOT_SUPPORTED,
+    Support,
+    composition_q2,
+    output_q2,
+    refuse_other_steps,
+)
+
+# One HTML page: sections, tables and figures.
+#
+# No server, no script, no address of another host: figures are inlined, as SVG where
+# that is smaller than PNG. The first section is open, the others are folded.
+
+
+# Text keeps to a length that one reads; tables and figures may be wider.
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto;
+       padding: 0 1rem; color: #1a1a1a; background: #fff; }
+h1, h2, p, pre { max-width: 60rem; }
+h1 { font-size: 1.7rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ccc; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
+th, td { padding: 0.25rem 0.6rem; text-align: right; border-bottom: 1px solid #ddd; }
+th { vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; }
+caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
+figure { margin: 1rem 0; } img { max-width: 100%; background: #fff; }
+pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
+      overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; }
+nav ul { padding-left: 1.2rem; columns: 2 18rem; margin: 0.5rem 0 1.5rem; }
+details { border-bottom: 1px solid #ccc; }
+summary { cursor: pointer; font-weight: 600; font-size: 0.9rem; }
+summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2rem; }
+.answer { font-size: 1.1rem; }
+.badge { border-radius: 0.6rem; padding: 0.1rem 0.6rem; white-space: nowrap;
+         background: #e4e4e4; }
+.supported { background: #cdebd8; } .refused { background: #f6d5c9; }
+@media screen and (prefers-color-scheme: dark) {
+  body { color: #e2e2e2; background: #16181d; } a { color: #7fb8e8; }
+  h2, details { border-color: #444; } th, td { border-color: #3a3a3a; }
+  pre { background: #22252b; } img { filter: brightness(0.85); }
+  .badge { background: #3d3f45; }
+  .supported { background: #1f5a39; } .refused { background: #7a3521; }
+}
+@media (max-width: 30rem) {
+  body { margin: 0.5rem auto; font-size: 15px; }
+  table { font-size: 0.8rem; } th, td { padding: 0.2rem 0.25rem; }
+  caption { max-width: 22rem; } .badge { white-space: normal; border-radius: 0.3rem; }
+  summary h2 { display: inline; line-height: 1.4; }
+  figure { overflow-x: auto; } img { max-width: none; width: 34rem; }
+  .scroll { overflow-x: scroll; }
+}
+@media print {
+  details::details-content { content-visibility: visible; display: block; }
+  nav { display: none; }
+  body { margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
+  table { font-size: 7.5pt; } th, td { padding: 0.1rem 0.3rem; }
+  tr, figure { break-inside: avoid; } .scroll { overflow: visible; }
+}
+"""
+
+_DOTS_PER_INCH = 110
+
+Column = tuple[str, Any]  # heading and values
+
+# Words of cells that are badges, and their kind.
+_BADGES = {
+    "driven": "supported",
+    "drives": "supported",
+    "supported": "supported",
+    "not supported": "refused",
+    "not attributable": "refused",
+    "not judged": "",
+    "no choice": "",
+    "no variance": "",
+}
+
+
+def _contents(titles: Sequence[str]) -> str:
+    """Return the list of the sections; a link opens the one that it leads to."""
+    if len(titles) < 2:
+        return ""
+    items = (
+        f'<li><a href="#section-{number}">{title}</a></li>'
+        for number, title in enumerate(titles)
+    )
+    return f"<nav><ul>{''.join(items)}</ul></nav>"
+
+
+class HtmlReport:
+    """Collects sections and writes them to one file."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self._parts: list[str] = []  # of the section that was begun last
+        self._sections: list[tuple[str, list[str]]] = [("", self._parts)]
+
+    def add_heading(self, text: str) -> None:
+        """Start a section."""
+        self._parts = []
+        self._sections.append((text, self._parts))
+
+    def add_answer(self, sentences: Iterable[str]) -> None:
+        """Add what a reader can repeat."""
+        for sentence in sentences:
+            self._parts.append(f'<p class="answer">{escape(sentence)}</p>')
+
+    def add_text(self, text: str) -> None:
+        """Add a paragraph."""
+        self._parts.append(f"<p>{escape(text)}</p>")
+
+    def add_preformatted(self, text: str) -> None:
+        """Add text whose line breaks count."""
+        self._parts.append(f"<pre>{escape(text)}</pre>")
+
+    def add_table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
+    ) -> None:
+        """Add a table; numbers are shortened to two digits."""
+        table = html_table(columns, rows, caption, digits=2)
+        for word, kind in _BADGES.items():
+            badge = f'<td><span class="badge {kind}">{word}</span></td>'
+            table = table.replace(f"<td>{word}</td>", badge)
+        self._parts.append(f'<div class="scroll">{table}</div>')
+
+    def add_folded(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        title: str,
+        caption: str = "",
+    ) -> None:
+        """Add a table that is shown when its title is clicked."""
+        table = html_table(columns, rows, caption, digits=2)
+        self._parts.append(
+            f"<details><summary>{escape(title)}</summary>"
+            f'<div class="scroll">{table}</div></details>'
+        )
+
+    def add_columns(self, columns: Iterable[Column], caption: str = "") -> None:
+        """Add a table of columns, each with its heading."""
+        headings, values = zip(*columns, strict=True)
+        self.add_table(headings, list(zip(*values, strict=True)), caption)
+
+    def add_png(self, payload: bytes, description: str) -> None:
+        """Add the bytes of a PNG file, inlined."""
+        self._add_picture(payload, "png", description)
+
+    def _add_picture(self, payload: bytes, kind: str, description: str) -> None:
+        encoded = base64.b64encode(payload).decode("ascii")
+        self._parts.append(
+            f'<figure><img alt="{escape(description, quote=True)}" '
+            f'src="data:image/{kind};base64,{encoded}">'
+            f"<figcaption>{escape(description)}</figcaption></figure>"
+        )
+
+    def add_figure(self, display: Any, description: str) -> None:
+        """Inline the figure of a display and close it."""
+        import matplotlib.pyplot as plt
+
+        png, svg = io.BytesIO(), io.BytesIO()
+        style = {"dpi": _DOTS_PER_INCH, "metadata": {"Software": None}}
+        try:
+            display.figure_.savefig(png, format="png", **style)
+            with plt.rc_context({"svg.hashsalt": "skpce"}):  # the same bytes each time
+                display.figure_.savefig(svg, format="svg", metadata={"Date": None})
+        finally:
+            plt.close(display.figure_)
+        if len(svg.getvalue()) < len(png.getvalue()):
+            self._add_picture(svg.getvalue(), "svg+xml", description)
+        else:
+            self.add_png(png.getvalue(), description)
+
+    def to_html(self) -> str:
+        """Return the page."""
+        page = (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{escape(self.title)}</title><style>{_STYLE}</style></head>"
+            f"<body><h1>{escape(self.title)}</h1>{self._body()}</body></html>\n"
+        )
+        # a lone surrogate has no place in UTF-8: its number is shown in its place
+        return page.encode(errors="backslashreplace").decode()
+
+    def _body(self) -> str:
+        """Return the first section, the contents, and the others, folded."""
+        begin, *sections = ["".join(parts) for _, parts in self._sections]
+        titles = [escape(title) for title, _ in self._sections[1:]]
+        found = [begin]
+        for number, (title, text) in enumerate(zip(titles, sections, strict=True)):
+            anchor = f'<span id="section-{number}"></span>'
+            if number == 0:
+                found.append(f"<section>{anchor}<h2>{title}</h2>{text}</section>")
+                found.append(_contents(titles))
+            else:
+                found.append(
+                    f"<details><summary><h2>{title}</h2></summary>{anchor}{text}"
+                    "</details>"
+                )
+        return "".join(found)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page in one piece: a reader never finds half of it."""
+        write_file(path, self.to_html().encode())
+
+
+# Columns of tables, for the report and those of experiments.
+
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)  # of intervals
+
+_MEASURES = {
+    "variance, summed": "aitchison_variance",
+    "per degree of freedom": "variance_per_freedom",
+    "total variation (TV) to the mean": "total_variation",
+    "of largest TV to the mean": "normalized_total_variation",
+    "TV of pairs": "pairwise_total_variation",
+    "of largest TV of pairs": "normalized_pairwise_total_variation",
+    "Jensen–Shannon (JS) to the mean": "jensen_shannon",
+    "of largest JS": "normalized_jensen_shannon",
+    "mutual information (MI)": "mutual_information",
+    "of largest MI": "normalized_mutual_information",
+    "alr sum": "alr_sum",
+}
+
+
+def fragility_columns(found: PolicyFragility) -> list[Column]:
+    """Return measures of disagreement; what is 0 but for rounding is 0."""
+    columns: list[Column] = [("decision", found.step_names)]
+    for heading, name in _MEASURES.items():
+        columns.append((heading, without_rounding(getattr(found, name))))
+    return [*columns, ("alr reference", found.alr_reference)]
+
+
+def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]:
+    """Return shares of the variance; NaN for a step without variance."""
+    shares = display.shares
+    columns: list[Any] = list(_without_empty(display, shares).T)
+    if display.share_bounds is not None:
+        cells = _with_intervals(display, shares, display.share_bounds[0])
+        columns = [*cells, *columns[len(cells) :]]
+    return list(
+        zip([noun, *display.column_names], [display.step_names, *columns], strict=True)
+    )
+
+
+def total_columns(display: SobolDisplay, noun: str, inputs: IndexArray) -> list[Column]:
+    """Return total indices of some inputs, shares of the variance of the expansion."""
+    total = display.total_order
+    assert total is not None  # of a fit
+    assert not display.of_variance
+    cells: list[Any] = list(_without_empty(display, total).T)
+    if display.interval is not None:
+        cells = _with_intervals(display, total, display.interval.total_order)
+    names = [display.input_names[i] for i in inputs]
+    chosen = [cells[i] for i in inputs]
+    return list(zip([noun, *names], [display.step_names, *chosen], strict=True))
+
+
+def _without_empty(display: SobolDisplay, values: FloatArray) -> FloatArray:
+    """Return numbers that are NaN for a step without variance."""
+    empty = np.isnan(display.unexplained)[:, np.newaxis]
+    return np.asarray(np.where(empty, np.nan, without_rounding(values)))
+
+
+def _with_intervals(
+    display: SobolDisplay,
+    values: FloatArray,  # shape: (n_steps, n_features or more)
+    bounds: FloatArray,  # shape: (2, n_steps, n_features)
+) -> list[list[str]]:
+    """Return a column of cells for each input: the number and its interval."""
+    values = without_rounding(values[:, : bounds.shape[2]])
+    empty = np.isnan(display.unexplained)
+
+    def cell(step: int, i: int) -> str:
+        ends = interval_in_words(*bounds[:, step, i])
+        return "–" if empty[step] else f"{values[step, i]:z.2f} {ends}"
+
+    return [
+        [cell(step, i) for step in range(len(values))] for i in range(values.shape[1])
+    ]
+
+
+def coverage_columns(
+    names: Sequence[str],
+    scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
+    listed: IndexArray,  # positions of the names
+    noun: str = "decision",
+) -> list[Column]:
+    """Return coverage with its error, level by level, of listed steps with a choice."""
+    first = next(iter(scores.values()))[0]
+    steps = listed[~np.isnan(first.coverage[listed])]
+    columns: list[Column] = [
+        (noun, [names[int(step)] for step in steps for _ in LEVELS]),
+        ("level", [*LEVELS] * len(steps)),
+    ]
+    for kind, found in scores.items():
+        coverage, low, high = (
+            np.array([getattr(score, name)[steps] for score in found]).T.ravel()
+            for name in ("coverage", "lower", "upper")
+        )
+        error = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
+        columns += [(kind, coverage), ("95 % error", error)]
+    return columns
+
+
+def without_rounding(values: FloatArray) -> FloatArray:
+    """Return numbers; what is 0 but for rounding is 0."""
+    return np.where(np.abs(values) < 1e-12, 0.0, values)
+
+
+def percent_with_error(value: float, error: float) -> str:
+    """Return a share and its standard error in percent; "<1%" if both round to zero."""
+    if 0.0 < abs(value) < 0.005 and error < 0.005:
+        return "<1%"
+    return f"{value:z.0%} ± {error_in_percent(error)}"
+
+
+def interval_in_words(low: float, high: float) -> str:
+    """Return the ends of an interval on one line; a dash where there is none."""
+    return "–" if np.isnan(low) else f"[{low:z.2f},\u00a0{high:z.2f}]"
+
+
+# Which of many steps, or outputs, a report shows: those of the largest variance.
+
+
+#: Rows of a table, and bars of a figure, at most.
+MOST_LISTED = 60
+MOST_DRAWN = 12
+
+#: Inputs in tables and figures, at most: those of the largest total indices.
+MOST_INPUTS = 24
+
+# Drivers that are named in a row; names of a share and of its ends.
+_MOST_DRIVERS = 4
+_ENDS = ("", "_low", "_high")
+
+
+def of_largest(variance: FloatArray, most: int) -> IndexArray:
+    """Return the positions of the largest variances, in their order."""
+    order = np.argsort(-variance, kind="stable")
+    return np.sort(order[:most])
+
+
+def some_of(values: Any, rows: IndexArray) -> Any:
+    """Return some entries of a tuple, a list or an array; None stays None."""
+    if values is None or isinstance(values, np.ndarray):
+        return None if values is None else values[rows]
+    return tuple(values[row] for row in rows)
+
+
+def some_rows(columns: Iterable[Column], rows: IndexArray) -> list[Column]:
+    """Return some rows of a table."""
+    return [(heading, some_of(values, rows)) for heading, values in columns]
+
+
+def some_spread(found: Any, rows: IndexArray) -> Any:
+    """Return the disagreement at some steps, or of some outputs."""
+    if isinstance(found, PolicyFragility):
+        kept = {
+            one.name: some_of(getattr(found, one.name), rows) for one in fields(found)
+        }
+        return replace(found, **kept)
+    keys = {name: some_of(labels, rows) for name, labels in found.keys.items()}
+    columns = {name: some_of(values, rows) for name, values in found.columns.items()}
+    return replace(found, keys=keys, columns=columns)
+
+
+def some_inputs(shares: SobolDisplay, inputs: IndexArray) -> SobolDisplay:
+    """Return the shares of some inputs; those of the others are added up."""
+    n_others = shares.first_order.shape[1] - len(inputs)
+    if not n_others:
+        return shares
+    others = np.delete(shares.first_order, inputs, axis=1).sum(axis=1)
+    return SobolDisplay(
+        np.column_stack([shares.first_order[:, inputs], others]),
+        shares.unexplained,
+        shares.step_names,
+        [*some_of(shares.input_names, inputs), f"{n_others} others"],
+        supported=shares.supported,
+        sampled=shares.sampled,
+        of_variance=shares.of_variance,
+    )
+
+
+def some_of_prism(
+    shares: SobolDisplay, variance: FloatArray, rows: IndexArray
+) -> PrismDisplay:
+    """Return a prism of some steps; the others are one."""
+    flows, names = prism_flows(shares, variance), list(some_of(shares.step_names, rows))
+    supported, others = shares.supported, np.ones(len(variance), dtype=bool)
+    others[rows] = False
+    columns = [flows[:, rows]]
+    if others.any():
+        columns.append(flows[:, others].sum(axis=1, keepdims=True))
+        names.append(f"{others.sum()} others")
+        if supported is not None:
+            supported = (*supported, bool(np.array(supported)[others].all()))
+            rows = np.append(rows, len(variance))
+    return PrismDisplay(
+        np.hstack(columns),
+        shares.input_names,
+        names,
+        supported=some_of(supported, rows),
+    )
+
+
+def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
+    """Return the table of drivers, of some of many steps and the leading inputs."""
+    table = verdict.drivers
+    total = np.nan_to_num(table.total)
+    inputs = np.argsort(-total.max(axis=0, initial=0.0), kind="stable")[:MOST_INPUTS]
+    every = [
+        (o, i)
+        for o in rows.tolist()
+        if not np.isnan(verdict.q2[o])
+        for i in inputs[np.argsort(-total[o, inputs], kind="stable")].tolist()
+    ]
+
+    def share(name: str) -> list[str]:
+        return [
+            with_ends(*(table.columns[name + end][cell] for end in _ENDS))
+            for cell in every
+        ]
+
+    def of(name: str) -> list[Any]:
+        return [table.columns[name][cell] for cell in every]
+
+    return [
+        (next(iter(verdict.keys)), [verdict.step_names[o] for o, _ in every]),
+        ("input", [verdict.input_names[i] for _, i in every]),
+        ("state", of("state")),
+        ("p (Holm)", of("p_value")),
+        ("q (Benjamini–Hochberg)", of("q_value")),
+        ("share alone", share("first")),
+        ("share in all", share("total")),
+        ("acts with", of("partners")),
+    ]
+
+
+def pair_columns(verdict: Answer) -> list[Column]:
+    """Return the pairs that act together."""
+    table = verdict.pairs
+    return [
+        ("pair", list(table.keys["pair"])),
+        ("p (Holm)", table.p_value),
+        ("share that neither explains alone", list(map(percent, table.share))),
+    ]
+
+
+def with_ends(share: float, low: float, high: float) -> str:
+    """Return a share in percent with its interval; a dash for none."""
+    if np.isnan(share):
+        return "–"
+    text = f"{percent(share)} [{100 * low:.0f}, {100 * high:.0f}]"
+    return text.replace(" ", "\u00a0")
+
+
+def drivers_in_words(verdict: Answer, output: int) -> str:
+    """Return the inputs that drive an output with their shares in all."""
+    table = verdict.drivers
+    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable")
+    driving = [i for i in order.tolist() if table.state[output, i] == State.DRIVES]
+    shown = [
+        f"{verdict.input_names[i]} "
+        + with_ends(*(table.columns[f"total{end}"][output, i] for end in _ENDS))
+        for i in driving[:_MOST_DRIVERS]
+    ]
+    if len(driving) > len(shown):
+        shown.append(f"{len(driving) - len(shown)} more")
+    return ", ".join(shown) or "–"
+
+
+# What the sections of a report read.
+
+
+class ReportContent:
+    """What the sections read: the fit, its inputs' names, the test data."""
+
+    def __init__(
+        self,
+        pipeline: Any,
+        reading: Reading,
+        y: Any,
+        verdict: Answer | None,
+        random_state: int,
+        outputs: Any = None,
+    ) -> None:
+        self.pipeline, self.surrogate = pipeline, reading.estimator
+        self.reading, self.outputs = reading, outputs
+        self.expansion, self.is_sampled = reading.expansion, reading.is_sampled
+        self.input_names = self.expansion.input_names
+        self.step_names = self.expansion.group_names
+        self.inputs = reading.inputs
+        self.y = self._checked(y)
+        if verdict is not None:
+            refuse_other_steps(verdict, self.step_names)
+            if len(verdict.input_names) == len(self.input_names):
+                verdict = verdict.with_names(self.input_names)
+        self.verdict, self.random_state = verdict, random_state
+        self.support = Support.of(self.expansion, verdict)
+        self.fragility: Any = spread_of(reading, self.y)
+
+    def _checked(self, y: Any) -> FloatArray:
+        n_members = len(self.inputs)
+        if self.is_real:
+            names = self.expansion.output_names
+            return checked_outputs(y, names, n_members, "y_test")
+        return checked_policies(y, self.surrogate, n_members, "y_test")
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the fit is one of real outputs, not of compositions."""
+        return self.reading.compositions is None
+
+    @property
+    def noun(self) -> str:
+        """What a row of the tables is."""
+        return "output" if self.is_real else "decision"
+
+    @property
+    def one(self) -> str:
+        """The same at the start of a sentence."""
+        return "An output" if self.is_real else "A decision"
+
+    @property
+    def model(self) -> str:
+        """What was fitted."""
+        return "expansion" if self.is_real else "surrogate"
+
+    @property
+    def sizes(self) -> tuple[str, Any]:
+        """Column of the number of possible actions, or of columns of y."""
+        if self.is_real:
+            return "columns", self.fragility.columns["columns"]
+        return "actions", self.fragility.n_possible
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Arguments of displays."""
+        return {
+            "verdict": self.verdict,
+            "input_features": self.input_names,
+            "outputs": self.outputs,
+        }
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the columns of an output are added up in units of their own."""
+        measured = None if self.verdict is None else self.verdict.figures
+        judged = (measured or {}).get("measured_as")
+        is_outputs = isinstance(judged, Outputs) and judged.is_scaled
+        return is_outputs and self.expansion.groups is not None
+
+    @property
+    def test_q2(self) -> FloatArray:
+        """Q² of each step or output on the test data."""
+        predicted = np.reshape(self.surrogate.predict(self.inputs), self.y.shape)
+        if self.is_real:
+            scales: Any = 1.0
+            if self.is_scaled and self.verdict is not None:
+                scales = self.verdict.measured_as.scales
+            return output_q2(self.y / scales, predicted / scales, self.expansion)
+        geometry, zero = self.surrogate.geometry_, self.surrogate.zero_replacement
+        return composition_q2(self.y, predicted, geometry, zero)
+
+    @property
+    def source(self) -> str:
+        """Where shares of the variance come from."""
+        if self.verdict is None:
+            return "first order times leave-one-out Q²"
+        return "those of the table of drivers"
+
+    @cached_property
+    def answers(self) -> list[str]:
+        """Say in a word whether something is shown to drive each step."""
+        judged = ["not judged"] * len(self.step_names)
+        if self.verdict is not None:
+            words = {True: "driven", False: NOT_SUPPORTED}
+            judged = [words[good] for good in self.verdict.attributable]
+        if self.is_real:
+            choices, without = ~np.isnan(self.support.unexplained), NO_VARIANCE
+        else:
+            choices, without = self.surrogate.geometry_.has_choice, "no choice"
+        return [
+            answer if choice else without
+            for answer, choice in zip(judged, choices, strict=True)
+        ]
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of the members at each step, or of each output."""
+        found = self.fragility
+        variance = found.variance if self.is_real else found.aitchison_variance
+        return np.nan_to_num(variance)
+
+    @cached_property
+    def listed(self) -> IndexArray:
+        """Steps or outputs that tables list."""
+        return of_largest(self.variance, MOST_LISTED)
+
+    @cached_property
+    def drawn(self) -> IndexArray:
+        """Steps or outputs that figures draw."""
+        return of_largest(self.variance, MOST_DRAWN)
+
+    @cached_property
+    def leading(self) -> IndexArray:
+        """Inputs that tables and figures show: all, or those that matter most."""
+        total = self.expansion.sobol_indices().total_order
+        return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
+
+    @cached_property
+    def leading_shares(self) -> IndexArray:
+        """Inputs whose shares are shown: those of a verdict, else the leading ones."""
+        if self.verdict is None or not self.verdict.input_names:
+            return self.leading
+        total = self.verdict.drivers.total
+        return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
+
+    def rows(self, columns: Iterable[Column]) -> list[Column]:
+        """Return the rows of a table that are listed."""
+        return some_rows(columns, self.listed)
+
+    def spread_display(self) -> StepVarianceDisplay:
+        """Draw how much the members disagree, cut into what is predicted."""
+        display = StepVarianceDisplay(
+            some_spread(self.fragility, self.drawn),
+            unexplained=self.support.unexplained[self.drawn],
+            supported=some_of(self.support.supported, self.drawn),
+        )
+        return display.plot()
+
+    @cached_property
+    def diagnostics(self) -> SurrogateDiagnostics:
+        """Inputs of the fit; those of the test data where it retained none."""
+        if not self.is_real:
+            found: SurrogateDiagnostics = self.surrogate.diagnostics_
+            return found
+        problem = self.reading.problem
+        assert problem is not None  # refused before
+        inputs = np.asarray(self.inputs, dtype=np.float64)
+        if problem.samples is not None:
+            inputs = problem.samples.inputs
+        return SurrogateDiagnostics(
+            self.expansion.q2,
+            round(problem.total_weight),
+            self.expansion.basis.n_terms,
+            None,
+            inputs,
+            self.expansion.basis,
+        )
+
+    def ranked_steps(self, share: float | FloatArray = 1.0) -> list[int]:
+        """Return the steps with this share of a variance, the largest first."""
+        variance = share * self.variance
+        order = np.argsort(-variance, kind="stable")
+        return [int(step) for step in order if variance[step] > 0]
+
+    def explained_steps(self) -> list[int]:
+        """Return the steps of which something is predicted, the largest first."""
+        share = 1.0 - np.nan_to_num(self.support.unexplained, nan=1.0)
+        if self.support.supported is not None:
+            share = share * np.array(self.support.supported)
+        return self.ranked_steps(share)
+
+
+# Sections of a report on compositions: fragility, coverage and policies.
+
+
+# More steps than this have no panel of their own in a report.
+_MOST_POLICY_FIGURES = 8
+
+# Draws behind such a panel: fewer where a draw has very many parts (32 MiB in all).
+_MOST_DRAWS, _FEWEST_DRAWS, _MOST_VALUES = 2000, 200, 4_194_304
+
+
+def add_fragility(page: HtmlReport, content: ReportContent) -> None:
+    found = content.fragility
+    page.add_heading("How much the members disagree")
+    page.add_columns(
+        content.rows(fragility_columns(found)),
+        f"Fragility of the {len(content.y)} members of the test data",
+    )
+    page.add_text(
+        "The measures can rank the decisions differently. Summed variances grow with "
+        "the number of actions and weigh rare actions like frequent ones; the alr sum "
+        "depends on its reference action too. Total variation (TV) and Jensen-Shannon "
+        "divergence (JS, in nats) are distances of probabilities, to the mean policy "
+        "or between two members. Mutual information is that of member and action, in "
+        "nats. “Of largest” divides by the largest value that so many actions allow."
+    )
+    page.add_figure(
+        content.spread_display(),
+        "Disagreement per decision. Variance bars are cut into what is predicted from "
+        "the inputs and what is not.",
+    )
+
+
+def add_coverage(page: HtmlReport, content: ReportContent) -> None:
+    page.add_heading("Coverage on the test data")
+    surrogate = content.surrogate
+    layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
+    seed = {"random_state": content.random_state}
+    try:
+        bounds = [
+            surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
+            for level in LEVELS
+        ]
+        display = CoverageDisplay.from_estimator(
+            surrogate, content.inputs, content.y, levels=LEVELS, **seed
+        )
+    except ValueError as error:  # no residual law: more terms than members
+        page.add_text(f"There are no intervals. {error}")
+        return
+    scores = {
+        kind: [coverage_interval(content.y, *b, kind=kind, **layout) for b in bounds]
+        for kind in ("marginal", "joint")
+    }
+    page.add_columns(
+        coverage_columns(content.step_names, scores, content.listed),
+        f"Intervals given the inputs, {len(content.y)} members of the test data",
+    )
+    page.add_text(
+        "Marginal: the share of probabilities inside their interval, which should be "
+        "the level. Joint: the share of members with all actions of the decision "
+        "inside; marginal intervals are not made for it, so it is lower. Errors are "
+        "Wilson intervals with one trial a member."
+    )
+    page.add_figure(display, "Nominal and empirical marginal coverage, all decisions.")
+
+
+def add_policies(page: HtmlReport, content: ReportContent) -> None:
+    ranked, seed = content.ranked_steps(), content.random_state
+    steps = sorted(ranked[:_MOST_POLICY_FIGURES])
+    if not steps:
+        return
+    try:
+        content.surrogate.sample(1, random_state=seed)
+    except ValueError:
+        return
+    page.add_heading("Policies: members and surrogate")
+    most = max(_FEWEST_DRAWS, _MOST_VALUES // content.y.shape[1])
+    n_samples = min(_MOST_DRAWS, most)
+    if len(steps) < len(ranked):
+        page.add_text(
+            f"The {len(steps)} decisions of the largest summed variance are shown."
+        )
+    for step in steps:
+        display = PolicyDistributionDisplay.from_estimator(
+            content.pipeline,
+            content.y,
+            step=step,
+            random_state=seed,
+            n_samples=n_samples,
+        )
+        name = content.step_names[step]
+        page.add_figure(
+            display, f"{name}: test data beside the predictive distribution."
+        )
+
+
+# Sections of a report on real outputs: their spread, coverage and effects.
+
+
+_SPREAD = {
+    "members": "members",
+    "columns": "columns",
+    "variance": "variance",
+    "variance per column": "variance_per_column",
+    "standard deviation": "standard_deviation",
+    "smallest": "minimum",
+    "largest": "maximum",
+}
+
+
+def add_spread(page: HtmlReport, content: ReportContent) -> None:
+    found = content.fragility
+    page.add_heading("How much the members disagree")
+    columns: list[Column] = [("output", content.step_names)]
+    columns += [(heading, found.columns[name]) for heading, name in _SPREAD.items()]
+    page.add_columns(
+        content.rows(columns),
+        f"Spread of the {len(content.y)} members of the test data",
+    )
+    text = (
+        "Variances are in squared units of each output, those of its columns added up; "
+        "outputs in different units cannot be compared by them. The standard deviation "
+        "is the root of the variance per column."
+    )
+    if (found.members < len(content.y)).any():
+        text += " A member that failed in one output (NaN) counts in the others."
+    page.add_text(text)
+    page.add_figure(
+        content.spread_display(),
+        "Disagreement per output. Variance bars are cut into what is predicted from "
+        "the inputs and what is not.",
+    )
+
+
+def add_output_coverage(page: HtmlReport, content: ReportContent) -> None:
+    page.add_heading("Coverage on the test data")
+    seed: Any = {"random_state": content.random_state}
+    groups = group_matrix(content.expansion).argmax(axis=0)
+    try:
+        bounds = [
+            content.surrogate.predict_interval(
+                content.inputs, confidence_level=level, **seed
+            )
+            for level in LEVELS
+        ]
+        display = CoverageDisplay.from_estimator(
+            content.pipeline,
+            content.reading.X,
+            content.y,
+            levels=LEVELS,
+            outputs=content.outputs,
+            **seed,
+        )
+    except ValueError as error:  # no residual law: more terms than members
+        page.add_text(f"There are no intervals. {error}")
+        return
+    kinds = ("marginal", "joint") if len(groups) > len(content.step_names) else ()
+    scores = {
+        kind: [
+            output_coverage(content.y, lower, upper, groups, kind)
+            for lower, upper in bounds
+        ]
+        for kind in kinds or ("marginal",)
+    }
+    page.add_columns(
+        coverage_columns(content.step_names, scores, content.listed, "output"),
+        f"Intervals given the inputs, {len(content.y)} members of the test data",
+    )
+    text = "Marginal: the share of values inside their interval, which should be the "
+    text += "level. "
+    if kinds:
+        text += (
+            "Joint: the share of members with all columns of the output inside; "
+            "marginal intervals are not made for it, so it is lower. "
+        )
+    page.add_text(f"{text}Errors are Wilson intervals with one trial a member.")
+    page.add_figure(display, "Nominal and empirical marginal coverage, all outputs.")
+
+
+def add_effects(page: HtmlReport, content: ReportContent) -> None:
+    if not (content.expansion.total_variance > 0).any():
+        return
+    page.add_heading("What each input does")
+    display = MainEffectsDisplay.from_estimator(
+        content.pipeline,
+        content.reading.X,
+        features=content.leading.tolist(),
+        random_state=content.random_state,
+        **content.known,
+    )
+    page.add_figure(
+        display,
+        "Mean of the prediction at each value of an input, the others averaged out, "
+        "less the mean of all; at most the six columns that change most.",
+    )
+
+
+# Sections that a report has of compositions and of real outputs.
+
+
+_GOODNESS = {
+    "decision": "Q² is one minus the squared error over the squared deviation from the "
+    "mean, in Aitchison geometry: free of any reference action. Leave-one-out is that "
+    "of the surrogate alone, conditional on its inputs. The test data are members "
+    "that were not fitted, provided that whoever made this page held them out.",
+    "output": "Q² is one minus the squared error over the squared deviation from the "
+    "mean; the columns of an output are added up {units}. Leave-one-out is that of the "
+    "expansion alone, conditional on its inputs. The test data are members that were "
+    "not fitted, provided that whoever made this page held them out.",
+}
+
+
+def add_answer(page: HtmlReport, content: ReportContent) -> None:
+    """Say the answer, show it, and list it: a row for each decision or output."""
+    verdict = content.verdict
+    page.add_heading("Answer")
+    if len(content.listed) < len(content.step_names):
+        page.add_text(
+            f"There are {len(content.step_names)} {content.noun}s. Tables list the "
+            f"{len(content.listed)} and figures draw the {len(content.drawn)} of the "
+            "largest variance in the test data; a verdict and the fit have all."
+        )
+    if verdict is None:
+        page.add_text(
+            "No verdict was given. All figures below are conditional on the inputs as "
+            f"the {content.model} got them: a transformation of X that was fitted "
+            "before has seen every member that leave-one-out leaves out. Which input "
+            "drives what is not tested; skpce.inspection.verdict does it."
+        )
+    else:
+        page.add_answer(verdict.sentences)
+    shares = SobolDisplay.from_fit(content.pipeline, **content.known)
+    page.add_figure(
+        shares.some(content.drawn).plot(),
+        "Shares of the variance between members: of each input alone, of several "
+        f"together, and what is not predicted ({content.source}).",
+    )
+    columns: list[Column] = [
+        (content.noun, content.step_names),
+        ("attribution", content.answers),
+    ]
+    if verdict is None:
+        columns.append(("explains most", _leading(shares)))
+    else:
+        outputs = range(len(content.step_names))
+        drivers = [drivers_in_words(verdict, output) for output in outputs]
+        columns.append(("drivers, share in all", drivers))
+    columns.append((NOT_PREDICTED, [_percent(rest) for rest in shares.unexplained]))
+    if verdict is not None:
+        if not np.isnan(verdict.noise_share).all():
+            noise = [_percent(share) for share in verdict.noise_share]
+            columns.append(("noise between repeats", noise))
+        columns.append(("p (Holm)", verdict.p_value))
+    page.add_columns(content.rows(columns))
+
+
+def _leading(shares: SobolDisplay) -> list[str]:
+    """Name what explains most of each step alone, or of several inputs together."""
+    explained = shares.shares[:, :-1]
+    largest = explained.argmax(axis=1)
+    known = ~np.isnan(shares.unexplained) & (explained.max(axis=1) > 0)
+    return [
+        f"{shares.column_names[i]} {_percent(row[i])}" if is_known else "–"
+        for i, row, is_known in zip(largest, explained, known, strict=True)
+    ]
+
+
+def _percent(share: float) -> str:
+    return "–" if np.isnan(share) else f"{100.0 * max(share, 0.0):.0f}\u00a0%"
+
+
+def add_verdict(page: HtmlReport, content: ReportContent) -> None:
+    verdict = content.verdict
+    if verdict is None:
+        return
+    page.add_heading("Verdict")
+    page.add_preformatted("\n".join(verdict.evidence))
+    level = f"{100.0 * verdict.confidence_level:.3g}\u00a0%"
+    if verdict.input_names:
+        page.add_columns(
+            driver_columns(verdict, content.listed),
+            f"The drivers: shares of the variance of the {content.noun}, with {level} "
+            "intervals that hold together",
+        )
+    if len(verdict.pairs.rows):
+        page.add_columns(pair_columns(verdict), "Pairs that act together")
+    ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
+    repeats = {"noise between repeats": "noise_share", "lack of fit, p": "lack_of_fit"}
+    columns: list[Column] = [
+        (content.noun, verdict.step_names),
+        ("members", verdict.members),
+        ("Q², runs left out", verdict.q2),
+        (f"{level} interval", [interval_in_words(*pair) for pair in ends]),
+        (NOT_PREDICTED, [_percent(share) for share in verdict.not_predicted]),
+    ]
+    for heading, name in repeats.items():
+        values = verdict.columns[name]
+        if not np.isnan(values).all():
+            cells = [_percent(v) for v in values] if name == "noise_share" else values
+            columns.append((heading, cells))
+    columns += [("p (Holm)", verdict.p_value), ("attribution", content.answers)]
+    page.add_columns(content.rows(columns), f"The {content.noun}s")
+    page.add_text(
+        "Q² is that of the pipeline, refitted whole without the members it predicts. "
+        "Shares, and what is not predicted, are those of a fit that learns its own "
+        f"degree from the inputs. Of {content.one.lower()} that nothing is shown to "
+        "drive the shares are not to be read."
+    )
+
+
+def add_goodness(page: HtmlReport, content: ReportContent) -> None:
+    page.add_heading(f"How well the inputs predict each {content.noun}")
+    columns: list[Column] = [
+        (content.noun, content.step_names),
+        content.sizes,
+        ("Q², leave-one-out", content.expansion.q2),
+        ("Q², test data", content.test_q2),
+    ]
+    if content.verdict is not None:
+        columns.append(("Q², runs left out", content.verdict.q2))
+    page.add_columns(content.rows([*columns, ("attribution", content.answers)]))
+    units = "in units of their standard deviations" if content.is_scaled else "as given"
+    page.add_text(_GOODNESS[content.noun].format(units=units))
+
+
+def add_indices(page: HtmlReport, content: ReportContent) -> None:
+    page.add_heading("Shares of the variance and Sobol indices")
+    known, leading = content.known, content.leading_shares
+    every = SobolDisplay.from_fit(content.pipeline, **known)
+    shares = some_inputs(every, leading)
+    if shares is not every:
+        page.add_text(
+            f"There are {len(every.input_names)} inputs. Tables and figures show the "
+            f"{len(leading)} of the largest total shares; shares of the others are "
+            "added up."
+        )
+    page.add_columns(
+        content.rows(
+            [*share_columns(shares, content.noun), ("attribution", content.answers)]
+        ),
+        f"Shares of the variance between members, alone ({content.source})",
+    )
+    alone = every
+    if content.verdict is not None:
+        alone = SobolDisplay.from_fit(content.pipeline, **(known | {"verdict": None}))
+    page.add_columns(
+        content.rows(total_columns(alone, content.noun, content.leading)),
+        "Total Sobol indices: shares of the variance of the expansion, not of the "
+        f"{content.noun}",
+    )
+    if content.verdict is not None:
+        page.add_text(
+            f"In brackets: {100.0 * content.verdict.confidence_level:.3g} % intervals "
+            f"of the shares, which hold for all inputs of {content.one.lower()} "
+            "together and contain the error of the fit."
+        )
+    if alone.interval is not None:
+        page.add_text(
+            f"In brackets: {100.0 * alone.interval.confidence_level:.3g} % intervals "
+            "of the indices, percentiles over resamples of the members. They contain "
+            f"the error of the coefficients; what the {content.model} leaves out is "
+            "what is not predicted."
+        )
+    if content.is_sampled:
+        page.add_text(
+            "The indices are by sampling: those of an expansion of the regressor's "
+            "predictions at draws of its inputs. Its fidelity is the share of their "
+            "variance that the expansion has on fresh draws."
+        )
+        fidelity = content.surrogate.fidelity_
+        page.add_columns(
+            content.rows([(content.noun, content.step_names), ("fidelity", fidelity)])
+        )
+    page.add_text(
+        "Indices assume independent inputs with the stated distributions. Total "
+        "indices count an interaction once for each of its inputs, so a row can "
+        "exceed one."
+    )
+    if not content.is_real and content.variance.sum() > 0:
+        prism = some_of_prism(shares, content.variance, content.drawn)
+        page.add_figure(prism.plot(), "From inputs to decisions: widths add up to one.")
+    if len(content.input_names) > 1:
+        for step in content.explained_steps()[:1]:
+            pairs = InteractionDisplay.from_estimator(
+                content.pipeline, step=step, **known
+            )
+            page.add_figure(
+                pairs,
+                "Inputs alone (diagonal) and in pairs, as shares of the variance of "
+                f"the {content.noun} of which most is predicted: "
+                f"{content.step_names[step]}.",
+            )
+
+
+_FITTED_INPUTS = "The fitted members' inputs"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
+
+
+def add_inputs(page: HtmlReport, content: ReportContent) -> None:
+    diagnostics = content.diagnostics
+    page.add_heading("The inputs")
+    figures = {
+        "members fitted": diagnostics.n_members,
+        "terms of the expansion": diagnostics.n_terms,
+        # what is below is rounding
+        "largest correlation of two inputs": round(diagnostics.largest_correlation, 12),
+        "condition number of the design": diagnostics.condition_number,
+    }
+    page.add_table(["figure", "value"], list(figures.items()))
+    p_values = diagnostics.distribution_p_values
+    page.add_columns(
+        some_rows(
+            [("input", content.input_names), ("p-value", p_values)], content.leading
+        ),
+        "Fit of each input to its distribution",
+    )
+    # A regressor retains no inputs that were not transformed.
+    X = content.reading.X if content.is_real else None
+    display = EmbeddingDisplay.from_estimator(
+        content.pipeline,
+        X,
+        input_features=content.input_names,
+        features=content.leading.tolist(),
+    )
+    whose = "The inputs of the test data" if content.is_real else _FITTED_INPUTS
+    page.add_figure(
+        display, f"{whose}: correlations, and quantiles against their distributions."
+    )
+
+
+def add_origin(page: HtmlReport, content: ReportContent, date: str | None) -> None:
+    page.add_heading("How this was made")
+    rows: list[list[Any]] = [
+        ["members fitted", content.diagnostics.n_members],
+        ["members of the test data", len(content.y)],
+        [f"inputs of the {content.model}", len(content.input_names)],
+        [f"{content.noun}s", len(content.step_names)],
+        ["columns" if content.is_real else "parts", int(content.y.shape[1])],
+        ["random_state", content.random_state],
+        ["python", platform.python_version()],
+        ["skpce", __version__],
+    ]
+    rows += [[name, installed_version(name)] for name in _PACKAGES]
+    if date is not None:
+        rows.append(["date", date])
+    page.add_table(["what", "value"], rows)
+    # Addresses of objects in memory differ from run to run.
+    page.add_preformatted(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(content.pipeline)))
+
+
+_TITLE = "What drives each decision"
+
+
+def report(
+    pipeline: Any,
+    X_test: ArrayLike,
+    y_test: ArrayLike,
+    *,
+    verdict: Answer | None = None,
+    path: str | os.PathLike[str] | None = None,
+    title: str = _TITLE,
+    input_features: Sequence[str] | None = None,
+    date: str | None = None,
+    random_state: int = 0,
+    outputs: Any = None,
+) -> str:
+    """Describe a fit in one self-contained HTML page.
+
+    The answer comes first: sentences, a picture and a row for each decision or output.
+    Then come, folded, the verdict, Q², the fragility of policies or the spread of real
+    outputs, shares and Sobol indices, and coverage on members that were held out. Where
+    a verdict is given, each share of the variance is that of its table of drivers. The
+    page has no script and asks nothing of another host; the same arguments give the
+    same bytes. All arguments are checked before anything is computed or written: a
+    ``ValueError`` says which data, verdict or path does not fit.
+
+    Parameters
+    ----------
+    pipeline : fitted estimator
+        A :class:`skpce.CompositionalPCESurrogate` or a
+        :class:`skpce.PolynomialChaosRegressor` (or its CV), or a Pipeline that ends in
+        one.
+    X_test : array-like of shape (n_members, n_features)
+        Inputs of members that were not fitted, before any embedding.
+    y_test : array-like of shape (n_members, n_parts) or data frame
+        Their policies, the steps side by side; or their real outputs (NaN where a
+        member failed).
+    verdict : Answer or None, default=None
+        From :func:`skpce.inspection.verdict`, on the members that were fitted. With
+        None the page says that there is none.
+    path : str, path-like or None, default=None
+        Where to write the page, in one piece; None only returns it.
+    title : str, default="What drives each decision"
+        Heading of the page; for real outputs it ends in "output".
+    input_features : sequence of str or None, default=None
+        Names of the inputs of the expansion; None asks the pipeline.
+    date : str or None, default=None
+        Printed with the versions. None prints no date.
+    random_state : int, default=0
+        Randomness of the draws behind intervals and figures.
+    outputs : dict or None, default=None
+        Columns of real outputs that belong together, such as
+        ``{"accuracy": 1, "logits": 10}``. None takes the groups of the verdict, else
+        those of the names of y in ``fit``.
+
+    Returns
+    -------
+    page : str
+        The HTML text.
+
+    See Also
+    --------
+    skpce.inspection.verdict : Which input drives which output?
+    skpce.metrics.policy_fragility : The measures of disagreement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from skpce import CompositionalPCESurrogate
+    >>> from skpce import report
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = softmax(np.c_[X[:, 0], 0 * X[:, 0], rng.normal(size=60)], axis=1)
+    >>> surrogate = CompositionalPCESurrogate(1, steps={"first": 3})
+    >>> page = report(surrogate.fit(X[:40], y[:40]), X[40:], y[40:])
+    >>> page.startswith("<!doctype html>"), "No verdict was given" in page
+    (True, True)
+    """
+    _check_arguments(path, title, date, random_state)
+    check_rows("report", "X_test", X_test)
+    refuse_other_rows(X_test=X_test, y_test=y_test)
+    reading = expansion_of(
+        pipeline, X_test, input_features, outputs=outputs, verdict=verdict
+    )
+    if reading.problem is None:
+        raise ValueError(
+            f"Got {pipeline!r}; expected a fitted estimator: an expansion alone has no "
+            "residuals."
+        )
+    if len(reading.inputs) < 2:
+        raise ValueError(
+            f"X_test has {len(reading.inputs)} members; expected two or more."
+        )
+    content = ReportContent(
+        pipeline, reading, y_test, verdict, random_state, outputs=outputs
+    )
+    if content.is_real and title == _TITLE:
+        title = "What drives each output"
+    page = HtmlReport(title)
+    with _warned_once(reading):
+        _add_sections(page, content, date)
+    if path is not None:
+        page.save(path)
+    return page.to_html()
+
+
+@contextmanager
+def _warned_once(reading: Reading) -> Iterator[None]:
+    """Warn of inputs outside their distributions here, and in no section."""
+    expansion = reading.expansion
+    inputs = np.asarray(reading.inputs, dtype=np.float64)
+    warn_outside(expansion.basis.laws, inputs, expansion.input_names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputOutsideSupportWarning)
+        yield
+
+
+def _add_sections(page: HtmlReport, content: ReportContent, date: str | None) -> None:
+    """Add the answer, and what it rests on."""
+    add_answer(page, content)
+    add_verdict(page, content)
+    add_goodness(page, content)
+    if content.is_real:
+        add_spread(page, content)
+        add_indices(page, content)
+        add_output_coverage(page, content)
+        add_effects(page, content)
+    else:
+        add_fragility(page, content)
+        add_indices(page, content)
+        add_coverage(page, content)
+        add_policies(page, content)
+    add_inputs(page, content)
+    add_origin(page, content, date)
+
+
+def _check_arguments(path: Any, title: Any, date: Any, random_state: Any) -> None:
+    """Refuse what no section could use, and a path where no page could be saved."""
+    if not isinstance(title, str):
+        raise fail("report", "title", "a str", title)
+    if not (date is None or isinstance(date, str)):
+        raise fail("report", "date", "a str or None", date)
+    check_integer("report", "random_state", random_state)
+    if path is None:
+        return
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"path={path!r} must be a str, a path or None.")
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"path={str(path)!r} is a folder; expected that of a file.")
+    if not target.parent.is_dir():
+        raise ValueError(f"path={str(path)!r} must be in a folder that exists.")
+    if not os.access(target.parent, os.W_OK):
+        raise ValueError(f"path={str(path)!r} must be in a folder that can be written.")

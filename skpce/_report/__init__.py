@@ -1,1 +1,0 @@
-"""A report of a fit, as one HTML file."""
