@@ -268,7 +268,9 @@ def function(n: int, generator: Generator, name: str, of_noise: float) -> Case:
     X, true = chosen.sample(n, generator), chosen.indices
     scale = np.sqrt(true.variance * of_noise / (1 - of_noise))
     y = chosen.evaluate(X) + scale * generator.normal(size=n)
-    first, total = ((1 - of_noise) * each for each in (true.first, true.total))
+    first, total = (
+        (1 - of_noise) * np.maximum(each, 0.0) for each in (true.first, true.total)
+    )
     drivers = tuple(np.flatnonzero(total > 1e-6).tolist())
     return Case(X, y, drivers, tuple(first), tuple(total))
 
