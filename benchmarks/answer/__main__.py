@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .before_after import rows as rows_of_before
 from .ensembles import COVERAGE, KINDS, POWER
 from .measure import generator_of, measure
 from .stability import cost_of, stability_of
 from .tables import page
 from .textbook import DESIGNS, answer_of
 
-PARTS = ("error", "power", "coverage", "textbook", "stability", "cost")
+PARTS = ("rows", "error", "power", "coverage", "textbook", "stability", "cost")
 
 
 def parse() -> argparse.Namespace:
@@ -51,6 +52,7 @@ def main() -> None:
             shares = part != "error" or not arguments.no_shares
             run(part, _chosen(kinds, arguments.kinds), number, arguments.out, shares)
     for part, measured in (
+        ("rows", rows_of_before),
         ("textbook", lambda: {k: answer_of(make()) for k, make in DESIGNS.items()}),
         ("stability", lambda: stability_of(arguments.quick)),
         ("cost", lambda: cost_of(arguments.quick)),

@@ -29,6 +29,10 @@ def page(out: Path) -> str:
         "<!-- Written by benchmarks/answer; do not edit. -->\n",
         "# Is the answer right?\n",
         "Made by `python -m benchmarks.answer --write docs/answer_tables.md`.\n",
+        "## What went wrong before\n",
+        "Tables on which the verdict of earlier versions was wrong; data and programs "
+        "of the last column in `benchmarks/answer/before_after.py`.\n",
+        table(["tried", "said before", "true", "now"], _json(out / "rows.json") or []),
         "## Family-wise error\n",
         "*wrong*: answers in which some input that does nothing *drives*, or is one of "
         "a named pair; upper 95 % limit. *found*: share of the inputs that act of "
@@ -179,7 +183,7 @@ def sentences(out: Path) -> list[str]:
     return found
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path) -> Any:
     return json.loads(path.read_text()) if path.exists() else {}
 
 

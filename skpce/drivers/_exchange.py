@@ -606,6 +606,10 @@ class Tested:
         one, none = np.ones(1), np.zeros(0, dtype=np.int64)
         return cls(one, one, Exchange("rows", none), resting=(none,))
 
+    def at_tried(self) -> Tested:
+        """Return the same, said of the settings that were tried."""
+        return replace(self, exchange=replace(self.exchange, scope="tried"))
+
     def of_output(self, place: int, order: IndexArray) -> Tested:
         """Return the part of an output; ``order`` says which members the rows are."""
         some = slice(place, place + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -229,6 +230,8 @@ class _Evidence:
             )
             parts.append((own_outputs, problem))
             results = [problem.test(row) for row in range(n_rows)]
+            if own.has_repeats and _has_all_settings(inputs):
+                results = [one.at_tried() for one in results]
             for row, result in enumerate(results):
                 for place, output in enumerate(own_outputs.tolist()):
                     tested[output][row] = result.of_output(place, order)
@@ -265,6 +268,14 @@ class _Evidence:
             for key, p in zip(asked, adjusted, strict=True)
             if p <= _OF_PAIRS
         }
+
+
+def _has_all_settings(inputs: Inputs) -> bool:
+    """Whether inputs are labels of which all combinations were tried: no more exist."""
+    if not inputs.is_category.all():
+        return False
+    n_levels = [len(np.unique(column)) for column in inputs.X.T]
+    return len(np.unique(inputs.X, axis=0)) == math.prod(n_levels)
 
 
 def _alike(

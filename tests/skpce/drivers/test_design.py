@@ -180,3 +180,29 @@ def test_means_of_blocks_are_taken_out():
     y = 0.8 * X[:, 0] + 5.0 * rng.normal(size=8)[block] + 0.4 * rng.normal(size=48)
     assert skpce.explain(X, y, blocks=block).drivers.state[0, 0] == "drives"
     assert skpce.explain(X, y).drivers.state[0, 0] == "not settled"
+
+
+def test_shares_of_all_combinations_of_labels_are_those_of_the_analysis_of_variance():
+    """Six workers at three machines, three times: no other combination is left."""
+    rng = np.random.default_rng(11)
+    machine, worker = (
+        each.ravel()[:, np.newaxis].repeat(3)
+        for each in np.meshgrid(np.arange(3), np.arange(6), indexing="ij")
+    )
+    both = rng.normal(size=(3, 6))
+    y = 3.0 * machine + rng.normal(size=6)[worker] + both[machine, worker]
+    y = y + 0.3 * rng.normal(size=len(y))
+    table = {
+        "machine": [f"m{m}" for m in machine],
+        "worker": [f"w{w}" for w in worker],
+        "score": y,
+    }
+    answer = skpce.explain(table, outputs="score").drivers
+    assert set(answer.scope[0].tolist()) == {"tried"}
+    means = np.array(
+        [[y[(machine == m) & (worker == w)].mean() for w in range(6)] for m in range(3)]
+    )
+    alone = means.mean(axis=1).var() / y.var(), means.mean(axis=0).var() / y.var()
+    np.testing.assert_allclose(answer.first[0], alone, atol=0.03)
+    rest = means.var() / y.var() - sum(alone)
+    np.testing.assert_allclose(answer.total[0], np.add(alone, rest), atol=0.03)
