@@ -136,11 +136,13 @@ def machines() -> str:
 
 
 def _shares(answer: Any) -> str:
-    """Return drivers with their shares in all."""
+    """Return drivers with their shares alone, and what they do together."""
     drivers = answer.drivers
-    shares = dict(zip(map(str, drivers.input_names), drivers.total[0], strict=True))
+    shares = dict(zip(map(str, drivers.input_names), drivers.first[0], strict=True))
     names = sorted(_drivers(answer), key=lambda name: -shares[name])
-    return ", ".join(f"{name} {shares[name]:.2f}" for name in names) or "none"
+    together = drivers.total[0].sum() - drivers.first[0].sum()
+    words = [f"{name} {shares[name]:.2f}" for name in names]
+    return ", ".join([*words, f"together {together / 2:.2f}"])
 
 
 def mixture() -> str:
@@ -259,7 +261,10 @@ ROWS = (
         trials,
     ),
     Row(
-        "3 × 2 cells × 10", "not attributable", "dose .70, supplement .06", tooth_growth
+        "3 × 2 cells × 10",
+        "not attributable",
+        "dose .70, supplement .06, together .05",
+        tooth_growth,
     ),
     Row(
         "18 cells × 3",
