@@ -113,7 +113,7 @@ def power_table(out: Path) -> str:
                 f"{np.mean([o['wrong'] or o['wrong pair'] for o in lines]):.3f}",
                 f"{np.mean([_among(o['nothing'], nulls) for o in lines]):.2f}",
                 _share_of(lines, "nothing", case.drivers),
-                f"{np.mean([o.get('covered', np.nan) for o in lines]):.2f}",
+                _covered(lines),
             ]
         )
     return table(columns, rows)
@@ -195,3 +195,8 @@ def _share_of(lines: list[dict[str, Any]], key: str, inputs: tuple[int, ...]) ->
 
 def _among(names: list[str], inputs: list[int]) -> float:
     return float(np.mean([f"x{i}" in names for i in inputs]))
+
+
+def _covered(lines: list[dict[str, Any]]) -> str:
+    known = [one["covered"] for one in lines if "covered" in one]
+    return f"{np.mean(known):.2f}" if known else ""
