@@ -42,7 +42,7 @@ from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.storage import read_arrays
 from gflownet_envs.training.convergence import NotConvergedWarning
-from skpce._report import HtmlReport
+from skpce._page import HtmlReport
 
 ENVIRONMENT = GridEnvironment(size=4, max_moves=4)
 SPEC = TrainingSpec(n_iterations=40, hidden=(16,), block_size=2, check_every=0)

@@ -33,7 +33,8 @@ from gflownet_envs.storage import (
     json_bytes,
     write_together,
 )
-from skpce._report import HtmlReport, driver_columns
+from skpce._page import HtmlReport
+from skpce._report import driver_columns
 from skpce.inspection import Result
 from skpce.plotting._fonts import choose_fonts
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._report import HtmlReport
+from .._page import HtmlReport
 from .._version import __version__, installed_version
 from ._effects import draw_effects, effects_of
 from ._picture import draw_answer

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skpce._report import HtmlReport, interval_in_words, percent_with_error
+from skpce._page import HtmlReport
+from skpce._report import interval_in_words, percent_with_error
 from skpce.plotting import _style as style
 
 PNG = b"\x89PNG any bytes"
