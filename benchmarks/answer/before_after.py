@@ -224,8 +224,8 @@ def one_number() -> str:
     said = share in answer.sentences[0] and share in str(answer)
     index = answer.model.sobol_indices_[0, at]
     return (
-        f"{share} in sentence, table and picture{'' if said else ': NO'}; share alone "
-        f"of the variance of the expansion, another name, {index:.0%}"
+        f"{share} in sentence and table{'' if said else ': NO'}; share alone of the "
+        f"variance of the expansion, another name, {index:.0%}"
     )
 
 
@@ -255,7 +255,7 @@ ROWS = (
         searches,
     ),
     Row(
-        "60 random trials of a boosting model (diabetes)",
+        "60 random trials of a boosting model",
         "38, 56, 14 and 67 % by degree; 47 % explained by none",
         "the learning rate, 80 to 100 %; no noise",
         trials,
@@ -288,7 +288,12 @@ ROWS = (
         "one answer",
         order,
     ),
-    Row("batches, lineages, places", "8 to 23 of 40 attributable", "nothing", groups),
+    Row(
+        "groups of five with equal inputs, such as batches or lineages, told",
+        "8 to 23 of 40 attributable",
+        "nothing",
+        groups,
+    ),
     Row("a null correlated .8 with a driver, n = 100", "8 of 59", "0", correlated),
     Row(
         "pure noise, n = 50: lower end of a total above 0",

@@ -30,13 +30,14 @@ def page(out: Path) -> str:
         "# Is the answer right?\n",
         "Made by `python -m benchmarks.answer --write docs/answer_tables.md`.\n",
         "## What went wrong before\n",
-        "Tables on which the verdict of earlier versions was wrong; data and programs "
-        "of the last column in `benchmarks/answer/before_after.py`.\n",
+        "Tables on which earlier verdicts were wrong. What is said now is measured on "
+        "the same data where these are published or simulated, else (searches, trials) "
+        "on others of the kind: `benchmarks/answer/before_after.py`.\n",
         table(["tried", "said before", "true", "now"], _json(out / "rows.json") or []),
         "## Family-wise error\n",
         "*wrong*: answers in which some input that does nothing *drives*, or is one of "
         "a named pair; upper 95 % limit. *found*: share of the inputs that act of "
-        "which it is said. *spread*: an input that acts on no spread is said to.\n",
+        "which it is said. Tests alone (`--no-shares`).\n",
         error_table(out),
         "## Power\n",
         power_table(out),
