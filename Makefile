@@ -14,6 +14,9 @@ NEWEST_PYTHON ?= $(shell for minor in 16 15 14 13 12 11; do \
   for python in python3.$$minor "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$minor.*/bin/python; do \
     "$$python" -c "" 2>/dev/null && echo "$$python" && exit; done; done)
 PYTEST_ARGS ?=
+# Processes of the tests. A file's tests stay together, for what they share.
+TEST_JOBS ?= 2
+PARALLEL := -n $(TEST_JOBS) --dist loadfile
 WITHOUT_DOCTESTS := -o addopts="-ra --strict-config --strict-markers --import-mode=importlib"
 QUICK := tests/skpce/test_persistence.py tests/skpce/test_model_file.py tests/skpce/test_frames.py \
   tests/skpce/test_regressor.py tests/skpce/test_surrogate.py tests/skpce/ensembles
@@ -27,14 +30,15 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup setup-demo demo test test-minimum test-newest test-newest-quick test-core fuzz kills compare golden lint docs pictures lean clean
+.PHONY: help setup setup-demo demo test test-rest test-all test-minimum test-newest test-newest-quick test-core fuzz kills compare golden lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
-	@echo "make test   install what the tests need beside it, run the whole test suite"
+	@echo "make test   install what the tests need beside it, run the tests: minutes"
+	@echo "make test-all   these, the slow ones, and the examples of docstrings and pages"
 	@echo "make kills  kill training, runs and pages a hundred times, and compare"
 	@echo "make fuzz   install, make 10,000 random fits and as many refused calls"
-	@echo "make test-minimum  the same with the oldest versions that are allowed"
+	@echo "make test-minimum  all tests with the oldest versions that are allowed"
 	@echo "make test-newest   the same with the newest versions on the newest Python there is"
 	@echo "make test-newest-quick  of these a part in two minutes, without torch"
 	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
@@ -63,16 +67,23 @@ demo: setup-demo
 	$(BIN)/gflownet-envs run grid --jobs 2 --out $(DEMO_OUT)
 
 test: setup
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_DOCTESTS) -m "not slow" tests $(PYTEST_ARGS)
+
+# What make test leaves out: slow tests, and the examples of docstrings and pages.
+test-rest: setup
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_DOCTESTS) -m slow tests $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) skpce gflownet_envs docs $(PYTEST_ARGS)
+
+test-all: test test-rest
 
 # Each set has an environment of its own. The other libraries, oracles, are compared once,
 # with the locked set.
 # The output of the examples is that of the locked versions: the others run no doctests.
 test-minimum: .venv-minimum/.installed
-	.venv-minimum/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
+	.venv-minimum/bin/python -m pytest $(PARALLEL) $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
 
 test-newest: .venv-newest/.installed
-	.venv-newest/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
+	.venv-newest/bin/python -m pytest $(PARALLEL) $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
 
 # What a new version breaks first: fits, frames, pickles and model files, without torch.
 test-newest-quick: .venv-newest-core/.installed

@@ -74,6 +74,7 @@ def examples_of(page, heading):
     return "".join(["import numpy as np\n", *classes]), rows, ", ".join(names)
 
 
+@pytest.mark.slow
 def test_solvers_and_a_distribution_are_added_as_the_page_says(tmp_path):
     page = (GUIDE / "extending.md").read_text(encoding="utf-8")
     ignored = shutil.ignore_patterns("__pycache__")

@@ -31,6 +31,7 @@ PACKAGES = (
 SECONDS = 15.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_slice_has_nothing_unexplained():
     start, number, ended = time.process_time(), 0, []

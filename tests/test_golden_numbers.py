@@ -35,6 +35,7 @@ LEARNED = dict.fromkeys(
 RECORDED = json.loads(NUMBERS.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRIPS)
 def test_numbers_are_those_recorded(name):
     tolerance = (TRAINED | LEARNED).get(name, ANY_MACHINE)
@@ -56,6 +57,7 @@ def test_a_path_leads_back_to_its_value():
             assert difference(value, read(result, path), 0.0) is None, (name, path)
 
 
+@pytest.mark.slow
 def test_another_commit_is_compared_in_all_digits(tmp_path, monkeypatch, capsys):
     place = "surrogate -> .tolerance"
     before = {"sizes": RECORDED["sizes"] | {place: 0.1 + 1e-11}}

@@ -43,6 +43,7 @@ def top_level(names: set[str]) -> set[str]:
     return {name.split(".")[0] for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", LIGHT_MODULES)
 def test_import_is_light(module):
     code = (
@@ -60,6 +61,7 @@ def test_import_is_light(module):
     assert found.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_skpce_knows_nothing_of_gflownets():
     for path in sources("skpce"):
         names = top_level(imported(path))
@@ -73,6 +75,7 @@ def test_only_the_experiments_import_both():
         assert "skpce" not in top_level(imported(path)), path.name
 
 
+@pytest.mark.slow
 def test_skpce_needs_only_its_dependencies():
     """At the top of a module: numpy, scipy, scikit-learn, joblib, threadpoolctl."""
     allowed = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "skpce"}
@@ -89,6 +92,7 @@ def test_skpce_needs_only_its_dependencies():
             assert top_level(names) <= allowed, f"{path.name}: {names}"
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_used_through_its_public_names():
     private_module = re.compile(r"sklearn[a-z_.]*\._")
     for path in sources("skpce"):

@@ -58,6 +58,7 @@ def test_packages_are_typed(package):
     assert importlib.resources.files(package).joinpath("py.typed").is_file()
 
 
+@pytest.mark.slow
 def test_the_core_imports_nothing_but_what_it_needs():
     # scikit-learn itself may import pandas where it is installed.
     code = (
@@ -147,7 +148,16 @@ def test_the_conda_recipe_needs_what_the_distribution_needs():
         "matplotlib": "matplotlib-base",
         "dask": "dask-core",
     }
-    of_tests = {"pytest", "hypothesis", "polars", "ruff", "skops", "mypy", "codespell"}
+    of_tests = {
+        "pytest",
+        "pytest-xdist",
+        "hypothesis",
+        "polars",
+        "ruff",
+        "skops",
+        "mypy",
+        "codespell",
+    }
     needed = {
         other_names.get(name, name): bound
         for name, bound in lower_bounds()

@@ -29,6 +29,7 @@ def printed_by(code, folder):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_a_table_of_runs_is_explained_as_it_stands_below(tmp_path):
     assert len(CODE) == len(SHOWN) == 2
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -43,6 +44,7 @@ def test_the_documentation_shows_the_same(page):
         assert block in text
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_models_prints_what_stands_below_it(tmp_path):
     assert printed_by(CODE[1], tmp_path) == SHOWN[1]
     assert len(CODE[1].split("\n\n")[1].splitlines()) <= 10

@@ -24,6 +24,7 @@ def package(request):
     return Package(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES, indirect=True)
 def test_no_module_imports_itself_through_others(package):
     assert package.circles == []
@@ -45,6 +46,7 @@ def test_a_module_is_named_for_what_is_in_it(package):
     assert package.vague_names == []
 
 
+@pytest.mark.slow
 def test_nothing_grew():
     """A figure above its record is raised on purpose, in a commit that says for what.
 

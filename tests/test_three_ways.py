@@ -29,6 +29,7 @@ def code_of(lines):
     return [line for line in lines if line.strip() and line.strip()[0] not in '#"']
 
 
+@pytest.mark.slow
 def test_a_table_of_a_simulator(tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("pandas")
@@ -39,6 +40,7 @@ def test_a_table_of_a_simulator(tmp_path):
     assert len(list(tmp_path.rglob("report.html"))) == 1
 
 
+@pytest.mark.slow
 def test_raw_arrays_of_models(tmp_path):
     pytest.importorskip("pandas")
     found = printed_by("way_2_models.py", tmp_path)
@@ -49,6 +51,7 @@ def test_raw_arrays_of_models(tmp_path):
         assert len(code_of(block.splitlines())) <= 8
 
 
+@pytest.mark.slow
 def test_from_an_environment_to_a_report(tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("matplotlib")

@@ -59,6 +59,7 @@ def test_the_command_is_the_one_of_the_distribution():
     assert scripts == {"gflownet-envs": "gflownet_envs.extras:run_command"}
 
 
+@pytest.mark.slow
 def test_the_demonstration_needs_no_more_than_it_installs(tmp_path):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (installed,) = re.findall("^DEMO_EXTRAS := (.+)$", makefile, flags=re.MULTILINE)

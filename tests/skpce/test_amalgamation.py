@@ -112,6 +112,7 @@ def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:y has 59 zeros")
 def test_a_verdict_adds_up_once(pair, members):
     X, y = members
@@ -145,6 +146,7 @@ def test_embeddings_are_compared(pair, members):
     assert np.isfinite(found.best.verdict.q2).all()
 
 
+@pytest.mark.slow
 def test_report_and_model_file(pair, members, tmp_path):
     X, y = members
     pipeline = make_pipeline(PCA(2, whiten=True), pair[0]).fit(X[:40], y[:40])

@@ -297,6 +297,7 @@ def test_a_constant_model_has_no_attribution(normal_rows):
     assert "NOT SUPPORTED" in str(found)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(normal_rows):
     def run(seed):
         return sobol_indices(

@@ -53,6 +53,7 @@ def test_refits_have_no_callbacks():
     assert found.q2[0] > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("regressor", [None, LinearRegression(), KNeighborsRegressor()])
 def test_the_bootstrap_tells_of_its_resamples(regressor, n_jobs):

@@ -81,6 +81,7 @@ def grid_search(candidates, scoring=None):
     )
 
 
+@pytest.mark.slow
 def test_an_embedding_that_finds_what_decides_the_policy_is_chosen(found):
     assert found.best.candidate == "PLS"
     assert found["PLS"].q2[0] > 0.6
@@ -164,6 +165,7 @@ class Line(RegressorMixin, BaseEstimator):
         return softmax(np.c_[self.line_.predict(X), np.zeros(len(X))], axis=1)
 
 
+@pytest.mark.slow
 def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
     """Policies are noise; each candidate is one column of the inputs."""
     n_columns, largest, nested, named = 8, [], [], []
@@ -242,6 +244,7 @@ def test_replicates_give_training_noise():
     assert found.best.verdict.design.n_settings == 20
 
 
+@pytest.mark.slow
 def test_kinds_of_candidates(data):
     X, y = data
     each = {
@@ -299,6 +302,7 @@ def test_tables_and_words(found):
         found["ICA"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

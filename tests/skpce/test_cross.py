@@ -43,6 +43,7 @@ def of_each(laws, uniform, normal):
     ]
 
 
+@pytest.mark.slow
 @CASES
 def test_chaospy(fitted, case):
     chaospy = pytest.importorskip("chaospy")
@@ -120,6 +121,7 @@ def test_diptest(sample, seed):
     assert dip == pytest.approx(diptest.dipstat(values), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_values", [10, 15, 30, 47, 200, 1500])
 def test_p_values_of_diptest(n_values):
     """Theirs are shares of 20,000 simulated uniform samples."""

@@ -330,6 +330,7 @@ def test_random_orders_agree_with_all_subsets():
     assert one_order.shapley_standard_error.mean() > error.mean()
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_repetitions():
     pce, X = exact_pce(lambda X: X[:, 0] ** 3 + X[:, 1] * X[:, 2], NORMALS, 3)
     law = NatafTransformer(NORMALS, correlation=R)
@@ -424,6 +425,7 @@ def test_a_law_that_is_no_gaussian_copula():
     assert not any("RosenblattTransformer()" in text for text in kernel.cautions)
 
 
+@pytest.mark.slow
 def test_the_error_of_the_law():
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=60)
     X = np.random.default_rng(1).multivariate_normal(np.zeros(3), R, size=60) * SCALE

@@ -126,6 +126,7 @@ def curve(n_samples, seed):
     return bent @ axes.T + 0.05 * rng.normal(size=(n_samples, 20)), t
 
 
+@pytest.mark.slow
 def test_a_network_follows_a_curve_that_no_line_does():
     (X, _), (fresh, t) = curve(200, 0), curve(200, 1)
 
@@ -143,6 +144,7 @@ def test_a_network_follows_a_curve_that_no_line_does():
     assert abs(np.corrcoef(embedding.transform(fresh)[:, 0], t)[0, 1]) > 0.95
 
 
+@pytest.mark.slow
 def test_without_held_out_rows_noise_is_learned_by_heart():
     """A high R² on the rows of ``fit`` is no evidence that the inputs hold X."""
     rng = np.random.default_rng(0)

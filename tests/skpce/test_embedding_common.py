@@ -127,6 +127,7 @@ def test_a_training_that_diverges_is_reported(kind, X):
         kind(learning_rate=1e150, random_state=0).fit(X)
 
 
+@pytest.mark.slow
 def test_the_import_needs_no_torch_and_the_fit_names_what_it_needs():
     code = (
         "import sys\n"
@@ -175,6 +176,7 @@ def test_pls_of_a_constant_explains_nothing(X):
     assert fitted.n_iter_ == 0
 
 
+@pytest.mark.slow
 def test_pls_of_policies_looks_at_their_log_ratios(simulate):
     inputs, y = simulate(n_members=60, noise=0.1)
     steps = (3, 2, 4)

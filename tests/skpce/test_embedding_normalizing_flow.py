@@ -43,6 +43,7 @@ def log_likelihood(embedding, X):
     return (densities + np.linalg.slogdet(jacobian)[1]).mean()
 
 
+@pytest.mark.slow
 def test_a_bent_law_is_made_normal():
     X, fresh = banana(500, 0), banana(2000, 1)
     embedding = NormalizingFlow(2, learning_rate=0.01, random_state=0).fit(X)

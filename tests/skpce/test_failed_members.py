@@ -313,6 +313,7 @@ def test_modes_are_those_of_the_members_that_have_the_step():
     assert found.rule[1] == other.rule[0]
 
 
+@pytest.mark.slow
 def test_a_verdict_judges_each_step_by_the_members_that_have_it(data):
     X, y = data
     model = CompositionalPCESurrogate(2, steps=STEPS, **FROZEN)
@@ -353,6 +354,7 @@ def test_probabilities_with_failures_are_still_probabilities(data):
     np.testing.assert_array_equal(found.members, [58])
 
 
+@pytest.mark.slow
 def test_a_verdict_takes_what_an_ensemble_knows_of_its_order():
     rng = np.random.default_rng(0)
     X = np.cumsum(rng.normal(size=(60, 2)), axis=0)

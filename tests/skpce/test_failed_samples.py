@@ -178,6 +178,7 @@ def test_what_needs_joint_residuals_is_refused(data):
         pce.sample(3)
 
 
+@pytest.mark.slow
 def test_nullable_types_of_pandas_are_read(data):
     X, y = data
     frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")

@@ -171,6 +171,7 @@ def test_columns_of_polars_have_one_type(column, expected):
     np.testing.assert_array_equal(found["x"].to_list(), expected)
 
 
+@pytest.mark.slow
 @names_of_polars
 def test_nobody_needs_pandas():
     """In a process where pandas cannot be imported frames are those of polars."""
@@ -245,6 +246,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("labels", [NAMED, range(40), PAIRS], ids=["text", "int", "2"])
 def test_rows_in_another_order_are_not_paired_by_position(call, labels):
@@ -279,6 +281,7 @@ def test_weights_groups_and_positions_in_another_order():
         model.fit(X.set_axis(NAMED[:20] * 2), repeated)
 
 
+@pytest.mark.slow
 def test_permutation_tests_of_scikit_learn_pair_rows_on_purpose():
     X = pd.DataFrame({"a": np.arange(10.0)})
     y = X["a"] ** 2

@@ -53,6 +53,7 @@ def pipeline(**parameters):
     return Pipeline([("pca", PCA(2, whiten=True)), ("surrogate", surrogate)])
 
 
+@pytest.mark.slow
 def test_grid_search_over_embedding_and_degree(embedded):
     X, y = embedded
     grid = {"pca__n_components": [1, 3], "surrogate__degree": [0, 1, 2]}
@@ -347,6 +348,7 @@ def test_the_representation_shows_what_was_learned(hidden, regressor):
     assert "sobol_indices_" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dispatch", [False, True])
 def test_arrays_of_torch(dispatch):
     """They are read as NumPy's, unless scikit-learn promises results of their kind."""

@@ -106,6 +106,7 @@ def test_draws_have_the_moments_of_the_predictive_distribution():
     assert narrow.std() < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["residual", "conformal"])
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
 @pytest.mark.parametrize(
@@ -142,6 +143,7 @@ def wrong_and_heavy_tailed(size, rng):
     return X, np.sin(3 * X[:, 0]) * X[:, 1] + rng.standard_t(2.5, size=size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
 def test_split_conformal_covers_within_its_guarantee(noise):
     # The model is wrong and the noise has heavy tails: 700 sets of 24 members.
@@ -174,6 +176,7 @@ def random_policies(size, rng):
     return X, np.hstack(y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [None, "step", "trajectory"])
 def test_split_conformal_covers_policies_within_its_guarantee(joint):
     rng = np.random.default_rng(SEED)
@@ -201,6 +204,7 @@ def test_split_conformal_covers_policies_within_its_guarantee(joint):
     assert np.mean(coverage) == pytest.approx(16 / 20, abs=error)
 
 
+@pytest.mark.slow
 def test_cross_conformal_covers_typically_as_claimed():
     rng, coverage = np.random.default_rng(SEED), []
     for seed in range(150):

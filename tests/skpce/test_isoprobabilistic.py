@@ -69,7 +69,7 @@ def test_the_correlation_of_lognormal_inputs_is_smaller_in_size():
 @pytest.mark.parametrize(
     "distribution",
     ["empirical", "normal", "uniform", "exponential", "gamma", "beta", LAWS],
-    ids=str,
+    ids=lambda given: given if isinstance(given, str) else "frozen",
 )
 @pytest.mark.parametrize("kind", [NatafTransformer, RosenblattTransformer])
 def test_round_trip(kind, distribution):

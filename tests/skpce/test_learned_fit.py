@@ -332,6 +332,7 @@ def test_samples_may_lack_outputs():
     np.testing.assert_allclose(both.predict(X)[:, 0], alone.predict(X), atol=0.05)
 
 
+@pytest.mark.slow
 def test_many_samples_are_added_up(monkeypatch):
     X, y = samples_of_friedman(1500)
     whole = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
@@ -483,6 +484,7 @@ def test_predictions_know_what_was_learned(kernels, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_intervals_of_predictions_hold_new_values():
     inside = []
     for seed in range(12):
@@ -586,6 +588,7 @@ def test_aliases_of_a_fraction_are_named():
         PolynomialChaosRegressor(interaction_order=1).fit(X, y)
 
 
+@pytest.mark.slow
 def test_thousands_of_inputs_are_not_compared_in_pairs():
     X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(40, 4000))
     model = PolynomialChaosRegressor(distribution=INPUTS)

@@ -317,6 +317,7 @@ def test_a_smoothed_distribution_is_near_the_one_of_the_data():
     assert frozen.std() == pytest.approx(draws.std(), rel=0.03)
 
 
+@pytest.mark.slow
 def test_means_of_pieces_of_a_smoothed_distribution():
     law = smoothed("a gap")
     edges = quantiles(law, np.array([0.1, 0.45, 0.8]), 3)

@@ -300,6 +300,7 @@ def test_a_fit_of_many_parts_is_that_of_matrices(log_ratio, monkeypatch):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["ridge", None])
 def test_a_fit_of_many_parts_is_the_same_in_every_log_ratio(solver):
     """Maps without matrices keep what no choice of coordinates may change."""

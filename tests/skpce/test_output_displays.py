@@ -96,6 +96,7 @@ def texts_of(display):
     return " ".join(text.get_text() for text in display.figure_.findobj(plt.Text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_display_draws_real_outputs(name, data, frame):
     X, _ = data
@@ -106,6 +107,7 @@ def test_every_display_draws_real_outputs(name, data, frame):
         assert not WORDS.search(texts_of(display)), type(display).__name__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_outputs", "names"), [(1, "none"), (1, "odd"), (3, "odd"), (12, "odd")]
 )
@@ -290,6 +292,7 @@ def prose(page):
     return re.sub(r"<[^>]+>", " ", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_report_of_real_outputs(name, data, frame):
     X, _ = data
@@ -310,6 +313,7 @@ def test_a_report_of_real_outputs(name, data, frame):
     assert page == again
 
 
+@pytest.mark.slow
 def test_a_report_has_the_numbers_of_the_fit(data):
     X, y = data
     model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
@@ -326,6 +330,7 @@ def test_a_report_has_the_numbers_of_the_fit(data):
     assert not WORDS.search(prose(page))
 
 
+@pytest.mark.slow
 def test_a_report_of_scaled_groups_and_failed_members(data):
     X, y = data
     y = y.copy()
@@ -341,6 +346,7 @@ def test_a_report_of_scaled_groups_and_failed_members(data):
     assert f"{1 - errors / spread:.2g}" in page
 
 
+@pytest.mark.slow
 def test_a_report_of_odd_names(data):
     X, y = data
     names = ["<b>&", "$\\frac{$", "a name that is far too long " * 3]
@@ -356,6 +362,7 @@ def test_a_report_of_odd_names(data):
     assert "<b>&" not in page
 
 
+@pytest.mark.slow
 def test_a_report_of_a_constant_output(data):
     X, y = data
     y = np.c_[y[:, 0], np.ones(60)]
@@ -367,6 +374,7 @@ def test_a_report_of_a_constant_output(data):
     assert "no variance" in report(model, X, y)
 
 
+@pytest.mark.slow
 def test_a_report_without_intervals(data):
     """More terms than members: no leave-one-out residuals."""
     X, y = data

@@ -293,6 +293,7 @@ def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
     np.testing.assert_allclose(found.q2[1], 1 - errors / spread)
 
 
+@pytest.mark.slow
 def test_a_verdict_on_named_columns_names_the_outputs(data):
     X, y = data
     frame = in_two_levels(y)

@@ -87,6 +87,7 @@ def displays():
     }
 
 
+@pytest.mark.slow
 def test_matplotlib_is_not_imported_before_something_is_drawn():
     code = (
         "import sys, numpy as np, skpce.plotting as p;"

@@ -83,6 +83,7 @@ def test_few_members_cover_as_they_claim():
         assert coverage.mean() == pytest.approx(level, abs=0.01)
 
 
+@pytest.mark.slow
 def test_few_members_are_held_jointly_as_often_as_claimed():
     # Measured from the median of all residuals, each its own neighbour, policies are
     # held 0.42, 0.74 and 0.85 of the time.

@@ -83,6 +83,7 @@ def test_frozen_laws_and_categories_stay():
     np.testing.assert_allclose(found.first_order[:, 0], expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_coverage_with_learned_laws():
     """Two actions, logit ``x1 + x2 ** 2 / 2``: first-order indices 2/3 and 1/3.
 
@@ -216,6 +217,7 @@ def test_learned_bounds_may_reach_beyond_the_samples():
     assert (X[:, 2].min() - bounds[2]).mean() == pytest.approx(mean / 99, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("distribution", "method"),
     [("normal", "residual"), ("uniform", "residual"), ("uniform", "bootstrap")],

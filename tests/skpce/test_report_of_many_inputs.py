@@ -37,6 +37,7 @@ def test_shares_of_other_inputs_are_added_up():
     assert some_inputs(whole, np.arange(4)) is whole
 
 
+@pytest.mark.slow
 def test_a_report_shows_the_leading_inputs(monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr("skpce._report.MOST_INPUTS", 3)

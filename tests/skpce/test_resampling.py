@@ -74,6 +74,7 @@ def test_no_intervals_by_default(ensemble):
     assert fitted.diagnostics_.permutation_p_values is None
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_under_the_null():
     p_values = []
     for seed in range(120):

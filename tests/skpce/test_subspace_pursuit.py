@@ -143,6 +143,7 @@ def assert_is_reference(problem, *, sums=False):
     return n_clear
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sums", [False, True])
 def test_targets_alone(sums):
     rng = np.random.default_rng(SEED)

@@ -117,6 +117,7 @@ def all_errors(n_members, seed):
     }
 
 
+@pytest.mark.slow
 def test_every_error_falls_at_the_root_rate():
     squares = [
         [

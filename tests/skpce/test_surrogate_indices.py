@@ -202,6 +202,7 @@ def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
     np.testing.assert_allclose(found.total_order, expected, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_jobs_do_not_change_the_intervals(ensemble):
     X, y = ensemble
     surrogate = CompositionalPCESurrogate(

@@ -44,6 +44,7 @@ def test_least_squares_is_the_solver_of_that_name(ensemble):
     np.testing.assert_array_equal(linear.fidelity_, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regressor", [Ridge(3.0), LassoCV(cv=3), FOREST])
 def test_the_fit_is_the_same_in_every_log_ratio(ensemble, regressor):
     X, y = ensemble
@@ -121,6 +122,7 @@ def test_fidelity_shows_a_coarse_expansion():
     assert np.isnan(alike.fidelity_[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regressor", [FOREST, SVR(), Ridge(1.0)])
 def test_everything_else_works(ensemble, regressor):
     X, y = ensemble

@@ -34,6 +34,7 @@ EVIL = "<script>alert(\"1\")</script> & 'x' $y_{$"
 
 @pytest.fixture(autouse=True)
 def _no_figure_stays():
+    plt.close("all")  # those of other tests
     yield
     assert plt.get_fignums() == []
     plt.close("all")
@@ -77,6 +78,7 @@ def table_of(page, first_columns):
     raise AssertionError(first_columns)
 
 
+@pytest.mark.slow
 def test_the_verdict_comes_first(page, found):
     headings = re.findall("<h2>(.*?)</h2>", page)
     assert headings[:2] == ["Answer", "Verdict"]
@@ -88,6 +90,7 @@ def test_the_verdict_comes_first(page, found):
     assert page.count("<details>") == len(headings) - 1 == page.count("<li>") - 1
 
 
+@pytest.mark.slow
 def test_without_a_verdict_the_page_says_so(pipeline, data):
     X, y = data
     page = report(pipeline, X[60:], y[60:])
@@ -103,6 +106,7 @@ def test_the_page_needs_nothing_from_elsewhere(page):
     assert page.startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_same_arguments_same_bytes(page, pipeline, data, found, tmp_path):
     X, y = data
     path = tmp_path / "report.html"
@@ -227,6 +231,7 @@ def test_versions_and_sizes(page):
     assert rows["python"] == sys.version.split()[0]
 
 
+@pytest.mark.slow
 def test_names_of_every_kind_are_escaped(data):
     pandas = pytest.importorskip("pandas")
     X, y = data
@@ -253,6 +258,7 @@ def test_names_of_every_kind_are_escaped(data):
     }
 
 
+@pytest.mark.slow
 def test_addresses_in_memory_stay_out(data):
     from sklearn.preprocessing import FunctionTransformer
 
@@ -268,6 +274,7 @@ def test_addresses_in_memory_stay_out(data):
     assert not re.search(r" at 0x[0-9a-f]+", page)
 
 
+@pytest.mark.slow
 def test_one_step_one_input_and_a_flat_ensemble(data):
     X, y = data
     model = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
@@ -294,6 +301,7 @@ def test_a_fit_without_residual_law_says_so(data):
     assert "There are no intervals. The residual distribution is not defined" in page
 
 
+@pytest.mark.slow
 def test_indices_by_sampling_are_flagged(data):
     X, y = data
     model = CompositionalPCESurrogate(
@@ -374,6 +382,7 @@ def test_columns_in_another_order_are_refused(data):
         report(model, X, frame[["b", "a", "c"]])
 
 
+@pytest.mark.slow
 def test_rows_that_do_not_add_up_are_named_once(pipeline, data):
     X, y = data
     with pytest.warns(ClosureWarning) as caught:
@@ -413,11 +422,13 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_importing_does_not_import_matplotlib():
     code = "import sys, skpce; skpce.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_report_of_many_steps_is_small():
     rng = np.random.default_rng(0)
     n_steps = 150
@@ -444,6 +455,7 @@ def test_a_report_of_many_steps_is_small():
     assert prism.flows.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_sentences_have_the_names_of_the_report(pipeline, data, found):
     X, y = data
     names = ["level", "tail"]

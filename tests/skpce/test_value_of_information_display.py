@@ -65,6 +65,7 @@ def test_bars_are_the_quantiles():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_inputs", [1, 4, 12, 40])
 def test_crowded_points_are_legible(n_inputs):
     rng = np.random.default_rng(0)

@@ -182,6 +182,7 @@ def test_numbers_of_a_category_are_levels_too():
     )
 
 
+@pytest.mark.slow
 def test_labels_in_the_verdict_the_report_and_a_search():
     model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
     found = verdict(model, MIXED, OF_MIXED)
@@ -323,6 +324,7 @@ def test_one_warning_names_three_of_many_inputs():
     assert warned(lambda: model.predict(X / 2)) == []
 
 
+@pytest.mark.slow
 def test_a_verdict_and_a_report_do_not_repeat_the_warning():
     model = PolynomialChaosRegressor(2, distribution=NARROW, solver="ridge")
     assert warned(lambda: verdict(model, TABLE, Y)) == []

@@ -35,6 +35,7 @@ FRAMES = {
 SURROGATE = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 def test_names_of_a_frame_reach_every_result(kind):
     y = FRAMES[kind]
@@ -50,6 +51,7 @@ def test_names_of_a_frame_reach_every_result(kind):
     assert "cat" in report(fitted, X, y)
 
 
+@pytest.mark.slow
 def test_three_dimensions_are_the_table_with_the_steps_side_by_side():
     fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
         X, RAW

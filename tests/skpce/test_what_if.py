@@ -118,6 +118,7 @@ def inside_of(interval, y):
     return (interval.lower <= y) & (y <= interval.upper)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("residual", ["gaussian", "resampled"])
 @pytest.mark.parametrize("conditional", [True, False])
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])

@@ -28,6 +28,7 @@ def lives(process):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks in /proc")
 @pytest.mark.parametrize("module", ["skpce._checks", "gflownet_envs.training.workers"])
 def test_workers_end_seconds_after_their_parent_is_killed(module):
@@ -62,6 +63,7 @@ def _marked():
     return os.environ.get("SKPCE_MARK")
 
 
+@pytest.mark.slow
 def test_an_initializer_of_the_user_is_kept():
     with joblib.parallel_config("loky", initializer=_mark):
         found = workers(2)(joblib.delayed(_marked)() for _ in range(4))

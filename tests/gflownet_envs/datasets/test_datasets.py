@@ -234,6 +234,7 @@ def test_a_download_is_converted_and_cached(tmp_path, synthetic):
     assert names_in(cache) == [TIDY_NAME]
 
 
+@pytest.mark.slow
 def test_a_failed_download_is_tried_again(tmp_path, synthetic):
     with serve([None, RAW]) as (url, requests):
         synthetic(url)
@@ -375,6 +376,7 @@ def test_arrays_need_no_extra(tidy_folder, monkeypatch):
         fetch_buchwald_hartwig()
 
 
+@pytest.mark.slow
 def test_importing_the_fetcher_imports_no_extra():
     code = (
         "import sys, gflownet_envs.datasets;"

@@ -60,6 +60,7 @@ def test_contract(environment, check, seed):
     check(environment, sample_uniformly(environment, 64, seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
 def test_everything_stays_on_the_device_of_the_states(environment):
     # tensors on "meta" have no values, and refuse to meet tensors of the CPU

@@ -77,6 +77,7 @@ def test_list_names_the_tasks_and_presets():
         assert set(task.presets) >= {"smoke", "default", "paper"}
 
 
+@pytest.mark.slow
 def test_a_run_writes_its_files(smoke):
     out, stdout = smoke
     check_files(out)
@@ -85,6 +86,7 @@ def test_a_run_writes_its_files(smoke):
     assert "training GFlowNets" not in stdout  # progress is on standard error
 
 
+@pytest.mark.slow
 def test_the_data_set_has_what_others_need(smoke):
     dataset = PolicyDataset.load(smoke[0] / "dataset.safetensors")
     assert dataset.source == "trained"
@@ -103,6 +105,7 @@ def test_the_data_set_has_what_others_need(smoke):
     assert exact.n_members == 625
 
 
+@pytest.mark.slow
 def test_the_command_itself_gives_the_same_bytes(smoke, tmp_path):
     command = [Path(sys.executable).parent / "gflownet-envs"]
     if not command[0].exists():
@@ -126,6 +129,7 @@ def test_the_command_itself_gives_the_same_bytes(smoke, tmp_path):
     assert (out / "results.json").read_bytes() == expected
 
 
+@pytest.mark.slow
 def test_buchwald_hartwig_on_the_real_data(tmp_path):
     folder = os.environ.get("SKPCE_DATA")
     if not folder or not (Path(folder) / "buchwald_hartwig.csv").exists():
@@ -180,6 +184,7 @@ def test_bad_arguments_give_one_line(arguments, message, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.slow
 def test_no_data_and_no_network(tmp_path, monkeypatch):
     pytest.importorskip("pooch")
     unreachable = replace(
@@ -205,6 +210,7 @@ def test_no_data_and_no_network(tmp_path, monkeypatch):
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_interruption_says_how_to_go_on(tmp_path, monkeypatch, tiny):
     from gflownet_envs.experiments import run
 
@@ -259,6 +265,7 @@ def test_cells_are_not_read_as_markup(capsys):
     assert "[0.1, 0.2]" in out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
     out = tmp_path / "copy"
@@ -321,6 +328,7 @@ def test_the_papers_figures_beside_those_of_runs(compared):
     assert "two ≠" in result.output
 
 
+@pytest.mark.slow
 def test_runs_with_other_settings_are_not_compared_with_the_paper(smoke):
     record = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
     assert record["beside_the_paper"] == []
@@ -330,6 +338,7 @@ def test_runs_with_other_settings_are_not_compared_with_the_paper(smoke):
     assert "no run of the preset 'paper'" in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 def test_comparing_needs_different_runs(smoke, tmp_path):
     for folders, message in (
         ([smoke[0], smoke[0]], "must be different"),

@@ -17,6 +17,8 @@ from skpce.inspection import training_noise_share, variance_decomposition
 
 testing = pytest.importorskip("click.testing")
 
+pytestmark = pytest.mark.slow
+
 N_REPLICATES, N_CONTROL = 2, 3  # of the fixture
 
 

@@ -237,6 +237,7 @@ def test_components_of_parts_are_grouped():
     assert inputs.shape == (60, 4)
 
 
+@pytest.mark.slow
 def test_sections_of_the_worth_of_rewards():
     ensemble = linear_ensemble()
     text = component_section("reactions", ensemble)

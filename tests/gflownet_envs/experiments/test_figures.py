@@ -16,6 +16,8 @@ pytest.importorskip("matplotlib")
 backend = pytest.importorskip("matplotlib.backends.backend_agg")
 image = pytest.importorskip("PIL.Image")
 
+pytestmark = pytest.mark.slow
+
 TASKS = ["grid", "structure-learning"]
 
 

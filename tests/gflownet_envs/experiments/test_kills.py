@@ -32,6 +32,7 @@ def failures(tmp_path_factory):
     return {scene: text + result.stderr for scene, text in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scene",
     [

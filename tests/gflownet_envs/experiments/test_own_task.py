@@ -21,6 +21,7 @@ def in_folder(monkeypatch):
     sys.modules.pop("level_task", None)
 
 
+@pytest.mark.slow
 def test_it_runs_as_an_object_and_by_its_path(in_folder, tmp_path):
     before = list(sys.path)
     task = load_task("level_task:LevelTask")
@@ -42,6 +43,7 @@ def test_it_runs_as_an_object_and_by_its_path(in_folder, tmp_path):
     assert sys.path == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["trap:Task", "trap"])
 def test_no_command_on_a_folder_imports_the_module_that_it_names(
     tmp_path, monkeypatch, task

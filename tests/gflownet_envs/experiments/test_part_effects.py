@@ -303,6 +303,7 @@ def test_pairs_that_interact_are_listed(grid):
         assert text == percent_with_error(row.interaction[place], error)
 
 
+@pytest.mark.slow
 def test_policies_that_cannot_be_solved_go_through_a_surrogate(grid):
     """Of a study that forgets how it was solved, exact policies as if trained."""
     study, policies, found = grid

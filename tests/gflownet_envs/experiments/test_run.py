@@ -30,6 +30,7 @@ def silent(stage, done, total):
 # Same command, same numbers.
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_bytes_and_another_seed_others(tiny, run_tiny, tmp_path):
     run_tiny(tmp_path)
     assert read_results(tmp_path) == read_results(tiny[0])
@@ -52,6 +53,7 @@ def test_results_have_no_times(tiny):
     assert record["wall_seconds"] > 0
 
 
+@pytest.mark.slow
 def test_the_stages_add_up_to_the_time_of_the_run(run_tiny, tmp_path, monkeypatch):
     def slow_findings(self, study, policies):
         work_for(0.3)
@@ -82,6 +84,7 @@ def work_for(seconds):
 # The exact solver.
 
 
+@pytest.mark.slow
 def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("something was trained")
@@ -134,6 +137,7 @@ def test_exact_columns_never_fill_in_for_trained_ones(tiny):
 # Interruption.
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_from_its_blocks(
     tiny, run_tiny, tmp_path, monkeypatch
 ):
@@ -217,6 +221,7 @@ def test_a_read_only_folder_is_found_before_any_work(run_tiny, tmp_path, monkeyp
 # The analysis.
 
 
+@pytest.mark.slow
 def test_the_analysis_never_sees_test_members_while_fitting(tiny):
     results = tiny[1]
     dataset = results.sources["exact"].dataset.select(np.arange(60))

@@ -24,6 +24,8 @@ from gflownet_envs.experiments.tasks.molecules import (
 from gflownet_envs.rewards.molecules import POSITIONS, TOY_FRAGMENTS, descriptor_score
 from tests.gflownet_envs.experiments.conftest import named_figures
 
+pytestmark = pytest.mark.slow
+
 FRAGMENTS = {
     "C=C": (0, 1),
     "CO": (0, 1),

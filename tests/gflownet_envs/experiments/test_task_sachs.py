@@ -31,6 +31,8 @@ from gflownet_envs.rewards.graph_scores import (
     subsample_rows,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def simulated_cells(**_):
     """Stand in for the cells: logarithms from the published network."""

@@ -13,6 +13,8 @@ from gflownet_envs.datasets import SIX_EDGE_NETWORK, make_linear_gaussian_data
 from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
 from gflownet_envs.rewards.graph_scores import subsample_rows
 
+pytestmark = pytest.mark.slow
+
 NAMES = tuple(SIX_EDGE_NETWORK)
 
 

@@ -17,6 +17,8 @@ from gflownet_envs.experiments.figures import overview_figure
 from gflownet_envs.experiments.files import verdict_words
 from gflownet_envs.experiments.tables import paper_table
 
+pytestmark = pytest.mark.slow
+
 NAMES = (
     "continuous-grid",
     "symbolic-regression",

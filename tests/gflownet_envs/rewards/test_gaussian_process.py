@@ -161,6 +161,7 @@ def test_samples_have_the_posterior_covariance():
     assert np.abs(inputs.T @ remainder / n / deviation).max() < 5 / np.sqrt(n)
 
 
+@pytest.mark.slow
 def test_rewards_drawn_by_another_way_have_the_same_inputs():
     """Functions from numpy's sampler of the posterior, projected on the modes."""
     modes = fitted()

@@ -88,6 +88,7 @@ def test_a_function_of_states_trains_like_its_table():
         np.testing.assert_allclose(array, other.parameters[name], rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_graphs_are_learned_without_a_table():
     reward = LocalScoreReward(DAG, scores(2, 3))
     spec = TrainingSpec(n_iterations=600, hidden=(32,), check_every=0)
@@ -119,6 +120,7 @@ def token_counts(weights, states):
     return (counts * weights[:, None]).sum(dim=-1)
 
 
+@pytest.mark.slow
 def test_a_recurrent_policy_learns_sequences():
     env = TokenSequenceEnvironment(["a", "b", "end"], max_length=3, end_token="end")
     reward = FunctionReward(token_counts, [[0.5, -0.5, 0.0], [1.0, 0.0, 0.0]])

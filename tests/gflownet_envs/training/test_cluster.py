@@ -42,6 +42,12 @@ def cluster(tmp_path_factory):
         yield cluster
 
 
+@pytest.fixture(autouse=True)
+def two_workers(cluster):
+    """Wait until the nanny of one that was killed has started another."""
+    distributed.default_client().wait_for_workers(2, timeout=60)
+
+
 @pytest.fixture
 def kill_one(cluster):
     """Kill, at the first call, a worker; return what was killed."""
@@ -56,6 +62,7 @@ def kill_one(cluster):
     return progress, killed
 
 
+@pytest.mark.slow
 def test_training_outlives_a_worker(cluster, kill_one):
     progress, killed = kill_one
     log_reward = np.random.default_rng(0).normal(size=(8, GRID.n_objects))
@@ -106,6 +113,7 @@ def small_grid(monkeypatch):
     monkeypatch.setattr(GridTask, "presets", {"smoke": small})
 
 
+@pytest.mark.slow
 def test_a_run_from_the_command_line_outlives_workers(
     cluster, small_grid, tmp_path, monkeypatch
 ):
@@ -154,6 +162,7 @@ def assert_same_numbers(here, there, where=""):
         assert here == there, where
 
 
+@pytest.mark.slow
 def test_an_address_without_a_scheduler(tmp_path, monkeypatch):
     testing = pytest.importorskip("click.testing")
     pytest.importorskip("rich")

@@ -111,6 +111,7 @@ def test_blocks_that_stop_at_other_times_join():
     assert len(set(ensemble.diagnostics.n_iterations.tolist())) > 1
 
 
+@pytest.mark.slow
 def test_effective_sample_size_stops_where_no_law_is_listed():
     spec = replace(SPEC, stop_at_effective_sample_size=0.8, max_table_states=0)
     diagnostics = train_ensemble(GRID, log_reward(1), spec).diagnostics

@@ -30,6 +30,7 @@ def assert_same(one, other, tolerance=0.0):
     )
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_numbers_of_one():
     here = train_ensemble(GRID, log_reward(5), SPEC)
     calls = []
@@ -47,6 +48,7 @@ def test_the_backend_is_that_of_the_user():
     assert_same(here, there, 1e-5)
 
 
+@pytest.mark.slow
 def test_processes_fill_the_store_and_resume_from_it(tmp_path):
     pytest.importorskip("safetensors")
     store = BlockStore(tmp_path)

@@ -176,6 +176,7 @@ def test_no_gradient_through_samples():
     assert not batch.objects.requires_grad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
 @pytest.mark.parametrize(
     "spec",

@@ -61,6 +61,7 @@ def exact_shares(mean):
     return np.array([p, p**2]) @ weights / weights.sum()
 
 
+@pytest.mark.slow
 def test_draw_is_coherent_over_the_steps_and_mean_is_not(surrogate):
     """Both have the same law in one step, and different laws over two."""
     one, both = exact_shares(0.3)

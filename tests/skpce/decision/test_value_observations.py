@@ -194,6 +194,7 @@ def test_observations_are_worth_less_than_knowing(frozen):
     assert values[-1] == pytest.approx(known, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_observations_of_several_inputs_by_simulation():
     """A uniform and a normal one, each observed with noise."""
     one = law(stats.uniform(-1, 2))
@@ -320,6 +321,7 @@ def test_independent_alternatives():
     np.testing.assert_allclose(found, expected, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_correlated_alternatives_by_ten_million_draws():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(5, 5))

@@ -318,6 +318,7 @@ def test_a_surrogate_of_policies_and_a_callable():
         )
 
 
+@pytest.mark.slow
 def test_a_regressor_that_learns_its_terms(members):
     found = value_of_information(
         PolynomialChaosRegressor(3),
@@ -329,6 +330,7 @@ def test_a_regressor_that_learns_its_terms(members):
     assert np.isnan(found.standard_error).all()
 
 
+@pytest.mark.slow
 def test_dependent_inputs_warn_and_are_regressed():
     """The copy of an input tells as much as the input itself."""
     rng = np.random.default_rng(0)
@@ -402,6 +404,7 @@ def test_the_bound_is_below_the_truth(kind):
     assert below >= 33
 
 
+@pytest.mark.slow
 def test_the_test_holds_its_level():
     """Of 20 null ensembles at most three have anything supported (level 5 %)."""
     flagged = 0

@@ -253,6 +253,7 @@ def test_sequences_of_low_discrepancy_are_no_series(n_inputs):
         assert not series_in(X, y)
 
 
+@pytest.mark.slow
 def test_blocks_of_a_series_have_evidence_once_the_order_is_stated():
     """Inputs and noise are averages of four steps."""
     rng = np.random.default_rng(0)

@@ -125,6 +125,7 @@ def test_effects_of_probabilities_are_probabilities():
     assert len(effect.columns) == 3
 
 
+@pytest.mark.slow
 def test_the_report_is_one_page_that_begins_with_the_sentences(answer, tmp_path):
     path = tmp_path / "report.html"
     answer.report(path)

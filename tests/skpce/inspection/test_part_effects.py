@@ -109,6 +109,7 @@ def policy_parts(n_members, rng):
 LINEAR = np.array([1.0, 0.49, 0.16]) / 1.65
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "parts_of", "arguments", "first", "total"),
     [

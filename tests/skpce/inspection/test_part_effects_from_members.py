@@ -9,6 +9,7 @@ from scipy.special import softmax
 from skpce.inspection import part_effects, part_effects_from_members
 
 
+@pytest.mark.slow
 def test_a_linear_model_with_noise():
     """Shares of 4, 1 and 1 of 6; the noise is in no part."""
     rng = np.random.default_rng(0)
@@ -27,6 +28,7 @@ def test_a_linear_model_with_noise():
     assert "unexplained" in str(found)
 
 
+@pytest.mark.slow
 def test_a_product_of_parts_interacts():
     rng = np.random.default_rng(1)
     parts = {name: rng.normal(size=300) for name in "abc"}
@@ -82,6 +84,7 @@ def test_parts_that_cannot_be_separated_are_not_supported(noise):
     assert found.dependence.distance_correlation.shape == (1,)
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_repetitions():
     """Over ensembles: 1.96 of them hold the effect of a linear model."""
     hits = []

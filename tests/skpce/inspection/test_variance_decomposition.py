@@ -161,6 +161,7 @@ def test_the_whole_dispersion_is_that_of_policy_fragility():
     assert np.all(found.noise_share > 0.93)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["aitchison_variance", "mutual_information"])
 @pytest.mark.parametrize("noise", [0.5, 1.5])
 def test_intervals_cover(noise, measure):
@@ -198,6 +199,7 @@ def test_a_control_agrees_with_replicates():
         assert np.all(split.noise_share < split.noise_share_high)
 
 
+@pytest.mark.slow
 def test_intervals_of_a_control_cover():
     rng = np.random.default_rng(10)
     hits = []

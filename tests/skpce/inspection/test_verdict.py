@@ -105,6 +105,7 @@ def test_a_known_softmax_is_attributable(known):
         assert np.isnan(step.noise_share)
 
 
+@pytest.mark.slow
 def test_noise_is_not_attributable(simulate):
     """Of 12 decisions that depend on nothing at most one is attributed."""
     named = 0
@@ -131,6 +132,7 @@ def test_the_answer_is_that_of_explain():
     assert found.model.predict(X).shape == (50,)
 
 
+@pytest.mark.slow
 def test_no_order_and_no_random_state_matters(simulate):
     X, y = simulate(n_members=30)
     rng = np.random.default_rng(0)
@@ -150,6 +152,7 @@ class PLSScores(PLSRegression):
         return self.fit(X, np.log(y)).transform(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_columns", [5, 60])
 def test_an_embedding_that_saw_y_is_not_tested_by_it(n_columns):
     """Leave-one-out is fooled; the columns of X are tested, or nothing."""
@@ -251,6 +254,7 @@ def test_other_regressors(ensemble):
     assert all(np.isfinite(step.q2) for step in found.steps)
 
 
+@pytest.mark.slow
 def test_steps_reach_a_surrogate_that_has_none(ensemble):
     X, y = ensemble
     model = surrogate().set_params(steps=None)
@@ -258,6 +262,7 @@ def test_steps_reach_a_surrogate_that_has_none(ensemble):
     assert repr(given) == repr(verdict(surrogate(), X, y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames(ensemble, library):
     module = pytest.importorskip(library)
@@ -367,6 +372,7 @@ def test_frame(known):
     assert set(drivers["state"]) <= {"drives", "does not matter", "not settled"}
 
 
+@pytest.mark.slow
 def test_a_search_is_refitted_whole(ensemble):
     X, y = ensemble
     search = GridSearchCV(surrogate(), {"degree": [1]}, cv=3)

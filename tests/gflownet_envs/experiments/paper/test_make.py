@@ -77,6 +77,7 @@ def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkey
     assert tiny_grid["grid-paper"] == piece
 
 
+@pytest.mark.slow
 def test_the_preset_is_that_of_the_finished_pieces(tmp_path, monkeypatch):
     """Those of the repository are of the full preset."""
     monkeypatch.setattr(page_module, "png", lambda figure: b"png")
@@ -116,6 +117,7 @@ def without_times(value):
     return value
 
 
+@pytest.mark.slow
 def test_a_call_interrupted_anywhere_goes_on_to_the_same_piece(tiny_grid, tmp_path):
     calls = []
     make_paper(tmp_path / "whole", preset="quick", progress=lambda *c: calls.append(c))
@@ -140,6 +142,7 @@ def test_a_call_interrupted_anywhere_goes_on_to_the_same_piece(tiny_grid, tmp_pa
         assert (out / "paper.html").exists()
 
 
+@pytest.mark.slow
 def test_what_was_made_under_other_settings_is_made_again(
     tiny_grid, tmp_path, monkeypatch
 ):
@@ -188,6 +191,7 @@ def test_bad_arguments_are_refused_before_any_work(options, message, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     """From the pieces of the full run, which are in the repository."""
     monkeypatch.setattr(page_module, "png", lambda figure: b"png")
@@ -214,6 +218,7 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     assert sentence in " ".join(PAPER_PAGE.read_text(encoding="utf-8").split())
 
 
+@pytest.mark.slow
 def test_a_page_of_nothing_finished_says_so(tmp_path):
     counts = make_paper(tmp_path, finished=True)
     text = (tmp_path / "paper.html").read_text(encoding="utf-8")
