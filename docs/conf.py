@@ -75,6 +75,13 @@ nitpick_ignore_regex = [
     # a docstring that scikit-learn's bases give to get_feature_names_out
     (r"py:obj", r'\["class_name0.*'),
     (r"py:class", r"Module"),  # of torch, as it names itself
+    # What methods return, which has no page of its own.
+    (
+        r"py:.*",
+        r"(skpce\.)?(\w+\.)?(\w*SobolInd\w+|\w*Interval|\w*Indices|ExpansionMoments|"
+        r"DerivativeSensitivity|SurrogateDiagnostics|Decision|RequiredEnsembleSize|"
+        r"VacuousBoundWarning|DegenerateBeliefWarning|ZeroReplacedWarning)",
+    ),
     # Properties in a section Attributes, which numpydoc links to pages of their own.
     (
         r"py:obj",

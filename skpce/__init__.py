@@ -3,24 +3,14 @@
 from ._basis.basis import MoreTermsThanRowsWarning, build_multi_indices, count_terms
 from ._basis.features import PolynomialChaosFeatures
 from ._compositions.log_ratio import LogRatioTransformer
-from ._compositions.outputs import ZeroReplacedWarning
-from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
 from ._expansion.expansion import (
     ConstantTargetWarning,
-    DerivativeSensitivity,
     Expansion,
     FailedSamplesWarning,
-    InteractionIndices,
-    SobolIndices,
 )
-from ._expansion.intervals import SobolInterval
-from ._expansion.moments import ExpansionMoments
-from ._expansion.noise_correction import NoiseCorrectedIndices
-from ._expansion.predictive import PredictionInterval
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
-from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import EdgeOfFamilyWarning, TiedInputsWarning
 from ._model_file import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
@@ -33,27 +23,17 @@ __all__ = [
     "ClosureWarning",
     "CompositionalPCESurrogate",
     "ConstantTargetWarning",
-    "DerivativeSensitivity",
     "EdgeOfFamilyWarning",
     "Expansion",
-    "ExpansionMoments",
     "FailedSamplesWarning",
     "InputOutsideSupportWarning",
-    "InteractionIndices",
     "LogRatioTransformer",
     "MoreTermsThanRowsWarning",
     "NatafTransformer",
-    "NoiseCorrectedIndices",
     "PolynomialChaosFeatures",
     "PolynomialChaosRegressor",
-    "PredictionInterval",
-    "ProbabilitySobolIndices",
     "RosenblattTransformer",
-    "SobolIndices",
-    "SobolInterval",
-    "SurrogateDiagnostics",
     "TiedInputsWarning",
-    "ZeroReplacedWarning",
     "__version__",
     "build_multi_indices",
     "count_terms",

@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,12 @@ from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.columns import warn_outside
 from ._input_laws.scores import SurrogateDiagnostics
 from ._page import Column, HtmlReport
-from ._result import error_in_percent
+from ._result import Result, error_in_percent
 from ._version import __version__, installed_version
 from .drivers import Answer, State
 from .drivers._words import percent
 from .inspection._reading import Reading, expansion_of, group_matrix
-from .metrics import CoverageInterval, PolicyFragility, coverage_interval
+from .metrics import coverage_interval
 from .metrics._coverage import output_coverage
 from .plotting import (
     CoverageDisplay,
@@ -78,7 +78,7 @@ _MEASURES = {
 }
 
 
-def fragility_columns(found: PolicyFragility) -> list[Column]:
+def fragility_columns(found: Result) -> list[Column]:
     """Return measures of disagreement; what is 0 but for rounding is 0."""
     columns: list[Column] = [("decision", found.step_names)]
     for heading, name in _MEASURES.items():
@@ -137,7 +137,7 @@ def _with_intervals(
 
 def coverage_columns(
     names: Sequence[str],
-    scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
+    scores: Mapping[str, Sequence[Result]],  # by kind, one a level
     listed: IndexArray,  # positions of the names
     noun: str = "decision",
 ) -> list[Column]:
@@ -210,11 +210,6 @@ def some_rows(columns: Iterable[Column], rows: IndexArray) -> list[Column]:
 
 def some_spread(found: Any, rows: IndexArray) -> Any:
     """Return the disagreement at some steps, or of some outputs."""
-    if isinstance(found, PolicyFragility):
-        kept = {
-            one.name: some_of(getattr(found, one.name), rows) for one in fields(found)
-        }
-        return replace(found, **kept)
     keys = {name: some_of(labels, rows) for name, labels in found.keys.items()}
     columns = {name: some_of(values, rows) for name, values in found.columns.items()}
     return replace(found, keys=keys, columns=columns)

@@ -17,7 +17,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from skpce.metrics import joint_coverage_score
+from skpce.metrics import coverage_interval
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 N_STEPS = 12
@@ -45,7 +45,8 @@ def joint_coverage(n_members: int, n_parts: int, seed: int) -> list[float]:
     found = []
     for level in LEVELS:
         band = surrogate.predict_interval(X, confidence_level=level, joint="step")
-        found.append(float(joint_coverage_score(y, *band, steps=steps).mean()))
+        covered = coverage_interval(y, *band, steps=steps, kind="joint")
+        found.append(float(covered.coverage.mean()))
     return found
 
 

@@ -50,7 +50,7 @@ from gflownet_envs.training.spec import PAPER_TRAINING
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import input_tests
-from skpce.metrics import marginal_coverage_score
+from skpce.metrics import coverage_interval
 
 N_FIT, N_TEST, N_ENTRIES, N_INPUTS, DEGREE = 30, 50, 500, 5, 3
 N_MEMBERS = N_FIT + N_TEST
@@ -250,7 +250,9 @@ def about_policies(
     intervals = {"": as_paper, " given": given, " alone": alone}
     return {
         **{
-            f"coverage{law}": marginal_coverage_score(y_test, *interval, **shape).mean()
+            f"coverage{law}": coverage_interval(
+                y_test, *interval, **shape
+            ).coverage.mean()
             for law, interval in intervals.items()
         },
         **{

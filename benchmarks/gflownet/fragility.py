@@ -29,7 +29,8 @@ from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import Preset, Study
 from gflownet_envs.experiments.tasks import TASKS
-from skpce.metrics import ExcessFragility, excess_fragility, policy_fragility
+from skpce.inspection import Result
+from skpce.metrics import excess_fragility, policy_fragility
 
 #: What a member saw, in percent of all rows; 30 % is the paper's.
 SHARES = (2, 5, 10, 20, 30, 40)
@@ -90,7 +91,7 @@ def exact_policies(
     return made.exact
 
 
-def excess_of(data: PolicyDataset) -> ExcessFragility:
+def excess_of(data: PolicyDataset) -> Result:
     """Compare the members of the fit with equal noise."""
     return excess_fragility(data.y, steps=data.steps, mask=data.mask, random_state=0)
 
@@ -146,8 +147,8 @@ def _numbers(found: Any, step: int) -> dict[str, float]:
     """Return the measures of one step by name."""
     return {
         name: float(values[step])
-        for name, values in vars(found).items()
-        if isinstance(values, np.ndarray)
+        for name, values in found.columns.items()
+        if name != "alr_reference"
     }
 
 

@@ -46,7 +46,7 @@ from gflownet_envs.rewards.source import mean_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
 from skpce.inspection import variance_decomposition, verdict
-from skpce.metrics import marginal_coverage_score
+from skpce.metrics import coverage_interval
 
 RESULTS = Path(__file__).parent / "results"
 TASKS_HERE = tuple(TASKS)
@@ -268,7 +268,7 @@ def _fit(
     split = Split(X, y, X_test, y_test, dataset.steps, dataset.mask)
     truth = replace(split, y=dataset.y[fitted])  # Q² is against the true mean
     mean = np.tile(dataset.y[fitted].mean(axis=0), (len(y_test), 1))
-    covered = marginal_coverage_score(y_test, *band, **shape)
+    covered = coverage_interval(y_test, *band, **shape).coverage
     return policy_errors(predicted, truth) | {
         "mae_of_mean": policy_errors(mean, truth)["mae"],
         "coverage": float(np.nanmean(covered)),

@@ -26,8 +26,9 @@ from gflownet_envs.experiments.task import (
     stage,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce import CompositionalPCESurrogate, LogRatioTransformer, SobolInterval
+from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import (
+    Result,
     ResultRow,
     back_to_reward,
     training_noise_share,
@@ -35,13 +36,10 @@ from skpce.inspection import (
     verdict,
 )
 from skpce.metrics import (
-    ExcessFragility,
-    PolicyFragility,
+    coverage_interval,
     crps_score,
     excess_fragility,
     interval_width_score,
-    joint_coverage_score,
-    marginal_coverage_score,
     policy_fragility,
 )
 
@@ -56,7 +54,7 @@ _N_DRAWS = 1000
 _CHUNK = 64
 
 
-def fragility(dataset: PolicyDataset) -> PolicyFragility:
+def fragility(dataset: PolicyDataset) -> Result:
     """Measure the disagreement of the members of a data set.
 
     Every measure is NaN for a step without choice. The reference of the alr sum is
@@ -66,30 +64,25 @@ def fragility(dataset: PolicyDataset) -> PolicyFragility:
     has_choice = found.n_possible > 1
     measures = {
         name: np.where(has_choice, values, np.nan)
-        for name, values in vars(found).items()
-        if isinstance(values, np.ndarray) and name != "n_possible"
+        for name, values in found.columns.items()
+        if name not in ("n_possible", "alr_reference")
     }
-    return replace(
-        found,
-        step_names=dataset.step_names,
-        alr_reference=_reference_names(dataset),
-        **measures,
-    )
+    references = np.array(_reference_names(dataset), dtype=object)
+    columns = {**found.columns, **measures, "alr_reference": references}
+    return replace(found, keys={"step": dataset.step_names}, columns=columns)
 
 
-def fragility_beside_equal_noise(
-    dataset: PolicyDataset, seed: int = 0
-) -> ExcessFragility:
+def fragility_beside_equal_noise(dataset: PolicyDataset, seed: int = 0) -> Result:
     """Compare the fragility of the steps with that of members with equal noise."""
     found = excess_fragility(
         dataset.y, steps=dataset.steps, mask=dataset.mask, random_state=seed
     )
-    return replace(found, step_names=dataset.step_names)
+    return replace(found, keys={"step": dataset.step_names})
 
 
 def step_intervals(
     analysis: Analysis, seed: int, n_resamples: int = 200
-) -> dict[str, SobolInterval]:
+) -> dict[str, Any]:
     """Return intervals of the step indices of a surrogate, by each method.
 
     200 resamples and 90 % are the paper's. The embedding stays that of the fit.
@@ -360,8 +353,15 @@ def calibrate(
             for level in LEVELS
         ]
         results[name] = Calibration(
-            np.array([marginal_coverage_score(test.y, *i, **shape) for i in intervals]),
-            np.array([joint_coverage_score(test.y, *i, **shape) for i in intervals]),
+            np.array(
+                [coverage_interval(test.y, *i, **shape).coverage for i in intervals]
+            ),
+            np.array(
+                [
+                    coverage_interval(test.y, *i, kind="joint", **shape).coverage
+                    for i in intervals
+                ]
+            ),
             np.array([interval_width_score(*i, **shape) for i in intervals]),
             predictive_crps(surrogate, X, test, kind["residual"], seed),
         )

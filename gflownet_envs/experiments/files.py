@@ -376,13 +376,18 @@ def _paper_record(results: RunResults) -> list[dict[str, Any]]:
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
+def _columns_of(found: Result) -> dict[str, Any]:
+    """Return labels, columns and figures of a table, by name."""
+    return {"step_names": found.step_names, **found.columns, **found.figures}
+
+
 def _source_record(source: SourceResults) -> dict[str, Any]:
     return {
         "n_members": source.dataset.n_members,
         "n_held_out": source.dataset.test.n_members,
         "main_degree": source.main.degree,
-        "fragility": asdict(source.fragility),
-        "excess_fragility": asdict(source.excess),
+        "fragility": _columns_of(source.fragility),
+        "excess_fragility": _columns_of(source.excess),
         "intervals": {name: asdict(found) for name, found in source.intervals.items()},
         "level_shares": source.level_shares,
         "analyses": [_analysis_record(analysis) for analysis in source.analyses],

@@ -22,10 +22,9 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training.spec import TrainingSpec
-from skpce import CompositionalPCESurrogate, SobolInterval
+from skpce import CompositionalPCESurrogate
 from skpce.drivers import Answer
 from skpce.inspection import Result, ResultRow
-from skpce.metrics import ExcessFragility, PolicyFragility
 
 Progress = Callable[[str, int, int], None]
 
@@ -356,10 +355,10 @@ class SourceResults:
     dataset: PolicyDataset
     # one per degree of the preset; the first is reported
     analyses: tuple[Analysis, ...]
-    fragility: PolicyFragility  # of the training members
-    excess: ExcessFragility  # of them, beside members with equal noise
+    fragility: Result  # of the training members
+    excess: Result  # of them, beside members with equal noise
     # of the step indices of the main analysis, by the method: "bootstrap", "residual"
-    intervals: dict[str, SobolInterval]
+    intervals: dict[str, Any]
     # shape: (n_steps,), see `analysis.level_shares`, with the main analysis
     level_shares: dict[str, dict[str, np.ndarray]]
 

@@ -1,17 +1,12 @@
 """Decide by a surrogate under uncertain inputs, and learn from observed outcomes."""
 
-from ._belief import DegenerateBeliefWarning, InputBelief
+from ._belief import InputBelief
 from ._knowledge_gradient import knowledge_gradient
 from ._measure import measure_next
-from ._policy import Decision, ThompsonPolicy
-from ._value.value_of_information import (
-    DependentInputsWarning,
-    value_of_information,
-)
+from ._policy import ThompsonPolicy
+from ._value.value_of_information import DependentInputsWarning, value_of_information
 
 __all__ = [
-    "Decision",
-    "DegenerateBeliefWarning",
     "DependentInputsWarning",
     "InputBelief",
     "ThompsonPolicy",

@@ -16,13 +16,9 @@ from ._parts.entries import part_entries
 from ._parts.from_members import part_effects_from_members
 from ._parts.table import parts_of_table
 
-#: What :func:`verdict` returns, by its old name.
-Verdict = Result
-
 __all__ = [
     "Result",
     "ResultRow",
-    "Verdict",
     "back_to_reward",
     "compare_embeddings",
     "dependent_sobol_indices",

@@ -6,16 +6,15 @@ a masked part is always "covered", which would make the score too good.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 from scipy.stats import kstest
 
 from .._checks import (
-    BoolArray,
     FloatArray,
     IndexArray,
     as_floats,
@@ -30,6 +29,7 @@ from .._compositions.log_ratio import (
     sum_by_step,
 )
 from .._compositions.steps import refuse_masked, refuse_negative
+from .._result import Result
 
 
 def _read(
@@ -94,101 +94,25 @@ def _inferred(mask: Any, named: dict[str, Any]) -> Any:
     return np.any([(t > 0).reshape(-1, *width).any(axis=0) for t in tables], axis=0)
 
 
-def _inside(
-    owner: str, y_true: Any, lower: Any, upper: Any, steps: Any, mask: Any
-) -> tuple[LogRatioGeometry, BoolArray]:
-    """Return which active parts lie in their interval; (n_members, n_active)."""
-    geometry, observed, bounds = _read(
-        owner, y_true, steps, mask, lower=lower, upper=upper
-    )
-    return geometry, (observed >= bounds["lower"]) & (observed <= bounds["upper"])
-
-
 def _mean_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
     counts = sum_by_step(np.ones(len(per_active)), geometry)
     return sum_by_step(per_active, geometry) / counts
 
 
-def marginal_coverage_score(
-    y_true: ArrayLike,
-    lower: ArrayLike,
-    upper: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
-) -> FloatArray:
-    """Return the share of probabilities inside their interval, per step.
-
-    The mean over members and parts; the paper's coverage. A good 95 % interval scores
-    0.95; more is too wide, less is too narrow. Tables of other shapes are a
-    ``ValueError``.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_members, n_parts)
-        Probabilities of held-out members.
-    lower, upper : array-like of shape (n_members, n_parts) or (1, n_parts)
-        Bounds, from :meth:`skpce.CompositionalPCESurrogate.predict_interval`.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        all tables given.
-
-    Returns
-    -------
-    coverage : ndarray of shape (n_steps,)
-        NaN for a step without choice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.metrics import marginal_coverage_score
-    >>> y = np.array([[0.2, 0.8], [0.6, 0.4]])
-    >>> marginal_coverage_score(y, [[0.1, 0.5]], [[0.3, 0.9]])
-    array([0.5])
-    """
-    owner = "marginal_coverage_score"
-    geometry, inside = _inside(owner, y_true, lower, upper, steps, mask)
-    return _mean_by_step(inside.mean(axis=0), geometry)
-
-
-def joint_coverage_score(
-    y_true: ArrayLike,
-    lower: ArrayLike,
-    upper: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
-) -> FloatArray:
-    """Return the share of members with ALL parts of a step inside, per step.
-
-    Marginal intervals do not aim at it: expect less than their level.
-
-    Parameters
-    ----------
-    y_true, lower, upper, steps, mask
-        As in :func:`marginal_coverage_score`.
-
-    Returns
-    -------
-    coverage : ndarray of shape (n_steps,)
-        NaN for a step without choice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.metrics import joint_coverage_score
-    >>> y = np.array([[0.2, 0.8], [0.6, 0.4]])
-    >>> joint_coverage_score(y, [[0.1, 0.5]], [[0.3, 0.9]])
-    array([0.5])
-    """
-    owner = "joint_coverage_score"
-    geometry, inside = _inside(owner, y_true, lower, upper, steps, mask)
-    scores = np.full(geometry.layout.n_steps, np.nan)
+def _covered(
+    owner: str, kind: str, y_true: Any, lower: Any, upper: Any, steps: Any, mask: Any
+) -> tuple[LogRatioGeometry, FloatArray]:
+    """Return the share of probabilities, or of members with all of a step, inside."""
+    geometry, observed, bounds = _read(
+        owner, y_true, steps, mask, lower=lower, upper=upper
+    )
+    inside = (observed >= bounds["lower"]) & (observed <= bounds["upper"])
+    if kind == "marginal":
+        return geometry, _mean_by_step(inside.mean(axis=0), geometry)
+    shares = np.full(geometry.layout.n_steps, np.nan)
     for step in np.flatnonzero(geometry.has_choice):
-        scores[step] = inside[:, geometry.step_of_active == step].all(axis=1).mean()
-    return scores
+        shares[step] = inside[:, geometry.step_of_active == step].all(axis=1).mean()
+    return geometry, shares
 
 
 def interval_width_score(
@@ -201,7 +125,7 @@ def interval_width_score(
     lower, upper : array-like of shape (n_members, n_parts)
         Bounds of the intervals.
     steps, mask
-        As in :func:`marginal_coverage_score`; ``"infer"`` masks the parts whose
+        As in :func:`coverage_interval`; ``"infer"`` masks the parts whose
         upper bound is 0.
 
     Returns
@@ -234,7 +158,7 @@ def crps_score(
     Parameters
     ----------
     y_true, steps, mask
-        As in :func:`marginal_coverage_score`.
+        As in :func:`coverage_interval`.
     draws : array-like of shape (n_draws, n_members, n_parts) or (n_draws, 1, n_parts)
         From :meth:`skpce.CompositionalPCESurrogate.sample`.
 
@@ -270,29 +194,6 @@ def crps_score(
     return _mean_by_step(crps.mean(axis=0), geometry)
 
 
-_SCORES = {"marginal": marginal_coverage_score, "joint": joint_coverage_score}
-
-
-@dataclass(frozen=True, eq=False)
-class CoverageInterval:
-    """Coverage per step with its binomial interval.
-
-    Attributes
-    ----------
-    coverage : ndarray of shape (n_steps,)
-        Share of what lies inside; NaN for a step without choice.
-    lower, upper : ndarray of shape (n_steps,)
-        Bounds of the coverage.
-    n_members : int
-        Number of held-out members.
-    """
-
-    coverage: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    n_members: int
-
-
 def coverage_interval(
     y_true: ArrayLike,
     lower: ArrayLike,
@@ -302,9 +203,12 @@ def coverage_interval(
     mask: Any = "infer",
     kind: str = "marginal",
     confidence_level: float = 0.95,
-    method: str = "wilson",
-) -> CoverageInterval:
-    r"""Return the coverage per step with its binomial error.
+) -> Result:
+    r"""Return the coverage of intervals per step, with its binomial error.
+
+    *Marginal* coverage is the share of probabilities inside their interval, the mean
+    over members and parts (the paper's coverage); *joint* coverage the share of members
+    with all parts of a step inside, at which marginal intervals do not aim.
 
     Members are independent, the parts of one member are not: the number of trials
     is the number :math:`n` of members. Joint coverage is then binomial. For marginal
@@ -313,28 +217,35 @@ def coverage_interval(
 
     Parameters
     ----------
-    y_true, lower, upper, steps, mask
-        As in :func:`marginal_coverage_score`.
+    y_true : array-like of shape (n_members, n_parts)
+        Probabilities of held-out members.
+    lower, upper : array-like of shape (n_members, n_parts) or (1, n_parts)
+        Bounds, from :meth:`skpce.CompositionalPCESurrogate.predict_interval`.
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible. ``"infer"`` masks the columns that are 0 in
+        all tables given.
     kind : {"marginal", "joint"}, default="marginal"
         Which coverage.
     confidence_level : float, default=0.95
-        Level of the interval of the coverage.
-    method : {"wilson", "exact"}, default="wilson"
-        Wilson's score interval [1]_, or the one of Clopper and Pearson [2]_, which
-        never covers less than its level. For one part both are those of
-        :func:`scipy.stats.binomtest`.
+        Level of the interval of the coverage, Wilson's [1]_.
 
     Returns
     -------
-    interval : CoverageInterval
-        ``coverage``, ``lower`` and ``upper`` of shape (n_steps,), ``n_members``.
+    interval : Result
+        A row for each step with ``coverage``, ``lower`` and ``upper`` (NaN for a step
+        without choice), and the figure ``n_members``.
+
+    Raises
+    ------
+    ValueError
+        For tables that do not fit each other, and bounds that cross.
 
     References
     ----------
     .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical
        inference", Journal of the American Statistical Association 22 (1927).
-    .. [2] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits
-       illustrated in the case of the binomial", Biometrika 26 (1934).
 
     Examples
     --------
@@ -347,14 +258,22 @@ def coverage_interval(
     (array([0.8]), array([0.67]), array([0.89]))
     """
     owner = "coverage_interval"
-    check_option(owner, "kind", kind, tuple(_SCORES))
-    check_option(owner, "method", method, ("wilson", "exact"))
+    check_option(owner, "kind", kind, ("marginal", "joint"))
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    coverage = _SCORES[kind](y_true, lower, upper, steps=steps, mask=mask)
+    geometry, shares = _covered(owner, kind, y_true, lower, upper, steps, mask)
+    tail = (1.0 - confidence_level) / 2.0
+    names = geometry.layout.step_names
     n_members = len(np.asarray(y_true))
-    bounds = wilson if method == "wilson" else _clopper_pearson
-    low, high = bounds(coverage, n_members, (1.0 - confidence_level) / 2.0)
-    return CoverageInterval(coverage, low, high, n_members)
+    return _coverage(names, shares, n_members, tail, n_members)
+
+
+def _coverage(
+    names: Sequence[Any], shares: FloatArray, n_trials: Any, tail: float, n_members: int
+) -> Result:
+    """Return coverage with its interval."""
+    low, high = wilson(shares, np.maximum(n_trials, 1.0), tail)
+    columns = {"coverage": shares, "lower": low, "upper": high}
+    return Result({"step": tuple(names)}, columns, figures={"n_members": n_members})
 
 
 def wilson(
@@ -367,17 +286,6 @@ def wilson(
     half = np.sqrt(z_squared * variance) / (1 + z_squared / n_trials)
     low = np.where(share == 0, 0.0, centre - half)
     return low, np.where(share == 1, 1.0, centre + half)
-
-
-def _clopper_pearson(
-    share: FloatArray, n_trials: int, tail: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return beta quantiles; a count may be a fraction."""
-    hits = share * n_trials
-    misses = n_trials - hits
-    low = betaincinv(np.where(hits > 0, hits, 1.0), misses + 1, tail)
-    high = betaincinv(hits + 1, np.where(misses > 0, misses, 1.0), 1 - tail)
-    return np.where(hits == 0, 0.0, low), np.where(misses == 0, 1.0, high)
 
 
 def _ranks(
@@ -393,84 +301,6 @@ def _ranks(
     return geometry, (below + coin * (equal + 1.0)) / (len(drawn) + 1.0)
 
 
-def pit_values(
-    y_true: ArrayLike,
-    draws: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
-    random_state: Any = None,
-) -> FloatArray:
-    r"""Return the probability integral transform of held-out members.
-
-    The randomised rank of :math:`y` among its :math:`m` draws,
-
-    .. math:: u = \frac{\#\{Y_j < y\} + V (\#\{Y_j = y\} + 1)}{m + 1},
-              \quad V \sim U(0, 1),
-
-    is uniform on (0, 1) for every :math:`m`, with ties or without, when :math:`y`
-    has the distribution of the draws [1]_. A histogram with the shape of a U shows
-    draws that are too narrow; a hump, too wide; a slope, biased.
-
-    Parameters
-    ----------
-    y_true, draws, steps, mask
-        As in :func:`crps_score`; a table with NaN, negative entries or positive ones
-        on a masked part is a ``ValueError``.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of :math:`V`.
-
-    Returns
-    -------
-    pit : ndarray of shape (n_members, n_parts)
-        Between 0 and 1; NaN for masked parts and for a step without choice.
-
-    References
-    ----------
-    .. [1] C. Czado, T. Gneiting and L. Held, "Predictive model assessment for count
-       data", Biometrics 65 (2009).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.metrics import pit_values
-    >>> first = np.linspace(0.001, 0.999, 999)
-    >>> draws = np.stack([first, 1 - first], axis=1)[:, np.newaxis]
-    >>> pit_values([[0.3, 0.7]], draws, random_state=0).round(2)
-    array([[0.3, 0.7]])
-    """
-    geometry, pit = _ranks("pit_values", y_true, draws, steps, mask, random_state)
-    return scatter(pit, geometry)
-
-
-@dataclass(frozen=True, eq=False)
-class PITUniformity:
-    """Is the probability integral transform uniform? NaN where there is no choice.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_parts,)
-        Mean PIT of each part: one half for unbiased draws, more where members lie
-        above them.
-    dispersion : ndarray of shape (n_parts,)
-        Variance of the PIT over 1/12: more than 1 for draws that are too narrow.
-    statistic, p_values : ndarray of shape (n_parts,)
-        Kolmogorov-Smirnov distance of the PIT from uniform, and its p-value.
-    step_dispersion : ndarray of shape (n_steps,)
-        Mean dispersion over the parts of the step.
-    step_p_values : ndarray of shape (n_steps,)
-        Smallest p-value of the step, times its number of parts (Bonferroni), at
-        most 1.
-    """
-
-    mean: FloatArray
-    dispersion: FloatArray
-    statistic: FloatArray
-    p_values: FloatArray
-    step_dispersion: FloatArray
-    step_p_values: FloatArray
-
-
 def pit_uniformity(
     y_true: ArrayLike,
     draws: ArrayLike,
@@ -478,8 +308,17 @@ def pit_uniformity(
     steps: Any = None,
     mask: Any = "infer",
     random_state: Any = None,
-) -> PITUniformity:
-    """Summarise how far the probability integral transform is from uniform.
+) -> Result:
+    r"""Summarise how far the probability integral transform is from uniform.
+
+    The randomised rank of :math:`y` among its :math:`m` draws,
+
+    .. math:: u = \frac{\#\{Y_j < y\} + V (\#\{Y_j = y\} + 1)}{m + 1},
+              \quad V \sim U(0, 1),
+
+    is uniform on (0, 1) for every :math:`m`, with ties or without, when :math:`y`
+    has the distribution of the draws [2]_. A histogram with the shape of a U shows
+    draws that are too narrow; a hump, too wide; a slope, biased.
 
     A uniform PIT is necessary for calibrated draws, not sufficient [1]_. Each part is
     assessed over the members, which are independent. The parts of a step are not (of
@@ -488,15 +327,33 @@ def pit_uniformity(
 
     Parameters
     ----------
-    y_true, draws, steps, mask, random_state
-        As in :func:`pit_values`. With one set of draws for all members give many
+    y_true, draws, steps, mask
+        As in :func:`crps_score`. With one set of draws for all members give many
         more draws than members: their own error is not in the p-values.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of :math:`V`.
 
     Returns
     -------
-    uniformity : PITUniformity
-        Mean, dispersion and Kolmogorov-Smirnov test per part; dispersion and p-value
-        per step.
+    uniformity : Result
+        A row for each part; NaN where there is no choice. With the columns
+
+        mean : ndarray of shape (n_parts,)
+            Mean rank: one half for unbiased draws, more where members lie above them.
+        dispersion : ndarray of shape (n_parts,)
+            Variance of the ranks over 1/12: more than 1 for draws that are too narrow.
+        statistic, p_values : ndarray of shape (n_parts,)
+            Kolmogorov-Smirnov distance from uniform, and its p-value.
+
+        and the figures
+
+        values : ndarray of shape (n_members, n_parts)
+            The ranks :math:`u`.
+        step_dispersion : ndarray of shape (n_steps,)
+            Mean dispersion over the parts of the step.
+        step_p_values : ndarray of shape (n_steps,)
+            Smallest p-value of the step, times its number of parts (Bonferroni), at
+            most 1.
 
     See Also
     --------
@@ -507,6 +364,8 @@ def pit_uniformity(
     .. [1] T. Gneiting, F. Balabdaoui and A. E. Raftery, "Probabilistic forecasts,
        calibration and sharpness", Journal of the Royal Statistical Society B 69
        (2007).
+    .. [2] C. Czado, T. Gneiting and L. Held, "Predictive model assessment for count
+       data", Biometrics 65 (2009).
 
     Examples
     --------
@@ -533,13 +392,19 @@ def pit_uniformity(
     for step in np.flatnonzero(geometry.has_choice):
         its_own = p_values[geometry.step_of_active == step]
         step_p_values[step] = min(1.0, its_own.min() * len(its_own))
-    return PITUniformity(
-        mean=scatter(pit.mean(axis=0), geometry),
-        dispersion=scatter(dispersion, geometry),
-        statistic=scatter(statistic, geometry),
-        p_values=scatter(p_values, geometry),
-        step_dispersion=_mean_by_step(dispersion, geometry),
-        step_p_values=step_p_values,
+    return Result(
+        {"part": geometry.layout.part_names},
+        {
+            "mean": scatter(pit.mean(axis=0), geometry),
+            "dispersion": scatter(dispersion, geometry),
+            "statistic": scatter(statistic, geometry),
+            "p_values": scatter(p_values, geometry),
+        },
+        figures={
+            "values": scatter(pit, geometry),
+            "step_dispersion": _mean_by_step(dispersion, geometry),
+            "step_p_values": step_p_values,
+        },
     )
 
 
@@ -579,19 +444,18 @@ def output_coverage(
     upper: Any,
     groups: IndexArray,  # shape: (n_columns,), the output of each column
     kind: str = "marginal",
-) -> CoverageInterval:
+) -> Result:
     """Return the share of values, or of members with all columns, inside."""
     shape = -1, y.shape[1]
     low, high = (np.reshape(bound, shape) for bound in (lower, upper))
     inside, failed = (y >= low) & (y <= high), np.isnan(y)
     n_groups = int(groups.max()) + 1
-    coverage, n_members = np.full(n_groups, np.nan), np.zeros(n_groups)
+    coverage, n_trials = np.full(n_groups, np.nan), np.zeros(n_groups)
     for group in range(n_groups):
         columns = groups == group
         rows = ~failed[:, columns].any(axis=1)
         hits = inside[np.ix_(rows, columns)]
-        n_members[group] = len(hits)
+        n_trials[group] = len(hits)
         if len(hits):
             coverage[group] = (hits if kind == "marginal" else hits.all(axis=1)).mean()
-    bounds = wilson(coverage, np.maximum(n_members, 1.0), 0.025)
-    return CoverageInterval(coverage, *bounds, len(y))
+    return _coverage(range(n_groups), coverage, n_trials, 0.025, len(y))

@@ -9,7 +9,6 @@ because several of them are almost equally good. Members with the policies
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from .._checks import (
     check_integer,
     check_real,
     checked_sample_weight,
-    make_frame,
     make_generator,
 )
 from .._compositions.steps import (
@@ -35,6 +33,7 @@ from .._compositions.steps import (
     resolve_layout,
     resolve_mask,
 )
+from .._result import Result
 from ._fragility import read_table, sum_steps
 
 # Actions with a smaller mean probability move no distance by more than that.
@@ -43,66 +42,6 @@ _RARE = 1e-6
 _SAME_MEAN = 1e-5
 # Beyond this noise nearly every draw chooses one action.
 _LARGEST_NOISE = 50.0
-
-
-@dataclass(frozen=True, eq=False)
-class ExcessFragility:
-    """Fragility of steps beside that of equal noise, from :func:`excess_fragility`.
-
-    A step without choice has a fragility of 0, and NaN as ``excess``.
-
-    Attributes
-    ----------
-    step_names : tuple of str
-        One name per step.
-    n_possible : ndarray of int of shape (n_steps,)
-        Number K of possible parts of each step.
-    contestedness : ndarray of shape (n_steps,)
-        :math:`1 - \\sum_k \\bar p_k^2`, in [0, 1 - 1/K]: the largest fragility with
-        this mean policy.
-    total_variation : ndarray of shape (n_steps,)
-        Fragility: mean total variation to the mean policy.
-    expected : ndarray of shape (n_steps,)
-        The same for members whose log-weights all have the same noise.
-    expected_error : ndarray of shape (n_steps,)
-        Its standard error, from a finite number of draws.
-    excess : ndarray of shape (n_steps,)
-        ``total_variation`` over ``expected``.
-    excess_error : ndarray of shape (n_steps,)
-        Its standard error, from finite numbers of members and of draws, for this
-        noise scale.
-    noise_scale : float
-        Standard deviation of the noise of every log-weight; infinite where members
-        choose one action each.
-    """
-
-    step_names: tuple[str, ...]
-    n_possible: IndexArray
-    contestedness: FloatArray
-    total_variation: FloatArray
-    expected: FloatArray
-    expected_error: FloatArray
-    excess: FloatArray
-    excess_error: FloatArray
-    noise_scale: float
-
-    def to_frame(self) -> Any:
-        """Return a data frame of all measures, one row per step.
-
-        Examples
-        --------
-        >>> from skpce.metrics import excess_fragility
-        >>> y = [[0.2, 0.8], [0.6, 0.4], [0.4, 0.6]]
-        >>> found = excess_fragility(y, steps={"base": 2}, random_state=0)
-        >>> found.to_frame()[["n_possible", "contestedness", "excess"]].round(2)
-              n_possible  contestedness  excess
-        step
-        base           2           0.48     1.0
-        """
-        columns = dict(vars(self))
-        steps = columns.pop("step_names")
-        columns.pop("noise_scale")
-        return make_frame(columns, columns.values(), index=("step", steps))
 
 
 def excess_fragility(
@@ -114,7 +53,7 @@ def excess_fragility(
     sample_weight: ArrayLike | None = None,
     n_draws: int = 1000,
     random_state: Any = None,
-) -> ExcessFragility:
+) -> Result:
     r"""Compare the fragility of each step with that of equal noise.
 
     Fragility, the mean total variation of the members :math:`p_i` to their mean
@@ -152,9 +91,26 @@ def excess_fragility(
 
     Returns
     -------
-    excess : ExcessFragility
-        One array of shape (n_steps,) per measure, and the noise scale; ``to_frame()``
-        puts them side by side.
+    excess : Result
+        A row for each step; one without choice has a fragility of 0, and NaN as
+        ``excess``. With the columns
+
+        n_possible : ndarray of int of shape (n_steps,)
+            Number K of possible parts.
+        contestedness : ndarray of shape (n_steps,)
+            :math:`1 - \sum_k \bar p_k^2`, in [0, 1 - 1/K]: the largest fragility with
+            this mean policy.
+        total_variation : ndarray of shape (n_steps,)
+            Fragility: mean total variation to the mean policy.
+        expected, expected_error : ndarray of shape (n_steps,)
+            The same for members whose log-weights all have the same noise, and its
+            standard error from a finite number of draws.
+        excess, excess_error : ndarray of shape (n_steps,)
+            ``total_variation`` over ``expected``, and its standard error from finite
+            numbers of members and of draws, for this noise scale.
+
+        and the figure ``noise_scale``, the standard deviation of the noise of every
+        log-weight; infinite where members choose one action each.
 
     Raises
     ------
@@ -234,17 +190,17 @@ def excess_fragility(
     freedom = max(float(weights.sum()) - 1.0, 1.0)
     excess = observed / safe
     of_members, of_draws = np.sqrt(spread / freedom) / safe, excess * error / safe
-    return ExcessFragility(
-        step_names=layout.step_names,
-        n_possible=n_possible,
-        contestedness=_contestedness(mean, n_possible, layout),
-        total_variation=observed,
-        expected=expected,
-        expected_error=error,
-        excess=excess,
-        excess_error=np.hypot(of_members, of_draws),
-        noise_scale=scale,
-    )
+    columns = {
+        "n_possible": n_possible,
+        "contestedness": _contestedness(mean, n_possible, layout),
+        "total_variation": observed,
+        "expected": expected,
+        "expected_error": error,
+        "excess": excess,
+        "excess_error": np.hypot(of_members, of_draws),
+    }
+    figures = {"noise_scale": scale}
+    return Result({"step": layout.step_names}, columns, figures=figures)
 
 
 def _contestedness(

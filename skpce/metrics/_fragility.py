@@ -7,7 +7,6 @@ neither. The measures can rank the steps differently, so they are given side by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     as_floats,
-    check_boolean,
     checked_sample_weight,
-    make_frame,
     one_table,
     refuse_extremes,
     refuse_nan,
@@ -38,74 +35,8 @@ from .._compositions.steps import (
     resolve_layout,
     resolve_mask,
 )
+from .._result import Result
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
-
-
-@dataclass(frozen=True, eq=False)
-class PolicyFragility:
-    """Disagreement of the members per step, from :func:`policy_fragility`.
-
-    A step without choice has 0 everywhere, and NaN where the measure is divided by
-    0 (``normalized_*`` and ``variance_per_freedom``).
-
-    Attributes
-    ----------
-    step_names : tuple of str
-        One name per step.
-    n_possible : ndarray of int of shape (n_steps,)
-        Number K of possible parts of each step.
-    total_variation : ndarray of shape (n_steps,)
-        Mean total variation to the mean policy.
-    pairwise_total_variation : ndarray of shape (n_steps,)
-        Mean total variation of two different members; NaN where the weights add up
-        to less than two members.
-    jensen_shannon : ndarray of shape (n_steps,)
-        Mean Jensen-Shannon divergence to the mean policy, in nats.
-    mutual_information : ndarray of shape (n_steps,)
-        Generalised Jensen-Shannon divergence of all members, in nats.
-    normalized_total_variation, normalized_pairwise_total_variation, \
-            normalized_jensen_shannon, normalized_mutual_information : ndarray
-        Over the largest possible value with K parts; shape (n_steps,), in [0, 1].
-    aitchison_variance : ndarray of shape (n_steps,)
-        Total variance: sum of the variances of the centred log-ratios.
-    variance_per_freedom : ndarray of shape (n_steps,)
-        The same over K - 1.
-    alr_sum : ndarray of shape (n_steps,)
-        The paper's D: sum of the variances of the additive log-ratios.
-    alr_reference : tuple of str
-        Name of the reference part of each step.
-    """
-
-    step_names: tuple[str, ...]
-    n_possible: IndexArray
-    total_variation: FloatArray
-    pairwise_total_variation: FloatArray
-    jensen_shannon: FloatArray
-    mutual_information: FloatArray
-    normalized_total_variation: FloatArray
-    normalized_pairwise_total_variation: FloatArray
-    normalized_jensen_shannon: FloatArray
-    normalized_mutual_information: FloatArray
-    aitchison_variance: FloatArray
-    variance_per_freedom: FloatArray
-    alr_sum: FloatArray
-    alr_reference: tuple[str, ...]
-
-    def to_frame(self) -> Any:
-        """Return a data frame of all measures, one row per step.
-
-        Examples
-        --------
-        >>> from skpce.metrics import policy_fragility
-        >>> found = policy_fragility([[0.2, 0.8], [0.6, 0.4]], steps={"base": 2})
-        >>> found.to_frame()[["total_variation", "alr_sum"]].round(2)
-              total_variation  alr_sum
-        step
-        base              0.2      0.8
-        """
-        columns = dict(vars(self))
-        steps = columns.pop("step_names")
-        return make_frame(columns, columns.values(), index=("step", steps))
 
 
 def policy_fragility(
@@ -116,7 +47,7 @@ def policy_fragility(
     reference: int = -1,
     sample_weight: ArrayLike | None = None,
     zero_replacement: float = 1e-12,
-) -> PolicyFragility:
+) -> Result:
     r"""Measure how much the members of an ensemble disagree at each step.
 
     With members :math:`p_i`, weights :math:`w_i` that add up to :math:`W`, the
@@ -159,9 +90,17 @@ def policy_fragility(
 
     Returns
     -------
-    fragility : PolicyFragility
-        One array of shape (n_steps,) per measure; ``to_frame()`` puts them side by
-        side.
+    fragility : Result
+        A row for each step, and a column for each measure: those of the table, and
+
+        n_possible : ndarray of int of shape (n_steps,)
+            Number K of possible parts. A step without choice has 0 everywhere, and NaN
+            where a measure is divided by 0.
+        normalized_total_variation, normalized_pairwise_total_variation, \
+normalized_jensen_shannon, normalized_mutual_information : ndarray of shape (n_steps,)
+            Over the largest possible value with K parts, in [0, 1].
+        alr_reference : ndarray of str
+            Name of the reference part of ``alr_sum``.
 
     See Also
     --------
@@ -196,8 +135,8 @@ def policy_fragility(
     array([0.2, 0. ])
     >>> found.normalized_total_variation.round(2)
     array([0.4, 0. ])
-    >>> found.alr_reference
-    ('1', '2')
+    >>> found["catalyst"].alr_sum.round(2)
+    1.21
     """
     owner = "policy_fragility"
     y = one_table(y)
@@ -216,18 +155,19 @@ def policy_fragility(
     ratios = {f"normalized_{key}": _ratio(found[key], largest[key]) for key in found}
     variance = _sum_of_variances(clr, weights, geometry.step_of_active, layout)
     coordinates = geometry.to_coordinates(clr)
-    return PolicyFragility(
-        step_names=layout.step_names,
-        n_possible=n_possible,
+    names = _reference_names(layout, possible, int(reference))
+    columns = {
+        "n_possible": n_possible,
         **found,
         **ratios,
-        aitchison_variance=variance,
-        variance_per_freedom=_ratio(variance, n_possible - 1.0),
-        alr_sum=_sum_of_variances(
+        "aitchison_variance": variance,
+        "variance_per_freedom": _ratio(variance, n_possible - 1.0),
+        "alr_sum": _sum_of_variances(
             coordinates, weights, geometry.step_of_coordinate, layout
         ),
-        alr_reference=_reference_names(layout, possible, int(reference)),
-    )
+        "alr_reference": np.array(names, dtype=object),
+    }
+    return Result({"step": layout.step_names}, columns)
 
 
 def _disagreement(
@@ -369,46 +309,6 @@ def total_variation_distance(
     owner = "total_variation_distance"
     layout, first, second = read_pair(p, q, ("p", "q"), steps, owner)
     return 0.5 * sum_steps(np.abs(first - second), layout)
-
-
-def jensen_shannon_divergence(
-    p: ArrayLike, q: ArrayLike, *, steps: Any = None, square_root: bool = False
-) -> FloatArray:
-    r"""Return the Jensen-Shannon divergence of two policies, per member and step.
-
-    :math:`\mathrm{JS}(p, q) = \tfrac12 \mathrm{KL}(p \| m) + \tfrac12
-    \mathrm{KL}(q \| m)` with :math:`m = (p + q) / 2`, in nats (Lin, 1991, as cited
-    in :func:`policy_fragility`). It is finite when an action has probability 0, and at
-    most :math:`\log 2`. Its square root is a metric [1]_.
-
-    Parameters
-    ----------
-    p, q, steps
-        As in :func:`total_variation_distance`.
-    square_root : bool, default=False
-        Return the metric :math:`\sqrt{\mathrm{JS}}`.
-
-    Returns
-    -------
-    divergence : ndarray of shape (n_members, n_steps)
-        0 for a step without choice.
-
-    References
-    ----------
-    .. [1] D. M. Endres and J. E. Schindelin, "A new metric for probability
-       distributions", IEEE Transactions on Information Theory 49 (2003).
-
-    Examples
-    --------
-    >>> from skpce.metrics import jensen_shannon_divergence
-    >>> jensen_shannon_divergence([[1.0, 0.0]], [[0.0, 1.0]]).round(4)
-    array([[0.6931]])
-    """
-    owner = "jensen_shannon_divergence"
-    check_boolean(owner, "square_root", square_root)
-    layout, first, second = read_pair(p, q, ("p", "q"), steps, owner)
-    divergence = js_by_step(first, second, layout)
-    return np.sqrt(divergence) if square_root else divergence
 
 
 def aitchison_distance(

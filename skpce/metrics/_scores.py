@@ -6,7 +6,6 @@ several targets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.special import kl_div
 from scipy.stats import ks_2samp
-from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.metrics import make_scorer
 
 from .._checks import (
-    BoolArray,
     FloatArray,
     as_floats,
     check_option,
@@ -26,6 +24,7 @@ from .._checks import (
     refuse_extremes,
 )
 from .._compositions.log_ratio import clr_of
+from .._result import Result
 from ._coverage import _mean_by_step, read_draws, scatter
 from ._fragility import check_zero_replacement, finite_table, squared_aitchison
 
@@ -45,53 +44,10 @@ def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]
     return truth, predicted
 
 
-def kl_divergence_loss(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    floor: float = 1e-300,
+def _kl_divergence(
+    y_true: Any, y_pred: Any, *, sample_weight: Any = None, floor: float = 1e-300
 ) -> float:
-    r"""Return the mean Kullback-Leibler divergence of predicted policies, in nats.
-
-    .. math:: \mathrm{KL}(y \| \hat y) = \sum_k y_k \log(y_k / \hat y_k)
-              - \sum_k y_k + \sum_k \hat y_k,
-
-    averaged over members [1]_. The last two sums cancel when both sides are
-    compositions. Without them a prediction that adds up to more than its truth
-    would score too well: columns are summed over all steps, which are not known
-    here. The expected loss is least for the mean policy, so the loss is
-    proper. Tables of two shapes, with NaN or negative truth are a ``ValueError``.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_members, n_parts)
-        Probabilities, the steps side by side. A zero contributes :math:`\hat y_k`.
-    y_pred : array-like of shape (n_members, n_parts)
-        Predicted probabilities.
-    sample_weight : array-like of shape (n_members,) or None, default=None
-        Frequency of each member.
-    floor : float, default=1e-300
-        Predictions below it, negative ones too, count as this value; the loss stays
-        finite.
-
-    Returns
-    -------
-    loss : float
-        0 for a perfect prediction, else positive.
-
-    References
-    ----------
-    .. [1] I. Csiszár, "Why least squares and maximum entropy? An axiomatic approach
-       to inference for linear inverse problems", The Annals of Statistics 19 (1991).
-
-    Examples
-    --------
-    >>> from skpce.metrics import kl_divergence_loss
-    >>> round(kl_divergence_loss([[1.0, 0.0]], [[0.5, 0.5]]), 4)
-    0.6931
-    """
-    check_real("kl_divergence_loss", "floor", floor, low=0, high=1)
+    """Return the mean Kullback-Leibler divergence; predictions have a floor."""
     truth, predicted = _read_predictions(y_true, y_pred)
     if truth.min() < 0:
         raise ValueError(
@@ -102,88 +58,17 @@ def kl_divergence_loss(
     return float(np.average(terms.sum(axis=1), weights=weights))
 
 
-def policy_mean_absolute_error(
-    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+def _squared_aitchison(
+    y_true: Any, y_pred: Any, *, sample_weight: Any = None, **layout: Any
 ) -> float:
-    r"""Return the mean absolute error of predicted probabilities.
-
-    :math:`(n K)^{-1} \sum_{ik} |y_{ik} - \hat y_{ik}|` over members and columns: the
-    "policy MAE" of the paper's table 1, which is
-    :func:`sklearn.metrics.mean_absolute_error`. Masked columns count as 0 and
-    lower the error; it is small for steps with many actions whatever the model,
-    and it is least at the median, not the mean policy.
-
-    Parameters
-    ----------
-    y_true, y_pred, sample_weight
-        As in :func:`kl_divergence_loss`.
-
-    Returns
-    -------
-    error : float
-        0 for a perfect prediction.
-
-    Examples
-    --------
-    >>> from skpce.metrics import policy_mean_absolute_error
-    >>> policy_mean_absolute_error([[1.0, 0.0]], [[0.5, 0.5]])
-    0.5
-    """
-    truth, predicted = _read_predictions(y_true, y_pred)
-    weights = checked_sample_weight(sample_weight, truth)
-    return float(mean_absolute_error(truth, predicted, sample_weight=weights))
-
-
-def aitchison_loss(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
-    zero_replacement: float = 1e-12,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    r"""Return the mean squared Aitchison distance of predicted policies.
-
-    :math:`n^{-1} \sum_i \sum_t \lVert \mathrm{clr}\,y_{it} - \mathrm{clr}\,
-    \hat y_{it} \rVert^2` over members :math:`i` and steps :math:`t`: the squared error
-    that the ridge fit of the surrogate minimises. Tiny probabilities dominate it.
-
-    Parameters
-    ----------
-    y_true, y_pred, sample_weight
-        As in :func:`kl_divergence_loss`; zeros are replaced.
-    steps, mask
-        As in :func:`marginal_coverage_score`: in cross-validation give the mask
-        itself. Positive entries on a masked part are a ``ValueError``.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part.
-
-    Returns
-    -------
-    loss : float
-        0 for a perfect prediction.
-
-    See Also
-    --------
-    aitchison_scorer : Makes the scorer.
-    aitchison_distance : Per member and step, not squared.
-
-    Examples
-    --------
-    >>> from skpce.metrics import aitchison_loss
-    >>> round(aitchison_loss([[0.5, 0.5]], [[0.8, 0.2]]), 4)
-    0.9609
-    """
+    """Return the mean squared Aitchison distance, summed over the steps."""
     truth, predicted = _read_predictions(y_true, y_pred)
     weights = checked_sample_weight(sample_weight, truth)
     squared = squared_aitchison(
         (y_true if hasattr(y_true, "columns") else truth, predicted),
         ("y_true", "y_pred"),
-        steps=steps,
-        mask=mask,
-        zero_replacement=zero_replacement,
-        owner="aitchison_loss",
+        owner="aitchison_scorer",
+        **layout,
     )
     return float(np.average(squared.sum(axis=1), weights=weights))
 
@@ -191,13 +76,21 @@ def aitchison_loss(
 def aitchison_scorer(
     steps: Any = None, *, mask: Any = "infer", zero_replacement: float = 1e-12
 ) -> Any:
-    """Make a scorer: minus the mean squared Aitchison distance.
+    r"""Make a scorer: minus the mean squared Aitchison distance.
+
+    :math:`-n^{-1} \sum_i \sum_t \lVert \mathrm{clr}\,y_{it} - \mathrm{clr}\,
+    \hat y_{it} \rVert^2` over members :math:`i` and steps :math:`t`: the squared error
+    that the ridge fit of the surrogate minimises. Tiny probabilities dominate it.
 
     Parameters
     ----------
-    steps, mask, zero_replacement
-        As in :func:`aitchison_loss`. Give the mask in cross-validation: a rare action
-        may vanish in a fold.
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible. Give it in cross-validation: a rare action may
+        vanish in a fold. Positive entries on a masked part are a ``ValueError``.
+    zero_replacement : float, default=1e-12
+        Probability put in place of a zero of a possible part.
 
     Returns
     -------
@@ -217,7 +110,7 @@ def aitchison_scorer(
     -0.243
     """
     return make_scorer(
-        aitchison_loss,
+        _squared_aitchison,
         greater_is_better=False,
         steps=steps,
         mask=mask,
@@ -225,12 +118,24 @@ def aitchison_scorer(
     )
 
 
-neg_kl_divergence_scorer: Any = make_scorer(kl_divergence_loss, greater_is_better=False)
-neg_kl_divergence_scorer.__doc__ = """Minus the Kullback-Leibler divergence, a scorer.
+neg_kl_divergence_scorer: Any = make_scorer(_kl_divergence, greater_is_better=False)
+neg_kl_divergence_scorer.__doc__ = r"""Minus the Kullback-Leibler divergence, a scorer.
 
-``neg_kl_divergence_scorer(estimator, X, y, sample_weight=None)`` is minus
-:func:`kl_divergence_loss`: at most 0, larger is better. The first choice for a search
-over models of policies: it is proper, needs no step structure, and stays finite.
+``neg_kl_divergence_scorer(estimator, X, y, sample_weight=None)`` is minus the mean
+over members of
+
+.. math:: \mathrm{KL}(y \| \hat y) = \sum_k y_k \log(y_k / \hat y_k)
+          - \sum_k y_k + \sum_k \hat y_k
+
+in nats [1]_: at most 0, larger is better. The first choice for a search over models of
+policies: it is proper, needs no step structure, and stays finite, as predictions below
+1e-300 count as this value. The last two sums cancel when both sides are compositions;
+without them a prediction that adds up to more than its truth would score too well.
+
+References
+----------
+.. [1] I. Csiszár, "Why least squares and maximum entropy? An axiomatic approach to
+   inference for linear inverse problems", The Annals of Statistics 19 (1991).
 
 Examples
 --------
@@ -248,26 +153,6 @@ Examples
 >>> search.fit(X, y).best_params_
 {'degree': 1}
 """
-
-neg_policy_mae_scorer: Any = make_scorer(
-    policy_mean_absolute_error, greater_is_better=False
-)
-neg_policy_mae_scorer.__doc__ = """Minus the mean absolute error of probabilities.
-
-``neg_policy_mae_scorer(estimator, X, y, sample_weight=None)`` is minus
-:func:`policy_mean_absolute_error`, the figure of the paper's table 1. scikit-learn's
-``"neg_mean_absolute_error"`` gives the same.
-
-Examples
---------
->>> import numpy as np
->>> from sklearn.dummy import DummyRegressor
->>> from skpce.metrics import neg_policy_mae_scorer
->>> X, y = np.zeros((2, 1)), np.array([[0.5, 0.5], [0.75, 0.25]])
->>> neg_policy_mae_scorer(DummyRegressor().fit(X, y), X, y)
--0.125
-"""
-
 
 # Distances between draws in memory at a time: 32 MiB.
 _BLOCK_ENTRIES = 4_194_304
@@ -365,37 +250,6 @@ def _mean_distance(points: FloatArray) -> float:
 _EXACT_PRODUCT = 10_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class KSComparison:
-    """Two-sample tests per action and step; masked parts and no choice are left out.
-
-    Attributes
-    ----------
-    fraction : float
-        Share of the action-step pairs that are not rejected; NaN without any pair.
-    step_fractions : ndarray of shape (n_steps,)
-        The same per step; NaN for a step without choice.
-    n_pairs : int
-        Number of tests.
-    p_values : ndarray of shape (n_parts,)
-        Not adjusted; NaN where nothing is tested.
-    statistics : ndarray of shape (n_parts,)
-        Largest distance of the two empirical distribution functions.
-    indistinguishable : ndarray of bool of shape (n_parts,)
-        ``p_values > alpha / n_pairs``; False where nothing is tested.
-    alpha : float
-        Level of all tests together.
-    """
-
-    fraction: float
-    step_fractions: FloatArray
-    n_pairs: int
-    p_values: FloatArray
-    statistics: FloatArray
-    indistinguishable: BoolArray
-    alpha: float
-
-
 def ks_indistinguishable_fraction(
     y_true: ArrayLike,
     y_samples: ArrayLike,
@@ -403,7 +257,7 @@ def ks_indistinguishable_fraction(
     steps: Any = None,
     mask: Any = "infer",
     alpha: float = 0.05,
-) -> KSComparison:
+) -> Result:
     r"""Test, action by action, whether members and draws have the same distribution.
 
     For each of the :math:`m` action-step pairs the two-sample Kolmogorov-Smirnov test
@@ -417,7 +271,7 @@ def ks_indistinguishable_fraction(
     Parameters
     ----------
     y_true, steps, mask
-        As in :func:`marginal_coverage_score`.
+        As in :func:`coverage_interval`.
     y_samples : array-like of shape (n_draws, n_parts)
         Policies drawn with the inputs drawn too:
         ``CompositionalPCESurrogate.sample(n)`` without X.
@@ -426,8 +280,17 @@ def ks_indistinguishable_fraction(
 
     Returns
     -------
-    comparison : KSComparison
-        ``fraction``, ``step_fractions``, ``p_values`` and the tests behind them.
+    comparison : Result
+        A row for each part, with the columns ``p_values`` (not adjusted; NaN where
+        nothing is tested), ``statistics`` (largest distance of the two empirical
+        distribution functions) and ``indistinguishable``, and the figures
+
+        fraction : float
+            Share of the action-step pairs that are not rejected; NaN without any pair.
+        step_fractions : ndarray of shape (n_steps,)
+            The same per step; NaN for a step without choice.
+        n_pairs : int
+            Number of tests.
 
     Notes
     -----
@@ -475,14 +338,18 @@ def ks_indistinguishable_fraction(
     same = p_values > alpha / max(1, len(parts))
     indistinguishable = np.zeros(geometry.layout.n_parts, dtype=bool)
     indistinguishable[parts] = same
-    return KSComparison(
-        fraction=float(same.mean()) if len(parts) else np.nan,
-        step_fractions=_mean_by_step(same.astype(np.float64), geometry),
-        n_pairs=len(parts),
-        p_values=scatter(p_values, geometry),
-        statistics=scatter(statistics, geometry),
-        indistinguishable=indistinguishable,
-        alpha=float(alpha),
+    return Result(
+        {"part": geometry.layout.part_names},
+        {
+            "p_values": scatter(p_values, geometry),
+            "statistics": scatter(statistics, geometry),
+            "indistinguishable": indistinguishable,
+        },
+        figures={
+            "fraction": float(same.mean()) if len(parts) else np.nan,
+            "step_fractions": _mean_by_step(same.astype(np.float64), geometry),
+            "n_pairs": len(parts),
+        },
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from ..inspection._reading import (
     expansion_of,
     group_matrix,
 )
-from ..metrics import marginal_coverage_score
+from ..metrics import coverage_interval
 from ..metrics._coverage import output_coverage
 from ._fonts import label
 from ._style import (
@@ -427,7 +426,7 @@ class CoverageDisplay:
             Draws of each predictive distribution by name; (n_draws, 1, n_parts) for
             one that all members share.
         steps, mask
-            As in :func:`skpce.metrics.marginal_coverage_score`; of policies.
+            As in :func:`skpce.metrics.coverage_interval`; of policies.
         outputs : dict or None, default=None
             As in :meth:`StepVarianceDisplay.from_predictions`.
         levels, ax, **kwargs
@@ -447,16 +446,16 @@ class CoverageDisplay:
                 tails = [tail, 1.0 - tail]
                 bounds = np.quantile(values, tails, axis=0, method=QUANTILE)
                 if read.are_compositions:
-                    score = marginal_coverage_score(y, *bounds, steps=steps, mask=mask)
+                    found = coverage_interval(y, *bounds, steps=steps, mask=mask)
                 else:
                     table = np.asarray(y, dtype=np.float64)
-                    score = output_coverage(
+                    found = output_coverage(
                         table.reshape(len(table), -1),
                         bounds[0],
                         bounds[1],
                         read.group_of_coordinate,
-                    ).coverage
-                coverages[name].append(_mean_of_known(score))
+                    )
+                coverages[name].append(_mean_of_known(found.coverage))
         what = "probabilities" if read.are_compositions else "values"
         display = cls(levels, coverages, n_members=len(np.asarray(y)), quantity=what)
         return display.plot(ax=ax, **kwargs)
@@ -498,7 +497,7 @@ def _score_of_steps(reading: Reading, y: ArrayLike) -> _Score:
     assert reading.table is not None  # X is given
     policies = checked_policies(y, reading.estimator, len(reading.table))
     layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
-    return partial(marginal_coverage_score, policies, **layout)
+    return lambda *bounds: coverage_interval(policies, *bounds, **layout).coverage
 
 
 def _score_of_outputs(reading: Reading, y: ArrayLike) -> _Score:

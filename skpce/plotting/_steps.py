@@ -21,7 +21,7 @@ from ..inspection._reading import (
     expansion_of,
     group_matrix,
 )
-from ..metrics import PolicyFragility, policy_fragility
+from ..metrics import policy_fragility
 from ._fonts import label
 from ._indices import SobolDisplay
 from ._style import (
@@ -80,7 +80,7 @@ class StepVarianceDisplay:
 
     Parameters
     ----------
-    fragility : PolicyFragility or Result
+    fragility : Result
         From :func:`skpce.metrics.policy_fragility`; of real outputs a table with the
         columns ``members``, ``columns``, ``variance``, ``variance_per_column``,
         ``standard_deviation``, ``minimum`` and ``maximum``.
@@ -118,7 +118,7 @@ class StepVarianceDisplay:
 
     def __init__(
         self,
-        fragility: PolicyFragility | Result,
+        fragility: Result,
         *,
         unexplained: ArrayLike | None = None,
         supported: Sequence[bool] | None = None,
@@ -230,10 +230,10 @@ class StepVarianceDisplay:
         return self
 
     def _checked_measures(self, measures: Sequence[str]) -> list[str]:
-        is_real = isinstance(self.fragility, Result)
+        is_real = "variance" in self.fragility.columns
         known = sorted(OUTPUT_MEASURES if is_real else MEASURES)
         chosen = listed(measures, "measures", f"some of {known}")
-        if isinstance(self.fragility, Result) and tuple(chosen) == DEFAULT_MEASURES:
+        if is_real and tuple(chosen) == DEFAULT_MEASURES:
             several = (self.fragility.columns["columns"] > 1).any()
             per_column = ["variance_per_column"] if several else []
             return ["variance", *per_column, "standard_deviation"]
@@ -298,13 +298,13 @@ class StepVarianceDisplay:
         return whole
 
 
-def _can_vary(spread: PolicyFragility | Result) -> Any:  # shape: (n_steps,)
-    if isinstance(spread, Result):
+def _can_vary(spread: Result) -> Any:  # shape: (n_steps,)
+    if "variance" in spread.columns:
         return np.asarray(spread.columns["variance"]) > 0
     return spread.n_possible > 1
 
 
-def spread_of(reading: Reading, y: ArrayLike) -> PolicyFragility | Result:
+def spread_of(reading: Reading, y: ArrayLike) -> Result:
     """Measure an ensemble: the fragility of policies, or variances of real outputs."""
     if reading.compositions is not None:
         return fragility_of(reading.estimator, y)
@@ -314,7 +314,7 @@ def spread_of(reading: Reading, y: ArrayLike) -> PolicyFragility | Result:
     return output_spread(values, groups, expansion.group_names)
 
 
-def fragility_of(surrogate: Any, y: ArrayLike) -> PolicyFragility:
+def fragility_of(surrogate: Any, y: ArrayLike) -> Result:
     """Measure an ensemble with the steps, mask and names of a surrogate."""
     layout = surrogate.geometry_.layout
     found = policy_fragility(
@@ -329,7 +329,8 @@ def fragility_of(surrogate: Any, y: ArrayLike) -> PolicyFragility:
         layout.part_names[columns.start + int(number)]
         for columns, number in zip(layout.slices, found.alr_reference, strict=True)
     )
-    return replace(found, step_names=layout.step_names, alr_reference=tuple(references))
+    columns = {**found.columns, "alr_reference": np.array([*references], dtype=object)}
+    return replace(found, keys={"step": layout.step_names}, columns=columns)
 
 
 def prism_flows(

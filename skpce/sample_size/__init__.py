@@ -11,11 +11,9 @@ from ._bounds import (
     sobol_error_bound,
     sobol_error_interval,
 )
-from ._required import RequiredEnsembleSize, VacuousBoundWarning, required_ensemble_size
+from ._required import required_ensemble_size
 
 __all__ = [
-    "RequiredEnsembleSize",
-    "VacuousBoundWarning",
     "coefficient_error_bound",
     "paper_ensemble_size",
     "required_ensemble_size",

@@ -101,7 +101,18 @@ def _is_result(value: Any) -> bool:
     cls = type(value)
     if not dataclasses.is_dataclass(value) or cls.__module__.split(".")[0] not in OURS:
         return False
-    return cls.__name__ in _public_names()
+    return cls.__name__ in _public_names() | OF_METHODS
+
+
+#: Records that methods return, whose classes are not public.
+OF_METHODS = frozenset(
+    {
+        *("DerivativeSensitivity", "ExpansionMoments", "InteractionIndices"),
+        *("NoiseCorrectedIndices", "PredictionInterval", "ProbabilitySobolIndices"),
+        *("SobolIndices", "SobolInterval", "SurrogateDiagnostics"),
+        *("Decision", "RequiredEnsembleSize"),
+    }
+)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, load_model, report, save_model
 from skpce.inspection import compare_embeddings, verdict
-from skpce.metrics import marginal_coverage_score
+from skpce.metrics import coverage_interval
 from skpce.plotting import ConvergenceDisplay
 
 STEPS = {"first": 6, "second": 3}
@@ -83,7 +83,7 @@ def test_a_table_in_the_columns_of_predict(pair, members):
     np.testing.assert_allclose(table, by_hand(y), rtol=1e-12)
     np.testing.assert_allclose(surrogate.amalgamate_parts(table), table, rtol=1e-12)
     bounds = surrogate.predict_interval(X)
-    assert 0.85 < marginal_coverage_score(table, *bounds) <= 1.0
+    assert 0.85 < coverage_interval(table, *bounds).coverage <= 1.0
     calibration = X + 1e-3, y
     interval = surrogate.predict_interval(
         X, method="conformal", calibration=calibration

@@ -132,9 +132,8 @@ def test_a_weight_is_a_number_of_copies():
     copies = excess_fragility(
         np.repeat(y, weights, axis=0), steps=(4, 2), random_state=0
     )
-    for name, values in vars(found).items():
-        if name != "step_names":
-            np.testing.assert_allclose(values, getattr(copies, name), rtol=1e-6)
+    for name, values in found.columns.items():
+        np.testing.assert_allclose(values, copies.columns[name], rtol=1e-6)
 
 
 def test_steps_without_choice_or_difference():

@@ -27,10 +27,9 @@ from skpce.decision._belief import read_observation
 from skpce.inspection import input_tests, noise_test, verdict
 from skpce.metrics import (
     aitchison_distance,
+    coverage_interval,
     crps_score,
     excess_fragility,
-    kl_divergence_loss,
-    marginal_coverage_score,
 )
 from skpce.plotting import ConvergenceDisplay, MainEffectsDisplay
 from skpce.sample_size import required_ensemble_size, sobol_error_interval
@@ -202,12 +201,10 @@ class TestUnreadable:
         draws = np.stack([y, y[::-1]])
         calls = {
             "y_true": [
-                lambda v: kl_divergence_loss(v, y),
                 lambda v: crps_score(v, draws),
-                lambda v: marginal_coverage_score(v, y - 0.1, y + 0.1),
+                lambda v: coverage_interval(v, y - 0.1, y + 0.1),
             ],
-            "y_pred": [lambda v: kl_divergence_loss(y, v)],
-            "lower": [lambda v: marginal_coverage_score(y, v, y + 0.1)],
+            "lower": [lambda v: coverage_interval(y, v, y + 0.1)],
             "q": [lambda v: aitchison_distance(y, v)],
         }
         for name, functions in calls.items():

@@ -279,7 +279,7 @@ def test_frames_with_missing_values_are_read(data):
     ).steps_ == (2, 2)
 
 
-@pytest.mark.filterwarnings("ignore::skpce.sample_size.VacuousBoundWarning")
+@pytest.mark.filterwarnings("ignore:.*says nothing about noise:UserWarning")
 def test_a_sample_size_is_that_of_the_members_of_a_step(data):
     one = required_ensemble_size(alone(data, "second"))
     found = required_ensemble_size(whole(data))

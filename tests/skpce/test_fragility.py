@@ -9,7 +9,6 @@ from scipy.stats import entropy
 from skpce import LogRatioTransformer
 from skpce.metrics import (
     aitchison_distance,
-    jensen_shannon_divergence,
     policy_fragility,
     total_variation_distance,
 )
@@ -113,7 +112,7 @@ def test_the_alr_sum_is_the_total_variance_plus_that_of_the_reference(reference)
 
 def test_a_masked_reference_gives_way_to_the_last_possible_part(ensemble_of_three):
     found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK, reference=1)
-    assert found.alr_reference == ("1", "1", "2")
+    assert found.alr_reference.tolist() == ["1", "1", "2"]
     last = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
     assert found.alr_sum[2] == last.alr_sum[2]
     assert found.alr_sum[0] != last.alr_sum[0]
@@ -219,13 +218,11 @@ def test_the_table_holds_all_measures(ensemble_of_three):
     y = pandas.DataFrame(ensemble_of_three, columns=columns)
     found = policy_fragility(y)
     frame = found.to_frame()
-    assert list(frame.index) == ["base", "stop", "halide"]
-    assert set(frame.columns) == {*MEASURES, "n_possible", "alr_reference"}
+    assert list(frame["step"]) == ["base", "stop", "halide"]
+    assert set(frame.columns) == {"step", *MEASURES, "n_possible", "alr_reference"}
     assert list(frame["alr_reference"]) == ["d", "yes", "z"]
     for name in MEASURES:
         np.testing.assert_array_equal(frame[name], getattr(found, name))
-    with pytest.raises(AttributeError):
-        found.total_variation = 0
 
 
 def test_distances_are_those_of_scipy():
@@ -233,10 +230,6 @@ def test_distances_are_those_of_scipy():
     tv = total_variation_distance(np.hstack([p, q]), np.hstack([q, q]), steps=(5, 5))
     np.testing.assert_allclose(tv[:, 0], np.abs(p - q).sum(axis=1) / 2)
     np.testing.assert_array_equal(tv[:, 1], 0)
-    root = jensen_shannon_divergence(p, q, square_root=True)
-    np.testing.assert_allclose(root[:, 0], jensenshannon(p, q, axis=1))
-    squared = jensen_shannon_divergence(p, q)
-    np.testing.assert_allclose(squared, root**2)
 
 
 def test_the_aitchison_distance_is_the_mean_over_all_log_ratios():
@@ -253,7 +246,7 @@ def test_the_aitchison_distance_is_the_mean_over_all_log_ratios():
 
 @pytest.mark.parametrize(
     "distance",
-    [total_variation_distance, jensen_shannon_divergence, aitchison_distance],
+    [total_variation_distance, aitchison_distance],
 )
 def test_distances_obey_their_laws(distance, ensemble_of_three):
     p, q = ensemble_of_three, np.roll(ensemble_of_three, 1, axis=0)
@@ -302,8 +295,3 @@ def test_bad_input_is_named(arguments, message):
 def test_distances_refuse_tables_that_do_not_match(shape):
     with pytest.raises(ValueError, match=r"q has|but q"):
         total_variation_distance(Y, np.ones(shape))
-
-
-def test_a_flag_is_a_flag():
-    with pytest.raises(ValueError, match=r"'square_root' .* must be a bool.*'yes'"):
-        jensen_shannon_divergence(Y, Y, square_root="yes")

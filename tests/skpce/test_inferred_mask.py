@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from skpce.metrics import (
+    coverage_interval,
     crps_score,
     energy_score,
     interval_width_score,
-    joint_coverage_score,
-    marginal_coverage_score,
 )
 
 # The third action was never taken by a held-out member.
@@ -36,8 +35,11 @@ def test_a_part_that_is_0_everywhere_is_masked():
     )
 
 
-@pytest.mark.parametrize("score", [marginal_coverage_score, joint_coverage_score])
-def test_bounds_of_a_part_that_is_never_taken_count(score):
+@pytest.mark.parametrize("kind", ["marginal", "joint"])
+def test_bounds_of_a_part_that_is_never_taken_count(kind):
+    def score(*bounds, **mask):
+        return coverage_interval(*bounds, kind=kind, **mask).coverage
+
     lower, upper = [[0.2, 0.2, 0.1]], [[0.9, 0.9, 0.3]]
     given = score(Y, lower, upper, mask=[True] * 3)
     np.testing.assert_array_equal(score(Y, lower, upper), given)

@@ -17,7 +17,7 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce._expansion.predictive import order_statistic
-from skpce.metrics import joint_coverage_score
+from skpce.metrics import coverage_interval
 
 SEED = 0
 LAW = norm(0, 1)
@@ -196,7 +196,9 @@ def test_split_conformal_covers_policies_within_its_guarantee(joint):
         )
         inside = (band.lower <= y_new) & (y_new <= band.upper)
         if joint == "step":
-            inside = joint_coverage_score(y_new, *band, steps=(3, 2))
+            inside = coverage_interval(
+                y_new, *band, steps=(3, 2), kind="joint"
+            ).coverage
         elif joint == "trajectory":
             inside = inside.all(axis=1)
         coverage.append(np.mean(inside))

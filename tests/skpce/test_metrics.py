@@ -5,16 +5,19 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import norm
 
-from skpce.metrics import (
-    crps_score,
-    interval_width_score,
-    joint_coverage_score,
-    marginal_coverage_score,
-)
+from skpce.metrics import coverage_interval, crps_score, interval_width_score
 
 STEPS = {"choice": 3, "single": 1, "masked": 3}
 MASK = np.array([True, True, True, True, True, False, True])
 LEVELS = (0.5, 0.8, 0.95)
+
+
+def marginal(*bounds, **shape):
+    return coverage_interval(*bounds, **shape).coverage
+
+
+def joint(*bounds, **shape):
+    return coverage_interval(*bounds, kind="joint", **shape).coverage
 
 
 def as_policies(first: np.ndarray) -> np.ndarray:
@@ -70,7 +73,7 @@ def test_a_perfect_forecaster_scores_perfectly_and_a_wrong_one_does_not(forecast
     shape = {"steps": STEPS, "mask": MASK}
     certain = np.repeat(y[np.newaxis], 3, axis=0)
     np.testing.assert_allclose(crps_score(y, certain, **shape), [0, np.nan, 0])
-    for score in (marginal_coverage_score, joint_coverage_score):
+    for score in (marginal, joint):
         np.testing.assert_array_equal(score(y, y, y, **shape), [1, np.nan, 1])
         wrong = score(y, y + 0.1, y + 0.2, **shape)
         np.testing.assert_array_equal(wrong, [0, np.nan, 0])
@@ -85,22 +88,22 @@ def test_exact_quantiles_cover_as_often_as_they_claim(forecasts, level):
     y, draws = forecasts
     lower, upper = quantiles(draws, level)
     shape = {"steps": STEPS, "mask": MASK}
-    marginal = marginal_coverage_score(y, lower, upper, **shape)
+    each = marginal(y, lower, upper, **shape)
     error = 4 * np.sqrt(level * (1 - level) / len(y))
-    np.testing.assert_allclose(marginal[[0, 2]], level, atol=error)
-    narrow = marginal_coverage_score(y, *quantiles(draws, level / 2), **shape)
+    np.testing.assert_allclose(each[[0, 2]], level, atol=error)
+    narrow = marginal(y, *quantiles(draws, level / 2), **shape)
     assert np.all(np.abs(narrow[[0, 2]] - level) > error)
-    joint = joint_coverage_score(y, lower, upper, **shape)
-    assert np.all(joint[[0, 2]] <= marginal[[0, 2]])
+    whole = joint(y, lower, upper, **shape)
+    assert np.all(whole[[0, 2]] <= each[[0, 2]])
     # Two parts are inside together or not at all.
-    assert joint[2] == pytest.approx(marginal[2])
-    assert joint[0] < marginal[0]
+    assert whole[2] == pytest.approx(each[2])
+    assert whole[0] < each[0]
 
 
 def test_masked_parts_and_steps_without_choice_do_not_count(forecasts):
     y, draws = forecasts
     lower, upper = quantiles(draws, 0.8)
-    for score in (marginal_coverage_score, joint_coverage_score):
+    for score in (marginal, joint):
         found = score(y, lower, upper, steps=STEPS, mask=MASK)
         assert np.isnan(found[1])
         alone = score(y[:, [4, 6]], lower[:, [4, 6]], upper[:, [4, 6]])
@@ -116,8 +119,8 @@ def test_masked_parts_and_steps_without_choice_do_not_count(forecasts):
 
 def test_bounds_are_inclusive():
     y = np.array([[0.25, 0.75]])
-    assert marginal_coverage_score(y, [[0.25, 0.8]], [[0.25, 0.9]]) == 0.5
-    assert joint_coverage_score(y, [[0.25, 0.8]], [[0.25, 0.9]]) == 0
+    assert marginal(y, [[0.25, 0.8]], [[0.25, 0.9]]) == 0.5
+    assert joint(y, [[0.25, 0.8]], [[0.25, 0.9]]) == 0
 
 
 Y = np.full((4, 3), 1 / 3)
@@ -127,25 +130,25 @@ Y = np.full((4, 3), 1 / 3)
     ("score", "arguments", "message"),
     [
         (
-            marginal_coverage_score,
+            marginal,
             (Y, Y[:3], Y),
             r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)",
         ),
-        (joint_coverage_score, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
+        (joint, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
         (
-            marginal_coverage_score,
+            marginal,
             (Y, Y[np.newaxis], Y),
             r"lower has shape \(1, 4, 3\)",
         ),
-        (marginal_coverage_score, (Y, Y[0], Y), r"lower has shape \(3,\)"),
+        (marginal, (Y, Y[0], Y), r"lower has shape \(3,\)"),
         (interval_width_score, (Y[:2], Y), r"lower has shape \(2, 3\)"),
         # What sample() gives without X: its draws must not pass for members.
         (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
         (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),
         (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
         (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
-        (marginal_coverage_score, (Y * np.nan, Y, Y), "NaN"),
-        (marginal_coverage_score, (Y[0], Y, Y), "y_true must be 2-D"),
+        (marginal, (Y * np.nan, Y, Y), "NaN"),
+        (marginal, (Y[0], Y, Y), "y_true must be 2-D"),
     ],
 )
 def test_bad_shapes_are_named(score, arguments, message):
@@ -155,4 +158,4 @@ def test_bad_shapes_are_named(score, arguments, message):
 
 def test_steps_of_another_width_are_refused():
     with pytest.raises(ValueError, match=r"sums to 4 columns"):
-        marginal_coverage_score(Y, Y, Y, steps=(2, 2))
+        marginal(Y, Y, Y, steps=(2, 2))

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import CompositionalPCESurrogate
-from skpce.metrics import marginal_coverage_score, policy_fragility
+from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import (
     ConvergenceDisplay,
     CoverageDisplay,
@@ -260,7 +260,7 @@ def test_coverage_behind_an_embedding(pipeline, ensemble, simulate, depth):
         interval = surrogate.predict_interval(
             inputs, confidence_level=level, random_state=0
         )
-        expected = marginal_coverage_score(y, *interval, steps=STEPS).mean()
+        expected = coverage_interval(y, *interval, steps=STEPS).coverage.mean()
         line = display.lines_[0].get_ydata()
         assert line[position] == pytest.approx(expected)
     push_forward = display.coverages["push-forward alone"]

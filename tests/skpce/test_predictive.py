@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
 from skpce._expansion.predictive import quantiles_of_others
-from skpce.metrics import joint_coverage_score
+from skpce.metrics import coverage_interval
 
 WIDTHS = (3, 2, 4)
 SEED = 0
@@ -99,7 +99,9 @@ def test_few_members_are_held_jointly_as_often_as_claimed():
     ).fit(X, y)
     for level in (0.5, 0.8, 0.9):
         band = surrogate.predict_interval(X_new, confidence_level=level, joint="step")
-        held = joint_coverage_score(y_new, *band, steps=steps).mean()
+        held = coverage_interval(
+            y_new, *band, steps=steps, kind="joint"
+        ).coverage.mean()
         assert held == pytest.approx(level, abs=0.04)
 
 

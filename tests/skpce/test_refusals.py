@@ -40,13 +40,13 @@ from skpce.inspection import (
     verdict,
 )
 from skpce.metrics import (
+    coverage_interval,
     crps_score,
     interval_width_score,
-    jensen_shannon_divergence,
     ks_indistinguishable_fraction,
-    marginal_coverage_score,
-    pit_values,
-    policy_mean_absolute_error,
+    pit_uniformity,
+    policy_fragility,
+    total_variation_distance,
 )
 from skpce.plotting import EmbeddingDisplay, MainEffectsDisplay
 
@@ -202,11 +202,12 @@ class TestMagnitudesInMetrics:
 
     def test_intervals_without_an_end_are_intervals(self, policies):
         infinite = np.full_like(policies, np.inf)
-        assert marginal_coverage_score(policies, -infinite, infinite) == [1.0]
+        found = coverage_interval(policies, -infinite, infinite)
+        assert found.coverage == [1.0]
 
     def test_distances(self, policies):
         with pytest.raises(ValueError, match=r"p has .*expected numbers up to"):
-            jensen_shannon_divergence(policies * self.LARGE, policies)
+            total_variation_distance(policies * self.LARGE, policies)
 
 
 class TestNamed:
@@ -216,7 +217,7 @@ class TestNamed:
         with pytest.raises(ValueError, match=r"expected 3, the number of columns of X"):
             LogRatioTransformer(steps=(2, 2)).fit(policies)
         with pytest.raises(ValueError, match="number of columns of y_true"):
-            marginal_coverage_score(policies, policies, policies, steps=(2, 2))
+            coverage_interval(policies, policies, policies, steps=(2, 2))
 
     def test_y_samples(self, policies):
         samples = policies.copy()
@@ -230,7 +231,7 @@ class TestNamed:
         with pytest.raises(
             ValueError, match=r"sample_weight.* expected|must be an array"
         ):
-            policy_mean_absolute_error(policies, policies, sample_weight=weights)
+            policy_fragility(policies, sample_weight=weights)
 
     def test_mask_of_rows_of_different_length(self, policies, data):
         model = CompositionalPCESurrogate(
@@ -551,7 +552,7 @@ def test_ragged_outputs_and_no_members_are_refused_in_words():
         )
     draws = np.full((3, 4, 2), 0.5)
     with pytest.raises(ValueError, match="y_true"):
-        pit_values(np.empty((0, 2)), draws, steps=(2,))
+        pit_uniformity(np.empty((0, 2)), draws, steps=(2,))
 
 
 def test_labels_under_a_distribution_of_numbers_name_the_column_of_x():

@@ -15,13 +15,12 @@ from sklearn.linear_model import Ridge
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._checks import make_generator
 from skpce.sample_size import (
-    VacuousBoundWarning,
     coefficient_error_bound,
     required_ensemble_size,
     smallest_eigenvalue,
     sobol_error_bound,
 )
-from skpce.sample_size._required import SimulatedDesigns
+from skpce.sample_size._required import SimulatedDesigns, VacuousBoundWarning
 
 SEED = 0
 NORMAL = stats.norm(0, 1)

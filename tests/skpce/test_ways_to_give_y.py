@@ -14,10 +14,10 @@ from skpce import (
     CompositionalPCESurrogate,
     LogRatioTransformer,
     PolynomialChaosRegressor,
-    ZeroReplacedWarning,
     pack_steps,
     report,
 )
+from skpce._compositions.outputs import ZeroReplacedWarning
 from skpce.inspection import verdict
 from skpce.metrics import policy_fragility
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import shapiro
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.metrics import mean_absolute_error
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
@@ -24,11 +25,7 @@ from gflownet_envs.experiments.task import LEVELS, Preset
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import LogRatioTransformer
 from skpce.inspection import modes_test
-from skpce.metrics import (
-    ks_indistinguishable_fraction,
-    marginal_coverage_score,
-    policy_mean_absolute_error,
-)
+from skpce.metrics import coverage_interval, ks_indistinguishable_fraction
 
 N_SAMPLES = 10_000  # the paper's number of draws
 _N_DRAWS = 2000  # behind spreads and tests
@@ -84,7 +81,7 @@ def measure(
             "q2": held_out_q2(pipeline, test),
             "fit_seconds": fit_seconds,
             "sample_seconds": sample_seconds,
-            "mae": float(policy_mean_absolute_error(test.y, pipeline.predict(test.X))),
+            "mae": float(mean_absolute_error(test.y, pipeline.predict(test.X))),
             "mae_of_mean": _error_of_the_mean(train, test),
             "coverage": _coverage(pipeline, test, "push-forward alone", seed),
             "coverage_given": _coverage(pipeline, test, "given the inputs", seed),
@@ -132,7 +129,7 @@ def _timed_samples(pipeline: Pipeline, seed: int) -> tuple[np.ndarray, float]:
 
 def _error_of_the_mean(train: PolicyDataset, test: PolicyDataset) -> float:
     mean = np.tile(train.y.mean(axis=0), (test.n_members, 1))
-    return float(policy_mean_absolute_error(test.y, mean))
+    return float(mean_absolute_error(test.y, mean))
 
 
 def _coverage(pipeline: Pipeline, test: PolicyDataset, kind: str, seed: int) -> Any:
@@ -142,7 +139,7 @@ def _coverage(pipeline: Pipeline, test: PolicyDataset, kind: str, seed: int) -> 
     shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
     return np.array(
         [
-            marginal_coverage_score(
+            coverage_interval(
                 test.y,
                 *pipeline[-1].predict_interval(
                     X,
@@ -151,7 +148,7 @@ def _coverage(pipeline: Pipeline, test: PolicyDataset, kind: str, seed: int) -> 
                     random_state=seed,
                 ),
                 **shape,
-            )
+            ).coverage
             for level in LEVELS
         ]
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.metrics import mean_absolute_error
 from torch import Tensor
 
 from gflownet_envs.environments.dag import DagEnvironment
@@ -20,7 +21,6 @@ from gflownet_envs.experiments.task import TOLERANCE, PaperClaim, SourceResults,
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.graph_scores import bge_scores
 from skpce import LogRatioTransformer
-from skpce.metrics import policy_mean_absolute_error
 
 Edge = tuple[str, str]
 
@@ -346,7 +346,7 @@ def mean_error_claim(value: float) -> PaperClaim:
         predicted = source.main.pipeline.predict(test.X)
         mean = np.tile(train.y.mean(axis=0), (test.n_members, 1))
         ours, baseline = (
-            float(policy_mean_absolute_error(test.y, y)) for y in (predicted, mean)
+            float(mean_absolute_error(test.y, y)) for y in (predicted, mean)
         )
         agrees = abs(ours - value) <= TOLERANCE * value
         return f"{ours:.4f} (mean policy {baseline:.4f})", agrees

@@ -289,7 +289,8 @@ def test_the_table_of_fragility_has_every_measure(tiny):
     assert (row.pop("decision"), row.pop("policies")) == ("move 1", "exact")
     assert row.pop("alr reference") == exact.alr_reference[0] == "stop"
     others = {"step_names", "n_possible", "alr_reference"}
-    measures = {name: v[0] for name, v in vars(exact).items() if name not in others}
+    columns = exact.columns.items()
+    measures = {name: v[0] for name, v in columns if name not in others}
     assert sorted(row.values()) == sorted(measures.values())
     assert row["Jensen–Shannon (JS) to the mean"] == exact.jensen_shannon[0]
     assert np.isnan(table.rows[-1][2:-1]).all()  # only stop is left

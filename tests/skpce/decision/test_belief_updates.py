@@ -7,8 +7,13 @@ import pytest
 from scipy.stats import norm
 
 from skpce._input_laws import check_distribution, learn_input_laws
-from skpce.decision import DegenerateBeliefWarning, InputBelief
-from skpce.decision._belief import liu_west, read_observation, reweighted
+from skpce.decision import InputBelief
+from skpce.decision._belief import (
+    DegenerateBeliefWarning,
+    liu_west,
+    read_observation,
+    reweighted,
+)
 from skpce.decision._policy import kalman_updated
 
 SEED = 0

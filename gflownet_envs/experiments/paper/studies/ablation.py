@@ -21,7 +21,7 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
 )
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
-from skpce.metrics import marginal_coverage_score
+from skpce.metrics import coverage_interval
 
 SIZES = (10, 20, 30, 40, 50, 60, 80, 100)
 DEGREES = (1, 2, 3, 4, 5)
@@ -170,7 +170,7 @@ def pushed_coverage(
     band = surrogate.predict_interval(
         confidence_level=LEVEL, residual=None, random_state=seed
     )
-    found = marginal_coverage_score(split.y_test, *band, **split.shape)
+    found = coverage_interval(split.y_test, *band, **split.shape).coverage
     return float(np.nanmean(found))
 
 

@@ -19,7 +19,7 @@ from gflownet_envs.experiments.paper.studies.surrogates import Split, aitchison_
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
 from skpce.embedding import BetaVAE, NormalizingFlow
-from skpce.metrics import marginal_coverage_score
+from skpce.metrics import coverage_interval
 
 N_FIT, N_TEST, N_ENTRIES, N_INPUTS, DEGREE = 30, 50, 500, 5, 3
 LEVEL = 0.95
@@ -120,7 +120,7 @@ def _about(
         DEGREE, solver="paper", log_ratio="alr", distribution="normal", **shape
     ).fit(split.X, split.y)
     band = paper.predict_interval(confidence_level=LEVEL, residual=None)
-    covered = marginal_coverage_score(split.y_test, *band, **split.shape)
+    covered = coverage_interval(split.y_test, *band, **split.shape).coverage
     line = CompositionalPCESurrogate(
         1, solver="ridge", distribution="normal", **shape
     ).fit(split.X, split.y)
