@@ -24,6 +24,7 @@ from ._checks import (
     fail,
     refuse_other_rows,
 )
+from ._compositions.log_ratio import transformer_of
 from ._compositions.outputs import Outputs, checked_outputs
 from ._compositions.scoring import checked_policies
 from ._input_laws import InputOutsideSupportWarning
@@ -410,7 +411,10 @@ class ReportContent:
             if self.is_scaled and self.verdict is not None:
                 scales = self.verdict.measured_as.scales
             return output_q2(self.y / scales, predicted / scales, self.expansion)
-        geometry, zero = self.surrogate.geometry_, self.surrogate.zero_replacement
+        geometry, zero = (
+            self.surrogate.geometry_,
+            transformer_of(self.surrogate).zero_replacement,
+        )
         return composition_q2(self.y, predicted, geometry, zero)
 
     @property
@@ -495,7 +499,6 @@ class ReportContent:
             self.expansion.q2,
             round(problem.total_weight),
             self.expansion.basis.n_terms,
-            None,
             inputs,
             self.expansion.basis,
         )

@@ -23,21 +23,15 @@ from ._basis.basis import (
     warn_of_terms,
 )
 from ._checks import (
-    MOST_REPEATS,
     FloatArray,
     IndexArray,
     ItemTable,
     Samples,
     attribute_of,
-    check_boolean,
-    check_draws,
-    check_integer,
-    check_real,
     checked_sample_weight,
     finite_table,
     input_names,
     make_frame,
-    make_generator,
     method_of,
     one_table,
     refuse_class_labels,
@@ -63,11 +57,13 @@ from ._compositions.fitted import (
 )
 from ._compositions.log_ratio import (
     LogRatioGeometry,
+    LogRatioTransformer,
     check_parameters_of,
     get_feature_names_out,
     inverse_transform,
     learn_geometry,
     log_ratios_of,
+    transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
@@ -104,12 +100,13 @@ class CompositionalPCESurrogate(
         names too. None reads two-level columns or names such as ``step__action`` of
         a data frame, else all columns are one step. In y of shape (n_members,
         n_items, n_classes) each item is a step, of the width n_classes.
-    log_ratio : {"alr", "clr", "ilr"}, default="ilr"
+    log_ratio : {"alr", "clr", "ilr"} or LogRatioTransformer, default="ilr"
         Coordinates in which coefficients and indices are reported. The fit does not
-        depend on it (unless ``alpha_per_target``).
-    reference, mask, zero_replacement, closure
-        Parts of y, as in :class:`LogRatioTransformer`; a row of zeros is refused. In
-        cross-validation give the mask itself: a rare action may vanish in a fold.
+        depend on it. A :class:`LogRatioTransformer` has the reference of alr, what
+        zeros are replaced by, and what is done with rows that do not add up to 1.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        Possible parts, as in :class:`LogRatioTransformer`. In cross-validation give the
+        mask itself: a rare action may vanish in a fold.
     amalgamate : float or None, default=None
         Threshold below which parts are rare: those that no member of the fit gives
         this probability are added up, step by step, to one part named ``"rest"``, the
@@ -134,29 +131,17 @@ class CompositionalPCESurrogate(
         expansion of its predictions at draws of the input distributions: see
         ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
         cross-validation, here and in ``diagnostics_``.
-    alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for ``solver="ridge"``, as in :class:`PolynomialChaosRegressor`.
-    alpha_per_target : bool, default=False
-        One penalty per coordinate of ``log_ratio``; the fit then depends on the
-        coordinates.
-    n_resamples : int, default=0
-        Bootstrap resamples for the intervals of the step indices; 0 for none.
-    confidence_level : float, default=0.9
-        Level of these intervals.
-    n_permutations : int, default=0
-        Permutations for the conditional p-values in ``diagnostics_``; 0 for none.
     random_state : int, RandomState instance or None, default=None
-        Randomness of resampling, permutations, ``sample`` and ``predict_interval``.
-    n_jobs : int or None, default=None
-        Processes for resampling and permutations.
+        Randomness of ``sample``, ``predict_interval``, resamples, and the draws of
+        inputs at which a ``regressor`` without coefficients is expanded.
 
     Attributes
     ----------
     coefficients_ : ndarray of shape (n_coordinates, n_terms)
         Coefficients of the coordinates of ``log_ratio``.
     alpha_ : ndarray of shape (n_steps,) or (n_fitted_coordinates,)
-        Penalty of each step; of each fitted coordinate with ``alpha_per_target`` or
-        ``solver="paper"``. NaN for a step without choice.
+        Penalty of each step; of each fitted coordinate with ``solver="paper"``. NaN
+        for a step without choice.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_coordinates, n_features)
         First-order and total indices (``S1``, ``ST``) of each coordinate: shares of
         the variance *of the expansion*.
@@ -171,9 +156,6 @@ class CompositionalPCESurrogate(
     step_unexplained_share_ : ndarray of shape (n_steps,)
         One minus the leave-one-out Q² of the step, clipped to [0, 1]: the share of
         the variance of y about which the indices say nothing. NaN without choice.
-    step_sobol_interval_, step_total_sobol_interval_ : ndarray (2, n_steps, n_features)
-        Bootstrap intervals, when ``n_resamples`` is positive. They ignore the
-        truncation error.
     diagnostics_ : SurrogateDiagnostics
         Leave-one-out Q² per step and checks of the inputs, conditional on X as
         given. Use :func:`skpce.inspection.verdict` for the whole pipeline.
@@ -248,11 +230,8 @@ class CompositionalPCESurrogate(
         degree: int | None = None,
         *,
         steps: Any = None,
-        log_ratio: str = "ilr",
-        reference: int = -1,
+        log_ratio: str | LogRatioTransformer = "ilr",
         mask: Any = "infer",
-        zero_replacement: float = 1e-12,
-        closure: str = "renormalize",
         amalgamate: float | None = None,
         distribution: Any = "auto",
         truncation: str = "total_degree",
@@ -260,21 +239,12 @@ class CompositionalPCESurrogate(
         interaction_order: int | None = None,
         solver: str | None = None,
         regressor: Any = None,
-        alphas: ArrayLike | None = None,
-        alpha_per_target: bool = False,
-        n_resamples: int = 0,
-        confidence_level: float = 0.9,
-        n_permutations: int = 0,
         random_state: Any = None,
-        n_jobs: int | None = None,
     ) -> None:
         self.degree = degree
         self.steps = steps
         self.log_ratio = log_ratio
-        self.reference = reference
         self.mask = mask
-        self.zero_replacement = zero_replacement
-        self.closure = closure
         self.amalgamate = amalgamate
         self.distribution = distribution
         self.truncation = truncation
@@ -282,13 +252,7 @@ class CompositionalPCESurrogate(
         self.interaction_order = interaction_order
         self.solver = solver
         self.regressor = regressor
-        self.alphas = alphas
-        self.alpha_per_target = alpha_per_target
-        self.n_resamples = n_resamples
-        self.confidence_level = confidence_level
-        self.n_permutations = n_permutations
         self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -331,12 +295,7 @@ class CompositionalPCESurrogate(
         owner = type(self).__name__
         learns = self.solver is None and self.regressor is None
         name = "ridge" if self.solver is None else self.solver
-        alphas = None if learns else self.alphas
-        solver = make_solver(owner, name, alphas, regressor=self.regressor)
-        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
-        check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations, high=MOST_REPEATS)
-        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
+        solver = make_solver(owner, name, None, regressor=self.regressor)
         check_parameters_of(self)
         check_amalgamate(owner, self.amalgamate)
         refuse_swapped(self, X, y)
@@ -344,17 +303,12 @@ class CompositionalPCESurrogate(
         y = one_table(y)
         finite, lost = finite_table(y)
         inputs, targets = validated(self, X, finite, multi_output=True, y_numeric=True)
-        for name in ("n_resamples", "n_permutations"):
-            value = getattr(self, name)
-            check_draws(owner, name, value, low=0, each=len(inputs))
         parameters = BasisParameters.of(self)
         parameters.check(input_names(self))
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
         if lost is not None:
             values += lost.reshape(values.shape)
         weights = checked_sample_weight(sample_weight, inputs)
-        if self.n_resamples:
-            indices.check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
         refuse_class_labels(values)
@@ -364,11 +318,12 @@ class CompositionalPCESurrogate(
         else:
             learned = learn_amalgamation(self, y, values)
             self._amalgamation, values, geometry = learned
+        how = transformer_of(self)
         clr = log_ratios_of(
             values,
             geometry,
-            closure=self.closure,
-            zero_replacement=self.zero_replacement,
+            closure=how.closure,
+            zero_replacement=how.zero_replacement,
             name="y",
         )
         samples = Samples(inputs, clr, weights)
@@ -378,7 +333,7 @@ class CompositionalPCESurrogate(
             seen = replace(samples, targets=coordinates.to_coordinates(clr))
             groups = self._groups(coordinates)
             basis, solver = learn_from(
-                parameters, input_names(self), seen, groups, self.alphas
+                parameters, input_names(self), seen, groups, None
             )
         else:
             basis = parameters.learn(inputs, weights, input_names(self))
@@ -389,11 +344,11 @@ class CompositionalPCESurrogate(
         )
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)
-        self._store_resampling(self._fitted)
+        self._store_diagnostics(self._fitted)
         warn_of_learned(self._fitted.problem, input_names(self))
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
-        warn_of_zeros(values, geometry, self.zero_replacement)
+        warn_of_zeros(values, geometry, how.zero_replacement)
         counts = self._fitted.step_weights, self._fitted.problem.total_weight
         steps = geometry.layout.step_names
         warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
@@ -402,14 +357,13 @@ class CompositionalPCESurrogate(
     @property
     def _is_pooled(self) -> bool:
         """Whether the coordinates of a step share a penalty."""
-        of_the_paper = self.solver == "paper" and self.regressor is None
-        return not of_the_paper and not self.alpha_per_target
+        return self.solver != "paper" or self.regressor is not None
 
     def _coordinates(self, geometry: LogRatioGeometry) -> LogRatioGeometry:
         """Return the coordinates in which the solver sees the log-ratios."""
         if self.solver == "paper" and self.regressor is None:
             return replace(geometry, log_ratio="alr", reference=-1)
-        if self.alpha_per_target or self.log_ratio == "ilr":
+        if geometry.log_ratio == "ilr":
             return geometry
         return replace(geometry, log_ratio="ilr", reference=-1)
 
@@ -445,42 +399,23 @@ class CompositionalPCESurrogate(
             fitted,
             owner=type(self).__name__,
             random_state=self.random_state,
-            n_jobs=self.n_jobs,
             scalar=scalar,
         )
 
-    def _store_resampling(self, fitted: FittedCompositions) -> None:
-        """Set the diagnostics and the bootstrap intervals."""
-        generator = make_generator(self.random_state)
-        p_values, q2 = None, fitted.expansion.q2
-        if self.n_permutations:
-            p_values = indices.permutation_p_values(
-                fitted, self.n_permutations, generator
-            )
+    def _store_diagnostics(self, fitted: FittedCompositions) -> None:
+        """Set the diagnostics."""
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
-            loo_q2=q2,
+            loo_q2=fitted.expansion.q2,
             n_members=round(float(fitted.weights.sum())),
             n_terms=fitted.basis.n_terms,
-            permutation_p_values=p_values,
             inputs=fitted.inputs,
             basis=fitted.basis,
         )
-        if self.n_resamples:
-            interval = indices.bootstrap_indices(
-                fitted,
-                indices.index_level(fitted, "fit", "step"),
-                self.n_resamples,
-                self.confidence_level,
-                generator,
-            )
-            self._fitted = replace(fitted, step_interval=interval)
-            self.step_sobol_interval_: FloatArray = interval.first_order
-            self.step_total_sobol_interval_: FloatArray = interval.total_order
 
     @property
     def _now(self) -> FittedCompositions:
-        """What was fitted, with the randomness and processes of today's parameters."""
-        return replace(self._fitted, random_state=self.random_state, n_jobs=self.n_jobs)
+        """What was fitted, with the randomness of today's parameters."""
+        return replace(self._fitted, random_state=self.random_state)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities.

@@ -70,7 +70,7 @@ OTHERS = [
     CompositionalPCESurrogate(regressor=Ridge(), distribution="normal"),
     CompositionalPCESurrogate(log_ratio="clr", distribution="uniform", solver="ridge"),
     CompositionalPCESurrogate(
-        log_ratio="alr", alpha_per_target=True, solver="ridge", distribution="normal"
+        log_ratio=LogRatioTransformer("alr"), solver="ridge", distribution="normal"
     ),
 ]
 

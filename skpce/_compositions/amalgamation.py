@@ -25,7 +25,7 @@ from .._checks import (
     one_table,
 )
 from .._solvers.problem import sum_rows
-from .log_ratio import LogRatioGeometry, check_parameters_of
+from .log_ratio import LogRatioGeometry, check_parameters_of, transformer_of
 from .scoring import checked_policies
 from .steps import (
     StepLayout,
@@ -106,7 +106,7 @@ def learn_amalgamation(
     is_inferred = isinstance(mask, str)
     possible = np.ones_like(flags) if is_inferred else flags
     refuse_masked(values, possible, given, name)
-    closed = close_compositions(values, given, estimator.closure, name)
+    closed = close_compositions(values, given, transformer_of(estimator).closure, name)
     place = _places(
         np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
     )
@@ -117,8 +117,8 @@ def learn_amalgamation(
     geometry = LogRatioGeometry(
         found.layout,
         np.bincount(place, flags) > 0,
-        estimator.log_ratio,
-        int(estimator.reference),
+        transformer_of(estimator).log_ratio,
+        int(transformer_of(estimator).reference),
     )
     return found, found.of(closed), geometry
 

@@ -75,6 +75,7 @@ from .log_ratio import (
     learn_geometry,
     log_ratios_of,
     sum_by_step,
+    transformer_of,
 )
 from .steps import column_labels
 
@@ -224,10 +225,8 @@ class FittedCompositions:
     geometry: LogRatioGeometry  # coordinates of the results
     fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
     models: InputModels | None = None  # predict in place of the expansion
-    step_interval: SobolInterval | None = None  # bootstrap, where ``fit`` made it
     owner: str = "CompositionalPCESurrogate"  # for messages
     random_state: Any = None
-    n_jobs: int | None = None
     pooled: bool = True  # whether the coordinates of a step share a penalty
     scalar: bool = False  # whether y was one-dimensional
 
@@ -337,7 +336,6 @@ class FittedCompositions:
             geometry=geometry,
             fitted_geometry=fitted_geometry,
             models=self.models and self.models.of_targets(targets),
-            step_interval=None,
         )
 
     def row_sums(self, level: str) -> RowSums:
@@ -571,14 +569,12 @@ def adds_members(surrogate: Any) -> bool:
         and not any(isinstance(law, str) for law in listed)
         and not isinstance(surrogate.mask, str)
         and surrogate.amalgamate is None
-        and not surrogate.alpha_per_target
-        and not (surrogate.n_resamples or surrogate.n_permutations)
     )
     if not exact:
         raise AttributeError(
             "partial_fit is exact, and exists, only with frozen distributions, a mask "
             f"of bools, one of {', '.join(map(repr, sorted(FROM_MOMENTS)))}, without "
-            "regressor, amalgamate, alpha_per_target, n_resamples and n_permutations."
+            "regressor and amalgamate."
         )
     return True
 
@@ -638,7 +634,7 @@ def partial_fit(
     """
     owner = type(self).__name__
     name = "ridge" if self.solver is None else self.solver
-    solver = make_solver(owner, name, self.alphas, criterion="gcv")
+    solver = make_solver(owner, name, None, criterion="gcv")
     check_parameters_of(self)
     refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
     y = one_table(y)
@@ -675,11 +671,12 @@ def partial_fit(
                     f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
                     "members before."
                 )
+        how = transformer_of(self)
         clr = log_ratios_of(
             values,
             geometry,
-            closure=self.closure,
-            zero_replacement=self.zero_replacement,
+            closure=how.closure,
+            zero_replacement=how.zero_replacement,
             name="y",
         )
         samples = Samples(inputs, clr, weights)
@@ -689,7 +686,6 @@ def partial_fit(
             fitted,
             owner=owner,
             random_state=self.random_state,
-            n_jobs=self.n_jobs,
             scalar=targets.ndim == 1,
         )
         self._n_features_out = geometry.n_coordinates

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 
 from .._checks import (
     FloatArray,
@@ -28,7 +27,6 @@ from .._checks import (
     make_frame,
     one_thread_if_small,
     takes_callbacks,
-    workers,
 )
 from .._expansion.expansion import (
     SobolIndices,
@@ -46,10 +44,8 @@ from .._expansion.problem import (
     RelearningSolver,
     percentile_bounds,
     resample_counts,
-    solve_permuted,
 )
 from .._learned.kernel_basis import KernelBasis
-from .._learned.ridge import LearnedRidgeSolver
 from .._solvers import LinearProblem
 from .._solvers.problem import q2_from_sums, sum_rows
 from .fitted import FittedCompositions, map_rows, residual_interval
@@ -64,7 +60,7 @@ FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 #: Step of a row that belongs to all steps.
 ALL_STEPS = -1
 
-# Resamples refitted together, whatever n_jobs: intervals do not depend on it.
+# Resamples refitted together.
 _RESAMPLES_A_BLOCK = 64
 
 # Coefficients in memory at a time while indices are computed: 64 MiB.
@@ -304,7 +300,7 @@ def sobol_interval(
     coordinates, reference : str and int, or None, default=None
         As in :meth:`sobol_indices`.
     n_resamples : int, default=200
-        Number of draws; resamples are refitted in batches, ``n_jobs`` at a time.
+        Number of draws.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
     progress : callable, callback or None, default=None
@@ -520,12 +516,8 @@ def bootstrap_indices(
     if not problem.solver.resamples_together:
         step = 1
     blocks = [counts[start : start + step] for start in range(0, len(counts), step)]
-    tasks = (
-        delayed(_resampled_indices)(fitted, solver, linear, level, block)
-        for block in blocks
-    )
     draws = collected(
-        workers(fitted.n_jobs, return_as="generator")(tasks),
+        (_resampled_indices(fitted, solver, linear, level, each) for each in blocks),
         counted(progress, n_resamples, lambda draw: len(draw.first_order)),
     )
     first, total, shapley = (
@@ -551,38 +543,6 @@ def _resampled_indices(
         return level.indices(clr_coefficients, solver.laws.basis.multi_indices)
 
 
-def permutation_p_values(
-    fitted: FittedCompositions, n_permutations: int, generator: np.random.Generator
-) -> FloatArray:  # shape: (n_steps,)
-    """Return how often permuted members leave no larger prediction error."""
-    if fitted.problem.lacks_targets:
-        p_values = np.full(len(fitted.expansion.q2), np.nan)
-        for part, steps in fitted.parts:
-            p_values[steps] = permutation_p_values(part, n_permutations, generator)
-        return p_values
-    observed = fitted.step_press(fitted.fit.loo_residuals)
-    linear = fitted.problem.linear
-    orders = [generator.permutation(len(linear.design)) for _ in range(n_permutations)]
-    residuals = workers(fitted.n_jobs)(
-        delayed(_permuted_press)(fitted, linear, order) for order in orders
-    )
-    exceed = np.sum(np.asarray(residuals) <= observed, axis=0)
-    p_values = (1.0 + exceed) / (1.0 + n_permutations)
-    return np.where(np.isfinite(fitted.expansion.q2), p_values, np.nan)
-
-
-def _permuted_press(
-    fitted: FittedCompositions, linear: LinearProblem, order: IndexArray
-) -> FloatArray:  # shape: (n_steps,)
-    """Return the prediction error of each step with the inputs permuted."""
-    solver = fitted.problem.solver
-    if isinstance(solver, LearnedRidgeSolver):
-        fit = solve_permuted(fitted.problem, order).fit
-    else:
-        fit = solver.fit(linear.permuted(order))
-    return fitted.step_press(fit.loo_residuals)
-
-
 def sobol_frame(
     fitted: FittedCompositions,
     level: str = "step",
@@ -604,8 +564,7 @@ def sobol_frame(
         Another kind for these two levels, as in :meth:`sobol_indices`.
     ci : float or None, default=None
         Confidence level, such as 0.9, of bootstrap intervals from
-        ``sobol_interval``. None gives the intervals of ``fit`` at the level of
-        steps, where there are any.
+        ``sobol_interval``. None gives none.
     input_features : sequence of str or None, default=None
         Names of the inputs, for example ``pipeline[:-1].get_feature_names_out()``.
 
@@ -662,12 +621,10 @@ def sobol_frame(
         "total_order_share": total * (1.0 - unexplained),
         "unexplained_share": unexplained,
     }
-    interval = fitted.step_interval if level == "step" else None
     if ci is not None:
         interval = sobol_interval(
             fitted, level, ci, coordinates=coordinates, reference=reference
         )
-    if interval is not None:
         pairs = (("", interval.total_order), ("first_", interval.first_order))
         for prefix, (low, high) in pairs:
             columns[f"{prefix}low"] = low.ravel()

@@ -81,12 +81,29 @@ def check_log_ratio_parameters(
         raise fail(owner, "zero_replacement", expected, zero_replacement)
 
 
+def transformer_of(estimator: Any) -> LogRatioTransformer:
+    """Return how an estimator takes log-ratios: itself, or its ``log_ratio``."""
+    if isinstance(estimator, LogRatioTransformer):
+        return estimator
+    given = estimator.log_ratio
+    if not isinstance(given, LogRatioTransformer):
+        return LogRatioTransformer(given)
+    has_mask = not (isinstance(given.mask, str) and given.mask == "infer")
+    if given.steps is not None or has_mask:
+        expected = (
+            "a LogRatioTransformer without steps and mask, given to the estimator"
+        )
+        raise fail(type(estimator).__name__, "log_ratio", expected, given)
+    return given
+
+
 def check_parameters_of(
     estimator: BaseEstimator, layout: StepLayout | None = None
 ) -> None:
     """Check the parameters of an estimator that takes log-ratios."""
     names = ("log_ratio", "reference", "zero_replacement", "closure")
-    given = {name: getattr(estimator, name) for name in names}
+    how = transformer_of(estimator)
+    given = {name: getattr(how, name) for name in names}
     check_log_ratio_parameters(type(estimator).__name__, **given, layout=layout)
 
 
@@ -103,7 +120,8 @@ def learn_geometry(
     refuse_lost_steps(values, layout, name)
     refuse_negative(values, layout, name)
     mask = resolve_mask(estimator.mask, values, layout, owner, name)
-    return LogRatioGeometry(layout, mask, estimator.log_ratio, int(estimator.reference))
+    how = transformer_of(estimator)
+    return LogRatioGeometry(layout, mask, how.log_ratio, int(how.reference))
 
 
 def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:

@@ -41,7 +41,7 @@ from .._expansion.predictive import (
 from .._expansion.problem import FittedProblem
 from .._expansion.residuals import NoiseScale
 from .fitted import FittedCompositions
-from .log_ratio import LogRatioGeometry
+from .log_ratio import LogRatioGeometry, transformer_of
 from .scoring import checked_policies
 from .steps import replace_zeros
 
@@ -205,13 +205,11 @@ def _of_part(
     geometry, samples = fitted.geometry, fitted.samples
 
     def refit(rows: IndexArray) -> Predictive:
-        # The layout and the mask are those of all members; nothing is resampled.
+        # The layout and the mask are those of all members.
         alone = clone(surrogate).set_params(
             steps=geometry.layout.widths,
             mask=geometry.mask,
             amalgamate=None,
-            n_resamples=0,
-            n_permutations=0,
         )
         values = geometry.compositions(fitted.clr[rows])
         alone.fit(samples.inputs[rows], values, sample_weight=samples.weights[rows])
@@ -225,7 +223,7 @@ def _of_part(
             closed[:, columns],
             geometry.mask,
             geometry.layout,
-            surrogate.zero_replacement,
+            transformer_of(surrogate).zero_replacement,
         )
         return inputs, positive
 

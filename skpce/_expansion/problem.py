@@ -292,12 +292,6 @@ def spread_of_targets(
     return spread
 
 
-def solve_permuted(problem: FittedProblem, order: IndexArray) -> FittedProblem:
-    """Fit the targets of the samples to the inputs of others; all is learned anew."""
-    given = problem.require_samples("a permutation")
-    return _learned_anew(problem, replace(given, inputs=given.inputs[order]))
-
-
 def _learned_anew(problem: FittedProblem, samples: Samples) -> FittedProblem:
     """Fit other samples; all but the distributions is learned from them."""
     basis, solver = problem.basis, problem.solver

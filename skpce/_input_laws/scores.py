@@ -518,9 +518,6 @@ class SurrogateDiagnostics:
     n_members, n_terms : int
         Size of the ensemble and of the basis; more terms than members are no fault in
         themselves.
-    permutation_p_values : ndarray of shape (n_steps,) or None
-        Share of permutations of the members whose leave-one-out Q² is at least as
-        large; None without permutations.
     inputs : ndarray of shape (n_members, n_features)
         Inputs of the surrogate.
     basis : PolynomialBasis
@@ -530,7 +527,6 @@ class SurrogateDiagnostics:
     loo_q2: FloatArray
     n_members: int
     n_terms: int
-    permutation_p_values: FloatArray | None
     inputs: FloatArray = field(repr=False)
     basis: Basis = field(repr=False)
 

@@ -25,7 +25,7 @@ from .._checks import (
     take,
     workers,
 )
-from .._compositions.log_ratio import composition_geometry
+from .._compositions.log_ratio import composition_geometry, transformer_of
 from .._expansion.expansion import checked_features
 from .._input_laws import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
@@ -295,7 +295,8 @@ class _Refit:
         if self.geometry is None:
             q2 = output_q2(observed, predicted, expansion)
         else:
-            zero = final_estimator(self.pipeline)[1].zero_replacement
+            last = final_estimator(self.pipeline)[1]
+            zero = transformer_of(last).zero_replacement
             q2 = composition_q2(observed, predicted, self.geometry, zero)
         names = list(expansion.group_names)
         if self.quantity == "q2":

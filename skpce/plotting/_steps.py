@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, check_option, listed
+from .._compositions.log_ratio import transformer_of
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
 from ..drivers import Answer
@@ -316,13 +317,13 @@ def spread_of(reading: Reading, y: ArrayLike) -> Result:
 
 def fragility_of(surrogate: Any, y: ArrayLike) -> Result:
     """Measure an ensemble with the steps, mask and names of a surrogate."""
-    layout = surrogate.geometry_.layout
+    layout, how = surrogate.geometry_.layout, transformer_of(surrogate)
     found = policy_fragility(
         checked_policies(y, surrogate),
         steps=layout.widths,
         mask=surrogate.mask_,
-        reference=surrogate.reference,
-        zero_replacement=surrogate.zero_replacement,
+        reference=how.reference,
+        zero_replacement=how.zero_replacement,
     )
     # Without names, parts are numbered from 0 in each step.
     references = (

@@ -138,17 +138,6 @@ FITTED: dict[str, Callable[[], Any]] = {
     "CompositionalPCESurrogate": lambda: _fit_on_policies(
         CompositionalPCESurrogate(steps=WIDTHS, solver="ridge", distribution="normal")
     ),
-    "CompositionalPCESurrogate with resamples": lambda: _fit_on_policies(
-        CompositionalPCESurrogate(
-            1,
-            steps=WIDTHS,
-            n_resamples=5,
-            n_permutations=3,
-            random_state=0,
-            solver="ridge",
-            distribution="normal",
-        )
-    ),
     "LogRatioTransformer": lambda: LogRatioTransformer(steps=WIDTHS).fit(policies()[1]),
     "NatafTransformer": lambda: NatafTransformer().fit(targets()[0]),
     "RosenblattTransformer": lambda: RosenblattTransformer().fit(targets()[0]),

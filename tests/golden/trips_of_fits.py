@@ -201,9 +201,7 @@ def kinds_of_surrogate() -> Results:
         "alr to the first": CompositionalPCESurrogate(
             2,
             steps=STEPS,
-            log_ratio="alr",
-            reference=0,
-            alpha_per_target=True,
+            log_ratio=LogRatioTransformer("alr", reference=0),
             solver="ridge",
             distribution="normal",
         ),
@@ -222,15 +220,6 @@ def kinds_of_surrogate() -> Results:
         ),
         "uniform": CompositionalPCESurrogate(
             2, steps=STEPS, distribution="uniform", solver="ridge"
-        ),
-        "resampled": CompositionalPCESurrogate(
-            2,
-            steps=STEPS,
-            n_resamples=20,
-            n_permutations=19,
-            random_state=0,
-            solver="ridge",
-            distribution="normal",
         ),
     }
     for solver in ("subspace_pursuit", "paper", "ols"):
@@ -255,7 +244,7 @@ def kinds_of_surrogate() -> Results:
         2,
         steps=WIDTHS,
         mask=mask,
-        zero_replacement=1e-6,
+        log_ratio=LogRatioTransformer(zero_replacement=1e-6),
         solver="ridge",
         distribution="normal",
     )

@@ -9,7 +9,13 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, load_model, report, save_model
+from skpce import (
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    load_model,
+    report,
+    save_model,
+)
 from skpce.inspection import compare_embeddings, verdict
 from skpce.metrics import coverage_interval
 from skpce.plotting import ConvergenceDisplay
@@ -99,7 +105,7 @@ def test_a_table_in_the_columns_of_predict(pair, members):
 
 def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
     X, y = members
-    options = {"log_ratio": "alr", "reference": 0, "alphas": [1e-3]}
+    options = {"log_ratio": LogRatioTransformer("alr", reference=0)}
     options |= {"solver": "ridge", "distribution": "normal"}
     whole = CompositionalPCESurrogate(2, steps=STEPS, **options).fit(X, y)
     rest = CompositionalPCESurrogate(

@@ -105,7 +105,10 @@ class TestFit:
     def test_steps_that_nobody_named(self, ensemble):
         X, y = ensemble
         strict = CompositionalPCESurrogate(
-            1, closure="strict", solver="ridge", distribution="normal"
+            1,
+            log_ratio=LogRatioTransformer(closure="strict"),
+            solver="ridge",
+            distribution="normal",
         )
         with pytest.raises(
             ValueError, match=r"sums to 3, .* 3 steps side by side\. Give steps="
@@ -116,13 +119,15 @@ class TestFit:
     def test_row_of_zeros(self, ensemble, closure):
         X, y = ensemble
         bad = with_value(y, 5, slice(3, 5), 0.0)
-        surrogate = clone(SURROGATE).set_params(closure=closure)
+        surrogate = clone(SURROGATE)
+        surrogate.set_params(log_ratio=LogRatioTransformer(closure=closure))
         with pytest.raises(ValueError, match=r"Row 5 of step 'step1' of y is all zero"):
             surrogate.fit(X, bad)
 
     def test_unnormalised_under_strict(self, ensemble):
         X, y = ensemble
-        surrogate = clone(SURROGATE).set_params(closure="strict")
+        surrogate = clone(SURROGATE)
+        surrogate.set_params(log_ratio=LogRatioTransformer(closure="strict"))
         with pytest.raises(
             ValueError,
             match=r"Row 5 of step 'step2' of y sums to 1\.[0-9]+; .* expects 1",
@@ -190,7 +195,8 @@ def test_several_steps_in_one(ensemble):
 
 def test_float32_policies_pass_the_strict_closure(ensemble):
     X, y = ensemble
-    clone(SURROGATE).set_params(closure="strict").fit(X, y.astype(np.float32))
+    strict = LogRatioTransformer(closure="strict")
+    clone(SURROGATE).set_params(log_ratio=strict).fit(X, y.astype(np.float32))
 
 
 @pytest.fixture(scope="module")

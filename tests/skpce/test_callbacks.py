@@ -54,14 +54,11 @@ def test_refits_have_no_callbacks():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("regressor", [None, LinearRegression(), KNeighborsRegressor()])
-def test_the_bootstrap_tells_of_its_resamples(regressor, n_jobs):
+def test_the_bootstrap_tells_of_its_resamples(regressor):
     """A regressor is refitted to one resample after the other, a solver to many."""
     y = softmax(np.column_stack([X[:, 0], X[:, 1], 0.1 * X[:, 2]]), axis=1)
-    surrogate = CompositionalPCESurrogate(
-        1, regressor=regressor, n_jobs=n_jobs, distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(1, regressor=regressor, distribution="normal")
     surrogate.set_params(random_state=0).fit(X, y)
     told: list[tuple[int, int]] = []
     arguments = {"n_resamples": 70, "method": "bootstrap"}

@@ -279,8 +279,6 @@ class TestNothing:
             2,
             steps=(1, 1),
             solver=solver,
-            n_resamples=3,
-            n_permutations=3,
             distribution="normal",
         )
         surrogate.fit(X, np.ones((len(X), 2)))
@@ -433,8 +431,6 @@ class TestRepeats:
         expected = r"'n_permutations' .* 200000\]. Got 1000000"
         with pytest.raises(ValueError, match=expected):
             noise_test(model, **million)
-        with pytest.raises(ValueError, match=expected):
-            CompositionalPCESurrogate(1, **million).fit(X, np.full((len(X), 2), 0.5))
         with pytest.raises(ValueError, match=r"'n_repeats' .* 200000"):
             ConvergenceDisplay.from_estimator(model, X, y, n_repeats=10**6)
         with pytest.raises(ValueError, match=r"'n_points' .* 10000"):

@@ -20,7 +20,6 @@ from skpce import (
     save_model,
 )
 from skpce._basis.basis import PolynomialBasis, tables_of
-from skpce._expansion.problem import solve_permuted
 from skpce._input_laws import UniformLaw
 from skpce._learned import prior as learned
 from skpce._learned import ridge
@@ -535,22 +534,6 @@ def test_steps_with_failed_members_keep_their_priors():
     low, high = model.sobol_interval("step", random_state=0).total_order[:, 1]
     assert low[1] > 0.8
     assert high[[0, 2, 3]].max() < 0.2
-
-
-def test_permutations_learn_anew():
-    rng = np.random.default_rng(0)
-    X, noise = rng.uniform(size=(40, 2)), rng.dirichlet(np.ones(3), size=40)
-    model = CompositionalPCESurrogate(n_permutations=19, random_state=0)
-    p_values = model.fit(X, noise).diagnostics_.permutation_p_values
-    assert p_values[0] > 0.05
-
-
-def test_permutations_have_as_few_inputs_in_a_term():
-    X, y = samples_of_friedman(40)
-    model = PolynomialChaosRegressor(interaction_order=1, distribution=INPUTS)
-    problem = model.fit(X, y)._problem
-    moved = solve_permuted(problem, np.arange(40)[::-1])
-    assert np.count_nonzero(moved.basis.multi_indices, axis=1).max() <= 1
 
 
 # What a fit says about itself

@@ -314,8 +314,7 @@ def test_a_fit_of_many_parts_is_the_same_in_every_log_ratio(solver):
             2,
             steps=(90, 90),
             solver=solver,
-            log_ratio=log_ratio,
-            reference=reference,
+            log_ratio=LogRatioTransformer(log_ratio, reference=reference),
             distribution="normal",
         )
         model.fit(X, y)

@@ -128,8 +128,7 @@ SURROGATES = [
     ),
     CompositionalPCESurrogate(
         steps=list(WIDTHS),
-        log_ratio="alr",
-        reference=0,
+        log_ratio=LogRatioTransformer("alr", reference=0),
         solver="ridge",
         distribution="normal",
     ),
@@ -149,21 +148,9 @@ SURROGATES = [
         1, steps=WIDTHS, solver="lars", log_ratio="alr", distribution="normal"
     ),
     CompositionalPCESurrogate(
-        steps=WIDTHS, alpha_per_target=True, solver="ridge", distribution="normal"
-    ),
-    CompositionalPCESurrogate(
-        1,
-        steps=WIDTHS,
-        n_resamples=5,
-        n_permutations=3,
-        solver="ridge",
-        distribution="normal",
-    ),
-    CompositionalPCESurrogate(
         1,
         steps=WIDTHS,
         random_state=np.random.RandomState(3),
-        n_resamples=5,
         solver="ridge",
         distribution="normal",
     ),

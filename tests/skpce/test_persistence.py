@@ -125,7 +125,6 @@ def test_skops_trusts_classes_of_ours_alone(estimator, data, through_skops):
         CompositionalPCESurrogate(
             1,
             steps=(2, 2),
-            n_resamples=3,
             random_state=0,
             solver="ridge",
             distribution="normal",

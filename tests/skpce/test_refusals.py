@@ -423,12 +423,6 @@ class TestMemory:
         with pytest.raises(ValueError, match=f"GiB for {name}=.*; expected less"):
             getattr(fitted, method)(**given, **{name: self.MANY})
 
-    @pytest.mark.parametrize("name", ["n_resamples", "n_permutations"])
-    def test_surrogates(self, name, data, policies):
-        model = CompositionalPCESurrogate(1, steps=(3,), **{name: 10**10})
-        with pytest.raises(ValueError, match=f"GiB for {name}=|'{name}'.*200000"):
-            model.fit(data[0], policies)
-
     @pytest.mark.parametrize("name", ["n_samples", "n_held_out"])
     def test_models(self, name, fitted, data):
         with pytest.raises(ValueError, match=f"GiB for {name}="):

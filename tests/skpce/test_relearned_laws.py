@@ -111,24 +111,6 @@ def test_coverage_with_learned_laws():
     assert held["fixed"] / n_ensembles < 0.6
 
 
-def test_fit_has_the_same_intervals():
-    X, y = cubic("normal")
-    surrogate = CompositionalPCESurrogate(
-        2,
-        n_resamples=20,
-        confidence_level=0.8,
-        random_state=SEED,
-        solver="ridge",
-        distribution="normal",
-    ).fit(X, y)
-    found = surrogate.sobol_interval(confidence_level=0.8, n_resamples=20)
-    for bounds, name in (
-        (surrogate.step_sobol_interval_, "first_order"),
-        (surrogate.step_total_sobol_interval_, "total_order"),
-    ):
-        np.testing.assert_array_equal(bounds, getattr(found, name))
-
-
 # The regressor
 
 

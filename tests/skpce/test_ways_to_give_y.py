@@ -151,7 +151,11 @@ def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the replacement was chosen
         CompositionalPCESurrogate(
-            1, steps=STEPS, zero_replacement=1e-4, solver="ridge", distribution="normal"
+            1,
+            steps=STEPS,
+            log_ratio=LogRatioTransformer(zero_replacement=1e-4),
+            solver="ridge",
+            distribution="normal",
         ).fit(X, y)
         # Zeros of all members are no zeros: the part is not possible.
         y[:, 1] = 0.0

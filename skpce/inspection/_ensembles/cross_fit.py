@@ -41,13 +41,13 @@ def with_parameters(pipeline: Any, **parameters: Any) -> Any:
 
 
 def without_draws(pipeline: Any, outputs: Outputs, steps: Any) -> Any:
-    """Clone a pipeline without its resamples, with the steps and mask of all y.
+    """Clone a pipeline with the steps and mask of all y.
 
     What has no ``random_state`` gets one, so that every fit is the same.
     """
-    fixed: dict[str, Any] = {"n_resamples": 0, "n_permutations": 0, "n_jobs": None}
+    fixed: dict[str, Any] = {}
     if outputs.geometry is not None:
-        fixed |= {"steps": steps, "mask": outputs.geometry.mask}
+        fixed = {"steps": steps, "mask": outputs.geometry.mask}
     copy = with_parameters(pipeline, **fixed)
     seeds = {
         name: place

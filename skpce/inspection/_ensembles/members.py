@@ -30,6 +30,7 @@ from ..._checks import (
     refuse_swapped,
 )
 from ..._compositions.amalgamation import amalgamated_once
+from ..._compositions.log_ratio import transformer_of
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
 from ..._result import Result
@@ -77,7 +78,9 @@ def read_members(
     y = _without_nullable_types(y)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
-    zero_replacement = known.get("zero_replacement", 1e-12)
+    zero_replacement = 1e-12
+    if "log_ratio" in known:
+        zero_replacement = transformer_of(last).zero_replacement
     if outputs is not None and "steps" in known:
         raise ValueError(
             f"outputs= names columns of real numbers, but {type(last).__name__} "

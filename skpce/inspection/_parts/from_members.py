@@ -19,6 +19,7 @@ from ..._checks import (
     refuse_extremes,
     take,
 )
+from ..._compositions.log_ratio import LogRatioTransformer
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._expansion.expansion import closed_index, total_index
 from ..._regressor import PolynomialChaosRegressor
@@ -236,7 +237,7 @@ def _pipeline(
         mask=outputs.geometry.mask,
         solver="ridge",
         distribution="normal",
-        zero_replacement=outputs.zero_replacement,
+        log_ratio=LogRatioTransformer(zero_replacement=outputs.zero_replacement),
     )
     return make_pipeline(embedding, surrogate)
 

@@ -138,10 +138,8 @@ def test_bad_arguments():
         noise_test(saturated)
 
 
-@pytest.mark.parametrize("alpha_per_target", [False, True])
-def test_wide_groups_are_rotated_to_as_many_columns_as_members(
-    alpha_per_target, monkeypatch
-):
+@pytest.mark.parametrize("solver", ["ridge", "paper"])
+def test_wide_groups_are_rotated_to_as_many_columns_as_members(solver, monkeypatch):
     """Products of members are all that the sums of squares of a group need."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
@@ -152,8 +150,7 @@ def test_wide_groups_are_rotated_to_as_many_columns_as_members(
         1,
         steps=(130, 4),
         log_ratio="clr",
-        alpha_per_target=alpha_per_target,
-        solver="ridge",
+        solver=solver,
         distribution="normal",
     ).fit(X, y)
     reading = expansion_of(model)

@@ -16,7 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skpce
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import (
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    PolynomialChaosRegressor,
+)
 from skpce.drivers._exchange import holm
 from skpce.ensembles import from_frame
 from skpce.inspection import variance_decomposition, verdict
@@ -69,7 +73,7 @@ def test_the_whole_pipeline_is_refitted_and_never_sees_what_is_held_out(ensemble
 
 def test_the_given_pipeline_is_left_alone(ensemble):
     X, y = ensemble
-    pipeline = make_pipeline(PCA(2), surrogate(n_resamples=3))
+    pipeline = make_pipeline(PCA(2), surrogate(random_state=3))
     before = repr(pipeline.get_params())
     verdict(pipeline, X, y)
     assert repr(pipeline.get_params()) == before
@@ -243,7 +247,8 @@ def test_a_rare_action_does_not_change_the_mask_of_a_fold(simulate):
     y = y.copy()
     y[1:, 2] = 0.0  # positive in one member only
     y /= y.sum(axis=1, keepdims=True)
-    model = surrogate(1, zero_replacement=1e-4).set_params(steps=None)
+    how = LogRatioTransformer(zero_replacement=1e-4)
+    model = surrogate(1, log_ratio=how).set_params(steps=None)
     assert np.isfinite(verdict(model, X, y).steps[0].q2)
 
 
