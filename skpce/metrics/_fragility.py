@@ -135,7 +135,7 @@ normalized_jensen_shannon, normalized_mutual_information : ndarray of shape (n_s
     array([0.2, 0. ])
     >>> found.normalized_total_variation.round(2)
     array([0.4, 0. ])
-    >>> found["catalyst"].alr_sum.round(2)
+    >>> round(found["catalyst"].alr_sum, 2)
     1.21
     """
     owner = "policy_fragility"
