@@ -153,6 +153,9 @@ CHANGED: set[str] = {
             *("neg_policy_mae_scorer", "pit_values", "policy_mean_absolute_error"),
         )
     ),
+    # at most twelve parameters
+    "skpce.inspection.shapley_effects",
+    "skpce.inspection.sobol_indices",
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"

@@ -89,7 +89,7 @@ def bounds(
     X = rng.normal(size=(size, N_INPUTS))
     utility = means(X, strength) + 2.0 * X[:, [2]] + noise(kind, X, rng)
     problem = read_problem(regressor(known), X, utility)
-    held_out = HeldOut.deal(problem.members, 5, 0.95, None)
+    held_out = HeldOut.deal(problem.members, None)
     every = list(range(N_INPUTS))
     rows = [*([i] for i in every), every]
     lower = np.array([held_out.bound(row).lower for row in rows])

@@ -33,6 +33,7 @@ from .._input_laws.scores import outside_reason, outside_share
 from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map
 from ._model import (
+    MOST_OUTSIDE,
     OUTSIDE_POINTS,
     ExpansionOptions,
     ModelExpansion,
@@ -371,13 +372,9 @@ def shapley_effects(
     degree: int | None = None,
     n_samples: int = 1000,
     n_held_out: int = 500,
-    truncation: str = "total_degree",
-    q: float = 1.0,
-    interaction_order: int | None = None,
     solver: str = "ridge",
     min_fidelity: float = 0.9,
     max_correlation: float = 0.3,
-    max_outside: float = 0.25,
     random_state: Any = None,
 ) -> Result:
     r"""Share the variance of a model among its columns, so that the shares add up.
@@ -396,10 +393,10 @@ def shapley_effects(
         What to call, as in :func:`sobol_indices`.
     distribution : str, frozen distribution, or list, default="empirical"
         The distribution of each column; only with ``dependence="independent"``.
-    degree, n_samples, n_held_out, truncation, q, interaction_order, solver
+    degree, n_samples, n_held_out, solver
         How the model is expanded, as in :func:`sobol_indices`.
-    min_fidelity, max_outside : float
-        Limits of a supported share, as in :func:`sobol_indices`.
+    min_fidelity : float, default=0.9
+        Limit of a supported share, as in :func:`sobol_indices`.
     max_correlation : float, default=0.3
         Largest correlation of two columns; only with ``dependence="independent"``.
     random_state : int, RandomState instance or None, default=None
@@ -463,10 +460,9 @@ def shapley_effects(
     check_option(owner, "dependence", dependence, ("independent", "gaussian"))
     independent = dependence == "independent"
     options = ExpansionOptions(
-        degree, n_samples, n_held_out, distribution if independent else norm(0, 1),
-        truncation, q, interaction_order, solver, min_fidelity,
-        max_correlation if independent else 1.0, max_outside,
-    )  # fmt: skip
+        *(degree, n_samples, n_held_out, distribution if independent else norm(0, 1)),
+        *(solver, min_fidelity, max_correlation if independent else 1.0),
+    )
     generator = make_generator(random_state)
     if independent:
         found = indices_of(owner, estimator, X, response, options, generator)
@@ -554,7 +550,7 @@ def _normal_effects(
     assert effects is not None  # the sizes were checked above
     axes = design.generator.normal(size=(OUTSIDE_POINTS, rank))
     outside = outside_share(design.model.inputs.values, design.rows(axes))
-    common = outside_reason(outside, options.max_outside)
+    common = outside_reason(outside, MOST_OUTSIDE)
     return effects, expanded.reasons(options.min_fidelity, *common), expanded
 
 

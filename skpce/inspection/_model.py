@@ -35,8 +35,9 @@ from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
 
-#: Design points that are enough to say how many lie outside the data.
-OUTSIDE_POINTS = 1000
+#: Design points that are enough to say how many lie outside the data, and the largest
+#: share that may.
+OUTSIDE_POINTS, MOST_OUTSIDE = 1000, 0.25
 
 
 @remembers_frames
@@ -49,13 +50,9 @@ def sobol_indices(
     degree: int | None = None,
     n_samples: int = 1000,
     n_held_out: int = 500,
-    truncation: str = "total_degree",
-    q: float = 1.0,
-    interaction_order: int | None = None,
     solver: str = "ridge",
     min_fidelity: float = 0.9,
     max_correlation: float = 0.3,
-    max_outside: float = 0.25,
     random_state: Any = None,
 ) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
@@ -84,14 +81,12 @@ def sobol_indices(
         design points, and takes the best leave-one-out Q².
     n_samples, n_held_out : int
         Design points of the fit (1000) and of the fidelity (500).
-    truncation, q, interaction_order, solver
+    solver : str, default="ridge"
         As in :class:`skpce.PolynomialChaosRegressor`.
     min_fidelity : float, default=0.9
         Smallest Q² of the expansion on held-out design points.
     max_correlation : float, default=0.3
         Largest absolute correlation of two columns of X, where it is beyond chance.
-    max_outside : float, default=0.25
-        Largest share of design points that lie outside the data.
     random_state : int, RandomState instance or None, default=None
         Randomness of the design.
 
@@ -161,9 +156,9 @@ def sobol_indices(
     ((True,), array([[0.8, 0.2]]))
     """
     options = ExpansionOptions(
-        degree, n_samples, n_held_out, distribution, truncation, q, interaction_order,
-        solver, min_fidelity, max_correlation, max_outside,
-    )  # fmt: skip
+        *(degree, n_samples, n_held_out, distribution),
+        *(solver, min_fidelity, max_correlation),
+    )
     generator = make_generator(random_state)
     return indices_of("sobol_indices", estimator, X, response, options, generator)
 
@@ -190,7 +185,7 @@ def indices_of(
     reasons = expanded.reasons(
         options.min_fidelity,
         *correlation_reason(data, options.max_correlation, names),
-        *outside_reason(outside, options.max_outside),
+        *outside_reason(outside, MOST_OUTSIDE),
     )
     indices = expanded.expansion.sobol_indices()
     shares = np.zeros((3, len(reasons), len(names)))
@@ -303,13 +298,9 @@ class ExpansionOptions:
     n_samples: Any  # design points of the fit
     n_held_out: Any  # design points of the fidelity
     distribution: Any
-    truncation: Any
-    q: Any
-    interaction_order: Any
     solver: Any
     min_fidelity: Any
     max_correlation: Any
-    max_outside: Any
 
     def check(self, owner: str) -> None:
         """Raise ``ValueError`` for a bad parameter."""
@@ -319,8 +310,8 @@ class ExpansionOptions:
         replace(self, distribution="uniform").parameters(degree).check(("x0",))
         make_solver(_EXPANDED_BY, self.solver, None)
         check_real(owner, "min_fidelity", self.min_fidelity, high=1, closed="right")
-        for name in ("max_correlation", "max_outside"):
-            check_real(owner, name, getattr(self, name), low=0, high=1, closed="both")
+        limit = self.max_correlation
+        check_real(owner, "max_correlation", limit, low=0, high=1, closed="both")
 
     def of_names(self, owner: str, names: Sequence[str]) -> ExpansionOptions:
         """Return the options with distributions in the order of the inputs."""
@@ -337,12 +328,7 @@ class ExpansionOptions:
     def parameters(self, degree: int) -> BasisParameters:
         """Return the parameters of the basis of a degree."""
         return BasisParameters(
-            _EXPANDED_BY,
-            degree,
-            self.distribution,
-            self.interaction_order,
-            self.truncation,
-            self.q,
+            *(_EXPANDED_BY, degree, self.distribution, None, "total_degree", 1.0),
             has_anisotropy=True,
         )
 
@@ -369,13 +355,7 @@ class ExpansionOptions:
         limit = self.n_samples // 2
         tried = [1]
         for degree in range(2, _LARGEST_DEGREE + 1):
-            n_terms = count_terms(
-                n_features,
-                degree,
-                q=float(self.q),
-                interaction_order=self.interaction_order,
-                stop_above=limit,
-            )
+            n_terms = count_terms(n_features, degree, stop_above=limit)
             if n_terms > limit or not accept(degree):
                 break
             tried.append(degree)

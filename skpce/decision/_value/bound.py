@@ -46,14 +46,16 @@ from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from ...inspection._ensembles.cross_fit import Split, quiet
-from ...inspection._ensembles.members import make_splits, refuse_divided
-from .decision_problem import OWNER, Members, quiet_fit
+from .decision_problem import Members, quiet_fit
 from .envelope import upper_envelope
 from .expected_value import by_degree, sobol_points
 
 # With fewer members for whom a rule leaves an action, they check too little of what the
 # expansion says of it.
 _FEWEST_CHECKS = 10
+
+# Of the lower bound, one-sided.
+_CONFIDENCE = 0.95
 # Logarithm of a probability that is 0.
 _NEVER = 1e4
 # Points at which a rule of several inputs is valued under given distributions.
@@ -76,21 +78,17 @@ class HeldOut:
     members: Members
     splits: Sequence[Split]
     setting: IndexArray  # shape: (n_members,); members of equal inputs stay together
-    confidence_level: float
     temperature: float | None
 
     @classmethod
     def deal(
         cls,
         members: Members,
-        cv: Any,
-        confidence_level: float,
         temperature: float | None,
     ) -> HeldOut:
         """Deal the members into folds, whatever their order."""
         setting = numbers_of(members.inputs)
-        splits = _splits_of(cv, members, setting)
-        return cls(members, splits, setting, confidence_level, temperature)
+        return cls(members, _splits_of(members, setting), setting, temperature)
 
     @property
     def has_known_laws(self) -> bool:
@@ -143,7 +141,7 @@ class HeldOut:
         np.add.at(sums, self.setting, gained - means)
         scale = n_settings / max(n_settings - 1, 1)
         errors = np.sqrt(scale * np.square(sums).sum(axis=0)) / len(gained)
-        quantile = student.ppf(self.confidence_level, max(n_settings - 1, 1))
+        quantile = student.ppf(_CONFIDENCE, max(n_settings - 1, 1))
         worst = int(np.argmin(means))
         lower = float(np.min(means - quantile * errors))
         return float(means[worst]), float(errors[worst]), lower
@@ -180,39 +178,12 @@ class HeldOut:
         return found, predicted
 
 
-def check_folds(cv: Any, n_units: int, what: str = "members") -> None:
-    """Refuse a number of folds that so many units cannot be divided into."""
-    is_integer = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
-    if is_integer and n_units > 1 and not 2 <= cv <= n_units:
-        raise ValueError(
-            f"cv must be an int in the range [2, {n_units}], the number of {what}, "
-            f"or a splitter. Got {cv!r} instead."
-        )
-
-
-def _splits_of(cv: Any, members: Members, setting: IndexArray) -> Sequence[Split]:
-    """Return folds that hold out each member once, settings as a whole."""
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        check_folds(cv, int(setting.max()) + 1, "different rows of X")
-        order = sorted_units(members.contrasts, setting)
-        fold = deal_folds(order, setting, int(cv))
-        every = range(int(fold.max()) + 1)
-        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
-    splits = make_splits(cv, members.inputs, setting)
-    refuse_divided(splits, setting)
-    _refuse_others(cv, splits, len(setting))
-    return splits
-
-
-def _refuse_others(cv: Any, splits: Sequence[Split], n_members: int) -> None:
-    """Refuse folds that do not hold out each member once."""
-    held_out = [test for _, test in splits]
-    every = np.concatenate([np.empty(0, dtype=np.int64), *held_out])
-    if not np.array_equal(np.sort(every), np.arange(n_members)):
-        raise ValueError(
-            f"The 'cv' parameter of {OWNER} must hold out each member once, as KFold "
-            f"does. Got {cv!r} instead."
-        )
+def _splits_of(members: Members, setting: IndexArray) -> Sequence[Split]:
+    """Return five folds, settings as a whole, whatever the order of the rows."""
+    order = sorted_units(members.contrasts, setting)
+    fold = deal_folds(order, setting)
+    every = range(int(fold.max()) + 1)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
 
 
 def _best(scores: FloatArray) -> IndexArray:

@@ -30,8 +30,7 @@ OWNER = "value_of_information"
 
 # Parameters that a regressor takes over from a surrogate of compositions.
 _SHARED = (
-    *("degree", "distribution", "truncation", "q", "interaction_order"),
-    *("solver", "alphas"),
+    *("degree", "distribution", "truncation", "q", "interaction_order", "solver"),
 )
 
 

@@ -27,7 +27,7 @@ from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._reading import column_groups
-from .bound import HeldOut, check_folds
+from .bound import HeldOut
 from .decision_problem import OWNER, DecisionProblem, read_problem
 from .expected_value import N_BATCHES
 from .plug_in import Row
@@ -37,6 +37,7 @@ from .tested import p_values_of_rows
 ALL = "all inputs"
 
 _LEVEL = 0.9  # of the intervals of the expansion's value
+_SIGNIFICANCE = 0.05  # largest p-value at which a value is supported
 _MOST_OBSERVATIONS = 10**18
 
 
@@ -50,17 +51,13 @@ def value_of_information(
     X: Any = None,
     utility: Any = None,
     groups: Mapping[str, Any] | None = None,
-    decision: str = "argmax",
-    temperature: float = 1.0,
     *,
+    temperature: float | None = None,
     costs: Any = None,
     n_observations: int | None = None,
     noise_sd: Any = None,
     form: str = "marginal",
-    cv: Any = 5,
     n_resamples: int = 200,
-    significance_level: float = 0.05,
-    confidence_level: float = 0.95,
     n_samples: int = 65536,
     random_state: Any = None,
 ) -> Result:
@@ -89,12 +86,10 @@ def value_of_information(
         function of the policies that a fitted surrogate predicts at X, and X.
     groups : mapping of str to inputs, or None, default=None
         Inputs that are known together, by name or position, beside each input alone.
-    decision : {"argmax", "softmax"}, default="argmax"
-        Take the best action, or value decisions by
+    temperature : float or None, default=None
+        None takes the best action. A number :math:`\tau` values decisions by
         :math:`\tau \log \sum_k e^{u_k / \tau}`, as of a policy that is rewarded for its
         entropy; with log-rewards of a GFlowNet and :math:`\tau = 1` it is log Z.
-    temperature : float, default=1.0
-        :math:`\tau`; only with ``decision="softmax"``.
     costs : float, mapping of str to float, or None, default=None
         What it costs to know an input, or to observe it once with ``n_observations``;
         in units of the utility. A group without a cost of its own costs the sum of
@@ -109,15 +104,8 @@ def value_of_information(
         that inputs are independent, and warns where they are not. ``"regression"``
         expands the utilities in the inputs of the row alone: what is known of
         dependent ones counts.
-    cv : int or cross-validation splitter, default=5
-        Folds of the lower bound. An int deals members into so many, sorted by their
-        utilities, so that neither a seed nor the order of rows matters.
     n_resamples : int, default=200
         Bootstrap resamples of the members behind the standard errors; 0 for none.
-    significance_level : float, default=0.05
-        Largest p-value at which a value is supported.
-    confidence_level : float, default=0.95
-        Of the lower bound, one-sided.
     n_samples : int, default=65536
         Quasi-random points for several inputs that have no exact formula.
     random_state : int, RandomState instance or None, default=None
@@ -143,7 +131,8 @@ def value_of_information(
             What rules learned on other folds gain for held-out members, over the best
             fixed action, and its standard error.
         lower_bound : float
-            Lower confidence bound of the EVPPI from held-out members.
+            Lower 95 % confidence bound of the EVPPI from held-out members, in five
+            folds that depend on no seed and no order of rows.
         p_value : float
             P-value of no value at all, as what actions differ by does not depend on
             the inputs of the row: the test of :func:`skpce.explain` on these inputs
@@ -161,7 +150,7 @@ def value_of_information(
         net_benefit : float
             ``evsi``, or ``value``, less the cost. Only with ``costs``.
         supported : bool
-            Whether the test rejects that knowing is worth nothing.
+            Whether the test rejects, at 5 %, that knowing is worth nothing.
         reasons : tuple of str
             Why it is not.
 
@@ -236,19 +225,15 @@ def value_of_information(
     array([0.98, 0.02, 1.  ])
     """
     _check_arguments(
-        decision=decision,
         temperature=temperature,
         n_observations=n_observations,
         form=form,
         n_resamples=n_resamples,
-        significance_level=significance_level,
-        confidence_level=confidence_level,
         n_samples=n_samples,
     )
-    soft = float(temperature) if decision == "softmax" else None
+    soft = None if temperature is None else float(temperature)
     if not isinstance(surrogate, Expansion) and hasattr(X, "__len__"):
         refuse_no_numbers(X, "X")
-        check_folds(cv, len(X))
     given = read_problem(surrogate, X, utility)
     if form == "regression" and given.members is None:
         raise fail(OWNER, "form", "'marginal' with an Expansion", form)
@@ -270,9 +255,7 @@ def value_of_information(
     }
     columns |= _spreads(rows, soft, int(n_resamples), generator)
     columns["integration_error"] = np.array([w.standard_error for w in worths])
-    held_out, reasons = _held_out(
-        given, players, soft, cv, confidence_level, significance_level
-    )
+    held_out, reasons = _held_out(given, players, soft)
     columns |= held_out
     evpi = worths[-1].value
     columns["share_of_evpi"] = columns["plug_in"] / (evpi if evpi > 0 else np.nan)
@@ -295,9 +278,9 @@ def value_of_information(
 
 
 def _check_arguments(**given: Any) -> None:
-    check_option(OWNER, "decision", given["decision"], ("argmax", "softmax"))
     check_option(OWNER, "form", given["form"], ("marginal", "regression"))
-    check_real(OWNER, "temperature", given["temperature"], low=0.0)
+    if given["temperature"] is not None:
+        check_real(OWNER, "temperature", given["temperature"], low=0.0)
     check_integer(
         *(OWNER, "n_observations", given["n_observations"]),
         low=1,
@@ -306,8 +289,6 @@ def _check_arguments(**given: Any) -> None:
     )
     check_integer(OWNER, "n_resamples", given["n_resamples"], high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", given["n_samples"], low=128)
-    for name in ("significance_level", "confidence_level"):
-        check_real(OWNER, name, given[name], low=0.0, high=1.0)
 
 
 def _refuse_large(given: DecisionProblem, n_samples: int) -> None:
@@ -406,9 +387,6 @@ def _held_out(
     given: DecisionProblem,
     players: Mapping[str, list[int]],
     temperature: float | None,
-    cv: Any,
-    confidence_level: float,
-    significance_level: float,
 ) -> tuple[dict[str, FloatArray], list[tuple[str, ...]]]:
     """Return what members say, and why rows are not supported."""
     names = ("cross_fitted", "cross_fitted_error", "lower_bound", "p_value")
@@ -421,26 +399,24 @@ def _held_out(
     elif not given.members.contrasts.any():
         refused = "all actions have the same utility for every member"
     if not refused:
-        held_out = HeldOut.deal(given.members, cv, float(confidence_level), temperature)
+        held_out = HeldOut.deal(given.members, temperature)
         for place, features in enumerate(players.values()):
             bound = held_out.bound(features)
             found[:3, place] = bound.estimate, bound.standard_error, bound.lower
         rows = list(players.values())
         found[3] = p_values_of_rows(given.members, held_out.setting, rows)
-    reasons = [
-        (refused,) if refused else _reason(p, significance_level) for p in found[3]
-    ]
+    reasons = [(refused,) if refused else _reason(p) for p in found[3]]
     return dict(zip(names, found, strict=True)), reasons
 
 
-def _reason(p_value: float, level: float) -> tuple[str, ...]:
-    if p_value <= level:
+def _reason(p_value: float) -> tuple[str, ...]:
+    if p_value <= _SIGNIFICANCE:
         return ()
     if np.isnan(p_value):
         return (f"fewer than {FEWEST_MEMBERS} different members cannot be tested",)
     return (
         "what the actions differ by is not shown to depend on it "
-        f"(p = {p_value:.3g}, more than {level:g})",
+        f"(p = {p_value:.3g}, more than {_SIGNIFICANCE:g})",
     )
 
 

@@ -80,9 +80,6 @@ def part_effects(
     sets: Mapping[str, Sequence[str]] | None = None,
     steps: Any = None,
     outputs: Any = None,
-    mask: Any = "infer",
-    zero_replacement: float = 1e-12,
-    standardize: bool = False,
     batch_size: int = 1024,
     random_state: Any = None,
     progress: Callable[[int, int], None] | None = None,
@@ -111,7 +108,7 @@ def part_effects(
     sets : dict of str to sequence of str, or None, default=None
         Names of sets, and the parts of each: their closed effects are estimated too,
         for one more solution of each draw and set.
-    steps, outputs, mask, zero_replacement, standardize
+    steps, outputs
         What the columns of y are, as in :func:`verdict`.
     batch_size : int, default=1024
         Largest number of inputs that the model is given at once.
@@ -221,9 +218,6 @@ def part_effects(
         OWNER,
         steps=steps,
         outputs=outputs,
-        mask=mask,
-        zero_replacement=zero_replacement,
-        standardize=standardize,
     )
     read = solver.outputs
     members = draw_pairs(n_members, n_parts, n_draws, generator)

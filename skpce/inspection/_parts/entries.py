@@ -16,7 +16,6 @@ from ..._checks import (
     check_integer,
     check_progress,
     fail,
-    is_position,
     listed,
 )
 from ..._result import Result
@@ -34,15 +33,11 @@ def part_entries(
     *,
     labels: Any = None,
     names: Any = None,
-    candidates: Any = None,
     n_best: int = 10,
     n_verifying: int | None = None,
     combine: Callable[[Mapping[str, NDArray[Any]]], Any] | None = None,
     steps: Any = None,
     outputs: Any = None,
-    mask: Any = "infer",
-    zero_replacement: float = 1e-12,
-    standardize: bool = False,
     batch_size: int = 1024,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
@@ -66,9 +61,6 @@ def part_entries(
         makes each element an entry. For several parts a dict by their names.
     names : sequence of str or None, default=None
         Name of each entry; None takes positions. For several parts a dict.
-    candidates : sequence of int or str, or None, default=None
-        Entries that are screened, by number or name; None screens all that vary
-        between the members. For several parts a dict.
     n_best : int, default=10
         Number of leading entries of each output that are verified.
     n_verifying : int or None, default=None
@@ -77,7 +69,7 @@ def part_entries(
         entries are those of all members.
     combine : callable or None, default=None
         Maps parts of several members, by name, to their inputs; None adds them up.
-    steps, outputs, mask, zero_replacement, standardize
+    steps, outputs
         What the columns of y are, as in :func:`verdict`.
     batch_size : int, default=1024
         Largest number of inputs that the model is given at once.
@@ -168,7 +160,7 @@ def part_entries(
         raise fail(OWNER, "combine", "callable or None", combine)
     check_progress(OWNER, progress)
     named = read_parts(OWNER, parts)
-    given = (labels, names, candidates)
+    given = (labels, names)
     entries = {
         name: _Entries.read(name, named[name], *(_of_part(one, name) for one in given))
         for name in _parts_of(part, named)
@@ -184,9 +176,6 @@ def part_entries(
         rows,
         steps=steps,
         outputs=outputs,
-        mask=mask,
-        zero_replacement=zero_replacement,
-        standardize=standardize,
     )
     variance = solver.variance_of(y)
     part_of = _part_of_outputs(part, solver.outputs.names)
@@ -216,9 +205,7 @@ class _Entries:
     candidates: tuple[int, ...]
 
     @classmethod
-    def read(
-        cls, part: str, values: NDArray[Any], labels: Any, names: Any, candidates: Any
-    ) -> _Entries:
+    def read(cls, part: str, values: NDArray[Any], labels: Any, names: Any) -> _Entries:
         """Check the labels and names of a part."""
         shape = values.shape[1:]
         flat = values.reshape(len(values), -1).astype(np.float64)
@@ -230,14 +217,9 @@ class _Entries:
         found = _names(part, names, n_entries, shape if labels is None else None)
         varies = np.ptp(flat, axis=0) > 0
         varying = [i for i in range(n_entries) if varies[elements[i]].any()]
-        known = {name: i for i, name in enumerate(found)}
-        if candidates is not None:
-            given = listed(candidates, "candidates")
-            varying = list(dict.fromkeys(_number(part, c, known) for c in given))
-        if not varying or not all(elements[i].size for i in varying):
+        if not varying:
             raise ValueError(
-                f"The part {part!r} has no entry that varies, or a candidate without "
-                "an element; expected one or more of both."
+                f"The part {part!r} has no entry that varies; expected one or more."
             )
         return cls(part, found, elements, flat, tuple(varying))
 
@@ -315,18 +297,6 @@ def _names(
             f"each entry. Got {len(found)}, {len(set(found))} of them different."
         )
     return found
-
-
-def _number(part: str, candidate: Any, known: Mapping[str, int]) -> int:
-    """Return the number of an entry that is given by number or name."""
-    if is_position(candidate, len(known)):
-        return int(candidate)
-    if isinstance(candidate, str) and candidate in known:
-        return known[candidate]
-    raise ValueError(
-        f"candidates has {candidate!r}, which is no entry of the part {part!r}; "
-        f"expected numbers from 0 to {len(known) - 1}, or names."
-    )
 
 
 def _screened(

@@ -301,9 +301,7 @@ def test_hot_decisions_of_several_inputs_lose_no_digit():
     """Half the variance over the actions, ``(1 - 1 / K) / (2 t)``; means are known."""
     lines = expansion_of_lines([STANDARD] * 3, np.zeros(3), np.eye(3))
     for temperature in (1e3, 1e6, 1e12):
-        found = value_of_information(
-            lines, decision="softmax", temperature=temperature, n_samples=2**14
-        )
+        found = value_of_information(lines, temperature=temperature, n_samples=2**14)
         assert found.evpi * temperature == pytest.approx(1.0 / 3.0, rel=2e-3)
 
 

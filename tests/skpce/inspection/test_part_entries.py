@@ -124,16 +124,16 @@ def test_each_output_may_have_its_own_part():
         parts,
         {"second": "costs", "first": "yields"},
         outputs={"first": 1, "second": 1, "third": 1},
-        candidates={"yields": ["A", "C"], "costs": [1, 3, 2]},
         names={"yields": list("ABCD")},
         n_best=2,
     )
     assert found.output_names == ("first", "second")
-    assert found.entry.tolist() == [["A", "C"], ["1", "3"]]
+    assert found.entry[0, 0] == "A"
+    assert found.entry[1].tolist() == ["1", "3"]
     assert found.part.tolist() == [["yields"] * 2, ["costs"] * 2]
     assert found.alone[0, 1] == found.screened[0, 1] == 0.0
     assert found.left[0, 1] == pytest.approx(1.0)
-    assert found.n_solutions == N_MEMBERS + 1 + 5 + 2 * N_MEMBERS * 4
+    assert found.n_solutions == N_MEMBERS + 1 + 8 + 2 * N_MEMBERS * 4
 
 
 def test_solutions_are_counted_and_batched():
@@ -176,9 +176,6 @@ def test_an_output_without_variance_has_no_entries():
         ({"labels": [0.0, 1.0, 2.0, 3.0]}, "type float64"),
         ({"labels": [0, 1, 2, -2]}, "are from -2 to 2"),
         ({"names": ["A", "A", "B", "C"]}, "must be 4 different ones"),
-        ({"candidates": ["A"]}, "candidates has 'A'"),
-        ({"candidates": [4]}, "candidates has 4"),
-        ({"labels": [0, 0, 2, 2], "candidates": [1]}, "a candidate without"),
         ({"n_best": 0}, "'n_best' parameter of part_entries"),
         ({"progress": 3}, "'progress' parameter of part_entries"),
     ],
