@@ -181,12 +181,16 @@ def leading_entries(named: NamedParts, effects: Result, **known: Any) -> Result 
     return part_entries(
         parts=named.parts,
         part=part_of,
-        labels={name: named.entries[name].labels for name in part_of.values()},
-        names={name: named.entries[name].names for name in part_of.values()},
+        labels={name: _names_of(named.entries[name]) for name in part_of.values()},
         n_best=named.n_verified,
         n_verifying=named.n_verifying,
         **known,
     )
+
+
+def _names_of(entries: Any) -> np.ndarray:
+    """Return the name of the entry of each element; "" for none."""
+    return np.array([*entries.names, ""], dtype=object)[np.asarray(entries.labels)]
 
 
 def noise_beside_exact(

@@ -319,8 +319,6 @@ def test_a_callable_sees_only_rows_after_every_check(normal_rows):
         ({"n_samples": 5}, "'n_samples'"),
         ({"n_held_out": 0}, "'n_held_out'"),
         ({"solver": "magic"}, "'solver'"),
-        ({"q": 0.5}, "'q'"),
-        ({"interaction_order": 0}, "'interaction_order'"),
         ({"distribution": "magic"}, "'distribution'"),
         ({"distribution": ["normal"]}, "1 entries but X has 3"),
         ({"min_fidelity": 1.5}, "'min_fidelity'"),

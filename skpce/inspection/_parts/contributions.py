@@ -205,31 +205,6 @@ def interactions_of_pairs(found: Contributions) -> dict[str, FloatArray]:
     return _with_errors(found, interaction=shares)
 
 
-def shapley_effects(
-    solver: Solver, found: Contributions, generator: np.random.Generator
-) -> dict[str, FloatArray]:
-    """Exchange one part after another in random order, and credit each its change."""
-    first, second = found.draws.members
-    n_draws, n_parts = first.shape
-    orders = np.array([generator.permutation(n_parts) for _ in range(n_draws)])
-    draws = np.arange(n_draws)
-    before = np.zeros_like(found.whole)
-    credits = np.zeros((n_parts, *found.whole.shape))
-    rows = first.copy()
-    for position in range(n_parts):
-        part = orders[:, position]
-        rows[draws, part] = second[draws, part]
-        if position == 0:
-            after = found.total(found.draws.parts[part, draws])
-        elif position == n_parts - 1:
-            after = found.whole
-        else:
-            after = found.total(solver.of_members(rows))
-        credits[part, draws] = after - before
-        before = after
-    return _with_errors(found, shapley=list(credits))
-
-
 def _with_errors(
     found: Contributions, **columns: Sequence[FloatArray]
 ) -> dict[str, FloatArray]:  # each of shape (n_groups, n_values)

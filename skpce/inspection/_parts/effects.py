@@ -53,7 +53,6 @@ from .contributions import (
     contributions,
     first_and_total,
     interactions_of_pairs,
-    shapley_effects,
     solve_draws,
 )
 from .recombination import (
@@ -75,11 +74,11 @@ def part_effects(
     *,
     combine: Callable[[Mapping[str, NDArray[Any]]], Any] | None = None,
     n_draws: int = 256,
-    shapley: bool = False,
     dependent: bool = True,
     sets: Mapping[str, Sequence[str]] | None = None,
     steps: Any = None,
     outputs: Any = None,
+    mask: Any = "infer",
     batch_size: int = 1024,
     random_state: Any = None,
     progress: Callable[[int, int], None] | None = None,
@@ -100,15 +99,13 @@ def part_effects(
         Maps parts of several members, by name, to their inputs; None adds them up.
     n_draws : int, default=256
         Pairs of recombined members. Each costs a solution for every part, and two.
-    shapley : bool, default=False
-        Also estimate Shapley effects, for as many solutions again.
     dependent : bool, default=True
         Also give the figures that do not need independent parts, for two solutions of
         each member and part.
     sets : dict of str to sequence of str, or None, default=None
         Names of sets, and the parts of each: their closed effects are estimated too,
         for one more solution of each draw and set.
-    steps, outputs
+    steps, outputs, mask
         What the columns of y are, as in :func:`verdict`.
     batch_size : int, default=1024
         Largest number of inputs that the model is given at once.
@@ -128,8 +125,6 @@ def part_effects(
             interactions.
         interaction : ndarray of shape (n_outputs, n_parts)
             Their difference.
-        shapley : ndarray of shape (n_outputs, n_parts)
-            Shapley effects, which add up to one. Only with ``shapley``.
         alone, left : ndarray of shape (n_outputs, n_parts)
             Variance when only this part varies between the members, and when all
             others do, the fixed ones at their means, over the variance of the members
@@ -197,7 +192,6 @@ def part_effects(
     """
     check_integer(OWNER, "n_draws", n_draws, low=16)
     check_integer(OWNER, "batch_size", batch_size, low=1)
-    check_boolean(OWNER, "shapley", shapley)
     check_boolean(OWNER, "dependent", dependent)
     if not callable(model):
         raise fail(OWNER, "model", "callable", model)
@@ -209,7 +203,7 @@ def part_effects(
     generator = make_generator(random_state)
     n_parts, n_members = len(named), source.n_members
     together = _checked_sets(sets, source.names)
-    n_each = n_parts + 2 + len(together) + shapley * (n_parts - 2)
+    n_each = n_parts + 2 + len(together)
     check_draws(OWNER, "n_draws", n_draws, low=16, each=n_each)
     n_solutions = n_members + n_draws * n_each
     n_solutions += 2 * n_members * n_parts * dependent
@@ -218,14 +212,13 @@ def part_effects(
         OWNER,
         steps=steps,
         outputs=outputs,
+        mask=mask,
     )
     read = solver.outputs
     members = draw_pairs(n_members, n_parts, n_draws, generator)
     draws = solve_draws(solver, members, list(together.values()))
     found = contributions(solver, draws)
     columns = first_and_total(found)
-    if shapley:
-        columns |= shapley_effects(solver, found, generator)
     if dependent:
         columns |= without_independence(solver, spread)
     ratio, error = found.mean_over(found.whole, spread)

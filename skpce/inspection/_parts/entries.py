@@ -16,7 +16,6 @@ from ..._checks import (
     check_integer,
     check_progress,
     fail,
-    listed,
 )
 from ..._result import Result
 from .recombination import Recombination, Solver, read_parts, sum_of_parts
@@ -32,12 +31,12 @@ def part_entries(
     part: str | Mapping[str, str],
     *,
     labels: Any = None,
-    names: Any = None,
     n_best: int = 10,
     n_verifying: int | None = None,
     combine: Callable[[Mapping[str, NDArray[Any]]], Any] | None = None,
     steps: Any = None,
     outputs: Any = None,
+    mask: Any = "infer",
     batch_size: int = 1024,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
@@ -56,11 +55,10 @@ def part_entries(
     part : str or dict of str to str
         Name of the part whose entries are compared. A dict names a part for each
         output (or step) that is of interest; the others are left out.
-    labels : array-like of int of one member's part's shape, or None, default=None
-        The entry to which each element belongs, counted from 0; -1 for none. None
-        makes each element an entry. For several parts a dict by their names.
-    names : sequence of str or None, default=None
-        Name of each entry; None takes positions. For several parts a dict.
+    labels : array-like of str or int, of the shape of a part, or None, default=None
+        The entry to which each element belongs: its name, and ``""`` for none; or its
+        number, counted from 0, and -1 for none. None makes each element an entry. For
+        several parts a dict by their names.
     n_best : int, default=10
         Number of leading entries of each output that are verified.
     n_verifying : int or None, default=None
@@ -69,7 +67,7 @@ def part_entries(
         entries are those of all members.
     combine : callable or None, default=None
         Maps parts of several members, by name, to their inputs; None adds them up.
-    steps, outputs
+    steps, outputs, mask
         What the columns of y are, as in :func:`verdict`.
     batch_size : int, default=1024
         Largest number of inputs that the model is given at once.
@@ -143,7 +141,7 @@ def part_entries(
     ...     "costs": rng.normal(size=(50, 3)),
     ... }
     >>> found = part_entries(
-    ...     lambda z: z.sum(axis=1), parts, "yields", names=["A", "B", "C"], n_best=2
+    ...     lambda z: z.sum(axis=1), parts, "yields", labels=["A", "B", "C"], n_best=2
     ... )
     >>> found.entry[0].tolist()
     ['B', 'A']
@@ -160,9 +158,8 @@ def part_entries(
         raise fail(OWNER, "combine", "callable or None", combine)
     check_progress(OWNER, progress)
     named = read_parts(OWNER, parts)
-    given = (labels, names)
     entries = {
-        name: _Entries.read(name, named[name], *(_of_part(one, name) for one in given))
+        name: _Entries.read(name, named[name], _of_part(labels, name))
         for name in _parts_of(part, named)
     }
     source = Recombination(model, named, combine or sum_of_parts)
@@ -176,6 +173,7 @@ def part_entries(
         rows,
         steps=steps,
         outputs=outputs,
+        mask=mask,
     )
     variance = solver.variance_of(y)
     part_of = _part_of_outputs(part, solver.outputs.names)
@@ -205,16 +203,15 @@ class _Entries:
     candidates: tuple[int, ...]
 
     @classmethod
-    def read(cls, part: str, values: NDArray[Any], labels: Any, names: Any) -> _Entries:
+    def read(cls, part: str, values: NDArray[Any], labels: Any) -> _Entries:
         """Check the labels and names of a part."""
         shape = values.shape[1:]
         flat = values.reshape(len(values), -1).astype(np.float64)
-        label = _labels(part, labels, shape)
+        label, found = _labels(part, labels, shape)
         order = np.argsort(label, kind="stable")
         n_entries = int(label.max()) + 1
         bounds = np.searchsorted(label[order], np.arange(n_entries + 1))
         elements = tuple(order[start:end] for start, end in pairwise(bounds))
-        found = _names(part, names, n_entries, shape if labels is None else None)
         varies = np.ptp(flat, axis=0) > 0
         varying = [i for i in range(n_entries) if varies[elements[i]].any()]
         if not varying:
@@ -263,40 +260,32 @@ def _part_of_outputs(part: Any, outputs: Sequence[str]) -> dict[int, str]:
     return {i: part[name] for i, name in enumerate(outputs) if name in part}
 
 
-def _labels(part: str, labels: Any, shape: tuple[int, ...]) -> IndexArray:
-    """Return the entry of each element; -1 for none."""
+def _labels(
+    part: str, labels: Any, shape: tuple[int, ...]
+) -> tuple[IndexArray, tuple[str, ...]]:
+    """Return the entry of each element, -1 for none, and the names of the entries."""
     size = int(np.prod(shape))
     if labels is None:
-        return np.arange(size)
+        places = map(str, np.ndindex(*shape) if len(shape) > 1 else range(size))
+        return np.arange(size), tuple(places)
     given = np.asarray(labels)
-    if given.shape != shape or given.dtype.kind not in "iu":
+    if given.shape != shape or given.dtype.kind not in "iuUO":
         raise ValueError(
             f"labels of the part {part!r} have shape {given.shape} and type "
-            f"{given.dtype}; expected integers of shape {shape}, one for each element."
+            f"{given.dtype}; expected names or integers of shape {shape}, one for each "
+            "element."
         )
+    if given.dtype.kind in "UO":
+        names = [name for name in dict.fromkeys(map(str, given.ravel())) if name]
+        number = {name: i for i, name in enumerate(names)} | {"": -1}
+        found = np.array([number[str(name)] for name in given.ravel()])
+        return found.astype(np.int64), tuple(names)
     if given.min() < -1 or given.max() < 0 or given.max() >= size:
         raise ValueError(
             f"labels of the part {part!r} are from {given.min()} to {given.max()}; "
             f"expected 0 to at most {size - 1}, and -1 for no entry."
         )
-    return given.ravel().astype(np.int64)
-
-
-def _names(
-    part: str, names: Any, n_entries: int, shape: tuple[int, ...] | None
-) -> tuple[str, ...]:
-    """Return a name of each entry; of a shape its positions."""
-    if names is None:
-        if shape is None or len(shape) < 2:
-            return tuple(map(str, range(n_entries)))
-        return tuple(str(place) for place in np.ndindex(*shape))
-    found = tuple(map(str, listed(names, "names")))
-    if len(found) != n_entries or len(set(found)) < n_entries:
-        raise ValueError(
-            f"names of the part {part!r} must be {n_entries} different ones, one for "
-            f"each entry. Got {len(found)}, {len(set(found))} of them different."
-        )
-    return found
+    return given.ravel().astype(np.int64), tuple(map(str, range(given.max() + 1)))
 
 
 def _screened(

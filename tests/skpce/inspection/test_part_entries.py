@@ -79,8 +79,7 @@ def test_levels_of_a_main_effect_are_entries():
         model,
         parts,
         "base",
-        labels=level,
-        names=["K", "Na", "Cs"],
+        labels=np.array(["K", "Na", "Cs"])[level],
         outputs={"sums": 3},
     )
     assert sorted(found.entry[0]) == ["Cs", "K", "Na"]
@@ -124,7 +123,7 @@ def test_each_output_may_have_its_own_part():
         parts,
         {"second": "costs", "first": "yields"},
         outputs={"first": 1, "second": 1, "third": 1},
-        names={"yields": list("ABCD")},
+        labels={"yields": list("ABCD")},
         n_best=2,
     )
     assert found.output_names == ("first", "second")
@@ -172,10 +171,9 @@ def test_an_output_without_variance_has_no_entries():
         ({"part": "prices"}, "one of 'yields', 'costs'"),
         ({"part": {}}, "a dict of outputs to these"),
         ({"part": {"y9": "costs"}}, r"part has the outputs \['y9'\]"),
-        ({"labels": [0, 1]}, r"expected integers of shape \(4,\)"),
+        ({"labels": [0, 1]}, r"expected names or integers of shape \(4,\)"),
         ({"labels": [0.0, 1.0, 2.0, 3.0]}, "type float64"),
         ({"labels": [0, 1, 2, -2]}, "are from -2 to 2"),
-        ({"names": ["A", "A", "B", "C"]}, "must be 4 different ones"),
         ({"n_best": 0}, "'n_best' parameter of part_entries"),
         ({"progress": 3}, "'progress' parameter of part_entries"),
     ],
