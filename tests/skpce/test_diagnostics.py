@@ -18,7 +18,7 @@ def diagnose(X, y, **parameters):
 
 def test_leave_one_out_q2_is_that_of_refits(simulate):
     X, y = simulate(n_members=30)
-    parameters = {"distribution": norm(0, 1), "solver": "ridge", "alphas": [0.5]}
+    parameters = {"distribution": norm(0, 1), "solver": "ols"}
     found = diagnose(X, y, **parameters)
     log = [np.log(block) for block in np.split(y, [3, 5], axis=1)]
     clr = [block - block.mean(axis=1, keepdims=True) for block in log]

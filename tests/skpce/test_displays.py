@@ -223,7 +223,7 @@ def test_names_of_alr_references_are_those_of_the_parts(ensemble):
         X, frame
     )
     display = StepVarianceDisplay.from_estimator(model, frame)
-    assert display.fragility.alr_reference == ("c", "b", "d")
+    assert display.fragility.alr_reference.tolist() == ["c", "b", "d"]
 
 
 # Main effects and interactions.
