@@ -1,8 +1,8 @@
-"""Write the tables of ``docs/results_tables.md`` from the folders of finished runs.
+"""Write the tables of ``docs/downloads/results.txt`` from the folders of finished runs.
 
 Run: ``python benchmarks/results_page.py runs/grid-default runs/grid-paper
 runs/buchwald-hartwig-default runs/buchwald-hartwig-no-controls
-runs/buchwald-hartwig-paper > docs/results_tables.md``
+runs/buchwald-hartwig-paper > docs/downloads/results.txt``
 """
 
 from __future__ import annotations

@@ -34,8 +34,6 @@ extensions = [
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = [
     "_build",
-    "*_tables.md",
-    "**/*_tables.md",
     "tasks/table.md",
     "tasks/named_parts",
     "tasks/sachs_interventions.md",

@@ -28,7 +28,7 @@ def page(out: Path) -> str:
     parts = [
         "<!-- Written by benchmarks/answer; do not edit. -->\n",
         "# Is the answer right?\n",
-        "Made by `python -m benchmarks.answer --write docs/answer_tables.md`.\n",
+        "Made by `python -m benchmarks.answer --write docs/downloads/answer.txt`.\n",
         "## What went wrong before\n",
         "Tables on which earlier verdicts were wrong. What is said now is measured on "
         "the same data where these are published or simulated, else (searches, trials) "

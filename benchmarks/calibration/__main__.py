@@ -1,7 +1,7 @@
 """Coverage of predictive intervals on held-out members of several ensembles.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.calibration --cache runs/calibration
---out runs/calibration.json --write docs/user_guide/coverage_tables.md``; the proxies of
+--out runs/calibration.json --write docs/downloads/coverage.txt``; the proxies of
 Buchwald-Hartwig are trained once and stored in the cache. ``--tables
 runs/calibration.json`` writes the page of a finished run.
 """

@@ -84,7 +84,7 @@ on average.
 
 {ridge}
 Command: `OMP_NUM_THREADS=1 python benchmarks/embedding/ablation.py --blocks FOLDER
---write docs/user_guide/embeddings_ablation_tables.md`, with the data at hand;
+--write docs/downloads/embeddings_ablation.txt`, with the data at hand;
 {seconds:.0f} CPU seconds with trained networks in the folder.
 """
 

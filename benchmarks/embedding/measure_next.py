@@ -15,7 +15,7 @@ The rules, the number of components and the noise of the rule that picks in turn
 chosen on seeds 1000 and 1001; the page has seeds 0, 1, ...
 
 Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/measure_next.py
---blocks runs/measure-blocks --write docs/user_guide/measure_next_tables.md``
+--blocks runs/measure-blocks --write docs/downloads/measure_next.txt``
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ Rules by indices: *less* and *more* where the interval of the difference leaves 
 ## The numbers
 
 `OMP_NUM_THREADS=1 python benchmarks/embedding/measure_next.py --blocks
-runs/measure-blocks --write docs/user_guide/measure_next_tables.md`, seeds
+runs/measure-blocks --write docs/downloads/measure_next.txt`, seeds
 {first_seed} to {last_seed}, with the data at hand. Stopped, it goes on where it was.
 """
 

@@ -7,7 +7,7 @@ that a member saw (Buchwald–Hartwig, Sachs, structure learning), and against t
 of members. Policies are solved, nothing is trained but proxies; about four CPU-minutes.
 
 Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.gflownet.fragility
---out runs/fragility --write docs/tasks/fragility_tables.md``. Policies that are in the
+--out runs/fragility --write docs/downloads/fragility.txt``. Policies that are in the
 folder are not solved again.
 """
 

@@ -1,7 +1,7 @@
 """Effects of named parts on every task, by three routes, and checked on real data.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.named_parts --out runs/named_parts
---write docs/user_guide/named_parts_tables.md``. Finished files in the folder are not
+--write docs/downloads/named_parts.txt``. Finished files in the folder are not
 written again: delete one to find it anew. The trained proxies and pilots are stored
 in ``--blocks``, in a folder for each task.
 """

@@ -1,4 +1,4 @@
-"""The tables of ``docs/user_guide/named_parts_tables.md``."""
+"""The tables of ``docs/downloads/named_parts.txt``."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ too: one GFlowNet that sees the inputs.
 Run: ``python -m benchmarks.paper.baselines --runs RUNS [--tasks ...] [--seeds 5]``.
 What is in ``benchmarks/paper/results`` is not repeated, and each row is written when it
 is measured: delete the file of a task to measure it again.
-``--page docs/paper_baselines_tables.md`` writes the tables.
+``--page docs/downloads/paper_baselines.txt`` writes the tables.
 """
 
 from __future__ import annotations

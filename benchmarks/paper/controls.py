@@ -13,7 +13,7 @@ difference, where the inputs are the same), and the number of steps that the ver
 calls attributable, on the first draw.
 
 Run: ``python -m benchmarks.paper.controls --runs RUNS [--tasks ...]``; what is finished
-is not repeated. ``--page docs/paper_controls_tables.md`` writes the tables.
+is not repeated. ``--page docs/downloads/paper_controls.txt`` writes the tables.
 """
 
 from __future__ import annotations

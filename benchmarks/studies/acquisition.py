@@ -17,7 +17,7 @@ mean over random ones, 20 or 4 a prompt. Errors are those over prompts or of a b
 over held-out members.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.acquisition
---blocks runs/studies --write docs/studies/acquisition_tables.md``
+--blocks runs/studies --write docs/downloads/acquisition.txt``
 """
 
 from __future__ import annotations

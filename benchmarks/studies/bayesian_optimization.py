@@ -16,7 +16,7 @@ each candidate in turn as the reference, how often the leading mode changes with
 reference over many posteriors, and four experiments in a row without replacement.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.bayesian_optimization
---write docs/studies/bayesian_optimization_tables.md``
+--write docs/downloads/bayesian_optimization.txt``
 """
 
 from __future__ import annotations

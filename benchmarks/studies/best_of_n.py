@@ -13,7 +13,7 @@ the centred log-ratios, and of the probabilities, by expansions of degree one an
 The last table asks what it is worth to know a component before one answer is taken.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.best_of_n
---write docs/studies/best_of_n_tables.md``
+--write docs/downloads/best_of_n.txt``
 """
 
 from __future__ import annotations

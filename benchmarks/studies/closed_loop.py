@@ -17,7 +17,7 @@ policy before it is given up were reduced from 50 to 10, for time. Seeds 0 to 19
 of the table, were run afterwards, and no setting was changed by them.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.closed_loop --out runs/closed_loop
---write docs/studies/closed_loop_tables.md``; arms and repetitions that are finished in
+--write docs/downloads/closed_loop.txt``; arms and repetitions that are finished in
 the folder are not run again.
 """
 

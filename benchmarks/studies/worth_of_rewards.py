@@ -11,7 +11,7 @@ over all measured reactions, in six components, with an expansion of degree two.
 residual is that of the members it is fitted to, and of the others.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.worth_of_rewards
---blocks runs/studies --write docs/studies/worth_of_rewards_tables.md``
+--blocks runs/studies --write docs/downloads/worth_of_rewards.txt``
 """
 
 from __future__ import annotations
