@@ -177,7 +177,6 @@ def _parts(rng: Generator) -> Drawn:
         "parts": parts,
         "n_draws": 16,
         "random_state": 0,
-        "shapley": bool(rng.random() < 0.3),
         "sets": draw.one_of(rng, [None, None, {"both": ["a", "b"]}]),
     }
 
