@@ -1,6 +1,7 @@
 """Error rates, power, coverage and cost of ``skpce.explain``, as one page.
 
-Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer --write docs/downloads/answer.txt``.
+Run ``OMP_NUM_THREADS=1 python -m benchmarks.answer --write
+docs/downloads/answer.txt``.
 Each ensemble is written to ``--out`` when it is done: a run that was ended goes on from
 there. ``--quick`` takes 20 ensembles a kind; ``--only`` some parts; ``--no-shares``
 leaves the shares out where only tests are measured. Other tools are compared by

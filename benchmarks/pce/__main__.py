@@ -1,9 +1,9 @@
 """Compare skpce with its peers and with the floor, all in one run.
 
 Run: ``python -m benchmarks.pce --quick --out runs/pce.json
---write docs/downloads/benchmarks.txt`` from the root of the repository, with a Python that
-has the packages of ``benchmarks/pce/requirements.txt``; packages that are missing are
-reported and left out. ``--tables runs/pce.json`` writes the tables of a finished run;
+--write docs/downloads/benchmarks.txt`` from the root of the repository, with a Python
+that has the packages of ``benchmarks/pce/requirements.txt``; packages that are missing
+are reported and left out. ``--tables runs/pce.json`` writes the tables of a finished run;
 with several files, each shape is taken from the last file that has it.
 """
 

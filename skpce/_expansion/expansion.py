@@ -739,7 +739,7 @@ def _mean_square(
     degrees = multi_indices[rows, feature]
     largest = int(degrees.max(initial=0))
     nodes, weights = law.quadrature(max(largest, 1))
-    slopes = law.differentiate(nodes, largest)[1:] * np.sqrt(weights)
+    slopes = law.everywhere().differentiate(nodes, largest)[1:] * np.sqrt(weights)
     others = np.delete(multi_indices[rows], feature, axis=1)
     _, group = np.unique(others, axis=0, return_inverse=True)
     n_groups = int(group.max(initial=-1)) + 1
@@ -798,6 +798,7 @@ def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
             "derivative-based measure needs inputs that are numbers."
         )
     nodes, weights = law.quadrature(degree + 1)
+    law = law.everywhere()
     slopes = law.differentiate(nodes, degree)
     return (slopes * weights) @ law.evaluate(nodes, degree).T
 

@@ -597,6 +597,7 @@ def change_of_basis(
     matrices = np.repeat(np.eye(degree + 1)[np.newaxis], len(weights), axis=0)
     if degree == 0:
         return matrices
+    law = law.everywhere()
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
@@ -608,7 +609,7 @@ def change_of_basis(
         spread = float(np.ptp(values))
         if positive_scale(spread, values) != spread:
             continue
-        new = type(law).learn(values, mass)
+        new = type(law).learn(values, mass).everywhere()
         if new.largest_degree < degree:
             continue
         if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):

@@ -147,6 +147,10 @@ class InputLaw(ABC):
         """Return all values that matter to a degree, and masses; None for a density."""
         return None
 
+    def everywhere(self) -> InputLaw:
+        """Return the distribution whose functions hold beyond the samples too."""
+        return self
+
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return Gauss nodes, in the units of the input, and weights that sum to 1.
 
@@ -158,7 +162,8 @@ class InputLaw(ABC):
         a, b = self.recurrence(n_nodes)
         standardised = eigh_tridiagonal(a, np.sqrt(b[:-1]), eigvals_only=True)
         nodes = self.in_units(standardised)
-        return nodes, 1.0 / np.square(self.evaluate(nodes, n_nodes - 1)).sum(axis=0)
+        functions = self.everywhere().evaluate(nodes, n_nodes - 1)
+        return nodes, 1.0 / np.square(functions).sum(axis=0)
 
     @property
     def largest_degree(self) -> float:
@@ -549,6 +554,9 @@ class SeenLaw(InputLaw):
 
     def standardize(self, column: FloatArray) -> FloatArray:
         return np.clip(super().standardize(column), self.lowest, self.highest)
+
+    def everywhere(self) -> InputLaw:
+        return replace(self, lowest=-math.inf, highest=math.inf)
 
     def _describe_outside(self, column: FloatArray) -> str:
         low, high = self.support

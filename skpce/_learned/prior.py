@@ -650,14 +650,16 @@ class Search:
 
     def run(self, start: TermPrior, n_steps: int) -> TermPrior:
         """Search from a start."""
-        found = minimize(
-            self.objective,
-            self.vector(start),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=self.bounds(),
-            options={"maxiter": n_steps, "ftol": 1e-7, "gtol": 1e-3},
-        )
+        # Kernels that overflow have a value of their own in the objective.
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = minimize(
+                self.objective,
+                self.vector(start),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=self.bounds(),
+                options={"maxiter": n_steps, "ftol": 1e-7, "gtol": 1e-3},
+            )
         gain = float(self.null() - found.fun)
         return replace(self.prior(found.x), log_evidence=gain)
 

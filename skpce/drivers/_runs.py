@@ -448,7 +448,8 @@ class Asked:
             if isinstance(name, str):
                 if name not in known:
                     raise ValueError(
-                        f"{role}={name!r} is no column of data; it has {quoted(known)}."
+                        f"{role}={name!r} is no column of data; expected one of "
+                        f"{quoted(known)}, or an array with a value for each run."
                     )
                 found.append(name)
         return found

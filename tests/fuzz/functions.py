@@ -173,7 +173,8 @@ def _explained(rng: Generator) -> Drawn:
             low, value, high = (
                 table.columns[f"{name}{end}"] for end in ("_low", "", "_high")
             )
-            if not ((low <= value + 1e-12) & (value <= high + 1e-12)).all():
+            outside = (low > value + 1e-12) | (value > high + 1e-12)
+            if outside.any():
                 yield f"{name} lies outside its interval"
         yield from true.between("p_value", table.p_value, high=1.0)
 

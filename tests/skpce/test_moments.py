@@ -258,3 +258,18 @@ def test_moments_agree_with_a_sample():
     found = expansion_moments(laws, coefficients, multi_indices)
     assert found.skewness[0] == pytest.approx(stats.skew(y), abs=0.03)
     assert found.kurtosis[0] == pytest.approx(stats.kurtosis(y), abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform"])
+def test_moments_of_a_learned_distribution_are_those_of_its_polynomials(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) if name == "normal" else rng.uniform(size=(60, 2))
+    y = X[:, 0] ** 3 + X[:, 1]
+    learned = PolynomialChaosRegressor(3, solver="ols").fit(X, y)
+    frozen = [law.to_scipy() for law in learned.basis_.laws]
+    given = PolynomialChaosRegressor(3, solver="ols", distribution=frozen).fit(X, y)
+    found, true = learned.moments(), given.moments()
+    np.testing.assert_allclose(found.skewness, true.skewness, rtol=1e-8)
+    np.testing.assert_allclose(found.kurtosis, true.kurtosis, rtol=1e-8)
+    slopes = [model.derivative_sensitivity().mean_square for model in (learned, given)]
+    np.testing.assert_allclose(*slopes, rtol=1e-8)

@@ -1,8 +1,8 @@
 """Compare gflownet_envs with torchgfn and gfnx, all in one run on one thread.
 
 Run: ``python -m benchmarks.gflownet.peers --peer-python PEERS/bin/python --out
-runs/gflownet_peers.json --write docs/downloads/benchmarks_gflownet.txt`` from the root of
-the repository. PEERS is an environment with the packages of
+runs/gflownet_peers.json --write docs/downloads/benchmarks_gflownet.txt`` from the root
+of the repository. PEERS is an environment with the packages of
 ``benchmarks/gflownet/peers/requirements.txt``; what it lacks is reported and left out.
 ``--members 1 10 50 200 --out runs/gflownet_members.json`` compares trainings of so many
 members, and nothing else; where the file is there, its rounds are kept.
