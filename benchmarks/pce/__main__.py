@@ -3,8 +3,8 @@
 Run: ``python -m benchmarks.pce --quick --out runs/pce.json
 --write docs/downloads/benchmarks.txt`` from the root of the repository, with a Python
 that has the packages of ``benchmarks/pce/requirements.txt``; packages that are missing
-are reported and left out. ``--tables runs/pce.json`` writes the tables of a finished run;
-with several files, each shape is taken from the last file that has it.
+are reported and left out. ``--tables runs/pce.json`` writes the tables of a finished
+run; with several files, each shape is taken from the last file that has it.
 """
 
 from __future__ import annotations
