@@ -548,7 +548,7 @@ def add_up(
     added = sum_blocks(basis, replace(samples, targets=targets))
     sums = added if sums is None else sums + added
     groups = coordinates.step_of_coordinate
-    fit = solver.fit_moments(sums, groups, basis.exponents)
+    fit = solver.fit_moments(sums, groups)
     n_steps = geometry.layout.n_steps
     spread = np.bincount(groups, sums.target_spread, n_steps).astype(float)
     problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)

@@ -252,10 +252,7 @@ def linear_problem(
 ) -> LinearProblem:
     """Return what a solver is given: the basis at the inputs, and the targets."""
     design = samples.inputs if on_inputs else basis.evaluate(samples.inputs)
-    exponents = np.zeros((0, samples.inputs.shape[1]), dtype=np.int64)
-    if isinstance(basis, PolynomialBasis):
-        exponents = basis.exponents
-    return LinearProblem(design, samples.targets, samples.weights, groups, exponents)
+    return LinearProblem(design, samples.targets, samples.weights, groups)
 
 
 def solve_samples(
@@ -349,7 +346,7 @@ def solve_sums(
     spread = sums.target_spread
     groups = np.arange(len(spread)) if groups is None else groups
     with one_thread_if_small(len(basis.multi_indices) ** 2):
-        fit = solver.fit_moments(sums, groups, basis.exponents)
+        fit = solver.fit_moments(sums, groups)
     return FittedProblem(basis, solver, fit, spread, groups, None, sums)
 
 

@@ -106,9 +106,7 @@ class LearnedRidgeSolver(GeneralizedRidgeSolver):
             positions.append(targets)
         return join_fits(fits, positions)
 
-    def fit_moments(
-        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
-    ) -> LinearFit:
+    def fit_moments(self, moments: DesignMoments, groups: IndexArray) -> LinearFit:
         """Fit from sums over the samples; penalties by generalised cross-validation."""
         fits, positions = [], []
         for number, targets in self.parts(groups):

@@ -123,11 +123,6 @@ class LinearProblem:
     targets: FloatArray  # shape: (n_samples, n_targets)
     weights: FloatArray  # shape: (n_samples,), positive frequencies
     groups: IndexArray  # shape: (n_targets,); a group shares its penalty and terms
-    exponents: IndexArray  # shape: (n_terms, n_inputs), degree in each input
-
-    def permuted(self, order: IndexArray) -> LinearProblem:
-        """Pair the targets with the inputs of other samples."""
-        return replace(self, design=self.design[order])
 
     def resampled(self, counts: IndexArray) -> LinearProblem:
         """Take each sample as often as ``counts`` gives, without its weight."""
@@ -255,28 +250,11 @@ class LinearFit:
         """Return what else the fits of groups of targets have, joined."""
         return {}
 
-    @classmethod
-    def made_later(cls, source: Any, **fields: Any) -> LinearFit:
-        """Return a fit of some fields, whose residuals are made when they are read."""
-        fit = cls.__new__(cls)
-        vars(fit).update(fields, _source=source)
-        return fit
-
-    def __getattr__(self, name: str) -> Any:
-        """Make the residuals when they are read, where the fit has their source."""
-        source = vars(self).get("_source")
-        if source is None or name not in (*_COLUMNS, "residual_variance"):
-            raise AttributeError(f"A LinearFit has no attribute {name!r}.", name=name)
-        vars(self).update(source.residuals())
-        return vars(self)[name]
-
     def loo_error(self, weights: FloatArray) -> FloatArray:  # shape: (n_targets,)
         """Return the mean squared leave-one-out residual, NaN where it is undefined.
 
         The weights are those of the samples of the fit.
         """
-        if vars(self).get("_source") is not None:
-            return np.asarray(vars(self)["_source"].loo_error)
         return weighted_squares(self.loo_residuals, weights) / weights.sum()
 
     def prediction_scale(self, design: FloatArray) -> FloatArray:
@@ -313,7 +291,7 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
 class CoefficientSolver(ABC):
     """A way to estimate the coefficients of an expansion."""
 
-    #: Whether resamples are refitted as one batch; else one after the other.
+    #: Whether a resample takes so little time that many are made between reports.
     resamples_together: ClassVar[bool] = True
 
     #: Whether few of the terms are chosen, so that there may be more than samples.

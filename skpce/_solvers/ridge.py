@@ -8,17 +8,15 @@ References
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
-from .._checks import BoolArray, FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray
 from .problem import (
     FEWEST_ROWS,
     CoefficientSolver,
@@ -33,14 +31,6 @@ from .problem import (
     weighted_squares,
 )
 
-# Refits of a ridge on many resamples at once.
-#
-# A resample gives each sample a count. Where there are clearly fewer terms than samples
-# the Gram matrices of all resamples are one product, otherwise the kernel matrix of the
-# samples is computed once and each resample scales its rows and columns. Both square
-# the condition number, so resamples that are close to singular are marked and refitted
-# one by one.
-
 
 def distinct_scales(
     scales: FloatArray,  # shape: (n_targets, n_terms)
@@ -51,209 +41,51 @@ def distinct_scales(
     return [(row, np.flatnonzero(row_of == k)) for k, row in enumerate(rows)]
 
 
-#: Memory for the matrices of the resamples that are solved together: 256 MiB.
-LARGEST_BATCH = 268_435_456
-
-# A resample contains about 63 % of the samples: with more terms the kernel is regular
-# where the Gram matrix is not.
-_SHARE_DRAWN = 0.6
-
-# Smallest ratio of eigenvalues at which a solution has nine digits.
+# Smallest estimate of the condition at which a solution has nine digits.
 _SMALLEST_RATIO = 1e-7
 
 # From this number of distinct penalties an eigendecomposition is quicker.
 _MANY_PENALTIES = 6
 
-# From this order on a call per matrix costs nothing beside its arithmetic.
-_LARGE_ORDER = 150
 
-
-def resample_group(
-    problem: LinearProblem,
-    counts: NDArray[Any],  # shape: (n_resamples, n_samples)
-    scale: FloatArray,  # shape: (n_terms,)
-    targets: IndexArray,  # shape: (n_chosen,)
-    alpha: FloatArray,  # shape: (n_chosen,)
-    free_intercept: bool,
-) -> tuple[FloatArray, BoolArray]:  # the first: (n_resamples, n_chosen, n_terms)
-    """Refit the targets of one scale, and mark the resamples that are accurate."""
-    used = np.flatnonzero(scale)
-    if free_intercept:
-        used = used[used > 0]
-    columns, values = problem.design[:, used], problem.targets[:, targets]
-    column_mean, value_mean = np.zeros(len(used)), np.zeros(len(targets))
-    if free_intercept:
-        # Centring at the mean of all samples leaves little to cancel in a resample.
-        column_mean, value_mean = columns.mean(axis=0), values.mean(axis=0)
-    columns, values = (columns - column_mean) * scale[used], values - value_mean
-    n_terms = problem.design.shape[1]
-    coefficients = np.zeros((len(counts), len(targets), n_terms))
-    accurate = np.ones(len(counts), dtype=bool)
-    dual = columns.shape[1] > _SHARE_DRAWN * len(columns)
-    solve = _solve_kernel if dual else _solve_gram
-    for rows in _batches(len(counts), columns.shape, len(targets), dual):
-        weights = counts[rows].astype(np.float64)
-        means = _Means.of(weights, columns, values, free_intercept)
-        slopes, accurate[rows] = solve(columns, values, weights, means, alpha)
-        block = coefficients[rows]
-        block[:, :, used] = slopes * scale[used]
-        if free_intercept:
-            inner = np.einsum("btp,bp->bt", slopes, means.columns)
-            block[:, :, 0] = (
-                value_mean + means.values - inner - block[:, :, used] @ column_mean
-            )
-    return coefficients, accurate
-
-
-@dataclass(frozen=True)
-class _Means:
-    """Weighted means of each resample; zero where the intercept is penalised."""
-
-    free: bool
-    total: FloatArray  # shape: (n_resamples,)
-    columns: FloatArray  # shape: (n_resamples, n_columns)
-    values: FloatArray  # shape: (n_resamples, n_targets)
-
-    @classmethod
-    def of(
-        cls, weights: FloatArray, columns: FloatArray, values: FloatArray, free: bool
-    ) -> _Means:
-        total = weights.sum(axis=1)
-        share = weights / total[:, np.newaxis] if free else np.zeros_like(weights)
-        return cls(free, total, share @ columns, share @ values)
-
-
-def _batches(
-    n_resamples: int, shape: tuple[int, ...], n_targets: int, dual: bool
-) -> Iterator[slice]:
-    n_samples, n_columns = shape
-    order = n_samples if dual else n_columns
-    entries = 4 * order**2 + n_samples * (n_columns + n_targets)
-    entries += 4 * (n_columns + order) * n_targets
-    step = max(1, LARGEST_BATCH // (8 * max(entries, 1)))
-    for start in range(0, n_resamples, step):
-        yield slice(start, start + step)
-
-
-def _solve_gram(
+def resampled_slopes(
     columns: FloatArray,  # shape: (n_samples, n_columns)
-    values: FloatArray,  # shape: (n_samples, n_targets)
-    weights: FloatArray,  # shape: (n_resamples, n_samples)
-    means: _Means,
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    weights: FloatArray,  # shape: (n_samples,)
     alpha: FloatArray,  # shape: (n_targets,)
-) -> tuple[FloatArray, BoolArray]:
-    """Solve ``(X' W X + alpha) b = X' W y`` about the means of each resample."""
-    weighted = weights[:, np.newaxis] * columns.T
-    gram, right = weighted @ columns, weighted @ values
-    scaled = means.total[:, np.newaxis] * means.columns
-    gram -= scaled[:, :, np.newaxis] * means.columns[:, np.newaxis]
-    right -= scaled[:, :, np.newaxis] * means.values[:, np.newaxis]
-    slopes, accurate = _solve_penalized(gram, right, alpha)
-    return slopes.swapaxes(1, 2), accurate
+) -> FloatArray | None:  # shape: (n_columns, n_targets)
+    """Return ``(X' W X + alpha)^(-1) X' W y``; None where digits would be lost.
 
-
-def _solve_kernel(
-    columns: FloatArray,
-    values: FloatArray,
-    weights: FloatArray,
-    means: _Means,
-    alpha: FloatArray,
-) -> tuple[FloatArray, BoolArray]:
-    """Solve in the space of the samples: ``b = X' W^(1/2) (K + alpha)^(-1) W^(1/2) y``.
-
-    Samples that are not drawn, and the direction of the intercept, are null vectors
-    of the kernel and orthogonal to the right-hand side. A positive eigenvalue for them
-    leaves the solution as it is: the one of least norm when the penalty is 0.
+    With more columns than rows it is ``X' W^(1/2) (K + alpha)^(-1) W^(1/2) y``.
     """
-    kernel = columns @ columns.T
-    root = np.sqrt(weights)
-    batch = np.repeat(kernel[np.newaxis], len(weights), axis=0)
-    if means.free:
-        inner = means.columns @ columns.T
-        batch -= inner[:, :, np.newaxis] + inner[:, np.newaxis]
-        batch += np.square(means.columns).sum(axis=1)[:, np.newaxis, np.newaxis]
-    batch *= root[:, :, np.newaxis]
-    batch *= root[:, np.newaxis]
-    diagonal = np.einsum("bii->bi", batch)
-    # Of equal rows rounding remains, which may be negative.
-    total = np.maximum(diagonal.sum(axis=1), 0.0)
-    typical = total / np.maximum((weights > 0).sum(axis=1), 1)
-    diagonal += np.where(weights > 0, 0.0, typical[:, np.newaxis])
-    if means.free:
-        unit = root * np.sqrt(typical / means.total)[:, np.newaxis]
-        batch += unit[:, :, np.newaxis] * unit[:, np.newaxis]
-    right = root[:, :, np.newaxis] * (values - means.values[:, np.newaxis])
-    dual, accurate = _solve_penalized(batch, right, alpha)
-    dual *= root[:, :, np.newaxis]
-    return dual.swapaxes(1, 2) @ columns, accurate
-
-
-def _solve_penalized(
-    matrices: FloatArray,  # shape: (n_resamples, order, order)
-    right: FloatArray,  # shape: (n_resamples, order, n_targets)
-    alpha: FloatArray,  # shape: (n_targets,)
-) -> tuple[FloatArray, BoolArray]:
-    """Solve with the penalty of each target, and mark where that is accurate."""
-    if matrices.shape[1] == 0:
-        return right, np.ones(len(matrices), dtype=bool)
+    root = np.sqrt(weights)[:, np.newaxis]
+    rows, right = columns * root, targets * root
+    dual = len(rows) < rows.shape[1]
+    gram = rows @ rows.T if dual else rows.T @ rows
+    if not dual:
+        right = rows.T @ right
+    if not gram.size:
+        return right
     penalties, which = np.unique(alpha, return_inverse=True)
-    if matrices.shape[1] > _LARGE_ORDER:
-        return _solve_one_by_one(matrices, right, penalties, which)
     if len(penalties) >= _MANY_PENALTIES:
-        values, vectors = np.linalg.eigh(matrices)
-        accurate = _well_conditioned(values, penalties[0])
-        values = np.where(accurate[:, np.newaxis], values, 1.0)
-        rotated = vectors.swapaxes(1, 2) @ right
-        rotated /= values[:, :, np.newaxis] + alpha
-        return vectors @ rotated, accurate
-    accurate = _is_accurate(matrices, penalties[0])
-    identity = np.eye(matrices.shape[1])
-    matrices[~accurate] = identity
-    solution = np.empty_like(right)
+        values, vectors = np.linalg.eigh(gram)
+        low, high = values[0] + penalties[0], values[-1] + penalties[0]
+        if not low > _SMALLEST_RATIO * high:
+            return None
+        solved = vectors @ ((vectors.T @ right) / (values[:, np.newaxis] + alpha))
+        return rows.T @ solved if dual else solved
+    size = np.abs(gram).sum(axis=0).max()
+    solved = np.empty_like(right)
     for number, penalty in enumerate(penalties):
-        mine = np.flatnonzero(which == number)
-        shifted = matrices + penalty * identity
-        solution[:, :, mine] = np.linalg.solve(shifted, right[:, :, mine])
-    return solution, accurate
-
-
-def _solve_one_by_one(
-    matrices: FloatArray, right: FloatArray, penalties: FloatArray, which: IndexArray
-) -> tuple[FloatArray, BoolArray]:
-    """Solve large matrices by Cholesky, whose condition estimate is cheap."""
-    accurate = np.ones(len(matrices), dtype=bool)
-    solution = np.zeros_like(right)
-    columns = [np.flatnonzero(which == k) for k in range(len(penalties))]
-    for row, matrix in enumerate(matrices):
-        size = np.abs(matrix).sum(axis=0).max()
-        for penalty, mine in zip(penalties, columns, strict=True):
-            shifted = matrix.copy()
-            shifted.flat[:: len(matrix) + 1] += penalty
-            # The transpose is the same matrix in the memory order of LAPACK.
-            factor, failed = dpotrf(shifted.T, lower=1, overwrite_a=1)
-            ratio = 0.0 if failed else dpocon(factor, size + penalty, uplo="L")[0]
-            if not ratio > _SMALLEST_RATIO:
-                accurate[row] = False
-                break
-            solution[row][:, mine] = dpotrs(factor, right[row][:, mine], lower=1)[0]
-    return solution, accurate
-
-
-def _is_accurate(matrices: FloatArray, penalty: float) -> BoolArray:
-    """Check the condition by a cheap bound, then by eigenvalues where it fails."""
-    trace = np.abs(np.einsum("bii->bi", matrices)).sum(axis=1)  # rounding has any sign
-    accurate = penalty > _SMALLEST_RATIO * (trace + penalty)
-    doubtful = np.flatnonzero(~accurate)
-    if len(doubtful):
-        values = np.linalg.eigvalsh(matrices[doubtful])
-        accurate[doubtful] = _well_conditioned(values, penalty)
-    return accurate
-
-
-def _well_conditioned(values: NDArray[np.floating[Any]], penalty: float) -> BoolArray:
-    """Compare the smallest eigenvalue, penalty included, with the largest."""
-    low, high = values[:, 0] + penalty, values[:, -1] + penalty
-    return (low > _SMALLEST_RATIO * high) & (low > 0)
+        shifted = gram.copy()
+        shifted.flat[:: len(gram) + 1] += penalty
+        factor, failed = dpotrf(shifted.T, lower=1, overwrite_a=1)
+        ratio = 0.0 if failed else dpocon(factor, size + penalty, uplo="L")[0]
+        if not ratio > _SMALLEST_RATIO:
+            return None
+        mine = which == number
+        solved[:, mine] = dpotrs(factor, right[:, mine], lower=1)[0]
+    return rows.T @ solved if dual else solved
 
 
 #: Penalties tried by default, in units of the sum-of-squares loss. The upper end
@@ -279,13 +111,38 @@ class GeneralizedRidgeSolver(CoefficientSolver):
         shape = (len(counts), problem.targets.shape[1], problem.design.shape[1])
         coefficients = np.empty(shape)
         for scale, targets in distinct_scales(fit.scales):
-            group, accurate = resample_group(
-                problem, counts, scale, targets, fit.alpha[targets], self.free_intercept
-            )
-            for row in np.flatnonzero(~accurate):
-                resampled = problem.resampled(counts[row])
-                group[row] = self._refit_group(resampled, fit, scale, targets)
-            coefficients[:, targets] = group
+            for number, row in enumerate(counts):
+                part = problem.resampled(row)
+                coefficients[number, targets] = self._resampled(
+                    part, fit, scale, targets
+                )
+        return coefficients
+
+    def _resampled(
+        self,
+        problem: LinearProblem,
+        fit: LinearFit,
+        scale: FloatArray,
+        targets: IndexArray,
+    ) -> FloatArray:
+        """Refit by the normal equations, where these lose no digits."""
+        center, mean = np.zeros(len(scale)), np.zeros(len(targets))
+        values = problem.targets[:, targets]
+        used = np.flatnonzero(scale)
+        if self.free_intercept:
+            used = used[used > 0]
+            share = problem.weights / problem.weights.sum()
+            center, mean = share @ problem.design, share @ values
+        columns = (problem.design[:, used] - center[used]) * scale[used]
+        slopes = resampled_slopes(
+            columns, values - mean, problem.weights, fit.alpha[targets]
+        )
+        if slopes is None:
+            return self._refit_group(problem, fit, scale, targets)
+        coefficients = np.zeros((len(targets), len(scale)))
+        coefficients[:, used] = slopes.T * scale[used]
+        if self.free_intercept:
+            coefficients[:, 0] = mean - coefficients @ center
         return coefficients
 
     def _refit_group(
@@ -306,68 +163,10 @@ class GeneralizedRidgeSolver(CoefficientSolver):
         return decomposition.coefficients(mean, loadings, fit.alpha[targets])
 
 
-class SharedDesign:
-    """A design that many sets of targets share, with its decompositions."""
-
-    def __init__(
-        self,
-        design: FloatArray,  # shape: (n_samples, n_terms)
-        weights: FloatArray,  # shape: (n_samples,)
-        exponents: IndexArray,  # shape: (n_terms, n_inputs)
-    ) -> None:
-        self.design, self.weights, self.exponents = design, weights, exponents
-        self._made: dict[tuple[bytes, bool], DesignDecomposition] = {}
-
-    def decomposed(
-        self,
-        scale: FloatArray | None = None,
-        *,
-        free_intercept: bool = True,
-        for_scores: bool = False,
-    ) -> DesignDecomposition:
-        """Return the decomposition with a scale of the terms, if possible a known one.
-
-        As many are stored as fit into the memory for a batch of resamples.
-        """
-        key = b"" if scale is None else scale.tobytes(), for_scores
-        if key not in self._made:
-            if 8 * self.design.size * len(self._made) > LARGEST_BATCH:
-                self._made.clear()
-            self._made[key] = DesignDecomposition.from_design(
-                self.design,
-                self.weights,
-                free_intercept=free_intercept,
-                scale=scale,
-                for_scores=for_scores,
-            )
-        return self._made[key]
-
-
-class PathSolver(GeneralizedRidgeSolver):
-    """A ridge that fits many sets of targets to one design at once."""
+class RidgePathSolver(GeneralizedRidgeSolver):
+    """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties."""
 
     takes_alphas = fits_moments = True
-    alphas: FloatArray
-    criterion: str
-
-    @abstractmethod
-    def fit_sets(
-        self,
-        shared: SharedDesign,
-        targets: FloatArray,  # shape: (n_samples, n_sets, n_targets)
-        groups: IndexArray,  # shape: (n_targets,)
-    ) -> FloatArray:  # shape: (n_sets, n_targets, n_terms)
-        """Return the coefficients of ``fit`` for each set."""
-
-
-def groups_of_sets(groups: IndexArray, n_sets: int) -> IndexArray:
-    """Number the groups of all sets; shape (n_sets * n_targets,)."""
-    shift = (int(groups.max(initial=0)) + 1) * np.arange(n_sets)
-    return np.asarray(groups + shift[:, np.newaxis]).ravel()
-
-
-class RidgePathSolver(PathSolver):
-    """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties."""
 
     def __init__(
         self,
@@ -388,22 +187,7 @@ class RidgePathSolver(PathSolver):
             decomposition, problem.targets, self.alphas, problem.groups, self.criterion
         )
 
-    def fit_sets(
-        self, shared: SharedDesign, targets: FloatArray, groups: IndexArray
-    ) -> FloatArray:
-        n_samples, *shape = targets.shape
-        fit = solve_path(
-            shared.decomposed(free_intercept=self.free_intercept),
-            targets.reshape(n_samples, -1),
-            self.alphas,
-            groups_of_sets(groups, shape[0]),
-            self.criterion,
-        )
-        return fit.coefficients.reshape(*shape, -1)
-
-    def fit_moments(
-        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
-    ) -> LinearFit:
+    def fit_moments(self, moments: DesignMoments, groups: IndexArray) -> LinearFit:
         """Fit from sums over the samples; generalised cross-validation chooses."""
         return solve_moments(moments, self.alphas, groups)
 
@@ -443,9 +227,6 @@ _LARGEST_PATH_BLOCK = 65_536
 # With more residuals than this on a path none of them is formed.
 _LARGE_PATH = 16_777_216
 
-#: Combinations of functions of the penalty below this share of them are rounding.
-SMALLEST_LENGTH = 1e-15
-
 # More than scores that tie differ by, and than rounding.
 _MARGIN = 1e-5
 
@@ -457,72 +238,37 @@ _SMALLEST_SHARE = 1e-13
 _SMALLEST_SUM = 1e-4
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """A penalty for each target, and what its fit is made of."""
-
-    decomposition: DesignDecomposition
-    targets: FloatArray  # shape: (n_samples, n_targets)
-    mean: FloatArray  # shape: (n_targets,)
-    loadings: FloatArray  # shape: (rank, n_targets)
-    alpha: FloatArray  # shape: (n_targets,)
-    known_error: FloatArray | None = None  # shape: (n_targets,), where it is known
-
-    def fit(self, scores: FloatArray) -> LinearFit:
-        """Return the fit; residuals are made when they are read.
-
-        Few fits are asked for them. They are made now where they are smaller than what
-        they are made from.
-        """
-        factor, alpha = self.decomposition.factor, self.alpha
-        fit = LinearFit.made_later(
-            self,
-            coefficients=self.decomposition.coefficients(
-                self.mean, self.loadings, alpha
-            ),
-            alpha=alpha,
-            scales=factor.scales(len(alpha)),
-            leverage=Leverage.shared(factor, alpha),
-            criterion=np.where(np.isnan(scores), np.inf, scores),
-        )
-        least = max(_LARGEST_PATH_BLOCK, 2 * self.targets.size)
-        return fit if self.decomposition.left.size <= least else replace(fit)
-
-    def residuals(self) -> dict[str, FloatArray]:
-        """Return the fields of a fit that hold residuals."""
-        loo, scaled = np.empty_like(self.targets), np.empty_like(self.targets)
-        for rows, residuals, root in self._blocks():
-            np.divide(residuals, root, out=scaled[rows])
-            np.divide(scaled[rows], root, out=loo[rows])
-        weights = self.decomposition.weights
-        return {
-            "loo_residuals": loo,
-            "scaled_residuals": scaled,
-            "residual_variance": weighted_squares(scaled, weights) / weights.sum(),
-        }
-
-    @cached_property
-    def loo_error(self) -> FloatArray:
-        """Mean squared residual of leaving one copy out."""
-        if self.known_error is not None:
-            return self.known_error
-        weights, sums = self.decomposition.weights, np.zeros(len(self.alpha))
-        for rows, residuals, root in self._blocks():
-            residuals /= root
-            residuals /= root
-            sums += weights[rows] @ np.square(residuals, out=residuals)
-        return sums / weights.sum()
-
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-        """Yield rows, their residuals, and roots of ``1 - leverage``, NaN for 0."""
-        values, value_of = np.unique(self.alpha, return_inverse=True)
-        root = np.sqrt(self.decomposition.path_complement(values))
-        root[root == 0.0] = np.nan
-        for rows in blocks_of_rows(self.targets.shape):
-            residuals = self.decomposition.residuals(
-                self.targets[rows] - self.mean, self.loadings, self.alpha, rows
-            )
-            yield rows, residuals, root[rows].take(value_of, axis=1)
+def _fit_of(
+    decomposition: DesignDecomposition,
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    mean: FloatArray,  # shape: (n_targets,)
+    loadings: FloatArray,  # shape: (rank, n_targets)
+    alpha: FloatArray,  # shape: (n_targets,)
+    scores: FloatArray | None = None,  # shape: (n_targets,); None: leave-one-out
+) -> LinearFit:
+    """Return the fit with a penalty for each target."""
+    factor, weights = decomposition.factor, decomposition.weights
+    values, value_of = np.unique(alpha, return_inverse=True)
+    root = np.sqrt(decomposition.path_complement(values))
+    root[root == 0.0] = np.nan
+    loo, scaled = np.empty_like(targets), np.empty_like(targets)
+    for rows in blocks_of_rows(targets.shape):
+        residuals = decomposition.residuals(targets[rows] - mean, loadings, alpha, rows)
+        own = root[rows].take(value_of, axis=1)
+        np.divide(residuals, own, out=scaled[rows])
+        np.divide(scaled[rows], own, out=loo[rows])
+    if scores is None:
+        scores = weighted_squares(loo, weights) / weights.sum()
+    return LinearFit(
+        decomposition.coefficients(mean, loadings, alpha),
+        alpha,
+        factor.scales(len(alpha)),
+        Leverage.shared(factor, alpha),
+        np.where(np.isnan(scores), np.inf, scores),
+        loo,
+        scaled,
+        weighted_squares(scaled, weights) / weights.sum(),
+    )
 
 
 def solve_path(
@@ -538,9 +284,7 @@ def solve_path(
         alphas = _in_question(decomposition, targets, loadings, alphas, mean)
     scores = path_scores(decomposition, targets, loadings, alphas, criterion, mean)
     best, least = best_penalties(scores, groups)
-    error = least if criterion == "loo" else None
-    chosen = _Chosen(decomposition, targets, mean, loadings, alphas[best], error)
-    return chosen.fit(least)
+    return _fit_of(decomposition, targets, mean, loadings, alphas[best], least)
 
 
 def fit_scale(
@@ -564,8 +308,7 @@ def fit_penalties(
 ) -> LinearFit:
     """Fit targets with given penalties; the criterion is leave-one-out."""
     mean, loadings = _project(decomposition, targets)
-    chosen = _Chosen(decomposition, targets, mean, loadings, alpha)
-    return chosen.fit(chosen.loo_error)
+    return _fit_of(decomposition, targets, mean, loadings, alpha)
 
 
 def _project(

@@ -27,18 +27,8 @@ from scipy.linalg import qr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
-from .._checks import BoolArray, FloatArray, IndexArray
-from .problem import (
-    SMALLEST_EIGENVALUE_RATIO,
-    SMALLEST_FREEDOM,
-    Leverage,
-    LeverageFactor,
-    LinearFit,
-    LinearProblem,
-    join_fits,
-    weighted_mean,
-    weighted_spread,
-)
+from .._checks import FloatArray, IndexArray
+from .problem import LinearFit, LinearProblem, join_fits, weighted_spread
 from .ridge import GeneralizedRidgeSolver, fit_scale
 
 
@@ -63,89 +53,14 @@ class SparseSolver(GeneralizedRidgeSolver):
         return fit_chosen(problem, self.search(problem))
 
 
-# Numbers held at once where sets of terms are fitted together: 8 MiB.
-_LARGEST_BATCH = 1_048_576
-
-
 def fit_chosen(problem: LinearProblem, chosen: ChosenTerms) -> LinearFit:
-    """Fit each set of terms by least squares, those of as many terms together."""
-    alike: dict[tuple[int, int], list[int]] = {}
-    for number, terms in enumerate(chosen.terms):
-        alike.setdefault((len(terms), len(chosen.targets[number])), []).append(number)
-    parts, positions = [], []
-    for shape, numbers in alike.items():
-        step = max(1, _LARGEST_BATCH // (len(problem.design) * sum(shape)))
-        for start in range(0, len(numbers), step):
-            some = numbers[start : start + step]
-            terms = np.array([chosen.terms[k] for k in some])
-            targets = np.array([chosen.targets[k] for k in some])
-            regular = np.zeros(len(some), dtype=bool)
-            if len(some) > 1:
-                fit, regular = _fit_together(problem, terms, targets)
-                fitted = targets[regular].ravel()
-                parts.append(fit.of_targets(np.argsort(fitted)))
-                positions.append(np.sort(fitted))
-            for k in np.flatnonzero(~regular):
-                scale = np.zeros(problem.design.shape[1])
-                scale[0] = scale[terms[k]] = 1.0  # of the subset and the constant
-                parts.append(fit_scale(problem, targets[k], scale, 0.0))
-                positions.append(targets[k])
-    return join_fits(parts, positions)
-
-
-def _fit_together(
-    problem: LinearProblem,
-    terms: IndexArray,  # shape: (n_sets, n_used)
-    targets: IndexArray,  # shape: (n_sets, n_targets)
-) -> tuple[LinearFit, BoolArray]:
-    """Fit sets of terms by least squares, unless a set is close to dependent.
-
-    Returns the fit of the targets of the others in turn, and which sets these are.
-    """
-    weights, root = problem.weights, np.sqrt(problem.weights)
-    center, base = weighted_mean(problem.design, weights), 1.0 / weights.sum()
-    rows = (problem.design.T[terms] - center[terms][:, :, np.newaxis]) * root
-    squares, vectors = np.linalg.eigh(rows @ rows.transpose(0, 2, 1))
-    regular = squares[:, 0] > SMALLEST_EIGENVALUE_RATIO * squares[:, -1]
-    terms, targets, rows = terms[regular], targets[regular], rows[regular]
-    values = np.sqrt(squares[regular])
-    right = np.ascontiguousarray(vectors[regular].transpose(0, 2, 1))
-    left = (right / values[:, :, np.newaxis]) @ rows / root
-    flat, shape = targets.ravel(), targets.shape
-    mean = weighted_mean(problem.targets[:, flat], weights).reshape(shape)
-    centred = problem.targets.T[targets] - mean[:, :, np.newaxis]
-    loadings = (centred * weights) @ left.transpose(0, 2, 1)
-    leverage = np.square(left).sum(axis=1) + base
-    complement = 1.0 - np.minimum(weights, 1.0) * leverage
-    complement = np.where(complement > SMALLEST_FREEDOM, complement, np.nan)
-    complement = complement[:, np.newaxis]
-    loo = ((centred - loadings @ left) / complement).reshape(len(flat), len(weights))
-    scaled = (loo.reshape(centred.shape) * np.sqrt(complement)).reshape(loo.shape)
-    errors = np.square(loo) @ weights / weights.sum()
-    slopes = (loadings / values[:, np.newaxis]) @ right  # (n_sets, n_targets, n_used)
-    coefficients = np.zeros((*shape, len(center)))
-    np.put_along_axis(coefficients, terms[:, np.newaxis], slopes, axis=2)
-    coefficients[:, :, 0] = mean - coefficients @ center
-    scales = np.zeros_like(coefficients)
-    scales[:, :, 0] = 1.0
-    np.put_along_axis(scales, terms[:, np.newaxis], 1.0, axis=2)
-    nothing, ones = np.zeros(len(flat)), np.ones(terms.shape[1])
-    factors = [
-        LeverageFactor(own, lengths, center, used, ones, base)
-        for own, lengths, used in zip(right, values, terms, strict=True)
-    ]
-    numbers = np.repeat(np.arange(len(terms)), shape[1])
-    fit = LinearFit(
-        coefficients.reshape(len(flat), len(center)),
-        nothing,
-        scales.reshape(len(flat), len(center)),
-        Leverage(factors, numbers, nothing),
-        np.where(np.isnan(errors), np.inf, errors),
-        loo.T,
-        scaled.T,
-        np.square(scaled) @ weights / weights.sum(),
-    )
-    return fit, regular
+    """Fit each set of terms by least squares."""
+    parts = []
+    for terms, targets in zip(chosen.terms, chosen.targets, strict=True):
+        scale = np.zeros(problem.design.shape[1])
+        scale[0] = scale[terms] = 1.0  # of the subset and the constant
+        parts.append(fit_scale(problem, targets, scale, 0.0))
+    return join_fits(parts, chosen.targets)
 
 
 # Below this share of its length a column is a combination of those before it.
@@ -205,23 +120,35 @@ def _errors_of_beginnings(
 #: Below this value 1 - leverage is rounding: the sample alone determines its own fit.
 SMALLEST_COMPLEMENT = 1e-10
 
-# Added to the unit diagonal of Gram matrices.
-_JITTER = 1e-14
-
 
 def correction(size: int, n_terms: int, n_copies: float) -> float:
     """Return the factor for having searched ``size`` of ``n_terms`` terms."""
     return float(np.exp(2.0 * size * np.log(max(n_terms, 1)) / n_copies))
 
 
-class Candidates:
-    """The terms among which a search chooses."""
+class Dictionary:
+    """The terms among which a search chooses, and the targets of one problem.
 
-    def __init__(self, terms: IndexArray, n_copies: float) -> None:
-        #: Terms that vary over the samples, the constant not among them.
+    Columns are centred and of unit length, and so are not those of terms that do not
+    vary, such as the constant.
+    """
+
+    def __init__(self, problem: LinearProblem) -> None:
+        weights = problem.weights
+        root = np.sqrt(weights)[:, np.newaxis]
+        center = np.average(problem.design, axis=0, weights=weights)
+        columns = root * (problem.design - center)
+        length = np.sqrt(np.square(columns).sum(axis=0))
+        rounding = 1e-12 * np.sqrt(weights.sum())
+        terms = np.flatnonzero(length > rounding)
+        terms = terms[terms > 0]
         self.terms = terms
-        #: Number of samples, copies counted.
-        self.n_copies = n_copies
+        self.n_copies = max(float(weights.sum()), float(len(weights)))
+        self.columns = columns[:, terms] / length[terms]
+        mean = np.average(problem.targets, axis=0, weights=weights)
+        varies = weighted_spread(problem.targets, weights) > 0
+        self.targets = root * np.where(varies, problem.targets - mean, 0.0)
+        self.weights = weights
 
     def correction(self, size: int) -> float:
         """Return the factor for having searched ``size`` of all terms."""
@@ -238,23 +165,3 @@ class Candidates:
         sets = [terms for terms, _ in together.values()]
         joined = [np.sort(np.concatenate(each)) for _, each in together.values()]
         return ChosenTerms(sets, joined)
-
-
-class Dictionary(Candidates):
-    """Centred columns of unit length, and the centred targets of one problem."""
-
-    def __init__(self, problem: LinearProblem) -> None:
-        weights = problem.weights
-        root = np.sqrt(weights)[:, np.newaxis]
-        center = np.average(problem.design, axis=0, weights=weights)
-        columns = root * (problem.design - center)
-        length = np.sqrt(np.square(columns).sum(axis=0))
-        rounding = 1e-12 * np.sqrt(weights.sum())
-        terms = np.flatnonzero(length > rounding)
-        terms = terms[terms > 0]
-        super().__init__(terms, max(float(weights.sum()), float(len(weights))))
-        self.columns = columns[:, terms] / length[terms]
-        mean = np.average(problem.targets, axis=0, weights=weights)
-        varies = weighted_spread(problem.targets, weights) > 0
-        self.targets = root * np.where(varies, problem.targets - mean, 0.0)
-        self.weights = weights

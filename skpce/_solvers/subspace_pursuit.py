@@ -15,22 +15,14 @@ References
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dposv, dpotrf, dtrtri
 
 from .._checks import BoolArray, FloatArray, IndexArray
-from .problem import DesignMoments, LinearFit, LinearProblem, join_fits
-from .ridge import solve_moments
-from .sparse import (
-    SMALLEST_COMPLEMENT,
-    Candidates,
-    ChosenTerms,
-    Dictionary,
-    SparseSolver,
-)
+from .problem import LinearProblem
+from .sparse import SMALLEST_COMPLEMENT, ChosenTerms, Dictionary, SparseSolver
 
 # Sizes are tried one by one up to the first number, then in steps of this ratio.
 _SINGLE_STEPS = 25
@@ -62,26 +54,11 @@ class SubspacePursuitSolver(SparseSolver):
     length of their row of coefficients, which no rotation of the targets changes.
     """
 
-    fits_moments = True
-
     def search(self, problem: LinearProblem) -> ChosenTerms:
-        return _search_groups(PursuedSamples(problem), problem.groups)
-
-    def fit_moments(
-        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
-    ) -> LinearFit:
-        """Fit from sums over the samples; generalised cross-validation chooses."""
-        chosen = _search_groups(PursuedSums(moments), groups)
-        parts = []
-        for terms, targets in zip(chosen.terms, chosen.targets, strict=True):
-            scale = np.zeros(len(moments.mean))  # 1 for the subset and the constant
-            scale[0] = scale[terms] = 1.0
-            some, alone = moments.of_targets(targets), np.arange(len(targets))
-            parts.append(solve_moments(some, np.zeros(1), alone, scale))
-        return join_fits(parts, chosen.targets)
+        return _search_groups(Pursuit(problem), problem.groups)
 
 
-def _search_groups(candidates: PursuedTerms, groups: IndexArray) -> ChosenTerms:
+def _search_groups(candidates: Pursuit, groups: IndexArray) -> ChosenTerms:
     """Search for all groups of as many targets together, as many as memory allows."""
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order])) + 1
@@ -100,7 +77,7 @@ def _search_groups(candidates: PursuedTerms, groups: IndexArray) -> ChosenTerms:
 
 
 def _search(
-    candidates: PursuedTerms,
+    candidates: Pursuit,
     targets: IndexArray,  # shape: (n_groups, n_targets)
 ) -> list[IndexArray]:
     """Return the best subset of every group."""
@@ -133,7 +110,7 @@ def _search(
 
 
 def _best_of_starts(
-    candidates: PursuedTerms, targets: IndexArray, starts: list[IndexArray]
+    candidates: Pursuit, targets: IndexArray, starts: list[IndexArray]
 ) -> tuple[IndexArray, FloatArray, FloatArray, BoolArray]:
     """Pursue from every start.
 
@@ -152,7 +129,7 @@ def _best_of_starts(
 
 
 def _pursue(
-    candidates: PursuedTerms,
+    candidates: Pursuit,
     targets: IndexArray,  # shape: (n_groups, n_targets)
     subsets: IndexArray,  # shape: (n_groups, size)
 ) -> tuple[IndexArray, FloatArray, BoolArray]:
@@ -189,7 +166,7 @@ def _pursue(
 
 
 def _largest_of_wide(
-    candidates: PursuedTerms,
+    candidates: Pursuit,
     targets: IndexArray,
     subsets: IndexArray,
     coefficients: FloatArray,
@@ -220,7 +197,7 @@ def _largest_of_whole(
 
 
 def _enlarge(
-    candidates: PursuedTerms,
+    candidates: Pursuit,
     targets: IndexArray,
     subsets: IndexArray,
     coefficients: FloatArray,
@@ -257,23 +234,25 @@ _JITTER = 1e-14
 _SMALLEST_EIGENVALUE = 1e-8
 
 
-def _with_jitter(gram: FloatArray) -> FloatArray:
-    gram.flat[:: len(gram) + 1] += _JITTER
-    return gram
-
-
-class PursuedTerms(Candidates):
+class Pursuit(Dictionary):
     """Systems of equations in many subsets of the terms at once.
 
     Subsets are of shape (n_groups, size), and targets of shape (n_groups, n_targets).
+    They are judged by the closed-form leave-one-out error.
     """
 
-    correlations: FloatArray  # shape: (n_targets, n_columns), with the unit columns
-    _gram: FloatArray | None = None  # shape: (n_columns, n_columns)
-
-    @abstractmethod
-    def loo_errors(self, subsets: IndexArray, targets: IndexArray) -> FloatArray:
-        """Return the error of each subset, pooled; inf where it is not defined."""
+    def __init__(self, problem: LinearProblem) -> None:
+        super().__init__(problem)
+        cross = self.columns.T @ self.targets
+        self.correlations = np.ascontiguousarray(cross.T)  # (n_targets, n_columns)
+        self._gram = None
+        if len(self.terms) <= _LARGEST_GRAM:
+            self._gram = self.columns.T @ self.columns
+            self._gram.flat[:: len(self._gram) + 1] += _JITTER
+        self._rows = np.ascontiguousarray(self.columns.T)
+        self._target_rows = np.ascontiguousarray(self.targets.T)
+        self._total = float(self.weights.sum())
+        self._left_out = np.minimum(self.weights, 1.0)
 
     @property
     def largest_size(self) -> int:
@@ -289,8 +268,8 @@ class PursuedTerms(Candidates):
 
     def n_numbers(self, n_targets: int) -> int:
         """Return how many numbers a group takes in the largest arrays of the search."""
-        size, n_columns = self.largest_size, len(self.terms)
-        return (n_targets + size) * n_columns + 4 * size**2
+        size, n_columns, n_samples = self.largest_size, *self._rows.shape
+        return (n_targets + size) * (n_columns + n_samples) + 4 * size**2
 
     def right_sides(
         self, subsets: IndexArray, targets: IndexArray
@@ -300,7 +279,12 @@ class PursuedTerms(Candidates):
 
     def grams(self, subsets: IndexArray) -> FloatArray:
         """Return the Gram matrix of each subset."""
-        assert self._gram is not None
+        if self._gram is None:
+            rows = self._rows[subsets]
+            grams = rows @ rows.transpose(0, 2, 1)
+            diagonal = np.arange(subsets.shape[1])
+            grams[:, diagonal, diagonal] += _JITTER
+            return np.asarray(grams)
         n_columns = len(self._gram)
         places = subsets[:, :, np.newaxis] * n_columns + subsets[:, np.newaxis]
         return self._gram.ravel().take(places)
@@ -333,8 +317,24 @@ class PursuedTerms(Candidates):
         self, subsets: IndexArray, coefficients: FloatArray, targets: IndexArray
     ) -> FloatArray:  # shape: (n_groups, n_targets, n_columns)
         """Return the inner products of the columns with the residual."""
-        assert self._gram is not None
+        if self._gram is None:
+            residual = self._target_rows[targets] - coefficients @ self._rows[subsets]
+            return residual @ self._rows.T
         return self.correlations[targets] - coefficients @ self._gram[subsets]
+
+    def loo_errors(self, subsets: IndexArray, targets: IndexArray) -> FloatArray:
+        """Return the error of each subset, pooled; inf where it is not defined."""
+        roots, regular = inverse_roots(self.grams(subsets))
+        left = roots @ self._rows[subsets]
+        right = self.right_sides(subsets, targets) @ roots.transpose(0, 2, 1)
+        residual = self._target_rows[targets] - right @ left
+        leverage = np.einsum("gkn,gkn->gn", left, left) / self.weights
+        complement = 1.0 - self._left_out * (leverage + 1.0 / self._total)
+        regular &= complement.min(axis=1) >= SMALLEST_COMPLEMENT
+        complement[~regular] = 1.0
+        residual /= complement[:, np.newaxis]
+        press = np.einsum("gtn,gtn->g", residual, residual)
+        return np.where(regular, press / self._total, np.inf)
 
 
 def solve_each(
@@ -394,89 +394,3 @@ def _factors_of_many(matrices: FloatArray) -> FloatArray | None:
     except np.linalg.LinAlgError:  # it does not say of which matrix
         return None
     return np.ascontiguousarray(factors.transpose(1, 2, 0))
-
-
-class PursuedSamples(PursuedTerms):
-    """Subsets judged by the closed-form leave-one-out error."""
-
-    def __init__(self, problem: LinearProblem) -> None:
-        dictionary = Dictionary(problem)
-        super().__init__(dictionary.terms, dictionary.n_copies)
-        columns, targets = dictionary.columns, dictionary.targets
-        cross = columns.T @ targets
-        self.correlations = np.ascontiguousarray(cross.T)
-        if len(self.terms) <= _LARGEST_GRAM:
-            self._gram = _with_jitter(columns.T @ columns)
-        self._rows = np.ascontiguousarray(columns.T)
-        self._target_rows = np.ascontiguousarray(targets.T)
-        self._weights, self._total = problem.weights, float(problem.weights.sum())
-        self._left_out = np.minimum(problem.weights, 1.0)
-
-    def n_numbers(self, n_targets: int) -> int:
-        n_samples = self._rows.shape[1]
-        return super().n_numbers(n_targets) + n_samples * (
-            n_targets + self.largest_size
-        )
-
-    def grams(self, subsets: IndexArray) -> FloatArray:
-        if self._gram is not None:
-            return super().grams(subsets)
-        rows = self._rows[subsets]
-        grams = rows @ rows.transpose(0, 2, 1)
-        diagonal = np.arange(subsets.shape[1])
-        grams[:, diagonal, diagonal] += _JITTER
-        return grams
-
-    def remaining(
-        self, subsets: IndexArray, coefficients: FloatArray, targets: IndexArray
-    ) -> FloatArray:
-        if self._gram is not None:
-            return super().remaining(subsets, coefficients, targets)
-        residual = self._target_rows[targets] - coefficients @ self._rows[subsets]
-        return residual @ self._rows.T
-
-    def loo_errors(self, subsets: IndexArray, targets: IndexArray) -> FloatArray:
-        roots, regular = inverse_roots(self.grams(subsets))
-        left = roots @ self._rows[subsets]
-        right = self.right_sides(subsets, targets) @ roots.transpose(0, 2, 1)
-        residual = self._target_rows[targets] - right @ left
-        leverage = np.einsum("gkn,gkn->gn", left, left) / self._weights
-        complement = 1.0 - self._left_out * (leverage + 1.0 / self._total)
-        regular &= complement.min(axis=1) >= SMALLEST_COMPLEMENT
-        complement[~regular] = 1.0
-        residual /= complement[:, np.newaxis]
-        press = np.einsum("gtn,gtn->g", residual, residual)
-        return np.where(regular, press / self._total, np.inf)
-
-
-# Share of a sum of squares below which a difference of sums is rounding.
-_ROUNDING = 1e-14
-
-
-class PursuedSums(PursuedTerms):
-    """Subsets judged by generalised cross-validation, from sums over the samples.
-
-    Leverages need the samples; their mean does not.
-    """
-
-    def __init__(self, moments: DesignMoments) -> None:
-        length = np.sqrt(np.maximum(np.diag(moments.gram), 0.0))
-        terms = np.flatnonzero(length > 1e-12 * np.sqrt(moments.total_weight))
-        super().__init__(terms[terms > 0], max(moments.total_weight, 1.0))
-        length = length[self.terms]
-        gram = moments.gram[np.ix_(self.terms, self.terms)]
-        self._gram = _with_jitter(gram / np.outer(length, length))
-        self._squares = moments.target_spread
-        cross = moments.cross[self.terms] / length[:, np.newaxis]
-        cross = np.where(self._squares > 0, cross, 0.0)
-        self.correlations = np.ascontiguousarray(cross.T)
-
-    def loo_errors(self, subsets: IndexArray, targets: IndexArray) -> FloatArray:
-        free = 1.0 - (subsets.shape[1] + 1.0) / self.n_copies
-        if free <= SMALLEST_COMPLEMENT:
-            return np.full(len(subsets), np.inf)
-        coefficients, _, regular = self.solve(subsets, targets)
-        whole = self._squares[targets]
-        explained = (self.right_sides(subsets, targets) * coefficients).sum(axis=2)
-        rest = np.maximum(whole - explained, _ROUNDING * whole)  # a difference of sums
-        return np.where(regular, rest.sum(axis=1) / self.n_copies / free**2, np.inf)

@@ -55,16 +55,6 @@ def test_resampling_in_a_batch_is_a_loop_of_refits(solver, n_samples, degree):
     assert_same_as_loop(pce, resample_counts(np.ones(n_samples), 8, generator))
 
 
-@pytest.mark.parametrize("solver", ["ols", "ridge", None])
-@pytest.mark.parametrize("n_samples", [60, 200])
-def test_resampling_large_matrices(monkeypatch, solver, n_samples):
-    monkeypatch.setattr("skpce._solvers.ridge._LARGE_ORDER", 10)
-    X, y = noisy_data(n_samples)
-    pce = PolynomialChaosRegressor(4, solver=solver, distribution=norm(0, 1)).fit(X, y)
-    counts = resample_counts(np.ones(n_samples), 6, np.random.default_rng(SEED))
-    assert_same_as_loop(pce, counts)
-
-
 @pytest.mark.parametrize("solver", ["ols", "ridge"])
 def test_resamples_without_full_rank(solver):
     # 20 terms, 24 samples of which a resample shows about 15, each of them twice.
@@ -75,8 +65,7 @@ def test_resamples_without_full_rank(solver):
     assert_same_as_loop(pce, counts)
 
 
-def test_resampling_many_penalties_and_batches(monkeypatch):
-    monkeypatch.setattr("skpce._solvers.ridge.LARGEST_BATCH", 100_000)
+def test_resampling_many_penalties():
     X, y = noisy_data(40, n_targets=30)
     pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
         X, y * np.logspace(-2, 2, 30) + np.random.default_rng(1).normal(size=y.shape)

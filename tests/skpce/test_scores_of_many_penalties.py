@@ -107,25 +107,6 @@ def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
 
 
-def test_residuals_are_made_when_they_are_read():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
-    fitted = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y
-    )
-    fit = fitted._problem.fit
-    assert "loo_residuals" not in vars(fit)
-    error = fitted.loo_error_.copy()
-    y[:] = 0.0  # the caller's array is not what they are made from
-    found = np.square(fit.loo_residuals).mean(axis=0)
-    np.testing.assert_allclose(found, error, rtol=1e-12)
-    np.testing.assert_allclose(
-        np.square(fit.scaled_residuals).mean(axis=0), fit.residual_variance, rtol=1e-12
-    )
-    with pytest.raises(AttributeError, match="no attribute 'loo_residual'"):
-        fit.loo_residual  # noqa: B018
-
-
 @pytest.mark.parametrize("alphas", [ALPHAS, np.r_[0.0, ALPHAS]])
 @pytest.mark.parametrize("outlier", [1e2, 1e3, 1e7])
 def test_one_sample_with_all_the_leverage(outlier, alphas, monkeypatch):

@@ -36,11 +36,10 @@ def data():
 
 
 def as_problem(data, groups=None):
-    """One target a group by default; the inputs are of degree one."""
+    """One target a group by default."""
     design, targets, weights = data
     groups = np.arange(targets.shape[1]) if groups is None else groups
-    exponents = np.eye(design.shape[1], dtype=int)[:, 1:]
-    return LinearProblem(design, targets, weights, groups, exponents)
+    return LinearProblem(design, targets, weights, groups)
 
 
 def ridge_by_normal_equations(design, targets, weights, alpha, *, free_intercept=True):

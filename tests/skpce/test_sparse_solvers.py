@@ -76,9 +76,7 @@ def test_subspace_pursuit_finds_the_best_pair():
     rng = np.random.default_rng(SEED)
     design = np.column_stack([np.ones(30), rng.normal(size=(30, 12))])
     y = design[:, 3] - 2 * design[:, 7] + 0.5 * rng.normal(size=30)
-    problem = LinearProblem(
-        design, y[:, np.newaxis], np.ones(30), np.arange(1), np.ones((13, 1), int)
-    )
+    problem = LinearProblem(design, y[:, np.newaxis], np.ones(30), np.arange(1))
     fit = make_solver("x", "subspace_pursuit", None).fit(problem)
     chosen = np.flatnonzero(fit.scales[0][1:]) + 1
     rest = {
@@ -108,7 +106,6 @@ def test_correction_is_that_of_the_docstring():
         np.arange(6.0)[:, np.newaxis],
         np.ones(6),
         np.arange(1),
-        np.array([[0], [1], [1], [1], [1]]),
     )
     assert Dictionary(problem).correction(2) == pytest.approx(4 ** (2 * 2 / 6))
 
@@ -127,9 +124,7 @@ def test_a_group_of_targets_may_be_rotated(solver):
     rotation = ortho_group(3, seed=SEED).rvs()
     fits = [
         make_solver("x", solver, None).fit(
-            LinearProblem(
-                design, values, np.ones(40), np.zeros(3, int), basis.basis_.exponents
-            )
+            LinearProblem(design, values, np.ones(40), np.zeros(3, int))
         )
         for values in (targets, targets @ rotation)
     ]
