@@ -1,6 +1,6 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
-from ._basis.basis import MoreTermsThanRowsWarning, build_multi_indices, count_terms
+from ._basis.basis import MoreTermsThanRowsWarning
 from ._basis.features import PolynomialChaosFeatures
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
@@ -35,8 +35,6 @@ __all__ = [
     "RosenblattTransformer",
     "TiedInputsWarning",
     "__version__",
-    "build_multi_indices",
-    "count_terms",
     "explain",
     "load_model",
     "pack_steps",

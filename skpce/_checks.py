@@ -1175,24 +1175,6 @@ def check_alphas(owner: str, value: Any) -> None:
         raise fail(owner, "alphas", expected, value)
 
 
-def check_positive_weights(
-    owner: str, name: str, value: Any, n_features: int
-) -> FloatArray:
-    """Return one positive finite weight per feature; ones for None."""
-    if value is None:
-        return np.ones(n_features)
-    expected = "None or an array-like of positive finite floats, one per feature"
-    weights = _floats(owner, name, value, expected)
-    if weights.ndim == 1 and len(weights) != n_features:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} has {len(weights)} entries but there "
-            f"are {n_features} features in X. Give one weight per feature."
-        )
-    if weights.ndim != 1 or not np.all((weights > 0) & np.isfinite(weights)):
-        raise fail(owner, name, expected, value)
-    return weights
-
-
 @dataclass(frozen=True)
 class Samples:
     """Samples of positive weight."""

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from ._basis.basis import (
     BasisParameters,
     PolynomialBasis,
-    basis_advice,
     check_design_fits,
     checked_inputs,
     get_feature_names_out,
@@ -104,11 +103,6 @@ class PolynomialChaosRegressor(
         Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
     interaction_order : int or None, default=None
         Largest number of inputs in one term.
-    anisotropy : array-like of shape (n_features,) or None, default=None
-        Positive weight of each input in the truncation: an input of weight 2 gets
-        half the degree.
-    multi_indices : array-like of shape (n_terms, n_features) or None, default=None
-        The terms themselves; ``degree`` and the truncation then have no effect.
     solver : str or None, default=None
         How the coefficients are estimated. None: a ridge whose penalties are learned;
         see Notes. The others are for a fixed basis.
@@ -242,8 +236,6 @@ class PolynomialChaosRegressor(
         truncation: str = "total_degree",
         q: float = 1.0,
         interaction_order: int | None = None,
-        anisotropy: ArrayLike | None = None,
-        multi_indices: ArrayLike | None = None,
         solver: str | None = None,
         regressor: Any = None,
         alphas: ArrayLike | None = None,
@@ -254,8 +246,6 @@ class PolynomialChaosRegressor(
         self.truncation = truncation
         self.q = q
         self.interaction_order = interaction_order
-        self.anisotropy = anisotropy
-        self.multi_indices = multi_indices
         self.solver = solver
         self.regressor = regressor
         self.alphas = alphas
@@ -477,9 +467,9 @@ class PolynomialChaosRegressor(
             in_blocks=self._may_fit_from_sums(),
         )
         if self._can_add_samples():
-            n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=True)
+            n_terms = len(basis.multi_indices)
             owner = type(self).__name__
-            check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
+            check_design_fits(owner, n_terms, n_terms, "a fit from sums")
         return basis
 
     def _may_fit_from_sums(self) -> bool:

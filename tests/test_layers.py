@@ -184,8 +184,6 @@ def test_the_reader_of_defaults_reads_defaults():
         "truncation": '"total_degree"',
         "q": "1.0",
         "interaction_order": "None",
-        "anisotropy": "None",
-        "multi_indices": "None",
         "solver": "None",
         "regressor": "None",
         "alphas": "None",

@@ -111,6 +111,9 @@ CHANGED: set[str] = {
     "skpce.PolynomialChaosRegressorCV",
     # degree=None, solver=None, distribution="auto"
     "skpce.PolynomialChaosRegressor",
+    # a set of terms is what PolynomialChaosFeatures makes
+    "skpce.build_multi_indices",
+    "skpce.count_terms",
     "skpce.PolynomialChaosFeatures",
     # the same, and amalgamate=
     "skpce.CompositionalPCESurrogate",

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.polynomial.legendre import leggauss
 from scipy import stats
 
-from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor, build_multi_indices
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import (
     closed_index,
     indices_of_terms,
@@ -44,7 +45,7 @@ seeds = st.integers(0, 2**32 - 1)
 def test_t1_retained_terms_are_those_up_to_the_total_degree(n_features, degree):
     grid = itertools.product(range(degree + 1), repeat=n_features)
     expected = {j for j in grid if sum(j) <= degree}
-    kept = build_multi_indices(n_features, degree).tolist()
+    kept = Truncation.of_degree(n_features, degree).listed().tolist()
     assert len(kept) == len(expected)
     assert {tuple(j) for j in kept} == expected
 
@@ -99,7 +100,7 @@ def test_t1_error_of_a_kink_agrees_with_the_missing_norm():
 @given(seeds, st.floats(0, 4), st.integers(0, 6))
 def test_t1_bound(seed, rate, degree):
     rng = np.random.default_rng(seed)
-    j = build_multi_indices(3, 12)
+    j = Truncation.of_degree(3, 12).listed()
     total = j.sum(axis=1)
     c = rng.normal(size=len(j)) * (1.0 + total) ** -rng.uniform(0, 6)
     weighted_norm = np.linalg.norm((1.0 + total) ** rate * c)
@@ -134,7 +135,7 @@ def every_share(c, j):
 )
 def test_a_shares_move_by_at_most_the_bound(seed, noise, scale):
     rng = np.random.default_rng(seed)
-    j = build_multi_indices(3, 3)
+    j = Truncation.of_degree(3, 3).listed()
     c = rng.normal(size=len(j)) * 10.0 ** rng.uniform(-3, 0, size=len(j))
     estimate = scale * c if scale != 1.0 else c
     estimate = estimate + noise * rng.normal(size=len(j)) * (rng.random(len(j)) < 0.5)
@@ -147,7 +148,7 @@ def test_a_shares_move_by_at_most_the_bound(seed, noise, scale):
 
 
 def test_a_holds_when_the_estimate_has_no_variance():
-    j = build_multi_indices(3, 1)
+    j = Truncation.of_degree(3, 1).listed()
     c = np.array([5.0, 2.0, 0.0, 0.0])
     nothing = np.array([5.0, 0.0, 0.0, 0.0])
     assert np.all(every_share(nothing, j) == 0.0)
@@ -157,7 +158,7 @@ def test_a_holds_when_the_estimate_has_no_variance():
 @pytest.mark.parametrize("angle", [1e-6, 0.1, 0.3, np.pi / 4 - 1e-3, 0.7])
 def test_a_is_attained(angle):
     """Angles mirrored at the diagonal, the estimate the foot of the perpendicular."""
-    j = build_multi_indices(3, 1)
+    j = Truncation.of_degree(3, 1).listed()
     other = np.pi / 2 - angle
     c = np.array([0.0, np.cos(angle), np.sin(angle), 0.0])
     direction = np.array([0.0, np.cos(other), np.sin(other), 0.0])
@@ -171,7 +172,7 @@ def test_a_is_attained(angle):
 @given(seeds, st.floats(0.5, 3))
 def test_t2_indices_of_the_truncation_converge(seed, decay):
     rng = np.random.default_rng(seed)
-    j = build_multi_indices(3, 10)
+    j = Truncation.of_degree(3, 10).listed()
     total = j.sum(axis=1)
     c = rng.normal(size=len(j)) * np.exp(-decay * total)
     variance = indices_of_terms(c[None], j).total_variance[0]

@@ -2,17 +2,15 @@ r"""The orthonormal polynomial basis, and what determines it.
 
 A truncation set consists of the multi-indices :math:`j` with
 
-.. math:: \lVert j \rVert_{q, w} = \Bigl(\sum_i (w_i j_i)^q\Bigr)^{1/q} \le p
+.. math:: \lVert j \rVert_q = \Bigl(\sum_i j_i^q\Bigr)^{1/q} \le p
 
-[1]_ and at most ``interaction_order`` positive entries. With :math:`q = 1` and weights
-:math:`w_i = 1` this is the total-degree set; :math:`q < 1` thins the interactions (the
-hyperbolic set), :math:`w_i = 2` halves the degree of input :math:`i` (the anisotropic
-set).
+[1]_ and at most ``interaction_order`` positive entries. With :math:`q = 1` this is the
+total-degree set; :math:`q < 1` thins the interactions (the hyperbolic set).
 
 The entry of a categorical input is the number of a contrast, not a degree: each
 contrast counts as of degree one. So the function :math:`j_i` of input :math:`i` costs
-:math:`(w_i j_i)^q`, a contrast :math:`w_i^q`, a term costs what its functions cost
-together, and it is in the set when that is at most :math:`p^q`.
+:math:`j_i^q`, a contrast one, a term costs what its functions cost together, and it is
+in the set when that is at most :math:`p^q`.
 
 References
 ----------
@@ -24,8 +22,6 @@ References
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
@@ -39,11 +35,9 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
-    as_floats,
     available_memory,
     check_integer,
     check_option,
-    check_positive_weights,
     check_real,
     input_names,
     refuse_extremes,
@@ -57,139 +51,16 @@ from .._input_laws.columns import check_columns, warn_of_narrow, warn_outside
 # Multi-index sets: which products of univariate functions enter the expansion.
 
 
-# Distinct costs in a first, coarse count.
-_COARSE_STEPS = 1000
-
 #: Sets of up to so many exponents are kept, to be listed once: a verdict or a search
 #: asks for the same one in every fit.
 LARGEST_KEPT = 20_000
-
-
-def count_terms(
-    n_features: int,
-    degree: int,
-    *,
-    q: float = 1.0,
-    interaction_order: int | None = None,
-    anisotropy: ArrayLike | None = None,
-    largest: ArrayLike | None = None,
-    categorical: ArrayLike | None = None,
-    stop_above: float = math.inf,
-) -> int:
-    """Count the terms of a truncation set without building it.
-
-    Parameters
-    ----------
-    n_features, degree : int
-        As in :func:`build_multi_indices`, like the next five.
-    q, interaction_order, anisotropy, largest, categorical : optional
-        Which terms are in the set.
-    stop_above : float, optional
-        Counting stops early, with a lower bound, once it exceeds this number.
-
-    Returns
-    -------
-    n_terms : int
-        The count. Far beyond every memory (1e15 terms, or 1e8 functions of single
-        inputs) a lower bound or rounded.
-
-    Raises
-    ------
-    ValueError
-        For a bad parameter.
-
-    See Also
-    --------
-    build_multi_indices : The set itself.
-
-    Examples
-    --------
-    >>> from skpce import count_terms
-    >>> count_terms(5, 3), count_terms(10, 4), count_terms(10, 4, interaction_order=2)
-    (56, 1001, 311)
-    >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
-    133
-    """
-    check_real("count_terms", "stop_above", stop_above, low=1, closed="both")
-    options = (q, interaction_order, anisotropy, largest, categorical)
-    cut = Truncation.checked("count_terms", n_features, degree, *options)
-    return cut.count(stop_above)
-
-
-def build_multi_indices(
-    n_features: int,
-    degree: int,
-    *,
-    q: float = 1.0,
-    interaction_order: int | None = None,
-    anisotropy: ArrayLike | None = None,
-    largest: ArrayLike | None = None,
-    categorical: ArrayLike | None = None,
-) -> IndexArray:
-    """Build a truncation set in graded order.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of inputs.
-    degree : int
-        Largest weighted q-norm of a multi-index.
-    q : float, default=1.0
-        Exponent of the q-norm, in (0, 1].
-    interaction_order : int or None, default=None
-        Largest number of inputs in one term.
-    anisotropy : array-like of shape (n_features,) or None, default=None
-        Positive weight of each input; a weight of 2 halves its degree.
-    largest : array-like of shape (n_features,) or None, default=None
-        Number of functions that each input has beside the constant; ``inf`` for no
-        end.
-    categorical : array-like of bool of shape (n_features,) or None, default=None
-        Inputs whose functions all count as of degree one; their ``largest`` must be
-        finite.
-
-    Returns
-    -------
-    multi_indices : ndarray of shape (n_terms, n_features)
-        Row 0 is zero; rows are sorted by total degree, then as
-        :class:`sklearn.preprocessing.PolynomialFeatures` sorts them.
-
-    Raises
-    ------
-    ValueError
-        For a bad parameter, or a set too large for memory.
-
-    See Also
-    --------
-    count_terms : The number of rows, without building them.
-
-    Examples
-    --------
-    >>> from skpce import build_multi_indices
-    >>> build_multi_indices(2, 2).tolist()
-    [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
-
-    A second input that gets half the degree, or is a category of three levels:
-
-    >>> build_multi_indices(2, 2, anisotropy=[1, 2]).tolist()
-    [[0, 0], [1, 0], [0, 1], [2, 0]]
-    >>> build_multi_indices(2, 1, largest=[9, 2], categorical=[False, True]).tolist()
-    [[0, 0], [1, 0], [0, 1], [0, 2]]
-    """
-    owner = "build_multi_indices"
-    options = (q, interaction_order, anisotropy, largest, categorical)
-    cut = Truncation.checked(owner, n_features, degree, *options)
-    n_terms = cut.count(terms_that_fit(n_features))
-    table = f"a table of them for n_features={n_features}"
-    check_design_fits(owner, n_features, n_terms, basis_advice(anisotropy=True), table)
-    check_degrees(owner, "degree", cut.function_numbers())
-    return cut.listed(n_terms)
 
 
 def sort_graded(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     categorical: BoolArray,  # shape: (n_features,)
 ) -> IndexArray:  # shape: (n_terms, n_features)
-    """Sort a set as :func:`build_multi_indices` does."""
+    """Sort a set as a truncation lists it."""
     terms, features = np.nonzero(multi_indices)
     slot = np.arange(len(terms)) - np.searchsorted(terms, terms)
     shape = len(multi_indices), slot.max(initial=-1) + 1
@@ -221,167 +92,83 @@ def _dense(
     return rows
 
 
-def check_truncation(owner: str, degree: Any, q: Any, interaction_order: Any) -> None:
-    """Raise ``ValueError`` for parameters of a truncation out of their range."""
-    check_integer(owner, "degree", degree)
-    check_real(owner, "q", q, low=0, high=1, closed="right")
-    check_integer(
-        owner, "interaction_order", interaction_order, low=1, none_allowed=True
-    )
-
-
-def check_multi_indices(
-    owner: str, multi_indices: Any, n_features: int
-) -> IndexArray | None:
-    """Return an explicit set as integers, in the given order; None for None."""
-    if multi_indices is None:
-        return None
-    name = f"The 'multi_indices' parameter of {owner}"
-    try:
-        rows = np.asarray(multi_indices, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be None or an array-like of non-negative ints of shape "
-            f"(n_terms, n_features). Got {multi_indices!r} instead."
-        ) from None
-    if rows.ndim != 2 or rows.shape[0] == 0:
-        raise ValueError(
-            f"{name} must be None or an array-like of shape (n_terms, n_features) "
-            f"with at least one row. Got shape {rows.shape} instead."
-        )
-    if rows.shape[1] != n_features:
-        raise ValueError(
-            f"{name} must have a column for each of the {n_features} features of X. "
-            f"Got {rows.shape[1]} columns instead."
-        )
-    bad = ~((rows >= 0) & (rows == np.floor(rows)) & (rows < 2**31))
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{name} must be non-negative ints. Got {rows[row, column]:g} in row "
-            f"{row}, column {column} instead."
-        )
-    distinct, times = np.unique(rows, axis=0, return_counts=True)
-    if len(distinct) < len(rows):
-        repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
-        raise ValueError(
-            f"{name} has the row {repeated} more than once; expected each row once."
-        )
-    return rows.astype(np.int64)
-
-
 class Truncation(NamedTuple):
     """Which terms are in a set."""
 
     degree: int
     q: float
-    order: int  # at most the number of inputs
-    weights: FloatArray  # shape: (n_features,)
+    order: int | None  # largest number of inputs in a term; None for no limit
     largest: FloatArray  # shape: (n_features,), functions beside the constant
     categorical: BoolArray  # shape: (n_features,)
 
     @classmethod
-    def checked(
-        cls,
-        owner: str,
-        n_features: int,
-        degree: int,
-        q: float,
-        interaction_order: int | None,
-        anisotropy: ArrayLike | None,
-        largest: ArrayLike | None,
-        categorical: ArrayLike | None,
+    def of_degree(
+        cls, n_features: int, degree: int, q: float = 1.0, order: int | None = None
     ) -> Truncation:
-        check_integer(owner, "n_features", n_features, low=1)
-        check_truncation(owner, degree, q, interaction_order)
-        weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
-        ends = as_floats(np.inf if largest is None else largest, "largest")
-        kinds = np.asarray(False if categorical is None else categorical, dtype=bool)
-        for name, values in (("largest", ends), ("categorical", kinds)):
-            if values.ndim and values.shape != (n_features,):
-                raise ValueError(
-                    f"The {name!r} parameter of {owner} has shape {values.shape}; "
-                    f"expected ({n_features},), one entry per feature."
-                )
-        ends = np.broadcast_to(ends, n_features)
-        kinds = np.broadcast_to(kinds, n_features)
-        if np.any(np.isnan(ends) | (ends < 0) | (kinds & np.isinf(ends))):
-            raise ValueError(
-                f"The 'largest' parameter of {owner} must be numbers in [0, inf], and "
-                f"finite for categorical inputs. Got {largest!r} instead."
-            )
-        order = n_features if interaction_order is None else interaction_order
-        return cls(degree, q, min(order, n_features), weights, ends, kinds)
+        """Return the set of polynomials without an end."""
+        ends, kinds = np.full(n_features, np.inf), np.zeros(n_features, dtype=bool)
+        return cls(degree, q, order, ends, kinds)
 
     @property
     def budget(self) -> float:
         """The largest sum of the costs of a term."""
         return float(self.degree) ** self.q * (1.0 + _TOLERANCE)
 
-    def count(self, stop_above: float) -> int:
-        """Count the terms, or return a lower bound above ``stop_above``."""
-        alike = np.all(self.weights == 1.0) and np.all(self.largest >= self.degree)
-        if alike and not self.categorical.any():
-            return _count_isotropic(self, stop_above)
-        univariate = float(self.function_numbers().sum())
-        if univariate > min(stop_above, _LARGEST_UNIVARIATE):
-            return int(min(univariate, _LARGEST_COUNT))
-        costs, limit, order = self.univariate_costs(), self.budget, self.order
-        if math.isfinite(stop_above):
-            coarse = _round_up(costs, limit, _COARSE_STEPS)
-            lower_bound = _count_affordable(coarse, limit, order, stop_above)
-            if lower_bound > stop_above:
-                return lower_bound
-        return _count_affordable(costs, limit, order, stop_above)
+    @property
+    def most_inputs(self) -> int:
+        """Largest number of inputs in a term."""
+        n_features = len(self.largest)
+        return n_features if self.order is None else min(self.order, n_features)
 
-    def listed(self, n_terms: int) -> IndexArray:  # shape: (n_terms, n_features)
+    def count(self, stop_above: float = math.inf) -> int:
+        """Count the terms, or return a lower bound above ``stop_above``."""
+        numbers = self.function_numbers()
+        alike = np.all(self.largest >= self.degree) and not self.categorical.any()
+        if alike and self.q == 1.0:
+            return _count_total_degree(
+                len(numbers), self.degree, self.most_inputs, stop_above
+            )
+        if numbers.sum() > min(stop_above, _LARGEST_UNIVARIATE):
+            return int(min(numbers.sum(), _LARGEST_COUNT))
+        limits = self.budget, self.most_inputs, stop_above
+        return _count_affordable(self.univariate_costs(), *limits)
+
+    def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
-        if n_terms * len(self.weights) > LARGEST_KEPT:
+        if self.count(LARGEST_KEPT) * len(self.largest) > LARGEST_KEPT:
             return self.made()
-        arrays = self.weights, self.largest, self.categorical
-        return _kept(*self[:3], *(values.tobytes() for values in arrays)).copy()
+        arrays = self.largest.tobytes(), self.categorical.tobytes()
+        return _kept(*self[:3], *arrays).copy()
 
     def made(self) -> IndexArray:  # shape: (n_terms, n_features)
         """List and sort the terms."""
         costs = self.univariate_costs()
-        active, exponents = _list_affordable(costs, self.budget, self.order)
+        active, exponents = _list_affordable(costs, self.budget, self.most_inputs)
         return _dense(active, exponents, self.categorical)
 
     def function_numbers(self) -> FloatArray:
-        """Return an upper bound of the number of functions of each input alone."""
-        with np.errstate(over="ignore"):
-            affordable = np.floor(self.degree * (1.0 + _TOLERANCE) / self.weights)
-        contrasts = np.where(affordable >= 1, self.largest, 0.0)
-        polynomials = np.minimum(affordable, self.largest)
+        """Return the number of functions of each input alone."""
+        contrasts = self.largest if self.degree >= 1 else np.zeros_like(self.largest)
+        polynomials = np.minimum(self.degree, self.largest)
         return np.where(self.categorical, contrasts, polynomials)
 
     def univariate_costs(self) -> list[FloatArray]:
-        """Return, for each input, the costs of its functions that fit alone."""
-        inputs = zip(
-            self.weights, self.function_numbers(), self.categorical, strict=True
-        )
-        costs = []
-        for weight, number, kind in inputs:
-            degrees = np.arange(1.0, number + 1.0)
-            cost = (weight * (np.ones_like(degrees) if kind else degrees)) ** self.q
-            costs.append(cost[cost <= self.budget])
-        return costs
+        """Return, for each input, the costs of its functions."""
+        numbers = self.function_numbers().astype(np.int64).tolist()
+        degrees = np.arange(1.0, max(numbers, default=0) + 1.0) ** self.q
+        return [
+            np.ones(number) if contrasts else degrees[:number]
+            for number, contrasts in zip(numbers, self.categorical, strict=True)
+        ]
 
 
 @lru_cache(maxsize=32)
 def _kept(
-    degree: int,
-    q: float,
-    order: int,
-    weights: bytes,
-    largest: bytes,
-    categorical: bytes,
+    degree: int, q: float, order: int | None, largest: bytes, categorical: bytes
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """List the terms of a small set once; the arrays are given by their bytes."""
-    numbers = np.frombuffer(weights), np.frombuffer(largest)
-    return Truncation(
-        degree, q, order, *numbers, np.frombuffer(categorical, dtype=bool)
-    ).made()
+    kinds = np.frombuffer(categorical, dtype=bool)
+    return Truncation(degree, q, order, np.frombuffer(largest), kinds).made()
 
 
 # Distinct costs of terms, sorted, and how many terms have each.
@@ -400,57 +187,16 @@ _LARGEST_UNIVARIATE = 1e8
 _LARGEST_COUNT = 1e18
 
 
-def _count_isotropic(cut: Truncation, stop_above: float) -> int:
-    """Count by the number of active inputs; partitions when q < 1."""
-    n_features, degree, q = len(cut.weights), cut.degree, cut.q
-    largest = min(degree, cut.order)
+def _count_total_degree(
+    n_features: int, degree: int, order: int, stop_above: float
+) -> int:
+    """Count by the number of inputs in a term."""
     total = 1
-    if q == 1.0:
-        for size in range(1, largest + 1):
-            total += math.comb(n_features, size) * math.comb(degree, size)
-            if total > max(stop_above, _LARGEST_COUNT):
-                break
-        return total
-    if n_features * degree > min(stop_above, _LARGEST_UNIVARIATE):
-        return n_features * degree
-    powers = [float(k) ** q for k in range(1, degree + 1)]
-    total += n_features * degree if largest else 0
-    for exponents, left in _partitions(degree, cut.budget, powers, largest - 1):
-        total += _count_extensions(exponents, bisect_right(powers, left), n_features)
-        if total > stop_above:
+    for size in range(1, min(degree, order) + 1):
+        total += math.comb(n_features, size) * math.comb(degree, size)
+        if total > max(stop_above, _LARGEST_COUNT):
             break
     return total
-
-
-def _count_extensions(exponents: tuple[int, ...], most: int, n_features: int) -> int:
-    """Count the terms of a partition and one more part, up to its last and ``most``."""
-    arrangements = math.factorial(len(exponents) + 1)
-    times = Counter(exponents)
-    for multiplicity in times.values():
-        arrangements //= math.factorial(multiplicity)
-    last = exponents[-1]
-    count = min(most, last - 1) * arrangements
-    if most >= last:
-        count += arrangements // (times[last] + 1)
-    return math.comb(n_features, len(exponents) + 1) * count
-
-
-def _partitions(
-    largest: int, limit: float, powers: Sequence[float], n_parts: int
-) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield the non-increasing positive tuples whose q-powers fit, and what is left.
-
-    Tuples that leave no room for another part are left out.
-    """
-    if n_parts <= 0:
-        return
-    for first in range(1, largest + 1):
-        left = limit - powers[first - 1]
-        if left < 1.0:
-            break
-        yield (first,), left
-        for others, rest in _partitions(first, left, powers, n_parts - 1):
-            yield (first, *others), rest
 
 
 def _cheapest_later(costs: list[FloatArray]) -> FloatArray:
@@ -479,15 +225,18 @@ def _count_affordable(
             below = np.concatenate([[0.0], np.cumsum(counts)])
             fits = np.searchsorted(state_costs, limit - values, side="right")
             total += float(multiplicity @ below[fits])
-        if total > stop_above:
+        if total > stop_above or later > limit:
             break
         grown: dict[int, list[State]] = {}
         for active, (state_costs, counts) in states.items():
             grown.setdefault(active, []).append((state_costs, counts))
             if active + step < order:
+                fits = np.searchsorted(state_costs, limit - later - values, "right")
                 grown.setdefault(active + step, []).extend(
-                    (state_costs + value, counts * times)
-                    for value, times in zip(values, multiplicity, strict=True)
+                    (state_costs[:end] + value, counts[:end] * times)
+                    for value, times, end in zip(
+                        values, multiplicity, fits, strict=True
+                    )
                 )
         states = {m: _merge(parts, limit - later, limit) for m, parts in grown.items()}
     return int(min(total, _LARGEST_COUNT))
@@ -553,13 +302,6 @@ def _write_out(
     return inputs, exponents
 
 
-def _round_up(costs: list[FloatArray], limit: float, n_steps: int) -> list[FloatArray]:
-    """Round costs up to few distinct ones, whose count is a quick lower bound."""
-    grid = limit / n_steps
-    rounded = [np.ceil(cost / grid * (1.0 - _TOLERANCE)) * grid for cost in costs]
-    return [cost[cost <= limit] for cost in rounded]
-
-
 # More functions of one input than this are refused; no number of samples tells them
 # apart.
 _MOST_FUNCTIONS = 10_000
@@ -578,13 +320,11 @@ def check_degrees(owner: str, name: str, degrees: Any) -> None:
 _BYTES_PER_ENTRY = 3 * 8
 
 
-def basis_advice(*, anisotropy: bool) -> str:  # True for an estimator that has it
-    """Return a sentence on how to make a truncation set smaller."""
-    weights = ", give minor inputs an 'anisotropy' above 1" if anisotropy else ""
-    return (
-        f"Lower 'degree', set 'interaction_order' (2 or 3){weights}, or use "
-        "truncation='hyperbolic' with q < 1."
-    )
+#: How to make a truncation set smaller.
+BASIS_ADVICE = (
+    "Lower 'degree', set 'interaction_order' (2 or 3), or use truncation='hyperbolic' "
+    "with q < 1."
+)
 
 
 def terms_that_fit(n_samples: int) -> float:
@@ -599,7 +339,7 @@ def rows_held_in_blocks(n_samples: int) -> int:
 
 
 def check_design_fits(
-    owner: str, n_rows: int, n_terms: int, advice: str, fit: str | None = None
+    owner: str, n_rows: int, n_terms: int, fit: str | None = None
 ) -> None:
     """Raise ``ValueError``, with advice, when a fit exceeds the memory."""
     if n_terms <= terms_that_fit(n_rows):
@@ -609,7 +349,7 @@ def check_design_fits(
     raise ValueError(
         f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
         f"{needed / 2**30:.3g} GiB, more than the "
-        f"{available_memory() / 2**30:.3g} GiB that it may use here. {advice}"
+        f"{available_memory() / 2**30:.3g} GiB that it may use here. {BASIS_ADVICE}"
     )
 
 
@@ -1026,10 +766,7 @@ class BasisParameters:
     interaction_order: Any
     truncation: Any = "total_degree"
     q: Any = 1.0
-    anisotropy: Any = None
-    multi_indices: Any = None
-    has_anisotropy: bool = False
-    has_terms: bool = True  # whether a degree, or the terms, were given
+    has_degree: bool = True  # whether one was given
     levels: Collection[str] = ()  # names of the inputs that were given as labels
 
     @classmethod
@@ -1040,38 +777,27 @@ class BasisParameters:
             for entry in fields(cls)
             if hasattr(estimator, entry.name)
         }
-        has_terms = (
-            given["degree"] is not None or given.get("multi_indices") is not None
-        )
-        if given["degree"] is None and hasattr(estimator, "solver"):  # for a solver
+        has_degree = given["degree"] is not None
+        if not has_degree and hasattr(estimator, "solver"):  # for a solver
             given["degree"] = 2
         return cls(
             type(estimator).__name__,
-            has_anisotropy="anisotropy" in given,
             levels=tuple(getattr(estimator, "levels_", ())),
-            has_terms=has_terms,
+            has_degree=has_degree,
             **given,
         )
 
     @property
     def cuts_nothing(self) -> bool:
         """Whether the truncation is the default."""
-        return (self.truncation, self.q) == ("total_degree", 1.0) and (
-            self.anisotropy is None
-        )
+        return (self.truncation, self.q) == ("total_degree", 1.0)
 
     def check(self, names: Sequence[str]) -> list[Any]:
         """Check the parameters; return one distribution per feature."""
-        owner, n_features = self.owner, len(names)
-        self._check_truncation()
-        check_positive_weights(owner, "anisotropy", self.anisotropy, n_features)
-        check_multi_indices(owner, self.multi_indices, n_features)
-        return check_distribution(owner, self.distribution, names, self.levels)
-
-    def _check_truncation(self) -> None:
-        """Raise ``ValueError`` for a truncation whose parameters do not agree."""
-        owner = self.owner
-        check_truncation(owner, self.degree, self.q, self.interaction_order)
+        owner, order = self.owner, self.interaction_order
+        check_integer(owner, "degree", self.degree)
+        check_real(owner, "q", self.q, low=0, high=1, closed="right")
+        check_integer(owner, "interaction_order", order, low=1, none_allowed=True)
         check_option(owner, "truncation", self.truncation, TRUNCATIONS)
         if self.truncation == "total_degree" and self.q != 1.0:
             raise ValueError(
@@ -1079,6 +805,7 @@ class BasisParameters:
                 "truncation='total_degree'; it has an effect with "
                 f"truncation='hyperbolic'. Got {self.q!r} instead."
             )
+        return check_distribution(owner, self.distribution, names, self.levels)
 
     def learn(
         self,
@@ -1091,7 +818,7 @@ class BasisParameters:
         """Learn the input distributions and build the index set that they can carry."""
         laws = self.learn_laws(X, weights, names)
         n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
-        multi_indices = self._index_set(laws, names, n_rows)
+        multi_indices = self._index_set(laws, n_rows)
         needed = multi_indices.max(axis=0).tolist()
         for law, name, degree in zip(laws, names, needed, strict=True):
             law.check_degree(self.owner, name, degree)
@@ -1115,7 +842,7 @@ class BasisParameters:
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
         """Raise ``ValueError`` when the parameters no longer give this basis."""
         laws = self.check(names)
-        wanted = self._index_set(basis.laws, names, 1)
+        wanted = self._index_set(basis.laws, 1)
         learned = learn_input_laws(laws, np.zeros((1, len(laws))), np.ones(1))
         same = np.array_equal(wanted, basis.multi_indices)
         if not same or list(learned) != list(basis.laws):
@@ -1124,73 +851,19 @@ class BasisParameters:
                 "and distribution of the samples before. Call fit for others."
             )
 
-    def _index_set(
-        self, laws: Sequence[InputLaw], names: Sequence[str], n_samples: int
-    ) -> IndexArray:
-        """Return the terms that were given, or those of the truncation."""
-        rows = check_multi_indices(self.owner, self.multi_indices, len(laws))
-        if rows is not None:
-            return explicit_multi_indices(self.owner, rows, laws, names, n_samples)
-        return truncated_multi_indices(
-            self.owner,
-            laws,
-            n_samples,
-            degree=int(self.degree),
-            q=float(self.q),
-            interaction_order=self.interaction_order,
-            anisotropy=self.anisotropy,
-            advice=basis_advice(anisotropy=self.has_anisotropy),
-        )
-
-
-def explicit_multi_indices(
-    owner: str,
-    rows: IndexArray,  # shape: (n_terms, n_features), checked
-    laws: Sequence[InputLaw],
-    names: Sequence[str],
-    n_samples: int,
-) -> IndexArray:  # shape: (n_terms, n_features)
-    """Add the constant where it is missing, and sort as the built sets are sorted."""
-    check_degrees(owner, "multi_indices", rows.max(axis=0))
-    for law, needed, name in zip(laws, rows.max(axis=0).tolist(), names, strict=True):
-        if needed > law.largest_degree:
-            raise ValueError(
-                f"The 'multi_indices' parameter of {owner} has the entry {needed} "
-                f"for {name} of X; expected at most {law.largest_degree:g}, the "
-                "largest degree of a function of its distribution."
-            )
-    if rows.any(axis=1).all():
-        rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])
-    check_design_fits(owner, n_samples, len(rows), "Give fewer 'multi_indices'.")
-    return sort_graded(rows, categorical_inputs(laws))
-
-
-def truncated_multi_indices(
-    owner: str,
-    laws: Sequence[InputLaw],
-    n_samples: int,
-    *,
-    degree: int,
-    q: float,
-    interaction_order: int | None,
-    anisotropy: Any,
-    advice: str | None = None,
-) -> IndexArray:  # shape: (n_terms, n_features)
-    """Build the set, or raise ``ValueError`` for one that exceeds the memory."""
-    n_features = len(laws)
-    weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
-    ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
-    check_degrees(owner, "degree", np.minimum(degree / weights, ends))
-    kinds = categorical_inputs(laws)
-    order = n_features if interaction_order is None else interaction_order
-    cut = Truncation(degree, q, min(order, n_features), weights, ends, kinds)
-    n_rows = max(n_samples, n_features)
-    n_terms = cut.count(terms_that_fit(n_rows))
-    advice = basis_advice(anisotropy=True) if advice is None else advice
-    check_design_fits(owner, n_rows, n_terms, advice)
-    if kinds.any():  # of others the degrees are checked
-        check_degrees(owner, "degree", cut.function_numbers())
-    return cut.listed(n_terms)
+    def _index_set(self, laws: Sequence[InputLaw], n_samples: int) -> IndexArray:
+        """Return the terms, or raise ``ValueError`` for more than the memory holds."""
+        owner, degree, n_features = self.owner, int(self.degree), len(laws)
+        ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
+        kinds = categorical_inputs(laws)
+        check_degrees(owner, "degree", np.minimum(degree, ends))
+        cut = Truncation(degree, float(self.q), self.interaction_order, ends, kinds)
+        n_rows = max(n_samples, n_features)
+        n_terms = cut.count(terms_that_fit(n_rows))
+        check_design_fits(owner, n_rows, n_terms)
+        if kinds.any():  # of others the degrees are checked
+            check_degrees(owner, "degree", cut.function_numbers())
+        return cut.listed()
 
 
 def categorical_inputs(laws: Sequence[InputLaw]) -> BoolArray:

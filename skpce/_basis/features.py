@@ -39,14 +39,6 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         distributions.
     truncation, q, interaction_order
         As in :class:`PolynomialChaosRegressor`.
-    anisotropy : array-like of shape (n_features,) or None, default=None
-        Positive weights :math:`w_i`: the terms :math:`j` with
-        :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are retained. A weight of
-        2 gives an input half the degree.
-    multi_indices : array-like of shape (n_terms, n_features) or None, default=None
-        The terms themselves, as non-negative ints; the constant is added where it
-        is missing. ``degree``, ``truncation``, ``q``, ``interaction_order`` and
-        ``anisotropy`` then have no effect.
 
     Attributes
     ----------
@@ -86,15 +78,6 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
     >>> features.transform(X).round(3).tolist()
     [[1.0, 0.0, 1.0, -0.707, 0.0, 0.0], [1.0, 2.0, 0.0, 2.121, 0.0, -0.707]]
-
-    Half the degree for the second input, and chosen terms alone:
-
-    >>> features.set_params(anisotropy=[1, 2]).fit(X).get_feature_names_out().tolist()
-    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)']
-    >>> features.set_params(multi_indices=[[3, 0], [1, 1]]).fit(X).multi_indices_
-    array([[0, 0],
-           [1, 1],
-           [3, 0]])
     """
 
     _doc_link_module = "skpce"
@@ -108,16 +91,12 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         truncation: str = "total_degree",
         q: float = 1.0,
         interaction_order: int | None = None,
-        anisotropy: ArrayLike | None = None,
-        multi_indices: ArrayLike | None = None,
     ) -> None:
         self.degree = degree
         self.distribution = distribution
         self.truncation = truncation
         self.q = q
         self.interaction_order = interaction_order
-        self.anisotropy = anisotropy
-        self.multi_indices = multi_indices
 
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None

@@ -22,7 +22,6 @@ from sklearn.utils import get_tags
 from .._basis.basis import (
     BasisParameters,
     PolynomialBasis,
-    basis_advice,
     check_design_fits,
 )
 from .._checks import (
@@ -657,8 +656,8 @@ def partial_fit(
             refuse_class_labels(values)
             geometry = learn_geometry(self, y, values, "y")
             basis = parameters.learn(inputs, weights, names, in_blocks=True)
-            n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
-            check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
+            n_terms = len(basis.multi_indices)
+            check_design_fits(owner, n_terms, n_terms, "a fit from sums")
             unnamed = isinstance(y, ItemTable)
             self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
             self._amalgamation = None

@@ -173,12 +173,12 @@ def learn_from(
             "a solver; expected the defaults with solver=None, which learns it, or a "
             f"solver such as 'ridge'. Got criterion={criterion!r}, alphas={alphas!r}."
         )
-    if not parameters.has_terms and not parameters.cuts_nothing:
+    if not parameters.has_degree and not parameters.cuts_nothing:
         raise ValueError(
-            f"The 'truncation', 'q' and 'anisotropy' parameters of {owner} cut the "
-            "terms at a degree; expected 'degree' with them."
+            f"The 'truncation' and 'q' parameters of {owner} cut the terms at a "
+            "degree; expected 'degree' with them."
         )
-    if parameters.has_terms:
+    if parameters.has_degree:
         basis = parameters.learn(samples.inputs, samples.weights, names)
         return learn_terms(basis.laws, samples, groups, basis.multi_indices)
     laws = parameters.learn_laws(samples.inputs, samples.weights, names)

@@ -70,7 +70,7 @@ def sample_inputs(
     Notes
     -----
     As a first guess take two to three times the number of terms,
-    :func:`skpce.count_terms`; after a first fit
+    ``math.comb(d + p, p)`` for d inputs and degree p; after a first fit
     :func:`skpce.sample_size.required_ensemble_size` gives a number.
 
     Examples

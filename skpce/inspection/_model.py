@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.basis import BasisParameters, count_terms
+from .._basis.basis import BasisParameters
 from .._basis.features import PolynomialChaosFeatures
 from .._checks import (
     FloatArray,
@@ -327,10 +328,7 @@ class ExpansionOptions:
 
     def parameters(self, degree: int) -> BasisParameters:
         """Return the parameters of the basis of a degree."""
-        return BasisParameters(
-            *(_EXPANDED_BY, degree, self.distribution, None, "total_degree", 1.0),
-            has_anisotropy=True,
-        )
+        return BasisParameters(_EXPANDED_BY, degree, self.distribution, None)
 
     def fit(self, degree: int, design: Samples, law_source: FloatArray) -> Expansion:
         """Fit a basis of known distributions, free of the sampling error."""
@@ -355,7 +353,7 @@ class ExpansionOptions:
         limit = self.n_samples // 2
         tried = [1]
         for degree in range(2, _LARGEST_DEGREE + 1):
-            n_terms = count_terms(n_features, degree, stop_above=limit)
+            n_terms = math.comb(n_features + degree, degree)
             if n_terms > limit or not accept(degree):
                 break
             tried.append(degree)

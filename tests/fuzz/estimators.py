@@ -50,13 +50,9 @@ BASIS: Mapping[str, tuple[Any, ...]] = {
 PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "PolynomialChaosFeatures": {
         **BASIS,
-        "anisotropy": (None, None, [1.0] * 2, [1.0, 2.0, 0.5]),
-        "multi_indices": (None, None, None, [[0, 1], [2, 0]], [[1]], [[3], [0]]),
     },
     "PolynomialChaosRegressor": {
         **BASIS,
-        "anisotropy": (None, None, None, [1.0] * 2),
-        "multi_indices": (None, None, None, None, [[0, 1], [2, 0]], [[1]]),
         "solver": SOLVERS,
         "regressor": (None, None, None, None, None, Ridge(), LassoCV(cv=2)),
         "alphas": (None, None, None, [1.0], (1e-3, 10.0)),
@@ -119,7 +115,7 @@ def some_parameters(rng: Generator, name: str, share: float = 0.35) -> dict[str,
     if found.get("q", 1.0) != 1.0:
         found["truncation"] = "hyperbolic"
     cut = found.get("truncation", "total_degree") != "total_degree"
-    if cut or found.get("anisotropy") is not None:
+    if cut:
         found["degree"] = found.get("degree") or 2  # they cut terms at a degree
     if name == "PolynomialChaosRegressor" and rng.random() < 0.1:
         found |= {"distribution": stats.norm(0, 1), "solver": "ridge"}

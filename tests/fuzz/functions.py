@@ -82,38 +82,6 @@ def _short(value: Any) -> str:
 # Basis and steps
 
 
-def _count(rng: Generator) -> Drawn:
-    return (
-        skpce.count_terms,
-        _truncation(rng),
-        lambda n: true.between("n", n, 1, np.inf),
-    )
-
-
-def _build(rng: Generator) -> Drawn:
-    given = _truncation(rng)
-
-    def faults(rows: Any) -> true.Faults:
-        if len(rows) != skpce.count_terms(**given):
-            yield "another number of terms than counted"
-        if rows[0].any() or len(np.unique(rows, axis=0)) < len(rows):
-            yield "no constant in front, or terms twice"
-
-    return skpce.build_multi_indices, given, faults
-
-
-def _truncation(rng: Generator) -> dict[str, Any]:
-    d = int(rng.integers(1, 6))
-    given: dict[str, Any] = {"n_features": d, "degree": int(rng.integers(0, 7))}
-    options = {
-        "q": draw.one_of(rng, [1.0, 0.9, 0.5, 0.1, 1e-6]),
-        "interaction_order": draw.one_of(rng, [None, 1, 2, 9]),
-        "anisotropy": rng.uniform(0.3, 3.0, size=d),
-        "largest": rng.integers(0, 5, size=d).astype(float),
-    }
-    return given | {k: v for k, v in options.items() if rng.random() < 0.4}
-
-
 def _pack(rng: Generator) -> Drawn:
     _, y, steps = policies(rng)
     blocks = np.split(y, np.cumsum(steps)[:-1], axis=1)
@@ -430,8 +398,6 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     **DISPLAYS,
     **EMBEDDINGS,
     "skpce.Expansion": _expansion,
-    "skpce.build_multi_indices": _build,
-    "skpce.count_terms": _count,
     "skpce.explain": _explained,
     "skpce.load_model": _saved,
     "skpce.pack_steps": _pack,

@@ -75,12 +75,6 @@ def kinds_of_regressor() -> Results:
         "order one": PolynomialChaosRegressor(
             3, interaction_order=1, solver="ridge", distribution="normal"
         ),
-        "anisotropic": PolynomialChaosRegressor(
-            3, anisotropy=[1, 2, 3], solver="ridge", distribution="normal"
-        ),
-        "terms": PolynomialChaosRegressor(
-            multi_indices=[[0, 0, 0], [1, 0, 0]], solver="ridge", distribution="normal"
-        ),
         "sums": PolynomialChaosRegressor(
             distribution=norm(0, 1), criterion="gcv", solver="ridge"
         ),

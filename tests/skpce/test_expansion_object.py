@@ -20,14 +20,14 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from skpce._basis.basis import PolynomialBasis, build_multi_indices
+from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws import NormalLaw
 
 SEED = 0
 #: since scikit-learn 1.9
 SHOWS_ATTRIBUTES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
-MULTI_INDICES = build_multi_indices(3, 2)
+MULTI_INDICES = Truncation.of_degree(3, 2).listed()
 BASIS = PolynomialBasis([NormalLaw(0.0, 1.0)] * 3, MULTI_INDICES)
 
 

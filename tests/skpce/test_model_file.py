@@ -99,15 +99,6 @@ REGRESSORS = [
         distribution="normal",
     ),
     PolynomialChaosRegressor(
-        anisotropy=[1, 2.5, 1.0], solver="ridge", distribution="normal"
-    ),
-    PolynomialChaosRegressor(
-        anisotropy=np.array([1.0, 2.0, 1.0]), solver="ridge", distribution="normal"
-    ),
-    PolynomialChaosRegressor(
-        multi_indices=[[3, 0, 0], [1, 1, 0]], solver="ridge", distribution="normal"
-    ),
-    PolynomialChaosRegressor(
         alphas=(1e-3, 1.0, np.float64(10.0)), solver="ridge", distribution="normal"
     ),
     PolynomialChaosRegressor(regressor=Ridge(alpha=0.1 + 0.2), distribution="normal"),

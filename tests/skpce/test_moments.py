@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.stats import expon, norm, uniform
 
 from skpce import Expansion, PolynomialChaosRegressor
-from skpce._basis.basis import PolynomialBasis, build_multi_indices
+from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion import moments
 from skpce._expansion.moments import expansion_moments, linearisation
 from skpce._input_laws import NormalLaw, UniformLaw
@@ -188,7 +188,7 @@ def test_linearisation_rebuilds_products(law):
 
 def random_problem(n_features=3, degree=3, n_targets=3):
     rng = np.random.default_rng(SEED)
-    multi_indices = build_multi_indices(n_features, degree)
+    multi_indices = Truncation.of_degree(n_features, degree).listed()
     laws = [NormalLaw(0.0, 1.0), UniformLaw(2.0, 1.0)] * n_features
     coefficients = rng.normal(size=(n_targets, len(multi_indices)))
     return laws[:n_features], coefficients, multi_indices

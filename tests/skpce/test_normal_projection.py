@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from skpce import PolynomialChaosRegressor
-from skpce._basis.basis import build_multi_indices
+from skpce._basis.basis import Truncation
 from skpce._expansion.moments import (
     explained_variance,
     symmetric_tensors,
@@ -17,7 +17,7 @@ from skpce._expansion.moments import (
 
 @pytest.fixture(scope="module")
 def expansion():
-    multi_indices = build_multi_indices(3, 3)
+    multi_indices = Truncation.of_degree(3, 3).listed()
     coefficients = np.random.default_rng(0).normal(size=(2, len(multi_indices)))
     return coefficients, multi_indices
 

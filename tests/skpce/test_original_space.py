@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
 )
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._basis.basis import build_multi_indices
+from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import gradient_moments
 from skpce._expansion.moments import explained_share
 from skpce._input_laws import NormalLaw, UniformLaw
@@ -177,7 +177,7 @@ def test_derivatives_against_finite_differences():
 
 def test_moments_of_the_gradient_of_mixed_laws():
     laws = [NormalLaw(1.0, 2.0), UniformLaw(0.0, 3.0)]
-    multi_indices = build_multi_indices(2, 4)
+    multi_indices = Truncation.of_degree(2, 4).listed()
     coefficients = np.random.default_rng(0).normal(size=(1, len(multi_indices)))
     exact = gradient_moments(coefficients, multi_indices, laws)[0]
     (x, wx), (y, wy) = (law.quadrature(6) for law in laws)

@@ -18,7 +18,6 @@ from skpce import (
     LogRatioTransformer,
     NatafTransformer,
     PolynomialChaosRegressor,
-    count_terms,
     decision,
     inspection,
     pack_steps,
@@ -290,10 +289,6 @@ class TestNamed:
             ValueError, match="'n_components' parameter of PLSTransformer"
         ):
             PLSTransformer(value).fit(*data)
-
-    def test_fewest_terms(self):
-        with pytest.raises(ValueError, match=r"'stop_above' .* \[1, inf\]"):
-            count_terms(2, 0, stop_above=-0.5)
 
     def test_masks_of_lists(self, policies):
         with pytest.raises(ValueError, match="mask must be None unless policies is"):

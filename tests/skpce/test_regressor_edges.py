@@ -18,7 +18,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skpce import (
     PolynomialChaosRegressor,
-    build_multi_indices,
 )
 from skpce._solvers import SOLVERS
 
@@ -205,11 +204,6 @@ def test_a_standard_deviation_needs_no_whole_design(data):
     np.testing.assert_allclose(
         deviation[some], model.predict(new[some], return_std=True)[1]
     )
-
-
-def test_a_set_that_is_too_large_is_refused_before_it_is_built():
-    with pytest.raises(ValueError, match="build_multi_indices has at least"):
-        build_multi_indices(1000, 10)
 
 
 @pytest.mark.parametrize("features", [None, 1.0, slice(1)])

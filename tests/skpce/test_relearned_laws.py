@@ -131,18 +131,13 @@ def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
     np.testing.assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
 
 
-@pytest.mark.parametrize("terms", [None, [[0, 0], [3, 1], [0, 2]]])
 @pytest.mark.parametrize("distribution", sorted(INPUTS))
-def test_a_fit_under_other_laws_is_the_same_function(distribution, terms):
-    """Squares under the laws of weighted samples, by a fit of the fit there.
-
-    The index set is closed under lower exponents, or is not.
-    """
+def test_a_fit_under_other_laws_is_the_same_function(distribution):
+    """Squares under the laws of weighted samples, by a fit of the fit there."""
     rng = np.random.default_rng(SEED)
     X, _ = cubic(distribution)
-    pce = PolynomialChaosRegressor(
-        3, solver="ols", distribution=distribution, multi_indices=terms
-    ).fit(X, X[:, 0] * X[:, 1] + X[:, 0])
+    pce = PolynomialChaosRegressor(3, solver="ols", distribution=distribution)
+    pce.fit(X, X[:, 0] * X[:, 1] + X[:, 0])
     laws = LearnedLaws(pce.basis_, X)
     weights = rng.uniform(0.5, 1.5, size=(3, len(X)))
     changed = laws.relearned(pce.coefficients_[np.newaxis], laws.changes(weights))

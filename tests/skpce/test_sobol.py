@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
-from skpce._basis.basis import build_multi_indices
+from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import (
     aggregated_shares,
     indices_of_terms,
@@ -141,7 +141,7 @@ def test_agrees_with_salib():
     assert np.abs(found["ST"] - pce.total_sobol_indices_[0]).max() < 2e-2
 
 
-MULTI_INDICES = build_multi_indices(3, 3)
+MULTI_INDICES = Truncation.of_degree(3, 3).listed()
 COEFFICIENTS = arrays(
     np.float64,
     (2, len(MULTI_INDICES)),

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosRegressor
-from skpce._basis.basis import build_multi_indices
+from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import (
     aggregated_shares,
     closed_index,
@@ -67,7 +67,7 @@ def test_interactions_of_sobol_g():
 
 def random_expansion(n_features=4, degree=3, n_targets=2):
     rng = np.random.default_rng(SEED)
-    multi_indices = build_multi_indices(n_features, degree)
+    multi_indices = Truncation.of_degree(n_features, degree).listed()
     return rng.normal(size=(n_targets, len(multi_indices))), multi_indices
 
 
@@ -139,7 +139,7 @@ def test_superset_indices_sum_over_the_supersets():
 
 
 def test_sets_without_a_term_are_left_out():
-    multi_indices = build_multi_indices(3, 4, interaction_order=1)
+    multi_indices = Truncation.of_degree(3, 4, order=1).listed()
     coefficients = np.ones((1, len(multi_indices)))
     assert interaction_indices(coefficients, multi_indices, 3).subsets == (
         (0,),

@@ -8,7 +8,6 @@ from scipy.linalg import lstsq
 from scipy.linalg.lapack import dpotrf
 
 from skpce._solvers import LinearProblem, make_solver, subspace_pursuit
-from skpce._solvers.problem import DesignMoments
 from skpce._solvers.sparse import correction
 from skpce._solvers.subspace_pursuit import inverse_roots, solve_each
 

@@ -74,12 +74,6 @@ class Members:
         changes: dict[str, Any] = {"distribution": [laws[i] for i in features]}
         if known.get("regressor") is not None:
             changes["regressor"] = clone(known["regressor"])
-        if known["anisotropy"] is not None:
-            changes["anisotropy"] = np.asarray(known["anisotropy"])[features]
-        if known.get("multi_indices") is not None:
-            basis = self.problem.basis
-            rows = basis.multi_indices[basis.terms_within(features)]
-            changes["multi_indices"] = rows[:, features]
         return type(self.regressor)(**known | changes)
 
     def fit(self, features: list[int]) -> Any:
