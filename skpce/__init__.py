@@ -10,7 +10,7 @@ from ._expansion.expansion import (
     FailedSamplesWarning,
 )
 from ._input_laws import InputOutsideSupportWarning
-from ._input_laws.maps import NatafTransformer, RosenblattTransformer
+from ._input_laws.maps import NatafTransformer
 from ._learned.cautions import EdgeOfFamilyWarning, TiedInputsWarning
 from ._model_file import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
@@ -32,7 +32,6 @@ __all__ = [
     "NatafTransformer",
     "PolynomialChaosFeatures",
     "PolynomialChaosRegressor",
-    "RosenblattTransformer",
     "TiedInputsWarning",
     "__version__",
     "explain",

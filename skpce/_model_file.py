@@ -114,7 +114,6 @@ NOUNS: Mapping[str, type] = {
     "column of a distribution": scores.DistributionMap,
     "empirical column": scores.EmpiricalMap,
     "normal scores": scores.GaussianScores,
-    "scores by kernels": scores.KernelScores,
     "isoprobabilistic map": IsoprobabilisticMap,
 }
 _KIND_OF: Mapping[type, str] = {noun: kind for kind, noun in NOUNS.items()}
@@ -129,7 +128,6 @@ OURS = (
             "PolynomialChaosFeatures",
             "LogRatioTransformer",
             "NatafTransformer",
-            "RosenblattTransformer",
         )
     ),
     "skpce.embedding.PLSTransformer",

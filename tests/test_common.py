@@ -15,7 +15,6 @@ from skpce import (
     NatafTransformer,
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
-    RosenblattTransformer,
 )
 from skpce._solvers import SOLVERS
 
@@ -35,7 +34,6 @@ DEFAULTS = [
     PolynomialChaosRegressor(distribution=FROZEN, criterion="gcv", solver="ridge"),
     LogRatioTransformer(),
     NatafTransformer(),
-    RosenblattTransformer(),
     CompositionalPCESurrogate(),
     CompositionalPCESurrogate(solver="ridge", distribution="normal"),
 ]
@@ -64,7 +62,6 @@ OTHERS = [
     LogRatioTransformer("alr"),
     LogRatioTransformer("clr"),
     NatafTransformer("normal", root="symmetric"),
-    RosenblattTransformer("gamma", bandwidth=0.5),
     CompositionalPCESurrogate(solver="ols", distribution="normal"),
     CompositionalPCESurrogate(solver="paper", distribution="normal"),
     CompositionalPCESurrogate(regressor=Ridge(), distribution="normal"),

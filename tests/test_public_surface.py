@@ -50,7 +50,6 @@ ADDED: set[str] = {
     "skpce.inspection.parts_of_table",
     "skpce.inspection.ResultRow",
     "skpce.inspection.modes_test",
-    "skpce.inspection.noise_test",
     "skpce.load_model",
     "skpce.metrics.excess_fragility",
     "skpce.plotting.PartEffectsDisplay",
@@ -133,7 +132,7 @@ CHANGED: set[str] = {
     "skpce.decision.InputBelief",
     "skpce.inspection.input_tests",
     "NatafTransformer: law_",
-    "RosenblattTransformer: law_",
+    "skpce.RosenblattTransformer",
     # total indices and intervals as error bars
     "skpce.plotting.InteractionDisplay",
     "skpce.plotting.SobolDisplay",

@@ -15,8 +15,7 @@ Intervals of level 0.9: residuals (``predict_interval``), residuals with
 ``noise="inputs"``, split conformal (a fit to one half, calibration by the other), CV+
 with five folds, and CV+ with ``noise="inputs"``. A cell has the coverage of 1,000 new
 members, overall and where |x1| > 1.5, and the mean width, averaged over the
-ensembles. The last column is the share of ensembles in which ``noise_test`` says at
-level 0.05 that ``noise="inputs"`` is needed.
+ensembles.
 
 Run: ``python benchmarks/coverage/any_output.py``
 """
@@ -33,7 +32,6 @@ from joblib import Parallel, delayed
 from scipy.special import softmax
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce.inspection import noise_test
 
 LEVEL = 0.9
 N_NEW = 1000
@@ -95,7 +93,7 @@ METHODS = ("residual", "residual, inputs", "split", "CV+", "CV+, inputs")
 
 
 def intervals(model, X, y, X_new, seed: int):
-    """Return the bounds of each method, and whether the test recommends a scale."""
+    """Return the bounds of each method."""
     first, second = slice(None, len(X) // 2), slice(len(X) // 2, None)
     options = {"confidence_level": LEVEL, "random_state": seed}
     conformal = {"method": "conformal", **options}
@@ -106,15 +104,14 @@ def intervals(model, X, y, X_new, seed: int):
         whole.predict_interval(X_new, **conformal),
         whole.predict_interval(X_new, noise="inputs", **conformal),
     ]
-    test = noise_test(whole, n_permutations=199, random_state=seed)
     half = model.fit(X[first], y[first])
     calibration = X[second], y[second]
     split = half.predict_interval(X_new, calibration=calibration, **conformal)
-    return [*found[:2], split, *found[2:]], bool(test.needed[0])
+    return [*found[:2], split, *found[2:]]
 
 
-def measure(case: str, n_members: int, seed: int) -> tuple[np.ndarray, bool, float]:
-    """Return two coverages and the width of each method, the test, and CPU-seconds."""
+def measure(case: str, n_members: int, seed: int) -> tuple[np.ndarray, float]:
+    """Return two coverages and the width of each method, and CPU-seconds."""
     draw, model = CASES[case]
     generator = np.random.default_rng([seed, n_members, list(CASES).index(case)])
     X, y = draw(generator, n_members)
@@ -123,11 +120,10 @@ def measure(case: str, n_members: int, seed: int) -> tuple[np.ndarray, bool, flo
     start, rows = time.process_time(), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        bounds, needed = intervals(model, X, y, X_new, seed)
-        for lower, upper in bounds:
+        for lower, upper in intervals(model, X, y, X_new, seed):
             inside = (lower <= y_new) & (y_new <= upper)
             rows.append((inside.mean(), inside[tail].mean(), np.mean(upper - lower)))
-    return np.array(rows), needed, time.process_time() - start
+    return np.array(rows), time.process_time() - start
 
 
 def main() -> None:
@@ -139,8 +135,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     last = arguments.first_seed + arguments.ensembles
-    print(f"| case | n | {' | '.join(METHODS)} | needed |")
-    print(f"| --- | ---: |{' --- |' * len(METHODS)} ---: |")
+    print(f"| case | n | {' | '.join(METHODS)} |")
+    print(f"| --- | ---: |{' --- |' * len(METHODS)}")
     largest_error, seconds = 0.0, 0.0
     for case in arguments.cases:
         for n_members in arguments.members:
@@ -148,14 +144,13 @@ def main() -> None:
                 delayed(measure)(case, n_members, seed)
                 for seed in range(arguments.first_seed, last)
             )
-            values = np.array([one for one, _, _ in found])
-            needed = np.mean([flag for _, flag, _ in found])
-            seconds += sum(spent for _, _, spent in found)
+            values = np.array([one for one, _ in found])
+            seconds += sum(spent for _, spent in found)
             deviation = values[:, :, 0].std(axis=0, ddof=1)
             error = deviation.max() / np.sqrt(arguments.ensembles)
             largest_error = max(largest_error, error)
             cells = [f"{a:.2f} / {b:.2f}, {c:.2f}" for a, b, c in values.mean(axis=0)]
-            row = " | ".join([case, str(n_members), *cells, f"{needed:.0%}"])
+            row = " | ".join([case, str(n_members), *cells])
             print(f"| {row} |", flush=True)
     print(
         f"\n{arguments.ensembles} ensembles a row; largest standard error of a "

@@ -343,7 +343,6 @@ def predict_interval(
     noise : {"constant", "inputs"}, default="constant"
         ``"inputs"`` learns how the spread of the residuals of each step changes with
         the inputs and scales the interval by it.
-        :func:`skpce.inspection.noise_test` says whether it is needed.
     calibration : tuple (X, y) or None, default=None
         Members that are not in the fit, for split conformal intervals. None refits in
         folds (CV+).
@@ -370,7 +369,7 @@ def predict_interval(
 
     See Also
     --------
-    skpce.inspection.noise_test : Does the spread of the residuals depend on the inputs?
+    skpce.explain : Which inputs act on the spread?
     PolynomialChaosRegressor.predict_interval : The same for any real y, with the
         formulas and the guarantees of ``method="conformal"``.
 

@@ -1024,8 +1024,7 @@ def predict_interval(
         in finite samples, see Notes.
     noise : {"constant", "inputs"}, default="constant"
         ``"inputs"`` learns how the spread of the residuals changes with the inputs and
-        scales the interval by it. :func:`skpce.inspection.noise_test` says whether it
-        is needed.
+        scales the interval by it.
     calibration : tuple (X, y) or None, default=None
         Members that are not in the fit, for split conformal intervals. None refits in
         folds (CV+).
@@ -1057,7 +1056,7 @@ def predict_interval(
 
     See Also
     --------
-    skpce.inspection.noise_test : Does the spread of the residuals depend on the inputs?
+    skpce.explain : Which inputs act on the spread?
 
     Notes
     -----

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -33,11 +32,10 @@ from .._input_laws import InputLaw
 from .._solvers import solve_path
 from .._solvers.problem import (
     DesignDecomposition,
-    best_penalties,
     q2_from_sums,
     weighted_spread,
 )
-from .._solvers.ridge import DEFAULT_ALPHAS, path_scores
+from .._solvers.ridge import DEFAULT_ALPHAS
 from .problem import FittedProblem
 
 #: Distributions of the residuals.
@@ -50,9 +48,6 @@ NOISES = ("constant", "inputs")
 # members, and of the largest of a member: an expansion is not positive by itself.
 _SMALLEST_RESPONSE = 0.2
 _LARGEST_RESPONSE = 1.5
-
-# Residuals of permuted members that are held at once.
-_LARGEST_BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -203,77 +198,6 @@ def learn_noise_scale(
             fit.loo_error(weights) * weights.sum(), weighted_spread(responses, weights)
         ),
     )
-
-
-def permuted_q2(
-    scale: NoiseScale,
-    problem: FittedProblem,
-    orders: IndexArray,  # shape: (n_permutations, n_members)
-    owner: str,
-) -> FloatArray:  # shape: (n_permutations, n_groups)
-    """Return the Q² of the scale model where residuals are those of other members.
-
-    They are fitted again, with the penalties of the fit: a fit makes residuals of
-    neighbours alike, and those of large leverage more normal, in every permutation as
-    it does in the members [2]_. All permutations share the factorisations.
-    """
-    samples = problem.require_samples(owner)
-    weights, fit = samples.weights, problem.fit
-    n_groups = len(scale.units)
-    squares = np.zeros((*orders.shape, n_groups))
-    design = problem.basis.evaluate(samples.inputs)
-    for targets, (left, right) in fit.leverage.smoothers(design, weights):
-        leverage = (left * right.T).sum(axis=1) / np.maximum(weights, 1.0)
-        left_out = np.maximum(1.0 - leverage, 1e-12)[:, np.newaxis]
-        residuals, groups = _in_few_columns(
-            fit.scaled_residuals[:, targets], scale.group_of_target[targets]
-        )
-        size = max(1, _LARGEST_BLOCK // max(residuals.size, 1))
-        for start in range(0, len(orders), size):
-            moved = residuals[orders[start : start + size]]
-            moved -= left @ (right @ moved)
-            squares[start : start + size] += (
-                _squares(moved, groups, n_groups) / left_out
-            )
-    responses = np.cbrt(squares)
-    columns = responses.transpose(1, 0, 2).reshape(len(weights), -1)
-    decomposition = DesignDecomposition.from_design(
-        scale.basis.evaluate(samples.inputs), weights, for_scores=True
-    )
-    _, centred = decomposition.center_targets(columns)
-    loadings = decomposition.project(centred)
-    scores = path_scores(decomposition, centred, loadings, DEFAULT_ALPHAS)
-    _, least = best_penalties(scores, np.arange(columns.shape[1]))
-    spread = weighted_spread(columns, weights)
-    return q2_from_sums(least * weights.sum(), spread).reshape(-1, n_groups)
-
-
-def _in_few_columns(
-    residuals: FloatArray,  # shape: (n_members, n_targets)
-    groups: IndexArray,  # shape: (n_targets,)
-) -> tuple[FloatArray, IndexArray]:  # (n_members, n_columns), (n_columns,)
-    """Rotate groups of more targets than members to as many columns as members.
-
-    The products of members, and so the sums of squares of what is linear in them,
-    remain.
-    """
-    n_members = len(residuals)
-    is_wide = np.bincount(groups) > n_members
-    narrow = ~is_wide[groups]
-    parts, owners = [residuals[:, narrow]], [groups[narrow]]
-    for group in np.flatnonzero(is_wide):
-        triangle: Any = np.linalg.qr(residuals[:, groups == group].T, mode="r")  # no Q
-        parts.append(triangle.T)
-        owners.append(np.full(n_members, group))
-    return np.hstack(parts), np.concatenate(owners)
-
-
-def count_columns(
-    n_members: int,
-    groups: IndexArray,  # shape: (n_fitted,)
-) -> int:
-    """Return how many columns stand for the targets in permutations."""
-    return int(np.minimum(np.bincount(groups), n_members).sum())
 
 
 def _squares(

@@ -33,24 +33,15 @@ from .columns import warn_outside
 from .scores import (
     DistributionMap,
     GaussianScores,
-    KernelScores,
     MarginalMap,
-    ScoreLaw,
     best_shrinkage,
     checked_correlation,
     correlation_root,
-    leave_one_out_log_likelihood,
     marginal_map,
     standardized,
 )
 
 ROOTS = ("cholesky", "symmetric")
-
-#: Bandwidths among which the likelihood chooses; 1 is the Gaussian copula.
-BANDWIDTHS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
-#: Kernels narrower than this are points.
-SMALLEST_BANDWIDTH = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +52,7 @@ class IsoprobabilisticMap:
     names: tuple[str, ...]  # of the inputs
     laws: tuple[InputLaw, ...]  # distribution of each column
     columns: tuple[MarginalMap, ...]  # of each column to its normal scores and back
-    scores: ScoreLaw  # joint distribution of the scores
+    scores: GaussianScores  # joint distribution of the scores
     sequential: bool = True  # whether each output takes out the inputs before it
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -152,10 +143,8 @@ class IsoprobabilisticMap:
         """
         owner = f"{self.owner}.sample"
         check_draws(owner, "n_samples", n_samples, each=len(self.columns))
-        noise = make_generator(random_state).normal(
-            size=(int(n_samples), self.scores.n_noise)
-        )
-        empty = np.zeros((len(noise), len(self.columns)))
+        shape = int(n_samples), len(self.columns)
+        noise, empty = make_generator(random_state).normal(size=shape), np.zeros(shape)
         return self.from_scores(self.scores.redraw(empty, [], noise))
 
     def get_feature_names_out(
@@ -183,69 +172,10 @@ class IsoprobabilisticMap:
         return np.asarray(joined, dtype=object)
 
 
-@dataclass(frozen=True, eq=False)
-class MarginalFit:
-    """The columns of a table as normal scores."""
-
-    owner: str  # for messages
-    names: tuple[str, ...]  # of the columns
-    laws: tuple[InputLaw, ...]  # distribution of each column
-    columns: tuple[MarginalMap, ...]  # of each column to its scores
-    scores: FloatArray  # (n_samples, n_features): normal scores of the rows
-    weights: FloatArray  # (n_samples,): frequency of each row
-
-    @classmethod
-    def of(
-        cls, transformer: Any, X: ArrayLike, sample_weight: ArrayLike | None
-    ) -> MarginalFit:
-        """Check a table and its weights, and learn the distribution of each column."""
-        values = validated(transformer, X)
-        weights = at_least_one_copy(checked_sample_weight(sample_weight, values))
-        owner, names = type(transformer).__name__, tuple(input_names(transformer))
-        transformer._check_parameters(owner, values.shape[1])
-        specifications = check_distribution(owner, transformer.distribution, names)
-        laws = tuple(learn_input_laws(specifications, values, weights))
-        columns = tuple(
-            marginal_map(owner, name, law, column, weights)
-            for name, law, column in zip(names, laws, values.T, strict=True)
-        )
-        scores = normal_scores(columns, values)
-        return cls(owner, names, laws, columns, scores, weights)
-
-    def correlation(self, shrinkage: float | str) -> tuple[FloatArray, float]:
-        """Return the shrunken correlation of the scores, and its shrinkage."""
-        standard = standardized(self.scores, self.weights)
-        correlation = (standard * self.weights[:, np.newaxis]).T @ standard
-        correlation /= self.weights.sum()
-        if isinstance(shrinkage, str):
-            shrinkage = best_shrinkage(standard, self.weights, correlation)
-        shrinkage = float(shrinkage)
-        correlation *= 1.0 - shrinkage
-        np.fill_diagonal(correlation, 1.0)
-        return self.checked(correlation), shrinkage
-
-    def checked(self, correlation: FloatArray) -> FloatArray:
-        """Return a correlation that is regular, or raise ``ValueError``."""
-        return checked_correlation(self.owner, correlation, self.names)
-
-    def map(self, scores: ScoreLaw, sequential: bool = True) -> IsoprobabilisticMap:
-        """Return the map that goes through these columns."""
-        columns = self.owner, self.names, self.laws, self.columns
-        return IsoprobabilisticMap(*columns, scores, sequential)
-
-
 def normal_scores(columns: Sequence[MarginalMap], X: FloatArray) -> FloatArray:
     """Map each column to its normal scores; shape (n_samples, n_features)."""
     pairs = zip(columns, X.T, strict=True)
     return np.column_stack([one.to_normal(column) for one, column in pairs])
-
-
-def check_shrinkage(owner: str, shrinkage: Any) -> None:
-    """Raise ``ValueError`` unless ``shrinkage`` is a share or ``"auto"``."""
-    if isinstance(shrinkage, str):
-        check_option(owner, "shrinkage", shrinkage, ("auto",))
-    else:
-        check_real(owner, "shrinkage", shrinkage, low=0, high=1, closed="both")
 
 
 class NatafTransformer(TransformerMixin, BaseEstimator):
@@ -290,7 +220,6 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    RosenblattTransformer : Without the assumption of a Gaussian copula.
     skpce.inspection.dependent_sobol_indices : Indices under this distribution.
 
     Notes
@@ -378,21 +307,46 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
             For a bad parameter, a distribution that is not continuous, or scores with a
             singular correlation.
         """
-        fit = MarginalFit.of(self, X, sample_weight)
-        self.correlation_: FloatArray
-        if self.correlation is None:
-            self.correlation_, self.shrinkage_ = fit.correlation(self.shrinkage)
-        else:
-            given = np.array(self.correlation, dtype=np.float64)
-            self.correlation_, self.shrinkage_ = fit.checked(given), 0.0
-        scores = GaussianScores(
-            self.correlation_, correlation_root(self.correlation_, self.root)
+        values = validated(self, X)
+        weights = at_least_one_copy(checked_sample_weight(sample_weight, values))
+        owner, names = type(self).__name__, tuple(input_names(self))
+        self._check_parameters(owner, values.shape[1])
+        specifications = check_distribution(owner, self.distribution, names)
+        laws = tuple(learn_input_laws(specifications, values, weights))
+        columns = tuple(
+            marginal_map(owner, name, law, column, weights)
+            for name, law, column in zip(names, laws, values.T, strict=True)
         )
-        self._map = fit.map(scores, self.root == "cholesky")
+        if self.correlation is None:
+            correlation = self._learned(normal_scores(columns, values), weights)
+        else:
+            correlation = np.array(self.correlation, dtype=np.float64)
+            self.shrinkage_ = 0.0
+        self.correlation_: FloatArray = checked_correlation(owner, correlation, names)
+        root = correlation_root(self.correlation_, self.root)
+        scores = GaussianScores(self.correlation_, root)
+        sequential = self.root == "cholesky"
+        self._map = IsoprobabilisticMap(owner, names, laws, columns, scores, sequential)
         return self
 
+    def _learned(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the shrunken correlation of the scores."""
+        standard = standardized(scores, weights)
+        correlation = (standard * weights[:, np.newaxis]).T @ standard / weights.sum()
+        shrinkage = self.shrinkage
+        if isinstance(shrinkage, str):
+            shrinkage = best_shrinkage(standard, weights, correlation)
+        self.shrinkage_ = float(shrinkage)
+        correlation *= 1.0 - self.shrinkage_
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
+
     def _check_parameters(self, owner: str, n_features: int) -> None:
-        check_shrinkage(owner, self.shrinkage)
+        shrinkage = self.shrinkage
+        if isinstance(shrinkage, str):
+            check_option(owner, "shrinkage", shrinkage, ("auto",))
+        else:
+            check_real(owner, "shrinkage", shrinkage, low=0, high=1, closed="both")
         check_option(owner, "root", self.root, ROOTS)
         if self.correlation is None:
             return
@@ -420,163 +374,3 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
     from_scores = method_of("_map", IsoprobabilisticMap.from_scores)
     sample = method_of("_map", IsoprobabilisticMap.sample)
     get_feature_names_out = method_of("_map", IsoprobabilisticMap.get_feature_names_out)
-
-
-class RosenblattTransformer(TransformerMixin, BaseEstimator):
-    r"""Independent standard normal inputs, by conditional distribution functions.
-
-    Rosenblatt's map [1]_ goes column after column:
-    :math:`u_i = \Phi^{-1}\{F(z_i \mid z_1, \dots, z_{i-1})\}`. The joint distribution
-    of the normal scores :math:`z` is the kernel estimate that preserves the mean and
-    the correlation of the rows [2]_: the mixture of
-    :math:`N(\sqrt{1 - h^2}\, z^{(k)}, h^2 R)` over the rows. All its conditionals are
-    mixtures of normals too, in closed form.
-
-    Parameters
-    ----------
-    distribution : str, frozen distribution, or list, default="empirical"
-        The distribution of each column, as in :class:`NatafTransformer`.
-    bandwidth : float in (0, 1] or "likelihood", default="likelihood"
-        h. At 1 the kernel estimate *is* the Gaussian copula, and the map that of
-        :class:`NatafTransformer`. ``"likelihood"`` takes the leave-one-out
-        likelihood of eleven values, 1 among them.
-    shrinkage : float or "auto", default="auto"
-        Of R, as in :class:`NatafTransformer`.
-
-    Attributes
-    ----------
-    bandwidth_ : float
-        h.
-    distribution_ : GaussianScores or KernelScores
-        Joint distribution of the scores.
-    correlation_, shrinkage_, maps_, n_features_in_, feature_names_in_
-        As in :class:`NatafTransformer`.
-
-    See Also
-    --------
-    NatafTransformer : Under a Gaussian copula; exact conditionals, any order.
-
-    Notes
-    -----
-    The map depends on the order of the columns. The marginals are those of the kernel
-    estimate, between the stated distribution (h = 1) and the data (h near 0).
-
-    *Limits.* A kernel estimate needs many rows: its error falls as
-    :math:`n^{-2/(4 + d)}`. With more than about five columns, or fewer than some
-    hundreds of rows, the likelihood usually chooses h = 1 or nearly so. Data on a
-    manifold (fewer sources than columns) have no density: use a PCA before. Columns
-    of few distinct values have none either, and make the bandwidth too small. One
-    evaluation costs n d operations a row, of the inverse some ten times that.
-
-    References
-    ----------
-    .. [1] M. Rosenblatt, "Remarks on a multivariate transformation", The Annals of
-       Mathematical Statistics 23 (1952).
-    .. [2] M. West, "Approximating posterior distributions by mixtures", Journal of
-       the Royal Statistical Society B 55 (1993), section 2.
-
-    Examples
-    --------
-    Inputs on a parabola are uncorrelated and dependent.
-
-    >>> import numpy as np
-    >>> from skpce import NatafTransformer, RosenblattTransformer
-    >>> from skpce.inspection import input_tests
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=300)
-    >>> X = np.c_[x, x**2 + 0.3 * rng.normal(size=300)]
-    >>> rosenblatt = RosenblattTransformer().fit(X)
-    >>> rosenblatt.bandwidth_
-    0.15
-    >>> maps = NatafTransformer(), rosenblatt
-    >>> [
-    ...     input_tests(one.fit_transform(X)).smallest_dependence_p_value < 1e-6
-    ...     for one in maps
-    ... ]
-    [True, False]
-    """
-
-    _doc_link_module = "skpce"
-    _doc_link_template = DOC_LINK_TEMPLATE
-
-    def __init__(
-        self,
-        distribution: Any = "empirical",
-        *,
-        bandwidth: float | str = "likelihood",
-        shrinkage: float | str = "auto",
-    ) -> None:
-        self.distribution = distribution
-        self.bandwidth = bandwidth
-        self.shrinkage = shrinkage
-
-    def fit(
-        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> RosenblattTransformer:
-        """Learn the distribution of each column, and the joint one of the scores.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in :meth:`NatafTransformer.fit`.
-
-        Returns
-        -------
-        self : RosenblattTransformer
-            The fitted transformer.
-        """
-        fit = MarginalFit.of(self, X, sample_weight)
-        self.correlation_, self.shrinkage_ = fit.correlation(self.shrinkage)
-        used = fit.weights > 0
-        self._map = fit.map(self._learn_scores(fit.scores[used], fit.weights[used]))
-        return self
-
-    def _check_parameters(self, owner: str, n_features: int) -> None:
-        check_shrinkage(owner, self.shrinkage)
-        if isinstance(self.bandwidth, str):
-            check_option(owner, "bandwidth", self.bandwidth, ("likelihood",))
-        else:
-            check_real(
-                owner,
-                "bandwidth",
-                self.bandwidth,
-                low=SMALLEST_BANDWIDTH,
-                high=1,
-                closed="both",
-            )
-
-    def _learn_scores(self, scores: FloatArray, weights: FloatArray) -> ScoreLaw:
-        """Choose the bandwidth and return the joint distribution of the scores."""
-        self.bandwidth_: float = self._chosen_bandwidth(scores, weights)
-        if self.bandwidth_ == 1.0:
-            root = correlation_root(self.correlation_, "cholesky")
-            return GaussianScores(self.correlation_, root)
-        return KernelScores(scores, weights, self.bandwidth_, self.correlation_)
-
-    def _chosen_bandwidth(self, rows: FloatArray, weights: FloatArray) -> float:
-        if not isinstance(self.bandwidth, str):
-            return float(self.bandwidth)
-        varies = np.flatnonzero(np.ptp(rows, axis=0) > 0)  # a constant wants h = 0
-        rows, correlation = rows[:, varies], self.correlation_[np.ix_(varies, varies)]
-        if weights.sum() <= len(varies) + 1:  # too few rows to leave one out
-            return 1.0
-        found = [
-            leave_one_out_log_likelihood(rows, weights, h, correlation)
-            for h in BANDWIDTHS
-        ]
-        return BANDWIDTHS[int(np.argmax(found))]
-
-    maps_ = attribute_of("_map", lambda m: m.columns)
-    distribution_ = attribute_of("_map", lambda m: m.scores)
-
-    transform = method_of("_map", IsoprobabilisticMap.transform)
-    inverse_transform = method_of(
-        "_map", IsoprobabilisticMap.inverse_transform, inputs=None
-    )
-    from_scores = method_of("_map", IsoprobabilisticMap.from_scores)
-    sample = method_of("_map", IsoprobabilisticMap.sample)
-    get_feature_names_out = method_of("_map", IsoprobabilisticMap.get_feature_names_out)
-
-
-#: Either map.
-IsoprobabilisticTransformer = NatafTransformer | RosenblattTransformer

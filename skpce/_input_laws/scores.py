@@ -1,84 +1,53 @@
-r"""Dependence of inputs: normal scores and their joint distributions.
-
-A normal joint distribution is the Gaussian copula. Any other is a kernel estimate whose
-conditionals are exact: the mixture of :math:`N(\sqrt{1 - h^2}\, z_i,\ h^2 R)` over the
-rows :math:`z_i` of the data has their mean and correlation, whatever the bandwidth
-[1]_. At :math:`h = 1` it is the Gaussian copula, at :math:`h \to 0` it is the data.
+"""Dependence of inputs: normal scores and their joint distribution.
 
 References
 ----------
-.. [1] M. West, "Approximating posterior distributions by mixtures", Journal of the
-   Royal Statistical Society B 55 (1993), section 2.
-.. [2] B. L. van der Waerden, "Order tests for the two-sample problem and their power",
+.. [1] B. L. van der Waerden, "Order tests for the two-sample problem and their power",
    Indagationes Mathematicae 14 (1952).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtr, ndtri
 from sklearn.neighbors import NearestNeighbors
 
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray
 from .._learned.kernel_basis import Basis
 from . import EmpiricalLaw, InputLaw, NormalLaw
 from .correlations import largest_correlation
 
 
-class ScoreLaw(ABC):
-    """A joint distribution of normal scores."""
-
-    @property
-    @abstractmethod
-    def n_noise(self) -> int:
-        """Number of independent normals for one draw."""
-
-    @abstractmethod
-    def to_independent(self, scores: FloatArray) -> FloatArray:
-        """Map scores to independent standard normals, column after column."""
-
-    @abstractmethod
-    def from_independent(self, normals: FloatArray) -> FloatArray:
-        """Undo :meth:`to_independent`."""
-
-    @abstractmethod
-    def redraw(
-        self,
-        scores: FloatArray,  # shape: (n_samples, n_features)
-        fixed: Sequence[int],
-        noise: FloatArray,  # shape: (n_samples, n_noise)
-    ) -> FloatArray:  # shape: (n_samples, n_features)
-        """Draw the other columns again, given the fixed ones."""
-
-
 @dataclass(frozen=True, eq=False)
-class GaussianScores(ScoreLaw):
-    """Scores that are jointly normal."""
+class GaussianScores:
+    """Normal scores that are jointly normal: the Gaussian copula."""
 
     correlation: FloatArray  # shape: (n_features, n_features), positive definite
     root: FloatArray  # root @ root.T is the correlation
 
-    @property
-    def n_noise(self) -> int:
-        return len(self.correlation)
-
     def to_independent(self, scores: FloatArray) -> FloatArray:
+        """Map scores to independent standard normals."""
         normals: Any = np.linalg.solve(self.root, scores.T)
         return normals.T
 
     def from_independent(self, normals: FloatArray) -> FloatArray:
+        """Undo :meth:`to_independent`."""
         return normals @ self.root.T
 
     def redraw(
-        self, scores: FloatArray, fixed: Sequence[int], noise: FloatArray
-    ) -> FloatArray:
+        self,
+        scores: FloatArray,  # shape: (n_samples, n_features)
+        fixed: Sequence[int],
+        noise: FloatArray,  # shape: (n_samples, n_features), standard normal
+    ) -> FloatArray:  # shape: (n_samples, n_features)
+        """Draw the other columns again, given the fixed ones."""
         slopes, root, free = conditional_parts(self.correlation, fixed)
         drawn = scores.copy()
         drawn[:, free] = scores[:, list(fixed)] @ slopes.T + noise[:, free] @ root.T
@@ -101,185 +70,6 @@ def conditional_parts(
         slopes = cho_solve(factor, cross.T).T
         inner -= slopes @ cross.T
     return slopes, correlation_root(inner, "cholesky"), free
-
-
-# Numbers of a block of points times rows of the data.
-_BLOCK_ENTRIES = 2**21
-
-# Newton's steps on the score of a distribution function, at most.
-_MOST_STEPS = 60
-_TOLERANCE = 1e-11
-
-
-@dataclass(frozen=True, eq=False)
-class KernelScores(ScoreLaw):
-    """Scores with the shrunk normal kernel estimate of the data."""
-
-    rows: FloatArray  # shape: (n_rows, n_features), scores of the data
-    weights: FloatArray  # shape: (n_rows,), their frequencies
-    bandwidth: float  # above 0 and below 1
-    correlation: FloatArray  # shape: (n_features, n_features), positive definite
-
-    @property
-    def n_noise(self) -> int:
-        return self.rows.shape[1] + 1
-
-    @property
-    def centers(self) -> FloatArray:
-        """Means of the components."""
-        return np.sqrt(1.0 - self.bandwidth**2) * self.rows
-
-    @property
-    def log_shares(self) -> FloatArray:
-        """Logarithms of the shares of the components."""
-        return np.log(self.weights / self.weights.sum())
-
-    @property
-    def kernel_root(self) -> FloatArray:
-        """Lower triangular root of the covariance of a component."""
-        return self.bandwidth * correlation_root(self.correlation, "cholesky")
-
-    def _by_block(
-        self, function: Callable[..., FloatArray | IndexArray], *points: FloatArray
-    ) -> Any:
-        """Join what a function returns for blocks of points."""
-        size = max(_BLOCK_ENTRIES // self.rows.size, 1)
-        n_blocks = -(-len(points[0]) // size) or 1
-        blocks = (np.array_split(one, n_blocks) for one in points)
-        return np.concatenate([function(*some) for some in zip(*blocks, strict=True)])
-
-    def to_independent(self, scores: FloatArray) -> FloatArray:
-        return self._by_block(self._block_to_independent, scores)
-
-    def _block_to_independent(self, scores: FloatArray) -> FloatArray:
-        steps = standard_residuals(scores, self.centers, self.kernel_root)
-        log_weights = np.broadcast_to(self.log_shares, steps.shape[:2])
-        normals = np.empty_like(scores)
-        for k in range(scores.shape[1]):
-            normals[:, k] = mixture_score(softmax(log_weights, axis=1), steps[:, :, k])
-            log_weights = log_weights - 0.5 * np.square(steps[:, :, k])
-        return normals
-
-    def from_independent(self, normals: FloatArray) -> FloatArray:
-        return self._by_block(self._block_from_independent, normals)
-
-    def _block_from_independent(self, normals: FloatArray) -> FloatArray:
-        root, centers = self.kernel_root, self.centers
-        scores = np.empty_like(normals)
-        steps = np.empty((len(normals), *centers.shape))
-        log_weights = np.broadcast_to(self.log_shares, steps.shape[:2])
-        for k in range(normals.shape[1]):
-            means = centers[:, k] + steps[:, :, :k] @ root[k, :k]
-            scores[:, k] = mixture_quantile(
-                softmax(log_weights, axis=1), means, root[k, k], normals[:, k]
-            )
-            steps[:, :, k] = (scores[:, [k]] - means) / root[k, k]
-            log_weights = log_weights - 0.5 * np.square(steps[:, :, k])
-        return scores
-
-    def redraw(
-        self, scores: FloatArray, fixed: Sequence[int], noise: FloatArray
-    ) -> FloatArray:
-        slopes, root, free = conditional_parts(self.correlation, fixed)
-        known, centers = list(fixed), self.centers
-        covariance = self.correlation[np.ix_(known, known)]
-        known_root = self.bandwidth * correlation_root(covariance, "cholesky")
-
-        def component(points: FloatArray, uniform: FloatArray) -> IndexArray:
-            """Draw the component of each point, given its fixed columns."""
-            steps = standard_residuals(points, centers[:, known], known_root)
-            log_weights = self.log_shares - 0.5 * np.square(steps).sum(axis=2)
-            sums = np.cumsum(softmax(log_weights, axis=1), axis=1)
-            below = np.sum(sums < uniform[:, np.newaxis], axis=1)
-            return np.minimum(below, len(self.rows) - 1)
-
-        chosen = self._by_block(component, scores[:, known], ndtr(noise[:, -1]))
-        shift = scores[:, known] - centers[np.ix_(chosen, known)]
-        drawn = scores.copy()
-        drawn[:, free] = centers[np.ix_(chosen, free)] + shift @ slopes.T
-        drawn[:, free] += self.bandwidth * noise[:, free] @ root.T
-        return drawn
-
-
-def standard_residuals(
-    points: FloatArray,  # shape: (n_points, n_features)
-    centers: FloatArray,  # shape: (n_rows, n_features)
-    root: FloatArray,  # shape: (n_features, n_features), lower triangular
-) -> FloatArray:  # shape: (n_points, n_rows, n_features)
-    """Return the differences of points and centres, whitened by the root."""
-    if not len(root):
-        return np.zeros((len(points), len(centers), 0))
-    first = solve_triangular(root, points.T, lower=True).T
-    second = solve_triangular(root, centers.T, lower=True).T
-    return first[:, np.newaxis, :] - second
-
-
-def mixture_score(
-    shares: FloatArray,  # shape: (n_points, n_rows), rows of sum 1
-    steps: FloatArray,  # shape: (n_points, n_rows)
-) -> FloatArray:  # shape: (n_points,)
-    """Return the normal score of the distribution function of a normal mixture."""
-    # The smaller of the two tails has the digits; where it underflows, its logarithm.
-    below = np.einsum("ij,ij->i", shares, ndtr(steps))
-    above = np.einsum("ij,ij->i", shares, ndtr(-steps))
-    sign = np.where(below < above, 1.0, -1.0)
-    with np.errstate(divide="ignore"):
-        scores = sign * ndtri(np.minimum(below, above))
-    far = np.isinf(scores)
-    if far.any():
-        tails = log_ndtr(sign[far, np.newaxis] * steps[far])
-        scores[far] = sign[far] * ndtri_exp(logsumexp(tails, b=shares[far], axis=1))
-    return scores
-
-
-def mixture_quantile(
-    shares: FloatArray,  # shape: (n_points, n_rows), rows of sum 1
-    means: FloatArray,  # shape: (n_points, n_rows)
-    deviation: float,
-    targets: FloatArray,  # shape: (n_points,)
-) -> FloatArray:  # shape: (n_points,)
-    """Invert :func:`mixture_score` by Newton's method, between the components' own."""
-    low = means.min(axis=1) + deviation * targets
-    high = means.max(axis=1) + deviation * targets
-    found = 0.5 * (low + high)
-    open_ = np.arange(len(targets))
-    for _ in range(_MOST_STEPS):
-        share, at, target = shares[open_], found[open_], targets[open_]
-        steps = (at[:, np.newaxis] - means[open_]) / deviation
-        scores = mixture_score(share, steps)
-        high[open_] = np.where(scores >= target, at, high[open_])
-        low[open_] = np.where(scores <= target, at, low[open_])
-        density = np.einsum("ij,ij->i", share, np.exp(-0.5 * np.square(steps)))
-        with np.errstate(all="ignore"):  # no density: the step leaves the bounds
-            slope = density * np.exp(0.5 * np.square(scores)) / deviation
-            new = at + (target - scores) / slope
-        inside = (new > low[open_]) & (new < high[open_])
-        new = np.where(inside, new, 0.5 * (low[open_] + high[open_]))
-        found[open_] = new
-        open_ = open_[np.abs(new - at) > _TOLERANCE * (1.0 + np.abs(new))]
-        if not open_.size:
-            break
-    return found
-
-
-def leave_one_out_log_likelihood(
-    rows: FloatArray,  # shape: (n_rows, n_features)
-    weights: FloatArray,  # shape: (n_rows,)
-    bandwidth: float,
-    correlation: FloatArray,
-) -> float:
-    """Return the mean log density of a row when one copy of it is left out."""
-    root = bandwidth * np.linalg.cholesky(correlation)
-    points = solve_triangular(root, rows.T, lower=True).T
-    middles = np.sqrt(1.0 - bandwidth**2) * points
-    squared = np.square(points).sum(axis=1)[:, np.newaxis]
-    squared = squared + np.square(middles).sum(axis=1) - 2.0 * points @ middles.T
-    others = np.broadcast_to(weights, squared.shape).copy()
-    others[np.diag_indices(len(rows))] = np.maximum(weights - 1.0, 0.0)
-    with np.errstate(divide="ignore"):
-        density = logsumexp(np.log(others) - 0.5 * squared, axis=1)
-    density -= np.log(others.sum(axis=1)) + np.log(np.diag(root)).sum()
-    return float(np.average(density, weights=weights))
 
 
 # Below this eigenvalue of the correlation one column is a function of the others.
@@ -399,7 +189,7 @@ class DistributionMap(MarginalMap):
 
 @dataclass(frozen=True, eq=False)
 class EmpiricalMap(MarginalMap):
-    """A column known by its data: van der Waerden's scores of the distinct values [2]_.
+    """A column known by its data: van der Waerden's scores of the distinct values [1]_.
 
     A value has the score of the middle of its step of the distribution function.
     Between values the map is linear, beyond them it continues as a normal tail.

@@ -102,19 +102,6 @@ def _rounding(matrix: FloatArray, values: FloatArray) -> float:
     return float(max(matrix.shape) * np.finfo(float).eps * largest)
 
 
-def factorize_rows(
-    matrix: FloatArray,  # shape: (n_samples, n_columns)
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return left singular vectors and singular values, without the smallest ones."""
-    n_samples, n_columns = matrix.shape
-    if n_samples >= n_columns:
-        return factorize(matrix)
-    squares, vectors = np.linalg.eigh(matrix @ matrix.T)
-    # Squares below rounding are lost; penalties are far above them.
-    large = squares > 10 * n_columns * np.finfo(float).eps * max(squares[-1], 0.0)
-    return vectors[:, large], np.sqrt(squares[large]), np.zeros((0, 0))
-
-
 @dataclass(frozen=True)
 class LinearProblem:
     """The samples to which a solver fits the coefficients."""
@@ -385,17 +372,6 @@ class LeverageFactor:
                 leverage[:, column] += hidden / penalty
         return leverage
 
-    def smoother(
-        self, design: FloatArray, weights: FloatArray, penalty: float
-    ) -> tuple[FloatArray, FloatArray]:  # (n_samples, rank + 1), (rank + 1, n_samples)
-        """Return matrices whose product maps targets of the fit to fitted ones."""
-        centred = (design[:, self.used] - self.center[self.used]) * self.scale
-        inside = centred @ self.right.T
-        ones = np.ones((len(design), 1))
-        shrunk = inside / (np.square(self.singular_values) + penalty)
-        left = np.hstack([self.base * ones, shrunk])
-        return left, np.hstack([ones, inside]).T * weights
-
 
 @dataclass(frozen=True)
 class Leverage:
@@ -418,16 +394,6 @@ class Leverage:
             penalties, which = np.unique(self.alpha[mine], return_inverse=True)
             leverage[:, mine] = factor.at(design, penalties)[:, which]
         return leverage
-
-    def smoothers(
-        self, design: FloatArray, weights: FloatArray
-    ) -> Iterator[tuple[IndexArray, tuple[FloatArray, FloatArray]]]:
-        """Yield the distinct smoothers, each with the targets that it fits."""
-        keys = np.stack([self.factor_of_target, self.alpha])
-        distinct, which = np.unique(keys, axis=1, return_inverse=True)
-        for place, (number, penalty) in enumerate(distinct.T):
-            smoother = self.factors[int(number)].smoother(design, weights, penalty)
-            yield np.flatnonzero(which.ravel() == place), smoother
 
     def of_targets(self, columns: IndexArray) -> Leverage:
         """Select targets, and the factors that they use."""
@@ -508,7 +474,6 @@ class DesignDecomposition:
         *,
         free_intercept: bool = True,
         scale: FloatArray | None = None,  # columns of scale 0 are left out
-        for_scores: bool = False,  # right singular vectors may be missing: quicker
     ) -> DesignDecomposition:
         """Factorise a design matrix, without column 0 where the intercept is free."""
         given = np.ones(design.shape[1]) if scale is None else scale
@@ -522,12 +487,11 @@ class DesignDecomposition:
         scaled = columns - center[used]
         if scale is not None:
             scaled *= scale[used]
-        decompose = factorize_rows if for_scores else factorize
         if (weights == 1.0).all():
-            left, values, right = decompose(scaled)
+            left, values, right = factorize(scaled)
         else:
             root = np.sqrt(weights)[:, np.newaxis]
-            left, values, right = decompose(scaled * root)
+            left, values, right = factorize(scaled * root)
             left = left / root
         factor = LeverageFactor(right, values, center, used, given[used], base)
         return cls(left, factor, weights)

@@ -10,7 +10,6 @@ from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
 from ._model import sobol_indices
 from ._modes import modes_test
-from ._noise import noise_test
 from ._parts.effects import part_effects
 from ._parts.entries import part_entries
 from ._parts.from_members import part_effects_from_members
@@ -24,7 +23,6 @@ __all__ = [
     "dependent_sobol_indices",
     "input_tests",
     "modes_test",
-    "noise_test",
     "original_space_indices",
     "part_effects",
     "part_effects_from_members",

@@ -18,11 +18,7 @@ from .._checks import (
     make_generator,
     remembers_frames,
 )
-from .._input_laws.maps import (
-    IsoprobabilisticTransformer,
-    NatafTransformer,
-    RosenblattTransformer,
-)
+from .._input_laws.maps import NatafTransformer
 from .._input_laws.scores import EmpiricalMap
 from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
@@ -79,7 +75,7 @@ def dependent_sobol_indices(
         As the pipeline of :func:`back_to_reward`, or the last estimator alone.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows before the Pipeline, usually those of ``fit``.
-    distribution : NatafTransformer, RosenblattTransformer or None, default=None
+    distribution : NatafTransformer or None, default=None
         The joint distribution of the columns, cloned and fitted on X. None is
         ``NatafTransformer()``: the data's marginals and a Gaussian copula.
     groups : mapping of str to columns, or None, default=None
@@ -195,10 +191,10 @@ def dependent_sobol_indices(
     check_integer(owner, "n_permutations", n_permutations, low=1, none_allowed=True)
     check_draws(owner, "n_resamples", n_resamples, low=0)
     distribution = NatafTransformer() if distribution is None else distribution
-    if not isinstance(distribution, IsoprobabilisticTransformer):
+    if not isinstance(distribution, NatafTransformer):
         raise ValueError(
-            f"The 'distribution' parameter of {owner} must be a NatafTransformer, a "
-            f"RosenblattTransformer or None. Got {distribution!r} instead."
+            f"The 'distribution' parameter of {owner} must be a NatafTransformer "
+            f"or None. Got {distribution!r} instead."
         )
     reading = numeric_expansion_of(owner, estimator, X, min_q2)
     players = column_groups(groups, reading.rows.names)
@@ -297,7 +293,7 @@ def _law_errors(
 def _result(
     reading: Reading,
     players: dict[str, list[int]],
-    law: IsoprobabilisticTransformer,
+    law: NatafTransformer,
     estimates: tuple[Shares, Shares, Shares],
     min_q2: float,
     cautions: tuple[str, ...],
@@ -430,7 +426,7 @@ def independence_words(
 
 def law_cautions(
     reading: Reading,
-    law: IsoprobabilisticTransformer,
+    law: NatafTransformer,
     draws: FloatArray,  # shape: (n_draws, n_features)
 ) -> tuple[str, ...]:
     """Say where the joint distribution does not fit X or the expansion."""
@@ -439,14 +435,9 @@ def law_cautions(
     names = [str(name) for name in law.get_feature_names_out(inputs.names)]
     left = dependence_seen(law.transform(inputs.values), names)
     if left is not None:
-        remedy = "distribution=RosenblattTransformer() has copulas that are not normal"
-        if isinstance(law, RosenblattTransformer):
-            remedy = (
-                "a column that is a function of others has no density, so leave it out"
-            )
         found.append(
-            "the joint distribution leaves dependence in X that it should take out: "
-            f"{left}; {remedy}"
+            "the joint distribution, a Gaussian copula, leaves dependence in X that it "
+            f"should take out: {left}"
         )
     found += _tied_columns(inputs, law)
     Z, laws = reading.latent(draws), reading.expansion.basis.laws
@@ -460,7 +451,7 @@ def law_cautions(
     return tuple(found)
 
 
-def _tied_columns(inputs: Inputs, law: IsoprobabilisticTransformer) -> list[str]:
+def _tied_columns(inputs: Inputs, law: NatafTransformer) -> list[str]:
     """Name columns of few values, which the distribution spreads too much."""
     scores = ndtri((np.arange(_GRID) + 0.5) / _GRID)
     found = []
@@ -482,7 +473,7 @@ class Redraws:
     """Draws of the inputs, and of sets of them given the others."""
 
     values: Callable[[FloatArray], FloatArray]  # rows of X to rows of the expansion
-    law: IsoprobabilisticTransformer
+    law: NatafTransformer
     players: Sequence[list[int]]  # columns that are drawn together
     group: FloatArray  # (n_targets, n_rows): which rows a target adds up
     n_points: int  # of a batch, a power of two
@@ -556,7 +547,7 @@ class _Batch:
 
     @classmethod
     def draw(cls, setting: Redraws, generator: np.random.Generator) -> _Batch:
-        n_noise = setting.law.distribution_.n_noise
+        n_noise = len(setting.law.maps_)
         points = qmc.Sobol(2 * n_noise, scramble=True, seed=generator)
         n_bits = int(setting.n_points).bit_length() - 1
         uniforms = np.clip(points.random_base2(n_bits), 2.0**-40, 1.0 - 2.0**-40)

@@ -10,17 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
     as_floats,
     binary_scales,
     remembers_frames,
     validated_array,
-    with_codes,
 )
 from .._result import Result
-from ._reading import last_and_inputs
 
 _LARGEST_BLOCK = 2**21  # distances held at once
 
@@ -175,31 +172,6 @@ def _in_words(tests: Result, is_stated: bool) -> str:
 def without_sign(value: float) -> str:
     """Return two digits behind the point, 0.00 for -0.00."""
     return f"{float(value):z.2f}"
-
-
-def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
-    """Test what the last estimator of a fit gets, unless text; count its terms."""
-    last, inputs = last_and_inputs(model, X)
-    inputs = with_codes(last, inputs, reset=False)
-    values, basis = numeric(inputs), getattr(last, "basis_", None)
-    diagnostics = getattr(last, "diagnostics_", None)
-    laws, n_terms = None, None
-    if isinstance(basis, PolynomialBasis):
-        n_terms = len(basis.multi_indices)
-    of_inputs = basis if diagnostics is None else diagnostics.basis
-    if isinstance(of_inputs, PolynomialBasis) and values is not None:
-        laws = of_inputs.p_values(values)
-    tests = None if values is None else input_tests(values, laws)
-    return tests, n_terms
-
-
-def numeric(inputs: Any) -> FloatArray | None:
-    """Return a table as numbers; None where it is text, or is not finite."""
-    try:
-        values = np.asarray(inputs, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    return values if values.ndim == 2 and np.isfinite(values).all() else None
 
 
 def smallest_p_value(p_values: FloatArray) -> float:

@@ -83,11 +83,6 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "shrinkage": ("auto", 0.0, 0.5, 1.0),
         "correlation": (None, None, None, np.eye(2)),
     },
-    "RosenblattTransformer": {
-        "distribution": LAWS,
-        "bandwidth": ("likelihood", 0.5),
-        "shrinkage": ("auto", 0.0, 1.0),
-    },
     "PLSTransformer": {
         "n_components": (1, 1, 2),
         "scale": (True, False),
@@ -143,7 +138,7 @@ def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
         *["PolynomialChaosRegressor"] * 5,
         *["CompositionalPCESurrogate"] * 4,
         *["PolynomialChaosFeatures", "LogRatioTransformer", "NatafTransformer"],
-        *["RosenblattTransformer", "PLSTransformer", "PolynomialChaosRegressor"],
+        *["PLSTransformer", "PolynomialChaosRegressor"],
         *["PolynomialChaosRegressor"] * 2,
     )
     name = draw.one_of(rng, names)
@@ -304,7 +299,7 @@ _FAULTS_OF_FITS: Mapping[str, Callable[..., true.Faults]] = {
     **dict.fromkeys(
         [
             *("PolynomialChaosFeatures", "LogRatioTransformer", "NatafTransformer"),
-            *("RosenblattTransformer", "PLSTransformer"),
+            "PLSTransformer",
         ],
         _of_transformer,
     ),
@@ -696,6 +691,5 @@ _METHODS: Mapping[str, Callable[..., list[Method]]] = {
     "PolynomialChaosFeatures": _methods_of_features,
     "LogRatioTransformer": _methods_of_log_ratio,
     "NatafTransformer": _methods_of_map,
-    "RosenblattTransformer": _methods_of_map,
     "PLSTransformer": _methods_of_pls,
 }

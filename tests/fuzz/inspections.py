@@ -105,12 +105,6 @@ def _input_tests(rng: Generator) -> Drawn:
     return inspection.input_tests, {"X": draw.inputs(rng)}, true.nothing
 
 
-def _noise_test(rng: Generator) -> Drawn:
-    fitted, _, _ = fitted_model(rng)
-    given = {"pipeline": fitted, "n_permutations": 19, "random_state": 0}
-    return inspection.noise_test, given, _result
-
-
 def _modes_test(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
     fitted = skpce.CompositionalPCESurrogate(
@@ -232,7 +226,6 @@ INSPECTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.inspection.dependent_sobol_indices": _dependent,
     "skpce.inspection.input_tests": _input_tests,
     "skpce.inspection.modes_test": _modes_test,
-    "skpce.inspection.noise_test": _noise_test,
     "skpce.inspection.original_space_indices": _original,
     "skpce.inspection.part_effects": _parts,
     "skpce.inspection.part_entries": _entries,

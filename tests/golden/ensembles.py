@@ -16,7 +16,6 @@ from skpce import (
     NatafTransformer,
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
-    RosenblattTransformer,
 )
 from skpce.decision import ThompsonPolicy
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
@@ -140,7 +139,6 @@ FITTED: dict[str, Callable[[], Any]] = {
     ),
     "LogRatioTransformer": lambda: LogRatioTransformer(steps=WIDTHS).fit(policies()[1]),
     "NatafTransformer": lambda: NatafTransformer().fit(targets()[0]),
-    "RosenblattTransformer": lambda: RosenblattTransformer().fit(targets()[0]),
     "PLSTransformer": lambda: _fit_on_targets(PLSTransformer(2)),
     "BetaVAE": lambda: BetaVAE(2, **SHORT).fit(targets()[0]),
     "NormalizingFlow": lambda: NormalizingFlow(2, n_transforms=2, **SHORT).fit(

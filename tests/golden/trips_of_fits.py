@@ -14,7 +14,6 @@ from skpce import (
     LogRatioTransformer,
     NatafTransformer,
     PolynomialChaosRegressor,
-    RosenblattTransformer,
 )
 from tests.golden.ensembles import (
     SHOWN,
@@ -311,8 +310,6 @@ def maps_of_inputs() -> Results:
     maps = {
         "nataf": NatafTransformer(),
         "symmetric": NatafTransformer("normal", root="symmetric"),
-        "rosenblatt": RosenblattTransformer(),
-        "gamma": RosenblattTransformer("gamma", bandwidth=0.5),
     }
     found: Results = {}
     for name, transformer in maps.items():

@@ -17,7 +17,6 @@ from skpce import (
     ConstantTargetWarning,
     NatafTransformer,
     PolynomialChaosRegressor,
-    RosenblattTransformer,
 )
 from skpce.inspection import dependent_sobol_indices
 
@@ -154,10 +153,6 @@ def test_a_copy_of_a_column():
     np.testing.assert_allclose(found.shapley, [[0.25, 0.25, 0.5]], atol=0.05)
     np.testing.assert_allclose(found.total_order[0, :2], 0.0, atol=0.01)
     np.testing.assert_allclose(found.first_order[0, :2], 0.5, atol=0.05)
-    kernel = dependent_sobol_indices(
-        pce, X, distribution=RosenblattTransformer(), n_samples=1024, random_state=0
-    )
-    assert any("has no density, so leave it out" in text for text in kernel.cautions)
 
 
 def test_an_expansion_that_predicts_nothing_is_not_supported():

@@ -24,7 +24,7 @@ from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, Unifor
 from skpce._solvers import SOLVERS
 from skpce.decision import value_of_information
 from skpce.decision._belief import read_observation
-from skpce.inspection import input_tests, noise_test, verdict
+from skpce.inspection import input_tests, verdict
 from skpce.metrics import (
     aitchison_distance,
     coverage_interval,
@@ -423,10 +423,6 @@ class TestRepeats:
         model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
             X, y
         )
-        million = MILLION["n_permutations"]
-        expected = r"'n_permutations' .* 200000\]. Got 1000000"
-        with pytest.raises(ValueError, match=expected):
-            noise_test(model, **million)
         with pytest.raises(ValueError, match=r"'n_repeats' .* 200000"):
             ConvergenceDisplay.from_estimator(model, X, y, n_repeats=10**6)
         with pytest.raises(ValueError, match=r"'n_points' .* 10000"):

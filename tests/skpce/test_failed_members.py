@@ -22,7 +22,7 @@ from skpce import (
     save_model,
 )
 from skpce.ensembles import Ensemble
-from skpce.inspection import modes_test, noise_test, verdict
+from skpce.inspection import modes_test, verdict
 from skpce.sample_size import required_ensemble_size
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
@@ -277,11 +277,6 @@ def test_a_sample_size_is_that_of_the_members_of_a_step(data):
     one = required_ensemble_size(alone(data, "second"))
     found = required_ensemble_size(whole(data))
     np.testing.assert_allclose(found.noise_variance[1], one.noise_variance[0])
-
-
-def test_noise_is_tested_step_by_step(data):
-    found = noise_test(whole(data), n_permutations=19, random_state=0)
-    assert np.isfinite(found.q2[:3]).all()
 
 
 def test_modes_are_those_of_the_members_that_have_the_step():

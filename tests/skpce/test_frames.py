@@ -17,7 +17,7 @@ from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
 from skpce._checks import make_frame
 from skpce.embedding import PLSTransformer
 from skpce.ensembles import from_frame
-from skpce.inspection import dependent_sobol_indices, noise_test, verdict
+from skpce.inspection import dependent_sobol_indices, verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import ConvergenceDisplay
 
@@ -216,7 +216,6 @@ def test_results_are_of_the_library_of_their_data(data):
         surrogate.sobol_frame(),
         judged.to_frame(),
         indices.to_frame(),
-        noise_test(pipeline, n_permutations=19).to_frame(),
         pickle.loads(pickle.dumps(judged)).to_frame(),
     ]
     assert all(isinstance(frame, pl.DataFrame) for frame in found)

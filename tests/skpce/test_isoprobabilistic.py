@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.integrate import trapezoid
 from scipy.linalg import sqrtm
 from sklearn.pipeline import make_pipeline
 
@@ -14,7 +13,6 @@ from skpce import (
     InputOutsideSupportWarning,
     NatafTransformer,
     PolynomialChaosRegressor,
-    RosenblattTransformer,
 )
 from skpce._input_laws import UniformLaw
 from skpce._input_laws.scores import marginal_map
@@ -71,10 +69,9 @@ def test_the_correlation_of_lognormal_inputs_is_smaller_in_size():
     ["empirical", "normal", "uniform", "exponential", "gamma", "beta", LAWS],
     ids=lambda given: given if isinstance(given, str) else "frozen",
 )
-@pytest.mark.parametrize("kind", [NatafTransformer, RosenblattTransformer])
-def test_round_trip(kind, distribution):
+def test_round_trip(distribution):
     _, X = dependent_rows(100)
-    found = kind(distribution).fit(X)
+    found = NatafTransformer(distribution).fit(X)
     back = found.inverse_transform(found.transform(X))
     # Ends of learned supports are cut at half a row.
     inside = (X.min(axis=0) != X) & (X.max(axis=0) != X)
@@ -156,80 +153,8 @@ def test_fewer_rows_than_columns():
         NatafTransformer(shrinkage=0.0).fit(X)
 
 
-def test_rosenblatt_with_bandwidth_one_is_nataf():
-    _, X = dependent_rows()
-    one = RosenblattTransformer(bandwidth=1).fit(X)
-    other = NatafTransformer().fit(X)
-    np.testing.assert_allclose(one.transform(X), other.transform(X), atol=1e-12)
-    assert RosenblattTransformer().fit(X).bandwidth_ >= 0.8
-    assert RosenblattTransformer().fit(parabola()).bandwidth_ <= 0.3
-
-
-def mixture_density(found, z):
-    """Density of the kernel law, from scipy's normal densities."""
-    law = found.distribution_
-    spread = law.bandwidth**2 * found.correlation_
-    return np.mean(
-        [stats.multivariate_normal(c, spread).pdf(z) for c in law.centers], axis=0
-    )
-
-
-def test_the_conditional_law_against_quadrature():
-    X = parabola(40)
-    found = RosenblattTransformer("normal", bandwidth=0.4).fit(X)
-    grid = np.linspace(-9, 9, 3001)
-    z = (X[:5] - X.mean(axis=0)) / X.std(axis=0)
-    u = found.transform(X[:5])
-    noise = np.random.default_rng(0).normal(size=(20_000, 3))
-    for row, (first, second) in enumerate(z):
-        density = mixture_density(found, np.c_[np.full_like(grid, first), grid])
-        below = trapezoid(np.where(grid <= second, density, 0), grid)
-        expected = stats.norm.ppf(below / trapezoid(density, grid))
-        assert u[row, 1] == pytest.approx(expected, abs=0.02)
-        given = np.tile([first, 0.0], (len(noise), 1))
-        drawn = found.distribution_.redraw(given, [0], noise)[:, 1]
-        mean = trapezoid(grid * density, grid) / trapezoid(density, grid)
-        error = drawn.std() / np.sqrt(len(drawn))
-        assert abs(drawn.mean() - mean) < 4 * error
-
-
-def test_the_second_column_can_be_fixed_too():
-    """Conditionals in the order that the map does not take."""
-    X = parabola(40)
-    found = RosenblattTransformer("normal", bandwidth=0.4).fit(X)
-    grid = np.linspace(-9, 9, 3001)
-    density = mixture_density(found, np.c_[grid, np.full_like(grid, 1.0)])
-    mean = trapezoid(grid**2 * density, grid) / trapezoid(density, grid)
-    noise = np.random.default_rng(0).normal(size=(20_000, 3))
-    drawn = found.distribution_.redraw(
-        np.tile([0.0, 1.0], (len(noise), 1)), [1], noise
-    )[:, 0]
-    squared = np.square(drawn)
-    assert abs(squared.mean() - mean) < 4 * squared.std() / np.sqrt(len(squared))
-
-
-def test_draws_preserve_the_dependence_that_a_copula_of_correlations_loses():
-    X = parabola()
-    kernel = RosenblattTransformer().fit(X).sample(5000, random_state=0)
-    gauss = NatafTransformer().fit(X).sample(5000, random_state=0)
-    squares = [np.corrcoef(S[:, 0] ** 2, S[:, 1])[0, 1] for S in (X, kernel, gauss)]
-    assert squares[1] > squares[0] - 0.1
-    assert abs(squares[2]) < 0.2
-
-
-def test_far_points_have_finite_images():
-    found = RosenblattTransformer().fit(parabola())
-    u = found.transform([[20.0, -20.0], [-20.0, 20.0]])
-    assert np.isfinite(u).all()
-
-
-@pytest.mark.parametrize(
-    "transformer",
-    [NatafTransformer(), RosenblattTransformer(), RosenblattTransformer("gamma")],
-    ids=repr,
-)
-def test_weights_are_copies(transformer):
-    X = parabola(40)
+def test_weights_are_copies():
+    X, transformer = parabola(40), NatafTransformer()
     counts = np.random.default_rng(0).integers(0, 3, size=40)
     weighted = transformer.fit(X, sample_weight=counts).transform(X[counts > 0])
     copied = transformer.fit(np.repeat(X, counts, axis=0)).transform(X[counts > 0])
@@ -238,9 +163,9 @@ def test_weights_are_copies(transformer):
 
 def test_a_constant_column_stays_constant():
     X = np.c_[np.random.default_rng(0).normal(size=30), np.full(30, 7.0)]
-    for found in (NatafTransformer().fit(X), RosenblattTransformer("normal").fit(X)):
-        np.testing.assert_allclose(found.transform(X)[:, 1], 0, atol=1e-12)
-        np.testing.assert_array_equal(found.sample(9, random_state=0)[:, 1], 7.0)
+    found = NatafTransformer().fit(X)
+    np.testing.assert_allclose(found.transform(X)[:, 1], 0, atol=1e-12)
+    np.testing.assert_array_equal(found.sample(9, random_state=0)[:, 1], 7.0)
 
 
 def test_constant_columns_change_nothing_for_the_others():
@@ -250,18 +175,13 @@ def test_constant_columns_change_nothing_for_the_others():
     found = NatafTransformer(laws).fit(wider)
     np.testing.assert_array_equal(found.correlation_[:3, 3:], 0.0)
     np.testing.assert_array_equal(found.correlation_[3:, 3:], np.eye(2))
-    for rows in (X, parabola()):
-        wider = np.c_[rows, np.full(len(rows), 7.0)]
-        one, other = (RosenblattTransformer().fit(x).bandwidth_ for x in (rows, wider))
-        assert one == other
 
 
-@pytest.mark.parametrize("kind", [NatafTransformer, RosenblattTransformer])
 @pytest.mark.parametrize("distribution", ["empirical", "gamma"])
-def test_normalised_weights_are_copies_too(kind, distribution):
+def test_normalised_weights_are_copies_too(distribution):
     _, X = dependent_rows(100)
-    plain = kind(distribution).fit(X)
-    normalised = kind(distribution).fit(X, sample_weight=np.full(100, 0.01))
+    plain = NatafTransformer(distribution).fit(X)
+    normalised = NatafTransformer(distribution).fit(X, sample_weight=np.full(100, 0.01))
     assert abs(plain.correlation_[0, 1]) > 0.4
     np.testing.assert_allclose(normalised.transform(X), plain.transform(X), atol=1e-9)
 
@@ -283,7 +203,6 @@ def test_names():
     assert list(nataf.fit_transform(X)) == ["a", "b|a", "c|a..b"]
     symmetric = NatafTransformer(root="symmetric").fit(X)
     assert symmetric.get_feature_names_out().tolist() == ["a", "b", "c"]
-    assert RosenblattTransformer().fit(X).get_feature_names_out()[2] == "c|a..b"
 
 
 def test_before_an_expansion_the_inputs_are_independent():
@@ -303,7 +222,7 @@ def test_bad_input():
     ):
         NatafTransformer(stats.poisson(3)).fit(X)
     with pytest.raises(ValueError, match="gives x0 of X a CategoricalLaw"):
-        RosenblattTransformer("categorical").fit(X)
+        NatafTransformer("categorical").fit(X)
     with pytest.raises(ValueError, match=r"'root' parameter .* Got 'lower'"):
         NatafTransformer(root="lower").fit(X)
     with pytest.raises(ValueError, match="'shrinkage' parameter"):
@@ -312,9 +231,6 @@ def test_bad_input():
         NatafTransformer(correlation=[[1.0]]).fit(X)
     with pytest.raises(ValueError, match="singular correlation"):
         NatafTransformer(correlation=[[1.0, 1.0], [1.0, 1.0]]).fit(X)
-    for bandwidth in (0, 1.5, "scott"):
-        with pytest.raises(ValueError, match="'bandwidth' parameter"):
-            RosenblattTransformer(bandwidth=bandwidth).fit(X)
     with pytest.raises(ValueError, match="X has 3 columns; expected 2"):
         NatafTransformer().fit(X).inverse_transform(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="'n_samples'"):

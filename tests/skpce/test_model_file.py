@@ -38,7 +38,6 @@ from skpce import (
     NatafTransformer,
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
-    RosenblattTransformer,
     load_model,
     save_model,
 )
@@ -201,8 +200,6 @@ TRANSFORMERS = [
     NatafTransformer("normal", root="symmetric", shrinkage=0.1),
     NatafTransformer([stats.norm(1, 2), "uniform", "gamma"], correlation=np.eye(3)),
     NatafTransformer(["beta", "exponential", stats.t(df=5)]),
-    RosenblattTransformer("normal", bandwidth=0.5),
-    RosenblattTransformer(bandwidth=1.0),
 ]
 COMPOSITION_TRANSFORMERS = [
     LogRatioTransformer(kind, steps=WIDTHS) for kind in ("alr", "clr", "ilr")
@@ -431,7 +428,7 @@ def test_transformers(estimator, data, through):
     one = fitted(estimator, *data)
     other = through(one)
     assert_same(one, other)
-    maps = (NatafTransformer, RosenblattTransformer)
+    maps = NatafTransformer
     calls = OF_TRANSFORMERS | (OF_MAPS if isinstance(one, maps) else {})
     assert_same_figures(one, other, calls, data[0])
 

@@ -150,23 +150,3 @@ def quiet_fit(pipeline: Any, X: Any, y: Any) -> Any:
     """Fit a copy, quietly."""
     with quiet():
         return clone(pipeline).fit(X, y)
-
-
-def group_q2(
-    errors: FloatArray,  # shape: (n_members, n_coordinates)
-    deviations: FloatArray,  # shape: (n_members, n_coordinates)
-    outputs: Outputs,
-) -> FloatArray:  # shape: (n_groups,)
-    """Return Q² per group; NaN for a group without choice or variance."""
-    pair = outputs.sum_by_group(errors), outputs.sum_by_group(deviations)
-    return q2_of_members(*pair)
-
-
-def q2_of_members(
-    errors: FloatArray,  # shape: (n_members, n_groups)
-    deviations: FloatArray,  # shape: (n_members, n_groups)
-) -> FloatArray:  # shape: (n_groups,)
-    """Return Q² of the members that were held out; NaN without variance."""
-    held_out = ~np.isnan(errors).any(axis=1)
-    press, spread = errors[held_out].sum(axis=0), deviations[held_out].sum(axis=0)
-    return np.asarray(1.0 - press / np.where(spread > 0, spread, np.nan))
