@@ -174,6 +174,15 @@ def without_sign(value: float) -> str:
     return f"{float(value):z.2f}"
 
 
+def numeric(inputs: Any) -> FloatArray | None:
+    """Return a table as numbers; None where it is text, or is not finite."""
+    try:
+        values = np.asarray(inputs, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return values if values.ndim == 2 and np.isfinite(values).all() else None
+
+
 def smallest_p_value(p_values: FloatArray) -> float:
     """Return the smallest p-value times their number, at most 1; NaN for none."""
     known = p_values[~np.isnan(p_values)]
