@@ -153,6 +153,7 @@ CHANGED: set[str] = {
             *("aitchison_loss", "coverage_interval", "jensen_shannon_divergence"),
             *("joint_coverage_score", "kl_divergence_loss", "marginal_coverage_score"),
             *("neg_policy_mae_scorer", "pit_values", "policy_mean_absolute_error"),
+            *("aitchison_distance", "energy_score", "pit_uniformity"),
         )
     ),
     # at most twelve parameters

@@ -4,32 +4,26 @@ from ._coverage import (
     coverage_interval,
     crps_score,
     interval_width_score,
-    pit_uniformity,
 )
 from ._equal_noise import excess_fragility
 from ._fragility import (
-    aitchison_distance,
     policy_fragility,
     total_variation_distance,
 )
 from ._scores import (
     aitchison_scorer,
-    energy_score,
     ks_indistinguishable_fraction,
     neg_kl_divergence_scorer,
 )
 
 __all__ = [
-    "aitchison_distance",
     "aitchison_scorer",
     "coverage_interval",
     "crps_score",
-    "energy_score",
     "excess_fragility",
     "interval_width_score",
     "ks_indistinguishable_fraction",
     "neg_kl_divergence_scorer",
-    "pit_uniformity",
     "policy_fragility",
     "total_variation_distance",
 ]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
-from scipy.stats import kstest
 
 from .._checks import (
     FloatArray,
@@ -20,7 +19,6 @@ from .._checks import (
     as_floats,
     check_option,
     check_real,
-    checked_random_state,
     refuse_extremes,
 )
 from .._compositions.log_ratio import (
@@ -181,8 +179,9 @@ def crps_score(
     >>> crps_score(y, np.array([[[0.4, 0.6]], [[0.6, 0.4]]])).round(3)
     array([0.05])
     """
-    geometry, observed, read = _read("crps_score", y_true, steps, mask, draws=draws)
-    ordered = np.sort(read["draws"], axis=0)
+    geometry, observed, drawn = read_draws("crps_score", y_true, draws, steps, mask)
+    observed = observed[:, geometry.active_parts]
+    ordered = np.sort(drawn[..., geometry.active_parts], axis=0)
     n_draws = len(ordered)
     distance = np.zeros(observed.shape)
     for draw in ordered:
@@ -286,126 +285,6 @@ def wilson(
     half = np.sqrt(z_squared * variance) / (1 + z_squared / n_trials)
     low = np.where(share == 0, 0.0, centre - half)
     return low, np.where(share == 1, 1.0, centre + half)
-
-
-def _ranks(
-    owner: str, y_true: Any, draws: Any, steps: Any, mask: Any, random_state: Any
-) -> tuple[LogRatioGeometry, FloatArray]:
-    """Return the randomised PIT of active parts; (n_members, n_active)."""
-    geometry, table, drawn = read_draws(owner, y_true, draws, steps, mask)
-    observed = table[:, geometry.active_parts]
-    active = drawn[..., geometry.active_parts]
-    below = sum((draw < observed for draw in active), np.zeros(observed.shape))
-    equal = sum((draw == observed for draw in active), np.zeros(observed.shape))
-    coin = checked_random_state(random_state).uniform(size=observed.shape)
-    return geometry, (below + coin * (equal + 1.0)) / (len(drawn) + 1.0)
-
-
-def pit_uniformity(
-    y_true: ArrayLike,
-    draws: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
-    random_state: Any = None,
-) -> Result:
-    r"""Summarise how far the probability integral transform is from uniform.
-
-    The randomised rank of :math:`y` among its :math:`m` draws,
-
-    .. math:: u = \frac{\#\{Y_j < y\} + V (\#\{Y_j = y\} + 1)}{m + 1},
-              \quad V \sim U(0, 1),
-
-    is uniform on (0, 1) for every :math:`m`, with ties or without, when :math:`y`
-    has the distribution of the draws [2]_. A histogram with the shape of a U shows
-    draws that are too narrow; a hump, too wide; a slope, biased.
-
-    A uniform PIT is necessary for calibrated draws, not sufficient [1]_. Each part is
-    assessed over the members, which are independent. The parts of a step are not (of
-    two parts one has the PIT of the other, mirrored), so they are not pooled; a step
-    has Bonferroni's p-value.
-
-    Parameters
-    ----------
-    y_true, draws, steps, mask
-        As in :func:`crps_score`. With one set of draws for all members give many
-        more draws than members: their own error is not in the p-values.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of :math:`V`.
-
-    Returns
-    -------
-    uniformity : Result
-        A row for each part; NaN where there is no choice. With the columns
-
-        mean : ndarray of shape (n_parts,)
-            Mean rank: one half for unbiased draws, more where members lie above them.
-        dispersion : ndarray of shape (n_parts,)
-            Variance of the ranks over 1/12: more than 1 for draws that are too narrow.
-        statistic, p_values : ndarray of shape (n_parts,)
-            Kolmogorov-Smirnov distance from uniform, and its p-value.
-
-        and the figures
-
-        values : ndarray of shape (n_members, n_parts)
-            The ranks :math:`u`.
-        step_dispersion : ndarray of shape (n_steps,)
-            Mean dispersion over the parts of the step.
-        step_p_values : ndarray of shape (n_steps,)
-            Smallest p-value of the step, times its number of parts (Bonferroni), at
-            most 1.
-
-    See Also
-    --------
-    ks_indistinguishable_fraction : The same question with the draws as a sample.
-
-    References
-    ----------
-    .. [1] T. Gneiting, F. Balabdaoui and A. E. Raftery, "Probabilistic forecasts,
-       calibration and sharpness", Journal of the Royal Statistical Society B 69
-       (2007).
-    .. [2] C. Czado, T. Gneiting and L. Held, "Predictive model assessment for count
-       data", Biometrics 65 (2009).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.metrics import pit_uniformity
-    >>> rng = np.random.default_rng(0)
-    >>> y, draws = rng.dirichlet([2, 2], 200), rng.dirichlet([2, 2], (5000, 1))
-    >>> good = pit_uniformity(y, draws, random_state=0)
-    >>> narrow = pit_uniformity(y, 0.25 + draws / 2, random_state=0)
-    >>> good.step_dispersion.round(1), narrow.step_dispersion.round(1)
-    (array([0.9]), array([1.8]))
-    >>> good.step_p_values[0] > 0.05, narrow.step_p_values[0] < 0.001
-    (np.True_, np.True_)
-    """
-    owner = "pit_uniformity"
-    geometry, pit = _ranks(owner, y_true, draws, steps, mask, random_state)
-    if len(pit) < 2:
-        raise ValueError(f"y_true has {len(pit)} member; uniformity needs two.")
-    tests = [kstest(column, "uniform") for column in pit.T]
-    statistic = np.array([test.statistic for test in tests], dtype=np.float64)
-    p_values = np.array([test.pvalue for test in tests], dtype=np.float64)
-    dispersion = 12.0 * pit.var(axis=0, ddof=1)
-    step_p_values = np.full(geometry.layout.n_steps, np.nan)
-    for step in np.flatnonzero(geometry.has_choice):
-        its_own = p_values[geometry.step_of_active == step]
-        step_p_values[step] = min(1.0, its_own.min() * len(its_own))
-    return Result(
-        {"part": geometry.layout.part_names},
-        {
-            "mean": scatter(pit.mean(axis=0), geometry),
-            "dispersion": scatter(dispersion, geometry),
-            "statistic": scatter(statistic, geometry),
-            "p_values": scatter(p_values, geometry),
-        },
-        figures={
-            "values": scatter(pit, geometry),
-            "step_dispersion": _mean_by_step(dispersion, geometry),
-            "step_p_values": step_p_values,
-        },
-    )
 
 
 def read_draws(

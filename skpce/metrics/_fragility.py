@@ -311,61 +311,6 @@ def total_variation_distance(
     return 0.5 * sum_steps(np.abs(first - second), layout)
 
 
-def aitchison_distance(
-    p: ArrayLike,
-    q: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
-    zero_replacement: float = 1e-12,
-) -> FloatArray:
-    r"""Return the Aitchison distance of two policies, per member and step.
-
-    :math:`d(p, q) = \lVert \mathrm{clr}\,p - \mathrm{clr}\,q \rVert_2` over the
-    possible parts [1]_: the Euclidean distance in which the surrogate is fitted, the
-    same in any ilr basis. It has no upper bound: a probability that is replaced by
-    ``zero_replacement`` weighs heavily.
-
-    Parameters
-    ----------
-    p, q, steps
-        As in :func:`total_variation_distance`.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        both tables.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part.
-
-    Returns
-    -------
-    distance : ndarray of shape (n_members, n_steps)
-        0 for a step without choice.
-
-    References
-    ----------
-    .. [1] J. Aitchison, "On criteria for measures of compositional difference",
-       Mathematical Geology 24 (1992).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.metrics import aitchison_distance
-    >>> aitchison_distance([[0.5, 0.5]], [[0.8, 0.2]]).round(4)
-    array([[0.9803]])
-    >>> (np.log(0.8 / 0.2) / np.sqrt(2)).round(4).item()
-    0.9803
-    """
-    squared = squared_aitchison(
-        (p, q),
-        ("p", "q"),
-        steps=steps,
-        mask=mask,
-        zero_replacement=zero_replacement,
-        owner="aitchison_distance",
-    )
-    return np.sqrt(squared)
-
-
 def squared_aitchison(
     tables: tuple[Any, Any],
     names: tuple[str, str],  # for messages

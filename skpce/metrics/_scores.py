@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 from scipy.special import kl_div
 from scipy.stats import ks_2samp
 from sklearn.metrics import make_scorer
@@ -18,15 +17,13 @@ from sklearn.metrics import make_scorer
 from .._checks import (
     FloatArray,
     as_floats,
-    check_option,
     check_real,
     checked_sample_weight,
     refuse_extremes,
 )
-from .._compositions.log_ratio import clr_of
 from .._result import Result
 from ._coverage import _mean_by_step, read_draws, scatter
-from ._fragility import check_zero_replacement, finite_table, squared_aitchison
+from ._fragility import finite_table, squared_aitchison
 
 
 def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:
@@ -153,98 +150,6 @@ Examples
 >>> search.fit(X, y).best_params_
 {'degree': 1}
 """
-
-# Distances between draws in memory at a time: 32 MiB.
-_BLOCK_ENTRIES = 4_194_304
-
-
-def energy_score(
-    y_true: ArrayLike,
-    draws: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
-    space: str = "aitchison",
-    zero_replacement: float = 1e-12,
-) -> FloatArray:
-    r"""Return the mean energy score of predicted policies, per step.
-
-    :math:`\mathrm{ES} = E\lVert Y - y \rVert - \tfrac12 E\lVert Y - Y' \rVert` for
-    draws :math:`Y, Y'` of the predictive distribution, averaged over members; smaller
-    is better, and least on average for the true distribution. It generalises the CRPS
-    to all parts of a step at once, so that it also depends on the dependence between
-    them (eq. 22 of the source of :func:`crps_score`).
-
-    Parameters
-    ----------
-    y_true, draws, steps, mask
-        As in :func:`crps_score`; a table with NaN, negative entries or positive ones
-        on a masked part is a ``ValueError``.
-    space : {"aitchison", "probability"}, default="aitchison"
-        Euclidean distance of the centred log-ratios, which weighs relative errors of
-        rare actions, or of the probabilities.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part, in Aitchison geometry.
-
-    Returns
-    -------
-    score : ndarray of shape (n_steps,)
-        NaN for a step without choice. With two parts and ``"probability"`` it is
-        :math:`\sqrt2` times the CRPS.
-
-    See Also
-    --------
-    crps_score : Part by part.
-
-    Notes
-    -----
-    The expectations are over the empirical distribution of the draws. The second one
-    costs ``n_draws ** 2`` distances per member, or once when the draws are shared.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.metrics import energy_score
-    >>> y, draws = [[0.5, 0.5]], [[[0.4, 0.6]], [[0.6, 0.4]]]
-    >>> energy_score(y, draws, space="probability").round(4)
-    array([0.0707])
-    """
-    owner = "energy_score"
-    check_option(owner, "space", space, ("aitchison", "probability"))
-    geometry, observed, drawn = read_draws(owner, y_true, draws, steps, mask)
-    check_zero_replacement(owner, zero_replacement, geometry.layout)
-    if space == "aitchison":
-        observed = clr_of(observed, geometry, zero_replacement, "y_true")
-        rows = drawn.reshape(-1, drawn.shape[-1])
-        clr = clr_of(rows, geometry, zero_replacement, "draws")
-        drawn = clr.reshape(*drawn.shape[:2], -1)
-    else:
-        observed = observed[:, geometry.active_parts]
-        drawn = drawn[..., geometry.active_parts]
-    scores = np.full(geometry.layout.n_steps, np.nan)
-    for step in np.flatnonzero(geometry.has_choice):
-        its_own = geometry.step_of_active == step
-        scores[step] = _score_of_step(observed[:, its_own], drawn[:, :, its_own])
-    return scores
-
-
-def _score_of_step(observed: FloatArray, drawn: FloatArray) -> float:
-    """Average the score over members; draws (n_draws, n_members or 1, n_axes)."""
-    error = np.mean([np.linalg.norm(d - observed, axis=1).mean() for d in drawn])
-    spread = np.mean([_mean_distance(drawn[:, i]) for i in range(drawn.shape[1])])
-    return float(error - 0.5 * spread)
-
-
-def _mean_distance(points: FloatArray) -> float:
-    """Return the mean distance of two points drawn with replacement."""
-    n_points = len(points)
-    block = max(1, _BLOCK_ENTRIES // n_points)
-    total = sum(
-        cdist(points[start : start + block], points).sum()
-        for start in range(0, n_points, block)
-    )
-    return float(total) / n_points**2
-
 
 # The exact distribution of the statistic takes n_members x n_draws operations.
 _EXACT_PRODUCT = 10_000_000

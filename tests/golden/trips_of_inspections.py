@@ -237,21 +237,16 @@ def metrics_of_predictions() -> Results:
     draws = fitted.sample(50, X[25:], random_state=0)
     pooled = fitted.sample(60, random_state=0)
     steps: Results = {"steps": STEPS}
-    uniformity = metrics.pit_uniformity(truth, draws, random_state=0, **steps)
     return {
         "crps": metrics.crps_score(truth, draws, **steps),
-        "energy": metrics.energy_score(truth, draws, **steps),
         "width": metrics.interval_width_score(lower, upper, **steps),
         "coverage": _columns(metrics.coverage_interval(truth, lower, upper, **steps)),
         "joint coverage": _columns(
             metrics.coverage_interval(truth, lower, upper, kind="joint", **steps)
         ),
-        "pit": uniformity.values,
-        "uniformity": _columns(uniformity, "values"),
         "ks": _columns(metrics.ks_indistinguishable_fraction(truth, pooled, **steps)),
         "fragility": _columns(metrics.policy_fragility(y, **steps)),
         "total variation": metrics.total_variation_distance(truth, predicted, **steps),
-        "aitchison": metrics.aitchison_distance(truth, predicted, **steps),
         "scorer": metrics.aitchison_scorer(STEPS)(fitted, X[25:], truth),
         "kl scorer": metrics.neg_kl_divergence_scorer(fitted, X[25:], truth),
     }

@@ -13,7 +13,7 @@ from scipy import stats
 
 from skpce import PolynomialChaosRegressor
 from skpce.inspection._modes import dip_p_values, dip_statistic
-from skpce.metrics import crps_score, energy_score
+from skpce.metrics import crps_score
 
 DEGREE = 3  # the symbols of chaospy take minutes at degree 5
 LAWS = {
@@ -152,19 +152,3 @@ def test_scoringrules_crps(forecasts):
         [each[:, columns].mean() for columns in steps],
         rtol=1e-10,
     )
-
-
-@pytest.mark.parametrize("space", ["aitchison", "probability"])
-def test_scoringrules_energy(forecasts, space):
-    rules = pytest.importorskip("scoringrules")
-    y, draws, steps = forecasts
-    expected = []
-    for columns in steps:
-        observed, drawn = y[:, columns], np.moveaxis(draws[..., columns], 0, 1)
-        if space == "aitchison":
-            observed, drawn = np.log(observed), np.log(drawn)
-            observed = observed - observed.mean(axis=-1, keepdims=True)
-            drawn = drawn - drawn.mean(axis=-1, keepdims=True)
-        expected.append(rules.es_ensemble(observed, drawn).mean())
-    found = energy_score(y, draws, steps=(2, 4), space=space)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -26,7 +26,6 @@ from skpce.decision import value_of_information
 from skpce.decision._belief import read_observation
 from skpce.inspection import input_tests, verdict
 from skpce.metrics import (
-    aitchison_distance,
     coverage_interval,
     crps_score,
     excess_fragility,
@@ -205,7 +204,6 @@ class TestUnreadable:
                 lambda v: coverage_interval(v, y - 0.1, y + 0.1),
             ],
             "lower": [lambda v: coverage_interval(y, v, y + 0.1)],
-            "q": [lambda v: aitchison_distance(y, v)],
         }
         for name, functions in calls.items():
             for function in functions:

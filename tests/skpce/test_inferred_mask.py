@@ -8,7 +8,6 @@ import pytest
 from skpce.metrics import (
     coverage_interval,
     crps_score,
-    energy_score,
     interval_width_score,
 )
 
@@ -24,9 +23,6 @@ def test_a_part_that_is_drawn_but_never_taken_counts():
     # Draws of 0.2 where 0 happened: 0.2 for that part, in the mean over three.
     alone = crps_score(Y, DRAWN, mask=[True, True, False])
     np.testing.assert_allclose(given, (2 * alone + 0.2) / 3)
-    energy = energy_score(Y, DRAWN, space="probability")
-    expected = energy_score(Y, DRAWN, space="probability", mask=[True] * 3)
-    np.testing.assert_array_equal(energy, expected)
 
 
 def test_a_part_that_is_0_everywhere_is_masked():

@@ -43,7 +43,6 @@ from skpce.metrics import (
     crps_score,
     interval_width_score,
     ks_indistinguishable_fraction,
-    pit_uniformity,
     policy_fragility,
     total_variation_distance,
 )
@@ -538,7 +537,7 @@ def test_ragged_outputs_and_no_members_are_refused_in_words():
         )
     draws = np.full((3, 4, 2), 0.5)
     with pytest.raises(ValueError, match="y_true"):
-        pit_uniformity(np.empty((0, 2)), draws, steps=(2,))
+        crps_score(np.empty((0, 2)), draws, steps=(2,))
 
 
 def test_labels_under_a_distribution_of_numbers_name_the_column_of_x():
