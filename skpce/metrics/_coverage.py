@@ -179,9 +179,8 @@ def crps_score(
     >>> crps_score(y, np.array([[[0.4, 0.6]], [[0.6, 0.4]]])).round(3)
     array([0.05])
     """
-    geometry, observed, drawn = read_draws("crps_score", y_true, draws, steps, mask)
-    observed = observed[:, geometry.active_parts]
-    ordered = np.sort(drawn[..., geometry.active_parts], axis=0)
+    geometry, observed, read = _read("crps_score", y_true, steps, mask, draws=draws)
+    ordered = np.sort(read["draws"], axis=0)
     n_draws = len(ordered)
     distance = np.zeros(observed.shape)
     for draw in ordered:
