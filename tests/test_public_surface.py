@@ -40,7 +40,6 @@ ADDED: set[str] = {
     "skpce.TiedInputsWarning",
     "skpce.decision.DependentInputsWarning",
     "skpce.ensembles.member_blocks",
-    "skpce.decision.knowledge_gradient",
     "skpce.decision.measure_next",
     "skpce.decision.value_of_information",
     "skpce.inspection.Result",

@@ -22,7 +22,8 @@ from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
     one_hot_levels,
 )
-from skpce.decision import knowledge_gradient
+from skpce._input_laws import NormalLaw
+from skpce.decision._value.envelope import value_of_input
 
 #: Indices that no choice of a reference candidate enters.
 FREE_OF_REFERENCE = ("clr", "Aitchison", "probabilities", "worth")
@@ -163,11 +164,14 @@ def rankings(
     found["probabilities"] = indices_of_probabilities(
         posterior.mean, slopes, temperature, n_draws
     )
-    gain = knowledge_gradient(
-        posterior.mean, posterior.covariance, 0.0, measurements=modes
-    )
+    gain = np.array([worth_of(posterior.mean, slope) for slope in slopes])
     found["worth"] = gain / gain.sum() if gain.sum() > 0 else gain
     return found
+
+
+def worth_of(mean: np.ndarray, slope: np.ndarray) -> float:
+    """Return what knowing one mode is worth: ``E max(m + s z) - max m``, exact."""
+    return value_of_input(NormalLaw(0.0, 1.0), np.column_stack([mean, slope])).value
 
 
 def mean_index(

@@ -1,7 +1,6 @@
 """Decide by a surrogate under uncertain inputs, and learn from observed outcomes."""
 
 from ._belief import InputBelief
-from ._knowledge_gradient import knowledge_gradient
 from ._measure import measure_next
 from ._policy import ThompsonPolicy
 from ._value.value_of_information import DependentInputsWarning, value_of_information
@@ -10,7 +9,6 @@ __all__ = [
     "DependentInputsWarning",
     "InputBelief",
     "ThompsonPolicy",
-    "knowledge_gradient",
     "measure_next",
     "value_of_information",
 ]

@@ -93,7 +93,6 @@ def measure_next(
 
     See Also
     --------
-    knowledge_gradient : For jointly normal utilities.
     value_of_information : For the inputs of an expansion, with a test.
 
     Notes

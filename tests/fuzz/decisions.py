@@ -187,22 +187,6 @@ def _known(rng: Generator) -> Drawn:
     return decision.value_of_information, given, faults
 
 
-def _gradient(rng: Generator) -> Drawn:
-    root = rng.normal(size=(3, 3))
-    given = {
-        "mean": rng.normal(size=3),
-        "covariance": root @ root.T,
-        "noise_sd": float(rng.uniform(0.0, 2.0)),
-        "measurements": draw.one_of(rng, [None, rng.normal(size=(4, 3))]),
-    }
-
-    def faults(found: Any) -> true.Faults:
-        yield from true.finite("gradient", found)
-        yield from true.between("gradient", found, 0.0, np.inf)
-
-    return decision.knowledge_gradient, given, faults
-
-
 def _measured(rng: Generator) -> Drawn:
     slopes = rng.normal(size=(2, 3))
     given = {
@@ -226,7 +210,6 @@ def _measured(rng: Generator) -> Drawn:
 DECISIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.decision.InputBelief": _belief,
     "skpce.decision.ThompsonPolicy": _thompson,
-    "skpce.decision.knowledge_gradient": _gradient,
     "skpce.decision.measure_next": _measured,
     "skpce.decision.value_of_information": _known,
     "skpce.ensembles.from_cv_results": _search,

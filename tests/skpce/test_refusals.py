@@ -483,11 +483,6 @@ class TestLater:
         with pytest.raises((TypeError, ValueError), match="pipeline"):
             inspection.verdict(pipeline, X, X[:, 0])
 
-    def test_ragged_measurements(self):
-        expected = "noise_sd.* must be a float, or 2 of them"
-        with pytest.raises(ValueError, match=expected):
-            decision.knowledge_gradient([0.0, 1.0], np.eye(2), [[1, 2], [3]])
-
     def test_layers_that_need_more_than_the_memory(self):
         X = np.random.default_rng(0).normal(size=(20, 3))
         with pytest.raises(ValueError, match="n_components=1000000"):

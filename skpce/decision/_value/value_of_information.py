@@ -173,7 +173,6 @@ def value_of_information(
 
     See Also
     --------
-    knowledge_gradient : The value of measuring correlated alternatives.
     skpce.explain : Which input drives which utility.
     skpce.plotting.ValueOfInformationDisplay : Variance against decision.
 

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from skpce import Expansion
 from skpce._basis.basis import PolynomialBasis
 from skpce._input_laws import NormalLaw
-from skpce.decision import knowledge_gradient, value_of_information
+from skpce.decision import value_of_information
 from skpce.decision._value.envelope import value_of_input
 from skpce.decision._value.expected_value import value_of_inputs
 from skpce.decision._value.observations import (
@@ -306,83 +306,3 @@ def test_hot_decisions_of_several_inputs_lose_no_digit():
 
 
 # Measurements
-
-
-def test_independent_alternatives():
-    """``s f(-d / s)`` with ``f(z) = z Phi(z) + phi(z)``, Frazier et al. (2009)."""
-    means, variances, noise = np.array([0.0, 0.3, -1.0]), np.array([1.0, 0.5, 4.0]), 0.7
-    changes = variances / np.sqrt(variances + noise**2)
-    others = np.array([0.3, 0.0, 0.3])
-    z = -np.abs(means - others) / changes
-    expected = changes * (z * stats.norm.cdf(z) + stats.norm.pdf(z))
-    found = knowledge_gradient(means, np.diag(variances), noise)
-    np.testing.assert_allclose(found, expected, atol=1e-14)
-
-
-@pytest.mark.slow
-def test_correlated_alternatives_by_ten_million_draws():
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(5, 5))
-    means, covariance = 0.5 * rng.normal(size=5), root @ root.T
-    noise = np.array([0.5, 1.0, 0.0, 2.0, 0.1])
-    found = knowledge_gradient(means, covariance, noise)
-    z = rng.normal(size=(100, 10**5))
-    for k in (1, 3):
-        change = covariance[k] / np.sqrt(covariance[k, k] + noise[k] ** 2)
-        total = squares = 0.0
-        for block in z:
-            gain = (means + np.outer(block, change)).max(axis=1) - means.max()
-            total += gain.sum()
-            squares += (gain**2).sum()
-        mean = total / z.size
-        error = np.sqrt((squares / z.size - mean**2) / z.size)
-        assert abs(found[k] - mean) <= 4.0 * error
-
-
-def test_measurements_of_combinations():
-    """Measuring a difference is worth more than measuring a sum."""
-    weights = [[1.0, -1.0], [1.0, 1.0]]
-    found = knowledge_gradient([0.0, 0.0], np.eye(2), 0.5, measurements=weights)
-    change = np.sqrt(2.0) * np.sqrt(2.0 / (2.0 + 0.25))
-    assert found[0] == pytest.approx(change * stats.norm.pdf(0.0), abs=1e-14)
-    assert found[1] == 0.0
-
-
-def test_the_gradient_is_the_value_of_a_sample():
-    """One kernel: the linear case of the preposterior analysis."""
-    laws = [law(stats.norm(0.0, 1.0)), law(stats.norm(0.2, 2.0))]
-    lines = expansion_of_lines(laws, [0.0, 0.2], np.diag([1.0, 2.0]))
-    by_sample = value_of_information(lines, n_observations=1, noise_sd=0.5).evsi[:2]
-    by_gradient = knowledge_gradient([0.0, 0.2], np.diag([1.0, 4.0]), 0.5)
-    np.testing.assert_allclose(by_sample, by_gradient, atol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        (([[0.0]], [[1.0]], 1.0), "mean"),
-        (([0.0, 1.0], [[1.0]], 1.0), "covariance"),
-        (([0.0, 1.0], [[1.0, 0.5], [0.1, 1.0]], 1.0), "covariance"),
-        (([0.0, 1.0], np.diag([1.0, -1.0]), 1.0), "covariance"),
-        (([0.0, 1.0], np.eye(2), -1.0), "noise_sd"),
-        (([0.0, 1.0], np.eye(2), [1.0, 1.0, 1.0]), "noise_sd"),
-        (([np.nan, 1.0], np.eye(2), 1.0), "mean"),
-        (([0.0, 1.0], [[1.0, 2.0], [2.0, 1.0]], 1.0), "correlations"),
-        (([0.0, 1e200], np.eye(2), 1.0), "mean has"),
-        (([0.0, 1.0], 1e200 * np.eye(2), 1.0), "covariance has"),
-    ],
-)
-def test_bad_measurements_are_named(arguments, name):
-    with pytest.raises(ValueError, match=name):
-        knowledge_gradient(*arguments)
-
-
-def test_measurements_of_another_width_are_named():
-    with pytest.raises(ValueError, match="measurements"):
-        knowledge_gradient([0.0, 1.0], np.eye(2), 1.0, measurements=[[1.0]])
-    with pytest.raises(ValueError, match="measurements has 1e"):
-        knowledge_gradient([0.0, 1.0], np.eye(2), 1.0, measurements=[[1e200, 0.0]])
-
-
-def test_noise_whose_square_overflows_is_much_noise():
-    assert knowledge_gradient([0.0, 0.0], np.eye(2), 1e300).max() < 1e-290
