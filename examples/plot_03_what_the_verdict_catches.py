@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import softmax
 
 from skpce import CompositionalPCESurrogate
-from skpce.inspection import training_noise_share, verdict
+from skpce.inspection import variance_decomposition, verdict
 from skpce.plotting import SobolDisplay
 
 rng = np.random.default_rng(0)
@@ -54,7 +54,7 @@ for name, (inputs, y, _) in ensembles.items():
 # The verdict. Exact policies are known here, so the share of training noise is too.
 
 for name, (inputs, y, target) in ensembles.items():
-    share = training_noise_share(y, exact=target, steps=(4,))
+    share = variance_decomposition(y, exact=target, steps=(4,)).noise_share
     verdicts[name] = verdict(fitted[name], inputs, y, noise_share=share)
     print(verdicts[name].steps[0], end="\n\n")
 

@@ -27,7 +27,7 @@ from gflownet_envs import (
     trajectory_of_actions,
 )
 from gflownet_envs.storage import read_arrays
-from skpce.inspection import training_noise_share
+from skpce.inspection import variance_decomposition
 
 SETTINGS = ((0.0, 48), (0.02, 48), (0.05, 48), (0.05, 64), (0.1, 64), (0.3, 48))
 
@@ -59,9 +59,9 @@ def main() -> None:
             exact.graph, ensemble.log_policy_table(exact.graph), log_reward
         ).numpy()
         trained = policies_along(environment, ensemble, trajectory)
-        noise = training_noise_share(
+        noise = variance_decomposition(
             trained.y, exact=target.y, steps=target.steps, mask=target.mask
-        )
+        ).noise_share
         print(
             f"epsilon {epsilon}, batch {batch_size}: distance {distance.mean():.4f} / "
             f"{distance.max():.4f}, noise {np.round(noise, 2).tolist()}, "

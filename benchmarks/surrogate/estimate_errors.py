@@ -10,7 +10,7 @@ from scipy.stats import norm, qmc
 
 from skpce import CompositionalPCESurrogate
 from skpce._expansion.moments import main_effects, marginal_basis
-from skpce.inspection import training_noise_share, variance_decomposition
+from skpce.inspection import variance_decomposition
 from skpce.metrics import policy_fragility
 from skpce.plotting._effects import _probability_effects
 
@@ -143,7 +143,7 @@ def ensemble_errors(truth: KnownSoftmax, n: int, seed: int) -> Errors:
     shares_of_noise = truth.noise_shares
     exact = truth.policy(X)
     errors["noise share, from exact policies"] = (
-        training_noise_share(y, exact=exact, steps=WIDTHS)
+        variance_decomposition(y, exact=exact, steps=WIDTHS).noise_share
         - shares_of_noise["aitchison_variance"]
     )
     reward = np.arange(n) // REPLICATES

@@ -38,7 +38,7 @@ from gflownet_envs.experiments.analysis import span_coordinates
 from gflownet_envs.experiments.task import Preset, Study
 from gflownet_envs.experiments.tasks import find_task
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
-from skpce.inspection import training_noise_share, variance_decomposition, verdict
+from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import policy_fragility
 
 # Members of the control have numbers, and so random streams, of their own.
@@ -124,8 +124,10 @@ def shares(data: Replicated, rows: np.ndarray, reward: np.ndarray) -> np.ndarray
     trained = data.trained[rows]
     return np.stack(
         [
-            training_noise_share(trained, replicate=reward, **data.shape),
-            training_noise_share(trained, exact=data.exact[rows], **data.shape),
+            variance_decomposition(trained, replicate=reward, **data.shape).noise_share,
+            variance_decomposition(
+                trained, exact=data.exact[rows], **data.shape
+            ).noise_share,
         ]
     )
 

@@ -31,7 +31,6 @@ from skpce.inspection import (
     Result,
     ResultRow,
     back_to_reward,
-    training_noise_share,
     variance_decomposition,
     verdict,
 )
@@ -144,9 +143,9 @@ def noise_against_exact(
     place = {int(reward): row for row, reward in enumerate(exact.rewards)}
     exact_y = exact.y[[place[int(reward)] for reward in trained.rewards]]
     difference = trained.y - exact_y
-    share = training_noise_share(
+    share = variance_decomposition(
         trained.y, exact=exact_y, steps=trained.steps, mask=trained.mask
-    )
+    ).noise_share
     blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
     return NoiseAgainstExact(
         log_ratio_share=share,

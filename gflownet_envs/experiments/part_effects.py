@@ -28,7 +28,7 @@ from skpce.inspection import (
     part_effects,
     part_effects_from_members,
     part_entries,
-    training_noise_share,
+    variance_decomposition,
 )
 from skpce.metrics import policy_fragility
 
@@ -222,8 +222,11 @@ def _noise_share(
 ) -> np.ndarray:  # shape: (n_steps,)
     place = {int(reward): row for row, reward in enumerate(exact.rewards)}
     targets = exact.y[[place[int(reward)] for reward in trained.rewards]]
-    of_noise = _variance(trained) * training_noise_share(
-        trained.y, exact=targets, steps=trained.steps, mask=trained.mask
+    of_noise = (
+        _variance(trained)
+        * variance_decomposition(
+            trained.y, exact=targets, steps=trained.steps, mask=trained.mask
+        ).noise_share
     )
     return np.asarray(of_noise / (of_noise + _variance(exact)))
 

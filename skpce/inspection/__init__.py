@@ -5,7 +5,7 @@ from ._back_to_reward import back_to_reward
 from ._correlated_features import original_space_indices, shapley_effects
 from ._dependent_inputs import dependent_sobol_indices
 from ._ensembles.compare_embeddings import compare_embeddings
-from ._ensembles.training_noise import training_noise_share, variance_decomposition
+from ._ensembles.training_noise import variance_decomposition
 from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
 from ._model import sobol_indices
@@ -30,7 +30,6 @@ __all__ = [
     "parts_of_table",
     "shapley_effects",
     "sobol_indices",
-    "training_noise_share",
     "variance_decomposition",
     "verdict",
 ]

@@ -105,7 +105,7 @@ normalized_jensen_shannon, normalized_mutual_information : ndarray of shape (n_s
     See Also
     --------
     total_variation_distance : Between two policies.
-    skpce.inspection.training_noise_share : How much of it is noise of the training.
+    skpce.inspection.variance_decomposition : How much of it is noise of the training.
 
     Notes
     -----

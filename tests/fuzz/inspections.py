@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -147,16 +146,10 @@ def _any_model(name: str) -> Callable[[Generator], Drawn]:
     return make
 
 
-def _noise_share(rng: Generator) -> Drawn:
+def _decomposition(rng: Generator) -> Drawn:
     _, y, steps = policies(rng)
     reward = np.repeat(np.arange((len(y) + 1) // 2), 2)[: len(y)]
     given = {"y": y, "steps": steps, "replicate": reward}
-    function = inspection.training_noise_share
-    return function, given, partial(true.between, "share", high=np.inf, nan=True)
-
-
-def _decomposition(rng: Generator) -> Drawn:
-    _, given, _ = _noise_share(rng)
     return inspection.variance_decomposition, given, _result
 
 
@@ -233,7 +226,6 @@ INSPECTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.inspection.parts_of_table": _table_parts,
     "skpce.inspection.shapley_effects": _any_model("shapley_effects"),
     "skpce.inspection.sobol_indices": _any_model("sobol_indices"),
-    "skpce.inspection.training_noise_share": _noise_share,
     "skpce.inspection.variance_decomposition": _decomposition,
     "skpce.inspection.verdict": _verdict,
 }

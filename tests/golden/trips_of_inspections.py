@@ -87,15 +87,15 @@ def noise_of_training() -> Results:
         "control": inspection.variance_decomposition(
             policy, control=other[:10], steps=STEPS
         ),
-        "share of replicates": inspection.training_noise_share(
+        "share of replicates": inspection.variance_decomposition(
             policy, replicate=reward, steps=STEPS
-        ),
-        "share of exact": inspection.training_noise_share(
+        ).noise_share,
+        "share of exact": inspection.variance_decomposition(
             policy, exact=other, steps=STEPS
-        ),
-        "share of control": inspection.training_noise_share(
+        ).noise_share,
+        "share of control": inspection.variance_decomposition(
             policy, control=other[:10], steps=STEPS
-        ),
+        ).noise_share,
         "fragility": metrics.policy_fragility(policy, steps=STEPS),
     }
 

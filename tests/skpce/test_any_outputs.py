@@ -19,7 +19,6 @@ from skpce import (
 )
 from skpce.inspection import (
     compare_embeddings,
-    training_noise_share,
     variance_decomposition,
     verdict,
 )
@@ -309,9 +308,9 @@ def test_all_ways_to_the_noise_share_agree(replicates):
     X, y, setting = replicates
     rng = np.random.default_rng(3)
     for found in (
-        training_noise_share(y, replicate=setting),
-        training_noise_share(y, exact=X * [1, 2]),
-        training_noise_share(y, control=rng.normal(size=(400, 2))),
+        variance_decomposition(y, replicate=setting).noise_share,
+        variance_decomposition(y, exact=X * [1, 2]).noise_share,
+        variance_decomposition(y, control=rng.normal(size=(400, 2))).noise_share,
         verdict(
             PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
             X,
@@ -399,7 +398,7 @@ def test_bad_groups_are_refused(outputs, message, X, y):
             outputs=outputs,
         ),
         lambda: variance_decomposition(y, np.arange(60) // 2, outputs=outputs),
-        lambda: training_noise_share(y, exact=y, outputs=outputs),
+        lambda: variance_decomposition(y, exact=y, outputs=outputs).noise_share,
     ):
         with pytest.raises(ValueError, match=message):
             function()
@@ -450,7 +449,7 @@ def test_bad_replicates_and_controls_are_refused(arguments, message, y):
     ("exact", "message"),
     [
         (np.ones((60, 2)), r"exact has shape \(60, 2\)"),
-        (np.ones(59), "exact has 59 members; expected 60, as y has"),
+        (np.ones(59), "exact has 59 members and y 60"),
         (np.full(60, np.inf), "exact has 60 infinite values"),
         (np.full(60, np.nan), "NaN in 60 of 60 members; leave these out"),
         (np.full(60, "a"), "exact holds text"),
@@ -458,7 +457,7 @@ def test_bad_replicates_and_controls_are_refused(arguments, message, y):
 )
 def test_bad_exact_outputs_are_refused(exact, message, y):
     with pytest.raises(ValueError, match=message):
-        training_noise_share(y[:, 0], exact=exact)
+        variance_decomposition(y[:, 0], exact=exact)
 
 
 def test_an_output_that_no_member_has_is_named(y):

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from skpce.inspection import training_noise_share, variance_decomposition
+from skpce.inspection import variance_decomposition
 from skpce.metrics import policy_fragility
 
 A, B, C, RESIDUAL = 1.0, 0.6, 0.8, 0.5
@@ -110,7 +110,9 @@ def all_errors(n_members, seed):
         "predictive bounds": logit(np.array(bounds)[:, :, 0]) - true_bounds,
         "alr sum": found.alr_sum / (SIGNAL + RESIDUAL**2) - 1,
         "total variation": found.total_variation / TOTAL_VARIATION - 1,
-        "noise share, exact": training_noise_share(y, exact=two_actions(mean_logit(X)))
+        "noise share, exact": variance_decomposition(
+            y, exact=two_actions(mean_logit(X))
+        ).noise_share
         - NOISE_SHARE,
         "noise share, replicates": variance_decomposition(twins, reward).noise_share
         - NOISE_SHARE,

@@ -196,115 +196,6 @@ MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
 SHARES = ("noise_share", "noise_share_low", "noise_share_high")
 
 
-def training_noise_share(
-    y: ArrayLike,
-    *,
-    exact: ArrayLike | None = None,
-    replicate: ArrayLike | None = None,
-    control: ArrayLike | None = None,
-    steps: Any = None,
-    mask: Any = "infer",
-    zero_replacement: float = 1e-12,
-    outputs: Any = None,
-    standardize: bool = False,
-) -> FloatArray:
-    """Return the share of the variance of y that is noise of the training, per output.
-
-    Of variances, for compositions Aitchison (total) variances, from exactly one of
-    ``exact``, ``replicate`` and ``control``.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_members,) or (n_members, n_columns), or data frame
-        Real outputs of the trained members, or policies, the steps side by side.
-    exact : array-like of shape (n_members, n_parts) or None, default=None
-        What the same members would be without training noise:
-        ``Var(trained - exact) / Var(trained)``. A constant bias does not count.
-    replicate : array-like of shape (n_members,) or None, default=None
-        Label of each member; equal labels are replicates, members with equal inputs.
-        Variance within groups over the sum of the variances within and between, as
-        in :func:`variance_decomposition`.
-    control : array-like of shape (n_control, n_parts) or None, default=None
-        Members trained with ONE setting: ``Var(control) / Var(trained)``.
-    steps, mask, zero_replacement, outputs, standardize
-        As in :func:`variance_decomposition`.
-
-    Returns
-    -------
-    share : ndarray of shape (n_outputs,)
-        0 is no noise; about 1 is nothing but noise (sampling can push it above 1).
-        NaN for a step without choice or without variance.
-
-    Raises
-    ------
-    ValueError
-        If not exactly one is given, or there are no replicates, or fewer than two
-        members.
-
-    See Also
-    --------
-    variance_decomposition : The share with an interval, and for fragility.
-
-    Notes
-    -----
-    The two definitions differ where training has a bias that depends on the inputs:
-    ``exact`` counts its variance as noise, replicates share it and show it as an effect
-    of the inputs. Only ``exact`` can see it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.special import softmax
-    >>> from skpce.inspection import training_noise_share
-    >>> rng = np.random.default_rng(0)
-    >>> signal, noise = rng.normal(size=(2, 500, 3))
-    >>> trained = softmax(signal + noise, axis=1)
-    >>> training_noise_share(trained, exact=softmax(signal, axis=1)).round(1)
-    array([0.5])
-    """
-    replicate = labels_of("replicate", replicate, y)
-    given = [exact is not None, replicate is not None, control is not None]
-    if sum(given) != 1:
-        raise ValueError(
-            "Give exactly one of exact=, replicate= and control=; got "
-            f"{sum(given)} of them."
-        )
-    owner = "training_noise_share"
-    check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
-    if exact is None:
-        return variance_decomposition(
-            y,
-            replicate,
-            control=control,
-            steps=steps,
-            mask=mask,
-            zero_replacement=zero_replacement,
-            outputs=outputs,
-            standardize=standardize,
-        ).noise_share
-    read = read_outputs(
-        y,
-        owner,
-        steps=steps,
-        outputs=outputs,
-        mask=mask,
-        zero_replacement=zero_replacement,
-        standardize=standardize,
-    )
-    trained = read.coordinates(y)
-    if len(trained) < 2:
-        raise ValueError(f"y has {len(trained)} member; a variance needs two.")
-    reference = read.coordinates(read_numbers(exact, "exact"), "exact")
-    if reference.shape != trained.shape:
-        raise ValueError(
-            f"exact has {len(reference)} members; expected {len(trained)}, as y has."
-        )
-    refuse_failed(np.hstack([trained, reference]), "y or exact")
-    total = read.sum_by_group(read.spread(trained) / (len(trained) - 1))
-    noise = read.sum_by_group((trained - reference).var(axis=0, ddof=1))
-    return noise / np.where(total > 0, total, np.nan)
-
-
 def refuse_failed(values: FloatArray, name: str) -> None:
     """Raise ``ValueError`` for members that failed."""
     failed = int(np.isnan(values).any(axis=1).sum())
@@ -320,6 +211,7 @@ def variance_decomposition(
     replicate: ArrayLike | None = None,
     *,
     control: ArrayLike | None = None,
+    exact: ArrayLike | None = None,
     steps: Any = None,
     mask: Any = "infer",
     sample_weight: ArrayLike | None = None,
@@ -343,8 +235,10 @@ def variance_decomposition(
         replicates, with equal inputs. The numbers of replicates may differ.
     control : array-like of shape (n_control, n_parts) or None, default=None
         Outputs of members that were all trained with ONE setting of the inputs, while
-        those of y have different ones. Exactly one of ``replicate`` and ``control`` is
-        given.
+        those of y have different ones.
+    exact : array-like of the shape of y or None, default=None
+        What the same members would be without training noise, as from an exact
+        solution. Exactly one of ``replicate``, ``control`` and ``exact`` is given.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step. None reads two-level columns or names such as
         ``step__action`` of a data frame, else all columns are one step.
@@ -383,19 +277,18 @@ def variance_decomposition(
             above.
 
         ``noise_share`` of the decomposition is that of the Aitchison variance. Further
-        attributes are ``step_names``, ``source`` ("replicates" or "control"),
-        ``n_members``, ``n_groups`` (None with a control), ``n_control`` (None with
-        replicates) and ``confidence_level``.
+        attributes are ``step_names``, ``source`` ("replicates", "control" or
+        "exact"), ``n_members``, ``n_groups`` (of replicates), ``n_control`` and
+        ``confidence_level``. From exact outputs there is the first measure alone.
 
     Raises
     ------
     ValueError
-        If not exactly one of ``replicate`` and ``control`` is given, there are no
-        replicates, or rows are no compositions.
+        If not exactly one of ``replicate``, ``control`` and ``exact`` is given, there
+        are no replicates, or rows are no compositions.
 
     See Also
     --------
-    training_noise_share : The share alone; also against exact policies.
     verdict : Takes the decomposition as ``noise_share``.
     skpce.metrics.policy_fragility : The disagreement itself.
 
@@ -428,6 +321,10 @@ def variance_decomposition(
     within, the share of noise is about 0.71 here and 0.5 in the other two.
 
     *Control.* ``within`` is the dispersion of the control, the total that of y.
+
+    *Exact.* ``within`` is the variance of y less ``exact``, so that a constant bias
+    does not count. A bias that depends on the inputs is noise here; replicates share it
+    and show it as an effect of the inputs. The share may be above 1.
 
     *Intervals* are jackknifed over groups on the scale of the logarithm of the ratio
     of mean squares, with Student's quantile for :math:`g - 1` degrees of freedom [4]_;
@@ -462,9 +359,11 @@ def variance_decomposition(
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
     replicate = labels_of("replicate", replicate, y)
-    if (replicate is None) == (control is None):
-        given = "neither" if replicate is None else "both"
-        raise ValueError(f"Give exactly one of replicate= and control=; got {given}.")
+    given = sum(values is not None for values in (replicate, control, exact))
+    if given != 1:
+        raise ValueError(
+            f"Give exactly one of replicate=, control= and exact=; got {given} of them."
+        )
     owner = "variance_decomposition"
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
@@ -477,11 +376,15 @@ def variance_decomposition(
         zero_replacement=zero_replacement,
         standardize=standardize,
     )
-    values = read_numbers(y)
-    values = values.reshape(len(values), -1)
+    values = _table_of(y, "y", read)
     weights = checked_sample_weight(sample_weight, values)
+    if exact is not None:
+        reference = _table_of(exact, "exact", read)
+        splits = _from_exact(read, values, reference, weights)
+        figures = _figures("exact", len(values), None, None, confidence_level)
+        return _result(read, splits, figures)
     splits = np.full((len(_measures(read)), 5, read.n_groups), np.nan)
-    sizes: list[dict[str, Any]] = []
+    sizes: list[tuple[int, int | None, int | None]] = []
     for rows, groups in read.blocks(values):
         if len(rows) < 2:
             names = ", ".join(read.names[group] for group in groups)
@@ -497,30 +400,68 @@ def variance_decomposition(
             some,
             values[:, columns],
             replicate,
-            None if control is None else _control_of(control, read)[:, columns],
+            None
+            if control is None
+            else _table_of(control, "control", read)[:, columns],
             weights * present,
             confidence_level,
         )
         splits[:, :, groups] = found
         sizes.append(size)
-    figures = {
-        "source": "replicates" if control is None else "control",
-        **sizes[0],
-        "confidence_level": confidence_level,
-    }
-    return _result(read, splits, figures)
+    source = "replicates" if control is None else "control"
+    return _result(read, splits, _figures(source, *sizes[0], confidence_level))
 
 
-def _control_of(control: Any, outputs: Outputs) -> FloatArray:
-    """Return the control as a table with the columns of y."""
-    values = read_numbers(control, "control")
+def _table_of(given: Any, name: str, outputs: Outputs) -> FloatArray:
+    """Return outputs as a table with the columns of y."""
+    values = read_numbers(given, name)
+    flat = values.ndim <= 2
     values = values.reshape(len(values), -1)
-    if values.shape[1] != outputs.n_columns:
+    if not flat or values.shape[1] != outputs.n_columns:
         raise ValueError(
-            f"control has shape {np.shape(control)}; expected (n_members, "
+            f"{name} has shape {np.shape(given)}; expected (n_members, "
             f"{outputs.n_columns})."
         )
     return values
+
+
+def _figures(
+    source: str,
+    n_members: int,
+    n_groups: int | None,
+    n_control: int | None,
+    confidence_level: float,
+) -> dict[str, Any]:
+    return {
+        "source": source,
+        "n_members": n_members,
+        "n_groups": n_groups,
+        "n_control": n_control,
+        "confidence_level": confidence_level,
+    }
+
+
+def _from_exact(
+    outputs: Outputs, y: FloatArray, exact: FloatArray, weights: FloatArray
+) -> FloatArray:  # shape: (1, 5, n_groups)
+    """Compare the variance of what differs from exact outputs with that of all."""
+    if len(exact) != len(y) or len(y) < 2:
+        raise ValueError(
+            f"exact has {len(exact)} members and y {len(y)}; expected the same two or "
+            "more."
+        )
+    refuse_failed(np.hstack([y, exact]), "y or exact")
+    trained = outputs.coordinates(y)
+    noise = trained - outputs.coordinates(exact, "exact")
+    noise = noise - np.average(noise, axis=0, weights=weights)
+    total = outputs.sum_by_group(outputs.spread(trained, weights))
+    within = outputs.sum_by_group(weights @ np.square(noise))
+    freedom = max(float(weights.sum()) - 1.0, 1e-300)
+    share = within / np.where(total > 0, total, np.nan)
+    nothing = np.full_like(share, np.nan)
+    between = np.maximum(total - within, 0.0)
+    rows = between / freedom, within / freedom, share, nothing, nothing
+    return np.where(total > 0, np.stack(rows), np.nan)[np.newaxis]
 
 
 def _measures(outputs: Outputs) -> tuple[str, ...]:
@@ -534,7 +475,8 @@ def split_variance(
     control: FloatArray | None,
     weights: FloatArray,  # shape: (n_members,); 0 for members that do not count
     confidence_level: float,
-) -> tuple[FloatArray, dict[str, Any]]:  # the first: (n_measures, 5, n_groups)
+) -> tuple[FloatArray, tuple[int, int | None, int | None]]:
+    # the first: (n_measures, 5, n_groups)
     """Split the disagreement of members that are complete; also count them."""
     group = None if replicate is None else reward_groups(replicate, weights)
     ensemble = _Ensemble.of(values[weights > 0], outputs, "y")
@@ -553,11 +495,7 @@ def split_variance(
             )
         splits = _from_control(ensemble, fixed, weights, confidence_level)
     varies = outputs.sum_by_group(outputs.spread(ensemble.values, weights)) > 0
-    sizes = {
-        "n_members": len(weights),
-        "n_groups": n_groups,
-        "n_control": n_control,
-    }
+    sizes = len(weights), n_groups, n_control
     return np.where(varies, np.array(splits), np.nan), sizes
 
 
@@ -569,15 +507,16 @@ def _result(
     between, within, *shares = np.moveaxis(splits, 1, 0)
     columns = {"between": between, "within": within, "total": between + within}
     columns |= dict(zip(SHARES, shares, strict=True))
-    origin = (
-        f"{figures['n_groups']} groups"
-        if figures["source"] == "replicates"
-        else f"a control of {figures['n_control']} members"
-    )
+    origins = {
+        "replicates": f"{figures['n_groups']} groups",
+        "control": f"a control of {figures['n_control']} members",
+        "exact": "exact outputs",
+    }
     return Result(
-        {"measure": _measures(outputs), outputs.noun: outputs.names},
+        {"measure": _measures(outputs)[: len(splits)], outputs.noun: outputs.names},
         columns,
-        title=f"Training noise of {figures['n_members']} members, from {origin}:",
+        title=f"Training noise of {figures['n_members']} members, from "
+        f"{origins[figures['source']]}:",
         notes=tuple(
             f"- {name}: {_share_in_words(splits[:, 2:, place])}."
             for place, name in enumerate(outputs.names)

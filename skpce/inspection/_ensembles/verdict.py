@@ -113,7 +113,7 @@ def verdict(
         positions in a series.
     noise_share : array-like of shape (n_steps,) or Result, default=None
         Share of training noise of each step where it is known from elsewhere: from
-        :func:`training_noise_share` or :func:`variance_decomposition`; NaN where not.
+        :func:`variance_decomposition`; NaN where not.
         None takes that between replicates.
     cv : int or cross-validation splitter, default=5
         An int deals members (settings, groups) into that many folds, sorted by their

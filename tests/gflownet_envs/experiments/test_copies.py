@@ -13,7 +13,7 @@ from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import mean_log_reward
 from gflownet_envs.training import train
-from skpce.inspection import training_noise_share, variance_decomposition
+from skpce.inspection import variance_decomposition
 
 testing = pytest.importorskip("click.testing")
 
@@ -124,7 +124,7 @@ def test_noise_from_copies_by_hand(copies):
     shape = {"steps": train.steps, "mask": train.mask}
     np.testing.assert_array_equal(
         noise.replicates.noise_share,
-        training_noise_share(train.y, replicate=train.rewards, **shape),
+        variance_decomposition(train.y, replicate=train.rewards, **shape).noise_share,
     )
     whole = variance_decomposition(train.y, control=policies.control, **shape)
     np.testing.assert_array_equal(

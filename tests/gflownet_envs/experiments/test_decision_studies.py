@@ -136,7 +136,7 @@ def test_the_worth_of_a_mode_is_that_of_its_line(posterior):
     for variance, mode in zip(variances[:2], modes[:2], strict=True):
         lines = posterior.mean + np.sqrt(variance) * np.outer(z, mode)
         gains.append(lines.max(axis=1).mean() - posterior.mean.max())
-    np.testing.assert_allclose(found, np.array(gains) / np.sum(gains), rtol=1e-3)
+    np.testing.assert_allclose(found, np.array(gains) / np.sum(gains), atol=1e-5)
 
 
 def test_the_residual_falls_with_the_modes(posterior):

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import rel_entr, softmax
 
 from skpce import CompositionalPCESurrogate
-from skpce.inspection import training_noise_share, variance_decomposition, verdict
+from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import policy_fragility
 
 WIDTHS = (3, 4)
@@ -213,21 +213,6 @@ def test_intervals_of_a_control_cover():
     np.testing.assert_allclose(np.mean(hits, axis=0), 0.9, atol=0.06)
 
 
-def test_training_noise_share_is_the_same_figure():
-    y = draw(np.random.default_rng(11), UNEQUAL)
-    np.testing.assert_allclose(
-        training_noise_share(y, replicate=UNEQUAL, steps=WIDTHS),
-        variance_decomposition(y, UNEQUAL, steps=WIDTHS).noise_share,
-        rtol=1e-12,
-    )
-    control = y[:5]
-    np.testing.assert_allclose(
-        training_noise_share(y, control=control, steps=WIDTHS),
-        variance_decomposition(y, control=control, steps=WIDTHS).noise_share,
-        rtol=1e-12,
-    )
-
-
 def test_the_share_does_not_depend_on_the_basis_or_the_order_of_actions():
     """Sum over coordinates first, then cut at 0."""
     y = draw(np.random.default_rng(12), UNEQUAL, 0.2, 1.0)
@@ -295,8 +280,8 @@ Y = draw(np.random.default_rng(17), UNEQUAL)
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({}, "exactly one of replicate= and control=; got neither"),
-        ({"replicate": UNEQUAL, "control": Y}, "got both"),
+        ({}, "exactly one of replicate=, control= and exact=; got 0"),
+        ({"replicate": UNEQUAL, "control": Y}, "got 2 of them"),
         ({"replicate": np.arange(17)}, "no repeats"),
         ({"replicate": np.zeros(17)}, "one label only, 0.0"),
         ({"replicate": UNEQUAL[:4]}, r"replicate has shape \(4,\); expected \(17,\)"),
