@@ -415,9 +415,8 @@ def variance_decomposition(
 def _table_of(given: Any, name: str, outputs: Outputs) -> FloatArray:
     """Return outputs as a table with the columns of y."""
     values = read_numbers(given, name)
-    flat = values.ndim <= 2
     values = values.reshape(len(values), -1)
-    if not flat or values.shape[1] != outputs.n_columns:
+    if values.shape[1] != outputs.n_columns:
         raise ValueError(
             f"{name} has shape {np.shape(given)}; expected (n_members, "
             f"{outputs.n_columns})."
