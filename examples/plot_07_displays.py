@@ -22,7 +22,6 @@ from skpce.plotting import (
     EmbeddingDisplay,
     InteractionDisplay,
     MainEffectsDisplay,
-    PrismDisplay,
     SobolDisplay,
     StepVarianceDisplay,
 )
@@ -74,11 +73,6 @@ names = ["level", "contrast", "region", "tail"]
 SobolDisplay.from_estimator(
     pipeline, verdict=found, input_features=names, kind="heatmap"
 )
-
-# %%
-# The prism: the height of a step is its share of the disagreement between members.
-
-PrismDisplay.from_estimator(pipeline, y[:120], verdict=found)
 
 # %%
 # How fragile is each step? Variances of log-ratios and distances of probabilities need

@@ -44,11 +44,10 @@ from .plotting import (
     InteractionDisplay,
     MainEffectsDisplay,
     PolicyDistributionDisplay,
-    PrismDisplay,
     SobolDisplay,
     StepVarianceDisplay,
 )
-from .plotting._steps import prism_flows, spread_of
+from .plotting._steps import spread_of
 from .plotting._style import (
     NO_VARIANCE,
     NOT_PREDICTED,
@@ -230,28 +229,6 @@ def some_inputs(shares: SobolDisplay, inputs: IndexArray) -> SobolDisplay:
         supported=shares.supported,
         sampled=shares.sampled,
         of_variance=shares.of_variance,
-    )
-
-
-def some_of_prism(
-    shares: SobolDisplay, variance: FloatArray, rows: IndexArray
-) -> PrismDisplay:
-    """Return a prism of some steps; the others are one."""
-    flows, names = prism_flows(shares, variance), list(some_of(shares.step_names, rows))
-    supported, others = shares.supported, np.ones(len(variance), dtype=bool)
-    others[rows] = False
-    columns = [flows[:, rows]]
-    if others.any():
-        columns.append(flows[:, others].sum(axis=1, keepdims=True))
-        names.append(f"{others.sum()} others")
-        if supported is not None:
-            supported = (*supported, bool(np.array(supported)[others].all()))
-            rows = np.append(rows, len(variance))
-    return PrismDisplay(
-        np.hstack(columns),
-        shares.input_names,
-        names,
-        supported=some_of(supported, rows),
     )
 
 
@@ -894,9 +871,6 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         "indices count an interaction once for each of its inputs, so a row can "
         "exceed one."
     )
-    if not content.is_real and content.variance.sum() > 0:
-        prism = some_of_prism(shares, content.variance, content.drawn)
-        page.add_figure(prism.plot(), "From inputs to decisions: widths add up to one.")
     if len(content.input_names) > 1:
         for step in content.explained_steps()[:1]:
             pairs = InteractionDisplay.from_estimator(

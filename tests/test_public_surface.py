@@ -135,6 +135,7 @@ CHANGED: set[str] = {
     # total indices and intervals as error bars
     "skpce.plotting.InteractionDisplay",
     "skpce.plotting.SobolDisplay",
+    "skpce.plotting.PrismDisplay",
     # what methods return has no public name; tables in place of classes of metrics
     *(
         f"skpce.{name}"

@@ -6,7 +6,7 @@ from ._indices import SobolDisplay
 from ._members import CoverageDisplay, PolicyDistributionDisplay
 from ._part_effects import PartEffectsDisplay
 from ._reward_effects import RewardEffectsDisplay
-from ._steps import PrismDisplay, StepVarianceDisplay
+from ._steps import StepVarianceDisplay
 from ._value_of_information import ValueOfInformationDisplay
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "MainEffectsDisplay",
     "PartEffectsDisplay",
     "PolicyDistributionDisplay",
-    "PrismDisplay",
     "RewardEffectsDisplay",
     "SobolDisplay",
     "StepVarianceDisplay",

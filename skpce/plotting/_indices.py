@@ -94,7 +94,6 @@ class SobolDisplay:
     See Also
     --------
     InteractionDisplay : Pairs of inputs.
-    PrismDisplay : All steps of a trajectory in one picture.
 
     Notes
     -----

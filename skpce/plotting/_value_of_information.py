@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from .._checks import FloatArray, check_integer
 from ..inspection import Result
 from ._fonts import label
-from ._steps import spread_apart
 from ._style import color, hide_spines, make_axes, readable
 
 OWNER = "ValueOfInformationDisplay"
@@ -191,3 +190,20 @@ class ValueOfInformationDisplay:
         handle = Line2D([], [], label="not supported", **look)
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
         ax.legend(handles=[handle], frameon=False, **place)
+
+
+def spread_apart(centres: FloatArray, apart: float) -> FloatArray:
+    """Move decreasing positions so that neighbours are at least ``apart``."""
+    # Each run of crowded labels stays centred on its nodes.
+    groups: list[tuple[float, int]] = []  # centre of a run, its length
+    for centre in np.asarray(centres, dtype=np.float64):
+        groups.append((float(centre), 1))
+        while len(groups) > 1:
+            (above, n), (below, m) = groups[-2:]
+            if above - below >= apart * (n + m) / 2.0 - 1e-12:
+                break
+            groups[-2:] = [((above * n + below * m) / (n + m), n + m)]
+    runs = [
+        centre + apart * ((size - 1) / 2.0 - np.arange(size)) for centre, size in groups
+    ]
+    return np.concatenate(runs) if runs else np.zeros(0)

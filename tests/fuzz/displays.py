@@ -130,7 +130,6 @@ DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
             "InteractionDisplay": (),
             "MainEffectsDisplay": ("X",),
             "PolicyDistributionDisplay": ("y",),
-            "PrismDisplay": ("y",),
             "RewardEffectsDisplay": ("X",),
             "SobolDisplay": (),
         }.items()

@@ -22,7 +22,6 @@ from skpce.plotting import (
     InteractionDisplay,
     MainEffectsDisplay,
     PolicyDistributionDisplay,
-    PrismDisplay,
     SobolDisplay,
     StepVarianceDisplay,
 )
@@ -117,15 +116,13 @@ def test_kinds_of_sobol_draw_the_same_shares(fitted):
     assert heat.ax_.get_title(loc="left") == "* not attributable"
 
 
-def test_keywords_go_to_matplotlib(fitted, pipeline, ensemble):
+def test_keywords_go_to_matplotlib(fitted, pipeline):
     bars = SobolDisplay.from_estimator(fitted, height=0.3).bars_
     assert bars[0][0].get_height() == pytest.approx(0.3)
     heat = SobolDisplay.from_estimator(fitted, kind="heatmap", cmap="Greys")
     assert heat.image_.get_cmap().name == "Greys"
     lines = MainEffectsDisplay.from_estimator(fitted, linewidth=7).lines_
     assert lines[0][0].get_linewidth() == 7
-    prism = PrismDisplay.from_estimator(fitted, ensemble[1], alpha=0.1)
-    assert {ribbon.get_alpha() for ribbon in prism.ribbons_.values()} == {0.1}
 
 
 def test_names_may_be_given(pipeline):
@@ -421,60 +418,6 @@ def test_convergence_of_a_pipeline(simulate):
     assert np.all((total.values >= 0) & (total.values <= 1))
 
 
-# The prism.
-
-
-def test_the_prism_holds_the_shares(pipeline, ensemble):
-    _, y = ensemble
-    found = make_verdict()
-    display = PrismDisplay.from_estimator(pipeline, y, verdict=found)
-    shares = SobolDisplay.from_fit(pipeline, verdict=found).shares
-    variance = policy_fragility(y, steps=STEPS).aitchison_variance
-    np.testing.assert_allclose(
-        display.flows, (shares * variance[:, None]).T / variance.sum()
-    )
-    assert display.flows.sum() == pytest.approx(1)
-    hatched = {cell for cell, ribbon in display.ribbons_.items() if ribbon.get_hatch()}
-    assert hatched
-    assert {column for _, column in hatched} == {1}
-    assert len(display.flows) - 1 not in {row for row, _ in hatched}
-    assert any(
-        text.startswith("second (not attributable)") for text in texts(display.figure_)
-    )
-    for (row, column), ribbon in display.ribbons_.items():
-        ends = ribbon.get_path().vertices
-        assert ends[0, 1] - ends[7, 1] == pytest.approx(display.flows[row, column])
-    other = PrismDisplay.from_estimator(pipeline, y, measure="total_variation")
-    weights = policy_fragility(y, steps=STEPS).total_variation
-    np.testing.assert_allclose(other.flows.sum(axis=0), weights / weights.sum())
-
-
-def test_labels_of_the_prism_do_not_overlap():
-    flows = np.full((12, 5), 0.0005)
-    flows[-1] += (1 - flows.sum()) / 5
-    display = PrismDisplay(
-        flows, [f"input {i}" for i in range(10)], list("abcde")
-    ).plot()
-    display.figure_.canvas.draw()
-    boxes = [text.get_window_extent() for text in display.ax_.texts]
-    assert len(boxes) == 17
-    for i, first in enumerate(boxes):
-        assert display.figure_.bbox.containsy(first.y0)
-        assert not any(first.overlaps(second) for second in boxes[:i])
-
-
-def test_a_step_without_choice_has_no_ribbon(ensemble):
-    X, y = ensemble
-    wider = np.hstack([y, np.ones((len(y), 1))])
-    model = CompositionalPCESurrogate(
-        1, steps=STEPS | {"stop": 1}, solver="ridge", distribution="normal"
-    ).fit(X, wider)
-    for measure in ("aitchison_variance", "total_variation"):
-        display = PrismDisplay.from_estimator(model, wider, measure=measure)
-        assert not any(column == 3 for _, column in display.ribbons_)
-        assert not any("stop" in text for text in texts(display.figure_))
-
-
 # Draws.
 
 
@@ -520,9 +463,8 @@ def test_other_estimators_are_refused(ensemble, regressor):
             ValueError, match=r"ends in LinearRegression\(\); expected a fitted"
         ):
             call()
-    for display in (PrismDisplay, PolicyDistributionDisplay):
-        with pytest.raises(ValueError, match="expected a fitted Compositional"):
-            display.from_estimator(regressor[1], y)
+    with pytest.raises(ValueError, match="expected a fitted Compositional"):
+        PolicyDistributionDisplay.from_estimator(regressor[1], y)
     with pytest.raises(ValueError, match=r"y has shape \(60, 9\); expected"):
         StepVarianceDisplay.from_estimator(regressor[1], y)
     assert plt.get_fignums() == []
@@ -556,12 +498,6 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
         ),
         "measures has 'gini'; expected some of": lambda: (
             StepVarianceDisplay.from_estimator(fitted, y, measures=["gini"])
-        ),
-        "'measure' .* Got 'gini'": lambda: PrismDisplay.from_estimator(
-            fitted, y, measure="gini"
-        ),
-        "agree at every step": lambda: PrismDisplay.from_estimator(
-            fitted, np.repeat(y[:1], 5, axis=0)
         ),
         "X=None, but PolynomialChaosRegressor": lambda: EmbeddingDisplay.from_estimator(
             regressor[1]

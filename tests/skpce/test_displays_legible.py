@@ -16,14 +16,13 @@ from skpce.plotting import (
     InteractionDisplay,
     MainEffectsDisplay,
     PolicyDistributionDisplay,
-    PrismDisplay,
     RewardEffectsDisplay,
     SobolDisplay,
     StepVarianceDisplay,
 )
 from skpce.plotting._fonts import label
-from skpce.plotting._steps import spread_apart
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
+from skpce.plotting._value_of_information import spread_apart
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -151,12 +150,6 @@ PICTURES = {
     "20 inputs": lambda: sobol("stacked", names_of(20), ["a", "b"]),
     "20 inputs, heat map": lambda: sobol("heatmap", names_of(20), ["a", "b"]),
     "1 input": lambda: sobol("bars", ["x0"], ["only"]),
-    "prism": lambda: PrismDisplay(
-        np.full((6, 4), 1 / 24), LONG, LONG, supported=[True, False] * 2
-    ).plot(),
-    "prism of 20": lambda: PrismDisplay(
-        np.full((22, 2), 1 / 44), names_of(20), ["a", "b"], supported=[False, True]
-    ).plot(),
     "1 pair": lambda: interaction(["x0"], supported=False),
     "long pairs": lambda: interaction(LONG, supported=False),
     "10 pairs": lambda: interaction(names_of(10)),
@@ -394,7 +387,6 @@ def test_policies_of_other_columns_are_refused(ensemble):
     )
     turned = frame[columns[1::-1] + columns[2:]]
     calls = [
-        lambda given: PrismDisplay.from_estimator(model, given),
         lambda given: StepVarianceDisplay.from_estimator(model, given),
         lambda given: PolicyDistributionDisplay.from_estimator(model, given),
         lambda given: CoverageDisplay.from_estimator(model, X, given),
@@ -407,7 +399,7 @@ def test_policies_of_other_columns_are_refused(ensemble):
         with pytest.raises(ValueError, match="y has infinite entries"):
             call(np.where(y > 0.5, np.inf, y))
     assert plt.get_fignums() == []
-    PrismDisplay.from_estimator(model, y)  # no names to compare
+    StepVarianceDisplay.from_estimator(model, y)  # no names to compare
 
 
 def test_a_fitted_search_is_read_like_its_best_estimator(ensemble):

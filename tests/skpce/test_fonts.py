@@ -16,7 +16,6 @@ from skpce.plotting import (
     MainEffectsDisplay,
     PartEffectsDisplay,
     PolicyDistributionDisplay,
-    PrismDisplay,
     SobolDisplay,
     StepVarianceDisplay,
 )
@@ -85,7 +84,6 @@ def displays():
     )
     loadings, points = np.eye(2), np.c_[LINE, LINE]
     return {
-        "prism": PrismDisplay(FLOWS, INPUTS, [NAME, "b"]),
         "variance": StepVarianceDisplay(fragility),
         "effects": MainEffectsDisplay([LINE], [LINE[:, np.newaxis]], INPUTS, [NAME]),
         "pairs": InteractionDisplay([[0.5, 0], [0.2, 0.1]], 0.1, 0.1, INPUTS),

@@ -20,7 +20,6 @@ from skpce.plotting import (
     InteractionDisplay,
     MainEffectsDisplay,
     PolicyDistributionDisplay,
-    PrismDisplay,
     RewardEffectsDisplay,
     SobolDisplay,
     StepVarianceDisplay,
@@ -168,8 +167,6 @@ def test_a_verdict_about_other_outputs_is_refused(data):
 def test_displays_of_compositions_say_what_to_use(data):
     X, y = data
     model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
-    with pytest.raises(ValueError, match="For real outputs use SobolDisplay"):
-        PrismDisplay.from_estimator(model, y)
     with pytest.raises(ValueError, match="For real outputs use StepVarianceDisplay"):
         PolicyDistributionDisplay.from_estimator(model, y)
     for draw in (report, CoverageDisplay.from_estimator):

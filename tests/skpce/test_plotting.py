@@ -19,7 +19,6 @@ from skpce.plotting import (
     InteractionDisplay,
     MainEffectsDisplay,
     PolicyDistributionDisplay,
-    PrismDisplay,
     SobolDisplay,
     StepVarianceDisplay,
 )
@@ -67,7 +66,6 @@ LINE = np.linspace(-1, 1, 5)
 
 def displays():
     return {
-        "prism": PrismDisplay(FLOWS, ["x0", "x1"], ["a", "b"]),
         "variance": StepVarianceDisplay(
             policy_fragility(POLICIES, steps={"a": 2, "b": 3})
         ),

@@ -20,7 +20,7 @@ from skpce import (
     report,
 )
 from skpce._checks import format_cell
-from skpce._report import ReportContent, some_of_prism, with_ends
+from skpce._report import ReportContent, with_ends
 from skpce.inspection import verdict
 from skpce.inspection._reading import expansion_of
 from skpce.metrics import coverage_interval, policy_fragility
@@ -448,11 +448,6 @@ def test_a_report_of_many_steps_is_small():
     shown = ReportContent(surrogate, expansion_of(surrogate, X[25:]), y[25:], judged, 0)
     spread = shown.variance
     assert spread[shown.drawn].min() >= np.delete(spread, shown.drawn).max()
-    prism = some_of_prism(
-        SobolDisplay.from_fit(surrogate, verdict=judged), spread, shown.drawn
-    )
-    assert prism.step_names[-1] == "138 others"
-    assert prism.flows.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.slow
