@@ -54,7 +54,6 @@ from ._expansion.expansion import (
     without_missing,
 )
 from ._expansion.intervals import sobol_interval
-from ._expansion.noise_correction import noise_corrected_sobol_indices
 from ._expansion.predictive import predict_interval, predictive_of, sample
 from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
 from ._learned.cautions import warn_of_learned
@@ -614,8 +613,6 @@ class PolynomialChaosRegressor(
     main_effects = method_of("expansion_", Expansion.main_effects)
     marginal = method_of("expansion_", Expansion.marginal)
     gradient = method_of("expansion_", Expansion.gradient)
-    derivative_sensitivity = method_of("_of_targets", Expansion.derivative_sensitivity)
-    lipschitz_estimate = method_of("expansion_", Expansion.lipschitz_estimate)
     sobol_index = method_of("_of_targets", Expansion.sobol_index)
     closed_sobol_index = method_of("_of_targets", Expansion.closed_sobol_index)
     total_sobol_index = method_of("_of_targets", Expansion.total_sobol_index)
@@ -625,7 +622,6 @@ class PolynomialChaosRegressor(
         "_of_targets", Expansion.aggregated_sobol_indices
     )
     sobol_interval = method_of("_problem", sobol_interval)
-    noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
     _predictive = property(predictive_of)
     sample = method_of("_predictive", sample)
     predict_interval = method_of("_predictive", predict_interval)

@@ -565,9 +565,6 @@ class CompositionalPCESurrogate(
     sobol_indices = method_of("_now", indices.sobol_indices)
     shapley_effects = method_of("_now", indices.shapley_effects)
     sobol_interval = method_of("_now", indices.sobol_interval)
-    noise_corrected_sobol_indices = method_of(
-        "_now", indices.noise_corrected_sobol_indices
-    )
     sobol_frame = method_of("_now", indices.sobol_frame)
     probability_sobol_indices = method_of(
         "_now", probability_indices.probability_sobol_indices

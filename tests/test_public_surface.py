@@ -104,6 +104,11 @@ CHANGED: set[str] = {
     "skpce.inspection.verdict",
     # their indices are properties
     "skpce.NoiseCorrectedIndices",
+    # gone: the learned fit and its intervals take their place
+    "skpce.CompositionalPCESurrogate.noise_corrected_sobol_indices",
+    "skpce.PolynomialChaosRegressor.derivative_sensitivity",
+    "skpce.PolynomialChaosRegressor.lipschitz_estimate",
+    "skpce.PolynomialChaosRegressor.noise_corrected_sobol_indices",
     "skpce.ProbabilitySobolIndices",
     # PolynomialChaosRegressor() learns its terms
     "skpce.PolynomialChaosRegressorCV",

@@ -65,20 +65,6 @@ def index_errors(truth: KnownSoftmax, surrogate: CompositionalPCESurrogate) -> E
     return errors
 
 
-def corrected_errors(
-    truth: KnownSoftmax, surrogate: CompositionalPCESurrogate
-) -> Errors:
-    """Compare the noise-corrected indices."""
-    errors = {}
-    for level in ("step", "trajectory"):
-        first, total, _ = shares(truth.squares(level))
-        found = surrogate.noise_corrected_sobol_indices(level)
-        errors[f"noise-corrected indices, {level}"] = np.array(
-            [found.first_order - first, found.total_order - total]
-        )
-    return errors
-
-
 def effect_errors(truth: KnownSoftmax, surrogate: CompositionalPCESurrogate) -> Errors:
     """Compare main effects and conditional expectations of ilr coordinates."""
     coefficients = blockwise({k: helmert(k) for k in WIDTHS}) @ truth.coefficients

@@ -17,7 +17,6 @@ from .._checks import (
     FloatArray,
     IndexArray,
     check_draws,
-    check_integer,
     check_option,
     check_progress,
     check_real,
@@ -35,11 +34,6 @@ from .._expansion.expansion import (
     shares,
 )
 from .._expansion.intervals import SobolInterval, checked_method
-from .._expansion.noise_correction import (
-    NoiseCorrectedIndices,
-    coefficients_of_halves,
-    signed_indices,
-)
 from .._expansion.problem import (
     RelearningSolver,
     percentile_bounds,
@@ -385,75 +379,6 @@ def _interval_of_parts(
         bounds[:, :, rows] = found.first_order, found.total_order, found.shapley
     first, total, shapley = bounds
     return replace(found, first_order=first, total_order=total, shapley=shapley)
-
-
-def noise_corrected_sobol_indices(
-    fitted: FittedCompositions,
-    level: str = "step",
-    *,
-    n_splits: int = 20,
-    random_state: Any = None,
-) -> NoiseCorrectedIndices:
-    r"""Return step indices without the bias of noise in the coefficients.
-
-    Squares of coefficients are replaced by products
-    :math:`\hat c_{kj}^A \hat c_{kj}^B` from disjoint halves of the members, as in
-    :meth:`PolynomialChaosRegressor.noise_corrected_sobol_indices`, and added over the
-    parts of a step.
-
-    Parameters
-    ----------
-    level : {"step", "trajectory"}, default="step"
-        What is explained.
-    n_splits : int, default=20
-        Number of random splits into halves.
-    random_state : int, RandomState instance or None, default=None
-        None uses the parameter of the estimator.
-
-    Returns
-    -------
-    indices : NoiseCorrectedIndices
-        With one row per step, or one. Not clipped: they may be negative, and are
-        NaN where the corrected total variance is not positive.
-
-    Raises
-    ------
-    ValueError
-        For a bad argument, or fewer than four members.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.special import softmax
-    >>> from skpce import CompositionalPCESurrogate
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 2))
-    >>> y = softmax(np.c_[X[:, 0], rng.normal(size=(60, 2))], axis=1)
-    >>> surrogate = CompositionalPCESurrogate(1, solver="ols", random_state=0)
-    >>> found = surrogate.fit(X, y).noise_corrected_sobol_indices()
-    >>> bool(found.total_variance[0] < surrogate.step_total_variance_[0])
-    True
-    """
-    owner = "noise_corrected_sobol_indices"
-    check_option(owner, "level", level, LEVELS[1:])
-    check_integer(owner, "n_splits", n_splits, low=1)
-    n_members = min(len(part.weights) for part, _ in fitted.parts)
-    if n_members < _FEWEST_MEMBERS:
-        raise ValueError(
-            f"{owner} needs a fit with at least {_FEWEST_MEMBERS} members in X. Got "
-            f"{n_members}."
-        )
-    rows = index_level(fitted, owner, level)
-    generator = fitted.generator(random_state)
-    products = np.zeros_like(fitted.expansion.coefficients)
-    for part, steps in fitted.parts:
-        problem, own = part.problem, rows.of_steps(steps)
-        active = np.isin(fitted.geometry.step_of_active, steps)
-        halves = problem, problem.linear, n_splits, generator
-        for fits in coefficients_of_halves(*halves):
-            first, second = own.coefficients(part.clr_coefficients(fits))
-            products[active] += first * second
-    return signed_indices(rows.sums(products) / n_splits, fitted.basis.multi_indices)
 
 
 def unexplained_share(

@@ -30,7 +30,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from html import escape
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -43,14 +42,12 @@ from .._checks import (
     IndexArray,
     as_floats,
     check_boolean,
-    check_draws,
     check_integer,
     fail,
     finite_floats,
     floats_with_nan,
     listed,
     make_frame,
-    make_generator,
     refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
@@ -391,7 +388,7 @@ def group_numbers(
     return numbers
 
 
-# Sensitivity indices from the coefficients: Sobol, Shapley and derivative-based.
+# Sensitivity indices from the coefficients: Sobol and Shapley.
 
 
 def checked_features(features: Any, names: Sequence[str]) -> list[int]:
@@ -692,77 +689,6 @@ def _padded(values: FloatArray, width: int) -> FloatArray:
     """Widen with NaN to one column per set; single inputs come first."""
     missing = width - values.shape[1]
     return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)
-
-
-#: Poincaré constants of standardised inputs, by the name of the law. Normal: Chernoff's
-#: inequality. Uniform on [-1, 1]: Wirtinger's, (length / pi)^2. Exponential: 4.
-_POINCARE_CONSTANTS: Mapping[str, float] = MappingProxyType(
-    {"NormalLaw": 1.0, "UniformLaw": 4.0 / np.pi**2, "ExponentialLaw": 4.0}
-)
-
-
-@dataclass(frozen=True)
-class DerivativeSensitivity:
-    """Derivative-based sensitivity measures.
-
-    Parameters
-    ----------
-    mean_square : ndarray of shape (n_targets, n_features)
-        Mean square of the derivative, in squared units of y per unit of x. NaN for
-        a categorical input.
-    poincare_constant : ndarray of shape (n_features,)
-        Constant of the distribution of each input, in squared units of x; NaN where
-        none is known.
-    total_order_bound : ndarray of shape (n_targets, n_features)
-        Upper bound of the total Sobol index. It may be above 1. NaN without a
-        constant, 0 for a target without variance.
-    """
-
-    mean_square: FloatArray
-    poincare_constant: FloatArray
-    total_order_bound: FloatArray
-
-
-def poincare_constant(law: InputLaw) -> float:
-    r"""Return the Poincaré constant of a distribution; NaN where none is known."""
-    return (
-        _POINCARE_CONSTANTS.get(type(law).__name__.removeprefix("Seen"), np.nan)
-        * law.scale**2
-    )
-
-
-def _mean_square(
-    law: InputLaw, coefficients: FloatArray, multi_indices: IndexArray, feature: int
-) -> FloatArray:  # shape: (n_targets,)
-    """Sum over groups of terms that differ in the exponent of one input alone."""
-    rows = np.flatnonzero(multi_indices[:, feature] > 0)
-    degrees = multi_indices[rows, feature]
-    largest = int(degrees.max(initial=0))
-    nodes, weights = law.quadrature(max(largest, 1))
-    slopes = law.everywhere().differentiate(nodes, largest)[1:] * np.sqrt(weights)
-    others = np.delete(multi_indices[rows], feature, axis=1)
-    _, group = np.unique(others, axis=0, return_inverse=True)
-    n_groups = int(group.max(initial=-1)) + 1
-    grouped = np.zeros((len(coefficients), n_groups, largest))
-    grouped[:, group.reshape(-1), degrees - 1] = coefficients[:, rows]
-    return np.square(grouped @ slopes).sum(axis=(1, 2))
-
-
-def derivative_sensitivity(
-    laws: Sequence[InputLaw],
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> DerivativeSensitivity:
-    """Compute the mean squares of the derivatives and the bounds that follow."""
-    mean_square = np.full((len(coefficients), len(laws)), np.nan)
-    for i, law in enumerate(laws):
-        if law.is_polynomial:
-            mean_square[:, i] = _mean_square(law, coefficients, multi_indices, i)
-    constants = np.array([poincare_constant(law) for law in laws])
-    variance = np.square(coefficients[:, 1:]).sum(axis=1, keepdims=True)
-    safe = np.where(variance > 0, variance, 1.0)
-    bound = constants * mean_square / safe
-    return DerivativeSensitivity(mean_square, constants, bound)
 
 
 def gradient_moments(
@@ -1302,62 +1228,6 @@ class Expansion:
         values = input_effects(self.basis, self.coefficients, inputs)
         return values[..., 0] if self.scalar else values
 
-    def lipschitz_estimate(
-        self,
-        *,
-        n_samples: int = 1000,
-        random_state: Any = None,
-        X: ArrayLike | None = None,
-    ) -> FloatArray:
-        r"""Return the largest gradient norm over a set of points.
-
-        This is a *lower* bound of the Lipschitz constant over the support of the
-        inputs. Where the support is unbounded, as for normal inputs, an expansion of
-        degree 2 or more has no finite constant, and the estimate grows with
-        ``n_samples``.
-
-        Parameters
-        ----------
-        n_samples : int, default=1000
-            Number of points drawn from the distributions; unused when X is given.
-        random_state : int, RandomState instance or None, default=None
-            Randomness of the points.
-        X : array-like of shape (n_points, n_features) or None, default=None
-            Points to use in place of drawn ones.
-
-        Returns
-        -------
-        constant : ndarray of shape (n_targets,)
-            Largest Euclidean norm of the gradient, in units of y per unit of x.
-
-        Raises
-        ------
-        ValueError
-            If an input is categorical, or ``n_samples`` is not a positive integer.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.stats import uniform
-        >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50, 2))
-        >>> inputs = uniform(-1, 2)
-        >>> pce = PolynomialChaosRegressor(1, distribution=inputs, solver="ols")
-        >>> pce.fit(X, 3 * X[:, 0] + 4 * X[:, 1])
-        PolynomialChaosRegressor(...)
-        >>> pce.lipschitz_estimate(random_state=0).round(6)
-        array([5.])
-        """
-        points: Any = X
-        if X is None:
-            each = len(self.input_names) * max(len(self.coefficients), 1)
-            check_draws("lipschitz_estimate", "n_samples", n_samples, each=each)
-            generator = make_generator(random_state)
-            points = self.basis.sample(int(n_samples), generator)
-        shape = (-1, len(self.coefficients), len(self.input_names))
-        slopes = self.gradient(points).reshape(shape)
-        return np.linalg.norm(slopes, axis=2).max(axis=0)
-
     def moments(self) -> ExpansionMoments:
         r"""Return mean, variance, skewness and kurtosis of the expansion.
 
@@ -1395,44 +1265,6 @@ class Expansion:
         (array([2.]), array([12.]))
         """
         return expansion_moments(self.basis.laws, self.coefficients, self.multi_indices)
-
-    def derivative_sensitivity(self) -> DerivativeSensitivity:
-        r"""Return derivative-based sensitivity measures in closed form.
-
-        :math:`\nu_i = E[(\partial f / \partial x_i)^2]`, and the upper bound
-        :math:`C_i \nu_i / D` of the total Sobol index, with the Poincaré constant
-        :math:`C_i` of the distribution [1]_: :math:`\sigma^2` for a normal input,
-        :math:`(b - a)^2 / \pi^2` for a uniform one, :math:`4\,\mathrm{scale}^2` for an
-        exponential one.
-
-        Returns
-        -------
-        sensitivity : DerivativeSensitivity
-            ``mean_square`` and ``total_order_bound`` of shape
-            (n_targets, n_features) and ``poincare_constant`` of shape (n_features,).
-            Bounds are NaN for other distributions, and all is NaN for a categorical
-            input.
-
-        References
-        ----------
-        .. [1] S. Kucherenko and B. Iooss, "Derivative-based global sensitivity
-           measures", in Handbook of Uncertainty Quantification, Springer (2017),
-           section 4.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.stats import norm
-        >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> y = X[:, 0] + X[:, 1] ** 2
-        >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
-        >>> pce.fit(X, y).derivative_sensitivity().mean_square.round(6)
-        array([[1., 4.]])
-        """
-        return derivative_sensitivity(
-            self.basis.laws, self.coefficients, self.multi_indices
-        )
 
     def sobol_index(self, features: Any) -> FloatArray:
         r"""Return the Sobol index of exactly one set of inputs.

@@ -158,7 +158,6 @@ def sobol_interval(
 
     See Also
     --------
-    noise_corrected_sobol_indices : Estimates without the bias of noise.
 
     Notes
     -----

@@ -467,19 +467,6 @@ def _methods_of_regressor(
         )
         if hasattr(fitted, "partial_fit") and len(X) > 1
         else ("transform", lambda: fitted.transform(at), finite),
-        (
-            "noise_corrected_sobol_indices",
-            lambda: fitted.noise_corrected_sobol_indices(),
-            lambda found: true.finite("corrected", found.total_variance),
-        ),
-        (
-            "derivative_sensitivity",
-            lambda: fitted.derivative_sensitivity(),
-            lambda found: true.between(
-                "mean_square", found.mean_square, 0.0, np.inf, nan=True
-            ),
-        ),
-        ("lipschitz_estimate", lambda: fitted.lipschitz_estimate(), finite),
         ("marginal", lambda: fitted.marginal(subset), true.nothing),
         (
             "conditional_expectation",
@@ -595,11 +582,6 @@ def _methods_of_surrogate(
                 confidence_level=level, n_resamples=5, random_state=seed
             ),
             _interval_of_indices,
-        ),
-        (
-            "noise_corrected_sobol_indices",
-            fitted.noise_corrected_sobol_indices,
-            true.nothing,
         ),
         (
             "probability_sobol_indices",

@@ -134,16 +134,12 @@ def what_an_expansion_says() -> Results:
         "columns with intervals": list(fitted.sobol_frame(ci=0.9)),  # no seed
         "moments": frozen.moments(),
         "gradient": fitted.gradient(SHOWN),
-        "derivatives": fitted.derivative_sensitivity(),
-        "lipschitz": fitted.lipschitz_estimate(X=SHOWN),
-        "lipschitz of draws": fitted.lipschitz_estimate(random_state=0),
         "main effects": fitted.main_effects(SHOWN),
         "conditional": fitted.conditional_expectation(SHOWN, [0, 1]),
         "marginal predicts": marginal(SHOWN[:, [0, 2]]),
         "marginal first": marginal.sobol_indices().first_order,
         "marginal total": marginal.sobol_indices().total_order,
         "marginal coefficients": marginal.coefficients,
-        "corrected": fitted.noise_corrected_sobol_indices(random_state=0),
     }
 
 
@@ -168,13 +164,6 @@ def intervals_of_the_regressor() -> Results:
     fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
         X, y
     )
-    least_squares = PolynomialChaosRegressor(
-        2, solver="ols", distribution="normal"
-    ).fit(X, y)
-    for method in ("halves", "ols"):
-        found[f"corrected by {method}"] = least_squares.noise_corrected_sobol_indices(
-            method=method, random_state=0
-        )
     return found
 
 
@@ -262,10 +251,6 @@ def what_a_surrogate_says() -> Results:
         "predicted frame": fitted.predict_frame(SHOWN),
         "probabilities": fitted.probability_sobol_indices(256, random_state=0),
         "frame with intervals": fitted.sobol_frame(ci=0.9),
-        "corrected": fitted.noise_corrected_sobol_indices(random_state=0),
-        "trajectory corrected": fitted.noise_corrected_sobol_indices(
-            "trajectory", random_state=0
-        ),
     }
     for level in ("coordinate", "step", "trajectory"):
         found[f"{level} indices"] = fitted.sobol_indices(level)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
-from scipy import stats
-from scipy.stats import expon, norm, uniform
+from scipy.stats import norm, uniform
 from sklearn.exceptions import NotFittedError
 
 from skpce import (
@@ -17,8 +16,6 @@ from skpce import (
     InputOutsideSupportWarning,
     PolynomialChaosRegressor,
 )
-from skpce._expansion.expansion import poincare_constant
-from skpce._input_laws import NormalLaw, UniformLaw
 
 pandas = pytest.importorskip("pandas")
 
@@ -221,8 +218,6 @@ def test_nothing_is_known_before_fit():
     calls = [
         pce.moments,
         pce.shapley_effects,
-        pce.derivative_sensitivity,
-        pce.lipschitz_estimate,
         pce.interaction_indices,
         pce.aggregated_sobol_indices,
         pce.sobol_frame,
@@ -255,63 +250,6 @@ def test_gradient_of_a_polynomial_is_known(model):
     np.testing.assert_allclose(model.gradient(X)[:, 2], 0, atol=1e-9)
 
 
-def test_mean_square_derivatives_are_those_of_a_tensor_rule(model):
-    nodes, weights = zip(*(rule(i) for i in range(3)), strict=True)
-    X = np.array(list(itertools.product(*nodes)))
-    mass = np.array([np.prod(m) for m in itertools.product(*weights)])
-    expected = np.einsum("n,nti->ti", mass, model.gradient(X) ** 2)
-    found = model.derivative_sensitivity()
-    np.testing.assert_allclose(found.mean_square, expected, atol=1e-8)
-
-
-def test_mean_square_derivatives_by_hand():
-    """y = x0^2 + x0 x1 under normal laws: E(2 x0 + x1)^2 = 5, E x0^2 = 1."""
-    X = np.random.default_rng(SEED).normal(size=(50, 2))
-    pce = PCE(2, distribution=norm(0, 1), solver="ols")
-    found = pce.fit(X, X[:, 0] ** 2 + X[:, 0] * X[:, 1]).derivative_sensitivity()
-    np.testing.assert_allclose(found.mean_square, [[5, 1]], rtol=1e-9)
-    np.testing.assert_allclose(found.poincare_constant, [1, 1])
-    np.testing.assert_allclose(found.total_order_bound, [[5 / 3, 1 / 3]], rtol=1e-9)
-
-
-@pytest.mark.parametrize("law", [norm(1, 2), uniform(-1, 3), expon(2, 0.5)])
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_bound_is_above_the_total_index(law, seed):
-    rng = np.random.default_rng(seed)
-    X = law.rvs(size=(100, 2), random_state=rng)
-    pce = PCE(4, distribution=law, solver="ols").fit(X, rng.normal(size=(100, 3)))
-    found = pce.derivative_sensitivity().total_order_bound
-    assert np.all(found >= pce.total_sobol_indices_ - 1e-12)
-
-
-def test_poincare_constants():
-    assert poincare_constant(NormalLaw(1.0, 3.0)) == 9.0
-    assert poincare_constant(UniformLaw(0.5, 1.5)) == pytest.approx(9 / np.pi**2)
-    # The constant is sharp: cos(pi t) on [0, 1] attains it.
-    nodes, weights = leggauss(40)
-    t, mass = (nodes + 1) / 2, weights / 2
-    ratio = (mass @ np.cos(np.pi * t) ** 2) / (mass @ (np.pi * np.sin(np.pi * t)) ** 2)
-    assert poincare_constant(UniformLaw(0.5, 0.5)) == pytest.approx(ratio)
-
-
-def test_linear_normal_function_attains_the_bound():
-    X = norm(0, 3).rvs(size=(50, 2), random_state=SEED)
-    pce = PCE(1, distribution=norm(0, 3), solver="ols").fit(X, X @ [1.0, 2.0])
-    np.testing.assert_allclose(
-        pce.derivative_sensitivity().total_order_bound, pce.total_sobol_indices_
-    )
-
-
-def test_laws_without_a_known_constant_have_no_bound():
-    law = stats.beta(2, 3)
-    X = law.rvs(size=(60, 1), random_state=SEED)
-    found = PCE(2, distribution=law, solver="ols").fit(X, X[:, 0] ** 2)
-    sensitivity = found.derivative_sensitivity()
-    assert sensitivity.mean_square[0, 0] == pytest.approx(4 * law.moment(2))
-    assert np.isnan(sensitivity.poincare_constant).all()
-    assert np.isnan(sensitivity.total_order_bound).all()
-
-
 def test_categorical_inputs_have_no_slope():
     rng = np.random.default_rng(SEED)
     X = np.column_stack([rng.integers(0, 3, size=60), rng.normal(size=60)])
@@ -319,38 +257,9 @@ def test_categorical_inputs_have_no_slope():
     pce.fit(X, X[:, 1] * (1 + X[:, 0]))
     with pytest.raises(ValueError, match="no derivative"):
         pce.gradient(X)
-    with pytest.raises(ValueError, match="no derivative"):
-        pce.lipschitz_estimate(random_state=0)
-    found = pce.derivative_sensitivity()
-    assert np.isnan(found.mean_square[0, 0])
-    assert np.isnan(found.total_order_bound[0, 0])
     share = np.bincount(X[:, 0].astype(int)) / 60
-    assert found.mean_square[0, 1] == pytest.approx(share @ [1, 4, 9])
     only = pce.main_effects(X)
     np.testing.assert_allclose(share @ [1, 2, 3] * X[:, 1], only[:, 1], atol=1e-9)
-
-
-def test_a_constant_target_has_no_slope(model):
-    found = model.derivative_sensitivity()
-    np.testing.assert_allclose(found.mean_square[2], 0, atol=1e-15)
-    np.testing.assert_allclose(found.total_order_bound[2], 0, atol=1e-15)
-    assert model.lipschitz_estimate(random_state=0)[2] == pytest.approx(0, abs=1e-9)
-
-
-def test_lipschitz_estimate_is_the_largest_slope():
-    X = uniform(-1, 2).rvs(size=(50, 2), random_state=SEED)
-    pce = PCE(2, distribution=uniform(-1, 2), solver="ols")
-    pce.fit(X, np.column_stack([X @ [3.0, 4.0], X[:, 0] ** 2]))
-    found = pce.lipschitz_estimate(random_state=SEED)
-    assert found[0] == pytest.approx(5.0)
-    assert 1.9 < found[1] < 2.0  # the constant is 2, at the ends
-    more = pce.lipschitz_estimate(n_samples=20_000, random_state=SEED)
-    assert found[1] < more[1] < 2.0
-    ends = pce.lipschitz_estimate(X=[[1.0, 0.0], [0.0, 0.0]])
-    np.testing.assert_allclose(ends, [5, 2])
-    np.testing.assert_array_equal(pce.lipschitz_estimate(random_state=SEED), found)
-    with pytest.raises(ValueError, match="'n_samples' parameter of lipschitz_estimate"):
-        pce.lipschitz_estimate(n_samples=0)
 
 
 def test_frame_of_the_inputs(model):

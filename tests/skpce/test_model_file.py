@@ -319,7 +319,6 @@ OF_REGRESSORS = {
     "bootstrap": lambda e, X: e.sobol_interval(
         method="bootstrap", n_resamples=4, random_state=0
     ),
-    "noise": lambda e, X: e.noise_corrected_sobol_indices(random_state=0),
 }
 OF_SURROGATES = {
     "predict": lambda e, X: e.predict(X),
@@ -327,7 +326,6 @@ OF_SURROGATES = {
     "inverse": lambda e, X: e.inverse_transform(e.transform(X)),
     "names": lambda e, X: e.get_feature_names_out(),
     "interval": lambda e, X: e.sobol_interval(n_resamples=4),
-    "noise": lambda e, X: e.noise_corrected_sobol_indices(),
     "frame": lambda e, X: e.sobol_frame(),
     "shapley": lambda e, X: e.shapley_effects(),
     "sample": lambda e, X: e.sample(4, X[:3]),

@@ -93,7 +93,6 @@ def test_model_file_goes_on(tmp_path):
         lambda model, X: model.predict_interval(X),
         lambda model, X: model.sample(3),
         lambda model, X: model.sobol_interval(),
-        lambda model, X: model.noise_corrected_sobol_indices(),
         lambda model, X: modes_test(model),
     ],
 )

@@ -406,7 +406,6 @@ class TestMemory:
             ("sobol_interval", "n_resamples"),
             ("sample", "n_samples"),
             ("predict_interval", "n_samples"),
-            ("lipschitz_estimate", "n_samples"),
         ],
     )
     def test_methods(self, fitted, method, name):

@@ -151,12 +151,3 @@ def test_a_marginal_holds_the_closed_share(problem):
             narrow.sobol_indices().first_order * narrow.total_variance[:, np.newaxis],
             model.sobol_indices_[:, u] * model.total_variance_[:, np.newaxis],
         )
-
-
-@settings(max_examples=40)
-@given(problems())
-def test_slopes_bound_the_total_indices(problem):
-    model, X, y = problem
-    model.fit(X, y)
-    found = model.derivative_sensitivity().total_order_bound
-    assert np.all(found >= model.total_sobol_indices_ * (1 - 1e-9))

@@ -86,7 +86,6 @@ def all_errors(n_members, seed):
     X, y = members(n_members, seed)
     surrogate = fit(X, y)
     indices = surrogate.sobol_indices("trajectory")
-    corrected = surrogate.noise_corrected_sobol_indices("trajectory", n_splits=4)
     probability = surrogate.probability_sobol_indices(8 * n_members)
     bounds = surrogate.predict_interval(X_NEW, confidence_level=0.8)
     true_bounds = mean_logit(X_NEW) + RESIDUAL * QUANTILES[:, np.newaxis]
@@ -100,9 +99,6 @@ def all_errors(n_members, seed):
         "total indices": indices.total_order - TOTAL,
         "Shapley effects": surrogate.shapley_effects() - SHAPLEY,
         "step variance": surrogate.step_total_variance_ / (SIGNAL / 2) - 1,
-        "noise-corrected": np.array(
-            [corrected.first_order[0] - FIRST, corrected.total_order[0] - TOTAL]
-        ),
         "probability scale": np.array(
             [probability.first_order[0], probability.total_order[0]]
         )

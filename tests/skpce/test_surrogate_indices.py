@@ -139,7 +139,6 @@ def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
     for method, options in (
         ("sobol_indices", {}),
         ("sobol_interval", {"n_resamples": 30}),
-        ("noise_corrected_sobol_indices", {"n_splits": 5}),
     ):
         a, b = (getattr(model, method)(level, **options) for model in (plain, moved))
         for name in ("first_order", "total_order"):
@@ -204,34 +203,6 @@ def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
     np.testing.assert_allclose(found.total_order, expected, atol=1e-8)
 
 
-def test_noise_correction_is_free_of_bias():
-    """Noise of known size; the third input has no effect at all."""
-    true = {"step": [4.0 / 3.0, 2.0], "trajectory": [4.0 / 3.0 + 2.0]}
-    plain, corrected = [], {"step": [], "trajectory": []}
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(40, 3))
-        zero = 0 * X[:, 0]
-        # Variance of clr: 2 (1 - 1/3) = 4/3 for one of three, 4 (1/2) = 2 of two.
-        first = np.column_stack([np.sqrt(2) * X[:, 0], zero, zero])
-        second = np.column_stack([2 * X[:, 1], zero])
-        noisy = [z + rng.normal(size=z.shape) for z in (first, second)]
-        y = np.hstack([softmax(z, axis=1) for z in noisy])
-        fitted = CompositionalPCESurrogate(
-            1, steps=(3, 2), distribution=LAW, solver="ols", random_state=seed
-        ).fit(X, y)
-        plain.append(fitted.step_total_variance_)
-        for level, found in corrected.items():
-            got = fitted.noise_corrected_sobol_indices(level, n_splits=8)
-            found.append([got.total_variance, got.total_order_variance[:, 2]])
-    assert np.all(np.mean(plain, axis=0) > np.array(true["step"]) + 0.08)
-    for level, found in corrected.items():
-        values = np.array(found)
-        error = values.std(axis=0) / np.sqrt(len(values))
-        miss = values.mean(axis=0) - np.array([true[level], np.zeros(len(true[level]))])
-        assert np.all(np.abs(miss) < 3.5 * error), (level, miss, error)
-
-
 def test_rows_without_variance_have_no_attribution():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 2))
@@ -248,8 +219,6 @@ def test_rows_without_variance_have_no_attribution():
         assert found[1].any()
     whole = fitted.sobol_indices("trajectory").total_order
     np.testing.assert_allclose(whole[0], fitted.step_total_sobol_indices_[1])
-    corrected = fitted.noise_corrected_sobol_indices()
-    assert np.isnan(corrected.total_order[[0, 2]]).all()
 
 
 def test_frames_at_every_level():
@@ -311,8 +280,6 @@ def test_the_unexplained_share_of_the_trajectory_by_hand():
         ("shapley_effects", {"level": 1}, "'level' .* Got 1"),
         ("sobol_interval", {"confidence_level": 2}, "'confidence_level' .* Got 2"),
         ("sobol_interval", {"n_resamples": 0}, "'n_resamples' .* Got 0"),
-        ("noise_corrected_sobol_indices", {"level": "coordinate"}, "Got 'coordinate'"),
-        ("noise_corrected_sobol_indices", {"n_splits": 0}, "'n_splits' .* Got 0"),
     ],
 )
 def test_bad_arguments(method, arguments, message):
@@ -323,11 +290,6 @@ def test_bad_arguments(method, arguments, message):
 
 def test_too_few_members():
     X, y, _, _ = known(3)
-    fitted = CompositionalPCESurrogate(
-        1, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
-    with pytest.raises(ValueError, match=r"at least 4 members in X\. Got 3"):
-        fitted.noise_corrected_sobol_indices()
     weighted = CompositionalPCESurrogate(
         1, steps=WIDTHS, solver="ridge", distribution="normal"
     ).fit(X, y, [0.2, 0.2, 0.2])

@@ -134,7 +134,6 @@ def test_everything_else_works(ensemble, regressor):
     assert fitted.sample(5, X[:2]).shape == (5, 2, 9)
     band = fitted.predict_interval(X, joint="step")
     assert np.all(band.lower <= band.upper)
-    assert fitted.noise_corrected_sobol_indices(n_splits=2).total_order.shape == (3, 3)
     assert modes_test(fitted).dip.shape == (9,)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
