@@ -3,7 +3,7 @@
 from ._basis.basis import MoreTermsThanRowsWarning
 from ._basis.features import PolynomialChaosFeatures
 from ._compositions.log_ratio import LogRatioTransformer
-from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
+from ._compositions.steps import ClosureWarning, pack_steps
 from ._expansion.expansion import (
     ConstantTargetWarning,
     Expansion,
@@ -40,5 +40,4 @@ __all__ = [
     "report",
     "save_model",
     "show_versions",
-    "unpack_steps",
 ]

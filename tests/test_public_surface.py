@@ -47,7 +47,6 @@ ADDED: set[str] = {
     "skpce.inspection.part_effects_from_members",
     "skpce.inspection.part_entries",
     "skpce.inspection.parts_of_table",
-    "skpce.inspection.ResultRow",
     "skpce.inspection.modes_test",
     "skpce.load_model",
     "skpce.metrics.excess_fragility",
@@ -116,6 +115,7 @@ CHANGED: set[str] = {
     "skpce.PolynomialChaosRegressor",
     # a set of terms is what PolynomialChaosFeatures makes
     "skpce.build_multi_indices",
+    "skpce.unpack_steps",
     "skpce.count_terms",
     "skpce.PolynomialChaosFeatures",
     # the same, and amalgamate=
@@ -149,6 +149,8 @@ CHANGED: set[str] = {
             *("PredictionInterval", "SobolInterval"),
             *("decision.Decision", "decision.DegenerateBeliefWarning"),
             *("sample_size.RequiredEnsembleSize", "sample_size.VacuousBoundWarning"),
+            *("sample_size.coefficient_error_bound", "sample_size.sobol_error_bound"),
+            *("sample_size.sobol_error_interval", "sample_size.smallest_eigenvalue"),
         )
     ),
     *(
@@ -159,6 +161,7 @@ CHANGED: set[str] = {
             *("joint_coverage_score", "kl_divergence_loss", "marginal_coverage_score"),
             *("neg_policy_mae_scorer", "pit_values", "policy_mean_absolute_error"),
             *("aitchison_distance", "energy_score", "pit_uniformity"),
+            "interval_width_score",
         )
     ),
     # at most twelve parameters

@@ -22,11 +22,13 @@ from skpce._expansion.expansion import (
     interaction_index,
     total_index,
 )
-from skpce.sample_size import (
-    coefficient_error_bound,
-    smallest_eigenvalue,
-    sobol_error_bound,
-)
+from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
+from skpce.sample_size._required import smallest_of_gram
+
+
+def of_gram(design):
+    return smallest_of_gram(design.T @ design) / len(design)
+
 
 UNIFORM = stats.uniform(-1, 2)
 NORMAL = stats.norm(0, 1)
@@ -199,7 +201,7 @@ def test_a_least_squares_fits_the_projection_of_the_noise(seed, n_members, noise
     missed = pce.fit(X, design @ c + error).coefficients_[0] - c
     fitted = design @ missed
     np.testing.assert_allclose(fitted @ fitted, error @ fitted, rtol=1e-6)
-    eigenvalue = smallest_eigenvalue(design)
+    eigenvalue = of_gram(design)
     assert n_members * eigenvalue * (missed @ missed) <= (fitted @ fitted) * (1 + 1e-6)
 
 
@@ -216,7 +218,7 @@ def test_a_all_indices_are_within_the_bound_as_often_as_promised():
         0.16,
         n_members,
         len(c),
-        smallest_eigenvalue=smallest_eigenvalue(design),
+        smallest_eigenvalue=of_gram(design),
         confidence_level=1 - risk,
     )
     exceeded = np.sum(np.square(estimates - c), axis=1) > squared_error

@@ -17,7 +17,8 @@ from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.tables import entries_table
 from gflownet_envs.experiments.task import PartFindings, Policies, Preset, Study
 from gflownet_envs.experiments.tasks import find_task
-from skpce.inspection import Result, ResultRow
+from skpce._result import ResultRow
+from skpce.inspection import Result
 
 from .destroyed import destroyed
 from .routes import routes, why_no_pilot

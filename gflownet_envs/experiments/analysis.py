@@ -27,9 +27,9 @@ from gflownet_envs.experiments.task import (
 )
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
+from skpce._result import ResultRow
 from skpce.inspection import (
     Result,
-    ResultRow,
     back_to_reward,
     variance_decomposition,
     verdict,
@@ -38,7 +38,6 @@ from skpce.metrics import (
     coverage_interval,
     crps_score,
     excess_fragility,
-    interval_width_score,
     policy_fragility,
 )
 
@@ -351,17 +350,16 @@ def calibrate(
             )
             for level in LEVELS
         ]
+        marginal = [coverage_interval(test.y, *i, **shape) for i in intervals]
         results[name] = Calibration(
-            np.array(
-                [coverage_interval(test.y, *i, **shape).coverage for i in intervals]
-            ),
+            np.array([found.coverage for found in marginal]),
             np.array(
                 [
                     coverage_interval(test.y, *i, kind="joint", **shape).coverage
                     for i in intervals
                 ]
             ),
-            np.array([interval_width_score(*i, **shape) for i in intervals]),
+            np.array([found.width for found in marginal]),
             predictive_crps(surrogate, X, test, kind["residual"], seed),
         )
     return results

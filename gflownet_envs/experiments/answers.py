@@ -7,8 +7,7 @@ import numpy as np
 from gflownet_envs.experiments.tables import noise_cell
 from gflownet_envs.experiments.task import PartFindings, RunResults, Table
 from skpce._report import percent_with_error
-from skpce._result import error_in_percent
-from skpce.inspection import ResultRow
+from skpce._result import ResultRow, error_in_percent
 
 # A part with less of the variance is not named in a sentence, but for the largest.
 _LEAST_SHARE = 0.1

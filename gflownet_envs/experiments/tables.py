@@ -21,8 +21,9 @@ from skpce._report import (
     share_columns,
     without_rounding,
 )
+from skpce._result import ResultRow
 from skpce.drivers import Answer, State
-from skpce.inspection import Result, ResultRow
+from skpce.inspection import Result
 
 # Parts of a step that have a row of their own, the largest ones; pairs of parts.
 _MOST_PARTS, _MOST_PAIRS = 6, 3

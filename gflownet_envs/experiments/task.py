@@ -23,8 +23,9 @@ from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training.spec import TrainingSpec
 from skpce import CompositionalPCESurrogate
+from skpce._result import ResultRow
 from skpce.drivers import Answer
-from skpce.inspection import Result, ResultRow
+from skpce.inspection import Result
 
 Progress = Callable[[str, int, int], None]
 

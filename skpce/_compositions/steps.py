@@ -318,47 +318,6 @@ def pack_steps(
     return np.hstack(blocks), widths
 
 
-def unpack_steps(
-    y: ArrayLike, steps: Sequence[int] | Mapping[str, int]
-) -> list[FloatArray] | dict[str, FloatArray]:
-    """Split a table of compositions into one array per step.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_members, sum of steps)
-        The steps side by side.
-    steps : sequence of int, or mapping of str to int
-        Width of each step.
-
-    Returns
-    -------
-    policies : list, or dict by name, of ndarray of shape (n_members, width)
-        One per step.
-
-    Raises
-    ------
-    ValueError
-        If y is not 2-D or the widths do not add up to its number of columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce import unpack_steps
-    >>> [part.shape for part in unpack_steps(np.ones((5, 5)), (2, 3))]
-    [(5, 2), (5, 3)]
-    """
-    values = as_floats(y, "y")
-    if values.ndim != 2:
-        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
-    if not isinstance(steps, Mapping):
-        steps = tuple(listed(steps, "steps"))
-    layout = resolve_layout(values, steps, values.shape[1], "unpack_steps")
-    blocks = [values[:, columns] for columns in layout.slices]
-    if isinstance(steps, Mapping):
-        return dict(zip(layout.step_names, blocks, strict=True))
-    return blocks
-
-
 class ClosureWarning(UserWarning):
     """Rows of a step were not closed to one and had to be renormalised visibly."""
 

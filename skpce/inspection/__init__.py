@@ -1,6 +1,6 @@
 """Can an attribution be trusted?"""
 
-from .._result import Result, ResultRow
+from .._result import Result
 from ._back_to_reward import back_to_reward
 from ._correlated_features import original_space_indices, shapley_effects
 from ._dependent_inputs import dependent_sobol_indices
@@ -17,7 +17,6 @@ from ._parts.table import parts_of_table
 
 __all__ = [
     "Result",
-    "ResultRow",
     "back_to_reward",
     "compare_embeddings",
     "dependent_sobol_indices",

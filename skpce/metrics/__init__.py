@@ -3,7 +3,6 @@
 from ._coverage import (
     coverage_interval,
     crps_score,
-    interval_width_score,
 )
 from ._equal_noise import excess_fragility
 from ._fragility import (
@@ -21,7 +20,6 @@ __all__ = [
     "coverage_interval",
     "crps_score",
     "excess_fragility",
-    "interval_width_score",
     "ks_indistinguishable_fraction",
     "neg_kl_divergence_scorer",
     "policy_fragility",

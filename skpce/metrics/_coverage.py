@@ -7,6 +7,7 @@ a masked part is always "covered", which would make the score too good.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,49 +100,20 @@ def _mean_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatAr
 
 def _covered(
     owner: str, kind: str, y_true: Any, lower: Any, upper: Any, steps: Any, mask: Any
-) -> tuple[LogRatioGeometry, FloatArray]:
-    """Return the share of probabilities, or of members with all of a step, inside."""
+) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
+    """Return what share of probabilities, or of members, is inside, and the widths."""
     geometry, observed, bounds = _read(
         owner, y_true, steps, mask, lower=lower, upper=upper
     )
     inside = (observed >= bounds["lower"]) & (observed <= bounds["upper"])
+    widths = (bounds["upper"] - bounds["lower"]).mean(axis=0)
+    width = _mean_by_step(widths, geometry)
     if kind == "marginal":
-        return geometry, _mean_by_step(inside.mean(axis=0), geometry)
+        return geometry, _mean_by_step(inside.mean(axis=0), geometry), width
     shares = np.full(geometry.layout.n_steps, np.nan)
     for step in np.flatnonzero(geometry.has_choice):
         shares[step] = inside[:, geometry.step_of_active == step].all(axis=1).mean()
-    return geometry, shares
-
-
-def interval_width_score(
-    lower: ArrayLike, upper: ArrayLike, *, steps: Any = None, mask: Any = "infer"
-) -> FloatArray:
-    """Return the mean width of the intervals, per step, in probability.
-
-    Parameters
-    ----------
-    lower, upper : array-like of shape (n_members, n_parts)
-        Bounds of the intervals.
-    steps, mask
-        As in :func:`coverage_interval`; ``"infer"`` masks the parts whose
-        upper bound is 0.
-
-    Returns
-    -------
-    width : ndarray of shape (n_steps,)
-        NaN for a step without choice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.metrics import interval_width_score
-    >>> interval_width_score([[0.1, 0.5]], [[0.3, 0.9]]).round(3)
-    array([0.3])
-    """
-    owner = "interval_width_score"
-    geometry, high, bounds = _read(owner, upper, steps, mask, "upper", lower=lower)
-    refuse_crossed(bounds["lower"], high)
-    return _mean_by_step((high - bounds["lower"]).mean(axis=0), geometry)
+    return geometry, shares, width
 
 
 def crps_score(
@@ -232,7 +204,8 @@ def coverage_interval(
     Returns
     -------
     interval : Result
-        A row for each step with ``coverage``, ``lower`` and ``upper`` (NaN for a step
+        A row for each step with ``coverage``, its interval ``lower`` and ``upper``, and
+        ``width``, the mean width of the intervals in probability (NaN for a step
         without choice), and the figure ``n_members``.
 
     Raises
@@ -258,11 +231,12 @@ def coverage_interval(
     owner = "coverage_interval"
     check_option(owner, "kind", kind, ("marginal", "joint"))
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    geometry, shares = _covered(owner, kind, y_true, lower, upper, steps, mask)
+    geometry, shares, width = _covered(owner, kind, y_true, lower, upper, steps, mask)
     tail = (1.0 - confidence_level) / 2.0
     names = geometry.layout.step_names
     n_members = len(np.asarray(y_true))
-    return _coverage(names, shares, n_members, tail, n_members)
+    found = _coverage(names, shares, n_members, tail, n_members)
+    return replace(found, columns={**found.columns, "width": width})
 
 
 def _coverage(

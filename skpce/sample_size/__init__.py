@@ -4,20 +4,10 @@ The paper's Theorem A by name, bounds that are proved, and the number of members
 which a proved bound would be small enough. They inform; nothing here vetoes a fit.
 """
 
-from ._bounds import (
-    coefficient_error_bound,
-    paper_ensemble_size,
-    smallest_eigenvalue,
-    sobol_error_bound,
-    sobol_error_interval,
-)
+from ._bounds import paper_ensemble_size
 from ._required import required_ensemble_size
 
 __all__ = [
-    "coefficient_error_bound",
     "paper_ensemble_size",
     "required_ensemble_size",
-    "smallest_eigenvalue",
-    "sobol_error_bound",
-    "sobol_error_interval",
 ]

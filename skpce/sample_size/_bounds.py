@@ -21,52 +21,11 @@ from .._checks import (
     check_real,
     fail,
     finite_floats,
-    refuse_extremes,
 )
 
 #: What is known of the noise.
 METHODS = ("chi2", "f", "markov")
 _NOT_NEGATIVE: dict[str, Any] = {"low": 0, "high": math.inf, "closed": "left"}
-
-
-def smallest_eigenvalue(design: ArrayLike) -> float:
-    r"""Return the smallest eigenvalue of the Gram matrix of a design.
-
-    :math:`\lambda_{\min}(\hat G)` with :math:`\hat G = \Psi^\top \Psi / L`. It tends
-    to 1 as members are added, because the basis is orthonormal.
-
-    Parameters
-    ----------
-    design : array-like of shape (n_members, n_terms)
-        :math:`\Psi`, basis functions at the inputs, with the constant: what
-        ``PolynomialChaosRegressor.transform`` returns.
-
-    Returns
-    -------
-    eigenvalue : float
-        0 for fewer members than terms, and where it is rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.sample_size import smallest_eigenvalue
-    >>> x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    >>> round(smallest_eigenvalue(np.c_[np.ones(5), x]), 6)
-    1.0
-    """
-    owner, expected = "smallest_eigenvalue", "a finite 2-D array"
-    values = finite_floats(owner, "design", design, expected)
-    if values.ndim != 2:
-        raise fail(owner, "design", expected, design)
-    refuse_extremes(values, "design")
-    n_members, n_terms = values.shape
-    if n_members < n_terms:
-        return 0.0
-    singular = np.linalg.svd(values, compute_uv=False)
-    rounding = n_members * np.finfo(np.float64).eps * singular[0]
-    if singular[-1] <= rounding:
-        return 0.0
-    return float(singular[-1] ** 2 / n_members)
 
 
 def coefficient_error_bound(
@@ -99,7 +58,8 @@ def coefficient_error_bound(
     n_members, n_terms : int
         :math:`L` and :math:`P`; the constant is one of the terms.
     smallest_eigenvalue : float
-        :math:`\lambda_{\min}(\hat G)`, see :func:`smallest_eigenvalue`.
+        :math:`\lambda_{\min}(\hat G)`, the smallest eigenvalue of :math:`\Psi^\top
+        \Psi / L`.
     confidence_level : float, default=0.95
         :math:`1 - \delta`.
     method : {"chi2", "f", "markov"}, default="chi2"
@@ -133,15 +93,6 @@ def coefficient_error_bound(
     :math:`s` is a trace, so the bound of a step is the same in every isometric
     log-ratio basis. The bound holds for least squares only: the bias of a penalty and
     of missing terms is not in it. Proof: user guide, "How many members".
-
-    Examples
-    --------
-    >>> from skpce.sample_size import coefficient_error_bound
-    >>> setting = dict(n_members=100, n_terms=6, smallest_eigenvalue=0.5)
-    >>> round(coefficient_error_bound(0.1, **setting), 4)
-    0.0252
-    >>> round(coefficient_error_bound(0.1, method="markov", **setting), 4)
-    0.24
     """
     owner = "coefficient_error_bound"
     expected = "a non-negative finite float, or a list with one per coordinate"
@@ -212,66 +163,9 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
     -------
     bound : float or ndarray
         At most 1, and 1 where there is no variance.
-
-    See Also
-    --------
-    sobol_error_interval : Narrower for an index near 0 or 1.
-
-    Examples
-    --------
-    >>> from skpce.sample_size import sobol_error_bound
-    >>> float(sobol_error_bound(0.01, 4.0))
-    0.05
     """
     error, variance = _checked_pair("sobol_error_bound", squared_error, total_variance)
     return _sine(error, variance)[()]
-
-
-def sobol_error_interval(
-    index: ArrayLike, squared_error: ArrayLike, total_variance: ArrayLike
-) -> FloatArray:
-    r"""Return the range of a true index, given the error of the coefficients.
-
-    With :math:`\hat S = \cos^2\hat\theta` and
-    :math:`\sin\varphi = \min(1, \lVert\hat c - c\rVert/\sqrt{\hat D})` the true index
-    lies between :math:`\cos^2\min(\hat\theta + \varphi, \pi/2)` and
-    :math:`\cos^2\max(\hat\theta - \varphi, 0)`. Holds for all indices at once, as
-    :func:`sobol_error_bound` (user guide, "How many members").
-
-    Parameters
-    ----------
-    index : float or array-like
-        Estimated :math:`\hat S` in [0, 1]: first-order, total, closed, interaction or
-        Shapley, from the same coefficients.
-    squared_error : float or array-like
-        Bound on the squared error of the coefficients; ``inf`` is allowed.
-    total_variance : float or array-like
-        :math:`\hat D` of the same coefficients. The three broadcast.
-
-    Returns
-    -------
-    interval : ndarray of shape (2, ...)
-        Lower and upper ends, in the shape to which the arguments broadcast.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.sample_size import sobol_error_interval
-    >>> sobol_error_interval([0.0, 0.5, 1.0], 0.01, 1.0).round(4)
-    array([[0.    , 0.4005, 0.99  ],
-           [0.01  , 0.5995, 1.    ]])
-    """
-    owner = "sobol_error_interval"
-    error, variance = _checked_pair(owner, squared_error, total_variance)
-    estimate = as_floats(index, "index")
-    _check_shapes(index=estimate, squared_error=error, total_variance=variance)
-    if not np.all((estimate >= 0.0) & (estimate <= 1.0)):
-        raise fail(owner, "index", "in the range [0, 1]", index)
-    angle = np.arccos(np.sqrt(estimate))
-    width = np.arcsin(_sine(error, variance))
-    low = np.square(np.cos(np.minimum(angle + width, np.pi / 2)))
-    high = np.square(np.cos(np.maximum(angle - width, 0.0)))
-    return np.array(np.broadcast_arrays(low, high))
 
 
 def _sine(error: FloatArray, variance: FloatArray) -> FloatArray:

@@ -141,13 +141,13 @@ def required_ensemble_size(
         Fitted; alone, or at the end of a pipeline. The answer has one entry per step,
         or per target.
     tolerance : float, default=0.1
-        Largest error of an index, in (0, 1). By :func:`sobol_error_bound` it bounds
+        Largest error of an index, in (0, 1). By Theorem 2 of the user guide it bounds
         :math:`\lVert\hat c - c\rVert/\sqrt D` as well.
     confidence_level : float, default=0.95
         Probability for one step (or target), given the design; all its indices at
         once.
     method, isotropic
-        As in :func:`coefficient_error_bound`. ``"f"`` knows that the noise will be
+        What is known of the noise. ``"f"`` knows that the noise will be
         estimated from the same members.
     noise_variance : float, array-like of shape (n_outputs,) or None, default=None
         :math:`\sigma^2`, summed over the coordinates of a step. None takes the
@@ -180,7 +180,7 @@ def required_ensemble_size(
     -----
     The number is the smallest :math:`L` with
     :math:`B(L)/(L\,\lambda_{\min}(\hat G_L)) \le \varepsilon^2 D`, where :math:`B` is
-    that of :func:`coefficient_error_bound`. The left side falls with :math:`L`, so it
+    that of Theorem 1 of the user guide. The left side falls with :math:`L`, so it
     is found by bisection. The bound is proved for least squares, Gaussian noise
     (``"markov"``: any noise) and no missing terms. The *number* is a plan: it takes
     estimates of :math:`\sigma^2` and :math:`D` for true. Distributions learned from the

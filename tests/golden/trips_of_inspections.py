@@ -209,12 +209,6 @@ def sizes() -> Results:
                 regressor, method="chi2", isotropic=True
             ),
             "paper": sample_size.paper_ensemble_size(10, n_actions=4, **paper),
-            "eigenvalue": sample_size.smallest_eigenvalue(regressor.transform(inputs)),
-            "bound": sample_size.coefficient_error_bound(
-                0.1, 40, 10, smallest_eigenvalue=0.5
-            ),
-            "error": sample_size.sobol_error_bound(0.01, 1.0),
-            "interval": sample_size.sobol_error_interval(0.4, 0.01, 1.0),
         }
 
 
@@ -239,7 +233,7 @@ def metrics_of_predictions() -> Results:
     steps: Results = {"steps": STEPS}
     return {
         "crps": metrics.crps_score(truth, draws, **steps),
-        "width": metrics.interval_width_score(lower, upper, **steps),
+        "width": metrics.coverage_interval(truth, lower, upper, **steps).width,
         "coverage": _columns(metrics.coverage_interval(truth, lower, upper, **steps)),
         "joint coverage": _columns(
             metrics.coverage_interval(truth, lower, upper, kind="joint", **steps)

@@ -31,7 +31,7 @@ from skpce.metrics import (
     excess_fragility,
 )
 from skpce.plotting import ConvergenceDisplay, MainEffectsDisplay
-from skpce.sample_size import required_ensemble_size, sobol_error_interval
+from skpce.sample_size import required_ensemble_size
 
 
 @pytest.fixture
@@ -209,8 +209,6 @@ class TestUnreadable:
             for function in functions:
                 with pytest.raises(ValueError, match=f"{name} .*{message}"):
                     function(change(y))
-        with pytest.raises(ValueError, match=f"index .*{message}"):
-            sobol_error_interval(change(np.array([0.1, 0.5])), 0.01, 1.0)
 
 
 def test_sparse_arrays(data):

@@ -8,7 +8,6 @@ import pytest
 from skpce.metrics import (
     coverage_interval,
     crps_score,
-    interval_width_score,
 )
 
 # The third action was never taken by a held-out member.
@@ -42,8 +41,3 @@ def test_bounds_of_a_part_that_is_never_taken_count(kind):
     assert score(Y, lower, upper) < 1
     masked = score(Y, [[0.2, 0.2, 0.0]], [[0.9, 0.9, 0.0]])
     np.testing.assert_array_equal(masked, 1.0)
-
-
-def test_the_width_of_a_part_without_upper_bound_is_left_out():
-    width = interval_width_score([[0.2, 0.2, 0.0]], [[0.9, 0.9, 0.0]])
-    assert width == pytest.approx(0.7)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import norm
 
-from skpce.metrics import coverage_interval, crps_score, interval_width_score
+from skpce.metrics import coverage_interval, crps_score
 
 STEPS = {"choice": 3, "single": 1, "masked": 3}
 MASK = np.array([True, True, True, True, True, False, True])
@@ -77,7 +77,8 @@ def test_a_perfect_forecaster_scores_perfectly_and_a_wrong_one_does_not(forecast
         np.testing.assert_array_equal(score(y, y, y, **shape), [1, np.nan, 1])
         wrong = score(y, y + 0.1, y + 0.2, **shape)
         np.testing.assert_array_equal(wrong, [0, np.nan, 0])
-    np.testing.assert_array_equal(interval_width_score(y, y, **shape), [0, np.nan, 0])
+    width = coverage_interval(y, y, y, **shape).width
+    np.testing.assert_array_equal(width, [0, np.nan, 0])
     honest = crps_score(y, draws, **shape)
     for distorted in (draws**3, 0.2 + 0 * draws, np.roll(draws, 1, axis=2)):
         assert np.all(np.delete(crps_score(y, distorted, **shape) > honest, 1))
@@ -109,7 +110,7 @@ def test_masked_parts_and_steps_without_choice_do_not_count(forecasts):
         alone = score(y[:, [4, 6]], lower[:, [4, 6]], upper[:, [4, 6]])
         assert found[2] == alone[0]
         np.testing.assert_array_equal(found, score(y, lower, upper, steps=STEPS))
-    widths = interval_width_score(lower, upper, steps=STEPS)
+    widths = coverage_interval(y, lower, upper, steps=STEPS).width
     both = (upper - lower).mean(axis=0)
     expected = [both[:3].mean(), np.nan, both[[4, 6]].mean()]
     np.testing.assert_allclose(widths, expected)
@@ -141,7 +142,6 @@ Y = np.full((4, 3), 1 / 3)
             r"lower has shape \(1, 4, 3\)",
         ),
         (marginal, (Y, Y[0], Y), r"lower has shape \(3,\)"),
-        (interval_width_score, (Y[:2], Y), r"lower has shape \(2, 3\)"),
         # What sample() gives without X: its draws must not pass for members.
         (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
         (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),

@@ -41,7 +41,6 @@ from skpce.inspection import (
 from skpce.metrics import (
     coverage_interval,
     crps_score,
-    interval_width_score,
     ks_indistinguishable_fraction,
     policy_fragility,
     total_variation_distance,
@@ -196,7 +195,7 @@ class TestMagnitudesInMetrics:
 
     def test_intervals(self, policies):
         with pytest.raises(ValueError, match=r"upper has .*expected numbers up to"):
-            interval_width_score(policies, policies + self.LARGE)
+            coverage_interval(policies, policies, policies + self.LARGE)
 
     def test_intervals_without_an_end_are_intervals(self, policies):
         infinite = np.full_like(policies, np.inf)

@@ -5,28 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skpce import LogRatioTransformer, pack_steps, unpack_steps
+from skpce import LogRatioTransformer, pack_steps
 from skpce._compositions.steps import resolve_layout
 
 A = np.full((5, 2), 1 / 2)
 B = np.full((5, 3), 1 / 3)
-
-
-@pytest.mark.parametrize("policies", [[A, B], (A, B)])
-def test_pack_and_unpack(policies):
-    y, steps = pack_steps(policies)
-    assert steps == (2, 3)
-    first, second = unpack_steps(y, steps)
-    np.testing.assert_array_equal(first, A)
-    np.testing.assert_array_equal(second, B)
-
-
-def test_names_are_preserved():
-    y, steps = pack_steps({"cat": A, "dog": B})
-    assert steps == {"cat": 2, "dog": 3}
-    found = unpack_steps(y, steps)
-    assert list(found) == ["cat", "dog"]
-    np.testing.assert_array_equal(found["dog"], B)
 
 
 def test_pack_a_padded_array():
@@ -57,18 +40,6 @@ def test_pack_a_padded_array():
 def test_bad_packing(policies, mask, message):
     with pytest.raises(ValueError, match=message):
         pack_steps(policies, mask)
-
-
-@pytest.mark.parametrize(
-    ("y", "steps", "message"),
-    [
-        (np.ones((2, 5)), (2, 2), "sums to 4 columns .*; expected 5"),
-        (np.ones(5), (2, 3), r"must be 2-D, got shape \(5,\)"),
-    ],
-)
-def test_bad_unpacking(y, steps, message):
-    with pytest.raises(ValueError, match=message):
-        unpack_steps(y, steps)
 
 
 def frame(columns):
