@@ -73,6 +73,15 @@ R = TypeVar("R")
 
 FloatArray = NDArray[np.float64]
 
+#: What draws: None for fresh entropy, a seed, or a generator of NumPy's old kind.
+RandomState = int | np.random.RandomState | None
+#: Widths of steps, by name or in order, or the columns of each; None reads the names.
+Steps = Sequence[Any] | Mapping[str, Any] | None
+#: Which parts are possible: an array of bool, or ``"infer"``.
+Mask = ArrayLike | str | None
+#: Columns of y that are one output: widths or columns by name; None for each alone.
+OutputGroups = Sequence[Any] | Mapping[str, Any] | None
+
 
 def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, NaT or the NA of pandas."""
@@ -1291,7 +1300,7 @@ def _positions(n_features: int) -> list[str]:
     return [f"x{i}" for i in range(n_features)]
 
 
-def checked_random_state(random_state: Any) -> np.random.RandomState:
+def checked_random_state(random_state: RandomState) -> np.random.RandomState:
     """Return scikit-learn's ``random_state``, or raise ``ValueError`` by its name."""
     try:
         return check_random_state(random_state)
@@ -1302,7 +1311,7 @@ def checked_random_state(random_state: Any) -> np.random.RandomState:
         ) from None
 
 
-def make_generator(random_state: Any) -> np.random.Generator:
+def make_generator(random_state: RandomState) -> np.random.Generator:
     """Return a NumPy generator from scikit-learn's ``random_state``."""
     seed = checked_random_state(random_state).randint(np.iinfo(np.int32).max)
     return np.random.default_rng(seed)

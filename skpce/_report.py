@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike
 from ._checks import (
     FloatArray,
     IndexArray,
+    OutputGroups,
+    RandomState,
     check_integer,
     check_rows,
     fail,
@@ -311,7 +313,7 @@ class ReportContent:
         y: Any,
         verdict: Answer | None,
         random_state: int,
-        outputs: Any = None,
+        outputs: OutputGroups = None,
     ) -> None:
         self.pipeline, self.surrogate = pipeline, reading.estimator
         self.reading, self.outputs = reading, outputs
@@ -530,7 +532,7 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("Coverage on the test data")
     surrogate = content.surrogate
     layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
-    seed = {"random_state": content.random_state}
+    seed: dict[str, Any] = {"random_state": content.random_state}
     try:
         bounds = [
             surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
@@ -954,7 +956,7 @@ def report(
     input_features: Sequence[str] | None = None,
     date: str | None = None,
     random_state: int = 0,
-    outputs: Any = None,
+    outputs: OutputGroups = None,
 ) -> str:
     """Describe a fit in one self-contained HTML page.
 
@@ -1077,7 +1079,9 @@ def _add_sections(page: HtmlReport, content: ReportContent, date: str | None) ->
     add_origin(page, content, date)
 
 
-def _check_arguments(path: Any, title: Any, date: Any, random_state: Any) -> None:
+def _check_arguments(
+    path: Any, title: Any, date: Any, random_state: RandomState
+) -> None:
     """Refuse what no section could use, and a path where no page could be saved."""
     if not isinstance(title, str):
         raise fail("report", "title", "a str", title)

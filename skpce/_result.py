@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._bars import draw_bars, drawn_columns, error_in_words, make_panels
 from ._checks import format_cell, html_table, make_frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PRINTED_ROWS = 12  # rows of the printed table; the frame has them all
 
@@ -175,7 +178,7 @@ class Result:
         """
         return make_frame(self._framed, map(self._cells, self._framed), of=self)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the leading columns as sorted bars, with their errors where known.
 
         One panel for each label of the first key where there are two keys (the first

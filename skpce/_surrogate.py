@@ -26,7 +26,10 @@ from ._checks import (
     FloatArray,
     IndexArray,
     ItemTable,
+    Mask,
+    RandomState,
     Samples,
+    Steps,
     attribute_of,
     checked_sample_weight,
     finite_table,
@@ -229,9 +232,9 @@ class CompositionalPCESurrogate(
         self,
         degree: int | None = None,
         *,
-        steps: Any = None,
+        steps: Steps = None,
         log_ratio: str | LogRatioTransformer = "ilr",
-        mask: Any = "infer",
+        mask: Mask = "infer",
         amalgamate: float | None = None,
         distribution: Any = "auto",
         truncation: str = "total_degree",
@@ -239,7 +242,7 @@ class CompositionalPCESurrogate(
         interaction_order: int | None = None,
         solver: str | None = None,
         regressor: Any = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.degree = degree
         self.steps = steps

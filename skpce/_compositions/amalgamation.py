@@ -20,6 +20,8 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    Mask,
+    Steps,
     as_floats,
     check_real,
     one_table,
@@ -91,8 +93,8 @@ def learn_amalgamation(
     values: FloatArray,  # shape: (n_members, n_given)
     name: str = "y",
     *,
-    steps: Any = None,
-    mask: Any = None,
+    steps: Steps = None,
+    mask: Mask = None,
 ) -> tuple[Amalgamation, FloatArray, LogRatioGeometry]:
     """Add up what no member uses above the threshold; also return coordinates."""
     owner = type(estimator).__name__
@@ -126,8 +128,8 @@ def learn_amalgamation(
 def amalgamated_once(
     surrogate: Any,
     y: Any,
-    steps: Any,
-    mask: Any,
+    steps: Steps,
+    mask: Mask,
 ) -> tuple[FloatArray, dict[str, int], BoolArray]:
     """Return amalgamated members, and the steps and mask for fits to some of them."""
     y = one_table(y)

@@ -28,6 +28,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     ItemTable,
+    RandomState,
     Samples,
     checked_sample_weight,
     input_names,
@@ -199,7 +200,7 @@ def solver_of(
     basis: PolynomialBasis,
     samples: Samples,  # with centred log-ratios as targets
     coordinates: LogRatioGeometry,
-    random_state: Any,
+    random_state: RandomState,
 ) -> CoefficientSolver:
     """Let a regressor that has no coefficients see the inputs themselves."""
     targets = coordinates.to_coordinates(samples.targets)
@@ -225,7 +226,7 @@ class FittedCompositions:
     fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
     models: InputModels | None = None  # predict in place of the expansion
     owner: str = "CompositionalPCESurrogate"  # for messages
-    random_state: Any = None
+    random_state: RandomState = None
     pooled: bool = True  # whether the coordinates of a step share a penalty
     scalar: bool = False  # whether y was one-dimensional
 
@@ -423,7 +424,7 @@ class FittedCompositions:
         q2 = q2_from_sums(press, sum_by_step(spread, geometry))
         return np.where(geometry.has_choice, q2, np.nan)
 
-    def generator(self, random_state: Any = None) -> np.random.Generator:
+    def generator(self, random_state: RandomState = None) -> np.random.Generator:
         """Return a generator; None takes the parameter of the estimator."""
         given = self.random_state if random_state is None else random_state
         return make_generator(given)

@@ -16,6 +16,7 @@ import numpy as np
 from .._checks import (
     FloatArray,
     IndexArray,
+    RandomState,
     check_draws,
     check_option,
     check_progress,
@@ -268,7 +269,7 @@ def sobol_interval(
     coordinates: str | None = None,
     reference: int | None = None,
     n_resamples: int = 200,
-    random_state: Any = None,
+    random_state: RandomState = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SobolInterval:
     """Return intervals of the indices, from resamples or from residuals.

@@ -21,6 +21,8 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    Mask,
+    Steps,
     as_floats,
     attribute_of,
     check_option,
@@ -251,9 +253,9 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         self,
         log_ratio: str = "ilr",
         *,
-        steps: Any = None,
+        steps: Steps = None,
         reference: int = -1,
-        mask: Any = "infer",
+        mask: Mask = "infer",
         zero_replacement: float = 1e-12,
         closure: str = "renormalize",
     ) -> None:
@@ -355,8 +357,8 @@ def log_ratios_of(
 
 def composition_geometry(
     y: Any,
-    steps: Any,
-    mask: Any,
+    steps: Steps,
+    mask: Mask,
     owner: str,
     name: str = "y",
     *,

@@ -20,6 +20,9 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    Mask,
+    OutputGroups,
+    Steps,
     as_floats,
     check_boolean,
     fail,
@@ -225,9 +228,9 @@ def read_outputs(
     y: Any,
     owner: str,
     *,
-    steps: Any = None,
-    outputs: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    outputs: OutputGroups = None,
+    mask: Mask = "infer",
     zero_replacement: float = 1e-12,
     standardize: bool = False,
     of_compositions: bool = False,
@@ -346,7 +349,9 @@ _EXPECTED = (
 )
 
 
-def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout:
+def _real_layout(
+    y: Any, outputs: OutputGroups, n_columns: int, owner: str
+) -> StepLayout:
     """Return the groups of real columns; a column alone where nothing groups them."""
     labels = output_labels(y, n_columns)
     if outputs is not None:

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
-from .._checks import FloatArray, IndexArray, refuse_other_rows, validated
+from .._checks import FloatArray, IndexArray, RandomState, refuse_other_rows, validated
 from .._expansion.predictive import (
     CHUNK_ENTRIES,
     OutputSpace,
@@ -237,7 +237,7 @@ def sample(
     *,
     inputs: Any = None,
     residual: str | None = "resampled",
-    random_state: Any = None,
+    random_state: RandomState = None,
     noise: str = "constant",
 ) -> FloatArray:
     """Draw policies from the predictive distribution.
@@ -308,7 +308,7 @@ def predict_interval(
     joint: str | None = None,
     residual: str | None = "resampled",
     n_samples: int = 2000,
-    random_state: Any = None,
+    random_state: RandomState = None,
     method: str = "residual",
     noise: str = "constant",
     calibration: Any = None,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .._checks import FloatArray, check_draws
+from .._checks import FloatArray, RandomState, check_draws
 from .._expansion.expansion import SobolIndices
 from .fitted import FittedCompositions
 
@@ -81,7 +80,10 @@ class ProbabilitySobolIndices:
 
 
 def probability_sobol_indices(
-    fitted: FittedCompositions, n_samples: int = 4096, *, random_state: Any = None
+    fitted: FittedCompositions,
+    n_samples: int = 4096,
+    *,
+    random_state: RandomState = None,
 ) -> ProbabilitySobolIndices:
     r"""Return Sobol indices of the probabilities, not of their log-ratios.
 

@@ -20,6 +20,8 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    Mask,
+    Steps,
     as_floats,
     fail,
     listed,
@@ -95,7 +97,7 @@ class StepLayout:
 
 def resolve_layout(
     y: Any,
-    steps: Any,
+    steps: Steps,
     n_columns: int,
     owner: str,
     parameter: str = "steps",
@@ -112,7 +114,7 @@ def resolve_layout(
     if steps is None:
         return _layout_from_labels(labels, n_columns)
     named = isinstance(steps, Mapping)
-    values = list(steps.values()) if named else steps
+    values: Any = list(steps.values()) if isinstance(steps, Mapping) else steps
     if groups := _column_groups(values):
         _check_groups(groups, labels, n_columns, owner, parameter)
         values = [len(group) for group in groups]
@@ -477,7 +479,7 @@ def _judge_closure(
 
 
 def resolve_mask(
-    mask: Any,
+    mask: Mask,
     values: FloatArray,  # shape: (n_members, n_parts)
     layout: StepLayout,
     owner: str,
@@ -499,7 +501,7 @@ def resolve_mask(
     return flags
 
 
-def _checked_flags(mask: Any, layout: StepLayout, owner: str) -> BoolArray:
+def _checked_flags(mask: Mask, layout: StepLayout, owner: str) -> BoolArray:
     expected = f"'infer' or {layout.n_parts} bools, True where a part is possible"
     try:
         flags = np.asarray(mask)

@@ -40,6 +40,7 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    OutputGroups,
     as_floats,
     check_boolean,
     check_integer,
@@ -281,7 +282,7 @@ def checked_groups(
 
 
 def groups_of_outputs(
-    outputs: Any,
+    outputs: OutputGroups,
     names: Sequence[str],
     name: str = "outputs",  # of the argument
 ) -> tuple[IndexArray, list[str]]:

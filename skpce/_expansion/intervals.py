@@ -34,6 +34,7 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    RandomState,
     check_draws,
     check_option,
     check_real,
@@ -118,7 +119,7 @@ def sobol_interval(
     *,
     method: str | None = None,
     n_resamples: int = 200,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> SobolInterval:
     r"""Return intervals of the Sobol indices and Shapley effects.
 

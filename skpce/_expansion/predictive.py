@@ -26,6 +26,7 @@ from .._basis.basis import sample_laws
 from .._checks import (
     FloatArray,
     IndexArray,
+    RandomState,
     Samples,
     as_floats,
     check_draws,
@@ -219,7 +220,7 @@ class Predictive:
     # (inputs[, columns]) -> (n_members, n_image), or some columns of it
     centre: Callable[..., FloatArray]
     owner: str  # for messages
-    random_state: Any = None
+    random_state: RandomState = None
     scalar: bool = False  # whether y was one-dimensional
     # The same for a fit to some of the members; checked inputs and values of others.
     refit: Callable[[IndexArray], Predictive] | None = None
@@ -232,7 +233,7 @@ class Predictive:
         """Distributions of the inputs and index set."""
         return self.problem.basis
 
-    def generator(self, random_state: Any = None) -> np.random.Generator:
+    def generator(self, random_state: RandomState = None) -> np.random.Generator:
         """Return a generator; None takes the parameter of the estimator."""
         given = self.random_state if random_state is None else random_state
         return make_generator(given)
@@ -699,7 +700,7 @@ def draw(
     inputs: Any,
     residual: str | None,
     noise: str,
-    random_state: Any,
+    random_state: RandomState,
 ) -> FloatArray:  # shape: (n_samples, n_values) or (n_samples, n_inputs, n_values)
     """Draw values of y, each with inputs of its own or all at those that are given."""
     owner = f"{predictive.owner}.sample"
@@ -758,7 +759,7 @@ def _interval(
     calibration: Any,
     cv: Any,
     n_samples: int,
-    random_state: Any,
+    random_state: RandomState,
 ) -> PredictionInterval:  # each of shape (n_inputs, n_values)
     """Return bounds by one of the methods."""
     owner = f"{predictive.owner}.predict_interval"
@@ -924,7 +925,7 @@ def sample(
     inputs: Any = None,
     residual: str | None = "resampled",
     noise: str = "constant",
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> FloatArray:
     """Draw values of y from the predictive distribution.
 
@@ -999,7 +1000,7 @@ def predict_interval(
     calibration: Any = None,
     cv: Any = 5,
     n_samples: int = 2000,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> PredictionInterval:
     r"""Return prediction intervals of y.
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from .._checks import (
     FloatArray,
+    RandomState,
     as_floats,
     at_least_one_copy,
     attribute_of,
@@ -126,7 +127,9 @@ class IsoprobabilisticMap:
         columns = zip(self.columns, scores.T, strict=True)
         return np.column_stack([one.from_normal(column) for one, column in columns])
 
-    def sample(self, n_samples: int = 1, *, random_state: Any = None) -> FloatArray:
+    def sample(
+        self, n_samples: int = 1, *, random_state: RandomState = None
+    ) -> FloatArray:
         """Draw inputs from the fitted joint distribution.
 
         Parameters

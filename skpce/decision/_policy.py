@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import (
     FloatArray,
     IndexArray,
+    RandomState,
     check_boolean,
     check_draws,
     check_option,
@@ -167,7 +168,7 @@ class ThompsonPolicy(BaseEstimator):
         method: str = "weights",
         resample_below: float = 0.5,
         shrinkage: float = 0.98,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.surrogate = surrogate
         self.rule = rule

@@ -6,18 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, check_real, html_table, listed, one_thread_if_small
+from .._checks import (
+    FloatArray,
+    OutputGroups,
+    Steps,
+    check_real,
+    html_table,
+    listed,
+    one_thread_if_small,
+)
 from .._compositions.outputs import Outputs
 from .._result import Result
 from ._design import Design
 from ._findings import Caution, Findings, State, find_drivers
 from ._runs import Asked, read_runs
 from ._words import cautions_in_words, percent, reason_of, sentences_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PRINTED = 12  # rows of an output that are printed, and outputs
 _MOST_Q2 = 5  # outputs whose Q² is printed
@@ -259,7 +270,7 @@ framed, printed
         evidence = "".join(f"<p>{escape(text)}</p>" for text in self.evidence)
         return f"{words}{''.join(tables)}{evidence}"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the shares of each output as bars with their intervals.
 
         Parameters
@@ -460,8 +471,8 @@ def explain(
     y: ArrayLike | None = None,
     *,
     inputs: Sequence[str] | Mapping[str, Any] | None = None,
-    outputs: Any = None,
-    steps: Any = None,
+    outputs: OutputGroups = None,
+    steps: Steps = None,
     log: Sequence[str] = (),
     replicate: Any = None,
     blocks: Any = None,

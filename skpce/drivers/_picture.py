@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from .._bars import make_panels
 from .._checks import import_extra
 from ._findings import State
 from ._words import between, parts_of, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Inputs and outputs that are drawn, and letters of a name on one of its two lines.
 MOST_BARS, MOST_PANELS, LETTERS = 12, 4, 18
@@ -25,7 +28,7 @@ _REST = "#BFBFBF"
 _WIDTH = 5.4  # inches: ten points stay legible on a page of 400 pixels
 
 
-def draw_answer(answer: Any, ax: Any = None) -> Any:
+def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     """Draw a panel for each output, the first four; return one axes, or a list."""
     drawn = [o for o in range(len(answer.q2)) if not np.isnan(answer.q2[o])]
     drawn = drawn[:MOST_PANELS] or [0]

@@ -22,6 +22,8 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    OutputGroups,
+    Steps,
     is_missing,
     is_table,
     make_frame,
@@ -425,8 +427,8 @@ class Asked:
     """What explain was told of its data."""
 
     inputs: Any = None
-    outputs: Any = None
-    steps: Any = None
+    outputs: OutputGroups = None
+    steps: Steps = None
     log: tuple[Any, ...] = ()
     replicate: Any = None
     blocks: Any = None
@@ -938,7 +940,7 @@ def _outputs_of_arrays(
     y: Any, n_rows: int, asked: Asked
 ) -> tuple[FloatArray, Outputs, BoolArray]:
     """Return y as numbers, what its columns are, and which rows have an output."""
-    outputs = asked.outputs
+    outputs: Any = asked.outputs
     if isinstance(y, Mapping):
         y, outputs = _columns_of_dict(y, asked)
     y = _with_numbers(y)

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
@@ -20,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import (
     BoolArray,
     FloatArray,
+    RandomState,
     check_real,
     checked_random_state,
     import_extra,
@@ -166,7 +166,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         max_epochs: int = 1000,
         validation_fraction: float | None = 0.2,
         patience: int = 100,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.beta = beta
@@ -290,7 +290,7 @@ def train_vae(
     X: FloatArray,  # shape: (n_samples, n_features), of mean zero
     held_out: FloatArray,  # shape: (n_held_out, n_features)
     spec: VAESpec,
-    rng: RandomState,
+    rng: np.random.RandomState,
 ) -> BestEpoch:  # its parameters: encoder (to means, then log-variances) and decoder
     """Minimise the loss by Adam, from the optimum of the linear β-VAE on."""
     # The loss is the same in rotated coordinates. Those along the right singular
@@ -339,7 +339,7 @@ def _descend(
     held_out: FloatArray,
     start: tuple[Layers, Layers],
     spec: VAESpec,
-    rng: RandomState,
+    rng: np.random.RandomState,
 ) -> BestEpoch:
     encoder, decoder = (_tensors(torch, layers) for layers in start)
     tensors = [tensor for layer in encoder + decoder for tensor in layer]
@@ -378,7 +378,7 @@ def negative_elbo(
     return (0.5 * error / spec.noise_variance + weighted).mean()
 
 
-def _noise(torch: Any, n_rows: int, spec: VAESpec, rng: RandomState) -> Any:
+def _noise(torch: Any, n_rows: int, spec: VAESpec, rng: np.random.RandomState) -> Any:
     return torch.from_numpy(rng.normal(size=(n_rows, spec.n_components)))
 
 
@@ -401,7 +401,10 @@ Layers = list[tuple[FloatArray, FloatArray]]
 
 
 def network_on(
-    weight: FloatArray, bias: FloatArray, hidden: Sequence[int], rng: RandomState
+    weight: FloatArray,
+    bias: FloatArray,
+    hidden: Sequence[int],
+    rng: np.random.RandomState,
 ) -> Layers:
     """Return a linear map with a network that adds nothing before training."""
     # Weights of hidden layers are uniform, after Glorot and Bengio (2010), those of the

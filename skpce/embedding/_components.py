@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     FloatArray,
+    RandomState,
     check_integer,
     checked_random_state,
     fail,
@@ -129,7 +130,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         max_epochs: int = 500,
         validation_fraction: float | None = 0.2,
         patience: int = 50,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.n_transforms = n_transforms

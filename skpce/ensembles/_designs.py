@@ -14,6 +14,7 @@ from scipy.stats import qmc
 from .._checks import (
     FloatArray,
     IndexArray,
+    RandomState,
     check_draws,
     check_option,
     check_real,
@@ -32,7 +33,7 @@ def sample_inputs(
     n: int,
     method: str = "sobol",
     *,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Any:
     """Draw inputs of runs that are still to be made.
 
@@ -144,7 +145,7 @@ def slice_design(
     n_slices: int,
     rate: float = 0.5,
     *,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> IndexArray:
     """Draw which slices of the data each member is trained on.
 

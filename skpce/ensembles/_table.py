@@ -17,6 +17,7 @@ from .._checks import (
     FEWEST_MEMBERS,
     FloatArray,
     IndexArray,
+    OutputGroups,
     floats_with_nan,
     is_category,
     is_missing,
@@ -105,7 +106,7 @@ def _counted(number: int, noun: str) -> str:
 def from_frame(
     frame: Any,
     inputs: Sequence[str] | Mapping[str, Any],
-    outputs: Any,
+    outputs: OutputGroups,
     *,
     replicate: str | Sequence[str] | None = None,
     log: Sequence[str] = (),
@@ -193,7 +194,7 @@ class Columns(dict[Any, Any]):
 def read_table(
     table: Any,
     inputs: Any,
-    outputs: Any,
+    outputs: OutputGroups,
     *,
     log: Sequence[str] = (),
     leave_out: Any,
@@ -205,7 +206,7 @@ def read_table(
 
 
 def _columns_of(
-    frame: Any, inputs: Any, outputs: Any, replicate: Any, log: Sequence[str]
+    frame: Any, inputs: Any, outputs: OutputGroups, replicate: Any, log: Sequence[str]
 ) -> Any:
     laws = dict.fromkeys(_names(inputs, "inputs"))
     if isinstance(inputs, Mapping):

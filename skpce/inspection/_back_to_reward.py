@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, check_real, remembers_frames
+from .._checks import FloatArray, OutputGroups, check_real, remembers_frames
 from .._input_laws import NormalLaw
 from .._input_laws.correlations import largest_correlation
 from .._result import Result, cautions_in_words, table_of_targets
@@ -41,7 +41,7 @@ def back_to_reward(
     *,
     groups: Mapping[str, Any] | None = None,
     min_q2: float = 0.25,
-    outputs: Any = None,
+    outputs: OutputGroups = None,
 ) -> Result:
     r"""Say on which entries of the reward an expansion of embedded inputs depends.
 

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from .._checks import (
     FloatArray,
     IndexArray,
+    RandomState,
     check_draws,
     check_option,
     check_real,
@@ -66,7 +67,7 @@ def original_space_indices(
     n_samples: int = 65536,
     min_q2: float = 0.25,
     max_correlation: float = 0.3,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Result:
     r"""Carry the indices of an expansion back through a linear embedding.
 
@@ -375,7 +376,7 @@ def shapley_effects(
     solver: str = "ridge",
     min_fidelity: float = 0.9,
     max_correlation: float = 0.3,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Result:
     r"""Share the variance of a model among its columns, so that the shares add up.
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from .._checks import (
     FloatArray,
+    RandomState,
     check_draws,
     check_integer,
     make_generator,
@@ -65,7 +66,7 @@ def dependent_sobol_indices(
     n_permutations: int | None = None,
     n_resamples: int = 0,
     min_q2: float = 0.25,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Result:
     r"""Decompose the variance of a fitted expansion under dependent inputs.
 

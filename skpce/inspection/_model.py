@@ -15,6 +15,7 @@ from .._basis.features import PolynomialChaosFeatures
 from .._checks import (
     FloatArray,
     IndexArray,
+    RandomState,
     Samples,
     check_draws,
     check_real,
@@ -54,7 +55,7 @@ def sobol_indices(
     solver: str = "ridge",
     min_fidelity: float = 0.9,
     max_correlation: float = 0.3,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
 

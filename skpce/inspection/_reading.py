@@ -18,6 +18,7 @@ from .._basis.basis import checked_inputs
 from .._checks import (
     BoolArray,
     FloatArray,
+    OutputGroups,
     as_floats,
     check_option,
     check_real,
@@ -137,7 +138,7 @@ def expansion_of(
     X: Any = None,
     input_features: Sequence[str] | None = None,
     *,
-    outputs: Any = None,
+    outputs: OutputGroups = None,
     verdict: Any = None,
 ) -> Reading:
     """Read a fitted estimator, alone, at the end of pipelines, or found by a search.
@@ -162,7 +163,7 @@ def expansion_of(
     return Reading(expansion, last, tuple(steps), problem, compositions, X)
 
 
-def _in_groups(expansion: Expansion, outputs: Any, verdict: Any) -> Expansion:
+def _in_groups(expansion: Expansion, outputs: OutputGroups, verdict: Any) -> Expansion:
     """Group the outputs as they are given, else as a verdict has judged them."""
     if outputs is not None:
         return expansion.grouped(*groups_of_outputs(outputs, expansion.output_names))

@@ -17,6 +17,8 @@ from scipy.special import ndtri
 from .._checks import (
     FloatArray,
     IndexArray,
+    Mask,
+    Steps,
     as_floats,
     check_option,
     check_real,
@@ -34,8 +36,8 @@ from .._result import Result
 def _read(
     owner: str,
     y_true: Any,
-    steps: Any,
-    mask: Any,
+    steps: Steps,
+    mask: Mask,
     first: str = "y_true",  # what y_true is called
     **bounds: Any,
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
@@ -82,7 +84,7 @@ def refuse_crossed(lower: FloatArray | None, upper: FloatArray | None) -> None:
         )
 
 
-def _inferred(mask: Any, named: dict[str, Any]) -> Any:
+def _inferred(mask: Mask, named: dict[str, Any]) -> Any:
     """Return which parts are positive anywhere, in place of ``"infer"``."""
     if not (isinstance(mask, str) and mask == "infer"):
         return mask
@@ -99,7 +101,7 @@ def _mean_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatAr
 
 
 def _covered(
-    owner: str, kind: str, y_true: Any, lower: Any, upper: Any, steps: Any, mask: Any
+    owner: str, kind: str, y_true: Any, lower: Any, upper: Any, steps: Steps, mask: Mask
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
     """Return what share of probabilities, or of members, is inside, and the widths."""
     geometry, observed, bounds = _read(
@@ -117,7 +119,7 @@ def _covered(
 
 
 def crps_score(
-    y_true: ArrayLike, draws: ArrayLike, *, steps: Any = None, mask: Any = "infer"
+    y_true: ArrayLike, draws: ArrayLike, *, steps: Steps = None, mask: Mask = "infer"
 ) -> FloatArray:
     r"""Return the mean continuous ranked probability score, per step.
 
@@ -169,8 +171,8 @@ def coverage_interval(
     lower: ArrayLike,
     upper: ArrayLike,
     *,
-    steps: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    mask: Mask = "infer",
     kind: str = "marginal",
     confidence_level: float = 0.95,
 ) -> Result:
@@ -264,8 +266,8 @@ def read_draws(
     owner: str,
     y_true: Any,
     draws: Any,
-    steps: Any,
-    mask: Any,
+    steps: Steps,
+    mask: Mask,
     name_of_draws: str = "draws",
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
     """Return the geometry, held-out members and draws; ``"infer"`` uses both."""

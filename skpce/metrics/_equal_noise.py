@@ -9,7 +9,6 @@ because several of them are almost equally good. Members with the policies
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +19,9 @@ from .._checks import (
     MOST_REPEATS,
     FloatArray,
     IndexArray,
+    Mask,
+    RandomState,
+    Steps,
     check_draws,
     check_integer,
     check_real,
@@ -47,12 +49,12 @@ _LARGEST_NOISE = 50.0
 def excess_fragility(
     y: ArrayLike,
     *,
-    steps: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    mask: Mask = "infer",
     noise_scale: float | None = None,
     sample_weight: ArrayLike | None = None,
     n_draws: int = 1000,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Result:
     r"""Compare the fragility of each step with that of equal noise.
 

@@ -17,6 +17,8 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    Mask,
+    Steps,
     as_floats,
     checked_sample_weight,
     one_table,
@@ -42,8 +44,8 @@ from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 def policy_fragility(
     y: ArrayLike,
     *,
-    steps: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    mask: Mask = "infer",
     reference: int = -1,
     sample_weight: ArrayLike | None = None,
     zero_replacement: float = 1e-12,
@@ -273,7 +275,7 @@ def js_by_step(p: FloatArray, q: FloatArray, layout: StepLayout) -> FloatArray:
 
 
 def total_variation_distance(
-    p: ArrayLike, q: ArrayLike, *, steps: Any = None
+    p: ArrayLike, q: ArrayLike, *, steps: Steps = None
 ) -> FloatArray:
     r"""Return the total variation distance of two policies, per member and step.
 
@@ -315,8 +317,8 @@ def squared_aitchison(
     tables: tuple[Any, Any],
     names: tuple[str, str],  # for messages
     *,
-    steps: Any,
-    mask: Any,
+    steps: Steps,
+    mask: Mask,
     zero_replacement: Any,
     owner: str,
 ) -> FloatArray:  # shape: (n_members, n_steps)
@@ -371,7 +373,7 @@ def finite_table(values: Any, name: str) -> FloatArray:
 
 
 def read_pair(
-    p: Any, q: Any, names: tuple[str, str], steps: Any, owner: str
+    p: Any, q: Any, names: tuple[str, str], steps: Steps, owner: str
 ) -> tuple[StepLayout, FloatArray, FloatArray]:
     """Return the steps and two closed tables of one width; one row is broadcast."""
     p = one_table(p, names[0])

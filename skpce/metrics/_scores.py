@@ -16,6 +16,8 @@ from sklearn.metrics import make_scorer
 
 from .._checks import (
     FloatArray,
+    Mask,
+    Steps,
     as_floats,
     check_real,
     checked_sample_weight,
@@ -71,7 +73,7 @@ def _squared_aitchison(
 
 
 def aitchison_scorer(
-    steps: Any = None, *, mask: Any = "infer", zero_replacement: float = 1e-12
+    steps: Steps = None, *, mask: Mask = "infer", zero_replacement: float = 1e-12
 ) -> Any:
     r"""Make a scorer: minus the mean squared Aitchison distance.
 
@@ -159,8 +161,8 @@ def ks_indistinguishable_fraction(
     y_true: ArrayLike,
     y_samples: ArrayLike,
     *,
-    steps: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    mask: Mask = "infer",
     alpha: float = 0.05,
 ) -> Result:
     r"""Test, action by action, whether members and draws have the same distribution.

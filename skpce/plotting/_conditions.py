@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import delayed
@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import (
     MOST_REPEATS,
     FloatArray,
+    OutputGroups,
+    RandomState,
     as_table,
     check_integer,
     check_option,
@@ -47,6 +49,9 @@ from ._style import (
     readable,
     series_style,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 QUANTITIES = ("q2", "first_order", "total_order")
 # Q² far below zero means no more than "useless" and would hide the rest.
@@ -123,10 +128,10 @@ class ConvergenceDisplay:
         step: int | str = 0,
         test_size: float = 0.25,
         n_repeats: int = 5,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_jobs: int | None = None,
-        outputs: Any = None,
-        ax: Any = None,
+        outputs: OutputGroups = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ConvergenceDisplay:
         """Refit the whole pipeline on nested subsets of the members.
@@ -196,7 +201,7 @@ class ConvergenceDisplay:
         display = cls(chosen, values, names, quantity=quantity, title=title)
         return display.plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> ConvergenceDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ConvergenceDisplay:
         """Draw the curves, on ``ax`` or, without one, in a new figure.
 
         ``kwargs`` are passed on to ``Axes.plot`` for the medians.
@@ -241,7 +246,7 @@ class _Refit:
         y: Any,
         quantity: str,
         step: int | str,
-        outputs: Any,
+        outputs: OutputGroups,
         geometry: Any,
     ) -> None:
         self.pipeline, self.X, self.y = pipeline, X, y
@@ -250,7 +255,13 @@ class _Refit:
 
     @classmethod
     def of(
-        cls, pipeline: Any, X: Any, y: Any, quantity: str, step: int | str, outputs: Any
+        cls,
+        pipeline: Any,
+        X: Any,
+        y: Any,
+        quantity: str,
+        step: int | str,
+        outputs: OutputGroups,
     ) -> _Refit:
         """Fix the mask by all members, so that no subset infers another."""
         _, last = final_estimator(pipeline)
@@ -403,7 +414,7 @@ class EmbeddingDisplay:
         input_features: Sequence[str] | None = None,
         features: Sequence[int | str] | None = None,
         random_state: int = 0,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> EmbeddingDisplay:
         """Draw the inputs of the last estimator.
@@ -446,7 +457,7 @@ class EmbeddingDisplay:
         display = cls(*shown, explained_variance_ratio=_retained_variance(reading))
         return display.plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> EmbeddingDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> EmbeddingDisplay:
         """Draw the panels on ``ax``, which is divided, or on one each.
 
         ``kwargs`` are passed on to ``Axes.plot`` for the quantiles.

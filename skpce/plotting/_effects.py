@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
+    OutputGroups,
+    RandomState,
     check_draws,
     check_integer,
     check_option,
@@ -43,6 +45,9 @@ from ._style import (
     make_panels,
     readable,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 QUANTITIES = ("probability", "log_ratio")
 _COLUMNS = 4
@@ -138,9 +143,9 @@ class MainEffectsDisplay:
         input_features: Sequence[str] | None = None,
         n_points: int = 61,
         n_samples: int = 1000,
-        random_state: Any = 0,
-        outputs: Any = None,
-        ax: Any = None,
+        random_state: RandomState = 0,
+        outputs: OutputGroups = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> MainEffectsDisplay:
         """Draw the main effects of a fitted estimator.
@@ -225,7 +230,7 @@ class MainEffectsDisplay:
         )
         return display.plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> MainEffectsDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> MainEffectsDisplay:
         """Draw the curves on one scale: on ``ax``, which is divided, or on one each.
 
         ``kwargs`` are passed on to ``Axes.plot``.
@@ -449,9 +454,9 @@ class InteractionDisplay:
         step: int | str = 0,
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
-        outputs: Any = None,
+        outputs: OutputGroups = None,
         ci: float | None = 0.9,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> InteractionDisplay:
         """Draw one step of a surrogate or one output of a regressor.
@@ -535,7 +540,7 @@ class InteractionDisplay:
 
     _rest = "three or more inputs"  # what the map does not show
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> InteractionDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> InteractionDisplay:
         """Draw the map, on ``ax`` or, without one, in a new figure.
 
         ``kwargs`` are passed on to ``Axes.imshow``. The colours start at 0.

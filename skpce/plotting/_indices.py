@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, check_option, check_real
+from .._checks import FloatArray, OutputGroups, check_option, check_real
 from .._compositions import indices as of_steps
 from .._expansion.intervals import SobolInterval
 from ..drivers import Answer
@@ -33,6 +33,9 @@ from ._style import (
     share_colors,
     share_names,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 KINDS = ("stacked", "bars", "heatmap")
 # Inputs with a segment, a column or a row of their own, and steps with a row.
@@ -191,10 +194,10 @@ class SobolDisplay:
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
-        outputs: Any = None,
+        outputs: OutputGroups = None,
         ci: float | None = 0.9,
         kind: str = "stacked",
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> SobolDisplay:
         """Draw the indices of a fitted estimator or of a Pipeline ending in one.
@@ -226,7 +229,7 @@ class SobolDisplay:
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
-        outputs: Any = None,
+        outputs: OutputGroups = None,
         ci: float | None = 0.9,
     ) -> SobolDisplay:
         """Collect the indices of a fitted estimator, without drawing.
@@ -295,7 +298,7 @@ class SobolDisplay:
             interval=interval_of(reading, ci),
         )
 
-    def some(self, steps: Any) -> SobolDisplay:
+    def some(self, steps: Iterable[int]) -> SobolDisplay:
         """Return the shares of some steps, by position."""
         chosen = [int(step) for step in steps]
         interval = self.interval
@@ -319,7 +322,7 @@ class SobolDisplay:
         )
 
     def plot(
-        self, ax: Any = None, *, kind: str = "stacked", **kwargs: Any
+        self, ax: Axes | None = None, *, kind: str = "stacked", **kwargs: Any
     ) -> SobolDisplay:
         """Draw the shares.
 

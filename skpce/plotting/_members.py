@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
+    Mask,
+    OutputGroups,
+    RandomState,
+    Steps,
     as_floats,
     check_boolean,
     check_integer,
@@ -40,6 +44,9 @@ from ._style import (
     readable,
     series_style,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 OWNER = "PolicyDistributionDisplay"
 
@@ -141,9 +148,9 @@ class PolicyDistributionDisplay:
         part_names: Sequence[str] | None = None,
         horizontal: bool | None = None,
         n_samples: int = 2000,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         max_parts: int | None = 12,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> PolicyDistributionDisplay:
         """Draw the predictive distribution of a step beside an ensemble.
@@ -207,7 +214,7 @@ class PolicyDistributionDisplay:
         longest = max(len(str(name)) for name in self.part_names)
         return len(self.part_names) * longest > 30
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> PolicyDistributionDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> PolicyDistributionDisplay:
         """Draw means, and bars of one standard deviation that end at 0 and 1.
 
         ``ax`` None makes a figure; ``kwargs`` are passed on to ``Axes.errorbar``.
@@ -352,9 +359,9 @@ class CoverageDisplay:
         y: ArrayLike,
         *,
         levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
-        random_state: Any = 0,
-        outputs: Any = None,
-        ax: Any = None,
+        random_state: RandomState = 0,
+        outputs: OutputGroups = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> CoverageDisplay:
         """Draw the coverage of held-out members, conditional on X and not.
@@ -410,10 +417,10 @@ class CoverageDisplay:
         draws: Mapping[str, ArrayLike],
         *,
         levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
-        steps: Any = None,
-        mask: Any = "infer",
-        outputs: Any = None,
-        ax: Any = None,
+        steps: Steps = None,
+        mask: Mask = "infer",
+        outputs: OutputGroups = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> CoverageDisplay:
         """Draw the coverage of central intervals of given draws.
@@ -460,7 +467,7 @@ class CoverageDisplay:
         display = cls(levels, coverages, n_members=len(np.asarray(y)), quantity=what)
         return display.plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> CoverageDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> CoverageDisplay:
         """Draw the lines, on ``ax`` or, without one, in a new figure.
 
         ``kwargs`` are passed on to ``Axes.plot`` for the lines.
@@ -471,7 +478,7 @@ class CoverageDisplay:
         if self.n_members is not None:
             half = 1.96 * np.sqrt(grid * (1.0 - grid) / self.n_members)
             low, high = np.maximum(grid - half, 0.0), np.minimum(grid + half, 1.0)
-            shade = {"color": "black", "alpha": 0.08, "linewidth": 0}
+            shade: Any = {"color": "black", "alpha": 0.08, "linewidth": 0}
             ax.fill_between(grid, low, high, **shade, label="95 % chance band")
         self.lines_: list[Any] = []
         for position, (name, values) in enumerate(self.coverages.items()):

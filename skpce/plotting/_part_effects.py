@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ from ._style import (
     readable,
     text_width,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 OWNER = "PartEffectsDisplay"
 #: Of the parts that have no colour of their own together.
@@ -182,7 +185,7 @@ class PartEffectsDisplay:
             shares = np.column_stack([shares, noise])
         return shares
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> PartEffectsDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> PartEffectsDisplay:
         """Draw a bar for each output, a dozen at most.
 
         Parameters
@@ -202,7 +205,7 @@ class PartEffectsDisplay:
         style = {"edgecolor": "white", "linewidth": 0.5, "height": _HEIGHT} | kwargs
         self.bars_: list[Any] = []
         for segment, (name, shade) in enumerate(zip(names, colors, strict=True)):
-            look = style | {"color": shade} | kwargs
+            look: dict[str, Any] = style | {"color": shade} | kwargs
             if name == "training noise":
                 look |= {"hatch": NOISE_HATCH, "edgecolor": NOISE_INK}
             width = widths[:, segment]
@@ -221,7 +224,7 @@ class PartEffectsDisplay:
         return self
 
     def plot_pairs(
-        self, output: int | str = 0, ax: Any = None, **kwargs: Any
+        self, output: int | str = 0, ax: Axes | None = None, **kwargs: Any
     ) -> PartEffectsDisplay:
         """Draw the interaction of every two parts in one output as a heat map.
 

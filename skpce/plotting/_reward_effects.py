@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, check_integer, check_option
+from .._checks import FloatArray, OutputGroups, check_integer, check_option
 from ..drivers import Answer
 from ..inspection import Result
 from ..inspection._back_to_reward import effects_of
@@ -28,6 +28,9 @@ from ._style import (
     readable,
     refuse_other_steps,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Measures of the bars, with the label of their axis.
 MEASURES: Mapping[str, str] = {
@@ -102,8 +105,8 @@ class RewardEffectsDisplay:
         *,
         groups: Mapping[str, Any] | None = None,
         verdict: Answer | None = None,
-        outputs: Any = None,
-        ax: Any = None,
+        outputs: OutputGroups = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> RewardEffectsDisplay:
         """Compute the effects and draw them.
@@ -141,7 +144,7 @@ class RewardEffectsDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         measure: str = "share",
         kind: str = "bars",

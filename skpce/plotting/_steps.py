@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, listed
+from .._checks import FloatArray, Mask, OutputGroups, Steps, listed
 from .._compositions.log_ratio import transformer_of
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
@@ -36,6 +36,9 @@ from ._style import (
     readable,
     refused,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Label of each measure on its axis.
 MEASURES = {
@@ -130,11 +133,11 @@ class StepVarianceDisplay:
         cls,
         y: ArrayLike,
         *,
-        steps: Any = None,
-        mask: Any = "infer",
+        steps: Steps = None,
+        mask: Mask = "infer",
         measures: Sequence[str] = DEFAULT_MEASURES,
-        outputs: Any = None,
-        ax: Any = None,
+        outputs: OutputGroups = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> StepVarianceDisplay:
         """Draw the disagreement of an ensemble; no estimator is needed.
@@ -168,8 +171,8 @@ class StepVarianceDisplay:
         *,
         verdict: Answer | None = None,
         measures: Sequence[str] = DEFAULT_MEASURES,
-        outputs: Any = None,
-        ax: Any = None,
+        outputs: OutputGroups = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> StepVarianceDisplay:
         """Draw the disagreement of an ensemble, split by what is explained.
@@ -193,7 +196,7 @@ class StepVarianceDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         measures: Sequence[str] = DEFAULT_MEASURES,
         **kwargs: Any,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from .._checks import FloatArray, check_integer
 from ..inspection import Result
 from ._fonts import label
 from ._style import color, hide_spines, make_axes, readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 OWNER = "ValueOfInformationDisplay"
 
@@ -97,7 +100,12 @@ class ValueOfInformationDisplay:
 
     @classmethod
     def from_values(
-        cls, values: Result, *, max_points: int = 12, ax: Any = None, **kwargs: Any
+        cls,
+        values: Result,
+        *,
+        max_points: int = 12,
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> ValueOfInformationDisplay:
         """Draw what :func:`skpce.decision.value_of_information` found.
 
@@ -114,7 +122,7 @@ class ValueOfInformationDisplay:
         """
         return cls(values, max_points=max_points).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> ValueOfInformationDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ValueOfInformationDisplay:
         """Draw a point for each row.
 
         Parameters

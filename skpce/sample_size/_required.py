@@ -16,6 +16,8 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    OutputGroups,
+    RandomState,
     check_boolean,
     check_integer,
     check_option,
@@ -126,8 +128,8 @@ def required_ensemble_size(
     noise_variance: Any = None,
     signal_variance: Any = None,
     n_designs: int = 19,
-    random_state: Any = 0,
-    outputs: Any = None,
+    random_state: RandomState = 0,
+    outputs: OutputGroups = None,
 ) -> RequiredEnsembleSize:
     r"""Return how many members would make a proved bound small enough.
 
@@ -416,7 +418,9 @@ class FittedFacts:
         return float(sobol_error_bound(squared, signal))
 
 
-def fitted_facts(owner: str, estimator: Any, outputs: Any = None) -> FittedFacts:
+def fitted_facts(
+    owner: str, estimator: Any, outputs: OutputGroups = None
+) -> FittedFacts:
     """Read what is needed from a fitted surrogate or regressor."""
     try:
         reading = expansion_of(estimator, outputs=outputs)

@@ -13,6 +13,7 @@ from ..._checks import (
     FEWEST_MEMBERS,
     MOST_REPEATS,
     FloatArray,
+    RandomState,
     check_integer,
     check_option,
     check_real,
@@ -59,7 +60,7 @@ def value_of_information(
     form: str = "marginal",
     n_resamples: int = 200,
     n_samples: int = 65536,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Result:
     r"""Say what it is worth to know an input before an action is chosen.
 

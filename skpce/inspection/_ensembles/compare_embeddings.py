@@ -17,6 +17,8 @@ from sklearn.pipeline import Pipeline
 from ..._checks import (
     FloatArray,
     IndexArray,
+    OutputGroups,
+    Steps,
     check_integer,
     fail,
     listed,
@@ -53,7 +55,7 @@ def compare_embeddings(
     scoring: Any = None,
     cv: Any = 5,
     inner_cv: Any = 5,
-    outputs: Any = None,
+    outputs: OutputGroups = None,
     groups: ArrayLike | None = None,
     noise_share: ArrayLike | Result | None = None,
 ) -> Result:
@@ -262,7 +264,7 @@ class _Comparison:
     X: Any
     y: Any
     outputs: Outputs
-    steps: Any
+    steps: Steps
     inner_cv: Any
     scorer: _Scorer
     given: Mapping[str, Any]  # arguments of ``verdict``

@@ -17,6 +17,7 @@ from ..._checks import (
     FEWEST_MEMBERS,
     FloatArray,
     IndexArray,
+    Steps,
     take,
     take_columns,
     without_callbacks,
@@ -40,7 +41,7 @@ def with_parameters(pipeline: Any, **parameters: Any) -> Any:
     return copy
 
 
-def without_draws(pipeline: Any, outputs: Outputs, steps: Any) -> Any:
+def without_draws(pipeline: Any, outputs: Outputs, steps: Steps) -> Any:
     """Clone a pipeline with the steps and mask of all y.
 
     What has no ``random_state`` gets one, so that every fit is the same.

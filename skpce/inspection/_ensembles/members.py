@@ -15,6 +15,9 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     ItemTable,
+    Mask,
+    OutputGroups,
+    Steps,
     as_floats,
     as_table,
     fail,
@@ -43,9 +46,9 @@ def read_members(
     X: Any,
     y: Any,
     *,
-    steps: Any = None,
-    outputs: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    outputs: OutputGroups = None,
+    mask: Mask = "infer",
     standardize: bool = False,
     owner: str = "verdict",
 ) -> tuple[Any, Any, Outputs, Any]:
@@ -119,7 +122,7 @@ def read_members(
 
 
 def with_amalgamated(
-    pipeline: Any, y: Any, steps: Any = None, mask: Any = "infer"
+    pipeline: Any, y: Any, steps: Steps = None, mask: Mask = "infer"
 ) -> tuple[Any, Any, Any, Any]:
     """Add up rare parts once, as all members give them, and fix steps and mask by it.
 

@@ -15,6 +15,9 @@ from scipy.special import xlogy
 from ..._checks import (
     FloatArray,
     IndexArray,
+    Mask,
+    OutputGroups,
+    Steps,
     check_real,
     checked_sample_weight,
     remembers_frames,
@@ -212,12 +215,12 @@ def variance_decomposition(
     *,
     control: ArrayLike | None = None,
     exact: ArrayLike | None = None,
-    steps: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    mask: Mask = "infer",
     sample_weight: ArrayLike | None = None,
     confidence_level: float = 0.9,
     zero_replacement: float = 1e-12,
-    outputs: Any = None,
+    outputs: OutputGroups = None,
     standardize: bool = False,
 ) -> Result:
     r"""Split the disagreement of members into inputs and training noise, per output.

@@ -32,6 +32,10 @@ from numpy.typing import NDArray
 from ..._checks import (
     FloatArray,
     IndexArray,
+    Mask,
+    OutputGroups,
+    RandomState,
+    Steps,
     check_boolean,
     check_draws,
     check_integer,
@@ -76,11 +80,11 @@ def part_effects(
     n_draws: int = 256,
     dependent: bool = True,
     sets: Mapping[str, Sequence[str]] | None = None,
-    steps: Any = None,
-    outputs: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    outputs: OutputGroups = None,
+    mask: Mask = "infer",
     batch_size: int = 1024,
-    random_state: Any = None,
+    random_state: RandomState = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     r"""Say which named part of an input drives which output, by recombining members.

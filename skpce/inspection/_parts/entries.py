@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from ..._checks import (
     FloatArray,
     IndexArray,
+    Mask,
+    OutputGroups,
+    Steps,
     check_integer,
     check_progress,
     fail,
@@ -34,9 +37,9 @@ def part_entries(
     n_best: int = 10,
     n_verifying: int | None = None,
     combine: Callable[[Mapping[str, NDArray[Any]]], Any] | None = None,
-    steps: Any = None,
-    outputs: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    outputs: OutputGroups = None,
+    mask: Mask = "infer",
     batch_size: int = 1024,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:

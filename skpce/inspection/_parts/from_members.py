@@ -15,6 +15,9 @@ from sklearn.pipeline import make_pipeline
 from ..._checks import (
     FloatArray,
     IndexArray,
+    Mask,
+    OutputGroups,
+    Steps,
     check_integer,
     refuse_extremes,
     take,
@@ -49,9 +52,9 @@ def part_effects_from_members(
     *,
     n_components: int = 2,
     degree: int = 1,
-    steps: Any = None,
-    outputs: Any = None,
-    mask: Any = "infer",
+    steps: Steps = None,
+    outputs: OutputGroups = None,
+    mask: Mask = "infer",
     zero_replacement: float = 1e-12,
     standardize: bool = False,
     cv: Any = 5,
@@ -213,7 +216,7 @@ def _rotated(parts: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, IndexArray]
 
 
 def _pipeline(
-    sizes: IndexArray, n_inputs: IndexArray, degree: int, outputs: Outputs, steps: Any
+    sizes: IndexArray, n_inputs: IndexArray, degree: int, outputs: Outputs, steps: Steps
 ) -> Any:
     """Return principal components of each part, then an expansion."""
     ends = np.cumsum(sizes)
