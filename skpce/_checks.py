@@ -47,7 +47,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from socket import gethostname
 from threading import Thread
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import threadpoolctl
@@ -1506,22 +1506,23 @@ def method_of(
     return method
 
 
-def attribute_of(attribute: str, read: Callable[[Any], Any]) -> property:
-    """Return a fitted attribute that is read from another one."""
-    return _FittedAttribute(attribute, read)
+class Fitted(property, Generic[R]):
+    """A fitted attribute that is read from another one, of type ``R``.
 
+    Its absence before ``fit`` is reported under its own name.
+    """
 
-class _FittedAttribute(property):
-    """A property whose absence before ``fit`` is reported under its own name."""
-
-    def __init__(self, attribute: str, read: Callable[[Any], Any]) -> None:
+    def __init__(self, attribute: str, read: Callable[[Any], R]) -> None:
         super().__init__(self._value)
         self._attribute, self._read, self._name = attribute, read, attribute
+
+    def __get__(self, instance: Any, owner: Any = None) -> R:  # type: ignore[override]
+        return super().__get__(instance, owner)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def _value(self, estimator: Any) -> Any:
+    def _value(self, estimator: Any) -> R:
         try:
             source = getattr(estimator, self._attribute)
         except AttributeError:

@@ -26,9 +26,10 @@ from ._basis.basis import (
     warn_of_terms,
 )
 from ._checks import (
+    Fitted,
     FloatArray,
+    IndexArray,
     Samples,
-    attribute_of,
     check_integer,
     check_option,
     checked_sample_weight,
@@ -353,7 +354,7 @@ class PolynomialChaosRegressor(
                 basis = self._learn_basis(samples)
                 sums = sum_blocks(basis, samples)
             else:
-                basis = self.basis_
+                basis = self.basis_.with_terms
                 BasisParameters.of(self).refuse_another(basis, input_names(self))
                 assert self._problem.sums is not None  # not the first samples
                 sums = self._problem.sums + sum_blocks(basis, samples)
@@ -589,24 +590,28 @@ class PolynomialChaosRegressor(
         )
 
     # What the expansion and the data of the fit give, when it is read or called.
-    basis_ = attribute_of("expansion_", lambda e: e.basis)
-    coefficients_ = attribute_of("expansion_", coefficients_of_terms)
-    multi_indices_ = attribute_of("expansion_", lambda e: e.multi_indices)
+    basis_: Fitted[Basis] = Fitted("expansion_", lambda e: e.basis)
+    coefficients_: Fitted[FloatArray] = Fitted("expansion_", coefficients_of_terms)
+    multi_indices_: Fitted[IndexArray] = Fitted("expansion_", lambda e: e.multi_indices)
     # Figures of a target are those of its column, also where y has groups of columns.
-    _of_targets = attribute_of("expansion_", lambda e: e.grouped(None))
-    sobol_indices_ = attribute_of(
+    _of_targets: Fitted[Expansion] = Fitted("expansion_", lambda e: e.grouped(None))
+    sobol_indices_: Fitted[FloatArray] = Fitted(
         "_of_targets", lambda e: e.sobol_indices().first_order
     )
-    total_sobol_indices_ = attribute_of(
+    total_sobol_indices_: Fitted[FloatArray] = Fitted(
         "_of_targets", lambda e: e.sobol_indices().total_order
     )
-    total_variance_ = attribute_of("_of_targets", lambda e: e.total_variance)
-    q2_ = attribute_of("_of_targets", lambda e: e.q2)
-    unexplained_share_ = attribute_of("_of_targets", lambda e: e.unexplained_share)
-    feature_importances_ = attribute_of(
+    total_variance_: Fitted[FloatArray] = Fitted(
+        "_of_targets", lambda e: e.total_variance
+    )
+    q2_: Fitted[FloatArray] = Fitted("_of_targets", lambda e: e.q2)
+    unexplained_share_: Fitted[FloatArray] = Fitted(
+        "_of_targets", lambda e: e.unexplained_share
+    )
+    feature_importances_: Fitted[FloatArray] = Fitted(
         "expansion_", lambda e: e.aggregated_sobol_indices().total_order
     )
-    loo_error_ = attribute_of("_of_targets", lambda e: e.loo_error)
+    loo_error_: Fitted[FloatArray] = Fitted("_of_targets", lambda e: e.loo_error)
 
     moments = method_of("expansion_", Expansion.moments)
     conditional_expectation = method_of("expansion_", Expansion.conditional_expectation)

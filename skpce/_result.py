@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._bars import draw_bars, drawn_columns, error_in_words, make_panels
-from ._checks import format_cell, html_table, make_frame
+from ._checks import FloatArray, format_cell, html_table, make_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,6 +110,27 @@ class Result:
             known = ", ".join(map(repr, labels))
             raise KeyError(f"{label!r} is no {self._first_key}; there are {known}.")
         return ResultRow(self, labels.index(label))
+
+    if TYPE_CHECKING:  # columns and figures that many results have
+
+        @property
+        def q2(self) -> FloatArray: ...
+        @property
+        def p_value(self) -> FloatArray: ...
+        @property
+        def noise_share(self) -> FloatArray: ...
+        @property
+        def first(self) -> FloatArray: ...
+        @property
+        def total(self) -> FloatArray: ...
+        @property
+        def first_order(self) -> FloatArray: ...
+        @property
+        def total_order(self) -> FloatArray: ...
+        @property
+        def shapley(self) -> FloatArray: ...
+        @property
+        def state(self) -> NDArray[np.object_]: ...
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # nothing of pickle or numpy

@@ -23,6 +23,8 @@ from ._basis.basis import (
     warn_of_terms,
 )
 from ._checks import (
+    BoolArray,
+    Fitted,
     FloatArray,
     IndexArray,
     ItemTable,
@@ -30,7 +32,6 @@ from ._checks import (
     RandomState,
     Samples,
     Steps,
-    attribute_of,
     checked_sample_weight,
     finite_table,
     input_names,
@@ -71,7 +72,7 @@ from ._compositions.log_ratio import (
 from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
-from ._expansion.expansion import warn_of_failed
+from ._expansion.expansion import Expansion, warn_of_failed
 from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_learned
 from ._learned.kernel_basis import Basis
@@ -522,44 +523,58 @@ class CompositionalPCESurrogate(
         return make_frame(names, predicted.T, like=X, levels=("step", "part"))
 
     # What the fit gives, when it is read or called.
-    expansion_ = attribute_of("_fitted", lambda f: f.expansion)
-    basis_ = attribute_of("_fitted", lambda f: f.basis)
-    geometry_ = attribute_of("_fitted", lambda f: f.geometry)
-    multi_indices_ = attribute_of("_fitted", lambda f: f.basis.multi_indices)
-    coefficients_ = attribute_of("_fitted", indices.coordinate_coefficients)
-    sobol_indices_ = attribute_of(
+    expansion_: Fitted[Expansion] = Fitted("_fitted", lambda f: f.expansion)
+    basis_: Fitted[Basis] = Fitted("_fitted", lambda f: f.basis)
+    geometry_: Fitted[LogRatioGeometry] = Fitted("_fitted", lambda f: f.geometry)
+    multi_indices_: Fitted[IndexArray] = Fitted(
+        "_fitted", lambda f: f.basis.multi_indices
+    )
+    coefficients_: Fitted[FloatArray] = Fitted(
+        "_fitted", indices.coordinate_coefficients
+    )
+    sobol_indices_: Fitted[FloatArray] = Fitted(
         "_fitted", lambda f: indices.sobol_indices(f).first_order
     )
-    total_sobol_indices_ = attribute_of(
+    total_sobol_indices_: Fitted[FloatArray] = Fitted(
         "_fitted", lambda f: indices.sobol_indices(f).total_order
     )
-    total_variance_ = attribute_of(
+    total_variance_: Fitted[FloatArray] = Fitted(
         "_fitted", lambda f: indices.sobol_indices(f).total_variance
     )
-    step_sobol_indices_ = attribute_of(
+    step_sobol_indices_: Fitted[FloatArray] = Fitted(
         "expansion_", lambda e: e.sobol_indices().first_order
     )
-    step_total_sobol_indices_ = attribute_of(
+    step_total_sobol_indices_: Fitted[FloatArray] = Fitted(
         "expansion_", lambda e: e.sobol_indices().total_order
     )
-    step_total_variance_ = attribute_of("expansion_", lambda e: e.total_variance)
-    step_unexplained_share_ = attribute_of("expansion_", lambda e: e.unexplained_share)
-    feature_importances_ = attribute_of(
+    step_total_variance_: Fitted[FloatArray] = Fitted(
+        "expansion_", lambda e: e.total_variance
+    )
+    step_unexplained_share_: Fitted[FloatArray] = Fitted(
+        "expansion_", lambda e: e.unexplained_share
+    )
+    feature_importances_: Fitted[FloatArray] = Fitted(
         "_fitted", lambda f: indices.sobol_indices(f, "trajectory").total_order[0]
     )
-    alpha_ = attribute_of("_fitted", lambda f: f.alpha)
-    indices_from_ = attribute_of(
+    alpha_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.alpha)
+    indices_from_: Fitted[str] = Fitted(
         "_fitted", lambda f: "coefficients" if f.models is None else "sampling"
     )
-    fidelity_ = attribute_of("_fitted", lambda f: f.fidelity)
-    steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
-    step_names_ = attribute_of("geometry_", lambda g: g.layout.step_names)
-    part_names_ = attribute_of("geometry_", lambda g: g.layout.part_names)
-    mask_ = attribute_of("geometry_", lambda g: g.mask)
-    coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
+    fidelity_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.fidelity)
+    steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
+    step_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.step_names
+    )
+    part_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.part_names
+    )
+    mask_: Fitted[BoolArray] = Fitted("geometry_", lambda g: g.mask)
+    coordinate_steps_: Fitted[IndexArray] = Fitted(
+        "geometry_", lambda g: g.step_of_coordinate
+    )
 
     _rest = property(members_of_rest)
-    rest_ = attribute_of("_rest", dict)
+    rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
     partial_fit = available_if(adds_members)(partial_fit)
     _predictive = property(predictive.predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts

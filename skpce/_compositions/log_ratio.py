@@ -19,12 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     BoolArray,
+    Fitted,
     FloatArray,
     IndexArray,
     Mask,
     Steps,
     as_floats,
-    attribute_of,
     check_option,
     check_real,
     fail,
@@ -330,11 +330,17 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
     get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
 
-    steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
-    step_names_ = attribute_of("geometry_", lambda g: g.layout.step_names)
-    part_names_ = attribute_of("geometry_", lambda g: g.layout.part_names)
-    mask_ = attribute_of("geometry_", lambda g: g.mask)
-    coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
+    steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
+    step_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.step_names
+    )
+    part_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.part_names
+    )
+    mask_: Fitted[BoolArray] = Fitted("geometry_", lambda g: g.mask)
+    coordinate_steps_: Fitted[IndexArray] = Fitted(
+        "geometry_", lambda g: g.step_of_coordinate
+    )
 
 
 def log_ratios_of(

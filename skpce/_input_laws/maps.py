@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from .._checks import (
+    Fitted,
     FloatArray,
     RandomState,
     as_floats,
     at_least_one_copy,
-    attribute_of,
     check_draws,
     check_option,
     check_real,
@@ -367,8 +367,8 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
                 "ones on its diagonal."
             )
 
-    maps_ = attribute_of("_map", lambda m: m.columns)
-    distribution_ = attribute_of("_map", lambda m: m.scores)
+    maps_: Fitted[tuple[MarginalMap, ...]] = Fitted("_map", lambda m: m.columns)
+    distribution_: Fitted[GaussianScores] = Fitted("_map", lambda m: m.scores)
 
     transform = method_of("_map", IsoprobabilisticMap.transform)
     inverse_transform = method_of(

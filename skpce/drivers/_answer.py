@@ -99,6 +99,11 @@ framed, printed
     ((True,), 'drives')
     """
 
+    if TYPE_CHECKING:
+
+        @property
+        def attributable(self) -> tuple[bool, ...]: ...
+
     drivers: Result = field(kw_only=True)
     pairs: Result = field(kw_only=True)
     design: Design = field(kw_only=True)
