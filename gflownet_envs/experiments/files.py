@@ -33,10 +33,10 @@ from gflownet_envs.storage import (
     json_bytes,
     write_together,
 )
+from skpce._fonts import choose_fonts
 from skpce._page import HtmlReport
 from skpce._report import driver_columns
 from skpce.inspection import Result
-from skpce.plotting._fonts import choose_fonts
 
 #: Points per inch of a picture, and how hard it is compressed (9 is hardest).
 _DPI, _COMPRESSION = 150, 4

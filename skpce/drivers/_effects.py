@@ -128,7 +128,7 @@ def _column_names(data: Data) -> list[str]:
 
 def draw_effects(effects: list[Effect]) -> Any:
     """Draw a panel for each effect; return the figure."""
-    from ..plotting._fonts import choose_fonts
+    from .._fonts import choose_fonts
 
     plt = import_extra("matplotlib.pyplot", "plot", "the picture of effects")
     n_columns = min(2, len(effects)) or 1
@@ -152,7 +152,7 @@ def draw_effects(effects: list[Effect]) -> Any:
 
 
 def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
-    from ..plotting._fonts import label
+    from .._fonts import label
 
     several = len(effect.columns) > 1
     for k, name in enumerate(effect.columns):

@@ -53,21 +53,21 @@ def _panels(n_panels: int, n_bars: int, ax: Any) -> list[Any]:
 
 def _readable(panels: list[Any]) -> None:
     """Choose fonts that have the letters of all names."""
-    from ..plotting._fonts import choose_fonts
+    from .._fonts import choose_fonts
 
     choose_fonts(*panels)
 
 
 def short_name(name: str, letters: int, lines: int = 2) -> str:
     """Return a name on short lines, which begin after ``_``, ``.`` and ``/``."""
-    from ..plotting._fonts import label
+    from .._fonts import label
 
     open_ = re.sub(r"(?<=[^\W_][_./])(?=[^\W_])", " \0", name)
     return label(open_, letters, lines).replace(" \0", "").replace("\0", "")
 
 
 def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:
-    from ..plotting._fonts import label
+    from .._fonts import label
 
     table = answer.drivers
     total = np.nan_to_num(table.total[output])

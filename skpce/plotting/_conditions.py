@@ -29,11 +29,11 @@ from .._checks import (
 )
 from .._compositions.log_ratio import composition_geometry, transformer_of
 from .._expansion.expansion import checked_features
+from .._fonts import label
 from .._input_laws import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
-from ._fonts import label
 from ._style import (
     UNEXPLAINED_COLOR,
     check_position,

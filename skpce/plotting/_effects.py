@@ -26,10 +26,10 @@ from .._checks import (
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion, checked_features
 from .._expansion.moments import main_effects
+from .._fonts import label
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer
 from ..inspection._reading import expansion_of, group_matrix
-from ._fonts import label
 from ._indices import inputs_of, interval_of
 from ._style import (
     NO_VARIANCE,

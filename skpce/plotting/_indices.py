@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray, OutputGroups, check_option, check_real
 from .._compositions import indices as of_steps
 from .._expansion.intervals import SobolInterval
+from .._fonts import label
 from ..drivers import Answer
 from ..inspection._reading import Reading, expansion_of, renamed
-from ._fonts import label
 from ._style import (
     COLORS,
     HATCH,

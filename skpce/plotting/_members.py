@@ -26,6 +26,7 @@ from .._checks import (
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
 from .._expansion.predictive import QUANTILE
+from .._fonts import label
 from ..inspection._reading import (
     Reading,
     compositions_of,
@@ -34,7 +35,6 @@ from ..inspection._reading import (
 )
 from ..metrics import coverage_interval
 from ..metrics._coverage import output_coverage
-from ._fonts import label
 from ._style import (
     check_position,
     color,

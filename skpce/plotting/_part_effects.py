@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, as_floats, check_integer
+from .._fonts import label
 from ..inspection import Result
-from ._fonts import label
 from ._style import (
     HATCH,
     INTERACTION_COLOR,

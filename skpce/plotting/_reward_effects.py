@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, OutputGroups, check_integer, check_option
+from .._fonts import label
 from ..drivers import Answer
 from ..inspection import Result
 from ..inspection._back_to_reward import effects_of
 from ..inspection._reading import expansion_of
-from ._fonts import label
 from ._style import (
     COLORS,
     HATCH,

@@ -13,6 +13,7 @@ from .._checks import FloatArray, Mask, OutputGroups, Steps, listed
 from .._compositions.log_ratio import transformer_of
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
+from .._fonts import label
 from ..drivers import Answer
 from ..inspection import Result
 from ..inspection._ensembles.spread import output_spread
@@ -22,7 +23,6 @@ from ..inspection._reading import (
     group_matrix,
 )
 from ..metrics import policy_fragility
-from ._fonts import label
 from ._style import (
     HATCH,
     NOT_PREDICTED,

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray, as_floats, import_extra, is_position
 from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._expansion.expansion import Expansion
+from .._fonts import choose_fonts, label
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..drivers import Answer
 from ..inspection._reading import group_matrix
-from ._fonts import choose_fonts, label
 
 #: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (

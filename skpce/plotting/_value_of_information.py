@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray, check_integer
+from .._fonts import label
 from ..inspection import Result
-from ._fonts import label
 from ._style import color, hide_spines, make_axes, readable
 
 if TYPE_CHECKING:

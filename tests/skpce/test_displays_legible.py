@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
+from skpce._fonts import label
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
     CoverageDisplay,
@@ -20,7 +21,6 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from skpce.plotting._fonts import label
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
 from skpce.plotting._value_of_information import spread_apart
 from tests.skpce.verdicts import verdict_by_hand

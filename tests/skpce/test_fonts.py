@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+from skpce._fonts import choose_fonts, label
 from skpce.inspection import Result
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
@@ -19,7 +20,6 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from skpce.plotting._fonts import choose_fonts, label
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -137,6 +137,6 @@ def test_accents_and_greek_letters_need_no_other_font():
 
 
 def test_wide_characters_count_twice(monkeypatch):
-    monkeypatch.setattr("skpce.plotting._fonts.in_installed_fonts", lambda text: text)
+    monkeypatch.setattr("skpce._fonts.in_installed_fonts", lambda text: text)
     lines = label("学习率与深度与批量大小", 10).splitlines()
     assert max(map(len, lines)) <= 5

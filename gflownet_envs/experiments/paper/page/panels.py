@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skpce.plotting._fonts import choose_fonts
+from skpce._fonts import choose_fonts
 from skpce.plotting._style import COLORS, MARKERS, UNEXPLAINED_COLOR
 
 #: Of the paper's figures, exact and trained policies.
