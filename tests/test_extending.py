@@ -103,6 +103,41 @@ def test_solvers_and_a_distribution_are_added_as_the_page_says(tmp_path):
     assert result.returncode == 0, result.stderr
 
 
+CAUTIONED = """
+import numpy as np
+import skpce
+
+rng = np.random.default_rng(0)
+X = np.c_[rng.integers(0, 3, 60), rng.normal(size=60)].astype(float)
+answer = skpce.explain(X, X[:, 1] + rng.normal(size=60))
+assert [caution.code for caution in answer.cautions] == ["few levels"]
+assert "Caution: x0 has 3 levels only." in str(answer)
+"""
+
+
+@pytest.mark.slow
+def test_a_caution_is_one_file_and_one_line(tmp_path):
+    page = (GUIDE / "extending.md").read_text(encoding="utf-8")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "skpce", tmp_path / "skpce", ignore=ignored)
+    section = page.split("\n## A caution of an answer\n")[1]
+    first, second = doctest.DocTestParser().get_examples(section)[:2]
+    folder = tmp_path / "skpce" / "drivers"
+    source = "import numpy as np\n" + first.source + second.source
+    (folder / "own.py").write_text(source, encoding="utf-8")
+    with (folder / "__init__.py").open("a", encoding="utf-8") as init:
+        init.write("from . import own\n")
+    result = subprocess.run(
+        [sys.executable, "-c", CAUTIONED],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+
+
 @pytest.fixture
 def environments(monkeypatch):
     monkeypatch.syspath_prepend(GUIDE)

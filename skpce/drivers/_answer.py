@@ -22,10 +22,11 @@ from .._checks import (
 )
 from .._compositions.outputs import Outputs
 from .._result import Result
+from ._cautions import Caution, cautions_in_words
 from ._design import Design
-from ._findings import Caution, Findings, State, find_drivers
+from ._findings import Findings, State, find_drivers
 from ._runs import Asked, read_runs
-from ._words import cautions_in_words, percent, reason_of, sentences_of
+from ._words import percent, reason_of, sentences_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

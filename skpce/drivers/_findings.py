@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
-from ._dependence import copied_input, find_series, with_copies
+from ._cautions import Caution, Seen, find_cautions
+from ._dependence import find_series, with_copies
 from ._design import Design, find_constraint, first_of
 from ._exchange import Inputs, Problem, Tested, benjamini_hochberg, holm
 from ._shares import Shares, shares_of
@@ -40,24 +40,6 @@ class State(StrEnum):
     SPREAD = "acts on the spread"
     NOTHING = "does not matter"
     OPEN = "not settled"
-
-
-@dataclass(frozen=True)
-class Caution:
-    """Something that weakens an answer: a code, and the figures of its sentence."""
-
-    code: str
-    figures: Mapping[str, Any]
-
-    def with_names(self, names: Mapping[str, str]) -> Caution:
-        """Return the same with other names of inputs."""
-        changed = dict(self.figures)
-        if "input" in changed:
-            changed["input"] = names.get(changed["input"], changed["input"])
-        for key in ("inputs", "others"):
-            if key in changed:
-                changed[key] = tuple(names.get(name, name) for name in changed[key])
-        return replace(self, figures=changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +114,10 @@ def find_drivers(
         negligible,
     )
     _without_untested_shares(shares, states)
+    seen = Seen(
+        *(X, coordinates, outputs, design, names, members, tested, shares),
+        *(drives, told_apart, evidence.parts, tied, n_copies, LEVEL),
+    )
     return Findings(
         states,
         adjusted,
@@ -141,15 +127,7 @@ def find_drivers(
         more,
         tested,
         pairs,
-        (
-            *([Caution("copies", {"n": n_copies})] if n_copies else ()),
-            *_circular(X, coordinates, members, names),
-            *_alike(evidence, drives, told_apart, names),
-            *_cautions(
-                *(X, names, tested, tied, shares, design, outputs, members),
-                *(location, drives),
-            ),
-        ),
+        find_cautions(seen),
         evidence.counts,
         design,
     )
@@ -278,25 +256,6 @@ def _has_all_settings(inputs: Inputs) -> bool:
     return len(np.unique(inputs.X, axis=0)) == math.prod(n_levels)
 
 
-def _alike(
-    evidence: _Evidence, drives: BoolArray, told_apart: BoolArray, names: Sequence[str]
-) -> tuple[Caution, ...]:
-    """Caution of two inputs of which one drives, when these data cannot say which."""
-    n_rows = drives.shape[1]
-    found = []
-    for own, problem in evidence.parts:
-        level = LEVEL / problem.n_hypotheses
-        quiet = ~drives[own] & told_apart[own]
-        for i, j in combinations(range(n_rows), 2):
-            both = quiet[:, i] & quiet[:, j]
-            if not both.any() or not problem.correlated(i, j):
-                continue
-            if (problem.joint_p_values(i, j)[both] <= level).any():
-                figures = {"input": names[i], "others": (names[j],)}
-                found.append(Caution("alike", figures))
-    return tuple(found)
-
-
 def _named(
     location: FloatArray, spread: FloatArray, told_apart: BoolArray, design: Design
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
@@ -409,93 +368,3 @@ def _without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) 
         for i, state in enumerate(row):
             if state is not State.DRIVES:
                 shares.first[1, output, i] = shares.total[1, output, i] = 0.0
-
-
-def _cautions(
-    X: FloatArray,
-    names: Sequence[str],
-    tested: Sequence[Sequence[Tested]],
-    tied: IndexArray,
-    shares: Shares,
-    design: Design,
-    outputs: Outputs,
-    members: Sequence[tuple[int, ...]],
-    p_values: FloatArray,
-    drives: BoolArray,
-) -> tuple[Caution, ...]:
-    """Return what weakens the answer, as values."""
-    found = []
-    if design.series:
-        found.append(Caution("series", {"words": design.series}))
-    if len(tied):
-        rows = [k for k, m in enumerate(members) if np.isin(m, tied).any()]
-        found.append(
-            Caution(
-                "constraint",
-                {
-                    "inputs": tuple(names[k] for k in rows),
-                    "sum": _is_sum(X[:, tied]),
-                },
-            )
-        )
-    for row, name in enumerate(names):
-        one = next((t[row] for t in tested if t[row].tied_to), None)
-        if one is not None:
-            others = tuple(
-                names[k]
-                for k, m in enumerate(members)
-                if k != row and np.isin(m, one.tied_to).any()
-            )
-            found.append(Caution("alike", {"input": name, "others": others}))
-        kinds = {t[row].exchange.why for t in tested if t[row].exchange.kind == "none"}
-        found += [
-            Caution("not exchanged", {"input": name, "why": why})
-            for why in sorted(kinds)
-        ]
-    for output, row_of in enumerate(tested):
-        for row, test in enumerate(row_of):
-            if len(test.resting[0]) and not drives[output, row]:
-                found.append(
-                    Caution(
-                        "rests on members",
-                        {
-                            "input": names[row],
-                            "output": outputs.names[output],
-                            "members": tuple(test.resting[0].tolist()),
-                        },
-                    )
-                )
-    lacking = np.flatnonzero(shares.lack_of_fit < 0.01 / max(outputs.n_groups, 1))
-    found += [
-        Caution(
-            "lack of fit",
-            {
-                "output": outputs.names[output],
-                "p_value": float(shares.lack_of_fit[output]),
-            },
-        )
-        for output in lacking.tolist()
-    ]
-    if design.n_rows < 30 and not design.has_repeats and design.groups is None:
-        found.append(Caution("few runs", {"n": design.n_rows}))
-    if any(not t.sees_pairs for row_of in tested for t in row_of):
-        found.append(Caution("no pairs", {}))
-    return tuple(found)
-
-
-def _circular(
-    X: FloatArray,
-    coordinates: FloatArray,
-    members: Sequence[tuple[int, ...]],
-    names: Sequence[str],
-) -> tuple[Caution, ...]:
-    """Caution of an input that may have been computed from the outputs."""
-    copied = copied_input(X, coordinates)
-    rows = [k for k, own in enumerate(members) if copied in own]
-    return tuple(Caution("circular", {"input": names[k]}) for k in rows[:1])
-
-
-def _is_sum(X: FloatArray) -> float:
-    """Return what inputs add up to; NaN if they do not."""
-    sums = X.sum(axis=1)
-    return float(sums[0]) if np.ptp(sums) <= 1e-6 * np.abs(sums).max() else np.nan

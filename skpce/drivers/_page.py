@@ -11,10 +11,10 @@ import numpy as np
 
 from .._page import HtmlReport
 from .._version import __version__, installed_version
+from ._cautions import listed
 from ._effects import draw_effects, effects_of
 from ._picture import draw_answer
 from ._runs import Data
-from ._words import listed
 
 _TERMS = (
     "Drives: tested; the probability that any such claim on this page is wrong is at "

@@ -51,8 +51,8 @@ from ..ensembles._table import (
     read_inputs,
     read_table,
 )
+from ._cautions import Caution
 from ._design import COUNTERS, Design, find_counter
-from ._findings import Caution
 
 # Names of columns
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ._findings import _SMALL, Caution, Findings, State
+from ._cautions import listed, tie_of, without_doubles
+from ._findings import _SMALL, Findings, State
 
 # Names in a list, and sentences, before they are summarised.
 _MOST_NAMES, _MOST_SENTENCES = 4, 4
@@ -50,15 +51,6 @@ def _with_subjects(words: Sequence[str], outputs: Sequence[str]) -> tuple[str, .
         _with_capitals(text).replace("\0", listed(names))
         for text, names in alike.items()
     )
-
-
-def listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
-    """Return names in one phrase, the last of many as their number."""
-    if len(names) > most + 1:
-        names = [*names[:most], f"{len(names) - most} more"]
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # Beginnings that are no names of inputs, which keep their letters.
@@ -127,37 +119,12 @@ def _rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
 
 
 _UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "constraint": lambda f: f"cannot be told apart: they {_constraint(f)} in every run",
+    "constraint": lambda f: f"cannot be told apart: they {tie_of(f)} in every run",
     "alike": lambda f: (
         "cannot be told apart: in these runs each is nearly a function of the others"
     ),
     "not exchanged": lambda f: f"cannot be tested: {f['why']}",
 }
-
-
-def without_doubles(cautions: Iterable[Caution]) -> list[Caution]:
-    """Return cautions, one for all inputs that it holds of, by ``"inputs"``.
-
-    Those that are alike are named once, and not where a constraint ties them.
-    """
-    found: list[Caution] = []
-    told: list[set[str]] = []
-    reasons: dict[str, list[str]] = {}
-    for one in cautions:
-        figures = dict(one.figures)
-        if one.code == "not exchanged":
-            reasons.setdefault(figures["why"], []).append(figures["input"])
-            continue
-        if one.code == "alike":
-            figures["inputs"] = (figures["input"], *figures["others"])
-        if one.code in ("alike", "constraint"):
-            if any(set(figures["inputs"]) <= known for known in told):
-                continue
-            told.append(set(figures["inputs"]))
-        found.append(Caution(one.code, figures))
-    for why, names in reasons.items():
-        found.append(Caution("not exchanged", {"inputs": tuple(names), "why": why}))
-    return found
 
 
 # Share that the fit predicts of runs left out, from which on it is strange that no
@@ -380,78 +347,3 @@ def reason_of(findings: Findings, output: int) -> str:
     if np.isnan(findings.shares.q2[0, output]):
         return "no choice, or no variance between members"
     return "no input is shown to drive it"
-
-
-def _constraint(figures: Mapping[str, Any]) -> str:
-    """Say how inputs are tied."""
-    if figures["sum"] == figures["sum"]:
-        return f"add up to {figures['sum']:.6g}"
-    return "are tied by a linear equation"
-
-
-_CAUTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "series": lambda f: (
-        f"{f['words']}: nothing is settled until order= says what the order of the "
-        "rows means (False: nothing), or groups= which runs belong together"
-    ),
-    "constraint": lambda f: (
-        f"{listed(f['inputs'], 12)} {_constraint(f)} in every run: their single shares "
-        "are not identified. Leave one of them out, take log-ratios, or name them as a "
-        "group by together="
-    ),
-    "alike": lambda f: (
-        f"each of {listed(f['inputs'], 12)} is nearly a function of the others: these "
-        "runs cannot tell them apart. Name them as a group by together="
-    ),
-    "not exchanged": lambda f: (
-        f"{listed(f['inputs'], 12)} {'is' if len(f['inputs']) == 1 else 'are'} not "
-        f"tested: {f['why']}"
-    ),
-    "rests on members": lambda f: (
-        f"what {f['input']} does to {f['output']} rests on the members "
-        f"{', '.join(map(str, f['members']))} alone, which lie far out"
-    ),
-    "lack of fit": lambda f: (
-        f"the fit misses {f['output']} by more than the noise between repeats (p = "
-        f"{f['p_value']:.2g}): there is more in the inputs than it finds"
-    ),
-    "few runs": lambda f: (
-        f"with {f['n']} runs only inputs that explain most of the variance are found"
-    ),
-    "no pairs": lambda f: "there are too many inputs and outputs to look for pairs",
-    "adaptive": lambda f: (
-        f"the settings were chosen by earlier results ({f['sampler']}): regions that "
-        "looked bad have few runs, and the shares are less certain than the intervals "
-        "say"
-    ),
-    "copies": lambda f: (
-        f"{f['n']} runs are nearly copies of others and were taken as their repeats"
-    ),
-    "distribution": lambda f: (
-        f"{f['input']} does not have its stated distribution (p = {f['p_value']:.2g}): "
-        "the shares are those under the stated one"
-    ),
-    "circular": lambda f: (
-        f"{f['input']} is a linear function of the outputs with hardly any noise: if "
-        "it was computed from them, the answer is circular"
-    ),
-    "embedding saw y": lambda f: (
-        "a step before the last one has looked at the outputs, which cannot test what "
-        "it made of them: "
-        + (
-            "the columns of X are tested instead"
-            if f["tested"]
-            else "nothing is tested; take an embedding that does not, such as PCA"
-        )
-    ),
-    "note": lambda f: f["words"],
-}
-
-
-def cautions_in_words(cautions: Iterable[Caution]) -> list[str]:
-    """Say what cautions are about; what was only read so is a note."""
-    return [
-        f"{'Note' if one.code == 'note' else 'Caution'}: "
-        f"{_CAUTIONS[one.code](one.figures)}."
-        for one in without_doubles(cautions)
-    ]

@@ -29,8 +29,8 @@ from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer, Design
+from ...drivers._cautions import cautions_in_words
 from ...drivers._design import deal_folds, sorted_units
-from ...drivers._words import cautions_in_words
 from .._ensembles.training_noise import jackknife_error, refuse_failed
 from .._ensembles.verdict import verdict
 from .._input_tests import smallest_p_value

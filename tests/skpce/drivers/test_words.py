@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from skpce.drivers import Caution, Design, State
+from skpce.drivers._cautions import cautions_in_words, listed
 from skpce.drivers._design import Exchange
 from skpce.drivers._exchange import Tested as Evidence
 from skpce.drivers._findings import Findings
 from skpce.drivers._shares import Shares
 from skpce.drivers._words import (
     between,
-    cautions_in_words,
-    listed,
     parts_of,
     percent,
     percent_in_words,

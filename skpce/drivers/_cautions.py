@@ -1,0 +1,329 @@
+"""What weakens an answer: for each code a check of what was seen, and its words.
+
+A caution is added by a function with the decorator :func:`caution`, which yields the
+figures of each time that it holds. One that is found elsewhere has its words alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from .._checks import BoolArray, FloatArray, IndexArray
+from .._compositions.outputs import Outputs
+from ._dependence import copied_input
+from ._design import Design
+from ._exchange import Problem, Tested
+from ._shares import Shares
+
+Figures = Mapping[str, Any]
+
+# Up to so many names are listed in a sentence.
+_MOST_NAMES = 12
+
+# Runs that are few, and the level of a lack of fit over all outputs.
+_FEW_RUNS, _LACK = 30, 0.01
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something that weakens an answer: a code, and the figures of its sentence."""
+
+    code: str
+    figures: Figures
+
+    def with_names(self, names: Mapping[str, str]) -> Caution:
+        """Return the same with other names of inputs."""
+        changed = dict(self.figures)
+        if "input" in changed:
+            changed["input"] = names.get(changed["input"], changed["input"])
+        for key in ("inputs", "others"):
+            if key in changed:
+                changed[key] = tuple(names.get(name, name) for name in changed[key])
+        return replace(self, figures=changed)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a caution may look at: the runs, their tests and shares."""
+
+    X: FloatArray  # shape: (n_rows, n_inputs)
+    coordinates: FloatArray  # shape: (n_rows, n_coordinates)
+    outputs: Outputs
+    design: Design
+    names: Sequence[str]  # of the rows of the answer
+    members: Sequence[tuple[int, ...]]  # the inputs of each
+    tested: Sequence[Sequence[Tested]]  # by output and row
+    shares: Shares
+    drives: BoolArray  # shape: (n_outputs, n_rows)
+    told_apart: BoolArray  # shape: (n_outputs, n_rows)
+    parts: Sequence[tuple[IndexArray, Problem]]  # outputs, and what they share
+    tied: IndexArray  # inputs of a linear equation
+    n_copies: int
+    level: float  # of the answer
+
+
+#: How each caution is said, and which are looked for, in their order.
+WORDS: dict[str, Callable[[Figures], str]] = {
+    "adaptive": lambda f: (
+        f"the settings were chosen by earlier results ({f['sampler']}): regions that "
+        "looked bad have few runs, and the shares are less certain than the intervals "
+        "say"
+    ),
+    "distribution": lambda f: (
+        f"{f['input']} does not have its stated distribution (p = {f['p_value']:.2g}): "
+        "the shares are those under the stated one"
+    ),
+    "embedding saw y": lambda f: (
+        "a step before the last one has looked at the outputs, which cannot test what "
+        "it made of them: "
+        + (
+            "the columns of X are tested instead"
+            if f["tested"]
+            else "nothing is tested; take an embedding that does not, such as PCA"
+        )
+    ),
+    "note": lambda f: f["words"],
+}
+CHECKS: list[tuple[str, Callable[[Seen], Iterable[Figures]]]] = []
+
+
+def caution(
+    code: str, words: Callable[[Figures], str]
+) -> Callable[[Callable[[Seen], Iterable[Figures]]], Any]:
+    """Let a function look for a caution, which has these words."""
+
+    def add(check: Callable[[Seen], Iterable[Figures]]) -> Any:
+        WORDS[code] = words
+        CHECKS.append((code, check))
+        return check
+
+    return add
+
+
+def find_cautions(seen: Seen) -> tuple[Caution, ...]:
+    """Return what weakens the answer, as values."""
+    return tuple(
+        Caution(code, figures) for code, check in CHECKS for figures in check(seen)
+    )
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return names in one phrase, the last of many as their number."""
+    if len(names) > most + 1:
+        names = [*names[:most], f"{len(names) - most} more"]
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def tie_of(figures: Figures) -> str:
+    """Say how inputs are tied."""
+    if figures["sum"] == figures["sum"]:
+        return f"add up to {figures['sum']:.6g}"
+    return "are tied by a linear equation"
+
+
+@caution(
+    "copies",
+    lambda f: (
+        f"{f['n']} runs are nearly copies of others and were taken as their repeats"
+    ),
+)
+def _copies(seen: Seen) -> Iterator[Figures]:
+    if seen.n_copies:
+        yield {"n": seen.n_copies}
+
+
+@caution(
+    "circular",
+    lambda f: (
+        f"{f['input']} is a linear function of the outputs with hardly any noise: if "
+        "it was computed from them, the answer is circular"
+    ),
+)
+def _circular(seen: Seen) -> Iterator[Figures]:
+    copied = copied_input(seen.X, seen.coordinates)
+    rows = [k for k, own in enumerate(seen.members) if copied in own]
+    yield from ({"input": seen.names[k]} for k in rows[:1])
+
+
+@caution(
+    "alike",
+    lambda f: (
+        f"each of {listed(f['inputs'], _MOST_NAMES)} is nearly a function of the "
+        "others: these runs cannot tell them apart. Name them as a group by together="
+    ),
+)
+def _alike(seen: Seen) -> Iterator[Figures]:
+    """Two inputs of which one drives, when these data cannot say which."""
+    for own, problem in seen.parts:
+        level = seen.level / problem.n_hypotheses
+        quiet = ~seen.drives[own] & seen.told_apart[own]
+        for i, j in combinations(range(seen.drives.shape[1]), 2):
+            both = quiet[:, i] & quiet[:, j]
+            if not both.any() or not problem.correlated(i, j):
+                continue
+            if (problem.joint_p_values(i, j)[both] <= level).any():
+                yield {"input": seen.names[i], "others": (seen.names[j],)}
+
+
+@caution(
+    "series",
+    lambda f: (
+        f"{f['words']}: nothing is settled until order= says what the order of the "
+        "rows means (False: nothing), or groups= which runs belong together"
+    ),
+)
+def _series(seen: Seen) -> Iterator[Figures]:
+    if seen.design.series:
+        yield {"words": seen.design.series}
+
+
+@caution(
+    "constraint",
+    lambda f: (
+        f"{listed(f['inputs'], _MOST_NAMES)} {tie_of(f)} in every run: their single "
+        "shares are not identified. Leave one of them out, take log-ratios, or name "
+        "them as a group by together="
+    ),
+)
+def _constraint(seen: Seen) -> Iterator[Figures]:
+    if len(seen.tied):
+        sums = seen.X[:, seen.tied].sum(axis=1)
+        is_sum = np.ptp(sums) <= 1e-6 * np.abs(sums).max()
+        yield {
+            "inputs": _names_of(seen, seen.tied),
+            "sum": float(sums[0]) if is_sum else np.nan,
+        }
+
+
+def _names_of(
+    seen: Seen, inputs: Sequence[int] | IndexArray, without: int | None = None
+) -> tuple[str, ...]:
+    """Return the names of the rows that hold some of the inputs."""
+    return tuple(
+        seen.names[k]
+        for k, own in enumerate(seen.members)
+        if k != without and np.isin(own, inputs).any()
+    )
+
+
+def _tied(seen: Seen, row: int) -> Iterator[Figures]:
+    one = next((t[row] for t in seen.tested if t[row].tied_to), None)
+    if one is not None:
+        others = _names_of(seen, one.tied_to, row)
+        yield {"input": seen.names[row], "others": others}
+
+
+def _not_exchanged(seen: Seen, row: int) -> Iterator[Figures]:
+    kinds = {t[row].exchange.why for t in seen.tested if t[row].exchange.kind == "none"}
+    yield from ({"input": seen.names[row], "why": why} for why in sorted(kinds))
+
+
+WORDS["not exchanged"] = lambda f: (
+    f"{listed(f['inputs'], _MOST_NAMES)} {'is' if len(f['inputs']) == 1 else 'are'} "
+    f"not tested: {f['why']}"
+)
+CHECKS += [
+    ("alike", lambda seen: (f for k in range(len(seen.names)) for f in _tied(seen, k))),
+    (
+        "not exchanged",
+        lambda seen: (
+            f for k in range(len(seen.names)) for f in _not_exchanged(seen, k)
+        ),
+    ),
+]
+
+
+@caution(
+    "rests on members",
+    lambda f: (
+        f"what {f['input']} does to {f['output']} rests on the members "
+        f"{', '.join(map(str, f['members']))} alone, which lie far out"
+    ),
+)
+def _rests_on_members(seen: Seen) -> Iterator[Figures]:
+    for output, row_of in enumerate(seen.tested):
+        for row, test in enumerate(row_of):
+            if len(test.resting[0]) and not seen.drives[output, row]:
+                yield {
+                    "input": seen.names[row],
+                    "output": seen.outputs.names[output],
+                    "members": tuple(test.resting[0].tolist()),
+                }
+
+
+@caution(
+    "lack of fit",
+    lambda f: (
+        f"the fit misses {f['output']} by more than the noise between repeats (p = "
+        f"{f['p_value']:.2g}): there is more in the inputs than it finds"
+    ),
+)
+def _lack_of_fit(seen: Seen) -> Iterator[Figures]:
+    p_values = seen.shares.lack_of_fit
+    level = _LACK / max(seen.outputs.n_groups, 1)
+    for output in np.flatnonzero(p_values < level).tolist():
+        yield {
+            "output": seen.outputs.names[output],
+            "p_value": float(p_values[output]),
+        }
+
+
+@caution(
+    "few runs",
+    lambda f: (
+        f"with {f['n']} runs only inputs that explain most of the variance are found"
+    ),
+)
+def _few_runs(seen: Seen) -> Iterator[Figures]:
+    design = seen.design
+    if design.n_rows < _FEW_RUNS and not design.has_repeats and design.groups is None:
+        yield {"n": design.n_rows}
+
+
+@caution(
+    "no pairs", lambda f: "there are too many inputs and outputs to look for pairs"
+)
+def _no_pairs(seen: Seen) -> Iterator[Figures]:
+    if any(not test.sees_pairs for row_of in seen.tested for test in row_of):
+        yield {}
+
+
+def without_doubles(cautions: Iterable[Caution]) -> list[Caution]:
+    """Return cautions, one for all inputs that it holds of, by ``"inputs"``.
+
+    Those that are alike are named once, and not where a constraint ties them.
+    """
+    found: list[Caution] = []
+    told: list[set[str]] = []
+    reasons: dict[str, list[str]] = {}
+    for one in cautions:
+        figures = dict(one.figures)
+        if one.code == "not exchanged":
+            reasons.setdefault(figures["why"], []).append(figures["input"])
+            continue
+        if one.code == "alike":
+            figures["inputs"] = (figures["input"], *figures["others"])
+        if one.code in ("alike", "constraint"):
+            if any(set(figures["inputs"]) <= known for known in told):
+                continue
+            told.append(set(figures["inputs"]))
+        found.append(Caution(one.code, figures))
+    for why, names in reasons.items():
+        found.append(Caution("not exchanged", {"inputs": tuple(names), "why": why}))
+    return found
+
+
+def cautions_in_words(cautions: Iterable[Caution]) -> list[str]:
+    """Say what cautions are about; what was only read so is a note."""
+    return [
+        ("Note: " if one.code == "note" else "Caution: ")
+        + f"{WORDS[one.code](one.figures)}."
+        for one in without_doubles(cautions)
+    ]
