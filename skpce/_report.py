@@ -496,7 +496,7 @@ class ReportContent:
         return self.ranked_steps(share)
 
 
-# Sections of a report on compositions: fragility, coverage and policies.
+# Sections.
 
 
 # More steps than this have no panel of their own in a report.
@@ -504,61 +504,6 @@ _MOST_POLICY_FIGURES = 8
 
 # Draws behind such a panel: fewer where a draw has very many parts (32 MiB in all).
 _MOST_DRAWS, _FEWEST_DRAWS, _MOST_VALUES = 2000, 200, 4_194_304
-
-
-def add_fragility(page: HtmlReport, content: ReportContent) -> None:
-    found = content.fragility
-    page.add_heading("How much the members disagree")
-    page.add_columns(
-        content.rows(fragility_columns(found)),
-        f"Fragility of the {len(content.y)} members of the test data",
-    )
-    page.add_text(
-        "The measures can rank the decisions differently. Summed variances grow with "
-        "the number of actions and weigh rare actions like frequent ones; the alr sum "
-        "depends on its reference action too. Total variation (TV) and Jensen-Shannon "
-        "divergence (JS, in nats) are distances of probabilities, to the mean policy "
-        "or between two members. Mutual information is that of member and action, in "
-        "nats. “Of largest” divides by the largest value that so many actions allow."
-    )
-    page.add_figure(
-        content.spread_display(),
-        "Disagreement per decision. Variance bars are cut into what is predicted from "
-        "the inputs and what is not.",
-    )
-
-
-def add_coverage(page: HtmlReport, content: ReportContent) -> None:
-    page.add_heading("Coverage on the test data")
-    surrogate = content.surrogate
-    layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
-    seed: dict[str, Any] = {"random_state": content.random_state}
-    try:
-        bounds = [
-            surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
-            for level in LEVELS
-        ]
-        display = CoverageDisplay.from_estimator(
-            surrogate, content.inputs, content.y, levels=LEVELS, **seed
-        )
-    except ValueError as error:  # no residual law: more terms than members
-        page.add_text(f"There are no intervals. {error}")
-        return
-    scores = {
-        kind: [coverage_interval(content.y, *b, kind=kind, **layout) for b in bounds]
-        for kind in ("marginal", "joint")
-    }
-    page.add_columns(
-        coverage_columns(content.step_names, scores, content.listed),
-        f"Intervals given the inputs, {len(content.y)} members of the test data",
-    )
-    page.add_text(
-        "Marginal: the share of probabilities inside their interval, which should be "
-        "the level. Joint: the share of members with all actions of the decision "
-        "inside; marginal intervals are not made for it, so it is lower. Errors are "
-        "Wilson intervals with one trial a member."
-    )
-    page.add_figure(display, "Nominal and empirical marginal coverage, all decisions.")
 
 
 def add_policies(page: HtmlReport, content: ReportContent) -> None:
@@ -591,9 +536,6 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
         )
 
 
-# Sections of a report on real outputs: their spread, coverage and effects.
-
-
 _SPREAD = {
     "members": "members",
     "columns": "columns",
@@ -604,46 +546,53 @@ _SPREAD = {
     "largest": "maximum",
 }
 
+_OF_FRAGILITY = (
+    "The measures can rank the decisions differently. Summed variances grow with the "
+    "number of actions and weigh rare actions like frequent ones; the alr sum depends "
+    "on its reference action too. Total variation (TV) and Jensen-Shannon divergence "
+    "(JS, in nats) are distances of probabilities, to the mean policy or between two "
+    "members. Mutual information is that of member and action, in nats. “Of largest” "
+    "divides by the largest value that so many actions allow."
+)
+_OF_SPREAD = (
+    "Variances are in squared units of each output, those of its columns added up; "
+    "outputs in different units cannot be compared by them. The standard deviation is "
+    "the root of the variance per column."
+)
+
 
 def add_spread(page: HtmlReport, content: ReportContent) -> None:
     found = content.fragility
     page.add_heading("How much the members disagree")
-    columns: list[Column] = [("output", content.step_names)]
-    columns += [(heading, found.columns[name]) for heading, name in _SPREAD.items()]
-    page.add_columns(
-        content.rows(columns),
-        f"Spread of the {len(content.y)} members of the test data",
-    )
-    text = (
-        "Variances are in squared units of each output, those of its columns added up; "
-        "outputs in different units cannot be compared by them. The standard deviation "
-        "is the root of the variance per column."
-    )
-    if (found.members < len(content.y)).any():
-        text += " A member that failed in one output (NaN) counts in the others."
+    if content.is_real:
+        what, text = "Spread", _OF_SPREAD
+        columns: list[Column] = [("output", content.step_names)]
+        columns += [(heading, found.columns[name]) for heading, name in _SPREAD.items()]
+        if (found.members < len(content.y)).any():
+            text += " A member that failed in one output (NaN) counts in the others."
+    else:
+        what, text, columns = "Fragility", _OF_FRAGILITY, fragility_columns(found)
+    caption = f"{what} of the {len(content.y)} members of the test data"
+    page.add_columns(content.rows(columns), caption)
     page.add_text(text)
     page.add_figure(
         content.spread_display(),
-        "Disagreement per output. Variance bars are cut into what is predicted from "
-        "the inputs and what is not.",
+        f"Disagreement per {content.noun}. Variance bars are cut into what is "
+        "predicted from the inputs and what is not.",
     )
 
 
-def add_output_coverage(page: HtmlReport, content: ReportContent) -> None:
+def add_coverage(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("Coverage on the test data")
-    seed: Any = {"random_state": content.random_state}
-    groups = group_matrix(content.expansion).argmax(axis=0)
+    surrogate, y, noun = content.surrogate, content.y, content.noun
+    seed: dict[str, Any] = {"random_state": content.random_state}
     try:
         bounds = [
-            content.surrogate.predict_interval(
-                content.inputs, confidence_level=level, **seed
-            )
+            surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
             for level in LEVELS
         ]
         display = CoverageDisplay.from_estimator(
-            content.pipeline,
-            content.reading.X,
-            content.y,
+            *(content.pipeline, content.reading.X, y),
             levels=LEVELS,
             outputs=content.outputs,
             **seed,
@@ -651,27 +600,36 @@ def add_output_coverage(page: HtmlReport, content: ReportContent) -> None:
     except ValueError as error:  # no residual law: more terms than members
         page.add_text(f"There are no intervals. {error}")
         return
-    kinds = ("marginal", "joint") if len(groups) > len(content.step_names) else ()
-    scores = {
-        kind: [
-            output_coverage(content.y, lower, upper, groups, kind)
-            for lower, upper in bounds
-        ]
-        for kind in kinds or ("marginal",)
-    }
+    groups = group_matrix(content.expansion).argmax(axis=0)
+    has_groups = not content.is_real or len(groups) > len(content.step_names)
+    kinds = ("marginal", "joint") if has_groups else ("marginal",)
+    if content.is_real:
+        scores = {
+            kind: [output_coverage(y, low, high, groups, kind) for low, high in bounds]
+            for kind in kinds
+        }
+    else:
+        layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
+        scores = {
+            kind: [coverage_interval(y, *pair, kind=kind, **layout) for pair in bounds]
+            for kind in kinds
+        }
     page.add_columns(
-        coverage_columns(content.step_names, scores, content.listed, "output"),
-        f"Intervals given the inputs, {len(content.y)} members of the test data",
+        coverage_columns(content.step_names, scores, content.listed, noun),
+        f"Intervals given the inputs, {len(y)} members of the test data",
     )
-    text = "Marginal: the share of values inside their interval, which should be the "
-    text += "level. "
-    if kinds:
+    values, parts = "probabilities", "actions"
+    if content.is_real:
+        values, parts = "values", "columns"
+    text = f"Marginal: the share of {values} inside their interval, which should be "
+    text += "the level. "
+    if has_groups:
         text += (
-            "Joint: the share of members with all columns of the output inside; "
+            f"Joint: the share of members with all {parts} of the {noun} inside; "
             "marginal intervals are not made for it, so it is lower. "
         )
     page.add_text(f"{text}Errors are Wilson intervals with one trial a member.")
-    page.add_figure(display, "Nominal and empirical marginal coverage, all outputs.")
+    page.add_figure(display, f"Nominal and empirical marginal coverage, all {noun}s.")
 
 
 def add_effects(page: HtmlReport, content: ReportContent) -> None:
@@ -690,9 +648,6 @@ def add_effects(page: HtmlReport, content: ReportContent) -> None:
         "Mean of the prediction at each value of an input, the others averaged out, "
         "less the mean of all; at most the six columns that change most.",
     )
-
-
-# Sections that a report has of compositions and of real outputs.
 
 
 _GOODNESS = {
@@ -1065,16 +1020,9 @@ def _add_sections(page: HtmlReport, content: ReportContent, date: str | None) ->
     add_answer(page, content)
     add_verdict(page, content)
     add_goodness(page, content)
-    if content.is_real:
-        add_spread(page, content)
-        add_indices(page, content)
-        add_output_coverage(page, content)
-        add_effects(page, content)
-    else:
-        add_fragility(page, content)
-        add_indices(page, content)
-        add_coverage(page, content)
-        add_policies(page, content)
+    for section in (add_spread, add_indices, add_coverage):
+        section(page, content)
+    (add_effects if content.is_real else add_policies)(page, content)
     add_inputs(page, content)
     add_origin(page, content, date)
 
