@@ -114,21 +114,58 @@ assert [caution.code for caution in answer.cautions] == ["few levels"]
 assert "Caution: x0 has 3 levels only." in str(answer)
 """
 
+INSPECTED = """
+import matplotlib
+import numpy as np
+from scipy.stats import uniform
+from skpce import PolynomialChaosRegressor
+from skpce.inspection import order_shares
+from skpce.plotting import OrderDisplay
+
+matplotlib.use("Agg")
+X = np.random.default_rng(0).uniform(size=(100, 3))
+z = 2 * X - 1
+y = 2 * z[:, 0] + 3 * z[:, 1] * z[:, 2]  # variances 4/3 and 9/9
+model = PolynomialChaosRegressor(2, solver="ols", distribution=[uniform()] * 3)
+shares = order_shares(model.fit(X, y))
+np.testing.assert_allclose(shares.share, [4 / 7, 3 / 7], rtol=0, atol=1e-10)
+assert "<table" in shares._repr_html_()
+assert len(shares.plot().patches) == 2
+(line,) = OrderDisplay.from_estimator(model).ax_.lines
+np.testing.assert_allclose(line.get_ydata(), [4 / 7, 1], rtol=0, atol=1e-10)
+"""
+
 
 @pytest.mark.slow
-def test_a_caution_is_one_file_and_one_line(tmp_path):
+@pytest.mark.parametrize(
+    ("heading", "files", "in_the_copy"),
+    [
+        ("A caution of an answer", [("drivers", 2, None)], CAUTIONED),
+        (
+            "An inspection and its display",
+            [("inspection", 2, "order_shares"), ("plotting", 2, "OrderDisplay")],
+            INSPECTED,
+        ),
+    ],
+)
+def test_one_file_and_one_line_are_enough(tmp_path, heading, files, in_the_copy):
     page = (GUIDE / "extending.md").read_text(encoding="utf-8")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "skpce", tmp_path / "skpce", ignore=ignored)
-    section = page.split("\n## A caution of an answer\n")[1]
-    first, second = doctest.DocTestParser().get_examples(section)[:2]
-    folder = tmp_path / "skpce" / "drivers"
-    source = "import numpy as np\n" + first.source + second.source
-    (folder / "own.py").write_text(source, encoding="utf-8")
-    with (folder / "__init__.py").open("a", encoding="utf-8") as init:
-        init.write("from . import own\n")
+    section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    examples = iter(doctest.DocTestParser().get_examples(section))
+    for package, n_examples, name in files:
+        source = "import numpy as np\n"
+        if package == "plotting":
+            source += "from skpce.inspection import order_shares\n"
+        source += "".join(next(examples).source for _ in range(n_examples))
+        folder = tmp_path / "skpce" / package
+        (folder / "own.py").write_text(source, encoding="utf-8")
+        line = f"from .own import {name}\n" if name else "from . import own\n"
+        with (folder / "__init__.py").open("a", encoding="utf-8") as init:
+            init.write(line)
     result = subprocess.run(
-        [sys.executable, "-c", CAUTIONED],
+        [sys.executable, "-c", in_the_copy],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
