@@ -1,7 +1,7 @@
 """Run the examples of the README, and put what they print below them.
 
-Run: ``python -m benchmarks.shown_output`` from the root of the repository. The pages
-of the documentation that show the same examples get the same text.
+Run: ``python -m benchmarks.shown_output`` from the root of the repository. Pages of the
+documentation include the examples.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = (
-    ROOT / "README.md",
-    ROOT / "docs" / "index.md",
-    ROOT / "docs" / "getting_started.md",
-)
+README = ROOT / "README.md"
 _SHOWN = re.compile(r"(```python\n(.*?)^```\n\n```text\n)(.*?)(^```)", re.M | re.S)
 
 
@@ -31,9 +27,8 @@ def main() -> None:
             printed[code] = subprocess.check_output(command, cwd=ROOT, text=True)
         return found[1] + printed[code] + found[4]
 
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        page.write_text(_SHOWN.sub(with_output, text), encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    README.write_text(_SHOWN.sub(with_output, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -38,10 +38,18 @@ def test_a_table_of_runs_is_explained_as_it_stands_below(tmp_path):
 
 
 @pytest.mark.parametrize("page", ["index.md", "getting_started.md"])
-def test_the_documentation_shows_the_same(page):
+def test_the_documentation_includes_both_examples(page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for block in (*CODE, *SHOWN):
-        assert block in text
+    included = re.findall(
+        r"^```{include} ../README.md\n:start-after: (.*)\n:end-before: (.*)\n```$",
+        text,
+        re.MULTILINE,
+    )
+    parts = [README.split(start)[1].split(end)[0] for start, end in included]
+    for part, code, shown in zip(parts, CODE, SHOWN, strict=True):
+        assert code in part
+        assert shown in part
+    assert "```python" not in text  # the examples are told once
 
 
 @pytest.mark.slow
