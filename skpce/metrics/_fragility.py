@@ -98,9 +98,10 @@ def policy_fragility(
         n_possible : ndarray of int of shape (n_steps,)
             Number K of possible parts. A step without choice has 0 everywhere, and NaN
             where a measure is divided by 0.
-        normalized_total_variation, normalized_pairwise_total_variation, \
-normalized_jensen_shannon, normalized_mutual_information : ndarray of shape (n_steps,)
-            Over the largest possible value with K parts, in [0, 1].
+        normalized_total_variation : ndarray of shape (n_steps,)
+            Over the largest possible value with K parts, in [0, 1]; alike
+            ``normalized_pairwise_total_variation``, ``normalized_jensen_shannon``
+            and ``normalized_mutual_information``.
         alr_reference : ndarray of str
             Name of the reference part of ``alr_sum``.
 

@@ -93,7 +93,7 @@ def part_effects_from_members(
         the expansion does not explain: beside it and the interactions the first-order
         effects add up to one. ``p_value`` of a part is the smallest of its components,
         adjusted over all components and outputs; NaN where it does not vary. Of the
-        whole: ``verdict``, the :class:`skpce.drivers.Answer` of :func:`verdict` that
+        whole: ``verdict``, the answer of :func:`verdict` that
         decides what is supported; ``dependence``, the distance correlation of
         every two parts and its p-value; ``n_members``, ``n_components`` (of each part)
         and ``n_terms``. Nothing is supported where two parts have a distance
