@@ -3,7 +3,7 @@
 Each run is a process of its own, so that its memory is its own. Finished runs in the
 folder are not repeated: delete a folder to run it again.
 
-Run: ``python benchmarks/all_tasks.py --presets default paper --out runs
+Run: ``python -m benchmarks.all_tasks --presets default paper --out runs
 --write docs/tasks/table.md``
 """
 

@@ -1,6 +1,6 @@
 """Write the tables of ``docs/downloads/results.txt`` from the folders of finished runs.
 
-Run: ``python benchmarks/results_page.py runs/grid-default runs/grid-paper
+Run: ``python -m benchmarks.results_page runs/grid-default runs/grid-paper
 runs/buchwald-hartwig-default runs/buchwald-hartwig-no-controls
 runs/buchwald-hartwig-paper > docs/downloads/results.txt``
 """

@@ -41,6 +41,17 @@ def test_downloads_exist(page):
     assert all((page.parent / name).exists() for name in found)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_of_benchmarks_exist(page):
+    text = shown(page)
+    tables = re.findall(r"\{download\}`[^`]*<([^>`]+\.txt)>`", text)
+    text += "".join((page.parent / t).read_text(encoding="utf-8") for t in tables)
+    for name in re.findall(r"python\s+-m\s+(benchmarks[\w.]*\w)", text):
+        path = DOCS.parent / name.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists()
+    assert not re.findall(r"python\s+benchmarks/\S+", text)
+
+
 STUDIES = [page for page in PAGES if page.parent.name in {"studies", "tasks"}]
 
 

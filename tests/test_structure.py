@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+
 import pytest
 
 from benchmarks.structure import (
@@ -71,6 +75,28 @@ def test_a_figure_that_rises_without_a_reason_is_found():
     assert unexplained(record(2, "old"), record(1, "old")) == ["lines"]
     assert unexplained(record(2, "new"), record(1, "old")) == []
     assert unexplained(record(1, ""), record(2, "")) == []
+
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.mark.slow
+def test_every_benchmark_can_be_imported():
+    """But for those of other libraries which are not installed."""
+    own = {path.stem for path in BENCHMARKS.rglob("*.py")} | {"skpce", "gflownet_envs"}
+    before, missing = set(sys.modules), []
+    try:
+        for path in sorted(BENCHMARKS.rglob("*.py")):
+            parts = path.relative_to(BENCHMARKS.parent).with_suffix("").parts
+            try:
+                importlib.import_module(".".join(parts))
+            except ModuleNotFoundError as error:
+                missing.append(error.name.split(".")[0])
+    finally:
+        for name in set(sys.modules) - before:
+            if name.startswith("benchmarks."):
+                del sys.modules[name]
+    assert set(missing).isdisjoint(own | {"benchmarks"})
 
 
 # The readers of the sources, on sources of which everything is known.

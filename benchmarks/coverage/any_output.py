@@ -17,7 +17,7 @@ with five folds, and CV+ with ``noise="inputs"``. A cell has the coverage of 1,0
 members, overall and where |x1| > 1.5, and the mean width, averaged over the
 ensembles.
 
-Run: ``python benchmarks/coverage/any_output.py``
+Run: ``python -m benchmarks.coverage.any_output``
 """
 
 from __future__ import annotations

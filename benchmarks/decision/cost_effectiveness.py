@@ -1,6 +1,6 @@
 """EVPPI of a cost-effectiveness model, against additive models and voiage.
 
-    python benchmarks/decision/cost_effectiveness.py
+    python -m benchmarks.decision.cost_effectiveness
 
 The model is the one on which methods for partial perfect information are compared
 (A. Brennan, S. Kharroubi, A. O'Hagan and J. Chilcott, Medical Decision Making 27,

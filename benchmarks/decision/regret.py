@@ -18,7 +18,7 @@ Arms. "sampled" acts by the probabilities of a policy, "greedy" by its likeliest
 - *true policy*: the exact policy of the true reward; nothing to learn.
 
 All settings were fixed before the first run. Run:
-``python benchmarks/decision/regret.py``
+``python -m benchmarks.decision.regret``
 
 ``--rounds`` and ``--arms`` came later, to look at a longer campaign.
 """
@@ -30,10 +30,11 @@ import time
 
 import numpy as np
 from scipy.stats import norm
-from tree_problem import N_INPUTS, TreeProblem, act, node_widths, walk
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.decision import ThompsonPolicy
+
+from .tree_problem import N_INPUTS, TreeProblem, act, node_widths, walk
 
 DEGREE = 2
 NOISE_SD = 0.5

@@ -1,7 +1,7 @@
 """How often the lower bound of a value lies below the truth, and the test's errors.
 
-    python benchmarks/decision/value_bound.py                  # both tables
-    python benchmarks/decision/value_bound.py --repetitions 40 # a look
+    python -m benchmarks.decision.value_bound                  # both tables
+    python -m benchmarks.decision.value_bound --repetitions 40 # a look
 
 Three inputs and three actions with the utilities
 

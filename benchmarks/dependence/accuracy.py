@@ -17,7 +17,7 @@ References
 .. [1] A. B. Owen and C. Prieur, "On Shapley value for measuring importance of dependent
    inputs", SIAM/ASA Journal on Uncertainty Quantification 5 (2017), section 4.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/dependence/accuracy.py --seeds 20``
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.dependence.accuracy --seeds 20``
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ that saw 30 % of the data are another ensemble, not another embedding, and stand
 Medians over five seeds. Exact: seed s has members 80 s to 80 s + 79, the first thirty
 to fit. Trained: members 0 to 79, split anew by each seed. Each seed draws its 500.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/ablation.py --blocks FOLDER``
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.ablation --blocks FOLDER``
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from ablation_page import Figures, Results, ablation_page
-from latents import DecodedKernelPCA
-from reactions import RECIPES, Reactions, add_options, publish
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -51,6 +48,10 @@ from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import input_tests
 from skpce.metrics import coverage_interval
+
+from .ablation_page import Figures, Results, ablation_page
+from .latents import DecodedKernelPCA
+from .reactions import RECIPES, Reactions, add_options, publish
 
 N_FIT, N_TEST, N_ENTRIES, N_INPUTS, DEGREE = 30, 50, 500, 5, 3
 N_MEMBERS = N_FIT + N_TEST

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 
 import numpy as np
-from reactions import markdown_table
+
+from .reactions import markdown_table
 
 Figures = dict[str, float]
 Results = dict[tuple[str, str, str], Figures]  # (rewards, policies, embedding)
@@ -28,7 +29,7 @@ LEAST = -100
 RANDOM = "five random numbers"
 RELEVANT = "policy-relevant, without those of the additive"
 
-_PAGE = """<!-- Written by benchmarks/embedding/ablation.py; do not edit. -->
+_PAGE = """<!-- Written by benchmarks.embedding.ablation; do not edit. -->
 
 # The paper's ablation of embeddings
 
@@ -83,7 +84,7 @@ Penalty by leave-one-out, pooled over a step; degree 1 per step and on average, 
 on average.
 
 {ridge}
-Command: `OMP_NUM_THREADS=1 python benchmarks/embedding/ablation.py --blocks FOLDER
+Command: `OMP_NUM_THREADS=1 python -m benchmarks.embedding.ablation --blocks FOLDER
 --write docs/downloads/embeddings_ablation.txt`, with the data at hand;
 {seconds:.0f} CPU seconds with trained networks in the folder.
 """

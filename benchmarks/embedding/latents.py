@@ -29,7 +29,7 @@ variance of the entries between members (before, every member was far from every
 then, with the variance between entries, near), and the way back is least squares from
 inputs to entries.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/latents.py``
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.latents``
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from reactions import Reactions, add_options, markdown_table, publish
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.linear_model import LinearRegression
 
@@ -48,6 +47,8 @@ from gflownet_envs import policies_along, solve_exact
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from skpce.embedding import BetaVAE, NormalizingFlow
 from skpce.inspection import input_tests
+
+from .reactions import Reactions, add_options, markdown_table, publish
 
 N_FIT, N_FRESH, N_ENTRIES, N_INPUTS = 50, 100, 500, 5
 _COUNTS = ("normal fit", "normal fresh", "epoch")

@@ -14,7 +14,7 @@ included, on purpose: this is about which entries matter, no test of prediction.
 The rules, the number of components and the noise of the rule that picks in turn were
 chosen on seeds 1000 and 1001; the page has seeds 0, 1, ...
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/measure_next.py
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.measure_next
 --blocks runs/measure-blocks --write docs/downloads/measure_next.txt``
 """
 
@@ -25,8 +25,6 @@ from collections.abc import Callable
 from functools import cached_property, partial
 
 import numpy as np
-from measure_next_page import page
-from reactions import Reactions, add_options, publish
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -43,6 +41,9 @@ from gflownet_envs.rewards.proxy_training import ProxySpec
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import Result, back_to_reward
 from skpce.metrics import policy_fragility, total_variation_distance
+
+from .measure_next_page import page
+from .reactions import Reactions, add_options, publish
 
 N_MEMBERS = 50
 MEASURED, PICKED, SEEN = 0.4, 0.05, 0.75  # of all, of the unmeasured, of the measured

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 
 import numpy as np
-from reactions import markdown_table
 from scipy.stats import ttest_1samp
+
+from .reactions import markdown_table
 
 #: Figures at the choice and on average over states, in this order in every result.
 CHOICE, EVERYWHERE = 0, 1
@@ -38,7 +39,7 @@ _FIGURES = {
     "error, member": "the same of single members, on average",
 }
 
-_PAGE = """<!-- Written by benchmarks/embedding/measure_next.py; do not edit. -->
+_PAGE = """<!-- Written by benchmarks.embedding.measure_next; do not edit. -->
 
 # Which reactions to measure next
 
@@ -130,7 +131,7 @@ Rules by indices: *less* and *more* where the interval of the difference leaves 
 
 ## The numbers
 
-`OMP_NUM_THREADS=1 python benchmarks/embedding/measure_next.py --blocks
+`OMP_NUM_THREADS=1 python -m benchmarks.embedding.measure_next --blocks
 runs/measure-blocks --write docs/downloads/measure_next.txt`, seeds
 {first_seed} to {last_seed}, with the data at hand. Stopped, it goes on where it was.
 """

@@ -21,7 +21,7 @@ whose inputs are the first 5 / 15 / 50 modes: of rewards from the *whole* poster
 of rewards from these *modes alone*, which shows what a surrogate does with all that
 varies.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/modes.py``
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.modes``
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ import time
 import warnings
 
 import numpy as np
-from reactions import Reactions, add_options, markdown_table, publish
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
@@ -47,6 +46,8 @@ from gflownet_envs.rewards.gaussian_process import (
 )
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
+
+from .reactions import Reactions, add_options, markdown_table, publish
 
 SEEN_SHARE, N_LEFT_OUT = 0.3, 4
 DIMENSIONS = (5, 15, 50)

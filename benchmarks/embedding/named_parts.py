@@ -31,7 +31,7 @@ shares of the solvent. The last table is the verdict (cross-fitted)
 on embeddings that see the two parts and on one that does not. The members are other
 ones with each seed.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/named_parts.py``
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.named_parts``
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from reactions import markdown_table, publish
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -63,6 +62,8 @@ from skpce.inspection import (
     sobol_indices,
     verdict,
 )
+
+from .reactions import markdown_table, publish
 
 ENVIRONMENT = SequentialSelectionEnvironment(
     {

@@ -40,7 +40,7 @@ A reaction's place in a ranking is the root mean square of the changes of a step
 one standard deviation makes. For an expansion of degree 1 this is the order of
 ``variance_share`` and of ``effect_size``.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/perturbed_reactions.py``
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.perturbed_reactions``
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from reactions import RECIPES, Reactions, add_options, markdown_table, publish
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
@@ -61,6 +60,8 @@ from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import Result, back_to_reward
+
+from .reactions import RECIPES, Reactions, add_options, markdown_table, publish
 
 N_FIT, N_FRESH, N_MANY = 50, 50, 500
 N_TOP, N_DRAWS, N_SHOWN = 20, 20, 5

@@ -25,7 +25,7 @@ Attributable is what the verdict calls so: some input of the surrogate drives th
 p ≤ 0.05 by Holm over inputs and steps; for *not own*, which has a verdict for each
 step, p ≤ 0.05 / 4. PLS looks at y, so that its inputs cannot be tested by y.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/policy_q2.py``
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.policy_q2``
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ from typing import Any, ClassVar
 
 import joblib
 import numpy as np
-from latents import DecodedKernelPCA
-from reactions import RECIPES, Reactions, add_options, markdown_table, publish
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -53,6 +51,9 @@ from gflownet_envs.rewards.proxies import yield_log_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
+
+from .latents import DecodedKernelPCA
+from .reactions import RECIPES, Reactions, add_options, markdown_table, publish
 
 MEMBERS = (50, 500)
 DIMENSIONS = (2, 5, 10, 15)
@@ -326,7 +327,7 @@ the last step the policy-relevant features *are* the logits, so this Q² is no e
 The Gaussian process is another ensemble: rewards are draws of its whole posterior, and
 the inputs of its modes are exact. Variance held by leading modes: {held}.
 
-Written by `OMP_NUM_THREADS=1 python benchmarks/embedding/policy_q2.py`. PLS looks at
+Written by `OMP_NUM_THREADS=1 python -m benchmarks.embedding.policy_q2`. PLS looks at
 y, so that its inputs are not tested. {minutes:.0f} CPU minutes, beside the training of
 the networks.
 """

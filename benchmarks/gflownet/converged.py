@@ -8,7 +8,7 @@ parents, and misfits of expressions to noisy targets. Graphs and expressions are
 once an encoding, with the same rewards; the gap is `max_gap` of
 `wiener_regression_rewards`, and distances are those to the law with it.
 
-Run: ``python benchmarks/gflownet/converged.py``, or some of the spaces alone with
+Run: ``python -m benchmarks.gflownet.converged``, or some of the spaces alone with
 ``--only graphs expressions``, some of the settings with ``--settings default own``
 """
 

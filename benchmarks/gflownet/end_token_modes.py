@@ -6,7 +6,7 @@ dip test of `skpce.inspection.modes_test` on the members' log-odds of EOS: how m
 significant at the level 0.05 each, and how many after Holm's method over all sequences.
 How often the test finds two modes where there are some: `benchmarks.verdict.two_modes`.
 
-Run: ``python benchmarks/gflownet/end_token_modes.py``
+Run: ``python -m benchmarks.gflownet.end_token_modes``
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ By default the Sachs shape: graphs of 11 nodes and up to 18 edges, 50 members ×
 trajectories. States come from uniformly random trajectories; each figure is the median
 of the repetitions, in one thread.
 
-Run: ``python benchmarks/gflownet/environment_cost.py``
+Run: ``python -m benchmarks.gflownet.environment_cost``
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ rewards a few members at a time. Growth is the peak of resident memory over what
 resident before; listing the states is measured apart. Log Z and the first decision are
 compared with sums of rewards.
 
-Run: ``python benchmarks/gflownet/exact_memory.py table`` and ``... function``, in two
+Run: ``python -m benchmarks.gflownet.exact_memory table`` and ``... function``, in two
 processes, because the peak of a process never falls.
 """
 

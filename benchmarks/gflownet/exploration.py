@@ -3,7 +3,7 @@
 Trains the first 50 members of a finished Buchwald–Hartwig run again with other shares
 of random actions and batch sizes, and compares them with their exact policies.
 
-Run: ``python benchmarks/gflownet/exploration.py runs/buchwald-hartwig-default``
+Run: ``python -m benchmarks.gflownet.exploration runs/buchwald-hartwig-default``
 (with the data at hand, as for the run itself)
 """
 

@@ -9,7 +9,7 @@
 - Five simulated nodes: listing, table and exact solution, and whether the posterior
   finds the six edges.
 
-Run: ``SKPCE_DATA=… python benchmarks/gflownet/graph_rewards.py``
+Run: ``SKPCE_DATA=… python -m benchmarks.gflownet.graph_rewards``
 """
 
 from __future__ import annotations

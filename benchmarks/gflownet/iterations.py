@@ -4,8 +4,8 @@ Trains all members of the preset again with other numbers of iterations and prin
 row for each: distance to the exact law (½ Σ over the objects), the largest share of
 training noise of a step (training members), and CPU-seconds a member.
 
-Run: ``python benchmarks/gflownet/iterations.py grid 100 150 200 300 500``
-or ``python benchmarks/gflownet/iterations.py buchwald-hartwig 1500 2000
+Run: ``python -m benchmarks.gflownet.iterations grid 100 150 200 300 500``
+or ``python -m benchmarks.gflownet.iterations buchwald-hartwig 1500 2000
 --run runs/buchwald-hartwig-default`` (proxies are read from the finished run)
 """
 

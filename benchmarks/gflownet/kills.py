@@ -9,7 +9,7 @@ and the writing of a page. The processes are forks
 of one that has imported everything, so that a hundred kills take minutes and meet no
 imports.
 
-Run: ``python benchmarks/gflownet/kills.py --kills 100`` (or ``make kills``)
+Run: ``python -m benchmarks.gflownet.kills --kills 100`` (or ``make kills``)
 """
 
 from __future__ import annotations

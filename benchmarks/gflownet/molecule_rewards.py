@@ -6,7 +6,7 @@ neutral fragments with two attachment atoms, QED, activity proxies on fingerprin
 of 1,786 inhibitors), how similar the chains are to any measured molecule, and how much
 the members differ. CPU-seconds on one thread.
 
-Run: ``SKPCE_DATA=… python benchmarks/gflownet/molecule_rewards.py toy`` or ``real``
+Run: ``SKPCE_DATA=… python -m benchmarks.gflownet.molecule_rewards toy`` or ``real``
 """
 
 from __future__ import annotations

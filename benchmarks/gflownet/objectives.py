@@ -5,7 +5,7 @@ Every objective trains replicates (same reward, other random numbers), on-policy
 with each kind of exploration. A mode counts as found when the policy gives it at least
 half of its exact mass.
 
-Run: ``python benchmarks/gflownet/objectives.py``
+Run: ``python -m benchmarks.gflownet.objectives``
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The Buchwald–Hartwig shape, 150 members. Wall time is measured here, so the
 machine should be quiet; the first call of each kind (which starts the processes) is
 left out.
 
-Run: ``python benchmarks/gflownet/scaling.py``
+Run: ``python -m benchmarks.gflownet.scaling``
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ once beside one at a time; and directed acyclic graphs of 11 nodes with up to 18
 (the shape of the Sachs data) with a 2 × 128 perceptron and batches of 16. Rewards are
 random; one thread; medians of the repetitions.
 
-Run: ``python benchmarks/gflownet/shapes.py``
+Run: ``python -m benchmarks.gflownet.shapes``
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ the first three steps once, then 32 sampled states; forward, gradients of weight
 hidden values), at the highest rate that products of these shapes, batched over 50
 members, reach here. The clock does not see inside NumPy, which trains listed spaces.
 
-Run: ``python benchmarks/gflownet/where_time_goes.py --members 1 10 50``
+Run: ``python -m benchmarks.gflownet.where_time_goes --members 1 10 50``
 """
 
 from __future__ import annotations

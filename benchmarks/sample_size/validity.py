@@ -4,7 +4,7 @@ Every repetition draws a new design and new noise. Least squares for the bounds,
 ridge of 1e-4 with its intercept penalised for Theorem A. Three tables in Markdown go
 to the standard output.
 
-Run: ``python benchmarks/sample_size/validity.py --seed 0``
+Run: ``python -m benchmarks.sample_size.validity --seed 0``
 """
 
 from __future__ import annotations

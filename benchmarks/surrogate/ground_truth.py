@@ -35,7 +35,6 @@ from .estimate_errors import (
     TEST_INPUTS,
     Errors,
     TrueIntervals,
-    corrected_errors,
     effect_errors,
     ensemble_errors,
     fitted,
@@ -61,7 +60,7 @@ def one_ensemble(
 ) -> tuple[Errors, dict[str, FloatArray]]:
     """Return all errors of one ensemble, and coverages."""
     surrogate = fitted(kind, *truth.draw(n, seed))
-    errors = index_errors(truth, surrogate) | corrected_errors(truth, surrogate)
+    errors = index_errors(truth, surrogate)
     errors |= effect_errors(truth, surrogate)
     errors |= probability_errors(truth, surrogate, DRAWS_A_MEMBER * n)
     coverage = {}
@@ -132,8 +131,6 @@ def print_without_residual(arguments: argparse.Namespace) -> None:
         for seed in range(20):
             surrogate = fitted("plain", *truth.draw(n, seed))
             errors = index_errors(truth, surrogate) | effect_errors(truth, surrogate)
-            if n >= 2 * len(EXPONENTS):
-                errors |= corrected_errors(truth, surrogate)
             if n > len(EXPONENTS):
                 bounds = surrogate.predict_interval(TEST_INPUTS)
                 policy = truth.policy(TEST_INPUTS)

@@ -15,7 +15,7 @@ policies with random streams of their own, and is solved exactly. A preset gives
   that of the trained ones. Bias counts there, and can make it negative.
 - *verdict*: what ``verdict(..., replicate=)`` says, from replicates alone.
 
-Intervals are at 90 %. Run: ``python benchmarks/verdict/training_noise.py``, with the
+Intervals are at 90 %. Run: ``python -m benchmarks.verdict.training_noise``, with the
 data at hand. With ``--blocks FOLDER`` finished training is stored and read again.
 """
 
