@@ -44,8 +44,9 @@ def test_downloads_exist(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_of_benchmarks_exist(page):
     text = shown(page)
-    tables = re.findall(r"\{download\}`[^`]*<([^>`]+\.txt)>`", text)
-    text += "".join((page.parent / t).read_text(encoding="utf-8") for t in tables)
+    for table in re.findall(r"\{download\}`[^`]*<([^>`]+\.txt)>`", text):
+        text += (page.parent / table).read_text(encoding="utf-8")
+        assert re.search(r"python\s+-m|gflownet-envs", text), table
     for name in re.findall(r"python\s+-m\s+(benchmarks[\w.]*\w)", text):
         path = DOCS.parent / name.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists()
