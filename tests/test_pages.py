@@ -46,7 +46,7 @@ def test_commands_of_benchmarks_exist(page):
     text = shown(page)
     for table in re.findall(r"\{download\}`[^`]*<([^>`]+\.txt)>`", text):
         text += (page.parent / table).read_text(encoding="utf-8")
-        assert re.search(r"python\s+-m|gflownet-envs", text), table
+        assert re.search(r"python\s+-m\s+benchmarks|gflownet-envs", text), table
     for name in re.findall(r"python\s+-m\s+(benchmarks[\w.]*\w)", text):
         path = DOCS.parent / name.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists()
