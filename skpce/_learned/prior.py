@@ -63,7 +63,10 @@ _NOISE_MEAN, _NOISE_SPREAD = np.array([-1.5]), np.array([2.0])
 _WEIGHT_BOUNDS, _DECAY_BOUNDS, _EXPONENT_BOUNDS = (-12.0, 3.0), (-7.0, 3.0), (-0.5, 1.2)
 _ORDER_BOUNDS, _NOISE_BOUNDS = (-8.0, 3.0), (-18.0, 2.0)
 
-_FIRST_NOISE = -2.0  # logarithm, where the search begins
+# Where the search begins: the logarithm of the noise, and that of the weight of an
+# order for each input beyond the first. Begun with small weights of high orders, it
+# ends before strong interactions of three inputs (``benchmarks.exact_truth``).
+_FIRST_NOISE, _FIRST_ORDER = -2.0, 1.0
 
 # Where it ends with so much noise it begins once more, with decays of this logit: a
 # high frequency has no slope to be found by from low degrees.
@@ -567,7 +570,7 @@ def learn_prior(
         return replace(search.start(), log_evidence=-np.inf)
     found = search.run(search.start() if start is None else start, n_steps)
     if start is None and found.noise > _MUCH_NOISE:
-        other = search.run(search.start(_SLOW_DECAY), n_steps)
+        other = search.run(search.start(_SLOW_DECAY, _ORDER_MEAN), n_steps)
         found = max(found, other, key=lambda prior: prior.log_evidence)
     return found
 
@@ -640,11 +643,13 @@ class Search:
         each += [_EXPONENT_BOUNDS] + [_ORDER_BOUNDS] * n_orders + [_NOISE_BOUNDS]
         return np.array(each)
 
-    def start(self, logit: float = _DECAY_MEAN) -> TermPrior:
+    def start(
+        self, logit: float = _DECAY_MEAN, order: float = _FIRST_ORDER
+    ) -> TermPrior:
         """Return where a search begins."""
         sizes = np.diff(self.sizes, prepend=0)
         weights, logits = np.full(sizes[0], self.shift), np.full(sizes[1], logit)
-        orders = _ORDER_MEAN * np.arange(1, sizes[3] + 1)
+        orders = order * np.arange(1, sizes[3] + 1)
         parts = [weights, logits, _EXPONENT_MEAN, orders, np.array([_FIRST_NOISE])]
         return self.prior(np.concatenate(parts))
 

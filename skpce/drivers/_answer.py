@@ -56,7 +56,8 @@ class Answer(Result):
         Share of the variance of runs that were left out of the fit which it predicts
         (Q²), and its 90 % interval; NaN for an output without variance.
     not_predicted : float
-        One minus Q² of the fit behind the shares, from 0 to 1.
+        What the fit behind the shares takes for noise, from 0 to 1. Where nothing
+        drives the output: one minus Q² of runs left out.
     noise_share : float
         Share of the noise between repeats in the variance; NaN without repeats.
     lack_of_fit : float
@@ -368,7 +369,7 @@ def make_answer(
     found = shares.q2 if q2 is None else q2
     columns = {
         **dict(zip(("q2", "q2_low", "q2_high"), found, strict=True)),
-        "not_predicted": 1.0 - np.clip((shares.q2 if names else found)[0], 0.0, 1.0),
+        "not_predicted": 1.0 - shares.explained,
         "noise_share": shares.noise,
         "lack_of_fit": shares.lack_of_fit,
         "p_value": findings.p_values.min(axis=1, initial=1.0),

@@ -197,7 +197,7 @@ class _Evidence:
             order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
             counts[own_outputs] = len(order)
             if not n_rows:
-                shares.q2[:, own_outputs] = 0.0
+                shares.q2[:, own_outputs] = shares.explained[own_outputs] = 0.0
                 continue
             values = coordinates[order][:, columns]
             groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
@@ -363,8 +363,17 @@ def _states(
 
 
 def _without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) -> None:
-    """Take the lower ends of shares that no test has let through to 0."""
+    """Take the lower ends of shares that no test has let through to 0.
+
+    Where nothing drives an output, only what is predicted of runs left out counts as
+    explained. Where nothing of these is predicted, shares have no upper end.
+    """
     for output, row in enumerate(states):
+        unpredicted = shares.q2[0, output] <= 0.0
+        if State.DRIVES not in row or unpredicted:
+            shares.untested(output)
+        if unpredicted:
+            shares.first[2, output] = shares.total[2, output] = 1.0
         for i, state in enumerate(row):
             if state is not State.DRIVES:
                 shares.first[1, output, i] = shares.total[1, output, i] = 0.0

@@ -111,11 +111,11 @@ def parts_of(findings: Findings, output: int) -> list[tuple[str, float]]:
 def _rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
     """Return the shares not predicted, of noise between repeats, and of several."""
     shares = findings.shares
-    q2 = min(max(float(shares.q2[0, output]), 0.0), 1.0)
+    explained = float(shares.explained[output])
     noise = min(float(shares.noise[output]), 1.0)
-    left = 1.0 - q2 if np.isnan(noise) else max(1.0 - q2 - noise, 0.0)
+    left = 1.0 - explained if np.isnan(noise) else max(1.0 - explained - noise, 0.0)
     alone = float(np.nansum(shares.first[0, output]))
-    return left, noise, max(q2 - alone, 0.0)
+    return left, noise, max(explained - alone, 0.0)
 
 
 _UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -130,6 +130,9 @@ _UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
 # Share that the fit predicts of runs left out, from which on it is strange that no
 # input is found.
 _PREDICTS = 0.25
+
+# What is predicted of runs left out less than of all, from which on it is said.
+_STILL_OPEN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +293,7 @@ class _Words:
             parts.append(f"{percent_in_words(left)} is not predicted by this model")
             if not np.isnan(noise):
                 parts.append(f"{percent_in_words(noise)} is noise between repeats")
-            return f"{listed(parts)}."
+            return f"{listed(parts)}.{self._still_open()}"
         if not np.isnan(noise) and noise >= 0.005:
             parts.append(f"{percent(noise)} is noise between repeats.")
         q2 = float(self.findings.shares.q2[0, self.output])
@@ -300,6 +303,17 @@ class _Words:
                 "but the test cannot say by which input."
             )
         return " ".join(parts)
+
+    def _still_open(self) -> str:
+        """Say where fits to fewer runs predict much less than the fit to all."""
+        shares = self.findings.shares
+        q2 = float(shares.q2[0, self.output])
+        if shares.explained[self.output] - q2 <= _STILL_OPEN:
+            return ""
+        return (
+            f" Of runs left out, fits to the others predict {percent_in_words(q2)}: "
+            "the shares may change with more runs."
+        )
 
 
 def _range_sentence(

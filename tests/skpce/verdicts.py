@@ -57,6 +57,7 @@ def verdict_by_hand(
         first=np.stack([first, 0.9 * first, np.minimum(1.1 * first, 1.0)]),
         total=np.stack([total, 0.9 * total, np.minimum(1.1 * total, 1.0)]),
         pairs=pairs,
+        explained=explained[:, 0],
         q2=np.stack([q2, *(np.full(n_steps, end) for end in interval)]),
         noise=np.broadcast_to(np.asarray(noise, dtype=np.float64), n_steps),
         lack_of_fit=np.full(n_steps, np.nan),

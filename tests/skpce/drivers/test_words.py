@@ -55,6 +55,7 @@ def findings(
         first=np.stack([first, first - 0.05, first + 0.05]),
         total=np.stack([total, low, high]),
         pairs=pair_shares,
+        explained=np.broadcast_to(np.asarray(q2, dtype=float), (n_outputs,)).copy(),
         q2=np.stack([np.broadcast_to(np.asarray(q2, dtype=float), (n_outputs,))] * 3),
         noise=np.broadcast_to(np.asarray(noise, dtype=float), (n_outputs,)),
     )
