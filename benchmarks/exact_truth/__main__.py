@@ -40,7 +40,7 @@ from .truth import read, table_of
 HERE = Path(__file__).parent
 LINES, RECORD = HERE / "studies.csv.gz", HERE / "results.json"
 SIZES = (30, 60, 100, 200)
-N_REPEATS = 3
+N_REPEATS = 2
 QUICK = (OURS, "skpce, indices of the fit", "Optuna, fANOVA", "SALib, delta")
 KEY = ("tool", "grid", "output", "design", "n", "repeat")
 FIGURES = (

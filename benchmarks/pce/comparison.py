@@ -5,8 +5,9 @@ does only what is missing there, so that a run can be stopped, and done method b
 method. ``--methods``, ``--functions``, ``--n``, ``--noise`` and ``--seeds`` choose a
 part, ``--kept-back`` the functions that are kept back, ``--again`` drops the lines of
 the chosen methods first, ``--quick`` takes two cells, three seeds and what is quick.
-``--write PAGE`` writes the tables of the file and fits nothing. With one thread:
-``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1``.
+``--write PAGE`` writes the tables of the file, fits nothing, and keeps the file as
+``benchmarks/pce/fits.csv.gz``, from which the next run goes on where there is no other.
+With one thread: ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1``.
 
 Q² is on 2,000 fresh points without noise. Where y is noise alone (share 1), it is one
 minus the mean square of the predictions, in units of the noise. Indices of methods that
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import signal
 import sys
 import time
@@ -46,6 +48,7 @@ from .record import commit
 SIZES = (40, 60, 100, 200, 500)
 SHARES = (0.0, 0.05, 0.2, 0.5)
 N_TEST = 2000
+RECORD = Path(__file__).parent / "fits.csv.gz"
 COLUMNS = (
     *("method", "function", "n", "noise", "seed"),
     *("q2", "first", "total", "cpu", "failed", "commit"),
@@ -98,10 +101,13 @@ def measure(
 
 def read(path: Path) -> list[dict[str, str]]:
     """Return the lines of a record."""
-    if not path.exists():
+    if path.exists():
+        text = path.read_text(encoding="utf-8")
+    elif RECORD.exists():
+        text = gzip.decompress(RECORD.read_bytes()).decode()
+    else:
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader(text.splitlines()))
 
 
 def write(path: Path, rows: list[dict[str, Any]], mode: str) -> None:
@@ -116,7 +122,10 @@ def write(path: Path, rows: list[dict[str, Any]], mode: str) -> None:
 
 def run(path: Path, cells: Iterator[tuple[Any, ...]], limit: float) -> None:
     """Do what the record lacks."""
-    done = {tuple(row[name] for name in COLUMNS[:5]) for row in read(path)}
+    known = read(path)
+    if known and not path.exists():
+        write(path, known, "w")
+    done = {tuple(row[name] for name in COLUMNS[:5]) for row in known}
     state, missing = commit(), set()
     for method, function, n, noise, seed in cells:
         row = dict.fromkeys(COLUMNS, "") | {"commit": state}
@@ -166,7 +175,10 @@ def main() -> None:
     parser.add_argument("--write", type=Path, metavar="PAGE")
     arguments = parser.parse_args()
     if arguments.write is not None:
-        arguments.write.write_text(page(read(arguments.out)), encoding="utf-8")
+        rows = read(arguments.out)
+        arguments.write.write_text(page(rows), encoding="utf-8")
+        write(arguments.out, rows, "w")
+        RECORD.write_bytes(gzip.compress(arguments.out.read_bytes(), mtime=0))
         return
     if arguments.methods is None:
         arguments.methods = [
