@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+from benchmarks.exact_truth.__main__ import RECORD, lines, means
 from benchmarks.exact_truth.grids import GRIDS, N_SEEDS
 from benchmarks.exact_truth.studies import DESIGNS, DUMMIES, draw
 from benchmarks.exact_truth.truth import exact, read, table_of
@@ -75,3 +78,12 @@ def test_a_study_has_runs_of_the_grid(design: str) -> None:
     assert np.isin(study.y[np.isfinite(study.y)], values["error"]).all()
     again = draw(grid, values, "error", design, 60, 0)
     np.testing.assert_array_equal(again.places, study.places)
+
+
+def test_the_record_has_all_tools() -> None:
+    record = json.loads(RECORD.read_text())
+    wanted = {"error_first", "error_total", "missed", "dummies", "cpu_seconds"}
+    for tool, sizes in record.items():
+        assert set(sizes) == {"30", "60", "100", "200"}, tool
+        assert all(wanted <= set(row) for row in sizes.values())
+    assert record == json.loads(json.dumps(means(lines())))

@@ -6,6 +6,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -37,10 +38,13 @@ def without_shares(call: Callable[[], Any]) -> Any:
         n_outputs, n_rows = int(given[3].max()) + 1, len(given[6])
         unknown = np.stack([np.zeros((n_outputs, n_rows))] * 2)
         bounds = np.concatenate([unknown, np.ones((1, n_outputs, n_rows))])
-        nan = np.full(n_outputs, np.nan)
-        pairs = np.zeros((n_outputs, n_rows, n_rows))
-        return Shares(
-            bounds, bounds.copy(), pairs, np.zeros((3, n_outputs)), nan, nan.copy()
+        found = Shares.nothing(n_outputs, n_rows)
+        return replace(
+            found,
+            first=bounds,
+            total=bounds.copy(),
+            explained=np.zeros(n_outputs),
+            q2=np.zeros((3, n_outputs)),
         )
 
     with mock.patch.object(_findings, "shares_of", nothing):

@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import io
 import json
 import sys
 import time
@@ -127,10 +128,11 @@ def lines() -> list[Line]:
 
 def write(found: list[Line]) -> None:
     """Write the lines, and the means that follow from them."""
-    text = [",".join((*KEY, *FIGURES))]
-    found = sorted(found, key=lambda own: [str(own[name]) for name in KEY])
-    text += [",".join(str(x.get(name, "")) for name in (*KEY, *FIGURES)) for x in found]
-    packed = gzip.compress("\n".join([*text, ""]).encode(), mtime=0)
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, (*KEY, *FIGURES), restval="", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(sorted(found, key=lambda own: [str(own[name]) for name in KEY]))
+    packed = gzip.compress(file.getvalue().encode(), mtime=0)
     LINES.with_suffix(".part").write_bytes(packed)
     LINES.with_suffix(".part").replace(LINES)
     RECORD.write_text(json.dumps(means(lines()), indent=1) + "\n", encoding="utf-8")

@@ -369,10 +369,9 @@ def _without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) 
     explained. Where nothing of these is predicted, shares have no upper end.
     """
     for output, row in enumerate(states):
-        unpredicted = shares.q2[0, output] <= 0.0
-        if State.DRIVES not in row or unpredicted:
+        if State.DRIVES not in row:
             shares.untested(output)
-        if unpredicted:
+        if shares.q2[0, output] <= 0.0:
             shares.first[2, output] = shares.total[2, output] = 1.0
         for i, state in enumerate(row):
             if state is not State.DRIVES:
