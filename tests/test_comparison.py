@@ -68,6 +68,7 @@ def test_the_additive_kernel_has_its_gradient_and_indices():
 
 def test_a_record_is_completed_and_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(comparison.METHODS, "broken", lambda *_: 1 / 0)
+    monkeypatch.setattr(comparison, "RECORD", tmp_path / "kept.csv.gz")
     record, page = tmp_path / "fits.csv", tmp_path / "page.md"
 
     def call(*words):
@@ -94,3 +95,5 @@ def test_a_record_is_completed_and_shown(tmp_path, monkeypatch, capsys):
     assert all("| 0.000 |" in line for line in found)
     assert "worse than broken by more than 0.02 in 0 of 1 cells" in text
     assert "## Noise alone" in text
+    record.unlink()
+    assert comparison.read(record) == rows  # what was kept is gone on from
