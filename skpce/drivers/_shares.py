@@ -94,6 +94,8 @@ def shares_of(
     explained = _explained(problem, expansion, variance)
     given = problem, expansion, groups, members, explained, variance
     first, total = _simultaneous(*given, n_settings)
+    missed = _missed_beyond(problem, values, groups, q2)
+    total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
     pairs = _pairs(expansion, members, explained)
     return Shares(first, total, pairs, explained, q2, noise, lack_of_fit)
 
@@ -152,6 +154,27 @@ def _left_out(
     )
     q2 = q2_with_interval(errors, deviations, order, unit)
     return np.asarray(np.nan_to_num(q2))
+
+
+def _missed_beyond(
+    problem: FittedProblem,
+    values: FloatArray,
+    groups: IndexArray,
+    q2: FloatArray,  # shape: (3, n_outputs)
+) -> FloatArray:  # shape: (n_outputs,)
+    """Return the share of y that refits miss, and the fit does not expect to miss.
+
+    The errors of leaving out one run hold what was learned fixed. Where those of runs
+    that are left out of all learning are larger, there is something that the fit does
+    not see, such as an interaction of many inputs, and any input may take part in it.
+    """
+    alone = np.nan_to_num(np.asarray(problem.fit.loo_residuals))
+    centred = values - values.mean(axis=0)
+    expected, deviations = (
+        _added(np.square(table), groups).sum(axis=0) for table in (alone, centred)
+    )
+    expected = expected / np.maximum(deviations, 1e-300)
+    return np.clip(1.0 - q2[0] - expected, 0.0, 1.0)
 
 
 def noise_share(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,27 @@ def test_shares_of_very_many_outputs_have_intervals_too(monkeypatch):
     covered = (found[1, :60, 0] <= 0.5) & (found[2, :60, 0] >= 0.5)
     assert covered.mean() > 0.85
     assert np.median(np.abs(found[0, :60, 0] - 0.5)) < 0.15
+
+
+def test_what_refits_miss_beyond_the_errors_of_leaving_one_out_is_counted():
+    y = np.array([[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [2.0, 2.0]])  # spread 4 each
+    alone = np.array([[0.5, 1.0], [0.5, 1.0], [0.5, 1.0], [0.5, 1.0]])
+    problem = SimpleNamespace(fit=SimpleNamespace(loo_residuals=alone))
+    q2 = np.array([[0.5, 0.25], [0.0, 0.0], [1.0, 1.0]])
+    found = _shares._missed_beyond(problem, y, np.array([0, 1]), q2)
+    # 1 - .5 - 4 * .25 / 4; 1 - .25 - 4 * 1 / 4 is below 0.
+    np.testing.assert_allclose(found, [0.25, 0.0])
+
+
+@pytest.mark.slow
+def test_upper_ends_hold_where_an_interaction_of_four_inputs_is_not_learned():
+    held = []
+    for seed in range(6):  # without the errors of refits: none of these
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(80, 5))
+        y = 0.25 * X[:, 0] + (X[:, 1:] > 0).all(axis=1)
+        # Variances: 1/48 of the first, 15/256 of the rest, 1/32 of each with others.
+        truth = (1 / 32) / (1 / 48 + 15 / 256)
+        high = skpce.explain(X, y).drivers.total_high
+        held.append((high[0, 1:] > truth).all())
+    assert sum(held) >= 4
