@@ -2,6 +2,7 @@
 
 from ._basis.basis import MoreTermsThanRowsWarning
 from ._basis.features import PolynomialChaosFeatures
+from ._components import variance_components
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.steps import ClosureWarning, pack_steps
 from ._expansion.expansion import (
@@ -40,4 +41,5 @@ __all__ = [
     "report",
     "save_model",
     "show_versions",
+    "variance_components",
 ]

@@ -18,6 +18,7 @@ from tests.golden.ensembles import FITTED, NEEDS
 from tests.golden.surface import surface_of
 
 ADDED: set[str] = {
+    "skpce.variance_components",
     "gflownet_envs.ObjectTable",
     "gflownet_envs.policy_relevant_features.exact_outcome_distributions",
     "gflownet_envs.policy_relevant_features.sampled_outcome_distributions",

@@ -1,0 +1,183 @@
+"""Components of variance: errors, coverage, level, time, and REML beside them.
+
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer.components --write
+docs/downloads/variance_components.txt``. Tables are simulated, so that the components
+are known. ``--large`` takes 20 million rows too (some minutes, 8 GB). REML is that of
+statsmodels, where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skpce import variance_components
+
+ITEMS, PROMPTS = 30, 5
+#: Standard deviations of items, prompts and the residual.
+SETTINGS = {
+    "all act": (1.0, 0.5, 1.0),
+    "prompts do nothing": (1.0, 0.0, 1.0),
+    "items do nothing": (0.0, 0.5, 1.0),
+    "both are weak": (0.3, 0.2, 1.0),
+    "neither does anything": (0.0, 0.0, 1.0),
+}
+KINDS = ("balanced", "a third missing", "right or wrong", "heavy tails")
+
+
+def simulated(kind: str, deviations: Any, seed: int) -> dict[str, Any]:
+    """Return a table of items crossed with prompts."""
+    rng = np.random.default_rng(seed)
+    item, prompt = np.divmod(np.arange(ITEMS * PROMPTS), PROMPTS)
+    heavy = kind == "heavy tails"
+    error = rng.standard_t(4, len(item)) / np.sqrt(2) if heavy else None
+    y = deviations[0] * rng.normal(size=ITEMS)[item]
+    y = y + deviations[1] * rng.normal(size=PROMPTS)[prompt]
+    y = y + deviations[2] * (rng.normal(size=len(item)) if error is None else error)
+    if kind == "right or wrong":
+        y = (y > 0).astype(float)
+    table = {"item": item, "prompt": prompt, "score": y}
+    if kind == "a third missing":
+        kept = rng.random(len(item)) > 1 / 3
+        table = {name: values[kept] for name, values in table.items()}
+    return table
+
+
+def asked(table: dict[str, Any]) -> Any:
+    """Ask for the components of items and prompts."""
+    return variance_components(table, "score", random=["item", "prompt"])
+
+
+def coverage(number: int) -> str:
+    """Return how often intervals hold, and what is named."""
+    lines = [
+        "| table | components | held: items, prompts, residual | held: shares | "
+        "named: items, prompts |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for kind in KINDS:
+        for name, deviations in SETTINGS.items():
+            truth = np.square(deviations)
+            share = truth / truth.sum()
+            held, of_shares, named = [], [], []
+            for seed in range(number):
+                found = asked(simulated(kind, deviations, seed))
+                held.append(
+                    (found.variance_low <= truth) & (truth <= found.variance_high)
+                )
+                of_shares.append(
+                    (found.share_low <= share) & (share <= found.share_high)
+                )
+                named.append(found.supported[:2])
+            words = [
+                " ".join(f"{value:.2f}" for value in np.mean(part, axis=0))
+                for part in (held, of_shares, named)
+            ]
+            if kind == "right or wrong":  # on another scale than the truth
+                words[:2] = "–", "–"
+            lines.append(f"| {kind} | {name} | {' | '.join(words)} |")
+    return "\n".join(lines)
+
+
+def sizes(large: bool) -> str:
+    """Return times and errors by the number of rows."""
+    cells = [(10_000, 500, 50), (73_000, 3000, 1100), (1_000_000, 30_000, 1000)]
+    if large:
+        cells.append((20_000_000, 100_000, 10_000))
+    lines = [
+        "| rows | items | judges | CPU s | found (true: 1, .25, 1) |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for n_rows, n_items, n_judges in cells:
+        rng = np.random.default_rng(0)
+        item, judge = (
+            rng.integers(n_items, size=n_rows),
+            rng.integers(n_judges, size=n_rows),
+        )
+        y = rng.normal(size=n_items)[item] + 0.5 * rng.normal(size=n_judges)[judge]
+        table = {"item": item, "prompt": judge, "score": y + rng.normal(size=n_rows)}
+        start = time.process_time()
+        found = asked(table)
+        cpu = time.process_time() - start
+        words = ", ".join(f"{value:.3f}" for value in found.variance)
+        lines.append(
+            f"| {n_rows:,} | {n_items:,} | {n_judges:,} | {cpu:.2f} | {words} |"
+        )
+    return "\n".join(lines)
+
+
+def reml(number: int) -> str:
+    """Return the largest differences to REML, and both times."""
+    try:
+        import pandas as pd
+        import statsmodels.formula.api as smf
+    except ImportError:
+        return "statsmodels is not installed."
+    lines = [
+        "| table | difference of a component: median, largest | CPU s: REML | ours |",
+        "| --- | --- | --- | --- |",
+    ]
+    for kind in ("balanced", "a third missing"):
+        differences, times = [], np.zeros(2)
+        for seed in range(number):
+            table = simulated(kind, SETTINGS["all act"], seed)
+            frame = pd.DataFrame(table | {"all": 1})
+            start = time.process_time()
+            fitted = smf.mixedlm(
+                "score ~ 1",
+                frame,
+                groups="all",
+                re_formula="0",
+                vc_formula={"item": "0 + C(item)", "prompt": "0 + C(prompt)"},
+            ).fit(reml=True)
+            middle = time.process_time()
+            found = asked(table)
+            times += middle - start, time.process_time() - middle
+            other = [*fitted.vcomp, fitted.scale]
+            differences.append(np.abs(found.variance - other).max())
+        seconds = " | ".join(f"{value:.3f}" for value in times / number)
+        middle, top = np.median(differences), max(differences)
+        lines.append(f"| {kind} | {middle:.1g}, {top:.1g} | {seconds} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, and print or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--number", type=int, default=400, help="tables a setting")
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--write", type=Path, metavar="PAGE")
+    given = parser.parse_args()
+    named = ", ".join(f"{name} {value}" for name, value in SETTINGS.items())
+    text = f"""<!-- Written by benchmarks/answer/components.py; do not edit. -->
+
+# Components of variance, measured
+
+`python -m benchmarks.answer.components`. Simulated tables of {ITEMS} items crossed
+with {PROMPTS} prompts, {given.number} of each kind; standard deviations of items,
+prompts and residual: {named}.
+
+## Intervals of 95 %, and what is named (Holm, 5 %)
+
+{coverage(given.number)}
+
+## Large tables
+
+{sizes(given.large)}
+
+## REML of statsmodels beside it
+
+{reml(min(given.number, 20))}
+"""
+    if given.write is None:
+        print(text)
+    else:
+        given.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,836 @@
+"""Components of variance of crossed and nested random factors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse, stats
+from scipy.optimize import brentq
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, cg
+
+from ._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_real,
+    floats_with_nan,
+    numbers_of_text,
+)
+from ._result import Result
+from .drivers._exchange import holm
+from .drivers._runs import known_names, names_of, numbered, quoted, table_of
+
+_LEVEL = 0.05
+
+# Largest number of levels of which effects have their exact covariance.
+_EXACT = 400
+
+# Columns of the levels of fixed factors.
+_MOST_FIXED = 200
+
+# Draws of the components for intervals of shares.
+_DRAWS = 2000
+
+RESIDUAL = "residual"
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A random factor, or what several of them do only together."""
+
+    name: str
+    columns: tuple[str, ...]
+    code: IndexArray  # shape: (n_rows,), the level of each row
+    n_levels: int
+
+    def summed(self, values: FloatArray) -> FloatArray:
+        """Add up over the rows of each level; columns are kept."""
+        if values.ndim == 1:
+            return np.asarray(np.bincount(self.code, values, self.n_levels), np.float64)
+        parts = [np.bincount(self.code, v, self.n_levels) for v in values.T]
+        return np.stack(parts, axis=1)
+
+    @property
+    def counts(self) -> FloatArray:
+        return self.summed(np.ones(len(self.code)))
+
+    def together(self, other: _Term) -> Any:
+        """Count the rows of each pair of levels; a sparse table."""
+        ones = np.ones(len(self.code))
+        shape = self.n_levels, other.n_levels
+        return sparse.csr_array(
+            sparse.coo_array((ones, (self.code, other.code)), shape)
+        )
+
+    def determines(self, other: _Term) -> bool:
+        """Whether each level lies in one level of the other term."""
+        return int(self.together(other).nnz) == self.n_levels
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Rows with their fixed part: an orthonormal basis that has the constant."""
+
+    y: FloatArray  # shape: (n_rows,)
+    fixed: FloatArray  # shape: (n_rows, n_fixed)
+    terms: tuple[_Term, ...]
+
+    @property
+    def rest(self) -> FloatArray:
+        """What the fixed part leaves of y."""
+        return self.y - self.fixed @ (self.fixed.T @ self.y)
+
+    def finer(self, place: int) -> list[_Term]:
+        """Return the terms of which each level lies in one level of this one."""
+        term = self.terms[place]
+        return [t for t in self.terms if t is not term and t.determines(term)]
+
+    def means_of(self, cells: _Term) -> _Table:
+        """Return the means of cells, with the terms that are constant in each."""
+        terms = [t for t in self.terms if t is not cells and cells.determines(t)]
+        first = np.zeros(cells.n_levels, dtype=np.int64)
+        first[cells.code[::-1]] = np.arange(len(self.y))[::-1]
+        counts = cells.counts
+        own = tuple(_Term(t.name, t.columns, t.code[first], t.n_levels) for t in terms)
+        means = cells.summed(self.fixed) / counts[:, np.newaxis]
+        return _Table(cells.summed(self.y) / counts, _orthonormal(means), own)
+
+
+def _orthonormal(columns: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the columns."""
+    gram = columns.T @ columns
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > 1e-10 * values.max()
+    return np.asarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
+
+
+# Estimates
+
+
+def _moments(table: _Table) -> FloatArray:  # shape: (n_terms + 1,), the residual last
+    """Solve for components by sums of squares within the levels of each term.
+
+    Each sum of squares is linear in the components in expectation. One below zero is
+    taken for zero, and the others are solved for without it.
+    """
+    rest, fixed = table.rest, table.fixed
+    every = table.terms
+    n_rows, n_fixed = fixed.shape
+    sums = [t.summed(fixed) for t in every]  # each of shape (n_levels, n_fixed)
+    total = float(rest @ rest)
+    # ||M Z||^2 of each term, with the projection M off the fixed part.
+    whole = np.array([n_rows - np.square(s).sum() for s in sums])
+    matrix = np.empty((len(every) + 1, len(every) + 1))
+    matrix[0] = [*whole, n_rows - n_fixed]
+    observed = np.empty(len(every) + 1)
+    observed[0] = total
+    for i, term in enumerate(every):
+        counts = term.counts
+        observed[i + 1] = total - (np.square(term.summed(rest)) / counts).sum()
+        inner = sums[i] / counts[:, np.newaxis]
+        for j, other in enumerate(every):
+            pairs = term.together(other)
+            squares = (pairs.power(2).sum(axis=1) / counts).sum()
+            crossed = ((pairs @ sums[j]) * inner).sum()
+            gram = sums[j].T @ sums[j]
+            last = ((sums[i] @ gram) * inner).sum()
+            matrix[i + 1, j] = whole[j] - (squares - 2 * crossed + last)
+        left = n_rows - n_fixed - term.n_levels
+        matrix[i + 1, -1] = left + (sums[i] * inner).sum()
+    return _not_negative(matrix, observed, [t.name for t in every])
+
+
+def _not_negative(
+    matrix: FloatArray, observed: FloatArray, names: Sequence[str]
+) -> FloatArray:
+    used = np.arange(len(names))
+    while True:
+        rows, columns = np.r_[0, used + 1], np.r_[used, len(names)]
+        part = matrix[np.ix_(rows, columns)]
+        scale = np.abs(part).max()
+        if np.linalg.matrix_rank(part / scale, tol=1e-9) < len(rows):
+            left = quoted([names[k] for k in used.tolist()])
+            raise ValueError(
+                f"The components of {left} and of the residual cannot be told apart "
+                "by these rows: expected several rows for some level of each factor, "
+                "and factors that are crossed or nested. Leave out a factor, or an "
+                "interaction that has one row in each cell."
+            )
+        found = np.linalg.solve(part, observed[rows])
+        if not used.size or found[:-1].min() >= 0:
+            break
+        used = np.delete(used, int(np.argmin(found[:-1])))
+    components = np.zeros(len(names) + 1)
+    components[columns] = np.maximum(found, 0.0)
+    return components
+
+
+# Tests and intervals
+
+
+@dataclass(frozen=True)
+class _Pivot:
+    r"""A quadratic form that follows F at the true ratio of a component to the error.
+
+    :math:`H(\rho) / (r\,\mathrm{MSE})` with
+    :math:`H(\rho) = \sum_k w_k / (1 + \rho \lambda_k)` follows F with r and
+    :math:`\nu` degrees of freedom (Wald, 1947; Harville and Fenech, 1985).
+    """
+
+    parts: FloatArray  # w_k
+    slopes: FloatArray  # lambda_k
+    rank: int
+    error: float  # mean square of what all terms leave
+    free: int  # degrees of freedom of the error
+
+    @property
+    def p_value(self) -> float:
+        statistic = self.parts.sum() / (self.rank * self.error)
+        return float(stats.f.sf(statistic, self.rank, self.free))
+
+    def component(self, quantile: float) -> float:
+        """Return the component at which the form has this value of F."""
+        wanted = quantile * self.rank * self.error
+
+        def excess(log_ratio: float) -> float:
+            ratio = np.exp(log_ratio)
+            return float((self.parts / (1.0 + ratio * self.slopes)).sum()) - wanted
+
+        if self.parts.sum() <= wanted:
+            return 0.0
+        top = np.log(self.parts.sum() / max(wanted, 1e-300) / self.slopes.min()) + 1.0
+        low = top - 80.0
+        if excess(low) <= 0:
+            return 0.0
+        return self.error * float(np.exp(brentq(excess, low, top)))
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        half = (1.0 - confidence) / 2
+        low, high = stats.f.isf([half, 1.0 - half], self.rank, self.free)
+        return self.component(low), self.component(high)
+
+    def draws(self, generator: np.random.Generator) -> FloatArray:
+        """Return draws of the component by its fiducial distribution."""
+        values = generator.f(self.rank, self.free, _DRAWS)
+        scale = self.error * self.rank
+        grid = np.r_[0.0, np.geomspace(1e-9, 1e9, 400) / np.median(self.slopes)]
+        form = (self.parts[:, np.newaxis] / (1.0 + np.outer(self.slopes, grid))).sum(0)
+        return np.asarray(np.interp(-values * scale, -form, grid) * self.error)
+
+
+def _pivot(table: _Table, place: int) -> _Pivot | None:
+    """Return the form of a term, given all others as if they were fixed."""
+    term = table.terms[place]
+    others = [t for k, t in enumerate(table.terms) if k != place]
+    finer = table.finer(place)
+    if finer:
+        # What is finer is the error: of its means, the least favourable where several.
+        coarsest = [
+            t for t in finer if not any(o is not t and t.determines(o) for o in finer)
+        ]
+        found = []
+        for cells in coarsest:
+            part = table.means_of(cells)
+            names = [t.name for t in part.terms]
+            found.append(_pivot(part, names.index(term.name)))
+        known = [one for one in found if one is not None]
+        return max(known, key=lambda one: one.p_value) if known else None
+    largest = max((t.n_levels for t in others), default=0)
+    rest = sum(t.n_levels for t in others) - largest
+    if term.n_levels <= _EXACT and rest <= _EXACT:
+        return _exact_pivot(table, term, others)
+    return _large_pivot(table, term, others)
+
+
+def _error(table: _Table, explained: float, rank: int) -> tuple[float, int] | None:
+    """Return the mean square of the error, and its degrees of freedom."""
+    free = len(table.y) - rank
+    total = float(table.y @ table.y)
+    left = max(total - explained, 0.0)
+    if free < 1 or left <= 1e-12 * float(table.rest @ table.rest):
+        return None
+    return left / free, free
+
+
+def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot | None:
+    """Eliminate the other terms, the largest first, which is diagonal."""
+    y, fixed = table.y, table.fixed
+    order = sorted(others, key=lambda t: -t.n_levels)
+    first, rest = order[:1], order[1:]
+    # Blocks: what is eliminated last, and the term itself.
+    kept = [*rest, term]
+    sizes = [fixed.shape[1], *(t.n_levels for t in kept)]
+    starts = np.cumsum([0, *sizes])
+    gram = np.zeros((starts[-1], starts[-1]))
+    right = np.concatenate([fixed.T @ y, *(t.summed(y) for t in kept)])
+    gram[: sizes[0], : sizes[0]] = fixed.T @ fixed
+    for i, one in enumerate(kept):
+        at = slice(starts[i + 1], starts[i + 2])
+        gram[at, : sizes[0]] = one.summed(fixed)
+        gram[: sizes[0], at] = gram[at, : sizes[0]].T
+        for j, two in enumerate(kept):
+            own = slice(starts[j + 1], starts[j + 2])
+            gram[at, own] = one.together(two).toarray()
+    explained, rank = 0.0, 0
+    for big in first:
+        scale = 1.0 / np.sqrt(big.counts)[:, np.newaxis]
+        across = np.hstack(
+            [big.summed(fixed), *(big.together(t).toarray() for t in kept)]
+        )
+        across = across * scale
+        sums = big.summed(y) * scale[:, 0]
+        gram -= across.T @ across
+        right = right - across.T @ sums
+        explained, rank = float(sums @ sums), big.n_levels
+    of_term = slice(starts[-2], None)
+    before = slice(0, starts[-2])
+    inverse, known = _pseudo_inverse(gram[before, before], len(y))
+    rank += known
+    solved = inverse @ right[before]
+    explained += float(right[before] @ solved)
+    between = gram[of_term, before]
+    left = gram[of_term, of_term] - between @ inverse @ between.T
+    values, vectors = np.linalg.eigh(left)
+    some = values > 1e-8 * max(len(y) / term.n_levels, 1.0)
+    if not some.any():
+        return None
+    projected = vectors[:, some].T @ (right[of_term] - between @ solved)
+    parts = np.square(projected) / values[some]
+    error = _error(table, explained + float(parts.sum()), rank + int(some.sum()))
+    if error is None:
+        return None
+    return _Pivot(parts, values[some], int(some.sum()), *error)
+
+
+def _pseudo_inverse(gram: FloatArray, n_rows: int) -> tuple[FloatArray, int]:
+    values, vectors = np.linalg.eigh(gram)
+    some = values > 1e-9 * max(1.0, min(n_rows, float(values.max())))
+    own = vectors[:, some]
+    return np.asarray(own / values[some] @ own.T), int(some.sum())
+
+
+def _large_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot | None:
+    """The same for very many levels, by conjugate gradients.
+
+    Effects of the levels are taken as uncorrelated given the others, each with the
+    variance of the error over its number of rows, scaled to the exact sum of squares.
+    """
+    with_it, effects = _least_squares(table, [*others, term])
+    without, _ = _least_squares(table, others)
+    rank_with = _rank(table, [*others, term])
+    rank = rank_with - _rank(table, others)
+    error = _error(table, with_it, rank_with)
+    if error is None or rank < 1:
+        return None
+    counts = term.counts
+    own = effects[-term.n_levels :]
+    parts = counts * np.square(own - counts @ own / counts.sum())
+    scale = max(with_it - without, 0.0) / max(float(parts.sum()), 1e-300)
+    return _Pivot(parts * scale, counts, rank, *error)
+
+
+def _least_squares(table: _Table, terms: Sequence[_Term]) -> tuple[float, FloatArray]:
+    """Return the sum of squares that terms explain, and the effects of their levels."""
+    rest, fixed = table.rest, table.fixed
+    outside = float(table.y @ table.y) - float(rest @ rest)
+    if not terms:
+        return outside, np.empty(0)
+    ones = np.ones(len(rest))
+    starts = np.cumsum([0, *(t.n_levels for t in terms)])
+    places = np.concatenate(
+        [t.code + start for t, start in zip(terms, starts[:-1], strict=True)]
+    )
+    rows = np.tile(np.arange(len(rest)), len(terms))
+    shape = len(rest), int(starts[-1])
+    design = sparse.csr_array(
+        sparse.coo_array((np.tile(ones, len(terms)), (rows, places)), shape)
+    )
+    gram = sparse.csr_array(design.T @ design)
+    sums = design.T @ fixed  # (n_levels, n_fixed)
+    right = design.T @ rest
+    counts = gram.diagonal()
+
+    def apply(effects: FloatArray) -> FloatArray:
+        return np.asarray(gram @ effects - sums @ (sums.T @ effects))
+
+    size = (int(starts[-1]),) * 2
+    operator = LinearOperator(size, matvec=cast(Any, apply), dtype=np.float64)
+    by_counts = LinearOperator(
+        size, matvec=cast(Any, lambda v: np.ravel(v) / counts), dtype=np.float64
+    )
+    effects, _ = cg(operator, right, rtol=1e-10, maxiter=500, M=by_counts)
+    return outside + float(effects @ right), np.asarray(effects)
+
+
+def _rank(table: _Table, terms: Sequence[_Term]) -> int:
+    """Return the rank of fixed part and terms; terms beyond two are taken as linked."""
+    rank = table.fixed.shape[1]
+    for place, term in enumerate(terms):
+        before = terms[:place]
+        if any(other.determines(term) for other in before):
+            continue
+        # The directions that the levels share with the fixed part, or with terms.
+        sums = term.summed(table.fixed)
+        shared = np.linalg.eigvalsh(sums.T @ (sums / term.counts[:, np.newaxis]))
+        lost = int((shared > 1.0 - 1e-8).sum())
+        nested = [other.n_levels for other in before if term.determines(other)]
+        if nested:
+            lost = max(lost, *nested)
+        elif len(before) == 1:
+            pairs = term.together(before[0])
+            linked = sparse.block_array([[None, pairs], [pairs.T, None]])
+            lost = max(lost, connected_components(linked)[0])
+        rank += term.n_levels - lost
+    return rank
+
+
+# The answer
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VarianceComponents(Result):
+    """Components of variance, and what follows for the error of the mean.
+
+    What :func:`skpce.variance_components` returns: a :class:`skpce.inspection.Result`
+    with a row for each component. Its attributes are described there.
+    """
+
+    def standard_error(
+        self, sizes: Mapping[str, int] | None = None, *, repeats: int = 1
+    ) -> float:
+        r"""Return the standard error of the mean of an evaluation of other sizes.
+
+        :math:`\sum_f \sigma_f^2 / n_f + \sigma_e^2 / n`, with the levels
+        :math:`n_f` of each component and all factors crossed.
+
+        Parameters
+        ----------
+        sizes : dict of str to int, default=None
+            Number of levels by random factor; of a factor that is nested in another,
+            the number in each level of that one. What is not named stays as in the
+            table. None: the rows of the table as they are.
+        repeats : int, default=1
+            Rows in each cell of the crossed factors.
+
+        Returns
+        -------
+        standard_error : float
+            In units of the score. Fixed factors are not counted: it is that of the
+            mean at one setting of them.
+
+        Raises
+        ------
+        ValueError
+            If a name is no random factor, or a number is below 1.
+        """
+        if sizes is None:
+            return float(self.figures["mean_standard_error"])
+        levels = dict(self.figures["sizes"]) | self._checked(sizes, "sizes")
+        check_integer("standard_error", "repeats", repeats, low=1)
+        return float(np.sqrt(self._squared(levels, repeats)))
+
+    def sizes_for(
+        self, standard_error: float, *, at_most: Mapping[str, int] | None = None
+    ) -> dict[str, int]:
+        """Return the smallest crossed evaluation with a standard error of the mean.
+
+        Parameters
+        ----------
+        standard_error : float
+            The largest that is accepted, in units of the score.
+        at_most : dict of str to int, default=None
+            Largest numbers of levels by random factor, as in :meth:`standard_error`.
+
+        Returns
+        -------
+        sizes : dict of str to int
+            Levels of each random factor. Their product, the number of rows, is the
+            smallest found among all numbers up to 64 and steps of 4 % above them.
+
+        Raises
+        ------
+        ValueError
+            If no numbers within ``at_most`` reach it.
+        """
+        check_real("sizes_for", "standard_error", standard_error, low=0, closed="none")
+        most = self._checked(at_most or {}, "at_most")
+        names = list(self.figures["sizes"])
+        steps = np.unique(np.r_[1:65, np.geomspace(65, 1e7, 300).round()])
+        grids = [steps[steps <= most.get(name, 1e7)] for name in names]
+        for name, grid in zip(names, grids, strict=True):
+            if name in most:
+                grid[-1] = most[name]
+        if len(names) > 3:  # coarser, for what all of them multiply to
+            grids = [g if len(g) < 24 else g[:: len(g) // 24] for g in grids]
+        target = standard_error**2
+        best: tuple[float, dict[str, int]] | None = None
+        *free, last = names
+        for chosen in product(*grids[:-1]):
+            levels = dict(zip(free, chosen, strict=True))
+            always = self._squared(levels | {last: np.inf})
+            if always >= target:
+                continue
+            shrinks = self._squared(levels | {last: 1}) - always
+            needed = max(int(np.ceil(shrinks / (target - always) - 1e-9)), 1)
+            rows = float(np.prod(chosen)) * needed
+            if needed <= most.get(last, np.inf) and (best is None or rows < best[0]):
+                best = rows, {k: int(v) for k, v in levels.items()} | {last: needed}
+        if best is None:
+            least = {name: most.get(name, np.inf) for name in names}
+            raise ValueError(
+                f"standard_error={standard_error:g} cannot be reached: with the "
+                f"numbers of at_most it is {np.sqrt(self._squared(least)):.3g} at "
+                "least. Expected a larger one, or more levels in at_most."
+            )
+        return best[1]
+
+    def _checked(self, sizes: Mapping[str, int], what: str) -> dict[str, int]:
+        known = list(self.figures["sizes"])
+        if not isinstance(sizes, Mapping):
+            raise ValueError(
+                f"{what} must be a dict of numbers by random factor, such as "
+                f"{{{known[0]!r}: 100}}. Got {sizes!r}."
+            )
+        if sizes:
+            known_names(list(sizes), known, what, "random factor")
+        for name, number in sizes.items():
+            check_integer(what, name, number, low=1)
+        return dict(sizes)
+
+    def _squared(self, levels: Mapping[str, float], repeats: int = 1) -> float:
+        """Return the variance of the mean of crossed levels."""
+        *components, residual = self.columns["variance"].tolist()
+        total = residual / (float(np.prod(list(levels.values()))) * repeats)
+        for value, factors in zip(components, self.figures["factors"], strict=True):
+            total += value / float(np.prod([levels[name] for name in factors]))
+        return float(total)
+
+
+def variance_components(
+    table: Any,
+    score: str,
+    *,
+    random: Sequence[str],
+    fixed: Sequence[str] = (),
+    confidence_level: float = 0.95,
+) -> VarianceComponents:
+    r"""Split the variance of a score among random factors: items, prompts, judges.
+
+    The levels of a random factor are draws from a population, as the items of a
+    benchmark are, or prompts, judges and seeds; they may be crossed, nested and
+    unbalanced. What is asked of them is how much they contribute to the variance of
+    the score, and how many are needed. Levels of a fixed factor, such as models that
+    are compared, are all that there are, and their means are taken out.
+
+    Parameters
+    ----------
+    table : table or path
+        One row for each score: a data frame, a dict of columns, a list of dicts, or
+        the path of a CSV file.
+    score : str
+        Column of the score. Rows without one (NaN) are left out.
+    random : sequence of str
+        Columns of the random factors. What two do only together is a component too
+        where it is named: ``"item:prompt"``. Levels of a nested factor have names
+        that differ between the levels of the factor above, or it is named with it:
+        ``"school:class"`` beside ``"school"``.
+    fixed : sequence of str, default=()
+        Columns of the fixed factors, of which every value is a level. Their main
+        effects are taken out; name ``"model:item"`` in ``random`` for what items do
+        differently under models.
+    confidence_level : float, default=0.95
+        Of each interval.
+
+    Returns
+    -------
+    components : VarianceComponents
+        A table with one row for each component, the residual last. ``variance`` with
+        ``variance_low`` and ``variance_high``, ``share`` of the sum of all of them
+        with ``share_low`` and ``share_high``, ``p_value`` (NaN for the residual),
+        ``n_levels``, ``of_error``: its share of the squared standard error of the
+        mean, and whether it is ``supported``: p-values by Holm's procedure are at
+        most .05. The figures ``mean``, ``mean_standard_error``, ``n_rows`` and
+        ``sizes``, the levels of each factor. ``standard_error(sizes)`` and
+        ``sizes_for(standard_error)`` say what another evaluation would give.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a factor has one level or a missing one, two factors
+        number the same groups, the rows cannot tell components apart, or the score
+        does not vary.
+
+    Notes
+    -----
+    Components solve the expectations of the sums of squares within the levels of each
+    factor [1]_, in a time that is linear in the rows; of balanced tables they are those
+    of the analysis of variance and of REML. One below zero is zero, and the others
+    are solved for without it. A test compares what a factor explains, given all
+    others, to what they leave, or to the means of what is finer, such as an
+    interaction with it; its F distribution is exact for normal effects, whatever the
+    numbers of rows [2]_ (with an interaction: of balanced tables). The interval of a
+    component inverts the same distribution [3]_. Shares are intervals of draws of all
+    components from these.
+
+    References
+    ----------
+    .. [1] Gao, K., and Owen, A. B. (2017). Efficient moment calculations for variance
+       components in large unbalanced crossed random effects models. Electronic
+       Journal of Statistics, 11(1).
+    .. [2] Wald, A. (1947). A note on regression analysis. Annals of Mathematical
+       Statistics, 18(4); Seely, J. F., and El-Bassiouni, Y. (1983). Applying Wald's
+       variance component test. Annals of Statistics, 11(1).
+    .. [3] Harville, D. A., and Fenech, A. P. (1985). Confidence intervals for a
+       variance ratio, or for heritability, in an unbalanced mixed linear model.
+       Biometrics, 41(1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import skpce
+    >>> rng = np.random.default_rng(0)
+    >>> item, prompt = np.divmod(np.arange(150), 5)
+    >>> score = rng.normal(size=30)[item] + rng.normal(size=5)[prompt]
+    >>> table = {"item": item, "prompt": prompt, "score": score + rng.normal(size=150)}
+    >>> found = skpce.variance_components(table, "score", random=["item", "prompt"])
+    >>> found.variance.round(2)
+    array([0.93, 0.36, 0.88])
+    >>> round(found.standard_error({"item": 300, "prompt": 5}), 2)
+    0.28
+    """
+    check_real(
+        "variance_components", "confidence_level", confidence_level, low=0.5, high=1
+    )
+    read = _read(table, score, random, fixed)
+    variance = _moments(read.table)
+    terms = read.table.terms
+    pivots = [_pivot(read.table, place) for place in range(len(terms))]
+    intervals = _intervals(read.table, pivots, variance, confidence_level)
+    p_values = [np.nan if pivot is None else pivot.p_value for pivot in pivots]
+    adjusted = holm(np.nan_to_num(np.array(p_values), nan=1.0))
+    of_mean = _of_mean(read.table, variance)
+    squared = float(of_mean.sum())
+    columns = {
+        "variance": variance,
+        "variance_low": intervals[0],
+        "variance_high": intervals[1],
+        "share": variance / variance.sum(),
+        "share_low": intervals[2],
+        "share_high": intervals[3],
+        "p_value": np.array([*p_values, np.nan]),
+        "n_levels": np.array([*(t.n_levels for t in terms), len(read.table.y)]),
+        "of_error": of_mean / squared,
+    }
+    figures = {
+        "mean": float(read.table.y.mean()),
+        "mean_standard_error": float(np.sqrt(squared)),
+        "n_rows": len(read.table.y),
+        "sizes": read.sizes,
+        "factors": read.factors,
+    }
+    components = (*(t.name for t in terms), RESIDUAL)
+    return VarianceComponents(
+        keys={"component": components},
+        columns=columns,
+        supported=(*(bool(p <= _LEVEL) for p in adjusted), True),
+        reasons=(*map(_why_not, p_values, adjusted), ()),
+        facts=tuple(map(_fact, *(columns[name] for name in _IN_WORDS))),
+        title=f"Components of the variance of {score}, {len(read.table.y)} rows",
+        notes=_notes(components, of_mean, figures),
+        figures=figures,
+    )
+
+
+_IN_WORDS = "share", "share_low", "share_high", "p_value"
+
+
+def _why_not(p_value: float, adjusted: float) -> tuple[str, ...]:
+    if np.isnan(p_value):
+        return ("nothing is left to test it against",)
+    return () if adjusted <= _LEVEL else (f"p = {adjusted:.2g} by Holm's procedure",)
+
+
+def _fact(share: float, low: float, high: float, p_value: float) -> str:
+    ends = "" if np.isnan(low) else f" ({low:.0%} to {high:.0%})"
+    tested = "" if np.isnan(p_value) else f", p = {p_value:.2g}"
+    return f"{share:.0%} of the variance{ends}{tested}"
+
+
+def _intervals(
+    table: _Table,
+    pivots: Sequence[_Pivot | None],
+    variance: FloatArray,
+    confidence: float,
+) -> FloatArray:  # shape: (4, n_components): of components and of shares, low and high
+    """Return ends that hold the estimates; NaN where nothing is left to compare to."""
+    half = (1.0 - confidence) / 2
+    generator = np.random.default_rng(0)
+    ends = np.full((4, len(variance)), np.nan)
+    drawn = np.tile(variance, (_DRAWS, 1))
+    for place, pivot in enumerate(pivots):
+        if pivot is not None:
+            ends[:2, place] = pivot.interval(confidence)
+            drawn[:, place] = pivot.draws(generator)
+            if not table.finer(place):  # its error is the residual
+                left = pivot.error * pivot.free
+                ends[:2, -1] = left / stats.chi2.isf([half, 1 - half], pivot.free)
+                drawn[:, -1] = left / generator.chisquare(pivot.free, _DRAWS)
+    shares = drawn / drawn.sum(axis=1, keepdims=True)
+    ends[2:] = np.quantile(shares, [half, 1 - half], axis=0)
+    can_be_nothing = ends[0] == 0  # then shares of 0, and of 1 for all the rest, too
+    ends[2, can_be_nothing] = 0.0
+    for place in range(len(variance)):
+        if np.delete(can_be_nothing, place).all():
+            ends[3, place] = 1.0
+    ends[2:, np.isnan(ends[0])] = np.nan
+    share = variance / variance.sum()
+    for low, high, middle in ((0, 1, variance), (2, 3, share)):
+        ends[low] = np.minimum(ends[low], middle)
+        ends[high] = np.maximum(ends[high], middle)
+    return ends
+
+
+def _of_mean(table: _Table, variance: FloatArray) -> FloatArray:
+    """Return what each component adds to the squared standard error of the mean."""
+    n_rows = len(table.y)
+    weights = [np.square(t.counts / n_rows).sum() for t in table.terms]
+    return variance * np.array([*weights, 1.0 / n_rows])
+
+
+def _notes(
+    components: Sequence[str], of_mean: FloatArray, figures: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Say what the error of the mean is made of, and what more levels would bring."""
+    error = figures["mean_standard_error"]
+    top = int(np.argmax(of_mean))
+    what = components[top]
+    first = (
+        f"The mean {figures['mean']:.3g} has a standard error of {error:#.2g}; "
+        f"{of_mean[top] / of_mean.sum():.0%} of its square is that of {what}"
+    )
+    if top < len(components) - 1:
+        first += (
+            ", and without more levels of it the error is "
+            f"{np.sqrt(of_mean[top]):#.2g} at least"
+        )
+    doubled = []
+    for name in figures["sizes"]:
+        less = [0.5 if name in f else 1.0 for f in figures["factors"]] + [0.5]
+        doubled.append(
+            f"{np.sqrt(of_mean @ less):#.2g} with twice as many levels of {name}"
+        )
+    return (first + ".", f"It would be {', '.join(doubled)}.")
+
+
+# Reading
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A table of scores, and how the levels of its factors multiply."""
+
+    table: _Table
+    sizes: dict[str, int]  # levels of each random column, in each level above it
+    factors: tuple[tuple[str, ...], ...]  # columns of which the levels of terms are
+
+
+def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) -> _Read:
+    table = table_of(data)
+    known = names_of(table)
+    random_names = [random] if isinstance(random, str) else list(random)
+    fixed_names = [fixed] if isinstance(fixed, str) else list(fixed)
+    if not random_names:
+        raise ValueError(
+            "random is empty; expected the columns of the random factors, such as "
+            "['item', 'prompt']."
+        )
+    parts = {name: str(name).split(":") for name in random_names}
+    parts = {n: [n] if n in known else own for n, own in parts.items()}
+    columns = list(dict.fromkeys(c for own in parts.values() for c in own))
+    known_names([score], known, "score", "column of table")
+    known_names(columns, known, "random", "column of table")
+    if len(parts) < len(random_names):
+        raise ValueError(f"random has a factor twice: {quoted(random_names)}.")
+    if fixed_names:
+        known_names(fixed_names, known, "fixed", "column of table")
+    for name in (score, *fixed_names):
+        if name in random_names:
+            raise ValueError(
+                f"{name!r} is a random factor, and the score or a fixed factor too; "
+                "expected one role."
+            )
+    y = _scores(table[score], score)
+    used = np.isfinite(y)
+    codes = {
+        name: numbered(name, table[name], used)
+        for name in dict.fromkeys([*columns, *fixed_names])
+    }
+    y = y[used]
+    if len(y) < 3 or np.ptp(y) == 0:
+        raise ValueError(
+            f"The score {score!r} has {len(y)} rows"
+            f"{' that are all equal' if len(y) else ''}; expected three or more, which "
+            "differ."
+        )
+    terms = tuple(_term(name, own, codes) for name, own in parts.items())
+    for place, term in enumerate(terms):
+        for other in terms[:place]:
+            if term.n_levels == other.n_levels and term.determines(other):
+                raise ValueError(
+                    f"{other.name!r} and {term.name!r} number the same groups of rows; "
+                    "expected one of them."
+                )
+    levels = np.ones((len(y), 1))
+    for name in fixed_names:
+        own = codes[name][:, np.newaxis] == np.arange(1, codes[name].max() + 1)
+        if levels.shape[1] + own.shape[1] > _MOST_FIXED:
+            raise ValueError(
+                f"The fixed factor {name!r} has {own.shape[1] + 1} levels; expected at "
+                f"most {_MOST_FIXED} of all fixed factors. Is it a random one?"
+            )
+        levels = np.hstack([levels, own])
+    drawn = {c: _term(c, [c], codes) for c in columns if c not in fixed_names}
+    above = {
+        c: [o for o in drawn if o != c and drawn[c].determines(drawn[o])] for c in drawn
+    }
+    sizes: dict[str, int] = {}
+    for name in sorted(drawn, key=lambda c: len(above[c])):
+        within = float(np.prod([sizes[o] for o in above[name]]))
+        sizes[name] = max(round(drawn[name].n_levels / within), 1)
+    factors = tuple(
+        tuple(dict.fromkeys(o for c in t.columns if c in drawn for o in (*above[c], c)))
+        for t in terms
+    )
+    order = {name: sizes[name] for name in drawn}
+    return _Read(_Table(y, _orthonormal(levels), terms), order, factors)
+
+
+def _scores(column: Any, name: str) -> FloatArray:
+    values = np.asarray(column)
+    numbers = numbers_of_text(values)
+    try:
+        return floats_with_nan(values if numbers is None else numbers)
+    except ValueError:
+        odd = next(v for v in values.tolist() if not isinstance(v, (int, float)))
+        raise ValueError(
+            f"The score {name!r} has the entry {odd!r}; expected numbers, such as 1 "
+            "for a right answer and 0 for a wrong one."
+        ) from None
+
+
+def _term(name: str, columns: Sequence[str], codes: Mapping[str, IndexArray]) -> _Term:
+    code = codes[columns[0]]
+    for column in columns[1:]:
+        code = code * (int(codes[column].max()) + 1) + codes[column]
+        code = np.unique(code, return_inverse=True)[1].reshape(-1)
+    n_levels = int(code.max()) + 1
+    if n_levels < 2:
+        raise ValueError(
+            f"The random factor {name!r} has one level; expected two or more."
+        )
+    return _Term(str(name), tuple(columns), code, n_levels)
