@@ -472,6 +472,21 @@ def as_table(given: Any) -> Any:
     return given if is_table(given) else np.asarray(given)
 
 
+def at_hand(given: Any) -> Any:
+    """Return a dataset of xarray as a data frame, and a lazy frame of polars as one.
+
+    Each value of a dataset is a row, with its coordinates; a dimension without
+    coordinates only numbers the rows.
+    """
+    if hasattr(given, "data_vars") and hasattr(given, "to_dataframe"):
+        frame = given.to_dataframe().reset_index()
+        counts = [name for name in given.sizes if name not in given.coords]
+        return frame.drop(columns=counts)
+    if type(given).__name__ == "LazyFrame":
+        return given.collect()
+    return given
+
+
 def opened(given: Any) -> Any:
     """Return a frame whose columns can be read by name, of any library."""
     if is_table(given) or not _narwhals_knows(given):

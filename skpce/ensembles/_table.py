@@ -18,6 +18,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     OutputGroups,
+    at_hand,
     floats_with_nan,
     is_category,
     is_missing,
@@ -89,9 +90,10 @@ class Ensemble:
         return len(self.X)
 
     def __str__(self) -> str:
+        names = opened(self.X).columns
         head = (
             f"{len(self)} members, {_counted(self.X.shape[1], 'input')} "
-            f"({', '.join(map(str, self.X.columns))}), "
+            f"({', '.join(map(str, names))}), "
             f"{_counted(self.y.shape[1], 'output')}"
         )
         if self.setting is not None:
@@ -116,8 +118,9 @@ def from_frame(
     Parameters
     ----------
     frame : data frame
-        Of pandas or polars, or of another library that narwhals reads, where it is
-        installed. X and y of the ensemble are of the same library.
+        Of pandas or polars, or of another library that narwhals reads, such as pyarrow,
+        where it is installed; X and y of the ensemble are of the same library. A
+        dataset of xarray has a row for each of its values.
     inputs : sequence of str, or dict of str to distribution
         Columns that differ between the runs. A dict gives distributions, as in
         ``distribution=`` of :class:`skpce.PolynomialChaosRegressor`; None stands for
@@ -172,6 +175,7 @@ def from_frame(
     >>> runs.setting
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
+    frame = at_hand(frame)
     given = opened(frame)
     *columns, read = _columns_of(given, inputs, outputs, replicate, log)
     return build(
