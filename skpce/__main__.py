@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     many: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMN"}
-    parser.add_argument("file", help="CSV file with a row for each run")
+    parser.add_argument("file", help="CSV or JSON file with a row for each run")
     parser.add_argument("--output", **many, help="what a run gave, such as accuracy")
     parser.add_argument("--input", **many, help="what differs; else all other columns")
     parser.add_argument("--log", **many, help="input of which the logarithm is taken")

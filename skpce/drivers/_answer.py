@@ -495,9 +495,9 @@ def explain(
     data : table, study, search, Ensemble, path, or array-like of shape (n_runs, \
 n_inputs)
         A table with one row for each run: a data frame, a dict of columns, a list of
-        dicts, or the path of a CSV file; a study of Optuna; a fitted search of
-        scikit-learn, or its ``cv_results_``; an :class:`skpce.ensembles.Ensemble`; or,
-        with ``y``, the inputs alone.
+        dicts, a dataset of xarray, or the path of a CSV or JSON file; a study of
+        Optuna; a fitted search of scikit-learn, or its ``cv_results_``; an
+        :class:`skpce.ensembles.Ensemble`; or, with ``y``, the inputs alone.
     y : array-like of shape (n_runs,) or (n_runs, n_columns), default=None
         Outputs, or probabilities with their steps side by side, also of shape (n_runs,
         n_steps, n_classes); NaN where a run failed. Only with inputs in ``data``.

@@ -639,9 +639,9 @@ def table_of(data: Any) -> Any:
                 "skpce.inspection.verdict."
             )
         raise ValueError(
-            "data must be a table of runs, the path of a CSV or JSON file, a study of Optuna, "
-            "a fitted search of scikit-learn or an Ensemble; inputs alone go with y, "
-            f"as in explain(X, y). Got {type(data).__name__}."
+            "data must be a table of runs, the path of a CSV or JSON file, a study of "
+            "Optuna, a fitted search of scikit-learn or an Ensemble; inputs alone go "
+            f"with y, as in explain(X, y). Got {type(data).__name__}."
         )
     return opened(data)
 
@@ -709,11 +709,11 @@ def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
 def read_table_of(table: Any, asked: Asked) -> Table:
     names = names_of(table)
     refuse_twice(names, "data")
-    with_roles = asked.columns_with_roles(names)
+    every = _all_columns(table)
+    with_roles = asked.columns_with_roles(list(every))
     steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
     notes: list[str] = []
     inputs = asked.inputs
-    every = _all_columns(table)
     known_names(
         outputs, [*names, *every], "outputs", "column of data", shown=list(every)
     )
@@ -731,7 +731,7 @@ def read_table_of(table: Any, asked: Asked) -> Table:
                 f"{quoted(names)}{': ' if notes else ''}{'; '.join(notes)}. Expected "
                 "some; name them by inputs=."
             )
-    counted = replicate_columns(asked.replicate, names)
+    counted = replicate_columns(asked.replicate, list(every))
     of_steps = [] if steps is None else outputs
     runs = read_table(
         *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
@@ -760,7 +760,7 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     setting = None
     if asked.replicate is not None:
         setting = True if counted else asked.replicate
-    return Table(data, asked.labels(table), runs.used, setting, (*notes, *runs.notes))
+    return Table(data, asked.labels(every), runs.used, setting, (*notes, *runs.notes))
 
 
 def _outputs_of(

@@ -135,8 +135,8 @@ class DriverImportanceEvaluator:
                 why = "No parameter is shown to drive the objective"
         if why:
             warnings.warn(
-                f"{why}: all importances are 0, which Optuna shows as equal ones unless "
-                "normalize=False. skpce.explain(study) says what is not settled.",
+                f"{why}: all importances are 0, which Optuna shows as equal ones "
+                "unless normalize=False. skpce.explain(study) says what is not settled.",
                 stacklevel=3,
             )
         return dict(sorted(found.items(), key=lambda item: -item[1]))
@@ -150,8 +150,8 @@ def _asked(params: Any, known: Sequence[str]) -> list[str]:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(
-            f"params has {unknown[0]!r}, which no complete trial of study has; expected "
-            f"some of {list(known)}."
+            f"params has {unknown[0]!r}, which no complete trial of study has; "
+            f"expected some of {list(known)}."
         )
     return [str(name) for name in names]
 
@@ -169,7 +169,7 @@ def _target_of(trial: Any, target: Callable[[Any], float] | None) -> Any:
 
 
 def _number(value: Any) -> float:
-    """Return a value of the objective; one that is not finite is a trial that failed."""
+    """Return a value of the objective; what is not finite is a failure."""
     number = math.nan if value is None else float(value)
     return number if math.isfinite(number) else math.nan
 

@@ -175,7 +175,7 @@ def test_bad_parameters_are_refused():
     assert evaluator.evaluate(study, []) == {}
     with pytest.raises(ValueError, match="params has 'lr', which no complete trial"):
         evaluator.evaluate(study, ["lr"])
-    with pytest.raises(ValueError, match="'params' parameter .* list of names"):
+    with pytest.raises(ValueError, match=r"'params' parameter .* list of names"):
         evaluator.evaluate(study, [0])
 
 
