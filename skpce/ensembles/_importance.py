@@ -136,7 +136,7 @@ class DriverImportanceEvaluator:
         if why:
             warnings.warn(
                 f"{why}: all importances are 0, which Optuna shows as equal ones "
-                "unless normalize=False. skpce.explain(study) says what is not settled.",
+                "unless normalize=False. skpce.explain(study) says what is open.",
                 stacklevel=3,
             )
         return dict(sorted(found.items(), key=lambda item: -item[1]))
