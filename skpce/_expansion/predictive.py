@@ -43,6 +43,7 @@ from .._checks import (
 from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.columns import warn_outside
 from .._input_laws.families import is_frozen
+from .._input_laws.other_libraries import is_of_another_library
 from .._learned.kernel_basis import Basis
 from .expansion import refuse_other_outputs
 from .problem import FittedProblem
@@ -330,8 +331,13 @@ def _are_laws(inputs: Any) -> bool:
     """Return whether this is a distribution, or a list with one in it."""
     if isinstance(inputs, (str, Mapping)) or is_frozen(inputs):
         return True
+    if is_of_another_library(inputs):
+        return True
     is_list = isinstance(inputs, Sequence)
-    return is_list and any(isinstance(law, str) or is_frozen(law) for law in inputs)
+    return is_list and any(
+        isinstance(law, str) or is_frozen(law) or is_of_another_library(law)
+        for law in inputs
+    )
 
 
 def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampler:

@@ -21,6 +21,7 @@ from .._checks import (
     one_thread_if_small,
 )
 from .._compositions.outputs import Outputs
+from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
 from ._cautions import Caution, cautions_in_words
 from ._design import Design
@@ -585,6 +586,7 @@ n_inputs)
     [['drives', 'drives', 'does not matter']]
     """
     check_real("explain", "negligible", negligible, low=0, high=1)
+    inputs = all_in_scipy(inputs) if isinstance(inputs, Mapping) else inputs
     asked = Asked(
         *(inputs, outputs, steps, tuple(listed(log, "log"))),
         *(replicate, blocks, groups, order),

@@ -31,6 +31,7 @@ from .._checks import (
 )
 from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
+from .._input_laws.other_libraries import all_in_scipy
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +213,8 @@ def read_table(
 def _columns_of(
     frame: Any, inputs: Any, outputs: OutputGroups, replicate: Any, log: Sequence[str]
 ) -> Any:
+    if isinstance(inputs, Mapping):
+        inputs = all_in_scipy(inputs)
     laws = dict.fromkeys(_names(inputs, "inputs"))
     if isinstance(inputs, Mapping):
         laws = dict(inputs)
