@@ -1511,7 +1511,12 @@ def method_of(
             call.arguments[inputs] = validated(
                 self, call.arguments[inputs], reset=False, ensure_all_finite=False
             )
-        return function(*call.args, **call.kwargs)
+        found = function(*call.args, **call.kwargs)
+        if hasattr(found, "_named"):  # its table has the names of the fit
+            expansion = getattr(self, "expansion_", None)
+            if expansion is not None and "_names" not in vars(found):
+                found._named(expansion.group_names, expansion.input_names)
+        return found
 
     for name in ("__name__", "__qualname__", "__doc__"):
         setattr(method, name, getattr(function, name, None))

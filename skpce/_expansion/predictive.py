@@ -45,6 +45,7 @@ from .._input_laws.columns import warn_outside
 from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import is_of_another_library
 from .._learned.kernel_basis import Basis
+from .._result import Result
 from .expansion import refuse_other_outputs
 from .problem import FittedProblem
 from .residuals import (
@@ -673,6 +674,29 @@ class PredictionInterval(NamedTuple):
 
     lower: FloatArray
     upper: FloatArray
+
+    def _table(self) -> Result:
+        shape = np.shape(self.lower) or (1,)
+        names = ("row", "target")
+        keys = {n: tuple(range(size)) for n, size in zip(names, shape, strict=False)}
+        columns = {name: np.atleast_1d(getattr(self, name)) for name in self._fields}
+        return Result(keys, columns)
+
+    def to_frame(self) -> Any:
+        """Return the bounds as a table, one row for each row of X and target.
+
+        Returns
+        -------
+        frame : data frame of pandas or polars
+            Positions of the rows of X and of the targets or parts; the bounds.
+        """
+        return self._table().to_frame()
+
+    def __str__(self) -> str:
+        return str(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
 
 
 def check_predictive(

@@ -306,6 +306,16 @@ class Data:
     read: Outputs
     like: Any = None
 
+    def __str__(self) -> str:
+        n_inputs, names = len(self.names), ", ".join(self.names[:MOST_SHOWN])
+        names += ", ..." if n_inputs > MOST_SHOWN else ""
+        outputs = [str(name) for name in self.read.names[:MOST_SHOWN]]
+        outputs += ["..."] if len(self.read.names) > MOST_SHOWN else []
+        return (
+            f"{len(self.X)} runs; inputs: {names or 'none'}; outputs: "
+            f"{', '.join(outputs)}."
+        )
+
     @property
     def laws(self) -> Any:
         """Distributions of the inputs; None where they are chosen."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from html import escape
 from numbers import Real
 from types import NoneType
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from .._checks import (
     OutputGroups,
     at_hand,
     floats_with_nan,
+    html_table,
     is_category,
     is_missing,
     levels_in_order,
@@ -100,6 +102,41 @@ class Ensemble:
         if self.setting is not None:
             head += f", {len(np.unique(self.setting))} different settings"
         return "\n".join([f"{head}.", *self.notes])
+
+    def to_frame(self) -> Any:
+        """Return inputs and outputs side by side, categories by their names.
+
+        Returns
+        -------
+        frame : data frame
+            Of the library of ``X``, one row for each member.
+        """
+        X, y = opened(self.X), opened(self.y)
+        columns = {}
+        for name in X.columns:
+            values = np.asarray(X[name])
+            if str(name) in self.levels:
+                levels = self.levels[str(name)]
+                values = np.array([levels[int(v)] for v in values], dtype=object)
+            columns[name] = values
+        columns |= {name: np.asarray(y[name]) for name in y.columns}
+        kind = None if hasattr(self.X, "iloc") else self.X
+        return make_frame([_named(n) for n in columns], columns.values(), like=kind)
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
+        table = opened(self.to_frame())
+        shown = [np.asarray(table[name])[:_SHOWN].tolist() for name in table.columns]
+        rows = zip(*shown, strict=True)
+        return lines + html_table(map(str, table.columns), rows)
+
+
+_SHOWN = 8  # members that a notebook shows
+
+
+def _named(name: Any) -> str:
+    """Return the name of a column; of one with two levels both."""
+    return ": ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _counted(number: int, noun: str) -> str:
