@@ -251,7 +251,8 @@ class Result:
         for row in self.rows if self.facts else ():
             lines.append(f"- {row}" if self.title else str(row))
             lines += self._printed_rows(row)
-        lines += [] if self.facts else self._lines_of_table()
+        is_told = bool(self.facts or (self.title and self.notes))
+        lines += [] if is_told else self._lines_of_table()
         return "\n".join([*lines, *self.notes])
 
     def _lines_of_table(self) -> list[str]:
