@@ -182,6 +182,11 @@ class InputLaw(ABC):
         return float(self.goodness_of_fit(column))
 
     @property
+    def is_logarithmic(self) -> bool:
+        """Whether the logarithm of the input is what is drawn as an axis."""
+        return False
+
+    @property
     def support(self) -> tuple[float, float]:
         """Smallest and largest possible value, in the units of the input."""
         return -np.inf, np.inf
@@ -384,6 +389,10 @@ class LogarithmicLaw(InputLaw):
 
     #: Standardised value in place of the logarithm of a number that is not positive.
     low_end: ClassVar[float]
+
+    @property
+    def is_logarithmic(self) -> bool:
+        return True
 
     def standardize(self, column: FloatArray) -> FloatArray:
         positive = column > 0
