@@ -68,9 +68,9 @@ def shown_texts(figure):
     for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
         low, high = sorted(axis.get_view_interval())
         places, texts = axis.get_majorticklocs(), axis.get_majorticklabels()
+        pairs = list(zip(places, texts, strict=False))
         if len(places) > len(texts):  # of a logarithmic axis
-            places = [tick.get_loc() for tick in axis.get_major_ticks()]
-        pairs = zip(places, texts, strict=True)
+            pairs = [(tick.get_loc(), tick.label1) for tick in axis.get_major_ticks()]
         hidden |= {text for place, text in pairs if not low <= place <= high}
     drawn = set(figure.findobj(matplotlib.text.Text)) - hidden
     # Boxes of texts at an angle are larger than the texts.
