@@ -627,8 +627,7 @@ def positions(given: Any, used: BoolArray) -> FloatArray:
 def table_of(data: Any) -> Any:
     """Return a table whose columns are read by name."""
     if isinstance(data, (str, os.PathLike)):
-        is_json = os.fspath(data).lower().endswith((".json", ".jsonl", ".ndjson"))
-        return table_of(read_json(data)) if is_json else read_csv(data)
+        return read_file(data)
     if isinstance(data, Mapping):
         columns = {name: np.asarray(values) for name, values in data.items()}
         lengths = {name: len(np.atleast_1d(v)) for name, v in columns.items()}
@@ -654,6 +653,13 @@ def table_of(data: Any) -> Any:
             f"with y, as in explain(X, y). Got {type(data).__name__}."
         )
     return opened(data)
+
+
+def read_file(path: Any) -> Columns:
+    """Read a file of JSON, by its name, or else of CSV."""
+    is_json = os.fspath(path).lower().endswith((".json", ".jsonl", ".ndjson"))
+    found: Columns = table_of(read_json(path)) if is_json else read_csv(path)
+    return found
 
 
 def read_json(path: Any) -> list[dict[str, Any]]:
