@@ -55,7 +55,9 @@ summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2r
   caption { max-width: 22rem; } .badge { white-space: normal; border-radius: 0.3rem; }
   summary h2 { display: inline; line-height: 1.4; }
   figure { overflow-x: auto; } img { max-width: none; width: 34rem; }
+  img.narrow { max-width: 100%; width: auto; }
   .scroll { overflow-x: scroll; }
+  .scroll table { width: max-content; } .scroll td { max-width: 11rem; }
 }
 @media print {
   details::details-content { content-visibility: visible; display: block; }
@@ -109,6 +111,9 @@ document.querySelectorAll("table").forEach(table => {
 """
 
 _DOTS_PER_INCH = 110
+
+# Inches of a picture that can be read on a page of 400 pixels as a whole.
+_NARROW = 5.6
 
 Column = tuple[str, Any]  # heading and values
 
@@ -195,10 +200,13 @@ class HtmlReport:
         """Add the bytes of a PNG file, inlined."""
         self._add_picture(payload, "png", description)
 
-    def _add_picture(self, payload: bytes, kind: str, description: str) -> None:
+    def _add_picture(
+        self, payload: bytes, kind: str, description: str, is_narrow: bool = False
+    ) -> None:
         encoded = base64.b64encode(payload).decode("ascii")
+        narrow = 'class="narrow" ' if is_narrow else ""
         self._parts.append(
-            f'<figure><img alt="{escape(description, quote=True)}" '
+            f'<figure><img {narrow}alt="{escape(description, quote=True)}" '
             f'src="data:image/{kind};base64,{encoded}">'
             f"<figcaption>{escape(description)}</figcaption></figure>"
         )
@@ -215,10 +223,11 @@ class HtmlReport:
                 display.figure_.savefig(svg, format="svg", metadata={"Date": None})
         finally:
             plt.close(display.figure_)
-        if len(svg.getvalue()) < len(png.getvalue()):
-            self._add_picture(svg.getvalue(), "svg+xml", description)
-        else:
-            self.add_png(png.getvalue(), description)
+        kind, payload = "png", png.getvalue()
+        if len(svg.getvalue()) < len(payload):
+            kind, payload = "svg+xml", svg.getvalue()
+        is_narrow = display.figure_.get_size_inches()[0] <= _NARROW
+        self._add_picture(payload, kind, description, is_narrow)
 
     def to_html(self) -> str:
         """Return the page."""

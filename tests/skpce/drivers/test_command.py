@@ -170,7 +170,7 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr("skpce.__main__.sys.stdout", Closed())
     monkeypatch.setattr("skpce.__main__.explain", lambda **given: "answer")
-    monkeypatch.setattr("skpce.__main__.read_csv", lambda path: Columns())
+    monkeypatch.setattr("skpce.__main__.read_file", lambda path: Columns())
     assert main(["runs.csv", "--output", "loss"]) == 0
 
 
