@@ -159,7 +159,8 @@ print(table.round(2).to_string())
 # that do nothing. Both miss a part of what ``C`` and ``gamma`` do together: the
 # accuracy drops to that of guessing within a narrow region, and a polynomial of degree
 # four, fitted to 80 trials, does not follow that closely. The Q² above says how much is
-# missed; fANOVA reports no such figure.
+# missed; fANOVA reports no such figure. The fit behind the drivers learns its terms, and
+# misses less.
 #
 # Noise as the objective
 # ----------------------
