@@ -108,9 +108,9 @@ table["total"] = model.total_sobol_indices_[0]
 # asks another question, what sets the best tenth of the trials apart. fANOVA draws the
 # parameters evenly from their range even where the search was logarithmic: nearly all
 # of its ``C`` are above 1. So that the same quantity is compared, it is also given the
-# study with ``C`` and ``gamma`` as exponents. ``DriverImportanceEvaluator`` gives Optuna
-# the shares of ``skpce.explain``: 0 for what is not shown to matter, with a warning
-# where that is everything.
+# study with ``C`` and ``gamma`` as exponents. ``DriverImportanceEvaluator`` gives
+# Optuna the shares of ``skpce.explain``: 0 for what is not shown to matter, with a
+# warning where that is everything.
 
 
 def with_exponents(study):
@@ -159,8 +159,8 @@ print(table.round(2).to_string())
 # that do nothing. Both miss a part of what ``C`` and ``gamma`` do together: the
 # accuracy drops to that of guessing within a narrow region, and a polynomial of degree
 # four, fitted to 80 trials, does not follow that closely. The Q² above says how much is
-# missed; fANOVA reports no such figure. The fit behind the drivers learns its terms, and
-# misses less.
+# missed; fANOVA reports no such figure. The fit behind the drivers learns its terms,
+# and misses less.
 #
 # Noise as the objective
 # ----------------------

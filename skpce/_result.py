@@ -273,14 +273,12 @@ class Result:
         lines = ["  ".join(row).rstrip() for row in zip(*columns[:shown], strict=True)]
         further = []
         if size > _PRINTED_ROWS:
-            further.append(_counted(size - _PRINTED_ROWS, "row"))
+            further.append(_counted(size - _PRINTED_ROWS, "more row"))
         if shown < len(columns):
             further.append(f"the columns {', '.join(names[shown:])}")
-        return (
-            [*lines, f"({' and '.join(further)} more in to_frame())"]
-            if further
-            else lines
-        )
+        if further:
+            lines.append(f"(to_frame() also has {' and '.join(further)})")
+        return lines
 
     def _is_empty(self, name: str) -> bool:
         """Whether a column holds nothing but empty texts and NaN."""

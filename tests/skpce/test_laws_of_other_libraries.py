@@ -186,6 +186,23 @@ def test_estimators_with_them_are_copied_and_stored():
     assert law.describe().startswith("Gumbel(")
 
 
+def test_model_files_hold_those_that_are_classical(tmp_path):
+    openturns = pytest.importorskip("openturns")
+    X = np.random.default_rng(0).uniform(size=(40, 2))
+    uniform, problem = openturns.Uniform(0, 1), PROBLEM | {"num_vars": 2}
+    problem |= {"names": ["a", "b"], "bounds": [[0, 1], [0, 2]]}
+    for given in ([uniform, "uniform"], problem):
+        model = PolynomialChaosRegressor(2, distribution=given, solver="ols")
+        skpce.save_model(model.fit(X, X[:, 0] ** 2), tmp_path / "model.skpce")
+        loaded = skpce.load_model(tmp_path / "model.skpce")
+        assert loaded.predict(X) == pytest.approx(model.predict(X))
+        assert loaded.fit(X, X[:, 0] ** 2).basis_.laws[0].support == (0.0, 1.0)
+    gumbel = [openturns.Gumbel(0.5, 0.2), "uniform"]
+    model = PolynomialChaosRegressor(1, distribution=gumbel, solver="ols")
+    with pytest.raises(ValueError, match=r"no distribution of scipy\.stats by its name"):
+        skpce.save_model(model.fit(X, X[:, 0]), tmp_path / "model.skpce")
+
+
 def test_bad_problems_are_refused():
     X = pd.DataFrame(np.random.default_rng(0).uniform(size=(20, 2)), columns=["a", "b"])
     problem = {"num_vars": 2, "names": ["a", "b"], "bounds": [[0, 1]]}

@@ -118,10 +118,11 @@ def test_a_result_without_facts_prints_its_table():
     lines = str(found).splitlines()
     assert lines[0] == "input     share"
     assert lines[2] == "input1   0.0769"
-    assert lines[-2:] == ["(2 rows more in to_frame())", "A note."]
+    assert lines[-2:] == ["(to_frame() also has 2 more rows)", "A note."]
     wide = Result({"i": ("a",)}, {f"column{i:02}": np.ones(1) for i in range(12)})
-    assert str(wide).endswith("(the columns column08, column09, column10, column11 "
-                              "more in to_frame())")  # fmt: skip
+    assert str(wide).endswith(
+        "(to_frame() also has the columns column08, column09, column10, column11)"
+    )
     assert str(Result({"i": ()}, {"a": np.ones(0)})) == "No rows."
 
 
