@@ -14,14 +14,15 @@ from typing import Any, NoReturn
 from ._checks import import_extra, write_file
 from ._version import __version__
 from .drivers import Answer, explain
-from .drivers._runs import read_csv
+from .drivers._runs import read_file
 
 _FAILED = 2
 
 _ABOUT = """\
 Say which input drives which output of a table of runs, with an error rate. The file is
-CSV: one row for each run, names of the columns in the first row. Options that name
-columns can be repeated, or take names with commas between them."""
+CSV: one row for each run, names of the columns in the first row; or JSON: a list of
+runs, or a run in each line. Options that name columns can be repeated, or take names
+with commas between them."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -68,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     many: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMN"}
-    parser.add_argument("file", help="CSV file with a row for each run")
+    parser.add_argument("file", help="CSV or JSON file with a row for each run")
     parser.add_argument("--output", **many, help="what a run gave, such as accuracy")
     parser.add_argument("--input", **many, help="what differs; else all other columns")
     parser.add_argument("--log", **many, help="input of which the logarithm is taken")
@@ -144,7 +145,7 @@ def _print(answer: Answer) -> int:
 
 def _told(given: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of explain."""
-    table = read_csv(given.file)
+    table = read_file(given.file)
     known = table.columns
     order: Any = given.order
     if order is not None and order.lower() == "none" and order not in known:

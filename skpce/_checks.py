@@ -472,6 +472,21 @@ def as_table(given: Any) -> Any:
     return given if is_table(given) else np.asarray(given)
 
 
+def at_hand(given: Any) -> Any:
+    """Return a dataset of xarray as a data frame, and a lazy frame of polars as one.
+
+    Each value of a dataset is a row, with its coordinates; a dimension without
+    coordinates only numbers the rows.
+    """
+    if hasattr(given, "data_vars") and hasattr(given, "to_dataframe"):
+        frame = given.to_dataframe().reset_index()
+        counts = [name for name in given.sizes if name not in given.coords]
+        return frame.drop(columns=counts)
+    if type(given).__name__ == "LazyFrame":
+        return given.collect()
+    return given
+
+
 def opened(given: Any) -> Any:
     """Return a frame whose columns can be read by name, of any library."""
     if is_table(given) or not _narwhals_knows(given):
@@ -1496,7 +1511,12 @@ def method_of(
             call.arguments[inputs] = validated(
                 self, call.arguments[inputs], reset=False, ensure_all_finite=False
             )
-        return function(*call.args, **call.kwargs)
+        found = function(*call.args, **call.kwargs)
+        if hasattr(found, "_named"):  # its table has the names of the fit
+            expansion = getattr(self, "expansion_", None)
+            if expansion is not None and "_names" not in vars(found):
+                found._named(expansion.group_names, expansion.input_names)
+        return found
 
     for name in ("__name__", "__qualname__", "__doc__"):
         setattr(method, name, getattr(function, name, None))

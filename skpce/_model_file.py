@@ -54,6 +54,7 @@ from ._input_laws.families import (
 )
 from ._input_laws.maps import IsoprobabilisticMap
 from ._input_laws.measures import FiniteMeasure
+from ._input_laws.other_libraries import all_in_scipy
 from ._learned.kernel_basis import KernelBasis
 from ._learned.prior import TermPrior
 from ._learned.ridge import LearnedRidgeSolver
@@ -527,6 +528,9 @@ class _Writer:
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             number = self.plain(value.item(), where)
             return {"number": value.dtype.name, "value": number}
+        known = all_in_scipy(value)  # a distribution of another library
+        if known is not value:
+            return self.plain(known, where)
         return self._object(value, where)
 
     def _object(self, value: Any, where: str) -> dict[str, int]:

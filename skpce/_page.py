@@ -1,7 +1,9 @@
 """One HTML page: sections, tables and figures.
 
-No server, no script, no address of another host: figures are inlined, as SVG where
-that is smaller than PNG. The first section is open, the others are folded.
+No server, no address of another host: figures are inlined, as SVG where that is smaller
+than PNG. The first section is open, the others are folded. A few lines of script sort a
+table by the heading that is clicked, and hide the inputs that do not matter; without
+them the page is complete too.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ h1, h2, p, pre { max-width: 60rem; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
 th, td { padding: 0.25rem 0.6rem; text-align: right; border-bottom: 1px solid #ddd; }
-th { vertical-align: bottom; }
+th { vertical-align: bottom; cursor: pointer; }
+button { font: inherit; font-size: 0.85rem; }
 th:first-child, td:first-child { text-align: left; }
 caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
 figure { margin: 1rem 0; } img { max-width: 100%; background: #fff; }
@@ -52,18 +55,65 @@ summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2r
   caption { max-width: 22rem; } .badge { white-space: normal; border-radius: 0.3rem; }
   summary h2 { display: inline; line-height: 1.4; }
   figure { overflow-x: auto; } img { max-width: none; width: 34rem; }
+  img.narrow { max-width: 100%; width: auto; }
   .scroll { overflow-x: scroll; }
+  .scroll table { width: max-content; } .scroll td { max-width: 11rem; }
 }
 @media print {
   details::details-content { content-visibility: visible; display: block; }
-  nav { display: none; }
+  nav, button { display: none; }
   body { margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
   table { font-size: 7.5pt; } th, td { padding: 0.1rem 0.3rem; }
   tr, figure { break-inside: avoid; } .scroll { overflow: visible; }
 }
 """
 
+_SCRIPT = """
+function valueOf(text) {
+  const number = /^(<|about )?\\s*(-?\\d+(\\.\\d+)?(e[-+]?\\d+)?)/i;
+  const found = text.replace("\u2212", "-").match(number);
+  if (!found) return null;
+  return Number(found[2]) - (found[1] === "<" ? 1e-9 : 0);
+}
+function compare(one, other) {
+  const a = valueOf(one), b = valueOf(other);
+  if (a !== null && b !== null) return a - b;
+  if (a !== null || b !== null) return a !== null ? 1 : -1;
+  return one.localeCompare(other);
+}
+document.querySelectorAll("table").forEach(table => {
+  const body = table.tBodies[0], rows = Array.from(body.rows);
+  const text = (row, place) => row.cells[place].textContent.trim();
+  Array.from(table.tHead.rows[0].cells).forEach((head, place) => {
+    let down = false;
+    head.title = "sort";
+    head.addEventListener("click", () => {
+      down = !down;
+      const sign = down ? -1 : 1;
+      rows.sort((a, b) => sign * compare(text(a, place), text(b, place)));
+      body.append(...rows);
+    });
+  });
+  const idle = rows.filter(row => /does not matter/.test(row.textContent));
+  if (idle.length && idle.length < rows.length) {
+    const button = document.createElement("button");
+    let hidden = false;
+    const show = () => {
+      idle.forEach(row => { row.hidden = hidden; });
+      const all = `show all ${rows.length}`;
+      button.textContent = hidden ? all : "hide what does not matter";
+    };
+    button.addEventListener("click", () => { hidden = !hidden; show(); });
+    show();
+    table.before(button);
+  }
+});
+"""
+
 _DOTS_PER_INCH = 110
+
+# Inches of a picture that can be read on a page of 400 pixels as a whole.
+_NARROW = 5.6
 
 Column = tuple[str, Any]  # heading and values
 
@@ -150,10 +200,13 @@ class HtmlReport:
         """Add the bytes of a PNG file, inlined."""
         self._add_picture(payload, "png", description)
 
-    def _add_picture(self, payload: bytes, kind: str, description: str) -> None:
+    def _add_picture(
+        self, payload: bytes, kind: str, description: str, is_narrow: bool = False
+    ) -> None:
         encoded = base64.b64encode(payload).decode("ascii")
+        narrow = 'class="narrow" ' if is_narrow else ""
         self._parts.append(
-            f'<figure><img alt="{escape(description, quote=True)}" '
+            f'<figure><img {narrow}alt="{escape(description, quote=True)}" '
             f'src="data:image/{kind};base64,{encoded}">'
             f"<figcaption>{escape(description)}</figcaption></figure>"
         )
@@ -170,10 +223,11 @@ class HtmlReport:
                 display.figure_.savefig(svg, format="svg", metadata={"Date": None})
         finally:
             plt.close(display.figure_)
-        if len(svg.getvalue()) < len(png.getvalue()):
-            self._add_picture(svg.getvalue(), "svg+xml", description)
-        else:
-            self.add_png(png.getvalue(), description)
+        kind, payload = "png", png.getvalue()
+        if len(svg.getvalue()) < len(payload):
+            kind, payload = "svg+xml", svg.getvalue()
+        is_narrow = display.figure_.get_size_inches()[0] <= _NARROW
+        self._add_picture(payload, kind, description, is_narrow)
 
     def to_html(self) -> str:
         """Return the page."""
@@ -181,7 +235,8 @@ class HtmlReport:
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(self.title)}</title><style>{_STYLE}</style></head>"
-            f"<body><h1>{escape(self.title)}</h1>{self._body()}</body></html>\n"
+            f"<body><h1>{escape(self.title)}</h1>{self._body()}"
+            f"<script>{_SCRIPT}</script></body></html>\n"
         )
         # a lone surrogate has no place in UTF-8: its number is shown in its place
         return page.encode(errors="backslashreplace").decode()

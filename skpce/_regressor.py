@@ -490,8 +490,10 @@ class PolynomialChaosRegressor(
     def _can_add_samples(self) -> bool:
         """Whether a fit can be continued with other samples, exactly."""
         given = self.distribution
-        laws = given.values() if isinstance(given, Mapping) else np.ravel(given)
-        learned = any(isinstance(law, str) for law in laws)
+        several = isinstance(given, (list, tuple, np.ndarray))
+        laws = given.values() if isinstance(given, Mapping) else given
+        listed = laws if several or laws is not given else [given]
+        learned = any(isinstance(law, str) for law in listed)
         if self.solver is None or self.criterion != "gcv" or learned:
             return False
         return self._may_fit_from_sums()

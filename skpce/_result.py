@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._bars import draw_bars, drawn_columns, error_in_words, make_panels
-from ._checks import FloatArray, format_cell, html_table, make_frame
+from ._checks import FloatArray, format_cell, html_table, make_frame, remember_frames
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PRINTED_ROWS = 12  # rows of the printed table; the frame has them all
+_PRINTED_WIDTH = 88  # characters of a line of it, as far as columns go
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,7 +251,38 @@ class Result:
         for row in self.rows if self.facts else ():
             lines.append(f"- {row}" if self.title else str(row))
             lines += self._printed_rows(row)
+        is_told = bool(self.facts or (self.title and self.notes))
+        lines += [] if is_told else self._lines_of_table()
         return "\n".join([*lines, *self.notes])
+
+    def _lines_of_table(self) -> list[str]:
+        """Return the leading rows and columns as text, of a table without facts."""
+        size = int(np.prod([len(labels) for labels in self.keys.values()]))
+        if not size:
+            return [] if self.title else ["No rows."]
+        names = [n for n in self._framed if n in self.keys or not self._is_empty(n)]
+        columns = []
+        for name in names:
+            cells = [format_cell(v) for v in self._cells(name)[:_PRINTED_ROWS]]
+            width = max(map(len, [name, *cells]))
+            is_text = name in self.keys or self._cells(name).dtype.kind in "OU"
+            columns.append(
+                [f"{c:{width}}" if is_text else f"{c:>{width}}" for c in (name, *cells)]
+            )
+        shown = _columns_that_fit([len(column[0]) for column in columns])
+        lines = ["  ".join(row).rstrip() for row in zip(*columns[:shown], strict=True)]
+        further = []
+        if size > _PRINTED_ROWS:
+            further.append(_counted(size - _PRINTED_ROWS, "more row"))
+        if shown < len(columns):
+            further.append(f"the columns {', '.join(names[shown:])}")
+        if further:
+            lines.append(f"(to_frame() also has {' and '.join(further)})")
+        return lines
+
+    def _is_empty(self, name: str) -> bool:
+        """Whether a column holds nothing but empty texts and NaN."""
+        return all(v == "" or v != v for v in self._cells(name).tolist())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(rows={self.rows!r}, notes={self.notes!r})"
@@ -324,6 +357,71 @@ class Result:
             lines.append(f"- {labels[i]}: {', '.join(cells)}")
         left_out = len(labels) - len(lines)
         return [*lines, f"- ({left_out} more)"] if left_out else lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _columns_that_fit(widths: Sequence[int]) -> int:
+    """Return how many columns a line holds, at least two."""
+    ends = np.cumsum(widths) + 2 * np.arange(len(widths))
+    return max(int((ends <= _PRINTED_WIDTH).sum()), min(2, len(widths)))
+
+
+class Shown(ABC):
+    """Figures that are printed, drawn and framed as a table."""
+
+    @abstractmethod
+    def _table(self) -> Result:
+        """Return the figures as a table."""
+
+    def _named(self, outputs: Sequence[Any] = (), inputs: Sequence[Any] = ()) -> Self:
+        """Remember names for the table."""
+        vars(self)["_names"] = tuple(map(str, outputs)), tuple(map(str, inputs))
+        return self
+
+    def _labels(self, n_outputs: int, n_inputs: int) -> tuple[Sequence[str], ...]:
+        """Return the names of outputs and of inputs; numbered ones where unknown."""
+        outputs, inputs = vars(self).get("_names", ((), ()))
+        if len(outputs) != n_outputs:
+            outputs = ("y",) if n_outputs == 1 else [f"y{i}" for i in range(n_outputs)]
+        if len(inputs) != n_inputs:
+            inputs = [f"x{i}" for i in range(n_inputs)]
+        return outputs, inputs
+
+    def to_frame(self) -> Any:
+        """Return the figures as a table, one row for each combination of labels.
+
+        Returns
+        -------
+        frame : data frame of pandas or polars
+            As :meth:`skpce.inspection.Result.to_frame`.
+        """
+        table = self._table()
+        remember_frames(table, self)
+        return table.to_frame()
+
+    def plot(self, ax: Axes | None = None) -> Any:
+        """Draw the figures as sorted bars.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, sequence of axes, or None, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        axes : matplotlib axes, or list of axes
+            As :meth:`skpce.inspection.Result.plot`.
+        """
+        return self._table().plot(ax)
+
+    def __str__(self) -> str:
+        return str(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

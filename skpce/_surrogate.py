@@ -414,7 +414,7 @@ class CompositionalPCESurrogate(
             n_terms=fitted.basis.n_terms,
             inputs=fitted.inputs,
             basis=fitted.basis,
-        )
+        )._named(fitted.expansion.group_names)
 
     @property
     def _now(self) -> FittedCompositions:

@@ -153,6 +153,7 @@ def test_the_conda_recipe_needs_what_the_distribution_needs():
         "pytest-xdist",
         "hypothesis",
         "polars",
+        "optuna",
         "ruff",
         "skops",
         "mypy",

@@ -40,6 +40,7 @@ ADDED: set[str] = {
     "skpce.MoreTermsThanRowsWarning",
     "skpce.TiedInputsWarning",
     "skpce.decision.DependentInputsWarning",
+    "skpce.ensembles.DriverImportanceEvaluator",
     "skpce.ensembles.member_blocks",
     "skpce.decision.measure_next",
     "skpce.decision.value_of_information",

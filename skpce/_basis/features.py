@@ -34,9 +34,9 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         categories; columns of text and categories of a data frame are always
         categorical). ``"auto"`` chooses the family of each column from the data. A
         frozen distribution of ``scipy.stats``, continuous or discrete, learns nothing,
-        nor do the bounds ``(low, high)`` of a uniform one. A list gives one per
-        feature, a dict one by the name of each column. See the user guide on input
-        distributions.
+        nor do the bounds ``(low, high)`` of a uniform one, a distribution of OpenTURNS
+        or chaospy, or a problem of SALib. A list gives one per feature, a dict one by
+        the name of each column. See the user guide on input distributions.
     truncation, q, interaction_order
         As in :class:`PolynomialChaosRegressor`.
 

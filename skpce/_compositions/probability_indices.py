@@ -9,6 +9,7 @@ import numpy as np
 
 from .._checks import FloatArray, RandomState, check_draws
 from .._expansion.expansion import SobolIndices
+from .._result import Result, Shown
 from .fitted import FittedCompositions
 
 #: A function of inputs (n_samples, n_features) with values (n_samples, n_targets).
@@ -29,7 +30,7 @@ def _parts_and_steps(
 
 
 @dataclass(frozen=True)
-class ProbabilitySobolIndices:
+class ProbabilitySobolIndices(Shown):
     """Sobol indices of probabilities, with standard errors.
 
     Shares are not clipped, and 0 for a probability that does not vary. The standard
@@ -77,6 +78,17 @@ class ProbabilitySobolIndices:
         lambda r: r.standard_errors.total_order
     )
     variance, step_variance = _parts_and_steps(lambda r: r.indices.total_variance)
+
+    def _table(self) -> Result:
+        n_rows, n_inputs = self.indices.first_order.shape
+        names, inputs = self._labels(n_rows, n_inputs)
+        columns = {
+            "first_order": self.indices.first_order,
+            "first_order_error": self.standard_errors.first_order,
+            "total_order": self.indices.total_order,
+            "total_order_error": self.standard_errors.total_order,
+        }
+        return Result({"probability": names, "input": inputs}, columns)
 
 
 def probability_sobol_indices(
@@ -161,12 +173,14 @@ def probability_sobol_indices(
     member = np.vstack([np.eye(layout.n_parts), by_step])
     policies = fitted.policies_at
     shares, errors, variance = pick_freeze_indices(policies, first, second, member)
+    steps = np.repeat(layout.step_names, layout.widths)
+    parts = [f"{s}: {p}" for s, p in zip(steps, layout.part_names, strict=True)]
     return ProbabilitySobolIndices(
         SobolIndices(shares[0], shares[1], variance),
         SobolIndices(errors[0], errors[1], np.full_like(variance, np.nan)),
         layout.n_parts,
         int(n_samples),
-    )
+    )._named([*parts, *layout.step_names], fitted.expansion.input_names)
 
 
 def pick_freeze_indices(

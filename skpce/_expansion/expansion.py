@@ -58,6 +58,7 @@ from .._checks import (
 from .._input_laws import InputLaw
 from .._input_laws.columns import warn_outside
 from .._learned.kernel_basis import Basis, KernelBasis
+from .._result import Result, Shown
 from .._solvers.problem import q2_from_sums, sum_rows
 from .moments import ExpansionMoments, basis_of_inputs, expansion_moments
 from .moments import main_effects as input_effects
@@ -419,7 +420,7 @@ def _position(feature: Any, names: Sequence[str]) -> int:
 
 
 @dataclass(frozen=True)
-class SobolIndices:
+class SobolIndices(Shown):
     """Sobol indices of several targets.
 
     Parameters
@@ -440,6 +441,18 @@ class SobolIndices:
     total_order: FloatArray
     total_variance: Any
     shapley: Any = None
+
+    def _table(self) -> Result:
+        columns = {"first_order": self.first_order, "total_order": self.total_order}
+        if self.shapley is not None:
+            columns["shapley"] = self.shapley
+        shape = np.shape(self.first_order)
+        outputs, inputs = self._labels(shape[0] if len(shape) > 1 else 1, shape[-1])
+        keys = {"target": outputs, "input": inputs}
+        if len(shape) == 1:
+            del keys["target"]
+        shown = tuple(columns)[:2]
+        return Result(keys, columns, printed=shown)
 
 
 def terms_of_inputs(
@@ -488,7 +501,7 @@ def shares(
 
 
 @dataclass(frozen=True)
-class InteractionIndices:
+class InteractionIndices(Shown):
     """Sobol indices of sets of inputs.
 
     Parameters
@@ -513,6 +526,14 @@ class InteractionIndices:
     subsets: tuple[tuple[int, ...], ...]
     values: FloatArray
     superset_values: FloatArray
+
+    def _table(self) -> Result:
+        n_inputs = 1 + max((i for subset in self.subsets for i in subset), default=-1)
+        known = len(vars(self).get("_names", ((), ()))[1])
+        outputs, names = self._labels(len(self.values), max(n_inputs, known))
+        sets = [" × ".join(names[i] for i in subset) for subset in self.subsets]
+        columns = {"share": self.values, "superset_share": self.superset_values}
+        return Result({"target": outputs, "inputs": sets}, columns)
 
 
 def _share_of_terms(
@@ -1265,7 +1286,10 @@ class Expansion:
         >>> moments.variance.round(6), moments.kurtosis.round(6)
         (array([2.]), array([12.]))
         """
-        return expansion_moments(self.basis.laws, self.coefficients, self.multi_indices)
+        found = expansion_moments(
+            self.basis.laws, self.coefficients, self.multi_indices
+        )
+        return found._named(self.output_names)
 
     def sobol_index(self, features: Any) -> FloatArray:
         r"""Return the Sobol index of exactly one set of inputs.
@@ -1398,10 +1422,12 @@ class Expansion:
         if max_order == 1 and isinstance(self.basis, KernelBasis):
             of_inputs = self.sobol_indices()
             every = tuple((i,) for i in range(len(self.input_names)))
-            return InteractionIndices(
+            found = InteractionIndices(
                 every, of_inputs.first_order, of_inputs.total_order
             )
-        return interaction_indices(self.term_norms, self.multi_indices, max_order)
+        else:
+            found = interaction_indices(self.term_norms, self.multi_indices, max_order)
+        return found._named(self.group_names, self.input_names)
 
     def shapley_effects(self) -> FloatArray:
         r"""Return the Shapley effects, which add up to 1.
@@ -1482,7 +1508,8 @@ class Expansion:
                 f"weights must be {n_groups} finite numbers of 0 or more, one per "
                 f"target. Got {weights!r}."
             )
-        return aggregated_shares(variances_of(self), given)
+        found = aggregated_shares(variances_of(self), given)
+        return found._named(inputs=self.input_names)
 
     # Tables and text
 
@@ -1588,6 +1615,21 @@ class Expansion:
         terms = ("", self.term_names)
         return make_frame(self.output_names, self.coefficients, of=self, index=terms)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the total indices of the inputs, and what each explains alone, as bars.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, sequence of axes, or None, default=None
+            Where to draw, one for each group of outputs; None makes a figure.
+
+        Returns
+        -------
+        axes : matplotlib axes, or list of axes
+            As :meth:`skpce.inspection.Result.plot`.
+        """
+        return self.sobol_indices().plot(ax)
+
     def __repr__(self) -> str:
         return (
             f"Expansion(n_outputs={self.n_outputs}, n_inputs={self.n_inputs}, "
@@ -1637,7 +1679,8 @@ class Expansion:
 
     @cached_property
     def _indices(self) -> SobolIndices:
-        return shares(*variances_of(self))
+        found = shares(*variances_of(self))
+        return found._named(self.group_names, self.input_names)
 
     @cached_property
     def term_norms(self) -> FloatArray:

@@ -42,6 +42,7 @@ from .._checks import (
     one_thread_if_small,
 )
 from .._learned.ridge import LearnedRidgeSolver, coefficient_draws
+from .._result import Result, Shown
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.external import folds_of
 from .._solvers.problem import weighted_spread
@@ -70,7 +71,7 @@ INTERVAL_METHODS = ("posterior", "residual", "bootstrap")
 
 
 @dataclass(frozen=True)
-class SobolInterval:
+class SobolInterval(Shown):
     """Lower and upper bounds of sensitivity indices.
 
     Parameters
@@ -89,6 +90,37 @@ class SobolInterval:
     shapley: FloatArray
     confidence_level: float
     method: str
+
+    def _table(self) -> Result:
+        outputs, inputs = self._labels(*self.first_order.shape[1:])
+        columns = {
+            f"{name}_{end}": getattr(self, name)[place]
+            for name in ("first_order", "total_order", "shapley")
+            for place, end in enumerate(("low", "high"))
+        }
+        title = (
+            f"{self.confidence_level:.0%} intervals, one index at a time "
+            f"({self.method})."
+        )
+        return Result({"target": outputs, "input": inputs}, columns, title=title)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the intervals of first-order and total indices, on bars to their middle.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, sequence of axes, or None, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        axes : matplotlib axes, or list of axes
+            As :meth:`skpce.inspection.Result.plot`.
+        """
+        table = self._table()
+        names = ("total_order", "first_order")
+        middle = {name: getattr(self, name).mean(axis=0) for name in names}
+        return Result(table.keys, {**table.columns, **middle}, printed=names).plot(ax)
 
 
 def _same(values: FloatArray) -> FloatArray:

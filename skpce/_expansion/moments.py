@@ -43,6 +43,7 @@ from .._basis.basis import PolynomialBasis, evaluate_within
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws import InputLaw
 from .._learned.kernel_basis import Basis, KernelBasis
+from .._result import Result, Shown
 
 # Pairs of terms, products, and numbers in one block of work.
 _PAIRS_AT_ONCE = 2**16
@@ -60,7 +61,7 @@ _LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True)
-class ExpansionMoments:
+class ExpansionMoments(Shown):
     """Moments of an expansion under the distributions of its inputs.
 
     Parameters
@@ -79,6 +80,11 @@ class ExpansionMoments:
     variance: FloatArray
     skewness: FloatArray
     kurtosis: FloatArray
+
+    def _table(self) -> Result:
+        outputs, _ = self._labels(len(self.mean), 0)
+        names = ("mean", "variance", "skewness", "kurtosis")
+        return Result({"target": outputs}, {n: getattr(self, n) for n in names})
 
 
 class UnknownMomentsError(ValueError):

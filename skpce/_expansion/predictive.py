@@ -43,7 +43,9 @@ from .._checks import (
 from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.columns import warn_outside
 from .._input_laws.families import is_frozen
+from .._input_laws.other_libraries import is_of_another_library
 from .._learned.kernel_basis import Basis
+from .._result import Result
 from .expansion import refuse_other_outputs
 from .problem import FittedProblem
 from .residuals import (
@@ -330,8 +332,13 @@ def _are_laws(inputs: Any) -> bool:
     """Return whether this is a distribution, or a list with one in it."""
     if isinstance(inputs, (str, Mapping)) or is_frozen(inputs):
         return True
+    if is_of_another_library(inputs):
+        return True
     is_list = isinstance(inputs, Sequence)
-    return is_list and any(isinstance(law, str) or is_frozen(law) for law in inputs)
+    return is_list and any(
+        isinstance(law, str) or is_frozen(law) or is_of_another_library(law)
+        for law in inputs
+    )
 
 
 def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampler:
@@ -667,6 +674,29 @@ class PredictionInterval(NamedTuple):
 
     lower: FloatArray
     upper: FloatArray
+
+    def _table(self) -> Result:
+        shape = np.shape(self.lower) or (1,)
+        names = ("row", "target")
+        keys = {n: tuple(range(size)) for n, size in zip(names, shape, strict=False)}
+        columns = {name: np.atleast_1d(getattr(self, name)) for name in self._fields}
+        return Result(keys, columns)
+
+    def to_frame(self) -> Any:
+        """Return the bounds as a table, one row for each row of X and target.
+
+        Returns
+        -------
+        frame : data frame of pandas or polars
+            Positions of the rows of X and of the targets or parts; the bounds.
+        """
+        return self._table().to_frame()
+
+    def __str__(self) -> str:
+        return str(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
 
 
 def check_predictive(

@@ -29,6 +29,7 @@ from .families import (
     family_name,
     is_frozen,
 )
+from .other_libraries import all_in_scipy
 from .smoothed import SmoothedLaw
 from .tabulated import (
     CategoricalLaw,
@@ -94,9 +95,11 @@ def check_distribution(
     """Return one checked specification per input: a name, or a frozen distribution.
 
     A mapping is by the names of the inputs; a pair of numbers is the bounds of a
-    uniform distribution. Inputs that were given as labels are categorical.
+    uniform distribution. Inputs that were given as labels are categorical. Those of
+    other libraries become frozen ones.
     """
     n_features = len(names)
+    distribution = all_in_scipy(distribution, names)
     if isinstance(distribution, Mapping):
         specifications = _in_order(owner, distribution, names)
     elif _is_listed(distribution) and not _are_bounds(distribution):
@@ -139,6 +142,7 @@ def _of_labels(
 
 def by_position(owner: str, distribution: Any, names: Sequence[str]) -> Any:
     """Return what needs no names of inputs: a list in place of a mapping or bounds."""
+    distribution = all_in_scipy(distribution, names)
     if isinstance(distribution, Mapping) or _are_bounds(distribution):
         return check_distribution(owner, distribution, names)
     return distribution
@@ -208,9 +212,9 @@ def _read_specification(owner: str, specification: Any) -> Any:
         raise ValueError(
             f"The 'distribution' parameter of {owner} must be one of {named}, bounds "
             "(low, high) of a uniform distribution, a frozen distribution of "
-            "scipy.stats such as scipy.stats.norm(0, 1), or a list of these, one per "
-            "feature, or a dict of them by the names of the columns. Got "
-            f"{specification!r} instead. An input of "
+            "scipy.stats such as scipy.stats.norm(0, 1), one of OpenTURNS or chaospy, "
+            "or a list of these, one per feature, or a dict of them by the names of "
+            f"the columns. Got {specification!r} instead. An input of "
             "unknown distribution can be 'empirical', or be mapped to a normal one, "
             f"{MAP_TO_NORMAL}"
         )

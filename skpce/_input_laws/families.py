@@ -182,6 +182,11 @@ class InputLaw(ABC):
         return float(self.goodness_of_fit(column))
 
     @property
+    def is_logarithmic(self) -> bool:
+        """Whether the logarithm of the input is what is drawn as an axis."""
+        return False
+
+    @property
     def support(self) -> tuple[float, float]:
         """Smallest and largest possible value, in the units of the input."""
         return -np.inf, np.inf
@@ -278,6 +283,8 @@ def parameters(frozen: Any) -> dict[str, Any]:
 
 def describe(frozen: Any) -> str:
     """Return the distribution as code, such as ``scipy.stats.t(df=3)``."""
+    if hasattr(frozen.dist, "given"):  # of another library
+        return str(frozen.dist.given.label)
     defaults = {"loc": 0.0, "scale": 1.0}
     shown = ", ".join(
         f"{name}={value:.6g}"
@@ -382,6 +389,10 @@ class LogarithmicLaw(InputLaw):
 
     #: Standardised value in place of the logarithm of a number that is not positive.
     low_end: ClassVar[float]
+
+    @property
+    def is_logarithmic(self) -> bool:
+        return True
 
     def standardize(self, column: FloatArray) -> FloatArray:
         positive = column > 0

@@ -21,6 +21,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import FloatArray
 from .._learned.kernel_basis import Basis
+from .._result import Result, Shown
 from . import EmpiricalLaw, InputLaw, NormalLaw
 from .correlations import largest_correlation
 
@@ -293,7 +294,7 @@ def fidelity_reason(fidelity: float, min_fidelity: float) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class SurrogateDiagnostics:
+class SurrogateDiagnostics(Shown):
     """Diagnostics of a fit, conditional on X as given.
 
     A transformation of X that was fitted before (PCA, PLS) has used every member, so
@@ -319,6 +320,11 @@ class SurrogateDiagnostics:
     n_terms: int
     inputs: FloatArray = field(repr=False)
     basis: Basis = field(repr=False)
+
+    def _table(self) -> Result:
+        steps, _ = self._labels(len(self.loo_q2), 0)
+        title = f"{self.n_members} members, {self.n_terms} terms."
+        return Result({"step": steps}, {"loo_q2": self.loo_q2}, title=title)
 
     @cached_property
     def largest_correlation(self) -> float:

@@ -160,6 +160,10 @@ class ContinuousLaw(GeneralFrozenLaw):
 
     polynomial = "A"
 
+    @property
+    def is_logarithmic(self) -> bool:
+        return family_name(self.frozen) in ("lognorm", "loguniform", "reciprocal")
+
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
         unit, loc, scale = at_the_origin(self.frozen)
         n_nodes = degree + _SPARE_NODES

@@ -21,6 +21,7 @@ from .._checks import (
     one_thread_if_small,
 )
 from .._compositions.outputs import Outputs
+from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
 from ._cautions import Caution, cautions_in_words
 from ._design import Design
@@ -495,9 +496,9 @@ def explain(
     data : table, study, search, Ensemble, path, or array-like of shape (n_runs, \
 n_inputs)
         A table with one row for each run: a data frame, a dict of columns, a list of
-        dicts, or the path of a CSV file; a study of Optuna; a fitted search of
-        scikit-learn, or its ``cv_results_``; an :class:`skpce.ensembles.Ensemble`; or,
-        with ``y``, the inputs alone.
+        dicts, a dataset of xarray, or the path of a CSV or JSON file; a study of
+        Optuna; a fitted search of scikit-learn, or its ``cv_results_``; an
+        :class:`skpce.ensembles.Ensemble`; or, with ``y``, the inputs alone.
     y : array-like of shape (n_runs,) or (n_runs, n_columns), default=None
         Outputs, or probabilities with their steps side by side, also of shape (n_runs,
         n_steps, n_classes); NaN where a run failed. Only with inputs in ``data``.
@@ -585,6 +586,7 @@ n_inputs)
     [['drives', 'drives', 'does not matter']]
     """
     check_real("explain", "negligible", negligible, low=0, high=1)
+    inputs = all_in_scipy(inputs) if isinstance(inputs, Mapping) else inputs
     asked = Asked(
         *(inputs, outputs, steps, tuple(listed(log, "log"))),
         *(replicate, blocks, groups, order),

@@ -36,6 +36,9 @@ class Caution:
     code: str
     figures: Figures
 
+    def __str__(self) -> str:
+        return WORDS[self.code](self.figures)
+
     def with_names(self, names: Mapping[str, str]) -> Caution:
         """Return the same with other names of inputs."""
         changed = dict(self.figures)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -280,6 +281,9 @@ class Design:
         else:
             what = "runs are exchanged"
         return f"{head}; {what}."
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
 
 
 def _positions(order: Any) -> FloatArray:

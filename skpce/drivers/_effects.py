@@ -10,7 +10,7 @@ import numpy as np
 
 from .._checks import FloatArray, import_extra
 from ._findings import State
-from ._picture import LETTERS, short_name
+from ._picture import short_name
 from ._runs import Data
 
 # Panels, inputs of an output, curves of an output, and points of a curve.
@@ -20,6 +20,7 @@ MOST_PANELS, MOST_INPUTS, MOST_CURVES, _POINTS = 8, 4, 4, 41
 _MOST_RUNS = 200
 
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
+_LETTERS = 32  # of all names of levels on an axis
 _SIZE = 2.7, 2.2  # inches of a panel: two of them are legible on 400 pixels
 
 
@@ -170,7 +171,7 @@ def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
         if several:
             ax.plot([], [], color=color, linewidth=2, label=label(name, 14, 1))
     if effect.levels:
-        width = max(LETTERS // len(effect.grid), 4)
+        width = max(_LETTERS // len(effect.grid), 4)
         names = [
             short_name(str(effect.levels[int(code)]), width) for code in effect.grid
         ]

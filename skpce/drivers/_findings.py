@@ -58,6 +58,11 @@ class Findings:
     n_members: IndexArray  # shape: (n_outputs,)
     design: Design  # with what was found of the members
 
+    def __str__(self) -> str:
+        found = [str(state) for row in self.states for state in row]
+        counts = {state: found.count(state) for state in dict.fromkeys(found)}
+        return ", ".join(f"{count} {state}" for state, count in counts.items()) + "."
+
     def with_names(self, names: Mapping[str, str]) -> Findings:
         """Return the same with other names of inputs in the cautions."""
         return replace(self, cautions=tuple(c.with_names(names) for c in self.cautions))

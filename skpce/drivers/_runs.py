@@ -6,6 +6,7 @@ Inputs and outputs become numbers, labels and names the roles of the runs.
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import warnings
@@ -24,6 +25,7 @@ from .._checks import (
     IndexArray,
     OutputGroups,
     Steps,
+    at_hand,
     is_missing,
     is_table,
     make_frame,
@@ -123,7 +125,7 @@ def take_columns_of(table: Any, places: Sequence[int]) -> Any:
 
 def take_rows_of(table: Any, used: BoolArray) -> Any:
     """Return some rows of a data frame."""
-    return table[used] if hasattr(table, "iloc") else table.filter(used)
+    return table[used] if hasattr(table, "iloc") else table.filter(used.tolist())
 
 
 def is_categorical(law: Any) -> bool:
@@ -303,6 +305,16 @@ class Data:
     y: FloatArray
     read: Outputs
     like: Any = None
+
+    def __str__(self) -> str:
+        n_inputs, names = len(self.names), ", ".join(self.names[:MOST_SHOWN])
+        names += ", ..." if n_inputs > MOST_SHOWN else ""
+        outputs = [str(name) for name in self.read.names[:MOST_SHOWN]]
+        outputs += ["..."] if len(self.read.names) > MOST_SHOWN else []
+        return (
+            f"{len(self.X)} runs; inputs: {names or 'none'}; outputs: "
+            f"{', '.join(outputs)}."
+        )
 
     @property
     def laws(self) -> Any:
@@ -615,7 +627,7 @@ def positions(given: Any, used: BoolArray) -> FloatArray:
 def table_of(data: Any) -> Any:
     """Return a table whose columns are read by name."""
     if isinstance(data, (str, os.PathLike)):
-        return read_csv(data)
+        return read_file(data)
     if isinstance(data, Mapping):
         columns = {name: np.asarray(values) for name, values in data.items()}
         lengths = {name: len(np.atleast_1d(v)) for name, v in columns.items()}
@@ -636,11 +648,39 @@ def table_of(data: Any) -> Any:
                 "skpce.inspection.verdict."
             )
         raise ValueError(
-            "data must be a table of runs, the path of a CSV file, a study of Optuna, "
-            "a fitted search of scikit-learn or an Ensemble; inputs alone go with y, "
-            f"as in explain(X, y). Got {type(data).__name__}."
+            "data must be a table of runs, the path of a CSV or JSON file, a study of "
+            "Optuna, a fitted search of scikit-learn or an Ensemble; inputs alone go "
+            f"with y, as in explain(X, y). Got {type(data).__name__}."
         )
     return opened(data)
+
+
+def read_file(path: Any) -> Columns:
+    """Read a file of JSON, by its name, or else of CSV."""
+    is_json = os.fspath(path).lower().endswith((".json", ".jsonl", ".ndjson"))
+    found: Columns = table_of(read_json(path)) if is_json else read_csv(path)
+    return found
+
+
+def read_json(path: Any) -> list[dict[str, Any]]:
+    """Read a JSON file of a list of runs, or one with a run in each line."""
+    shown = repr(os.fspath(path))
+    with open(path, encoding="utf-8-sig") as file:
+        text = file.read().strip()
+    try:
+        lines = [line for line in text.splitlines() if line.strip()]
+        is_list = text.startswith("[")
+        rows = json.loads(text) if is_list else [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise ValueError(
+            f"{shown} is no list of runs in JSON, and has no run in each line: {error}."
+        ) from None
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(
+            f"{shown} has no runs; expected objects, such as "
+            '{"rate": 0.1, "loss": 2.3}, in a list or one in each line.'
+        )
+    return rows
 
 
 def read_csv(path: Any) -> Columns:
@@ -685,11 +725,11 @@ def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
 def read_table_of(table: Any, asked: Asked) -> Table:
     names = names_of(table)
     refuse_twice(names, "data")
-    with_roles = asked.columns_with_roles(names)
+    every = _all_columns(table)
+    with_roles = asked.columns_with_roles(list(every))
     steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
     notes: list[str] = []
     inputs = asked.inputs
-    every = _all_columns(table)
     known_names(
         outputs, [*names, *every], "outputs", "column of data", shown=list(every)
     )
@@ -707,7 +747,7 @@ def read_table_of(table: Any, asked: Asked) -> Table:
                 f"{quoted(names)}{': ' if notes else ''}{'; '.join(notes)}. Expected "
                 "some; name them by inputs=."
             )
-    counted = replicate_columns(asked.replicate, names)
+    counted = replicate_columns(asked.replicate, list(every))
     of_steps = [] if steps is None else outputs
     runs = read_table(
         *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
@@ -736,7 +776,7 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     setting = None
     if asked.replicate is not None:
         setting = True if counted else asked.replicate
-    return Table(data, asked.labels(table), runs.used, setting, (*notes, *runs.notes))
+    return Table(data, asked.labels(every), runs.used, setting, (*notes, *runs.notes))
 
 
 def _outputs_of(
@@ -888,8 +928,9 @@ def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
     """Return the columns of X by their names."""
     if isinstance(X, Mapping):
         X = Columns({name: np.asarray(values) for name, values in X.items()})
-    if isinstance(X, Columns) or (hasattr(X, "columns") and is_table(opened(X))):
-        table = opened(X)
+    table = opened(X)
+    is_frame = is_table(table) or hasattr(table, "to_native")
+    if isinstance(X, Columns) or (is_frame and hasattr(table, "columns")):
         names = names_of(table)
         refuse_twice(names, "X")
         return {str(name): table[name] for name in names}
@@ -1003,6 +1044,7 @@ def _with_numbers(y: Any) -> Any:
 
 def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     """Read data of any kind."""
+    data = at_hand(data)
     if y is not None:
         table = read_arrays(data, y, asked)
     else:
@@ -1094,7 +1136,8 @@ def _is_results(data: Any) -> bool:
 
 
 def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
-    names = tuple(map(str, ensemble.X.columns))
+    inputs, outputs = opened(ensemble.X), opened(ensemble.y)
+    names = tuple(map(str, inputs.columns))
     with_roles = set(map(str, asked.columns_with_roles(names)))
     counted = set(map(str, replicate_columns(asked.replicate, names)))
     wanted = [name for name in names if name not in with_roles]
@@ -1102,12 +1145,11 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
     if asked.inputs is not None:
         wanted = known_names(asked.inputs, names, "inputs", "input")
         stated = asked.inputs if isinstance(asked.inputs, Mapping) else {}
-    columns = list(ensemble.y.columns)
-    y = ensemble.y
+    columns, y = list(outputs.columns), outputs
     if asked.outputs is not None and asked.steps is None:
         chosen = known_names(asked.outputs, last_names(columns), "outputs", "output")
         y = take_columns_of(y, [last_names(columns).index(name) for name in chosen])
-    X = np.asarray(ensemble.X.to_numpy(), dtype=np.float64)
+    X = np.asarray(inputs.to_numpy(), dtype=np.float64)
     laws = dict(zip(names, ensemble.distribution, strict=True)) | dict(stated)
     is_category = [is_categorical(laws[name]) for name in names]
     values = np.asarray(y.to_numpy(), dtype=np.float64)
@@ -1125,7 +1167,7 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
         ),
         ensemble.X,
     )
-    labels = asked.labels(ensemble.X)
+    labels = asked.labels(inputs)
     setting: Any = ensemble.setting
     if asked.replicate is not None:
         setting = True if counted else asked.replicate

@@ -22,6 +22,7 @@ from .._checks import (
     make_generator,
 )
 from .._input_laws.families import is_frozen
+from .._input_laws.other_libraries import all_in_scipy
 
 _METHODS = ("lhs", "random", "sobol")
 # What scipy calls the generator of a design; it was "seed" before 1.15.
@@ -91,6 +92,7 @@ def sample_inputs(
             "distributions must be a dict of names to distributions, not empty. Got "
             f"{distributions!r}."
         )
+    distributions = all_in_scipy(distributions)
     for name, law in distributions.items():
         _check_input(name, law)
     generator = make_generator(random_state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,9 @@ def from_study(
     study : optuna.study.Study
         With its trials. Optuna itself is not imported.
     parameters : sequence of str or None, default=None
-        Parameters that are inputs; None takes all. With a part of them only trials
-        that have all of these count: one branch of a search space with conditions.
+        Parameters that are inputs; None takes all, those of a search space with
+        conditions too (see Notes). With a part of them only trials that have all of
+        these count: one branch of such a space.
     distribution : {"space", "tried"}, default="space"
         Distribution of a numeric parameter: uniform over the search space (over its
         logarithm where the search had one), or that of the values which were tried. A
@@ -41,15 +42,26 @@ def from_study(
     Raises
     ------
     ValueError
-        For fewer than eight complete trials, an objective that does not vary, a
-        parameter that some trials do not have or whose range changed, or of an
-        unknown kind.
+        For fewer than eight complete trials, an objective that does not vary, or a
+        parameter of an unknown kind, or that is a number in some trials and a choice in
+        others.
     ImportError
         If no library of data frames is installed.
 
     See Also
     --------
     from_frame : A table of runs.
+    DriverImportanceEvaluator : The drivers, for the plots of Optuna.
+
+    Notes
+    -----
+    A parameter that some trials do not have, such as the depth of a tree where the
+    learner is no tree, does nothing there. Values that it had in the other trials stand
+    in for it, evenly and in an order that depends on its name alone. What it then does
+    is a part of its interaction with the parameter that switches it on, and its share
+    in all is the share of the variance of all trials, those without it included. A
+    parameter whose range changed during the study has the distribution of the values
+    that were tried. ``notes`` names both.
 
     Examples
     --------
@@ -100,7 +112,7 @@ def from_study(
             f"expected {FEWEST_MEMBERS} or more."
         )
     names = _all_names(complete) if parameters is None else list(parameters)
-    spaces = {name: _space_of(name, complete) for name in names}
+    spaces = {name: _space_of(name, complete, notes) for name in names}
     laws = {name: _law_of(name, space) for name, space in spaces.items()}
     if distribution == "tried":
         laws = {
@@ -156,24 +168,38 @@ def _all_names(trials: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(name for trial in trials for name in trial.params))
 
 
-def _space_of(name: str, trials: Sequence[Any]) -> Any:
-    """Return the search space of a parameter, which must be one for all trials."""
-    lacking = sum(name not in trial.params for trial in trials)
-    if lacking:
-        raise ValueError(
-            f"The parameter {name!r} is missing in {lacking} of {len(trials)} complete "
-            "trials: a search space with conditions. Give parameters= without it, or "
-            "those of one branch."
+def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> Any:
+    """Return the search space of a parameter, and note where it is no single one."""
+    having = [trial for trial in trials if name in trial.params]
+    if len(having) < len(trials):
+        notes.append(
+            f"The parameter {name} is one of {len(having)} of {len(trials)} complete "
+            "trials. In the others it does nothing, and values that it had stand in "
+            "for it."
         )
-    spaces = [trial.distributions[name] for trial in trials]
+    spaces = [trial.distributions[name] for trial in having]
     first = spaces[0]
-    if any(vars(space) != vars(first) for space in spaces[1:]):
-        other = next(space for space in spaces if vars(space) != vars(first))
+    other = next((space for space in spaces if vars(space) != vars(first)), None)
+    if other is None:
+        return first
+    kinds = {(hasattr(s, "choices"), getattr(s, "log", False)) for s in spaces}
+    if len(kinds) > 1:
         raise ValueError(
             f"The search space of the parameter {name!r} changed between trials, from "
-            f"{first!r} to {other!r}; expected one."
+            f"{first!r} to {other!r}; expected one kind. Leave it out by parameters=."
         )
-    return first
+    notes.append(
+        f"The search space of the parameter {name} changed between trials, from "
+        f"{first!r} to {other!r}: its distribution is that of the values tried."
+    )
+    return _Changed(*next(iter(kinds)))
+
+
+class _Changed(NamedTuple):
+    """The search space of a parameter that had several."""
+
+    is_choice: bool
+    log: bool
 
 
 _LARGEST_TABLE = 64  # values of a discrete distribution that is written out
@@ -181,6 +207,8 @@ _LARGEST_TABLE = 64  # values of a discrete distribution that is written out
 
 def _law_of(name: str, space: Any) -> Any:
     """Return the distribution of a parameter over its search space."""
+    if isinstance(space, _Changed):
+        return "categorical" if space.is_choice else "empirical"
     if hasattr(space, "choices"):
         return "categorical"
     low, high = getattr(space, "low", None), getattr(space, "high", None)
@@ -206,13 +234,28 @@ def _law_of(name: str, space: Any) -> Any:
 
 def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
     """Return what a parameter was in each trial; None is a choice like others."""
-    values = [trial.params[name] for trial in trials]
+    has = np.array([name in trial.params for trial in trials])
+    values = [trial.params[name] for trial in trials if name in trial.params]
     if None in values and "None" in values:
         raise ValueError(
             f"The parameter {name!r} has the choices None and 'None', which have one "
             "name as text; expected names that differ."
         )
-    return _objects(["None" if value is None else value for value in values])
+    known = _objects(["None" if value is None else value for value in values])
+    if has.all():
+        return known
+    found = np.empty(len(has), dtype=object)
+    found[has], found[~has] = known, _stand_ins(name, known, int((~has).sum()))
+    return found
+
+
+def _stand_ins(name: str, values: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return values of a parameter, evenly, in an order that its name gives."""
+    are_numbers = all(isinstance(v, (int, float)) for v in values)
+    ordered = sorted(values.tolist(), key=float if are_numbers else str)
+    places = ((np.arange(size) + 0.5) * (len(ordered) / size)).astype(np.int64)
+    np.random.default_rng(list(name.encode())).shuffle(places)
+    return _objects([ordered[place] for place in places])
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:

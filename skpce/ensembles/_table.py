@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from html import escape
 from numbers import Real
 from types import NoneType
 from typing import Any, Literal
@@ -18,7 +19,9 @@ from .._checks import (
     FloatArray,
     IndexArray,
     OutputGroups,
+    at_hand,
     floats_with_nan,
+    html_table,
     is_category,
     is_missing,
     levels_in_order,
@@ -30,6 +33,7 @@ from .._checks import (
 )
 from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
+from .._input_laws.other_libraries import all_in_scipy
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +93,50 @@ class Ensemble:
         return len(self.X)
 
     def __str__(self) -> str:
+        names = opened(self.X).columns
         head = (
             f"{len(self)} members, {_counted(self.X.shape[1], 'input')} "
-            f"({', '.join(map(str, self.X.columns))}), "
+            f"({', '.join(map(str, names))}), "
             f"{_counted(self.y.shape[1], 'output')}"
         )
         if self.setting is not None:
             head += f", {len(np.unique(self.setting))} different settings"
         return "\n".join([f"{head}.", *self.notes])
+
+    def to_frame(self) -> Any:
+        """Return inputs and outputs side by side, categories by their names.
+
+        Returns
+        -------
+        frame : data frame
+            Of the library of ``X``, one row for each member.
+        """
+        X, y = opened(self.X), opened(self.y)
+        columns = {}
+        for name in X.columns:
+            values = np.asarray(X[name])
+            if str(name) in self.levels:
+                levels = self.levels[str(name)]
+                values = np.array([levels[int(v)] for v in values], dtype=object)
+            columns[name] = values
+        columns |= {name: np.asarray(y[name]) for name in y.columns}
+        kind = None if hasattr(self.X, "iloc") else self.X
+        return make_frame([_named(n) for n in columns], columns.values(), like=kind)
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
+        table = opened(self.to_frame())
+        shown = [np.asarray(table[name])[:_SHOWN].tolist() for name in table.columns]
+        rows = zip(*shown, strict=True)
+        return lines + html_table(map(str, table.columns), rows)
+
+
+_SHOWN = 8  # members that a notebook shows
+
+
+def _named(name: Any) -> str:
+    """Return the name of a column; of one with two levels both."""
+    return ": ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _counted(number: int, noun: str) -> str:
@@ -116,8 +156,9 @@ def from_frame(
     Parameters
     ----------
     frame : data frame
-        Of pandas or polars, or of another library that narwhals reads, where it is
-        installed. X and y of the ensemble are of the same library.
+        Of pandas or polars, or of another library that narwhals reads, such as pyarrow,
+        where it is installed; X and y of the ensemble are of the same library. A
+        dataset of xarray has a row for each of its values.
     inputs : sequence of str, or dict of str to distribution
         Columns that differ between the runs. A dict gives distributions, as in
         ``distribution=`` of :class:`skpce.PolynomialChaosRegressor`; None stands for
@@ -172,6 +213,7 @@ def from_frame(
     >>> runs.setting
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
+    frame = at_hand(frame)
     given = opened(frame)
     *columns, read = _columns_of(given, inputs, outputs, replicate, log)
     return build(
@@ -208,6 +250,8 @@ def read_table(
 def _columns_of(
     frame: Any, inputs: Any, outputs: OutputGroups, replicate: Any, log: Sequence[str]
 ) -> Any:
+    if isinstance(inputs, Mapping):
+        inputs = all_in_scipy(inputs)
     laws = dict.fromkeys(_names(inputs, "inputs"))
     if isinstance(inputs, Mapping):
         laws = dict(inputs)

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 QUANTITIES = ("probability", "log_ratio")
 _COLUMNS = 4
+_LETTERS = 30  # of all names of levels on an axis
 # More curves in one panel cannot be distinguished.
 _MOST_TARGETS = 6
 
@@ -61,7 +62,8 @@ class MainEffectsDisplay:
     Parameters
     ----------
     grids : sequence of ndarray of shape (n_points,)
-        Values of each shown input; the levels of a categorical one.
+        Values of each shown input; the levels of a categorical one. An input whose
+        points have equal ratios is drawn on a logarithmic axis.
     effects : sequence of ndarray of shape (n_points, n_targets)
         Effect of each input alone.
     input_names, target_names : sequence of str
@@ -70,8 +72,9 @@ class MainEffectsDisplay:
         Values of the members, drawn as ticks: there are no data beyond them.
     quantity : str, default="y"
         What changes, for the axis.
-    categorical : sequence of bool or None, default=None
-        Inputs whose values are levels: points, not lines.
+    categorical : sequence of bool or of sequence of str, or None, default=None
+        Inputs whose values are levels: points, not lines. The names of the levels in
+        place of True are written on the axis.
     supported : sequence of bool or None, default=None
         Whether the attribution of each target is supported; curves of others are
         dashed and marked in the legend.
@@ -115,7 +118,7 @@ class MainEffectsDisplay:
         *,
         rugs: Sequence[ArrayLike] | None = None,
         quantity: str = "y",
-        categorical: Sequence[bool] | None = None,
+        categorical: Sequence[bool | Sequence[str]] | None = None,
         supported: Sequence[bool] | None = None,
     ) -> None:
         self.grids: list[FloatArray] = [np.asarray(x, dtype=np.float64) for x in grids]
@@ -225,7 +228,10 @@ class MainEffectsDisplay:
             [labels[i] for i in chosen],
             rugs=None if table is None else [table[:, i] for i in shown],
             quantity=unit,
-            categorical=[not laws[i].is_polynomial for i in shown],
+            categorical=[
+                _levels(laws[i], names[i], reading.estimator, grid)
+                for i, grid in zip(shown, grids, strict=True)
+            ],
             supported=good,
         )
         return display.plot(ax=ax, **kwargs)
@@ -257,7 +263,8 @@ class MainEffectsDisplay:
 
     def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
         ax.axhline(0.0, color="#999999", linewidth=0.8)
-        is_dotted = self.categorical is not None and self.categorical[panel]
+        levels = False if self.categorical is None else self.categorical[panel]
+        is_dotted, grid = levels is not False, self.grids[panel]
         points = {"marker": "o", "linestyle": ":"} if is_dotted else {}
         lines = []
         for target, name in enumerate(self.target_names):
@@ -266,13 +273,24 @@ class MainEffectsDisplay:
                 style["label"] += f"\n({NOT_SUPPORTED})"
                 style.setdefault("linestyle", "--")
             effect = self.effects[panel][:, target]
-            lines += ax.plot(self.grids[panel], effect, **(style | kwargs))
+            lines += ax.plot(grid, effect, **(style | kwargs))
         if self.rugs is not None:
             rug, height = self.rugs[panel], np.full(len(self.rugs[panel]), 0.02)
             ticks = {"color": "black", "alpha": 0.4, "markersize": 6}
             ax.plot(rug, height, "|", **ticks, transform=ax.get_xaxis_transform())
-        ax.set_xlabel(label(self.input_names[panel], 22))
-        ax.locator_params(axis="x", nbins=5)
+        is_log = not is_dotted and _is_geometric(grid)
+        scale = " (log scale)" if is_log else ""
+        ax.set_xlabel(label(f"{self.input_names[panel]}{scale}", 22))
+        if is_log:
+            ax.set_xscale("log")
+        elif isinstance(levels, Sequence):
+            letters = max(_LETTERS // len(grid), 4)
+            ax.set_xticks(
+                grid, [label(name, letters, 2) for name in levels], fontsize=9
+            )
+            ax.margins(x=0.15)
+        else:
+            ax.locator_params(axis="x", nbins=5)
         hide_spines(ax)
         return lines
 
@@ -285,6 +303,27 @@ def _target_label(name: Any) -> str:
     return f"{label(step, max_lines=2)}:{label(part, 20, 1)}"
 
 
+def _levels(
+    law: Any, name: str, estimator: Any, grid: FloatArray
+) -> bool | Sequence[str]:
+    """Return the names of the levels of a categorical input; False for another one."""
+    if law.is_polynomial:
+        return False
+    named = getattr(estimator, "levels_", {}).get(name)
+    if named is None:
+        return [f"{level:g}" for level in grid]
+    return [str(named[int(code)]) for code in grid]
+
+
+def _is_geometric(grid: FloatArray) -> bool:
+    """Whether points have equal ratios, and no equal distances."""
+    if len(grid) < 3 or grid.min() <= 0:
+        return False
+    ratios, gaps = np.diff(np.log(grid)), np.diff(grid)
+    is_even = np.ptp(gaps) <= 1e-6 * np.abs(gaps).max()
+    return bool(np.ptp(ratios) <= 1e-6 * np.abs(ratios).max()) and not is_even
+
+
 def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> FloatArray:
     """Return levels, or points over the range of the data or of 98 % of the draws."""
     if not law.is_polynomial:
@@ -292,6 +331,8 @@ def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> Floa
     low, high = column.min(), column.max()
     if is_sampled:
         low, high = np.quantile(column, [0.01, 0.99])
+    if low > 0 and law.is_logarithmic:
+        return np.geomspace(low, high, n_points)
     return np.linspace(low, high, n_points)
 
 

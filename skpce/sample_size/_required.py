@@ -29,6 +29,7 @@ from .._checks import (
     refuse_memory,
 )
 from .._compositions.fitted import FittedCompositions
+from .._result import Result, Shown
 from ..inspection._reading import (
     NoExpansionError,
     Reading,
@@ -52,7 +53,7 @@ class VacuousBoundWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class RequiredEnsembleSize:
+class RequiredEnsembleSize(Shown):
     """Members that a proved bound would need, for each step or output.
 
     Parameters
@@ -99,6 +100,10 @@ class RequiredEnsembleSize:
     def is_vacuous(self) -> BoolArray:
         """Whether the bound says nothing now: it is 1; shape (n_outputs,)."""
         return self.bound >= 1.0
+
+    def _table(self) -> Result:
+        names = ("n_required", "bound", "noise_variance", "signal_variance")
+        return Result({"output": self.names}, {n: getattr(self, n) for n in names})
 
     def __str__(self) -> str:
         head = (

@@ -3,12 +3,14 @@
 from itertools import combinations, pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate
+import skpce
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._fonts import label
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
@@ -65,8 +67,11 @@ def shown_texts(figure):
     hidden = {text for axis in off for text in axis.get_majorticklabels()}
     for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
         low, high = sorted(axis.get_view_interval())
-        places = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
-        hidden |= {text for place, text in places if not low <= place <= high}
+        places, texts = axis.get_majorticklocs(), axis.get_majorticklabels()
+        pairs = list(zip(places, texts, strict=False))
+        if len(places) > len(texts):  # of a logarithmic axis
+            pairs = [(tick.get_loc(), tick.label1) for tick in axis.get_major_ticks()]
+        hidden |= {text for place, text in pairs if not low <= place <= high}
     drawn = set(figure.findobj(matplotlib.text.Text)) - hidden
     # Boxes of texts at an angle are larger than the texts.
     return [
@@ -424,3 +429,55 @@ def test_a_fitted_search_is_read_like_its_best_estimator(ensemble):
 def test_crowded_labels_stay_centred_on_their_nodes():
     np.testing.assert_allclose(spread_apart([1.0, 0.9, 0.3], 0.2), [1.05, 0.85, 0.3])
     assert spread_apart([], 0.2).size == 0
+
+
+def test_axes_have_the_names_of_levels_and_say_that_they_are_logarithmic():
+    rng = np.random.default_rng(0)
+    n = 80
+    kinds = np.array(["adam", "rmsprop", "sgd", "adagrad"])[rng.integers(4, size=n)]
+    table = pd.DataFrame({"rate": 10 ** rng.uniform(-4, 0, n), "kind": kinds})
+    table["width"] = rng.choice([8, 16], n)
+    y = np.log10(table["rate"]) + (kinds == "sgd") + table["width"] / 16
+    laws = {"rate": "loguniform", "kind": "categorical", "width": "categorical"}
+    model = PolynomialChaosRegressor(2, distribution=laws, solver="ols").fit(table, y)
+    display = MainEffectsDisplay.from_estimator(model, table)
+    rate, kind, width = display.axes_
+    assert rate.get_xscale() == "log"
+    assert rate.get_xlabel() == "rate (log scale)"
+    assert kind.get_xscale() == width.get_xscale() == "linear"
+    ticks = [[text.get_text() for text in ax.get_xticklabels()] for ax in (kind, width)]
+    assert ticks == [["adagrad", "adam", "rmsprop", "sgd"], ["8", "16"]]
+    assert_legible(display.figure_)
+    # linear in the logarithm: from one end of the axis to the other
+    effect = display.effects[0][:, 0]
+    np.testing.assert_allclose(np.diff(effect), np.diff(np.log10(display.grids[0])))
+    answer = skpce.explain(table.assign(y=y), outputs="y", log=["rate"])
+    figure = answer.plot_effects()
+    assert_legible(figure)
+    names = {ax.get_xlabel(): ax for ax in figure.axes}
+    assert names["rate (log scale)"].get_xscale() == "log"
+    shown = [text.get_text() for text in names["kind"].get_xticklabels()]
+    assert shown == ["adagrad", "adam", "rmsprop", "sgd"]
+
+
+@pytest.mark.parametrize("kind", ["answer", "result", "indices"])
+def test_no_legend_is_cut_on_400_pixels(kind):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 4))
+    answer = skpce.explain(X, X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60))
+    drawn = {
+        "answer": lambda: answer.plot().figure,
+        "result": lambda: answer.model.expansion_.plot().figure,
+        "indices": lambda: SobolDisplay.from_estimator(answer.model).figure_,
+    }
+    figure = drawn[kind]()
+    figure.set_dpi(100)
+    figure.set_size_inches(4.0, figure.get_size_inches()[1])
+    figure.canvas.draw()
+    legends = [ax.get_legend() for ax in figure.axes if ax.get_legend()]
+    legends += figure.legends
+    assert legends
+    for legend in legends:
+        box = legend.get_window_extent()
+        assert -1 <= box.x0 < box.x1 <= 401
+        assert -1 <= box.y0 < box.y1 <= figure.bbox.y1 + 1

@@ -1,14 +1,18 @@
 """The report is one file, safe to open, and never half written."""
 
 import base64
+import json
 import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace as Box
 
 import numpy as np
 import pytest
 
-from skpce._page import HtmlReport
+from skpce._page import _SCRIPT, HtmlReport
 from skpce._report import interval_in_words, percent_with_error
 from skpce.plotting import _style as style
 
@@ -29,7 +33,8 @@ def test_text_of_every_kind_is_escaped():
     report.add_table([EVIL], [[EVIL], [(EVIL, "b")]], EVIL)
     report.add_png(PNG, EVIL)
     page = report.to_html()
-    assert "<script" not in page
+    assert page.count("<script") == 1  # ours
+    assert page.rpartition("<script>")[2] == f"{_SCRIPT}</script></body></html>\n"
     assert page.count("&lt;script&gt;") == 11
     assert re.search(r'<img alt="&lt;script&gt;alert\(&quot;1&quot;\)', page)
 
@@ -41,7 +46,9 @@ def test_the_page_needs_nothing_from_elsewhere():
     page = report.to_html()
     sources = re.findall(r"(?:src|href|action)\s*=\s*(\S{6})", page)
     assert sources == ['"data:']
-    assert not re.search(r"<(script|link|iframe|object)|@import|url\(", page)
+    assert page.count("<script>") == 1
+    assert not re.search(r"<script |<(link|iframe|object)|@import|url\(", page)
+    assert not re.search(r"fetch|XMLHttp|import|eval", _SCRIPT)
     assert page.startswith("<!doctype html>")
     assert '<meta charset="utf-8">' in page
 
@@ -114,3 +121,69 @@ def test_the_page_follows_the_mode_of_the_browser():
     page = HtmlReport("title").to_html()
     assert "prefers-color-scheme: dark" in page
     assert "color-scheme: light dark" in page
+
+
+CLICKS = """
+const made = [];
+const cell = text => ({textContent: text});
+const row = texts => ({cells: texts.map(cell), textContent: texts.join(" ")});
+const listens = element => Object.assign(element, {
+  addEventListener: (kind, act) => { element.click = act; }});
+const table = {
+  tHead: {rows: [{cells: HEADINGS.map(text => listens(cell(text)))}]},
+  tBodies: [{rows: ROWS.map(row), append(...rows) { this.rows = rows; }}],
+  before: element => made.push(element)};
+const document = {
+  querySelectorAll: () => [table], createElement: () => listens({})};
+SCRIPT
+const shown = () => table.tBodies[0].rows.map(row => row.cells[0].textContent);
+const found = [];
+for (const head of table.tHead.rows[0].cells) {
+  head.click();
+  found.push(shown());
+}
+table.tHead.rows[0].cells[1].click();
+found.push(shown());
+const before = made[0].textContent;
+made[0].click();
+const hidden = table.tBodies[0].rows.filter(row => row.hidden).length;
+console.log(JSON.stringify({found, before, after: made[0].textContent, hidden}));
+"""
+
+
+def test_a_click_on_a_heading_sorts_and_a_button_hides():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    rows = [
+        ["rate", "drives", "86 % [82, 90]", "1.5e-05"],
+        ["units", "not settled", "<1 %", "0.3"],
+        ["kind", "does not matter", "1 % [0, 2]", "–"],
+        ["beta", "does not matter", "−2", "about 180"],
+    ]
+    script = CLICKS.replace("SCRIPT", _SCRIPT)
+    script = script.replace("HEADINGS", json.dumps(["input", "state", "in all", "p"]))
+    script = script.replace("ROWS.map", f"{json.dumps(rows)}.map")
+    told = subprocess.run(
+        [node, "-e", script], capture_output=True, text=True, check=True
+    )
+    found = json.loads(told.stdout)
+    assert found["found"][0] == ["units", "rate", "kind", "beta"]  # from z to a
+    assert found["found"][2] == ["rate", "kind", "units", "beta"]
+    assert found["found"][3] == ["beta", "units", "rate", "kind"]
+    states = {row[0]: row[1] for row in rows}
+    assert [states[name] for name in found["found"][1]] == sorted(
+        states.values(), reverse=True
+    )
+    assert [states[name] for name in found["found"][4]] == sorted(states.values())
+    assert found["before"] == "hide what does not matter"
+    assert (found["after"], found["hidden"]) == ("show all 4", 2)
+
+
+def test_pictures_that_are_narrow_enough_are_shown_whole_on_a_telephone():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    report = HtmlReport("A run")
+    for width in (5.4, 9.0):
+        report.add_figure(Box(figure_=plt.figure(figsize=(width, 2.0))), "A line.")
+    first, second = re.findall(r"<img ([^>]*)alt=", report.to_html())
+    assert (first, second) == ('class="narrow" ', "")

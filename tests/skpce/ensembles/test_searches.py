@@ -122,16 +122,45 @@ def test_several_objectives_keep_their_names(study):
     assert from_study(study).y.columns.tolist() == ["accuracy", "time"]
 
 
-def test_conditional_parameters_are_refused_or_left_out(study):
+def test_values_that_a_conditional_parameter_had_stand_in_for_it(study):
     for trial in study.trials[:10]:
         del trial.params["units"]
-    with pytest.raises(ValueError, match="'units' is missing in 10 of 30"):
-        from_study(study)
+    runs = from_study(study)
+    had = [trial.params["units"] for trial in study.trials[10:]]
+    assert runs.X["units"][10:].tolist() == had
+    # one of each two neighbours in the order of the twenty that there were
+    stands_in = np.sort(runs.X["units"][:10])
+    pairs = np.sort(had).reshape(10, 2)
+    assert all(value in pair for value, pair in zip(stands_in, pairs, strict=True))
+    assert runs.notes == (
+        "The parameter units is one of 20 of 30 complete trials. In the others it does "
+        "nothing, and values that it had stand in for it.",
+    )
+    again = from_study(SimpleNamespace(trials=study.trials[::-1], metric_names=None))
+    assert again.X["units"][:20].tolist() == had[::-1]
+
+
+def test_a_part_of_the_parameters_is_one_branch(study):
+    for trial in study.trials[:10]:
+        del trial.params["units"]
     others = [name for name in SPACE if name != "units"]
     assert len(from_study(study, others)) == 30
     branch = from_study(study, ["units", "rate"])
     assert len(branch) == 20
     assert branch.notes == ("10 of 30 trials lack a parameter and are left out.",)
+
+
+def test_a_range_that_changed_is_that_of_the_values_tried(study):
+    wider = FloatDistribution(1e-9, 1.0, log=True)
+    study.trials[3].distributions = SPACE | {"rate": wider}
+    runs = from_study(study)
+    laws = dict(zip(runs.X.columns, runs.distribution, strict=True))
+    assert laws["rate"] == "empirical"
+    assert runs.logarithms == ("rate", "width")
+    (note,) = runs.notes
+    assert note.startswith("The search space of the parameter rate changed between")
+    study.trials[3].distributions = SPACE | {"kind": CategoricalDistribution(("a",))}
+    assert "categorical" in from_study(study).distribution
 
 
 def test_bad_studies_are_refused(study):
@@ -144,7 +173,7 @@ def test_bad_studies_are_refused(study):
     with pytest.raises(ValueError, match="'distribution' parameter of from_study"):
         from_study(study, distribution="prior")
     study.trials[3].distributions = SPACE | {"rate": FloatDistribution(1e-9, 1)}
-    with pytest.raises(ValueError, match="'rate' changed between trials"):
+    with pytest.raises(ValueError, match=r"'rate' changed .* expected one kind"):
         from_study(study)
 
 

@@ -1,0 +1,213 @@
+"""The drivers of a study as importances, for the plots of Optuna."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from .._checks import FEWEST_MEMBERS, fail, listed
+
+# States of an input whose share counts: both are tested.
+_TESTED = ("drives", "acts on the spread")
+
+
+class DriverImportanceEvaluator:
+    """Importances of Optuna that are tested: 0 for what is not shown to matter.
+
+    For ``evaluator=`` of ``optuna.importance.get_param_importances`` and
+    ``optuna.visualization.plot_param_importances``. The importance of a parameter is
+    its share in all of the variance of the objective between the trials (the total
+    Sobol index under the search space, times what the fit explains), where
+    :func:`skpce.explain` says that it drives the objective, else 0. The probability
+    that any importance above 0 is wrong is at most 5 %.
+
+    Attributes
+    ----------
+    answer_ : skpce.drivers.Answer or None
+        What the last study was answered, with intervals, states and cautions; None
+        where it could not be asked.
+
+    Raises
+    ------
+    ImportError
+        If Optuna is not installed.
+
+    Warns
+    -----
+    UserWarning
+        If no parameter is shown to drive the objective, or the trials are too few or
+        too equal to ask. All importances are then 0, of which Optuna makes equal bars
+        unless ``normalize=False``.
+
+    See Also
+    --------
+    skpce.explain : Reads the study itself, in one line, and says more.
+    from_study : The trials as an ensemble.
+
+    Notes
+    -----
+    Trials that were pruned or failed, and values of the objective that are not finite,
+    are left out. Parameters that are constant have the importance 0. Parameters of a
+    search space with conditions count as in :func:`from_study`: their share is that of
+    the variance of all trials. A sampler that learns, such as Optuna's TPE, tries few
+    settings where the objective is bad: ``answer_.cautions`` says so, and a study of
+    ``RandomSampler`` or ``QMCSampler`` answers which parameter matters better.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from skpce.ensembles import DriverImportanceEvaluator
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    >>> def objective(trial):
+    ...     rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
+    ...     cache = trial.suggest_int("cache", 1, 100)
+    ...     return abs(rate - 0.01) ** 0.1
+    >>> study.optimize(objective, n_trials=40)
+    >>> optuna.importance.get_param_importances(
+    ...     study, evaluator=DriverImportanceEvaluator()
+    ... )
+    {'rate': 1.0, 'cache': 0.0}
+    """
+
+    def __init__(self) -> None:
+        try:
+            from optuna.importance import BaseImportanceEvaluator
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                "DriverImportanceEvaluator needs optuna: pip install optuna"
+            ) from error
+        # Optuna asks for a subclass; its base holds no code, and is imported here only.
+        BaseImportanceEvaluator.register(type(self))
+        self.answer_: Any = None
+
+    def evaluate(
+        self,
+        study: Any,
+        params: Sequence[str] | None = None,
+        *,
+        target: Callable[[Any], float] | None = None,
+    ) -> dict[str, float]:
+        """Return the importance of each parameter; Optuna calls this.
+
+        Parameters
+        ----------
+        study : optuna.study.Study
+            With its trials.
+        params : list of str or None, default=None
+            Parameters that are returned; None returns all. The others count as inputs
+            all the same.
+        target : callable or None, default=None
+            Maps a trial to the number that is explained; None takes the objective.
+
+        Returns
+        -------
+        importances : dict of str to float
+            From 0 to 1, the largest first, never NaN. Their sum may be above 1, since
+            interactions count for each of their parameters.
+
+        Raises
+        ------
+        ValueError
+            For a study of several objectives without ``target``, or a parameter that
+            no complete trial has.
+        """
+        trials = list(study.get_trials(deepcopy=False))
+        complete = [t for t in trials if t.state.name == "COMPLETE"]
+        known = list(dict.fromkeys(name for t in complete for name in t.params))
+        names = known if params is None else _asked(params, known)
+        values = [_number(_target_of(t, target)) for t in complete]
+        self.answer_ = None
+        found = dict.fromkeys(names, 0.0)
+        if not names:
+            return found
+        why = _cannot_ask(complete, values)
+        if not why:
+            self.answer_ = _explained(study, trials, complete, values)
+            drivers = self.answer_.drivers
+            for i, name in enumerate(drivers.input_names):
+                if name in found and drivers.state[0, i] in _TESTED:
+                    found[name] = float(drivers.total[0, i])
+            if not any(found.values()):
+                why = "No parameter is shown to drive the objective"
+        if why:
+            warnings.warn(
+                f"{why}: all importances are 0, which Optuna shows as equal ones "
+                "unless normalize=False. skpce.explain(study) says what is open.",
+                stacklevel=3,
+            )
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _asked(params: Any, known: Sequence[str]) -> list[str]:
+    names = listed(params, "params")
+    if not all(isinstance(name, str) for name in names):
+        expected = "None or a list of names of parameters"
+        raise fail("DriverImportanceEvaluator", "params", expected, params)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(
+            f"params has {unknown[0]!r}, which no complete trial of study has; "
+            f"expected some of {list(known)}."
+        )
+    return [str(name) for name in names]
+
+
+def _target_of(trial: Any, target: Callable[[Any], float] | None) -> Any:
+    if target is not None:
+        return target(trial)
+    if len(trial.values) > 1:
+        raise ValueError(
+            f"study has {len(trial.values)} objectives; expected target=, such as "
+            "target=lambda trial: trial.values[0]. skpce.explain(study) explains all "
+            "of them."
+        )
+    return trial.values[0]
+
+
+def _number(value: Any) -> float:
+    """Return a value of the objective; what is not finite is a failure."""
+    number = math.nan if value is None else float(value)
+    return number if math.isfinite(number) else math.nan
+
+
+def _cannot_ask(complete: Sequence[Any], values: Sequence[float]) -> str:
+    """Say why a study has no answer, where it has none."""
+    having = [t for t, v in zip(complete, values, strict=True) if v == v]
+    if len(having) < FEWEST_MEMBERS:
+        return (
+            f"{len(having)} trials are complete with a finite value, and at least "
+            f"{FEWEST_MEMBERS} are needed"
+        )
+    if len({v for v in values if v == v}) < 2:
+        return "The objective is the same in all trials"
+    settings: dict[str, set[Any]] = {}
+    for trial in having:
+        for name, value in trial.params.items():
+            settings.setdefault(name, set()).add(value)
+    if all(len(different) < 2 for different in settings.values()):
+        return "No parameter varies in the trials"
+    return ""
+
+
+def _explained(
+    study: Any, trials: Sequence[Any], complete: Sequence[Any], values: Sequence[float]
+) -> Any:
+    """Explain what is asked of the trials, in the place of their objectives."""
+    from ..drivers._answer import explain
+
+    asked = dict(zip(map(id, complete), values, strict=True))
+    copies = [
+        SimpleNamespace(
+            params=trial.params,
+            distributions=trial.distributions,
+            values=[asked.get(id(trial))],
+            state=trial.state,
+        )
+        for trial in trials
+    ]
+    sampler = getattr(study, "sampler", None)
+    return explain(SimpleNamespace(trials=copies, metric_names=None, sampler=sampler))

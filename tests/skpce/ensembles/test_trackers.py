@@ -1,0 +1,174 @@
+"""Runs as experiment trackers and other tools write them.
+
+``trackers/mlflow.csv`` was written by ``mlflow.search_runs()`` of MLflow 3.17 with 24
+runs, of which one failed, ``trackers/ray.csv`` by ``ResultGrid.get_dataframe()`` of Ray
+Tune 2.60. Both losses are the square of log10 of the rate plus a tenth of normal noise.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import skpce
+from skpce.ensembles import from_frame
+
+TRACKERS = Path(__file__).parent / "trackers"
+
+
+def states(answer):
+    """State of each input."""
+    return dict(zip(answer.input_names, answer.drivers.state[0], strict=True))
+
+
+def test_runs_of_mlflow():
+    answer = skpce.explain(
+        pd.read_csv(TRACKERS / "mlflow.csv"),
+        outputs="metrics.loss",
+        log=["params.rate"],
+    )
+    assert states(answer) == {
+        "params.rate": "drives",
+        "params.units": "does not matter",
+        "params.seed": "does not matter",
+        "params.kind": "does not matter",
+    }
+    assert "Note: 1 of 24 runs have no output and are left out." in str(answer)
+
+
+def test_results_of_ray_tune():
+    answer = skpce.explain(TRACKERS / "ray.csv", outputs="loss", log=["config/lr"])
+    assert states(answer) == {
+        "config/lr": "drives",
+        "config/opt/kind": "does not matter",
+        "config/opt/beta": "does not matter",
+        "config/seed": "does not matter",
+    }
+
+
+def test_a_multirun_folder_of_hydra(tmp_path):
+    """Each job has ``.hydra/overrides.yaml``, and what the program wrote."""
+    yaml = pytest.importorskip("yaml")
+    rng = np.random.default_rng(0)
+    job = 0
+    for rate in (0.001, 0.01, 0.1, 1):
+        for name in ("adam", "sgd"):
+            for seed in range(3):
+                folder = tmp_path / str(job) / ".hydra"
+                folder.mkdir(parents=True)
+                overrides = f"- rate={rate}\n- opt={name}\n- seed={seed}\n"
+                (folder / "overrides.yaml").write_text(overrides)
+                loss = np.log10(rate) ** 2 + 0.1 * rng.normal()
+                (folder.parent / "metrics.json").write_text(json.dumps({"loss": loss}))
+                job += 1
+    runs = [
+        dict(text.split("=", 1) for text in yaml.safe_load(path.read_text()))
+        | json.loads((path.parents[1] / "metrics.json").read_text())
+        for path in tmp_path.glob("*/.hydra/overrides.yaml")
+    ]
+    answer = skpce.explain(runs, outputs="loss", replicate="seed", log=["rate"])
+    assert states(answer) == {"rate": "drives", "opt": "does not matter"}
+    assert answer.design.n_settings == 8
+
+
+@pytest.fixture
+def nested():
+    """Runs with their configuration in dicts, as Weights & Biases gives them."""
+    rng = np.random.default_rng(0)
+    return [
+        {
+            "config": {"opt": {"lr": float(rate)}, "kind": "ab"[kind], "seed": k % 3},
+            "loss": float(rate + 0.01 * rng.normal()),
+        }
+        for k, (rate, kind) in enumerate(
+            zip(rng.uniform(size=40), rng.integers(2, size=40), strict=True)
+        )
+    ]
+
+
+@pytest.mark.parametrize("kind", ["lines", "list"])
+def test_a_file_of_json(nested, kind, tmp_path):
+    path = tmp_path / ("runs.jsonl" if kind == "lines" else "runs.json")
+    lines = "\n".join(map(json.dumps, nested)) + "\n\n"
+    path.write_text(lines if kind == "lines" else json.dumps(nested), "utf-8")
+    answer = skpce.explain(path, outputs="loss", blocks="config.seed")
+    assert states(answer) == {
+        "config.opt.lr": "drives",
+        "config.kind": "does not matter",
+    }
+    wanted = skpce.explain(nested, outputs="loss", blocks="config.seed")
+    assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1}\n{"a":', "no list of runs in JSON, and has no run in each line"),
+        ("[1, 2]", "has no runs; expected objects"),
+        ("", "has no runs; expected objects"),
+    ],
+)
+def test_bad_json_is_refused(text, message, tmp_path):
+    path = tmp_path / "runs.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ValueError, match=message):
+        skpce.explain(path, outputs="a")
+
+
+@pytest.fixture
+def columns():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=40)
+    kind = rng.choice(["a", "b"], 40).tolist()
+    return {"x": x, "kind": kind, "loss": x + 0.1 * rng.normal(size=40)}
+
+
+def test_tables_of_other_libraries_are_read_as_those_of_pandas(columns):
+    pyarrow = pytest.importorskip("pyarrow")
+    wanted = skpce.explain(columns, outputs="loss")
+    arrow, frame = pyarrow.table(columns), pl.DataFrame(columns)
+    runs = from_frame(arrow, ["x", "kind"], "loss")
+    assert str(runs) == "40 members, 2 inputs (x, kind), 1 output."
+    for answer in (
+        skpce.explain(arrow, outputs="loss"),
+        skpce.explain(runs),
+        skpce.explain(arrow.select(["x", "kind"]), columns["loss"]),
+        skpce.explain(frame.lazy(), outputs="loss"),
+    ):
+        assert states(answer) == {"x": "drives", "kind": "does not matter"}
+        np.testing.assert_array_equal(answer.drivers.total, wanted.drivers.total)
+
+
+def test_lazy_frames_of_polars_are_collected(columns):
+    frame = pl.DataFrame(columns)
+    wanted = skpce.explain(frame, outputs="loss")
+    answer = skpce.explain(frame.lazy(), outputs="loss")
+    assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
+    runs = from_frame(frame.lazy(), ["x", "kind"], "loss")
+    assert isinstance(runs.X, pl.DataFrame)
+
+
+def test_datasets_of_xarray(columns):
+    xarray = pytest.importorskip("xarray")
+    flat = xarray.Dataset({name: ("member", v) for name, v in columns.items()})
+    answer = skpce.explain(flat, outputs="loss")
+    wanted = skpce.explain(columns, outputs="loss")
+    assert answer.input_names == ("x", "kind")
+    assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
+    rng = np.random.default_rng(0)
+    rate, seed = np.linspace(0, 1, 6), np.arange(3)
+    loss = rate[:, None, None] ** 2 + 0.1 * rng.normal(size=(6, 2, 3))
+    grid = xarray.Dataset(
+        {"loss": (("rate", "kind", "seed"), loss)},
+        {"rate": rate, "kind": ["a", "b"], "seed": seed},
+    )
+    answer = skpce.explain(grid, outputs="loss", replicate="seed")
+    assert states(answer) == {"rate": "drives", "kind": "does not matter"}
+    runs = from_frame(grid, ["rate", "kind"], "loss", replicate="seed")
+    assert len(runs) == 36
+    assert len(set(runs.setting)) == 12

@@ -1,0 +1,145 @@
+"""What results print, frame and draw."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.special import softmax
+
+import skpce
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce.ensembles import from_frame
+from skpce.inspection import Result
+from skpce.sample_size import required_ensemble_size
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    y = pd.DataFrame({"u": table.a + table.b * table.c, "v": 2 * table.b})
+    return PolynomialChaosRegressor(2, distribution="normal", solver="ols").fit(
+        table, y
+    )
+
+
+@pytest.fixture(scope="module")
+def surrogate(table):
+    weights = np.random.default_rng(1).normal(size=(3, 5))
+    logits = table.to_numpy() @ weights
+    y = np.hstack([softmax(part, axis=1) for part in np.split(logits, [3], axis=1)])
+    return CompositionalPCESurrogate(1, steps={"s": 3, "t": 2}).fit(table, y)
+
+
+SHOWN = {
+    "Sobol indices": lambda m, s: m.expansion_.sobol_indices(),
+    "all outputs together": lambda m, s: m.aggregated_sobol_indices(),
+    "interactions": lambda m, s: m.interaction_indices(),
+    "moments": lambda m, s: m.moments(),
+    "intervals": lambda m, s: m.sobol_interval(n_resamples=20),
+    "predictions": lambda m, s: m.predict_interval(m.table[:2]),
+    "probabilities": lambda m, s: s.probability_sobol_indices(64),
+    "diagnostics": lambda m, s: s.diagnostics_,
+    "required size": lambda m, s: required_ensemble_size(m),
+    "expansion": lambda m, s: m.expansion_,
+    "ensemble": lambda m, s: from_frame(m.table.assign(y=m.table.a), ["a", "b"], "y"),
+}
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+@pytest.mark.filterwarnings("ignore:.*residual:UserWarning")
+def test_results_are_read_in_words_frames_and_notebooks(kind, model, surrogate, table):
+    model.table = table
+    found = SHOWN[kind](model, surrogate)
+    text, frame, page = str(found), found.to_frame(), found._repr_html_()
+    assert "array(" not in text
+    assert not text.startswith(type(found).__name__ + "(")
+    assert len(frame) > 0
+    assert page.startswith(("<p>", "<table>"))
+    if hasattr(found, "plot"):
+        pytest.importorskip("matplotlib")
+        axes = np.ravel(found.plot())
+        assert all(axis.patches for axis in axes)
+
+
+def test_tables_have_the_names_of_the_fit(model, surrogate):
+    indices = model.expansion_.sobol_indices()
+    frame = indices.to_frame().set_index(["target", "input"])
+    assert frame.loc[("v", "b"), "first_order"] == pytest.approx(1.0)
+    place = model.expansion_.input_names.index("c")
+    assert frame.loc[("u", "c"), "total_order"] == indices.total_order[0, place]
+    pairs = model.interaction_indices().to_frame()
+    assert "b × c" in pairs["inputs"].tolist()
+    assert model.moments().to_frame()["target"].tolist() == ["u", "v"]
+    parts = surrogate.probability_sobol_indices(64).to_frame()
+    names = ["s: 0", "s: 1", "s: 2", "t: 0", "t: 1", "s", "t"]
+    assert list(dict.fromkeys(parts["probability"])) == names
+    assert str(surrogate.diagnostics_).startswith(
+        "60 members, 4 terms.\nstep  loo_q2\ns"
+    )
+
+
+def test_the_printed_table_of_moments(model):
+    shape = model.moments()
+    assert str(shape).splitlines()[0].split() == [
+        *("target", "mean", "variance", "skewness", "kurtosis"),
+    ]
+    assert str(shape).splitlines()[2].split()[:3] == [
+        "v",
+        f"{shape.mean[1]:.3g}",
+        f"{shape.variance[1]:.3g}",
+    ]
+
+
+def test_an_ensemble_shows_its_categories_by_name(table):
+    runs = table.assign(kind=["x", "y", "z"] * 20)
+    found = from_frame(runs, ["a", "kind"], {"g": ["b"], "h": ["c"]})
+    frame = found.to_frame()
+    assert frame.columns.tolist() == ["a", "kind", "g: b", "h: c"]
+    assert frame["kind"].tolist() == runs["kind"].tolist()
+    assert "<td>z</td>" in found._repr_html_()
+    other = from_frame(pl.DataFrame(runs.to_dict("list")), ["a", "kind"], "b")
+    assert isinstance(other.to_frame(), pl.DataFrame)
+
+
+def test_a_result_without_facts_prints_its_table():
+    empty = np.full(14, np.nan)
+    found = Result(
+        {"input": tuple(f"input{i}" for i in range(14))},
+        {"share": np.linspace(0, 1, 14), "unknown": empty},
+        notes=("A note.",),
+    )
+    lines = str(found).splitlines()
+    assert lines[0] == "input     share"
+    assert lines[2] == "input1   0.0769"
+    assert lines[-2:] == ["(to_frame() also has 2 more rows)", "A note."]
+    wide = Result({"i": ("a",)}, {f"column{i:02}": np.ones(1) for i in range(12)})
+    assert str(wide).endswith(
+        "(to_frame() also has the columns column08, column09, column10, column11)"
+    )
+    assert str(Result({"i": ()}, {"a": np.ones(0)})) == "No rows."
+
+
+def test_what_an_answer_is_made_of_is_read_in_words(table):
+    answer = skpce.explain(table, table.a + 0.1 * table.b**2)
+    assert str(answer.source) == "60 runs; inputs: a, b, c; outputs: y."
+    assert answer.design._repr_html_() == "<p>60 runs; runs are exchanged.</p>"
+    assert "drives" in str(answer.findings)
+    (line, *_) = str(answer.drivers).splitlines()
+    assert line.split()[:3] == ["output", "input", "state"]
+    noisy = skpce.explain(table[:20], table.a[:20] + table.b[:20])
+    assert all(str(caution)[0].islower() for caution in noisy.cautions)
+    assert noisy.cautions
+
+
+def test_bases_and_coordinates_say_what_they_are(model, surrogate):
+    first, second, *_ = str(model.basis_).splitlines()
+    assert first == "10 terms of degree up to 2."
+    assert second.startswith("- x0: normal (mean")
+    assert str(surrogate.geometry_).endswith("coordinates of the steps s (3), t (2).")
