@@ -53,7 +53,7 @@ theorem leave_one_out (p : Nat) (G : Nat → Nat → R) (b d z x : Nat → R) (y
       have e1 := hs i hi
       rw [split] at e1
       have e2 := dot_sub_mul p (G i) d' (fun j => d j - (y - dot p x d') * z j) 1
-      rw [dot_sub_mul, hd i hi, hz i hi] at e2
+      rw [dot_sub_mul p (G i) d z, hd i hi, hz i hi] at e2
       have e3 : dot p (G i) (fun j => d' j - (d j - (y - dot p x d') * z j))
           = dot p (G i) (fun j => d' j - 1 * (d j - (y - dot p x d') * z j)) :=
         dot_congr (fun j _ => by grind)
