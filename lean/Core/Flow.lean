@@ -24,12 +24,12 @@ def sumPaths (N : Nat) : Nat → (List Nat → R) → R
   | t + 1, f => sum N (fun s => sumPaths N t (fun τ => f (s :: τ)))
 
 /-- The probability of the trajectory that comes to `x` through `τ`, the last state first. -/
-def forward (init : Nat → R) (PF : Nat → Nat → Nat → R) (x : Nat) : List Nat → R
+noncomputable def forward (init : Nat → R) (PF : Nat → Nat → Nat → R) (x : Nat) : List Nat → R
   | [] => init x
   | s :: τ => forward init PF s τ * PF τ.length s x
 
 /-- The probability of going back from `x` through `τ`. -/
-def backward (PB : Nat → Nat → Nat → R) (x : Nat) : List Nat → R
+noncomputable def backward (PB : Nat → Nat → Nat → R) (x : Nat) : List Nat → R
   | [] => 1
   | s :: τ => backward PB s τ * PB τ.length x s
 
