@@ -142,6 +142,11 @@ theorem share_error {n : Nat} (θ x y : Nat → R) {a b e : R} (hθ0 : ∀ j, j 
       refine le_of_mul_le hY ?_
       have e2 : (b * b) * (B / (b * b)) = B := by grind
       generalize B / (b * b) = s at e2
+      have e3 : (b * b) * (((0 - s) * b) * ((0 - s) * b)) = ((b * b) * s) * ((b * b) * s) := by
+        clear h1 e2 e1 hC hcs step ha hb he hθ0 hθ1 hC0
+        grind
+      rw [e3, e2]
+      clear e3 e2 e1 hC hcs step ha hb he hθ0 hθ1 hC0
       grind
     · have hX : 0 < a * a := by
         have := square_nonneg a

@@ -91,7 +91,7 @@ theorem recombination_total {m l : Nat} {q : Nat → R} (r : Nat → R) (hq : su
 /-- **Recombination, first-order index** (`Contributions.closed`): the variance less the mean of half
 the squared distance of the second draw and of the first with a part of the second, who share the
 part, is the variance of the mean given the part. -/
-theorem recombination_closed {m l : Nat} {q r : Nat → R} (hq : sum m q = 1) (hr : sum l r = 1)
+theorem recombination_closed {m l : Nat} (q : Nat → R) {r : Nat → R} (hr : sum l r = 1)
     (h2 : (2 : R) ≠ 0) (f : Nat → Nat → R) :
     partMean m q (fun a => partMean l r (fun b =>
         (f a b - partMean m q (fun a => partMean l r (f a)))
@@ -178,7 +178,7 @@ example : partMean 2 half (fun a => partMean 2 half (fun b =>
           * (product a b - partMean 2 half (fun a => partMean 2 half (product a)))))
       - partMean 2 half (fun a => partMean 2 half (fun b => partMean 2 half (fun b' =>
         1 / 2 * ((product a b - product a b') * (product a b - product a b'))))) = 1 / 16 :=
-  (recombination_closed (by decide +kernel) (by decide +kernel) (by decide +kernel) product).trans
+  (recombination_closed half (by decide +kernel) (by decide +kernel) product).trans
     (by decide +kernel)
 
 /-- The first action is best at one value of the input, the second at the other. -/
