@@ -167,16 +167,18 @@ theorem share_error {n : Nat} (θ x y : Nat → R) {a b e : R} (hθ0 : ∀ j, j 
       clear e1 e2 e3 hC hcs hB0 hB1 ha hb he hθ0 hθ1 h1 h2
       grind
   have hbb : b * (e / b) = e := by grind
-  generalize A / (a * a) - B / (b * b) = t at key ⊢
-  have hn : B / (b * b) - A / (a * a) = B / (b * b) - A / (a * a) := rfl
+  generalize A / (a * a) = u at key ⊢
+  generalize B / (b * b) = v at key ⊢
   constructor
   · refine le_of_mul_le hb0 ?_
     rw [hbb]
     refine le_of_square_le he0 ?_
+    clear step hC hB0 hB1 hcs hY hbb ha hb he hθ0 hθ1
     grind
   · refine le_of_mul_le hb0 ?_
     rw [hbb]
     refine le_of_square_le he0 ?_
+    clear step hC hB0 hB1 hcs hY hbb ha hb he hθ0 hθ1
     grind
 
 end Ordered
