@@ -99,7 +99,7 @@ theorem share_step_one {n : Nat} (θ x y : Nat → R) {a b : R} (hθ0 : ∀ j, j
   clear e1 e2 e3 e5 hA hB hC ha hb hθ0 hθ1
   grind
 
-/-- **A, deterministic part** (`skpce.sample_size.sobol_error_bound`). An index of estimated
+/-- **A, deterministic part** (`skpce.sample_size._bounds.sobol_error_bound`). An index of estimated
 coefficients `x`, read as 0 where they have no variance, differs from that of the coefficients `y`
 of variance `b²` by at most `e / b`, where `e²` is the sum of the squared errors. -/
 theorem share_error {n : Nat} (θ x y : Nat → R) {a b e : R} (hθ0 : ∀ j, j < n → 0 ≤ θ j)

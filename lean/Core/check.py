@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import tomllib
@@ -175,14 +176,12 @@ def install() -> None:
         script = script.replace(slow, fast)
     (package / "faster.js").write_text(script, encoding="utf-8")
     library = INSTALLED / "lib" / "lean"
-    library.mkdir(parents=True)
     # Of the library only Init is imported. Names that begin with ._ are no modules.
-    subprocess.run(
-        ["tar", "xzf", package / "lean-lib.tar.gz", "-C", library, "--exclude=._*"],
-        check=True,
-    )
-    for name in ("Lake", "Lean", "Std"):
-        shutil.rmtree(library / name, ignore_errors=True)
+    with tarfile.open(package / "lean-lib.tar.gz") as archive:
+        for member in archive:
+            name = member.name.removeprefix("./")
+            if name.startswith("Init") and "/._" not in name and member.isfile():
+                archive.extract(member, library, filter="data")
     mark.write_bytes(lock)
 
 
