@@ -105,14 +105,11 @@ def items_of(text: str) -> list[Item]:
     code = code_of(text)
     found = []
     for match in _ITEM.finditer(code):
-        rest = re.search(
-            r"\n(?=\S)", code[match.end() :].replace("\nomit", "\n\nomit")
-        )
+        rest = re.search(r"\n(?=\S)", code[match.end() :])
         stop = match.end() + rest.start() if rest else len(code)
         kind, name = match[1], match[2]
-        end = stop
-        if kind in {"theorem", "example"}:
-            end = _end_of_statement(code, match.end() if kind == "theorem" else match.start())
+        is_proved = kind in {"theorem", "example"}
+        end = _end_of_statement(code, match.start()) if is_proved else stop
         said = re.sub(r"\s+", " ", code[match.start() : end]).strip()
         lines = code.count("\n", 0, match.start()) + 1, code.count("\n", 0, stop) + 1
         found.append(Item(kind, name if kind != "variable" else "", said, *lines))
@@ -247,7 +244,9 @@ class Lean:
             said = output.read()
         wall = time.monotonic() - begun
         offset = self.before.count("\n")
-        found = re.findall(r"^Text\.lean:(\d+):\d+: error[^:]*: (.*)", said, re.MULTILINE)
+        found = re.findall(
+            r"^Text\.lean:(\d+):\d+: error[^:]*: (.*)", said, re.MULTILINE
+        )
         errors = [(int(line) - offset, what) for line, what in found]
         ended = "runFrontend completed" in said
         cpu = used.ru_utime + used.ru_stime
@@ -278,7 +277,9 @@ def check_files(lean: Lean) -> bool:
             right = False
             print(outcome.output, file=sys.stderr)
         items = items_of(text)
-        own = [sum(item.kind == kind for item in items) for kind in ("theorem", "example")]
+        own = [
+            sum(item.kind == kind for item in items) for kind in ("theorem", "example")
+        ]
         counts = [a + b for a, b in zip(counts, own, strict=True)]
         most[0] += outcome.wall
         most[1] += outcome.cpu
@@ -288,7 +289,9 @@ def check_files(lean: Lean) -> bool:
             f"{outcome.wall:.0f} | {outcome.cpu:.0f} | {outcome.memory} |",
             flush=True,
         )
-    print(f"| all | {counts[0]} | {counts[1]} | {most[0]:.0f} | {most[1]:.0f} | {most[2]} |")
+    print(
+        f"| all | {counts[0]} | {counts[1]} | {most[0]:.0f} | {most[1]:.0f} | {most[2]} |"
+    )
     return right
 
 
@@ -307,8 +310,6 @@ def mutant_of(theorem: dict[str, Any]) -> tuple[str, Item]:
             "times in its statement, expected once"
         )
     changed = said.replace(theorem["true"], theorem["false"])
-    # A proof that quotes the changed place would fail for that reason alone.
-    proof = proof.replace(theorem["true"], theorem["false"])
     return f"{before}\n{changed}{proof}\n", item
 
 
@@ -326,7 +327,9 @@ def check_mutants(lean: Lean, chosen: list[dict[str, Any]]) -> bool:
         if not refused:
             right = False
             print(outcome.output, file=sys.stderr)
-        where = f"`{theorem['file']}.lean`, line {lines[0]}" if refused else "NOT REFUSED"
+        where = (
+            f"`{theorem['file']}.lean`, line {lines[0]}" if refused else "NOT REFUSED"
+        )
         what = outcome.errors[0][1].rstrip(":.") if outcome.errors else ""
         print(
             f"| `{theorem['name']}` | {theorem['variant']} | {where} | {what} |",
@@ -339,8 +342,12 @@ def main() -> None:
     """Do what was asked for; end with 1 if something is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--mutants", action="store_true", help="refuse all false variants")
-    group.add_argument("--one", type=int, metavar="N", help="refuse the one of number N")
+    group.add_argument(
+        "--mutants", action="store_true", help="refuse all false variants"
+    )
+    group.add_argument(
+        "--one", type=int, metavar="N", help="refuse the one of number N"
+    )
     group.add_argument("--scan", action="store_true", help="texts only, without Lean")
     group.add_argument("--pin", action="store_true", help="write the statements anew")
     given = parser.parse_args()
