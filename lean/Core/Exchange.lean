@@ -364,8 +364,8 @@ theorem union_bound {N : Nat} {P : Nat → R} (hP : IsLaw N P) (m : Nat) (A : Na
   · simp only [h, if_false]
     exact sum_nonneg hf
 
-/-- Holm's rule at level `a`: hypothesis `i` is rejected when each `p j` up to `p i`, times the number
-of hypotheses whose `p` is not smaller than `p j`, is at most `a`. -/
+/-- Holm's rule at level `a`: hypothesis `i` is rejected when each `p j` up to `p i`, times the
+number of hypotheses whose `p` is not smaller than `p j`, is at most `a`. -/
 def holmRejects (m : Nat) (p : Nat → R) (a : R) (i : Nat) : Prop :=
   ∀ j, j < m → p j ≤ p i → number m (fun l => ¬ p l < p j) * p j ≤ a
 
@@ -441,7 +441,11 @@ theorem split_conformal_coverage {N n : Nat} {P : Nat → R} (hn : 0 < n) (hP : 
   have hk : k ≤ sum n (fun _ => 1) := by
     have hN : 0 < N := by
       cases N with
-      | zero => have := hP.total; rw [sum_zero] at this; have := OrderedRing.zero_lt_one (R := R); grind
+      | zero =>
+        have := hP.total
+        rw [sum_zero] at this
+        have := OrderedRing.zero_lt_one (R := R)
+        grind
       | succ N => omega
     have h1 := hq 0 hN
     have h2 : number (R := R) n (fun j => j ≠ 0 ∧ S 0 j ≤ q 0) ≤ number n (fun _ => True) :=

@@ -49,7 +49,8 @@ theorem mean_expansion {m n : Nat} {w : Nat → R} {ψ : Nat → Nat → R} (h :
 
 /-- Parseval's identity: the mean square is the sum of the squared coefficients. -/
 theorem parseval {m n : Nat} {w : Nat → R} {ψ : Nat → Nat → R} (h : IsBasis m n w ψ) (c : Nat → R) :
-    sum m (fun t => w t * (expansion n c ψ t * expansion n c ψ t)) = sum n (fun j => c j * c j) := by
+    sum m (fun t => w t * (expansion n c ψ t * expansion n c ψ t))
+      = sum n (fun j => c j * c j) := by
   have e : ∀ t, w t * (expansion n c ψ t * expansion n c ψ t)
       = sum n (fun i => sum n (fun j => (c i * c j) * (w t * (ψ i t * ψ j t)))) := by
     intro t
@@ -103,14 +104,15 @@ the constant. -/
 def share (n : Nat) (c : Nat → R) (A : Nat → Bool) : R :=
   sum n (fun j => if A j then c j * c j else 0) / sum n (fun j => c j * c j)
 
-/-- **Shares sum to one** (`skpce._expansion.expansion.interaction_indices`): `set j < m` numbers the
-set of inputs of term `j`, and each set has the share of the terms with exactly its inputs. -/
+/-- **Shares sum to one** (`skpce._expansion.expansion.interaction_indices`): `set j < m` numbers
+the set of inputs of term `j`, and each set has the share of the terms with exactly its inputs. -/
 theorem shares_sum_one (m n : Nat) (set : Nat → Nat) (hset : ∀ j, j < n → set j < m) (c : Nat → R)
     (hD : sum n (fun j => c j * c j) ≠ 0) :
     sum m (fun u => share n c (fun j => set j == u)) = 1 := by
   unfold share
   rw [sum_div, sum_comm]
-  have e : ∀ j, j < n → sum m (fun u => if (set j == u) = true then c j * c j else 0) = c j * c j := by
+  have e : ∀ j, j < n →
+      sum m (fun u => if (set j == u) = true then c j * c j else 0) = c j * c j := by
     intro j hj
     refine Eq.trans (sum_congr (fun u _ => ?_)) (sum_delta_of_lt (hset j hj) (fun _ => c j * c j))
     unfold delta
@@ -125,7 +127,8 @@ theorem total_eq_one_sub_closed (n : Nat) (meets : Nat → Bool) (c : Nat → R)
     (hD : sum n (fun j => c j * c j) ≠ 0) :
     share n c meets = 1 - share n c (fun j => !meets j) := by
   have e : sum n (fun j => if meets j then c j * c j else 0)
-      + sum n (fun j => if (!meets j) = true then c j * c j else 0) = sum n (fun j => c j * c j) := by
+      + sum n (fun j => if (!meets j) = true then c j * c j else 0)
+      = sum n (fun j => c j * c j) := by
     rw [← sum_add]
     refine sum_congr (fun j _ => ?_)
     cases h : meets j <;> simp <;> grind
@@ -141,7 +144,8 @@ theorem total_of_pair (n : Nat) (a b : Nat → Bool) (c : Nat → R) :
     share n c (fun j => a j || b j)
       = share n c a + share n c b - share n c (fun j => a j && b j) := by
   have e : sum n (fun j => if (a j || b j) = true then c j * c j else 0)
-      = sum n (fun j => if a j then c j * c j else 0) + sum n (fun j => if b j then c j * c j else 0)
+      = sum n (fun j => if a j then c j * c j else 0)
+        + sum n (fun j => if b j then c j * c j else 0)
         - sum n (fun j => if (a j && b j) = true then c j * c j else 0) := by
     rw [← sum_add, ← sum_sub]
     refine sum_congr (fun j _ => ?_)

@@ -3,9 +3,9 @@ import Sum
 /-!
 # Trajectory and detailed balance
 
-States of `k + 1` layers are numbered `0, …, N - 1` in each; a trajectory has `k` steps, padded where
-it ends earlier. `init` is the law of the first state, `PF t s x` the probability of going from `s`
-in layer `t` to `x` in layer `t + 1`, `PB t x s` that of going back.
+States of `k + 1` layers are numbered `0, …, N - 1` in each; a trajectory has `k` steps, padded
+where it ends earlier. `init` is the law of the first state, `PF t s x` the probability of going
+from `s` in layer `t` to `x` in layer `t + 1`, `PB t x s` that of going back.
 -/
 namespace SkpceCore
 open Lean.Grind
@@ -104,7 +104,8 @@ theorem sum_reach {N : Nat} {init : Nat → R} {PF : Nat → Nat → Nat → R} 
     have h1 : sum N (reach N init PF (k + 1))
         = sum N (fun x => sum N (fun s => reach N init PF k s * PF k s x)) := rfl
     rw [h1, sum_comm]
-    have h2 : ∀ s, s < N → sum N (fun x => reach N init PF k s * PF k s x) = reach N init PF k s := by
+    have h2 : ∀ s, s < N →
+        sum N (fun x => reach N init PF k s * PF k s x) = reach N init PF k s := by
       intro s hs
       rw [sum_mul_left, hPF k (by omega) s hs]; grind
     rw [sum_congr h2]

@@ -25,9 +25,9 @@ theorem dot_congr {p : Nat} {x d e : Nat → R} (h : ∀ j, j < p → d j = e j)
     dot p x d = dot p x e := sum_congr (fun j hj => by rw [h j hj])
 
 /-- **Leave-one-out residuals** (`LinearFit.loo_error`, `loo_residuals`). Let `d` solve the normal
-equations, `G z = x` for the row `x` of a member with the value `y`, `h = x · z ≠ 1` its leverage and
-`r` its residual, and let `G v = 0` only for `v = 0`. Then exactly one vector solves the equations
-without this member, and the residual of the member under it is `r / (1 - h)`. -/
+equations, `G z = x` for the row `x` of a member with the value `y`, `h = x · z ≠ 1` its leverage
+and `r` its residual, and let `G v = 0` only for `v = 0`. Then exactly one vector solves the
+equations without this member, and the residual of the member under it is `r / (1 - h)`. -/
 theorem leave_one_out (p : Nat) (G : Nat → Nat → R) (b d z x : Nat → R) (y h r : R)
     (hG : ∀ v : Nat → R, (∀ i, i < p → dot p (G i) v = 0) → ∀ j, j < p → v j = 0)
     (hd : ∀ i, i < p → dot p (G i) d = b i) (hz : ∀ i, i < p → dot p (G i) z = x i)

@@ -53,8 +53,8 @@ theorem softmax_simplex {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n) (v :
     generalize sum n (fun l => e (v l)) = Z at hZ
     grind
 
-/-- **Log-ratios and the softmax are inverse, I** (`LogRatioTransformer`): the softmax of any
-coordinates of a composition, clr, alr or those from an ilr, is the composition. -/
+/-- **Log-ratios and the softmax are inverse, I** (`LogRatioTransformer.inverse_transform`): the
+softmax of any coordinates of a composition, clr, alr or those from an ilr, is the composition. -/
 theorem softmax_of_log_ratio {e : A → R} (he : IsExp e) {n : Nat} {p : Nat → R} {c : Nat → A}
     (hp : sum n p = 1) (hc : IsLogRatio e n p c) (k : Nat) (hk : k < n) :
     softmax e n c k = p k := by
@@ -66,7 +66,8 @@ theorem softmax_of_log_ratio {e : A → R} (he : IsExp e) {n : Nat} {p : Nat →
   generalize sum n (fun l => e (c l)) = Z at hZ h
   grind
 
-/-- **Equal softmaxes, and only those, have logits that differ by a constant.** -/
+/-- **Equal softmaxes, and only those, have logits that differ by a constant**, so that
+`inverse_transform` forgets no more than that. -/
 theorem softmax_eq_iff {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n) (v w : Nat → A) :
     (∀ k, k < n → softmax e n v k = softmax e n w k) ↔ ∃ a, ∀ k, k < n → v k = w k + a := by
   have hV := softmax_denominator_pos he hn v
@@ -118,8 +119,8 @@ theorem logitSum_shift {n : Nat} {v c : Nat → A} {a : A} (h : ∀ k, k < n →
   | succ n ih =>
     simp only [logitSum, ih (fun k hk => h k (by omega)), h n (by omega)]; grind
 
-/-- **Log-ratios and the softmax are inverse, II** (`LogRatioTransformer.transform`): coordinates of a
-softmax differ from its logits by a constant. So they are the logits where both are zero at a
+/-- **Log-ratios and the softmax are inverse, II** (`LogRatioTransformer.transform`): coordinates
+of a softmax differ from its logits by a constant. So they are the logits where both are zero at a
 reference (alr), and where both sum to zero (clr), as `n` equal numbers of sum zero are zero. -/
 theorem log_ratio_of_softmax {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n) {v c : Nat → A}
     (hc : IsLogRatio e n (softmax e n v) c) :
@@ -159,7 +160,8 @@ theorem masked_softmax {e : A → R} (he : IsExp e) {n m : Nat} (hm : m < n) {ma
       intro l _
       have := he.pos (v l)
       cases mask l <;> simp <;> grind
-    have h1 : sum n (fun l => delta m l * e (v l)) ≤ sum n (fun l => if mask l then e (v l) else 0) := by
+    have h1 : sum n (fun l => delta m l * e (v l))
+        ≤ sum n (fun l => if mask l then e (v l) else 0) := by
       refine sum_le_sum (fun l hl => ?_)
       unfold delta
       by_cases h : m = l
@@ -206,8 +208,8 @@ structure IsContrast (q K : Nat) (H : Nat → Nat → R) : Prop where
   columns : ∀ k, k < K → ∀ l, l < K →
     sum q (fun i => H i k * H i l) = delta k l - 1 / sum K (fun _ => 1)
 
-/-- **The ilr and its inverse** (`CoordinateRun.coordinates`, `from_coordinates`): `Hᵀ (H x) = x` where
-`x` sums to zero, as clr do; `H (Hᵀ z) = z` always. -/
+/-- **The ilr and its inverse** (`CoordinateRun.coordinates`, `from_coordinates`): `Hᵀ (H x) = x`
+where `x` sums to zero, as clr do; `H (Hᵀ z) = z` always. -/
 theorem ilr_inverse {q K : Nat} {H : Nat → Nat → R} (hH : IsContrast q K H) :
     (∀ x : Nat → R, sum K x = 0 → ∀ k, k < K →
         sum q (fun i => H i k * sum K (fun l => H i l * x l)) = x k)
@@ -391,7 +393,8 @@ def clrOfFifths (k : Nat) : Int := if k = 0 then -1 else 1
 
 def alrOfFifths (k : Nat) : Int := if k = 0 then 0 else 2
 
-example : (∀ k, k < 2 → 0 < softmax power 2 clrOfFifths k) ∧ sum 2 (softmax power 2 clrOfFifths) = 1 :=
+example : (∀ k, k < 2 → 0 < softmax power 2 clrOfFifths k)
+    ∧ sum 2 (softmax power 2 clrOfFifths) = 1 :=
   softmax_simplex power_isExp (by omega) clrOfFifths
 
 example : softmax power 2 clrOfFifths 1 = fifths 1 :=

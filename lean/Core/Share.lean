@@ -158,7 +158,8 @@ theorem share_error {n : Nat} (θ x y : Nat → R) {a b e : R} (hθ0 : ∀ j, j 
       refine le_of_mul_le (OrderedRing.mul_pos hXY hX) ?_
       have e1 : (a * a) * (A / (a * a)) = A := by grind
       have e2 : (b * b) * (B / (b * b)) = B := by grind
-      have e3 : ((A / (a * a) - B / (b * b)) * ((a * a) * (b * b))) = A * (b * b) - B * (a * a) := by
+      have e3 : ((A / (a * a) - B / (b * b)) * ((a * a) * (b * b)))
+          = A * (b * b) - B * (a * a) := by
         grind
       generalize A / (a * a) - B / (b * b) = t at e3
       rw [← e3] at step

@@ -3,8 +3,8 @@ import Sum
 /-!
 # Recombined members, and bounds on the value of information
 
-`q` are the probabilities of the members of one part, `r` those of the members of the others; uniform
-draws have equal ones.
+`q` are the probabilities of the members of one part, `r` those of the members of the others;
+uniform draws have equal ones.
 -/
 namespace SkpceCore
 open Lean.Grind
@@ -42,7 +42,8 @@ theorem half_square_distance {m : Nat} {q : Nat → R} (hq : sum m q = 1) (h2 : 
     grind
   rw [h1]
   have e2 : ∀ a, partMean m q (fun b => 1 / 2 * ((f a - f b) * (f a - f b)))
-      = 1 / 2 * ((f a * f a - (2 * f a) * partMean m q f) + sum m (fun b => q b * (f b * f b))) := by
+      = 1 / 2 * ((f a * f a - (2 * f a) * partMean m q f)
+        + sum m (fun b => q b * (f b * f b))) := by
     intro a
     have e3 : ∀ b, q b * (1 / 2 * ((f a - f b) * (f a - f b)))
         = ((1 / 2 * (f a * f a)) * q b - (f a) * (q b * f b)) + 1 / 2 * (q b * (f b * f b)) := by
@@ -88,9 +89,9 @@ theorem recombination_total {m l : Nat} {q : Nat → R} (r : Nat → R) (hq : su
     exact sum_congr (fun b _ => sum_congr (fun a _ => by grind))
   exact e2 (fun a b => sum m (fun a' => q a' * (1 / 2 * ((f a b - f a' b) * (f a b - f a' b)))))
 
-/-- **Recombination, first-order index** (`Contributions.closed`): the variance less the mean of half
-the squared distance of the second draw and of the first with a part of the second, who share the
-part, is the variance of the mean given the part. -/
+/-- **Recombination, first-order index** (`Contributions.closed`): the variance less the mean of
+half the squared distance of the second draw and of the first with a part of the second, who share
+the part, is the variance of the mean given the part. -/
 theorem recombination_closed {m l : Nat} (q : Nat → R) {r : Nat → R} (hr : sum l r = 1)
     (h2 : (2 : R) ≠ 0) (f : Nat → Nat → R) :
     partMean m q (fun a => partMean l r (fun b =>
@@ -121,7 +122,8 @@ theorem recombination_closed {m l : Nat} (q : Nat → R) {r : Nat → R} (hr : s
         + sum m (fun a => q a * ((partMean l r (f a) - u) * (partMean l r (f a) - u))) := by
     intro u
     have e2 : ∀ a, q a * partMean l r (fun b => (f a b - u) * (f a b - u))
-        = q a * partVar l r (f a) + q a * ((partMean l r (f a) - u) * (partMean l r (f a) - u)) := by
+        = q a * partVar l r (f a)
+          + q a * ((partMean l r (f a) - u) * (partMean l r (f a) - u)) := by
       intro a
       rw [h1 a u]
       grind
@@ -138,11 +140,11 @@ section Ordered
 variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R]
   [OrderedRing R]
 
-/-- **The bound on a value is one** (`skpce.decision._value.bound.HeldOut.bound`). Input values
-`i < n`, members `ω < N` with weights `P i ω`, utilities `u k i ω` of `K` actions; `best i` is the
-largest of the sums of `P i ω * u k i ω` over the members. For any rule and any lower limits, of which
-that of the best fixed action `s` is below what the rule gains on it, the smallest limit `L` is at
-most the value of knowing the input, and this value is not negative. -/
+/-- **The bound on a value is one** (`skpce.decision._value.bound.HeldOut.bound`). Input values `i
+< n`, members `ω < N` with weights `P i ω`, utilities `u k i ω` of `K` actions; `best i` is the
+largest of the sums of `P i ω * u k i ω` over the members. For any rule and any lower limits, of
+which that of the best fixed action `s` is below what the rule gains on it, the smallest limit `L`
+is at most the value of knowing the input, and this value is not negative. -/
 theorem held_out_bound {n N K : Nat} (P : Nat → Nat → R) (u : Nat → Nat → Nat → R) (best : Nat → R)
     (hbest : ∀ i, i < n → ∀ k, k < K → sum N (fun ω => P i ω * u k i ω) ≤ best i)
     (rule : Nat → Nat) (hrule : ∀ i, i < n → rule i < K) (s : Nat) (hs : s < K) (limit : Nat → R)

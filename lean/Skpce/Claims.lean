@@ -10,8 +10,8 @@ guarded: an unproved step or a new axiom breaks the build.
 
 Not claimed here, because it is not proved: the Sobolev classes behind the rate of T1; that
 Hermite and Legendre polynomials are Hilbert bases; that the shares of T2 are variances of
-conditional expectations; the χ² law behind the tail of A. T3, T6, T8 and the deterministic part of A
-for finitely many coefficients are in `Core/`, where a compiler has read them.
+conditional expectations; the χ² law behind the tail of A. T3, T6, T8 and the deterministic part of
+A for finitely many coefficients are in `Core/`, where a compiler has read them.
 -/
 
 namespace Skpce.Claims
