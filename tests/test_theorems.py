@@ -329,6 +329,15 @@ def code_named(path):
     raise ModuleNotFoundError(path)
 
 
+def test_docstrings_name_the_headlines():
+    text = "".join(
+        path.read_text(encoding="utf-8")
+        for package in ("skpce", "gflownet_envs")
+        for path in (ROOT / package).rglob("*.py")
+    )
+    assert [t["name"] for t in HEADLINES if f"``{t['name']}``" not in text] == []
+
+
 def test_what_is_stated_is_pinned():
     pinned = (CORE / "statements.txt").read_text(encoding="utf-8")
     assert check.statements() == pinned
