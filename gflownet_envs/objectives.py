@@ -104,7 +104,9 @@ def trajectory_balance_loss(
         - \log R(x) - \sum_t \log P_B(s_t \mid s_{t+1})\Big)^2
 
     (Malkin et al., *Trajectory balance*, NeurIPS 2022, equation 14). Steps after the
-    end of a trajectory carry 0 in both sums.
+    end of a trajectory carry 0 in both sums. Where it is 0 for all trajectories,
+    objects are drawn in proportion to the reward: ``trajectory_balance``, checked in
+    ``lean/Core``.
 
     Examples
     --------
@@ -226,7 +228,8 @@ def detailed_balance_loss(
 
     with :math:`F(s_0) = Z` and :math:`F(x) = R(x)` (Bengio et al., *GFlowNet
     Foundations*, JMLR 2023, definition 17). The mean is over the steps of all
-    trajectories of the batch.
+    trajectories of the batch. What 0 means is checked in ``lean/Core``
+    (``detailed_balance``).
 
     Examples
     --------

@@ -1,10 +1,8 @@
 import Skpce.Claims
 import Skpce.Expansion
-import Skpce.LogRatio
 import Skpce.QuadraticForms
 import Skpce.SampleSize
 import Skpce.Share
 import Skpce.Sobol
 import Skpce.Softmax
 import Skpce.SoftmaxLipschitz
-import Skpce.TotalVariance

@@ -5,6 +5,9 @@ Names as in docs/theorems.md; T1, T2 and A are in test_theorem_rates.py.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import inspect
 import json
 import re
 from pathlib import Path
@@ -21,6 +24,11 @@ from skpce.metrics import total_variation_distance
 
 ROOT = Path(__file__).resolve().parents[1]
 LEAN = sorted((ROOT / "lean" / "Skpce").glob("*.lean"))
+CORE = ROOT / "lean" / "Core"
+_SPEC = importlib.util.spec_from_file_location("lean_core_check", CORE / "check.py")
+check = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(check)
+HEADLINES = check.headlines()
 
 UNIFORM = stats.uniform(-1, 2)
 
@@ -292,8 +300,113 @@ def test_every_claim_is_guarded():
 def test_the_tables_name_theorems_that_exist(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     named = set(re.findall(r"`Skpce\.([\w.']+)`", text))
-    assert len(named) > 15
+    assert len(named) >= 15
     assert named <= declared() | {f"Claims.{name}" for name in declared()}
+
+
+# The proofs that Lean's core has read, without Lean
+
+
+def core_names():
+    texts = [path.read_text(encoding="utf-8") for path in CORE.glob("*.lean")]
+    return {item.name for text in texts for item in check.items_of(text)}
+
+
+def code_named(path):
+    """Import what a dotted name stands for."""
+    parts = path.split(".")
+    for end in range(len(parts) - 1, 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[end:]:
+            static = inspect.isclass(found)
+            found = (
+                inspect.getattr_static(found, part) if static else getattr(found, part)
+            )
+        return found
+    raise ModuleNotFoundError(path)
+
+
+def test_docstrings_name_the_headlines():
+    text = "".join(
+        path.read_text(encoding="utf-8")
+        for package in ("skpce", "gflownet_envs")
+        for path in (ROOT / package).rglob("*.py")
+    )
+    assert [t["name"] for t in HEADLINES if f"``{t['name']}``" not in text] == []
+
+
+def test_what_is_stated_is_pinned():
+    pinned = (CORE / "statements.txt").read_text(encoding="utf-8")
+    assert check.statements() == pinned
+    assert pinned.count("\ntheorem ") > 80
+
+
+@pytest.mark.parametrize(
+    "path", sorted(CORE.glob("*.lean")), ids=lambda path: path.stem
+)
+def test_core_leaves_nothing_open(path):
+    text = path.read_text(encoding="utf-8")
+    assert check.forbidden_words(text) == []
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    "word", ["sorry", "admit", "axiom", "native_decide", "unsafe", "macro", "opaque"]
+)
+def test_words_that_leave_a_proof_open_are_seen(word):
+    assert check.forbidden_words(f"theorem a : 1 = 2 := by {word}") == [word]
+    assert check.forbidden_words(f"/-- no {word} -/\ntheorem a : 1 = 1 := rfl") == []
+    assert check.forbidden_words(f"theorem a : 1 = 1 := rfl -- {word}") == []
+
+
+@pytest.mark.parametrize("theorem", HEADLINES, ids=lambda theorem: theorem["name"])
+def test_a_headline_names_its_code_and_has_an_instance(theorem):
+    for name in theorem["python"]:
+        code_named(name)
+    text = (CORE / f"{theorem['file']}.lean").read_text(encoding="utf-8")
+    before = text[: text.index(f"theorem {theorem['name']} ")]
+    docstring = before[before.rindex("/--") :]
+    assert theorem["python"][0].rpartition(".")[2] in docstring
+    examples = text[text.rindex("section Examples") :]
+    assert re.search(rf"\b{theorem['name']}\b", examples)
+
+
+@pytest.mark.parametrize("theorem", HEADLINES, ids=lambda theorem: theorem["name"])
+def test_a_false_variant_changes_one_place_of_one_statement(theorem):
+    true = (CORE / f"{theorem['file']}.lean").read_text(encoding="utf-8")
+    false, place = check.mutant_of(theorem)
+    known = {item.text for item in check.items_of(true)}
+    changed = [item for item in check.items_of(false) if item.text not in known]
+    assert [item.name for item in changed] == [theorem["name"]]
+    assert (changed[0].first, changed[0].last) == (place.first, place.last)
+    assert len(false.splitlines()) == place.last  # nothing follows
+
+
+def test_lean_is_pinned_by_hash_and_names_no_registry():
+    text = (CORE / "package-lock.json").read_text(encoding="utf-8")
+    packages = json.loads(text)["packages"]
+    wanted = json.loads((CORE / "package.json").read_text())["dependencies"]
+    assert {f"node_modules/{name}" for name in wanted} | {""} == set(packages)
+    for name, version in wanted.items():
+        locked = packages[f"node_modules/{name}"]
+        assert locked["version"] == version
+        assert re.fullmatch(r"sha512-[\w+/]{86}==", locked["integrity"])
+    assert "http" not in text
+    assert "resolved" not in text
+
+
+def test_pages_about_core_name_theorems_that_exist():
+    page = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`SkpceCore\.(\w+)`", page))
+    for path in ("lean/README.md", "docs/theorems.md"):
+        page = (ROOT / path).read_text(encoding="utf-8")
+        for theorem in HEADLINES:
+            assert f"`{theorem['name']}`" in page, (path, theorem["name"])
+    assert len(named) > 20
+    assert named <= core_names()
 
 
 def test_mathlib_is_pinned():

@@ -1,6 +1,5 @@
 import Mathlib.MeasureTheory.Function.L2Space
 import Skpce.SampleSize
-import Skpce.TotalVariance
 
 /-!
 # The claims, in Mathlib's notions only
@@ -11,8 +10,8 @@ guarded: an unproved step or a new axiom breaks the build.
 
 Not claimed here, because it is not proved: the Sobolev classes behind the rate of T1; that
 Hermite and Legendre polynomials are Hilbert bases; that the shares of T2 are variances of
-conditional expectations; that the Helmert matrix is a contrast matrix; the χ² law behind the tail
-of A.
+conditional expectations; the χ² law behind the tail of A. T3, T6, T8 and the deterministic part of
+A for finitely many coefficients are in `Core/`, where a compiler has read them.
 -/
 
 namespace Skpce.Claims
@@ -78,31 +77,6 @@ theorem t2_converges (b : HilbertBasis (σ → ℕ) ℝ (MeasureTheory.Lp ℝ 2 
 
 end Expansion
 
-/-! ### T3 and T6: the softmax and the simplex -/
-
-/-- **T3.** The softmax is positive and sums to one. -/
-theorem t3_simplex [Nonempty ι] (v : ι → ℝ) :
-    (∀ k, 0 < Real.exp (v k) / ∑ l, Real.exp (v l))
-      ∧ ∑ k, Real.exp (v k) / ∑ l, Real.exp (v l) = 1 :=
-  ⟨softmax_pos v, sum_softmax v⟩
-
-/-- **T3.** The softmax of the centred log-ratios of a composition is the composition. -/
-theorem t3_clr [Nonempty ι] {p : ι → ℝ} (hp : ∀ k, 0 < p k) (hp1 : ∑ k, p k = 1) (k : ι) :
-    Real.exp (Real.log (p k) - (∑ i, Real.log (p i)) / (Fintype.card ι : ℝ))
-      / ∑ l, Real.exp (Real.log (p l) - (∑ i, Real.log (p i)) / (Fintype.card ι : ℝ)) = p k :=
-  congrFun (softmax_clr hp hp1) k
-
-/-- **T3.** The softmax of the additive log-ratios of a composition is the composition. -/
-theorem t3_alr [Nonempty ι] {p : ι → ℝ} (hp : ∀ k, 0 < p k) (hp1 : ∑ k, p k = 1) (r k : ι) :
-    Real.exp (Real.log (p k / p r)) / ∑ l, Real.exp (Real.log (p l / p r)) = p k :=
-  congrFun (softmax_alr hp hp1 r) k
-
-/-- **T6.** Two inputs have one softmax exactly when they differ by a constant. -/
-theorem t6_shift [Nonempty ι] (v w : ι → ℝ) :
-    ((fun k => Real.exp (v k) / ∑ l, Real.exp (v l))
-      = fun k => Real.exp (w k) / ∑ l, Real.exp (w l)) ↔ ∃ c : ℝ, ∀ k, v k = w k + c :=
-  softmax_eq_softmax_iff v w
-
 /-! ### T4, T5 and T7: how far the policy moves -/
 
 /-- **T4.** The softmax of an expansion is Lipschitz from the inputs to ℓ₁. -/
@@ -132,56 +106,7 @@ theorem t7_value [Nonempty ι] (v w : ι → ℝ) {u : ι → ℝ} {m M : ℝ} (
   abs_value_sub_le (p := softmax v) (q := softmax w)
     ((sum_softmax v).trans (sum_softmax w).symm) hm hM
 
-/-! ### T8: totals of log-ratio variances -/
-
-/-- **T8.** Over an ensemble of compositions `P n` with weights `w n`: the variances of
-`log (p_k / p_r)` sum to those of the centred log-ratios plus `K` times that of the reference.
-`C n k` stands for the centred log-ratio. -/
-theorem t8_alr [Nonempty ι] {Ω : Type*} [Fintype Ω] {P : Ω → ι → ℝ} (hP : ∀ n k, 0 < P n k)
-    (w : Ω → ℝ) (r : ι) {C : Ω → ι → ℝ}
-    (hC : C = fun (n : Ω) (k : ι) =>
-      Real.log (P n k) - (∑ l, Real.log (P n l)) / (Fintype.card ι : ℝ)) :
-    ∑ k, ∑ n, w n * (Real.log (P n k / P n r) - ∑ m, w m * Real.log (P m k / P m r)) ^ 2
-      = (∑ k, ∑ n, w n * (C n k - ∑ m, w m * C m k) ^ 2)
-        + (Fintype.card ι : ℝ) * ∑ n, w n * (C n r - ∑ m, w m * C m r) ^ 2 := by
-  subst hC
-  exact sum_ensembleVar_alr hP w r
-
-/-- **T8.** The sum of the variances is the same in every orthonormal basis `H` of the clr
-plane. -/
-theorem t8_ilr [Nonempty ι] [DecidableEq ι] {κ Ω : Type*} [Fintype κ] [DecidableEq κ]
-    [Fintype Ω] {H : κ → ι → ℝ}
-    (h1 : ∀ i j, ∑ k, H i k * H j k = if i = j then (1 : ℝ) else 0)
-    (h2 : ∀ k l, ∑ i, H i k * H i l
-      = (if k = l then (1 : ℝ) else 0) - 1 / (Fintype.card ι : ℝ))
-    (h3 : ∀ i, ∑ k, H i k = 0) (P : Ω → ι → ℝ) (w : Ω → ℝ) {C : Ω → ι → ℝ}
-    (hC : C = fun (n : Ω) (k : ι) =>
-      Real.log (P n k) - (∑ l, Real.log (P n l)) / (Fintype.card ι : ℝ)) :
-    ∑ i, ∑ n, w n * ((∑ k, H i k * C n k) - ∑ m, w m * ∑ k, H i k * C m k) ^ 2
-      = ∑ k, ∑ n, w n * (C n k - ∑ m, w m * C m k) ^ 2 := by
-  subst hC
-  have hH : IsContrast H := ⟨h1, h2, h3⟩
-  exact sum_ensembleVar_ilr hH P w
-
 /-! ### A: from the coefficients to the indices -/
-
-/-- **A**, deterministic part, for finitely many coefficients. -/
-theorem a_bound {J : Type*} [Fintype J] {θ c d : J → ℝ} (hθ0 : ∀ j, 0 ≤ θ j)
-    (hθ1 : ∀ j, θ j ≤ 1) (hD : 0 < ∑ j, c j ^ 2) :
-    |(∑ j, θ j * d j ^ 2) / (∑ j, d j ^ 2) - (∑ j, θ j * c j ^ 2) / ∑ j, c j ^ 2|
-      ≤ √(∑ j, (d j - c j) ^ 2) / √(∑ j, c j ^ 2) := by
-  have hDt : 0 < totalVariance c := by
-    show 0 < ∑' j, c j ^ 2
-    rw [tsum_fintype]
-    exact hD
-  have h : |(∑' j, θ j * d j ^ 2) / (∑' j, d j ^ 2) - (∑' j, θ j * c j ^ 2) / ∑' j, c j ^ 2|
-      ≤ √(∑' j, (d j - c j) ^ 2) / √(∑' j, c j ^ 2) :=
-    abs_share_sub_le hθ0 hθ1 (hasSum_fintype (fun j => c j ^ 2)).summable
-      (hasSum_fintype (fun j => d j ^ 2)).summable hDt
-  rw [tsum_fintype (fun j => θ j * d j ^ 2), tsum_fintype (fun j => d j ^ 2),
-    tsum_fintype (fun j => θ j * c j ^ 2), tsum_fintype (fun j => c j ^ 2),
-    tsum_fintype (fun j => (d j - c j) ^ 2)] at h
-  exact h
 
 /-- **A**, with the probabilistic part as the hypothesis `htail`: the squared error of the
 coefficients exceeds `β` with probability at most `δ`. Then some share with weights in `[0, 1]`
@@ -212,22 +137,6 @@ theorem a_tail {Ω J : Type*} [MeasurableSpace Ω] [Fintype J] {P : MeasureTheor
 #guard_msgs in
 #print axioms t2_converges
 
-/-- info: 'Skpce.Claims.t3_simplex' depends on axioms: [propext, Classical.choice, Quot.sound] -/
-#guard_msgs in
-#print axioms t3_simplex
-
-/-- info: 'Skpce.Claims.t3_clr' depends on axioms: [propext, Classical.choice, Quot.sound] -/
-#guard_msgs in
-#print axioms t3_clr
-
-/-- info: 'Skpce.Claims.t3_alr' depends on axioms: [propext, Classical.choice, Quot.sound] -/
-#guard_msgs in
-#print axioms t3_alr
-
-/-- info: 'Skpce.Claims.t6_shift' depends on axioms: [propext, Classical.choice, Quot.sound] -/
-#guard_msgs in
-#print axioms t6_shift
-
 /-- info: 'Skpce.Claims.t4_lipschitz' depends on axioms: [propext, Classical.choice, Quot.sound] -/
 #guard_msgs in
 #print axioms t4_lipschitz
@@ -239,18 +148,6 @@ theorem a_tail {Ω J : Type*} [MeasurableSpace Ω] [Fintype J] {P : MeasureTheor
 /-- info: 'Skpce.Claims.t7_value' depends on axioms: [propext, Classical.choice, Quot.sound] -/
 #guard_msgs in
 #print axioms t7_value
-
-/-- info: 'Skpce.Claims.t8_alr' depends on axioms: [propext, Classical.choice, Quot.sound] -/
-#guard_msgs in
-#print axioms t8_alr
-
-/-- info: 'Skpce.Claims.t8_ilr' depends on axioms: [propext, Classical.choice, Quot.sound] -/
-#guard_msgs in
-#print axioms t8_ilr
-
-/-- info: 'Skpce.Claims.a_bound' depends on axioms: [propext, Classical.choice, Quot.sound] -/
-#guard_msgs in
-#print axioms a_bound
 
 /-- info: 'Skpce.Claims.a_tail' depends on axioms: [propext, Classical.choice, Quot.sound] -/
 #guard_msgs in

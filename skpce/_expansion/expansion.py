@@ -475,7 +475,13 @@ def partial_variances(
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # (..., n_features)
-    """Return first-order, total and Shapley partial variances and the variance."""
+    """Return first-order, total and Shapley partial variances and the variance.
+
+    ``lean/Core`` checks that the squares sum to the variance of the expansion
+    (``variance_expansion``), the shares of all sets to one (``shares_sum_one``) as
+    Shapley effects do (``shapley_sum_one``), and how total indices follow from closed
+    ones and from those of pairs (``total_eq_one_sub_closed``, ``total_of_pair``).
+    """
     squares = np.square(coefficients[..., 1:])
     alone, active, share = terms_of_inputs(multi_indices[1:])
     return squares @ alone, squares @ active, squares @ share, squares.sum(axis=-1)

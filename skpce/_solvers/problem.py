@@ -158,7 +158,10 @@ class DesignMoments:
         return cls(float(weights.sum()), mean, target_mean, gram, cross, square)
 
     def __add__(self, other: DesignMoments) -> DesignMoments:
-        """Join two sets of samples (Chan, Golub and LeVeque's pairwise update)."""
+        """Join two sets of samples (Chan, Golub and LeVeque's pairwise update).
+
+        Exact but for rounding: ``partial_fit_exact``, checked in ``lean/Core``.
+        """
         total = self.total_weight + other.total_weight
         share = other.total_weight / total
         factor = self.total_weight * share
@@ -240,7 +243,9 @@ class LinearFit:
     def loo_error(self, weights: FloatArray) -> FloatArray:  # shape: (n_targets,)
         """Return the mean squared leave-one-out residual, NaN where it is undefined.
 
-        The weights are those of the samples of the fit.
+        The weights are those of the samples of the fit. That a residual over
+        one less its leverage is that of the only fit without the sample is checked in
+        ``lean/Core`` (``leave_one_out``).
         """
         return weighted_squares(self.loo_residuals, weights) / weights.sum()
 

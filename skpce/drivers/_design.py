@@ -185,7 +185,11 @@ class Design:
         own: FloatArray,  # shape: (n_rows, n_own), the input, or a group of inputs
         others: FloatArray,  # shape: (n_rows, n_others)
     ) -> Exchange:
-        """Return how an input is exchanged, given the others."""
+        """Return how an input is exchanged, given the others.
+
+        Within strata and of whole units the p-value is valid where all arrangements
+        are equally likely: ``restricted_exchange_valid``, checked in ``lean/Core``.
+        """
         mine = numbers_of(own)
         if self.groups is not None:
             return self._of_groups(mine)

@@ -150,6 +150,7 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
 
     The inequality holds for all weights at once and cannot be improved (user guide,
     "How many members"). For a step, :math:`c` is all coefficients of its coordinates.
+    A proof of it is checked in ``lean/Core`` (``share_error``).
 
     Parameters
     ----------

@@ -83,11 +83,17 @@ class Contributions:
         return self.between(self.draws.first, self.draws.second)
 
     def total(self, exchanged: FloatArray) -> FloatArray:
-        """From A to A with something of B: what it causes with all interactions."""
+        """From A to A with something of B: what it causes with all interactions.
+
+        The mean has no bias: ``recombination_total``, checked in ``lean/Core``.
+        """
         return self.between(self.draws.first, exchanged)
 
     def closed(self, exchanged: FloatArray) -> FloatArray:
-        """What is left of the whole: what something causes alone."""
+        """What is left of the whole: what something causes alone.
+
+        The mean has no bias: ``recombination_closed``, checked in ``lean/Core``.
+        """
         return self.whole - self.between(exchanged, self.draws.second)
 
     def ratios(

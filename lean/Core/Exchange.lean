@@ -1,0 +1,557 @@
+import Sum
+
+/-!
+# P-values of exchanges, Holm's rule, split-conformal coverage
+
+A sample space has outcomes `0, …, N - 1` with probabilities `P`. A statistic may be any number of
+the field. What the drivers' test does beyond ranks, an extrapolated tail where few draws are as
+large, is not stated here.
+-/
+namespace SkpceCore
+open Lean.Grind
+
+attribute [local instance] Classical.propDecidable
+
+section Rank
+variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R]
+  [OrderedRing R]
+
+/-- The number of `i < n` with a property, in the field. -/
+noncomputable def number (n : Nat) (A : Nat → Prop) : R := sum n (fun i => if A i then 1 else 0)
+
+/-- The probability of an event. -/
+noncomputable def prob (N : Nat) (P : Nat → R) (A : Nat → Prop) : R :=
+  sum N (fun ω => if A ω then P ω else 0)
+
+/-- Probabilities: not negative, of sum one. -/
+structure IsLaw (N : Nat) (P : Nat → R) : Prop where
+  nonneg : ∀ ω, ω < N → 0 ≤ P ω
+  total : sum N P = 1
+
+/-- The p-value of the value at place `i` among `n`: the share of those that are at least as large,
+itself included. Ties count against the discovery. -/
+noncomputable def pValue (n : Nat) (s : Nat → R) (i : Nat) : R :=
+  number n (fun j => s i ≤ s j) / number n (fun _ => True)
+
+/-- The joint law of the draws `X ω 0, …, X ω (n - 1)` does not change when the first draw, which is
+the observed one, is exchanged with another. -/
+def Exchangeable {β : Type} (N : Nat) (P : Nat → R) (n : Nat) (X : Nat → Nat → β) : Prop :=
+  ∀ i, i < n → ∀ A : (Nat → β) → Prop,
+    prob N P (fun ω => A (X ω)) = prob N P (fun ω => A (fun j => X ω (swap 0 i j)))
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem number_true (n : Nat) : number (R := R) n (fun _ => True) = sum n (fun _ => 1) := by
+  unfold number; simp
+
+theorem number_mono {n : Nat} {A B : Nat → Prop} (h : ∀ i, i < n → A i → B i) :
+    number (R := R) n A ≤ number n B := by
+  refine sum_le_sum (fun i hi => ?_)
+  have h1 : (0 : R) < 1 := OrderedRing.zero_lt_one
+  by_cases a : A i
+  · have b := h i hi a
+    simp [a, b]; grind
+  · by_cases b : B i <;> simp [a, b] <;> grind
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem number_not (n : Nat) (A : Nat → Prop) :
+    number (R := R) n A + number n (fun i => ¬ A i) = sum n (fun _ => 1) := by
+  unfold number
+  rw [← sum_add]
+  refine sum_congr (fun i _ => ?_)
+  by_cases a : A i <;> simp [a] <;> grind
+
+theorem prob_mono {N : Nat} {P : Nat → R} (hP : IsLaw N P) {A B : Nat → Prop}
+    (h : ∀ ω, ω < N → A ω → B ω) : prob N P A ≤ prob N P B := by
+  refine sum_le_sum (fun ω hω => ?_)
+  have h0 := hP.nonneg ω hω
+  by_cases a : A ω
+  · have b := h ω hω a
+    simp [a, b]; grind
+  · by_cases b : B ω <;> simp [a, b] <;> grind
+
+theorem prob_not {N : Nat} {P : Nat → R} (hP : IsLaw N P) (A : Nat → Prop) :
+    prob N P A = 1 - prob N P (fun ω => ¬ A ω) := by
+  have h : prob N P A + prob N P (fun ω => ¬ A ω) = sum N P := by
+    unfold prob
+    rw [← sum_add]
+    refine sum_congr (fun ω _ => ?_)
+    by_cases a : A ω <;> simp [a] <;> grind
+  rw [hP.total] at h
+  grind
+
+/-- Of what some `i < n` have, one has the smallest value. -/
+theorem exists_smallest (s : Nat → R) (A : Nat → Prop) : ∀ n, (∃ i, i < n ∧ A i) →
+    ∃ i, i < n ∧ A i ∧ ∀ j, j < n → A j → s i ≤ s j := by
+  intro n
+  induction n with
+  | zero => rintro ⟨i, hi, _⟩; omega
+  | succ n ih =>
+    rintro ⟨i, hi, ha⟩
+    by_cases hex : ∃ i, i < n ∧ A i
+    · obtain ⟨m, hm, ham, hmin⟩ := ih hex
+      by_cases hn : A n ∧ s n ≤ s m
+      · refine ⟨n, by omega, hn.1, fun j hj haj => ?_⟩
+        by_cases hjn : j = n
+        · subst hjn; grind
+        · have := hmin j (by omega) haj; grind
+      · refine ⟨m, by omega, ham, fun j hj haj => ?_⟩
+        by_cases hjn : j = n
+        · subst hjn
+          have : ¬ s j ≤ s m := fun h => hn ⟨haj, h⟩
+          grind
+        · exact hmin j (by omega) haj
+    · have hin : i = n := by
+        by_cases h : i < n
+        · exact absurd ⟨i, h, ha⟩ hex
+        · omega
+      subst hin
+      refine ⟨i, by omega, ha, fun j hj haj => ?_⟩
+      by_cases hji : j = i
+      · subst hji; grind
+      · exact absurd ⟨j, by omega, haj⟩ hex
+
+/-- At most `t` of `n` numbers have at most `t` numbers at or above them. -/
+theorem few_large (n : Nat) (s : Nat → R) {t : R} (ht : 0 ≤ t) :
+    number n (fun i => number n (fun j => s i ≤ s j) ≤ t) ≤ t := by
+  by_cases hex : ∃ i, i < n ∧ number n (fun j => s i ≤ s j) ≤ t
+  · obtain ⟨m, _, hm, hmin⟩ := exists_smallest s _ n hex
+    have h1 : number (R := R) n (fun i => number n (fun j => s i ≤ s j) ≤ t)
+        ≤ number n (fun j => s m ≤ s j) := number_mono (fun i hi ha => hmin i hi ha)
+    grind
+  · have h0 : number (R := R) n (fun i => number n (fun j => s i ≤ s j) ≤ t) = 0 := by
+      refine sum_eq_zero (fun i hi => ?_)
+      have : ¬ number n (fun j => s i ≤ s j) ≤ t := fun h => hex ⟨i, hi, h⟩
+      simp [this]
+    rw [h0]; exact ht
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+/-- The mean number of places with a property is the sum of its probabilities. -/
+theorem sum_prob (N n : Nat) (P : Nat → R) (A : Nat → Nat → Prop) :
+    sum n (fun i => prob N P (fun ω => A ω i)) = sum N (fun ω => P ω * number n (A ω)) := by
+  unfold prob number
+  rw [sum_comm]
+  refine sum_congr (fun ω _ => ?_)
+  rw [← sum_mul_left]
+  refine sum_congr (fun i _ => ?_)
+  by_cases a : A ω i <;> simp [a] <;> grind
+
+/-- A mean of what is at most `t` is at most `t`. -/
+theorem mean_le {N : Nat} {P : Nat → R} (hP : IsLaw N P) {f : Nat → R} {t : R}
+    (h : ∀ ω, ω < N → f ω ≤ t) : sum N (fun ω => P ω * f ω) ≤ t := by
+  have h1 : sum N (fun ω => P ω * f ω) ≤ sum N (fun ω => P ω * t) :=
+    sum_le_sum (fun ω hω => mul_le_mul_of_nonneg (hP.nonneg ω hω) (h ω hω))
+  rw [sum_mul_right, hP.total] at h1
+  grind
+
+/-- The first of `n` scores, each of which is as likely to be among the `t` largest, is so with
+probability at most `t / n`. -/
+theorem first_is_rarely_large {N n : Nat} {P : Nat → R} (hP : IsLaw N P) (s : Nat → Nat → R)
+    {t : R} (ht : 0 ≤ t)
+    (heq : ∀ i, i < n → prob N P (fun ω => number n (fun j => s ω 0 ≤ s ω j) ≤ t)
+      = prob N P (fun ω => number n (fun j => s ω i ≤ s ω j) ≤ t)) :
+    sum n (fun _ => 1) * prob N P (fun ω => number n (fun j => s ω 0 ≤ s ω j) ≤ t) ≤ t := by
+  rw [← sum_const, sum_congr heq,
+    sum_prob N n P (fun ω i => number n (fun j => s ω i ≤ s ω j) ≤ t)]
+  exact mean_le hP (fun ω _ => few_large n (s ω) ht)
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem number_swap {n i : Nat} (hi : i < n) (A : Nat → Prop) :
+    number (R := R) n (fun j => A (swap 0 i j)) = number n A :=
+  sum_swap (by omega) hi (fun j => if A j then 1 else 0)
+
+theorem pValue_le_iff {n : Nat} (hn : 0 < n) (s : Nat → R) (i : Nat) (α : R) :
+    pValue n s i ≤ α ↔ number n (fun j => s i ≤ s j) ≤ sum n (fun _ => 1) * α := by
+  have h := number_pos (R := R) hn
+  unfold pValue
+  rw [number_true]
+  generalize number (R := R) n (fun j => s i ≤ s j) = a
+  generalize hb : sum n (fun _ => (1 : R)) = b at h
+  have hab : b * (a / b) = a := by grind
+  constructor
+  · intro g
+    have := mul_le_mul_of_nonneg (c := b) (by grind) g
+    grind
+  · intro g
+    exact le_of_mul_le h (by grind)
+
+/-- From exchangeable values of any kind to scores: a score that treats the draws alike. -/
+theorem exchange_valid_of {β : Type} {N n : Nat} {P : Nat → R} (hn : 0 < n) (hP : IsLaw N P)
+    {X : Nat → Nat → β} (hX : Exchangeable N P n X) (u : (Nat → β) → Nat → R)
+    (hu : ∀ x i, i < n → ∀ j, u (fun k => x (swap 0 i k)) j = u x (swap 0 i j))
+    {α : R} (hα : 0 ≤ α) : prob N P (fun ω => pValue n (u (X ω)) 0 ≤ α) ≤ α := by
+  have hn' := number_pos (R := R) hn
+  have ht : 0 ≤ sum n (fun _ => 1) * α := OrderedRing.mul_nonneg (by grind) hα
+  have e : ∀ x : Nat → β, ∀ i, (pValue n (u x) i ≤ α)
+      = (number n (fun j => u x i ≤ u x j) ≤ sum n (fun _ => 1) * α) :=
+    fun x i => propext (pValue_le_iff hn (u x) i α)
+  simp only [e]
+  refine le_of_mul_le hn' (first_is_rarely_large hP (fun ω => u (X ω)) ht (fun i hi => ?_))
+  rw [hX i hi (fun x => number n (fun j => u x 0 ≤ u x j) ≤ sum n (fun _ => 1) * α)]
+  have e2 : ∀ ω, number (R := R) n (fun j => u (fun k => X ω (swap 0 i k)) 0
+      ≤ u (fun k => X ω (swap 0 i k)) j) = number n (fun j => u (X ω) i ≤ u (X ω) j) := by
+    intro ω
+    have h0 : swap 0 i 0 = i := by simp [swap]
+    simp only [hu (X ω) i hi, h0]
+    exact number_swap hi (fun j => u (X ω) i ≤ u (X ω) j)
+  simp only [e2]
+
+/-- **Validity of the test of an input** (`skpce.drivers._exchange.rank_p_values`). If the observed
+statistic and those of the draws are exchangeable, then `P(p ≤ α) ≤ α`, with ties. -/
+theorem exchange_valid {N n : Nat} {P : Nat → R} (hn : 0 < n) (hP : IsLaw N P)
+    {S : Nat → Nat → R} (hS : Exchangeable N P n S) {α : R} (hα : 0 ≤ α) :
+    prob N P (fun ω => pValue n (S ω) 0 ≤ α) ≤ α :=
+  exchange_valid_of hn hP hS (fun x => x) (fun _ _ _ _ => rfl) hα
+
+/-- The smaller one of two numbers. -/
+noncomputable def smaller (x y : R) : R := if x ≤ y then x else y
+
+/-- The score of `smaller_rank`: of the ranks from above of two statistics, over the parts `a` and
+`b` of the level, the smaller one; with its sign changed, as a small rank is a large statistic. -/
+noncomputable def smallerRank (n : Nat) (a b : R) (x : Nat → R × R) (i : Nat) : R :=
+  - smaller (number n (fun j => (x i).1 ≤ (x j).1) / a) (number n (fun j => (x i).2 ≤ (x j).2) / b)
+
+/-- **The smaller of two ranks, ranked again** (`skpce.drivers._exchange.smaller_rank`) is valid as
+well, whatever the dependence of the two statistics and the parts of the level. -/
+theorem smaller_rank_valid {N n : Nat} {P : Nat → R} (hn : 0 < n) (hP : IsLaw N P)
+    {X : Nat → Nat → R × R} (hX : Exchangeable N P n X) (a b : R) {α : R} (hα : 0 ≤ α) :
+    prob N P (fun ω => pValue n (smallerRank n a b (X ω)) 0 ≤ α) ≤ α := by
+  refine exchange_valid_of hn hP hX (smallerRank n a b) (fun x i hi j => ?_) hα
+  unfold smallerRank
+  have h1 := number_swap (R := R) hi (fun k => (x (swap 0 i j)).1 ≤ (x k).1)
+  have h2 := number_swap (R := R) hi (fun k => (x (swap 0 i j)).2 ≤ (x k).2)
+  rw [h1, h2]
+
+/-- The p-value of arrangement `g` among those that the design allows in its place: `o` numbers the
+classes of arrangements that exchanges within strata, or of whole units, lead to one another. -/
+noncomputable def orbitPValue (N : Nat) (o : Nat → Nat) (T : Nat → R) (g : Nat) : R :=
+  number N (fun h => o h = o g ∧ T g ≤ T h) / number N (fun h => o h = o g)
+
+/-- **Exchanges within strata and of whole units** (`skpce.drivers._design.Design.exchange`). Where
+arrangements that lead to one another are equally likely, and all of them are counted, `p` is
+valid. -/
+theorem restricted_exchange_valid {N : Nat} {P : Nat → R} (hP : IsLaw N P) (o : Nat → Nat)
+    (ho : ∀ g, g < N → ∀ h, h < N → o g = o h → P g = P h) (T : Nat → R) {α : R} (hα : 0 ≤ α) :
+    prob N P (fun g => orbitPValue N o T g ≤ α) ≤ α := by
+  -- both sides are summed over the classes, by the arrangement `g` that stands for its class
+  have hc : ∀ g, g < N → (0 : R) < number N (fun h => o h = o g) := by
+    intro g hg
+    have h1 : (1 : R) ≤ number N (fun h => o h = o g) := by
+      have h2 : number (R := R) N (fun h => h = g) ≤ number N (fun h => o h = o g) :=
+        number_mono (fun h _ e => by rw [e])
+      have h3 : number (R := R) N (fun h => h = g) = 1 := by
+        have h4 := sum_delta_of_lt (R := R) hg (fun _ => 1)
+        rw [← h4]
+        refine sum_congr (fun i _ => ?_)
+        unfold delta
+        by_cases e : i = g
+        · subst e; simp; grind
+        · have e' : ¬ g = i := fun h => e h.symm
+          simp [e, e']; grind
+      grind
+    have := OrderedRing.zero_lt_one (R := R)
+    grind
+  have key : ∀ g, g < N → number (R := R) N (fun h => o h = o g ∧ orbitPValue N o T h ≤ α)
+      ≤ α * number N (fun h => o h = o g) := by
+    intro g hg
+    by_cases hex : ∃ i, i < N ∧ (o i = o g ∧ orbitPValue N o T i ≤ α)
+    · obtain ⟨m, hm, ⟨hmo, hmp⟩, hmin⟩ := exists_smallest T _ N hex
+      have h1 : number (R := R) N (fun h => o h = o g ∧ orbitPValue N o T h ≤ α)
+          ≤ number N (fun h => o h = o m ∧ T m ≤ T h) :=
+        number_mono (fun i hi hA => ⟨by rw [hA.1, hmo], hmin i hi hA⟩)
+      have h2 := hc m hm
+      unfold orbitPValue at hmp
+      rw [← hmo]
+      rw [← hmo] at h1
+      generalize number (R := R) N (fun h => o h = o m ∧ T m ≤ T h) = a at h1 hmp
+      generalize number (R := R) N (fun h => o h = o m) = b at h2 hmp
+      have h3 : b * (a / b) = a := by grind
+      have h4 := mul_le_mul_of_nonneg (c := b) (by grind) hmp
+      grind
+    · have h0 : number (R := R) N (fun h => o h = o g ∧ orbitPValue N o T h ≤ α) = 0 := by
+        refine sum_eq_zero (fun i hi => ?_)
+        have : ¬ (o i = o g ∧ orbitPValue N o T i ≤ α) := fun h => hex ⟨i, hi, h⟩
+        simp [this]
+      rw [h0]
+      have := hc g hg
+      exact OrderedRing.mul_nonneg hα (by grind)
+  -- `P h` shared out evenly over the class of `h`
+  let q : Nat → R := fun g => P g / number N (fun h => o h = o g)
+  have hq : ∀ A : Nat → Prop, prob N P A
+      = sum N (fun g => q g * number N (fun h => o h = o g ∧ A h)) := by
+    intro A
+    have e1 : ∀ g, g < N → q g * number N (fun h => o h = o g ∧ A h)
+        = sum N (fun h => if o h = o g ∧ A h then q h else 0) := by
+      intro g hg
+      unfold number
+      rw [← sum_mul_left]
+      refine sum_congr (fun h hh => ?_)
+      by_cases c : o h = o g ∧ A h
+      · have hPq : q g = q h := by
+          show P g / number N (fun i => o i = o g) = P h / number N (fun i => o i = o h)
+          rw [c.1, ho g hg h hh c.1.symm]
+        simp [c, hPq]; grind
+      · simp [c]; grind
+    rw [sum_congr e1, sum_comm]
+    refine sum_congr (fun h hh => ?_)
+    by_cases a : A h
+    · have e2 : sum N (fun g => if o h = o g ∧ A h then q h else 0)
+          = q h * number N (fun g => o g = o h) := by
+        unfold number
+        rw [← sum_mul_left]
+        refine sum_congr (fun g _ => ?_)
+        by_cases c : o h = o g
+        · have c' : o g = o h := c.symm
+          simp [c, a]; grind
+        · have c' : ¬ o g = o h := fun e => c e.symm
+          simp [c, c']; grind
+      rw [e2]
+      have hpos := hc h hh
+      simp only [a, if_true]
+      show P h = P h / number N (fun g => o g = o h) * number N (fun g => o g = o h)
+      grind
+    · have e3 : sum N (fun g => if o h = o g ∧ A h then q h else 0) = 0 :=
+        sum_eq_zero (fun g _ => by simp [a])
+      rw [e3]; simp [a]
+  have hq0 : ∀ g, g < N → 0 ≤ q g := by
+    intro g hg
+    have h1 := hc g hg
+    have h2 := hP.nonneg g hg
+    show 0 ≤ P g / number N (fun h => o h = o g)
+    generalize number (R := R) N (fun h => o h = o g) = b at h1
+    refine le_of_mul_le h1 ?_
+    have : b * (P g / b) = P g := by grind
+    grind
+  have h1 : prob N P (fun g => orbitPValue N o T g ≤ α)
+      ≤ sum N (fun g => α * (q g * number N (fun h => o h = o g ∧ True))) := by
+    rw [hq]
+    refine sum_le_sum (fun g hg => ?_)
+    have h2 := mul_le_mul_of_nonneg (hq0 g hg) (key g hg)
+    simp only [and_true]
+    grind
+  rw [sum_mul_left, ← hq (fun _ => True)] at h1
+  have h2 : prob N P (fun _ => True) = 1 := by
+    unfold prob; simp [hP.total]
+  rw [h2] at h1
+  grind
+
+/-! ### Many hypotheses -/
+
+theorem term_le_sum {n j : Nat} (hj : j < n) {f : Nat → R} (hf : ∀ i, i < n → 0 ≤ f i) :
+    f j ≤ sum n f := by
+  rw [← sum_delta_of_lt hj f]
+  refine sum_le_sum (fun i hi => ?_)
+  have h := hf i hi
+  unfold delta
+  by_cases e : j = i <;> simp [e] <;> grind
+
+/-- The union bound. -/
+theorem union_bound {N : Nat} {P : Nat → R} (hP : IsLaw N P) (m : Nat) (A : Nat → Nat → Prop) :
+    prob N P (fun ω => ∃ j, j < m ∧ A ω j) ≤ sum m (fun j => prob N P (fun ω => A ω j)) := by
+  unfold prob
+  rw [sum_comm]
+  refine sum_le_sum (fun ω hω => ?_)
+  have h0 := hP.nonneg ω hω
+  have hf : ∀ j, j < m → 0 ≤ if A ω j then P ω else 0 := by
+    intro j _
+    by_cases a : A ω j <;> simp [a] <;> grind
+  by_cases h : ∃ j, j < m ∧ A ω j
+  · obtain ⟨j, hj, a⟩ := h
+    have h1 := term_le_sum hj hf
+    have h2 : ∃ j, j < m ∧ A ω j := ⟨j, hj, a⟩
+    simp only [a, if_true] at h1
+    simp only [h2, if_true]
+    exact h1
+  · simp only [h, if_false]
+    exact sum_nonneg hf
+
+/-- Holm's rule at level `a`: hypothesis `i` is rejected when each `p j` up to `p i`, times the
+number of hypotheses whose `p` is not smaller than `p j`, is at most `a`. -/
+def holmRejects (m : Nat) (p : Nat → R) (a : R) (i : Nat) : Prop :=
+  ∀ j, j < m → p j ≤ p i → number m (fun l => ¬ p l < p j) * p j ≤ a
+
+/-- **Holm's family-wise error** (`skpce.drivers._exchange.holm`). With valid p-values of the true
+hypotheses, however dependent, the probability that a true one is rejected is at most `α`. -/
+theorem holm_family_wise_error {N m : Nat} {P : Nat → R} (hP : IsLaw N P) (p : Nat → Nat → R)
+    (null : Nat → Prop)
+    (hvalid : ∀ i, i < m → null i → ∀ t, 0 ≤ t → prob N P (fun ω => p ω i ≤ t) ≤ t)
+    (hp : ∀ ω, ω < N → ∀ i, i < m → 0 ≤ p ω i) {α : R} (hα : 0 ≤ α) :
+    prob N P (fun ω => ∃ i, i < m ∧ null i ∧ holmRejects m (p ω) α i) ≤ α := by
+  by_cases hex : ∃ i, i < m ∧ null i
+  · have hm0 : (0 : R) < number m null := by
+      obtain ⟨i, hi, hn⟩ := hex
+      have h1 := term_le_sum (R := R) (f := fun i => if null i then 1 else 0) hi (fun j _ => by
+        have := OrderedRing.zero_lt_one (R := R)
+        by_cases a : null j <;> simp [a] <;> grind)
+      simp only [hn, if_true] at h1
+      have := OrderedRing.zero_lt_one (R := R)
+      unfold number
+      grind
+    have h1 : prob N P (fun ω => ∃ i, i < m ∧ null i ∧ holmRejects m (p ω) α i)
+        ≤ prob N P (fun ω => ∃ j, j < m ∧ (null j ∧ p ω j ≤ α / number m null)) := by
+      refine prob_mono hP (fun ω hω h => ?_)
+      obtain ⟨i, hi, hni, hrej⟩ := h
+      obtain ⟨j, hj, hnj, hmin⟩ := exists_smallest (p ω) null m ⟨i, hi, hni⟩
+      refine ⟨j, hj, hnj, ?_⟩
+      have h2 := hrej j hj (hmin i hi hni)
+      have h3 : number (R := R) m null ≤ number m (fun l => ¬ p ω l < p ω j) :=
+        number_mono (fun l hl hnl => by have := hmin l hl hnl; grind)
+      have h4 := mul_le_mul_of_nonneg (hp ω hω j hj) h3
+      refine le_of_mul_le hm0 ?_
+      have h5 : number m null * (α / number m null) = α := by grind
+      grind
+    have h2 := union_bound hP m (fun ω j => null j ∧ p ω j ≤ α / number m null)
+    have ht : 0 ≤ α / number m null := by
+      refine le_of_mul_le hm0 ?_
+      have h5 : number m null * (α / number m null) = α := by grind
+      grind
+    have h3 : sum m (fun j => prob N P (fun ω => null j ∧ p ω j ≤ α / number m null))
+        ≤ sum m (fun j => (if null j then 1 else 0) * (α / number m null)) := by
+      refine sum_le_sum (fun j hj => ?_)
+      by_cases a : null j
+      · have := hvalid j hj a _ ht
+        simp only [a, true_and, if_true]
+        grind
+      · have h0 : prob N P (fun ω => null j ∧ p ω j ≤ α / number m null) = 0 :=
+          sum_eq_zero (fun ω _ => by simp [a])
+        rw [h0]
+        simp [a]; grind
+    rw [sum_mul_right] at h3
+    have h4 : sum m (fun j => if null j then (1 : R) else 0) = number m null := rfl
+    rw [h4] at h3
+    have h5 : number m null * (α / number m null) = α := by grind
+    grind
+  · have h0 : prob N P (fun ω => ∃ i, i < m ∧ null i ∧ holmRejects m (p ω) α i) = 0 := by
+      refine sum_eq_zero (fun ω _ => ?_)
+      have : ¬ ∃ i, i < m ∧ null i ∧ holmRejects m (p ω) α i :=
+        fun ⟨i, hi, hn, _⟩ => hex ⟨i, hi, hn⟩
+      simp [this]
+    rw [h0]; exact hα
+
+/-! ### Split-conformal intervals -/
+
+/-- **Coverage of split-conformal intervals** (`skpce._expansion.predictive.order_statistic`). The
+scores are that of a new member, at place 0, and of `n - 1` members that the fit has not seen. A
+bound `q` up to which there are at least `k` of the latter holds the new one with probability at
+least `k / n`. -/
+theorem split_conformal_coverage {N n : Nat} {P : Nat → R} (hn : 0 < n) (hP : IsLaw N P)
+    {S : Nat → Nat → R} (hS : Exchangeable N P n S) (q : Nat → R) {k : R}
+    (hq : ∀ ω, ω < N → k ≤ number n (fun j => j ≠ 0 ∧ S ω j ≤ q ω)) :
+    k / sum n (fun _ => 1) ≤ prob N P (fun ω => S ω 0 ≤ q ω) := by
+  have hn1 := number_pos (R := R) hn
+  have hk : k ≤ sum n (fun _ => 1) := by
+    have hN : 0 < N := by
+      cases N with
+      | zero =>
+        have := hP.total
+        rw [sum_zero] at this
+        have := OrderedRing.zero_lt_one (R := R)
+        grind
+      | succ N => omega
+    have h1 := hq 0 hN
+    have h2 : number (R := R) n (fun j => j ≠ 0 ∧ S 0 j ≤ q 0) ≤ number n (fun _ => True) :=
+      number_mono (fun _ _ _ => trivial)
+    rw [number_true] at h2
+    grind
+  have hα : 0 ≤ (sum n (fun _ => 1) - k) / sum n (fun _ => 1) := by
+    generalize sum n (fun _ => (1 : R)) = b at hn1 hk
+    refine le_of_mul_le hn1 ?_
+    have h5 : b * ((b - k) / b) = b - k := by grind
+    grind
+  have h1 := exchange_valid hn hP hS hα
+  have h2 : prob N P (fun ω => ¬ S ω 0 ≤ q ω)
+      ≤ prob N P (fun ω => pValue n (S ω) 0 ≤ (sum n (fun _ => 1) - k) / sum n (fun _ => 1)) := by
+    refine prob_mono hP (fun ω hω h => ?_)
+    rw [pValue_le_iff hn]
+    have h3 : number (R := R) n (fun j => j ≠ 0 ∧ S ω j ≤ q ω)
+        ≤ number n (fun j => ¬ S ω 0 ≤ S ω j) := number_mono (fun j _ hj => by grind)
+    have h4 := number_not (R := R) n (fun j => S ω 0 ≤ S ω j)
+    have h5 := hq ω hω
+    generalize number (R := R) n (fun j => S ω 0 ≤ S ω j) = a at h4
+    generalize number (R := R) n (fun j => ¬ S ω 0 ≤ S ω j) = c at h3 h4
+    generalize sum n (fun _ => (1 : R)) = b at hn1 h4
+    have h6 : b * ((b - k) / b) = b - k := by grind
+    grind
+  rw [prob_not hP]
+  generalize sum n (fun _ => (1 : R)) = b at hn1 h1 h2
+  have h6 : (b - k) / b = 1 - k / b := by grind
+  grind
+
+end Rank
+
+/-! ### Examples, in the rational numbers -/
+section Examples
+
+/-- Two outcomes, equally likely. -/
+def coin (_ : Nat) : Rat := 1 / 2
+
+/-- Of two draws, one is 2 and the other 1. -/
+def draw (ω j : Nat) : Rat := if j = ω then 2 else 1
+
+theorem coin_isLaw : IsLaw 2 coin :=
+  ⟨fun _ _ => by unfold coin; grind, by simp only [sum_succ, sum_zero, coin]; grind⟩
+
+theorem draw_exchangeable : Exchangeable 2 coin 2 draw := by
+  intro i hi A
+  have e : i = 0 ∨ i = 1 := by omega
+  rcases e with e | e <;> subst e
+  · have h : ∀ ω, (fun j => draw ω (swap 0 0 j)) = draw ω := by
+      intro ω; funext j; unfold swap; by_cases h : j = 0 <;> simp [h]
+    simp only [h]
+  · have h0 : (fun j => draw 0 (swap 0 1 j)) = draw 1 := by
+      funext j; unfold draw swap
+      by_cases h : j = 0
+      · simp [h]
+      · by_cases h' : j = 1 <;> simp [h, h']
+    have h1 : (fun j => draw 1 (swap 0 1 j)) = draw 0 := by
+      funext j; unfold draw swap
+      by_cases h : j = 0
+      · simp [h]
+      · by_cases h' : j = 1 <;> simp [h, h']
+    unfold prob
+    simp only [sum_succ, sum_zero, h0, h1, coin]
+    by_cases a : A (draw 0) <;> by_cases b : A (draw 1) <;> simp [a, b] <;> grind
+
+example : prob 2 coin (fun ω => pValue 2 (draw ω) 0 ≤ 1 / 2) ≤ 1 / 2 :=
+  exchange_valid (by omega) coin_isLaw draw_exchangeable (by grind)
+
+example : prob 2 coin (fun ω => pValue 2 (smallerRank 2 (4 / 5) (1 / 5)
+    (fun j => (draw ω j, draw ω j))) 0 ≤ 1 / 2) ≤ 1 / 2 :=
+  smaller_rank_valid (by omega) coin_isLaw
+    (fun i hi A => draw_exchangeable i hi (fun x => A (fun j => (x j, x j)))) _ _ (by grind)
+
+/-- Four arrangements in two classes, each of two that lead to one another. -/
+example : prob 4 (fun _ => (1 / 4 : Rat)) (fun g => orbitPValue 4 (fun h => h / 2)
+    (fun h => if h = 2 then (5 : Rat) else 3) g ≤ 1 / 2) ≤ 1 / 2 :=
+  restricted_exchange_valid
+    ⟨fun _ _ => by grind, by simp only [sum_succ, sum_zero]; grind⟩ _
+    (fun _ _ _ _ _ => rfl) _ (by grind)
+
+/-- P-values of a true hypothesis, 1/2 or 1, and of a false one, 0. -/
+def twoP (ω i : Nat) : Rat := if i = 0 then (if ω = 0 then 1 / 2 else 1) else 0
+
+example : prob 2 coin (fun ω => ∃ i, i < 2 ∧ i = 0 ∧ holmRejects 2 (twoP ω) (1 / 2) i) ≤ 1 / 2 :=
+  holm_family_wise_error coin_isLaw twoP (fun i => i = 0)
+    (fun i _ hi t ht => by
+      subst hi
+      unfold prob
+      simp only [sum_succ, sum_zero, coin, twoP]
+      by_cases h1 : (1 : Rat) ≤ t
+      · have h2 : (1 / 2 : Rat) ≤ t := by grind
+        simp [h1, h2]; grind
+      · by_cases h2 : (1 / 2 : Rat) ≤ t <;> simp [h1, h2] <;> grind)
+    (fun ω _ i _ => by
+      unfold twoP
+      by_cases h : i = 0 <;> by_cases h' : ω = 0 <;> simp [h, h'] <;> grind) (by grind)
+
+/-- One member beside the new one; its score is the bound. -/
+example : (1 : Rat) / sum 2 (fun _ => 1) ≤ prob 2 coin (fun ω => draw ω 0 ≤ draw ω 1) :=
+  split_conformal_coverage (by omega) coin_isLaw draw_exchangeable (fun ω => draw ω 1)
+    (fun ω _ => by
+      unfold number
+      have h : draw ω 1 ≤ draw ω 1 := by grind
+      simp only [sum_succ, sum_zero]
+      simp [h]
+      grind)
+
+end Examples
+end SkpceCore

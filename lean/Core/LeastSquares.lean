@@ -1,0 +1,190 @@
+import Sum
+
+/-!
+# Least squares: one member left out, blocks of members
+
+`p` terms; `G` is the matrix of the normal equations, `b` their right side. Weights of members and a
+penalty may be part of `G` and `b`.
+-/
+namespace SkpceCore
+open Lean.Grind
+
+section Field
+variable {R : Type} [Field R]
+
+/-- `x · y`. -/
+def dot (p : Nat) (x y : Nat → R) : R := sum p (fun j => x j * y j)
+
+theorem dot_sub_mul (p : Nat) (x d z : Nat → R) (k : R) :
+    dot p x (fun j => d j - k * z j) = dot p x d - k * dot p x z := by
+  unfold dot
+  rw [← sum_mul_left, ← sum_sub]
+  exact sum_congr (fun j _ => by grind)
+
+theorem dot_congr {p : Nat} {x d e : Nat → R} (h : ∀ j, j < p → d j = e j) :
+    dot p x d = dot p x e := sum_congr (fun j hj => by rw [h j hj])
+
+/-- **Leave-one-out residuals** (`LinearFit.loo_error`, `loo_residuals`). Let `d` solve the normal
+equations, `G z = x` for the row `x` of a member with the value `y`, `h = x · z ≠ 1` its leverage
+and `r` its residual, and let `G v = 0` only for `v = 0`. Then exactly one vector solves the
+equations without this member, and the residual of the member under it is `r / (1 - h)`. -/
+theorem leave_one_out (p : Nat) (G : Nat → Nat → R) (b d z x : Nat → R) (y h r : R)
+    (hG : ∀ v : Nat → R, (∀ i, i < p → dot p (G i) v = 0) → ∀ j, j < p → v j = 0)
+    (hd : ∀ i, i < p → dot p (G i) d = b i) (hz : ∀ i, i < p → dot p (G i) z = x i)
+    (hh : dot p x z = h) (h1 : 1 - h ≠ 0) (hr : y - dot p x d = r) (d' : Nat → R) :
+    ((∀ i, i < p → dot p (fun j => G i j - x i * x j) d' = b i - x i * y)
+        ↔ ∀ j, j < p → d' j = d j - r / (1 - h) * z j)
+      ∧ ((∀ i, i < p → dot p (fun j => G i j - x i * x j) d' = b i - x i * y)
+        → y - dot p x d' = r / (1 - h)) := by
+  have split : ∀ i e, dot p (fun j => G i j - x i * x j) e = dot p (G i) e - x i * dot p x e := by
+    intro i e
+    unfold dot
+    rw [← sum_mul_left, ← sum_sub]
+    exact sum_congr (fun j _ => by grind)
+  have hk : r / (1 - h) * (1 - h) = r := by grind
+  generalize r / (1 - h) = k at hk
+  have fwd : (∀ i, i < p → dot p (fun j => G i j - x i * x j) d' = b i - x i * y) →
+      (∀ j, j < p → d' j = d j - k * z j) ∧ y - dot p x d' = k := by
+    intro hs
+    -- `r'` is the residual under `d'`; `G (d' - d + r' z) = 0`
+    have hv : ∀ i, i < p →
+        dot p (G i) (fun j => d' j - (d j - (y - dot p x d') * z j)) = 0 := by
+      intro i hi
+      have e1 := hs i hi
+      rw [split] at e1
+      have e2 := dot_sub_mul p (G i) d' (fun j => d j - (y - dot p x d') * z j) 1
+      rw [dot_sub_mul p (G i) d z, hd i hi, hz i hi] at e2
+      have e3 : dot p (G i) (fun j => d' j - (d j - (y - dot p x d') * z j))
+          = dot p (G i) (fun j => d' j - 1 * (d j - (y - dot p x d') * z j)) :=
+        dot_congr (fun j _ => by grind)
+      rw [e3, e2]
+      grind
+    have hj := hG _ hv
+    have hx : dot p x d' = dot p x d - (y - dot p x d') * h := by
+      rw [← hh, ← dot_sub_mul]
+      exact dot_congr (fun j hjp => by have := hj j hjp; grind)
+    have hr' : y - dot p x d' = k := by
+      generalize dot p x d' = s at hx
+      generalize dot p x d = q at hx hr
+      grind
+    exact ⟨fun j hjp => by have := hj j hjp; rw [hr'] at this; grind, hr'⟩
+  refine ⟨⟨fun hs => (fwd hs).1, fun hd' i hi => ?_⟩, fun hs => (fwd hs).2⟩
+  rw [split, dot_congr hd', dot_congr (x := x) hd', dot_sub_mul, dot_sub_mul, hd i hi, hz i hi, hh]
+  generalize dot p x d = q at hr
+  grind
+
+/-- The mean of a column over `n` members with weights. -/
+def columnMean (n : Nat) (w f : Nat → R) : R := sum n (fun t => w t * f t) / sum n w
+
+/-- The sum of products of two columns about their means. -/
+def centredProduct (n : Nat) (w f g : Nat → R) : R :=
+  sum n (fun t => w t * ((f t - columnMean n w f) * (g t - columnMean n w g)))
+
+theorem centredProduct_eq {n : Nat} {w : Nat → R} (hw : sum n w ≠ 0) (f g : Nat → R) :
+    centredProduct n w f g
+      = sum n (fun t => w t * (f t * g t)) - sum n w * (columnMean n w f * columnMean n w g) := by
+  unfold centredProduct
+  have hf : sum n w * columnMean n w f = sum n (fun t => w t * f t) := by
+    unfold columnMean; grind
+  have hg : sum n w * columnMean n w g = sum n (fun t => w t * g t) := by
+    unfold columnMean; grind
+  generalize columnMean n w f = a at hf
+  generalize columnMean n w g = b at hg
+  have e : ∀ t, w t * ((f t - a) * (g t - b))
+      = ((w t * (f t * g t) - b * (w t * f t)) - a * (w t * g t)) + (a * b) * w t := by
+    intro t; grind
+  rw [sum_congr (fun t _ => e t), sum_add, sum_sub, sum_sub, sum_mul_left, sum_mul_left,
+    sum_mul_left, ← hf, ← hg]
+  grind
+
+/-- **Blocks of `partial_fit`** (`DesignMoments.__add__`): weight, mean, and centred products of `m`
+members and of `n` more give those of all, exactly but for rounding. -/
+theorem partial_fit_exact (m n : Nat) (w f g : Nat → R)
+    (h1 : sum m w ≠ 0) (h2 : sum n (fun t => w (m + t)) ≠ 0) (h : sum (m + n) w ≠ 0) :
+    columnMean (m + n) w f = columnMean m w f + sum n (fun t => w (m + t)) / sum (m + n) w
+        * (columnMean n (fun t => w (m + t)) (fun t => f (m + t)) - columnMean m w f)
+      ∧ centredProduct (m + n) w f g = centredProduct m w f g
+        + centredProduct n (fun t => w (m + t)) (fun t => f (m + t)) (fun t => g (m + t))
+        + sum m w * (sum n (fun t => w (m + t)) / sum (m + n) w)
+          * ((columnMean n (fun t => w (m + t)) (fun t => f (m + t)) - columnMean m w f)
+            * (columnMean n (fun t => w (m + t)) (fun t => g (m + t)) - columnMean m w g)) := by
+  have means : ∀ u : Nat → R, sum (m + n) w * columnMean (m + n) w u
+      = sum m w * columnMean m w u
+        + sum n (fun t => w (m + t)) * columnMean n (fun t => w (m + t)) (fun t => u (m + t)) := by
+    intro u
+    have a1 : sum (m + n) w * columnMean (m + n) w u = sum (m + n) (fun t => w t * u t) := by
+      unfold columnMean; grind
+    have a2 : sum m w * columnMean m w u = sum m (fun t => w t * u t) := by
+      unfold columnMean; grind
+    have a3 : sum n (fun t => w (m + t)) * columnMean n (fun t => w (m + t)) (fun t => u (m + t))
+        = sum n (fun t => w (m + t) * u (m + t)) := by
+      unfold columnMean; grind
+    rw [a1, a2, a3, sum_append]
+  have hf := means f
+  have hg := means g
+  have hw := sum_append m n w
+  rw [centredProduct_eq h, centredProduct_eq h1, centredProduct_eq h2,
+    sum_append m n (fun t => w t * (f t * g t))]
+  generalize sum m (fun t => w t * (f t * g t)) = q1
+  generalize sum n (fun t => w (m + t) * (f (m + t) * g (m + t))) = q2
+  generalize columnMean (m + n) w f = F at hf
+  generalize columnMean (m + n) w g = H at hg
+  generalize columnMean m w f = f1 at hf
+  generalize columnMean m w g = g1 at hg
+  generalize columnMean n (fun t => w (m + t)) (fun t => f (m + t)) = f2 at hf
+  generalize columnMean n (fun t => w (m + t)) (fun t => g (m + t)) = g2 at hg
+  generalize sum (m + n) w = W at h hw hf hg
+  generalize sum m w = W1 at h1 hw hf hg
+  generalize sum n (fun t => w (m + t)) = W2 at h2 hw hf hg
+  have hs : W * (W2 / W) = W2 := by grind
+  generalize W2 / W = s at hs
+  have eF : F = f1 + s * (f2 - f1) := by
+    have : W * F = W * (f1 + s * (f2 - f1)) := by grind
+    grind
+  have eH : H = g1 + s * (g2 - g1) := by
+    have : W * H = W * (g1 + s * (g2 - g1)) := by grind
+    grind
+  refine ⟨eF, ?_⟩
+  subst eF eH hw
+  grind
+
+end Field
+
+/-! ### Examples, in the rational numbers -/
+section Examples
+
+/-- One term, three members with x = 1 and y = 1, 2, 6: without the last, the mean is 3/2. -/
+example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * 1) (fun _ => 3 / 2) = 9 - 1 * 6)
+      ↔ ∀ j, j < 1 → (3 / 2 : Rat) = 3 - 3 / (1 - 1 / 3) * (1 / 3))
+    ∧ ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * 1) (fun _ => 3 / 2) = 9 - 1 * 6)
+      → 6 - dot 1 (fun _ => (1 : Rat)) (fun _ => 3 / 2) = 3 / (1 - 1 / 3)) :=
+  leave_one_out 1 (fun _ _ => 3) (fun _ => 9) (fun _ => 3) (fun _ => 1 / 3) (fun _ => 1) 6 (1 / 3) 3
+    (fun v hv j hj => by
+      have e : j = 0 := by omega
+      subst e
+      have := hv 0 (by omega)
+      simp only [dot, sum_succ, sum_zero] at this
+      grind)
+    (fun _ _ => by simp only [dot, sum_succ, sum_zero]; grind)
+    (fun _ _ => by simp only [dot, sum_succ, sum_zero]; grind)
+    (by simp only [dot, sum_succ, sum_zero]; grind) (by grind)
+    (by simp only [dot, sum_succ, sum_zero]; grind) (fun _ => 3 / 2)
+
+/-- Two members, 0 and 2, and a third, 4: the mean is 2, the sum of squares about it 8. -/
+def third (t : Nat) : Rat := if t = 0 then 0 else if t = 1 then 2 else 4
+
+example : columnMean (2 + 1) (fun _ => (1 : Rat)) third
+      = columnMean 2 (fun _ => 1) third + sum 1 (fun _ => 1) / sum (2 + 1) (fun _ => 1)
+        * (columnMean 1 (fun _ => 1) (fun t => third (2 + t)) - columnMean 2 (fun _ => 1) third)
+    ∧ centredProduct (2 + 1) (fun _ => (1 : Rat)) third third
+      = centredProduct 2 (fun _ => 1) third third
+        + centredProduct 1 (fun _ => 1) (fun t => third (2 + t)) (fun t => third (2 + t))
+        + sum 2 (fun _ => 1) * (sum 1 (fun _ => 1) / sum (2 + 1) (fun _ => 1))
+          * ((columnMean 1 (fun _ => 1) (fun t => third (2 + t)) - columnMean 2 (fun _ => 1) third)
+            * (columnMean 1 (fun _ => 1) (fun t => third (2 + t))
+              - columnMean 2 (fun _ => 1) third)) :=
+  partial_fit_exact 2 1 (fun _ => 1) third third (by simp [sum]; grind) (by simp [sum]; grind)
+    (by simp [sum]; grind)
+
+end Examples
+end SkpceCore
