@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gflownet_envs.experiments.paper.measures import measure
+from gflownet_envs.experiments.paper.measures import N_DRAWS, drawn, measure, rounded
 from gflownet_envs.experiments.paper.page.page import page_files
 from gflownet_envs.experiments.paper.pieces import Pieces, keys_of_pieces
 from gflownet_envs.experiments.paper.studies.ablation import ablate
 from gflownet_envs.experiments.paper.studies.embeddings import compare_embeddings_of
-from gflownet_envs.experiments.paper.studies.surrogates import evaluate, split_of
+from gflownet_envs.experiments.paper.studies.surrogates import (
+    errors_and_times,
+    split_of,
+)
 from gflownet_envs.experiments.paper.systems import (
-    SETTINGS,
+    FIRST,
     System,
     find_system,
     preset_of,
+    readings_of,
     settings_checksum,
-    trains_less,
 )
 from gflownet_envs.experiments.run import writable_folder
 from gflownet_envs.experiments.task import Progress
@@ -33,6 +36,9 @@ PRESETS = ("quick", "full")
 #: Tasks of the paper's Table 1, and its methods.
 _COMPARED_TASKS = ("buchwald-hartwig", "sachs")
 _COMPARED_METHODS = ("mean", "paper", "ridge1", "mlp", "gp")
+
+#: Draws of the studies beside the tasks, whose fits take seconds.
+_N_STUDY_DRAWS = 10
 
 #: Steps whose policies the paper's figures 3 and 6 show, numbered from 1.
 _SHOWN_STEPS: Mapping[str, tuple[int, ...]] = {
@@ -49,19 +55,24 @@ class _Call:
     folder: Path
     runs: Path | None
     seed: int
+    draws: int
     n_jobs: int | None
     progress: Progress
     options: Mapping[str, Any]
     known: dict[tuple[str, str], System]
 
-    def system(self, task: str, settings: str) -> System:
+    def draws_of(self, n_draws: int) -> range:
+        """Return the seeds of the draws: other ones for other ``draws``."""
+        return range(self.draws * N_DRAWS, self.draws * N_DRAWS + n_draws)
+
+    def system(self, task: str, reading: str) -> System:
         """Return the policies of a task, made or read once."""
-        place = (task, settings)
+        place = (task, reading)
         if place not in self.known:
             self.known.clear()  # one at a time in memory
             self.known[place] = find_system(
                 task,
-                settings,
+                reading,
                 quick=self.quick,
                 folder=self.folder / "policies",
                 runs=self.runs,
@@ -83,6 +94,7 @@ def make_paper(
     runs: Sequence[str | Path] = (),
     finished: bool = False,
     seed: int = 0,
+    draws: int = 0,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     options: Mapping[str, Any] | None = None,
@@ -95,17 +107,19 @@ def make_paper(
         Folder of the page, its pictures, and what was finished on the way: the same
         call goes on from there.
     preset : {"quick", "full"} or None, default=None
-        ``"full"`` has the paper's sizes and settings, and beside them the preset
-        ``default`` of each task. ``"quick"`` has the paper's settings with fewer
-        held-out members, and with less training for the two tasks of graphs. None
-        takes that of the first finished piece in ``out`` or ``runs``, and ``"quick"``
-        where there is none.
+        ``"full"`` has the paper's sizes and settings. ``"quick"`` has fewer members,
+        and of the two tasks of graphs those trained policies alone whose training is
+        short. None takes that of the first finished piece in ``out`` or ``runs``, and
+        ``"quick"`` where there is none.
     runs : sequence of str or Path, default=()
-        Folders to take from: finished runs in folders ``TASK-PRESET``, or the pieces
+        Folders to take from: finished runs in folders ``TASK-paper``, or the pieces
         of an earlier page.
     finished : bool, default=False
         Make the page of the pieces that are finished, and compute nothing.
     seed : int, default=0
+        Of rewards, training and samples.
+    draws : int, default=0
+        Which draws of members the figures are medians over; policies stay.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
     n_jobs : int, optional
@@ -116,13 +130,13 @@ def make_paper(
     Returns
     -------
     summary : dict
-        ``page`` (its path), ``preset``, and how many claims agree, do not, cannot be
-        compared.
+        ``page`` (its path), ``preset``, and how many rows there are of each word and
+        of each kind.
 
     Raises
     ------
     ValueError
-        For an unknown preset, a bad seed, a folder of runs that is not there, or
+        For an unknown preset, a bad seed or number of draws, a folder of runs that is not there, or
         finished pieces that are all of another preset or seed.
     OSError
         When the folder cannot be written or data cannot be had.
@@ -130,8 +144,11 @@ def make_paper(
     require_extras(OF_A_RUN, "make_paper")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"preset must be one of {PRESETS}, got {preset!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
+    for name, value, limit in (("seed", seed, 2**32), ("draws", draws, 2**16)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"{name} must be an int, got {value!r}.")
+        if not 0 <= value < limit:
+            raise ValueError(f"{name} must be in [0, {limit}), got {value}.")
     places = tuple(Path(place) for place in runs)
     for place in places:
         if not place.is_dir():
@@ -140,13 +157,12 @@ def make_paper(
     if preset is None:
         known = (key.get("preset") for key in keys)
         preset = next((name for name in known if name in PRESETS), "quick")
-    asked = {"preset": preset, "seed": seed}
+    asked = {"preset": preset, "seed": seed, "draws": draws}
     if finished and keys and not any(asked.items() <= key.items() for key in keys):
-        there = {f"preset={k.get('preset')!r}, seed={k.get('seed')}" for k in keys}
+        there = sorted({_spoken(key) for key in keys})
         raise ValueError(
-            f"none of the {len(keys)} finished pieces is of preset={preset!r}, "
-            f"seed={seed}; expected one of {sorted(there)}, or a call without "
-            "finished, which makes the pieces."
+            f"none of the {len(keys)} finished pieces is of {_spoken(asked)}; expected "
+            f"one of {there}, or a call without finished, which makes the pieces."
         )
     report = progress if progress is not None else _silent
     with writable_folder(Path(out)) as folder:
@@ -156,6 +172,7 @@ def make_paper(
             folder=folder,
             runs=_folder_of_runs(places),
             seed=seed,
+            draws=draws,
             n_jobs=n_jobs,
             progress=report,
             options=options or {},
@@ -163,7 +180,7 @@ def make_paper(
         )
         found = _all_pieces(pieces, call, finished=finished)
         report("writing the page", 0, 1)
-        files, counts = page_files(found, preset, seed)
+        files, counts = page_files(found, asked)
         (folder / "figures").mkdir(exist_ok=True)
         write_together(
             {folder / name: payload for name, payload in files.items()},
@@ -171,6 +188,10 @@ def make_paper(
         )
         report("writing the page", 1, 1)
     return {"page": folder / "paper.html", "preset": preset, **counts}
+
+
+def _spoken(key: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k}={key.get(k)!r}" for k in ("preset", "seed", "draws"))
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -183,7 +204,7 @@ def _folder_of_runs(places: Sequence[Path]) -> Path | None:
         (
             place
             for place in places
-            if any((place / f"{task}-{s}").is_dir() for task in TASKS for s in SETTINGS)
+            if any((place / f"{task}-{FIRST}").is_dir() for task in TASKS)
         ),
         None,
     )
@@ -191,11 +212,11 @@ def _folder_of_runs(places: Sequence[Path]) -> Path | None:
 
 def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any]:
     """Return every piece by its name; finished ones are read, others made or not."""
-    jobs = jobs_of(call.quick)
+    jobs = jobs_of()
     found = {}
-    for number, (name, (task, settings, job)) in enumerate(jobs.items()):
+    for number, (name, (task, reading, job)) in enumerate(jobs.items()):
         call.progress("pieces of the page", number, len(jobs))
-        preset, _ = preset_of(task, settings, quick=call.quick)
+        preset, _ = preset_of(task, reading, quick=call.quick)
         checksum = settings_checksum(preset)
         if finished:
             piece = pieces.find(name, checksum)
@@ -207,72 +228,76 @@ def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any
     return found
 
 
-def jobs_of(quick: bool) -> dict[str, tuple[str, str, _Job]]:
-    """Return what makes each piece, with the task and the settings it depends on."""
+def jobs_of() -> dict[str, tuple[str, str, _Job]]:
+    """Return what makes each piece, with the task and the reading it depends on."""
     jobs: dict[str, tuple[str, str, _Job]] = {}
     for task in TASKS:
-        for settings in SETTINGS[:1] if quick else SETTINGS:
-            job = partial(_task_piece, task=task, settings=settings)
-            jobs[f"{task}-{settings}"] = (task, settings, job)
+        for reading in readings_of(task):
+            job = partial(_task_piece, task=task, reading=reading)
+            jobs[f"{task}-{reading}"] = (task, reading, job)
         if task == "buchwald-hartwig":
-            jobs["embeddings"] = (task, "paper", _embeddings)
-            jobs["ablation"] = (task, "paper", _ablation)
+            jobs["embeddings"] = (task, FIRST, _embeddings)
+            jobs["ablation"] = (task, FIRST, _ablation)
         if task in _COMPARED_TASKS:
             job = partial(_surrogates, task=task)
-            jobs[f"surrogates-{task}"] = (task, "paper", job)
+            jobs[f"surrogates-{task}"] = (task, FIRST, job)
     return jobs
 
 
-def _task_piece(call: _Call, task: str, settings: str) -> dict[str, Any]:
-    """Measure exact and trained policies of one task."""
-    system = call.system(task, settings)
+def _task_piece(call: _Call, task: str, reading: str) -> dict[str, Any]:
+    """Measure the policies of one reading of a task."""
+    system = call.system(task, reading)
     name = f"{task}: measuring"
     sources = {}
     for number, (source, dataset) in enumerate(system.datasets.items()):
         call.progress(name, number, len(system.datasets))
         shown = _SHOWN_STEPS.get(task, ())
-        sources[source] = measure(dataset, system.preset, call.seed, shown)
+        draws = call.draws_of(N_DRAWS)
+        sources[source] = measure(
+            dataset, system.preset, call.seed, shown, draws=draws
+        )
     call.progress(name, len(sources), len(sources))
     return {"record": dict(system.record), "sources": sources}
 
 
 def _surrogates(call: _Call, task: str) -> dict[str, Any]:
-    """Compare surrogates as Table 1 does; not on what was trained for less long."""
-    system = call.system(task, "paper")
-    datasets = dict(system.datasets)
-    if trains_less(task, quick=call.quick):
-        datasets.pop("trained", None)
-    total = len(datasets) * len(_COMPARED_METHODS)
+    """Compare surrogates as Table 1 does."""
+    system = call.system(task, FIRST)
+    preset, draws = system.preset, call.draws_of(_N_STUDY_DRAWS)
+    total, done = len(system.datasets) * len(draws), 0
     found: dict[str, Any] = {}
-    done = 0
-    for source, dataset in datasets.items():
-        split = split_of(dataset, system.preset.n_components)
-        found[source] = {}
-        for method in _COMPARED_METHODS:
+    for source, dataset in system.datasets.items():
+        rows: dict[str, list[dict[str, float]]] = {m: [] for m in _COMPARED_METHODS}
+        for number in draws:
             call.progress(f"{task}: surrogates", done, total)
-            found[source][method] = evaluate(
-                method, split, system.preset.degrees[0], call.seed
-            )
+            split = split_of(drawn(dataset, preset, number), preset.n_components)
+            for method, known in rows.items():
+                known.append(
+                    errors_and_times(method, split, preset.degrees[0], number)
+                )
             done += 1
+        found[source] = {
+            method: {key: [row[key] for row in known] for key in known[0]}
+            for method, known in rows.items()
+        }
     call.progress(f"{task}: surrogates", total, total)
-    return found
+    plain: dict[str, Any] = rounded(found)
+    return plain
 
 
 def _embeddings(call: _Call) -> dict[str, Any]:
     """Compare embeddings of the reactions, exact policies and trained ones."""
-    datasets = call.system("buchwald-hartwig", "paper").datasets
-    return {
-        source: compare_embeddings_of(
-            dataset, call.seed, partial(call.progress, f"embeddings, {source}")
-        )
-        for source, dataset in datasets.items()
-    }
+    return compare_embeddings_of(
+        call.system("buchwald-hartwig", FIRST).datasets,
+        call.draws_of(_N_STUDY_DRAWS),
+        partial(call.progress, "embeddings"),
+    )
 
 
 def _ablation(call: _Call) -> dict[str, Any]:
     """Ablate the surrogate of the reactions."""
-    system = call.system("buchwald-hartwig", "paper")
-    preset = replace(preset_of(system.task, "paper", quick=False)[0])
+    system = call.system("buchwald-hartwig", FIRST)
+    preset = system.preset
     return {
         source: ablate(
             dataset,
@@ -280,6 +305,7 @@ def _ablation(call: _Call) -> dict[str, Any]:
             degree=preset.degrees[0],
             n_fit=preset.n_train,
             seed=call.seed,
+            draws=call.draws_of(_N_STUDY_DRAWS),
             progress=partial(call.progress, f"ablation, {source}"),
         )
         for source, dataset in system.datasets.items()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import shapiro
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.metrics import mean_absolute_error
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from gflownet_envs.experiments.analysis import (
-    INTERVALS,
     expansion_alr_sum,
     fragility,
     held_out_q2,
@@ -27,73 +25,148 @@ from skpce import LogRatioTransformer
 from skpce.inspection import modes_test
 from skpce.metrics import coverage_interval, ks_indistinguishable_fraction
 
-N_SAMPLES = 10_000  # the paper's number of draws
-_N_DRAWS = 2000  # behind spreads and tests
+N_DRAWS = 20  # of the members to fit
+N_SAMPLES = 10_000  # the paper's number of samples
+_N_TESTED = 2000  # of them behind intervals and tests
 _N_SHOWN = 3  # steps of a panel of policies
 _MOST_ACTIONS = 8  # of such a panel
 _FEW_ACTIONS = 5  # up to so many, all steps are shown, and indices of each log-ratio
-_N_ENTRIES = 500  # outputs of the proxies that the paper's components see
-_N_ENTRY_DRAWS = 5
 _END = "EOS"
+# What depends on the inputs, and is measured with random ones too.
+_OF_THE_INPUTS = (
+    "d_expansion",
+    "q2",
+    "coverage",
+    "first",
+    "total",
+    "mean_first",
+    "ks_passed",
+    "ks_pairs",
+    "bimodal",
+    "theorem_a",
+)
 
 
 def measure(
-    dataset: PolicyDataset, preset: Preset, seed: int, shown: Sequence[int] = ()
+    dataset: PolicyDataset,
+    preset: Preset,
+    seed: int,
+    shown: Sequence[int] = (),
+    *,
+    draws: Sequence[int] = range(N_DRAWS),
 ) -> dict[str, Any]:
-    """Fit the preset's surrogate of its first degree, and measure everything.
+    """Fit the preset's surrogate of its first degree in every draw, and measure it.
 
     Parameters
     ----------
     dataset : PolicyDataset
     preset : Preset
     seed : int
+        Of samples and tests.
     shown : sequence of int, default=()
         Numbers, from 1, of the steps whose policies are drawn; those that there are.
         Empty: as `_panels` chooses.
+    draws : sequence of int, default=range(N_DRAWS)
+        Seeds of the draws; see `drawn`.
 
     Returns
     -------
     measures : dict
-        Lists have one entry a step, None for a step without choice.
+        What is the same in all draws; ``draws``: lists with one entry a draw, by name;
+        ``control``: the same of a surrogate whose inputs are random numbers. Lists of
+        steps have None for a step without choice.
     """
+    found: list[dict[str, Any]] = []
+    control: list[dict[str, Any]] = []
+    n_inputs = preset.n_components or dataset.X.shape[1]
+    constant: dict[str, Any] = {}
+    for number in draws:
+        some = drawn(dataset, preset, number)
+        with threadpool_limits(1):
+            if not constant:
+                constant = _of_all_draws(some, preset, seed, shown)
+            found.append(_of_draw(some, preset, seed))
+            rng = np.random.default_rng([number, 1])
+            names = tuple(f"random {i + 1}" for i in range(n_inputs))
+            X = rng.normal(size=(some.n_members, n_inputs))
+            blind = replace(some, X=X, feature_names=names)
+            measured = _of_draw(blind, preset, seed)
+            control.append({key: measured[key] for key in _OF_THE_INPUTS})
+    columns = {"draws": _columns(found), "control": _columns(control)}
+    return rounded(constant | columns)
+
+
+def drawn(dataset: PolicyDataset, preset: Preset, number: int) -> PolicyDataset:
+    """Draw the members to fit, and those held out, from all that there are."""
+    order = np.random.default_rng(number).permutation(dataset.n_members)
+    kept = dataset.select(order[: preset.n_train + preset.n_test])
+    return replace(kept, is_test=np.arange(kept.n_members) >= preset.n_train)
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    return {key: [row[key] for row in rows] for key in rows[0]}
+
+
+def _of_all_draws(
+    dataset: PolicyDataset, preset: Preset, seed: int, shown: Sequence[int]
+) -> dict[str, Any]:
+    """Return what no draw changes, and what is shown of the first one."""
     train, test = dataset.train, dataset.test
     pipeline = make_pipeline(dataset, preset, preset.degrees[0], seed)
-    with threadpool_limits(1):
-        pipeline.fit(train.X, train.y)
-        inputs = pipeline[:-1].transform(train.X)
-        fit_seconds = _seconds_of(lambda: pipeline[-1].fit(inputs, train.y))
-        draws, sample_seconds = _timed_samples(pipeline, seed)
-        spread = fragility(train)
-        found = {
-            "steps": list(dataset.step_names),
-            "widths": list(dataset.steps),
-            "trajectory": list(dataset.trajectory),
-            "n_train": train.n_members,
-            "n_test": test.n_members,
-            "degree": preset.degrees[0],
-            "n_terms": len(pipeline[-1].multi_indices_),
-            "d_expansion": expansion_alr_sum(pipeline, train),
-            "d_members": spread.alr_sum,
-            "aitchison": spread.aitchison_variance,
-            "per_freedom": spread.variance_per_freedom,
-            "total_variation": spread.total_variation,
-            "n_possible": spread.n_possible,
-            "q2": held_out_q2(pipeline, test),
-            "fit_seconds": fit_seconds,
-            "sample_seconds": sample_seconds,
-            "mae": float(mean_absolute_error(test.y, pipeline.predict(test.X))),
-            "mae_of_mean": _error_of_the_mean(train, test),
-            "coverage": _coverage(pipeline, test, "push-forward alone", seed),
-            "coverage_given": _coverage(pipeline, test, "given the inputs", seed),
-            **_indices(pipeline),
-            **_inputs(pipeline, train, inputs),
-            **_ks(test, draws),
-            "bimodal": _bimodal(dataset, pipeline),
-            "by_action": _indices_by_action(dataset, pipeline),
-            "theorem_a": _theorem_a(pipeline, train),
-            "panels": _panels(dataset, draws, shown),
-        }
-    return rounded(found)
+    pipeline.fit(train.X, train.y)
+    samples = pipeline[-1].sample(_N_TESTED, residual=None, random_state=seed)
+    return {
+        "steps": list(dataset.step_names),
+        "widths": list(dataset.steps),
+        "trajectory": list(dataset.trajectory),
+        "n_train": train.n_members,
+        "n_test": test.n_members,
+        "degree": preset.degrees[0],
+        "n_terms": len(pipeline[-1].multi_indices_),
+        "n_possible": fragility(train).n_possible,
+        "actions": _possible_actions(dataset),
+        "feature_sd": train.X.std(axis=0) if train.X.shape[1] <= 60 else None,
+        "coverage_given": _coverage_given(pipeline, test, seed),
+        "panels": _panels(dataset, samples, shown),
+    }
+
+
+def _of_draw(dataset: PolicyDataset, preset: Preset, seed: int) -> dict[str, Any]:
+    """Fit the members of one draw, and measure the rest."""
+    train, test = dataset.train, dataset.test
+    pipeline = make_pipeline(dataset, preset, preset.degrees[0], seed)
+    pipeline.fit(train.X, train.y)
+    inputs = pipeline[:-1].transform(train.X)
+    fit_seconds = _seconds_of(lambda: pipeline[-1].fit(inputs, train.y))
+    samples, sample_seconds = _timed_samples(pipeline, seed)
+    spread = fragility(train)
+    return {
+        "d_expansion": expansion_alr_sum(pipeline, train),
+        "d_members": spread.alr_sum,
+        "total_variation": spread.total_variation,
+        "q2": held_out_q2(pipeline, test),
+        "fit_seconds": fit_seconds,
+        "sample_seconds": sample_seconds,
+        "coverage": _coverage(samples, test),
+        **_indices(pipeline),
+        **_inputs(pipeline, train, inputs),
+        **_ks(test, samples),
+        "bimodal": _bimodal(dataset, pipeline),
+        "by_action": _indices_by_action(dataset, pipeline),
+        "theorem_a": _theorem_a(pipeline, train),
+    }
+
+
+def across(rows: Sequence[Any], reduce: Callable[[Any], Any]) -> Any:
+    """Return a figure, or lists of figures, reduced over the draws; None for none."""
+    first = next((row for row in rows if row is not None), None)
+    if isinstance(first, dict):
+        return {key: across([row[key] for row in rows], reduce) for key in first}
+    if isinstance(first, list):
+        known = [row for row in rows if row is not None]
+        return [across(column, reduce) for column in zip(*known, strict=True)]
+    figures = [row for row in rows if isinstance(row, int | float)]
+    return float(reduce(figures)) if figures else None
 
 
 def rounded(value: Any) -> Any:
@@ -124,30 +197,38 @@ def _timed_samples(pipeline: Pipeline, seed: int) -> tuple[np.ndarray, float]:
     surrogate = pipeline[-1]
     started = time.process_time()
     draws = surrogate.sample(N_SAMPLES, residual=None, random_state=seed)
-    return draws[:_N_DRAWS], time.process_time() - started
+    return draws[:_N_TESTED], time.process_time() - started
 
 
-def _error_of_the_mean(train: PolicyDataset, test: PolicyDataset) -> float:
-    mean = np.tile(train.y.mean(axis=0), (test.n_members, 1))
-    return float(mean_absolute_error(test.y, mean))
+def _coverage(samples: np.ndarray, test: PolicyDataset) -> np.ndarray:
+    """Return the coverage of the push-forward's intervals, (n_levels, n_steps)."""
+    return np.array(
+        [
+            coverage_interval(
+                test.y,
+                *np.quantile(samples, ((1 - level) / 2, (1 + level) / 2), axis=0)[
+                    :, np.newaxis
+                ],
+                steps=test.steps,
+                mask=test.mask,
+            ).coverage
+            for level in LEVELS
+        ]
+    )
 
 
-def _coverage(pipeline: Pipeline, test: PolicyDataset, kind: str, seed: int) -> Any:
-    """Return marginal coverage, (n_levels, n_steps)."""
-    how = INTERVALS[kind]
-    X = pipeline[:-1].transform(test.X) if how["given_inputs"] else None
-    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
+def _coverage_given(pipeline: Pipeline, test: PolicyDataset, seed: int) -> np.ndarray:
+    """Return the coverage given the inputs, with residuals, (n_levels, n_steps)."""
+    inputs = pipeline[:-1].transform(test.X)
     return np.array(
         [
             coverage_interval(
                 test.y,
                 *pipeline[-1].predict_interval(
-                    X,
-                    confidence_level=level,
-                    residual=how["residual"],
-                    random_state=seed,
+                    inputs, confidence_level=level, random_state=seed
                 ),
-                **shape,
+                steps=test.steps,
+                mask=test.mask,
             ).coverage
             for level in LEVELS
         ]
@@ -177,12 +258,17 @@ def _indices_by_action(dataset: PolicyDataset, pipeline: Pipeline) -> Any:
         return None
     alr = clone(pipeline[-1]).set_params(log_ratio="alr")
     alr.fit(pipeline[:-1].transform(dataset.train.X), dataset.train.y)
-    found = []
-    for step, columns in enumerate(dataset.step_slices):
-        names = np.array(dataset.action_names[columns])[dataset.mask[columns]]
-        rows = alr.sobol_indices_[alr.coordinate_steps_ == step]
-        found.append({"actions": names[: len(rows)].tolist(), "first": rows.tolist()})
-    return found
+    return [
+        alr.sobol_indices_[alr.coordinate_steps_ == step].tolist()
+        for step in range(dataset.n_steps)
+    ]
+
+
+def _possible_actions(dataset: PolicyDataset) -> list[list[str]]:
+    return [
+        np.array(dataset.action_names[columns])[dataset.mask[columns]].tolist()
+        for columns in dataset.step_slices
+    ]
 
 
 def _theorem_a(pipeline: Pipeline, train: PolicyDataset) -> dict[str, Any]:
@@ -205,30 +291,16 @@ def _inputs(
     train: PolicyDataset,
     inputs: np.ndarray,  # shape: (n_members, n_inputs)
 ) -> dict[str, Any]:
-    """Return what the inputs keep of the rewards, and whether they look independent."""
+    """Return what the inputs keep of the rewards, and whether they are correlated."""
     correlation = np.corrcoef(inputs.T) - np.eye(inputs.shape[1])
-    found: dict[str, Any] = {
-        "max_rho": float(np.abs(correlation).max()),
-        "shapiro_p": [float(shapiro(column).pvalue) for column in inputs.T],
-    }
-    found["feature_sd"] = train.X.std(axis=0) if train.X.shape[1] <= 60 else None
+    found: dict[str, Any] = {"max_rho": float(np.abs(correlation).max())}
     if isinstance(pipeline[0], str) or not hasattr(pipeline[0], "components_"):
-        return found | {"explained": None}
+        return found | {"explained": None, "pc1_uniform": None}
     loadings = pipeline[0].components_[0]
     cosine = abs(loadings.mean()) * np.sqrt(len(loadings)) / np.linalg.norm(loadings)
     n_components = min(10, *train.X.shape)
     ratios = PCA(n_components, svd_solver="full").fit(train.X).explained_variance_ratio_
-    rng = np.random.default_rng(0)
-    of_some = []
-    for _ in range(_N_ENTRY_DRAWS if train.X.shape[1] > _N_ENTRIES else 0):
-        some = train.X[:, rng.choice(train.X.shape[1], _N_ENTRIES, replace=False)]
-        held = PCA(inputs.shape[1], svd_solver="full").fit(some)
-        of_some.append(float(held.explained_variance_ratio_.sum()))
-    return found | {
-        "explained": ratios,
-        "pc1_uniform": float(cosine),
-        "explained_of_500": float(np.median(of_some)) if of_some else None,
-    }
+    return found | {"explained": ratios, "pc1_uniform": float(cosine)}
 
 
 def _ks(test: PolicyDataset, draws: np.ndarray) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from gflownet_envs.storage import canonical_json, plain_json, write_bytes
 
 #: Rises when what a piece holds changes: pieces of another number are made again.
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Pieces:
     others : tuple of Path
         Folders whose finished pieces are taken as they are.
     key : mapping
-        What a piece must have been made with: preset and seed.
+        What a piece must have been made with: preset, seed and draws.
     """
 
     folder: Path
