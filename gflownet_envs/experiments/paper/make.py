@@ -136,8 +136,8 @@ def make_paper(
     Raises
     ------
     ValueError
-        For an unknown preset, a bad seed or number of draws, a folder of runs that is not there, or
-        finished pieces that are all of another preset or seed.
+        For an unknown preset, a bad seed or number of draws, a folder of runs that is
+        not there, or finished pieces that are all of another preset, seed or draws.
     OSError
         When the folder cannot be written or data cannot be had.
     """
@@ -254,7 +254,12 @@ def _task_piece(call: _Call, task: str, reading: str) -> dict[str, Any]:
         shown = _SHOWN_STEPS.get(task, ())
         draws = call.draws_of(N_DRAWS)
         sources[source] = measure(
-            dataset, system.preset, call.seed, shown, draws=draws
+            dataset,
+            system.preset,
+            call.seed,
+            shown,
+            draws=draws,
+            whole=reading == FIRST,
         )
     call.progress(name, len(sources), len(sources))
     return {"record": dict(system.record), "sources": sources}

@@ -32,12 +32,12 @@ _N_SHOWN = 3  # steps of a panel of policies
 _MOST_ACTIONS = 8  # of such a panel
 _FEW_ACTIONS = 5  # up to so many, all steps are shown, and indices of each log-ratio
 _END = "EOS"
+_OF_PICTURES = ("d_members", "mean_total", "by_action")
 # What depends on the inputs, and is measured with random ones too.
 _OF_THE_INPUTS = (
     "d_expansion",
     "q2",
     "coverage",
-    "first",
     "total",
     "mean_first",
     "ks_passed",
@@ -54,6 +54,7 @@ def measure(
     shown: Sequence[int] = (),
     *,
     draws: Sequence[int] = range(N_DRAWS),
+    whole: bool = True,
 ) -> dict[str, Any]:
     """Fit the preset's surrogate of its first degree in every draw, and measure it.
 
@@ -68,6 +69,8 @@ def measure(
         Empty: as `_panels` chooses.
     draws : sequence of int, default=range(N_DRAWS)
         Seeds of the draws; see `drawn`.
+    whole : bool, default=True
+        Whether the control, and what pictures alone show, are measured too.
 
     Returns
     -------
@@ -79,20 +82,25 @@ def measure(
     found: list[dict[str, Any]] = []
     control: list[dict[str, Any]] = []
     n_inputs = preset.n_components or dataset.X.shape[1]
-    constant: dict[str, Any] = {}
-    for number in draws:
-        some = drawn(dataset, preset, number)
-        with threadpool_limits(1):
-            if not constant:
-                constant = _of_all_draws(some, preset, seed, shown)
+    with threadpool_limits(1):
+        for number in draws:
+            some = drawn(dataset, preset, number)
             found.append(_of_draw(some, preset, seed))
-            rng = np.random.default_rng([number, 1])
-            names = tuple(f"random {i + 1}" for i in range(n_inputs))
-            X = rng.normal(size=(some.n_members, n_inputs))
-            blind = replace(some, X=X, feature_names=names)
-            measured = _of_draw(blind, preset, seed)
-            control.append({key: measured[key] for key in _OF_THE_INPUTS})
-    columns = {"draws": _columns(found), "control": _columns(control)}
+            if whole:
+                rng = np.random.default_rng([number, 1])
+                names = tuple(f"random {i + 1}" for i in range(n_inputs))
+                X = rng.normal(size=(some.n_members, n_inputs))
+                blind = replace(some, X=X, feature_names=names)
+                control.append(_of_draw(blind, preset, seed))
+        some = drawn(dataset, preset, draws[0])
+        constant = _of_all_draws(some)
+        if whole:
+            constant |= _of_pictures(some, preset, seed, shown)
+    left_out = () if whole else _OF_PICTURES
+    keys = [key for key in found[0] if key not in left_out]
+    columns = {"draws": _columns(found, keys)}
+    if whole:
+        columns["control"] = _columns(control, _OF_THE_INPUTS)
     return rounded(constant | columns)
 
 
@@ -103,27 +111,33 @@ def drawn(dataset: PolicyDataset, preset: Preset, number: int) -> PolicyDataset:
     return replace(kept, is_test=np.arange(kept.n_members) >= preset.n_train)
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    return {key: [row[key] for row in rows] for key in rows[0]}
+def _columns(
+    rows: Sequence[Mapping[str, Any]], keys: Sequence[str]
+) -> dict[str, list[Any]]:
+    return {key: [row[key] for row in rows] for key in keys}
 
 
-def _of_all_draws(
+def _of_all_draws(dataset: PolicyDataset) -> dict[str, Any]:
+    """Return what no draw changes."""
+    return {
+        "steps": list(dataset.step_names),
+        "widths": list(dataset.steps),
+        "trajectory": list(dataset.trajectory),
+        "n_train": dataset.train.n_members,
+        "n_test": dataset.test.n_members,
+        "n_possible": fragility(dataset).n_possible,
+    }
+
+
+def _of_pictures(
     dataset: PolicyDataset, preset: Preset, seed: int, shown: Sequence[int]
 ) -> dict[str, Any]:
-    """Return what no draw changes, and what is shown of the first one."""
+    """Return what pictures show of one draw."""
     train, test = dataset.train, dataset.test
     pipeline = make_pipeline(dataset, preset, preset.degrees[0], seed)
     pipeline.fit(train.X, train.y)
     samples = pipeline[-1].sample(_N_TESTED, residual=None, random_state=seed)
     return {
-        "steps": list(dataset.step_names),
-        "widths": list(dataset.steps),
-        "trajectory": list(dataset.trajectory),
-        "n_train": train.n_members,
-        "n_test": test.n_members,
-        "degree": preset.degrees[0],
-        "n_terms": len(pipeline[-1].multi_indices_),
-        "n_possible": fragility(train).n_possible,
         "actions": _possible_actions(dataset),
         "feature_sd": train.X.std(axis=0) if train.X.shape[1] <= 60 else None,
         "coverage_given": _coverage_given(pipeline, test, seed),
@@ -157,6 +171,14 @@ def _of_draw(dataset: PolicyDataset, preset: Preset, seed: int) -> dict[str, Any
     }
 
 
+def summary(
+    measures: Mapping[str, Any], reduce: Callable[[Any], Any] = np.median
+) -> dict[str, Any]:
+    """Return the measures of a data set with one figure for all draws."""
+    found = {k: v for k, v in measures.items() if k not in ("draws", "control")}
+    return found | {k: across(v, reduce) for k, v in measures["draws"].items()}
+
+
 def across(rows: Sequence[Any], reduce: Callable[[Any], Any]) -> Any:
     """Return a figure, or lists of figures, reduced over the draws; None for none."""
     first = next((row for row in rows if row is not None), None)
@@ -170,7 +192,7 @@ def across(rows: Sequence[Any], reduce: Callable[[Any], Any]) -> Any:
 
 
 def rounded(value: Any) -> Any:
-    """Return plain JSON values with five significant digits."""
+    """Return plain JSON values with four significant digits."""
     if isinstance(value, dict):
         return {str(key): rounded(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -178,7 +200,7 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [rounded(item) for item in value]
     if isinstance(value, float | np.floating):
-        return float(f"{float(value):.5g}") if np.isfinite(value) else None
+        return float(f"{float(value):.4g}") if np.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -245,7 +267,6 @@ def _indices(pipeline: Pipeline) -> dict[str, Any]:
     for step in np.unique(steps):
         means[:, step] = first[steps == step].mean(0), total[steps == step].mean(0)
     return {
-        "first": surrogate.step_sobol_indices_,
         "total": surrogate.step_total_sobol_indices_,
         "mean_first": means[0],
         "mean_total": means[1],
@@ -313,13 +334,14 @@ def _ks(test: PolicyDataset, draws: np.ndarray) -> dict[str, Any]:
     return {"ks_passed": passed, "ks_pairs": tested}
 
 
-def _bimodal(dataset: PolicyDataset, pipeline: Pipeline) -> list[str] | None:
-    """Return the steps where the probability of ending has two modes."""
+def _bimodal(dataset: PolicyDataset, pipeline: Pipeline) -> list[bool] | None:
+    """Return where, step by step, the probability of ending has two modes."""
     names = dataset.action_names[dataset.step_slices[0]]
     if _END not in names:
         return None
-    tests = modes_test(pipeline, action=names.index(_END))
-    return [row.step for row in tests.rows if row.bimodal]
+    found = modes_test(pipeline, action=names.index(_END)).rows
+    two = {row.step for row in found if row.bimodal}
+    return [step in two for step in dataset.step_names]
 
 
 def _panels(

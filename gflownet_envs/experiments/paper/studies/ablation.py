@@ -185,19 +185,28 @@ def pushed_coverage(
 def injected_correlation(split: Split, degree: int, seed: int) -> dict[str, float]:
     """Return how far indices move where the second input is made to follow the first.
 
-    The inputs stay standardised; the policies are the same.
+    The inputs stay standardised; the policies are the same. ``change_random`` is of
+    inputs that are random numbers from the start.
     """
-    mixed = split.X.copy()
-    if mixed.shape[1] < 2:
-        return {"change": float("nan"), "change_ridge1": float("nan")}
-    mixed[:, 1] = CORRELATION * mixed[:, 0] + np.sqrt(1 - CORRELATION**2) * mixed[:, 1]
+    missing = float("nan")
+    if split.X.shape[1] < 2:
+        names = ("change", "change_ridge1", "change_random")
+        return dict.fromkeys(names, missing)
+    random = np.random.default_rng(seed).normal(size=split.X.shape)
     found = {}
-    for name, method in {"change": "paper", "change_ridge1": "ridge1"}.items():
-        totals = []
-        for X in (split.X, mixed):
-            surrogate = make_surrogate(method, split, degree, seed).fit(X, split.y)
-            totals.append(surrogate.step_total_sobol_indices_)
-        has_choice = totals[0].sum(axis=1) > 0
-        change = np.abs(totals[1] - totals[0])[has_choice][:, :2]
-        found[name] = float(change.mean()) if change.size else float("nan")
+    for name, method, X in (
+        ("change", "paper", split.X),
+        ("change_ridge1", "ridge1", split.X),
+        ("change_random", "paper", random),
+    ):
+        mixed = X.copy()
+        mixed[:, 1] = CORRELATION * X[:, 0] + np.sqrt(1 - CORRELATION**2) * X[:, 1]
+        before, after = (
+            make_surrogate(method, split, degree, seed)
+            .fit(some, split.y)
+            .step_total_sobol_indices_
+            for some in (X, mixed)
+        )
+        change = np.abs(after - before)[before.sum(axis=1) > 0][:, :2]
+        found[name] = float(change.mean()) if change.size else missing
     return found
