@@ -461,6 +461,7 @@ def _counted(
 _COUNTED: Mapping[str, Callable[[dict[str, Any] | None], Any]] = {
     "levels of the steps": _counted(lambda m: m["widths"]),
     "steps": _counted(lambda m: len(m["widths"])),
+    "choices": _counted(lambda m: sum(n > 1 for n in m["n_possible"])),
     "actions": _counted(lambda m: m["widths"][0]),
     "inputs": _counted(lambda m: len(m["draws"]["total"][0][0])),
     "problems": _counted(lambda m: len(m["feature_sd"])),
