@@ -277,9 +277,7 @@ def _surrogates(call: _Call, task: str) -> dict[str, Any]:
             call.progress(f"{task}: surrogates", done, total)
             split = split_of(drawn(dataset, preset, number), preset.n_components)
             for method, known in rows.items():
-                known.append(
-                    errors_and_times(method, split, preset.degrees[0], number)
-                )
+                known.append(errors_and_times(method, split, preset.degrees[0], number))
             done += 1
         found[source] = {
             method: {key: [row[key] for row in known] for key in known[0]}

@@ -539,9 +539,7 @@ def _alike(
 
 def _speedups(claim: Claim, found: Found) -> Answer:
     """Show how many times training takes the surrogate's time, over all tasks."""
-    measures = [
-        next(draws_of(found, task, FIRST, "trained"), None) for task in TASKS
-    ]
+    measures = [next(draws_of(found, task, FIRST, "trained"), None) for task in TASKS]
     ratios = [VALUES["speedup"](m, {}) for m in measures if m is not None]
     known = [ratio for ratio in ratios if ratio is not None]
     sides = {}
