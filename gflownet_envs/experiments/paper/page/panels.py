@@ -18,7 +18,7 @@ SOURCE_COLORS = {"paper": "#999999", "exact": COLORS[0], "trained": COLORS[5]}
 MEMBERS_COLOR, SURROGATE_COLOR = "#C0392B", "#2E6DA4"
 
 #: A figure for all draws, with the smallest and the largest: whiskers.
-Range = tuple[Sequence[Any], Sequence[Any]]
+Range = tuple[Sequence[Any] | np.ndarray, Sequence[Any] | np.ndarray]
 
 _DPI = 130
 _WIDTH = 4.6  # inches: as wide as a column of the page, and as a telephone

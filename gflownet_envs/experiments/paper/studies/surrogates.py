@@ -162,6 +162,7 @@ def errors_and_times(
     surrogate = make_surrogate(method, split, degree, seed)
     many = np.random.default_rng(seed).normal(size=(_N_PREDICTIONS, split.X.shape[1]))
     with threadpool_limits(1):
+        predict: Callable[[Any], Any]
         started = time.process_time()
         if surrogate.regressor is None:
             predict = surrogate.fit(split.X, split.y).predict

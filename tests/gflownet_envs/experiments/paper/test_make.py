@@ -232,20 +232,6 @@ def test_quick_solves_what_would_take_too_long_to_train():
     assert readings_of("structure-learning") == ("paper",)
 
 
-def test_yields_as_fractions_have_log_rewards_a_hundredth_as_large():
-    from gflownet_envs.experiments.tasks.buchwald_hartwig import (
-        BuchwaldHartwigTask,
-        yield_log_reward,
-    )
-
-    yields = np.array([[10.0, 80.0]])
-    of_percent, of_fractions = (
-        yield_log_reward(yields, temperature).numpy() for temperature in (4.0, 400.0)
-    )
-    np.testing.assert_allclose(of_percent, 100 * of_fractions)
-    assert BuchwaldHartwigTask.presets["paper"].variant == ""
-
-
 def test_pieces_of_the_repository_are_of_todays_settings():
     for name, (task, reading, _) in jobs_of().items():
         key = json.loads((PIECES / f"{name}.json").read_text(encoding="utf-8"))["key"]
