@@ -149,10 +149,12 @@ def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
 
 
 #: What a count of one run is worth.
-OTHER_DRAWS = """\
-Counts of attributable steps are those of one draw of the members to fit. Of other draws of as many, the exact policies
-of the preset `default` have 0 to 5 of 5 on the grid and 4 to 8 of 8 on Sachs (`python -m benchmarks.paper.verdict_draws`).
-"""
+OTHER_DRAWS = (
+    "Counts of attributable steps are those of one draw of the members to fit. Of "
+    "other draws of as many, the exact policies\nof the preset `default` have 0 to 5 "
+    "of 5 on the grid and 4 to 8 of 8 on Sachs (`python -m "
+    "benchmarks.paper.verdict_draws`).\n"
+)
 
 
 def page(folders: dict[str, list[Path]]) -> str:

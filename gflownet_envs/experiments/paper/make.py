@@ -166,7 +166,8 @@ def make_paper(
         )
     report = progress if progress is not None else _silent
     with writable_folder(Path(out)) as folder:
-        pieces = Pieces(folder / "pieces", places, asked)
+        name = f"pieces-{draws}" if draws else "pieces"
+        pieces = Pieces(folder / name, places, asked)
         call = _Call(
             quick=preset == "quick",
             folder=folder,

@@ -144,6 +144,8 @@ def _passed(measures: Mapping[str, Any], step: str | None = None) -> str:
     places = list(range(len(measures["steps"])))
     if step is not None:
         places = [measures["steps"].index(step)]
+    if measures["draws"]["ks_pairs"][0] is None:
+        return "not tested"
     passed, pairs = (
         [sum(draw[place] for place in places) for draw in measures["draws"][key]]
         for key in ("ks_passed", "ks_pairs")
