@@ -51,6 +51,8 @@ def tiny_grid(monkeypatch):
     monkeypatch.setitem(GridTask.presets, "paper", TINY)
     tasks = {"grid": systems.TASKS["grid"]}
     monkeypatch.setattr(make, "TASKS", tasks)
+    monkeypatch.setattr(make, "N_DRAWS", 2)
+    monkeypatch.setitem(systems._READ, "grid", ("episodes",))
     made = {}
 
     def page_of(found, asked):
@@ -66,11 +68,11 @@ def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkey
     page = tmp_path / "out" / "paper.html"
     assert counts == {"page": page, "preset": "quick", "agrees": 1}
     assert (tmp_path / "out" / "figures" / "a.png").read_bytes() == b"png"
-    assert set(tiny_grid) == {"grid-paper", "grid-episodes", "grid-log-z"}
+    assert set(tiny_grid) == {"grid-paper", "grid-episodes"}
     piece = tiny_grid["grid-paper"]
     assert set(piece["sources"]) == {"exact", "trained"}
     assert piece["sources"]["trained"]["n_train"] == 12
-    assert len(piece["sources"]["trained"]["draws"]["q2"]) == N_DRAWS
+    assert len(piece["sources"]["trained"]["draws"]["q2"]) == 2
     assert json.loads(json.dumps(piece)) == piece
 
     def never(*arguments, **options):
@@ -194,6 +196,7 @@ def test_other_draws_measure_the_same_policies_anew(tiny_grid, tmp_path, monkeyp
     )
 
 
+@pytest.mark.slow
 def test_policies_of_another_seed_are_made_again(tiny_grid, tmp_path):
     make_paper(tmp_path, preset="quick")
     one = tiny_grid["grid-paper"]["sources"]["exact"]["draws"]["d_members"]
@@ -237,6 +240,24 @@ def test_pieces_of_the_repository_are_of_todays_settings():
         key = json.loads((PIECES / f"{name}.json").read_text(encoding="utf-8"))["key"]
         preset, _ = preset_of(task, reading, quick=False)
         assert key["settings"] == settings_checksum(preset), name
+
+
+def test_every_figure_of_the_repository_has_ten_draws_at_least():
+    assert N_DRAWS >= 10
+    for name in jobs_of():
+        path = PIECES / f"{name}.json"
+        piece = json.loads(path.read_text(encoding="utf-8"))["piece"]
+        if "sources" in piece:
+            for measures in piece["sources"].values():
+                assert {len(c) for c in measures["draws"].values()} == {N_DRAWS}, name
+        elif name == "ablation":
+            for curves in piece.values():
+                for curve in ("members", "degrees", "components"):
+                    assert min(len(row["mae_paper"]) for row in curves[curve]) >= 10
+        else:
+            for methods in piece.values():
+                for row in methods.values():
+                    assert min(map(len, row.values())) >= 10, name
 
 
 def rebuilt(reading, folder):
