@@ -127,7 +127,7 @@ def shares(
     return figure
 
 
-def _table(rows: Sequence[Sequence[Any]]) -> np.ndarray:
+def _table(rows: Any) -> np.ndarray:
     return np.array([[np.nan if v is None else v for v in row] for row in rows], float)
 
 
