@@ -8,7 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gflownet_envs.experiments.paper.measures import N_DRAWS, drawn, measure, rounded
+from gflownet_envs.experiments.paper.measures import (
+    N_DRAWS,
+    N_FEW_DRAWS,
+    drawn,
+    measure,
+    rounded,
+)
 from gflownet_envs.experiments.paper.page.page import page_files
 from gflownet_envs.experiments.paper.pieces import Pieces, keys_of_pieces
 from gflownet_envs.experiments.paper.studies.ablation import ablate
@@ -37,8 +43,11 @@ PRESETS = ("quick", "full")
 _COMPARED_TASKS = ("buchwald-hartwig", "sachs")
 _COMPARED_METHODS = ("mean", "paper", "ridge1", "mlp", "gp")
 
+#: Tasks that take a second a draw.
+_LARGE_TASKS = ("sachs", "structure-learning")
+
 #: Draws of the studies beside the tasks, whose fits take seconds.
-_N_STUDY_DRAWS = 10
+_N_STUDY_DRAWS, _N_EMBEDDING_DRAWS = 10, 25
 
 #: Steps whose policies the paper's figures 3 and 6 show, numbered from 1.
 _SHOWN_STEPS: Mapping[str, tuple[int, ...]] = {
@@ -253,7 +262,8 @@ def _task_piece(call: _Call, task: str, reading: str) -> dict[str, Any]:
     for number, (source, dataset) in enumerate(system.datasets.items()):
         call.progress(name, number, len(system.datasets))
         shown = _SHOWN_STEPS.get(task, ())
-        draws = call.draws_of(N_DRAWS)
+        is_short = reading != FIRST or task in _LARGE_TASKS
+        draws = call.draws_of(N_FEW_DRAWS if is_short else N_DRAWS)
         sources[source] = measure(
             dataset,
             system.preset,
@@ -293,7 +303,7 @@ def _embeddings(call: _Call) -> dict[str, Any]:
     """Compare embeddings of the reactions, exact policies and trained ones."""
     return compare_embeddings_of(
         call.system("buchwald-hartwig", FIRST).datasets,
-        call.draws_of(_N_STUDY_DRAWS),
+        call.draws_of(_N_EMBEDDING_DRAWS),
         partial(call.progress, "embeddings"),
     )
 

@@ -25,15 +25,17 @@ from skpce import LogRatioTransformer
 from skpce.inspection import modes_test
 from skpce.metrics import coverage_interval, ks_indistinguishable_fraction
 
-N_DRAWS = 20  # of the members to fit
+N_DRAWS = 100  # of the members to fit: a share of them moves by 4 points
+N_FEW_DRAWS = 20  # of larger systems, of other readings, of random inputs
 N_SAMPLES = 10_000  # the paper's number of samples
 _N_TESTED = 2000  # of them behind intervals and tests
 _N_SHOWN = 3  # steps of a panel of policies
 _MOST_ACTIONS = 8  # of such a panel
 _MOST_PAIRS = 150  # that are tested: the paper tests none of larger systems
 _FEW_ACTIONS = 5  # up to so many, all steps are shown, and indices of each log-ratio
+EXTREMES_AND_MEDIAN = (np.min, np.median, np.max)
 _END = "EOS"
-_OF_PICTURES = ("d_members", "mean_total", "by_action")
+_OF_PICTURES = ("d_members", "mean_total", "mean_total_of_steps", "by_action")
 # What depends on the inputs, and is measured with random ones too.
 _OF_THE_INPUTS = (
     "d_expansion",
@@ -71,14 +73,15 @@ def measure(
     draws : sequence of int, default=range(N_DRAWS)
         Seeds of the draws; see `drawn`.
     whole : bool, default=True
-        Whether the control, and what pictures alone show, are measured too.
+        Whether what pictures show, and a control of twenty draws, are measured too.
 
     Returns
     -------
     measures : dict
         What is the same in all draws; ``draws``: lists with one entry a draw, by name;
-        ``control``: the same of a surrogate whose inputs are random numbers. Lists of
-        steps have None for a step without choice.
+        ``control``: the same of a surrogate whose inputs are random numbers;
+        ``pictured``: smallest, median and largest over the draws of what only pictures
+        show. Lists of steps have None for a step without choice.
     """
     found: list[dict[str, Any]] = []
     control: list[dict[str, Any]] = []
@@ -87,7 +90,7 @@ def measure(
         for number in draws:
             some = drawn(dataset, preset, number)
             found.append(_of_draw(some, preset, seed))
-            if whole:
+            if whole and len(control) < N_FEW_DRAWS:
                 rng = np.random.default_rng([number, 1])
                 names = tuple(f"random {i + 1}" for i in range(n_inputs))
                 X = rng.normal(size=(some.n_members, n_inputs))
@@ -97,12 +100,20 @@ def measure(
         constant = _of_all_draws(some)
         if whole:
             constant |= _of_pictures(some, preset, seed, shown)
-    left_out = () if whole else _OF_PICTURES
-    keys = [key for key in found[0] if key not in left_out]
+    keys = [key for key in found[0] if key not in _OF_PICTURES]
     columns = {"draws": _columns(found, keys)}
     if whole:
         columns["control"] = _columns(control, _OF_THE_INPUTS)
+        constant["pictured"] = pictured(_columns(rounded(found), _OF_PICTURES))
     return rounded(constant | columns)
+
+
+def pictured(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Return the smallest, the median and the largest of each figure of the draws."""
+    return {
+        key: [across(column, reduce) for reduce in EXTREMES_AND_MEDIAN]
+        for key, column in columns.items()
+    }
 
 
 def drawn(dataset: PolicyDataset, preset: Preset, number: int) -> PolicyDataset:
@@ -178,7 +189,10 @@ def summary(
     measures: Mapping[str, Any], reduce: Callable[[Any], Any] = np.median
 ) -> dict[str, Any]:
     """Return the measures of a data set with one figure for all draws."""
-    found = {k: v for k, v in measures.items() if k not in ("draws", "control")}
+    parts = ("draws", "control", "pictured")
+    found = {k: v for k, v in measures.items() if k not in parts}
+    place = EXTREMES_AND_MEDIAN.index(reduce)
+    found |= {k: ends[place] for k, ends in measures.get("pictured", {}).items()}
     return found | {k: across(v, reduce) for k, v in measures["draws"].items()}
 
 
@@ -275,6 +289,7 @@ def _indices(pipeline: Pipeline) -> dict[str, Any]:
         "total": surrogate.step_total_sobol_indices_,
         "mean_first": means[0],
         "mean_total": means[1],
+        "mean_total_of_steps": np.nanmean(means[1], axis=0),
     }
 
 

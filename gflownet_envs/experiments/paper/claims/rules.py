@@ -123,11 +123,12 @@ def draws_of(
     if piece is None or source not in piece["sources"]:
         return
     measures = piece["sources"][source]
-    columns = measures[part]
-    same = {k: v for k, v in measures.items() if k not in ("draws", "control")}
+    columns = measures.get(part, {})
+    parts = ("draws", "control", "pictured")
+    same = {k: v for k, v in measures.items() if k not in parts}
     same |= {"record": piece["record"], "source": source}
-    for number_of_draw in range(len(next(iter(columns.values())))):
-        yield same | {key: column[number_of_draw] for key, column in columns.items()}
+    for row in zip(*columns.values(), strict=True):
+        yield same | dict(zip(columns, row, strict=True))
 
 
 # ------------------------------------------------------ rules on one draw

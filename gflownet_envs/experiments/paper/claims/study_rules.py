@@ -171,12 +171,17 @@ def _embedding_least(claim: Claim, found: Found) -> Answer:
 def _ablation(claim: Claim, found: Found) -> Answer:
     see = _ABLATIONS[claim.values["measure"]]
     key = _FIGURE_OF_CURVES.get(claim.values["measure"])
+    is_injected = see is _correlation  # which has draws of its own
+    piece = {
+        source: {k: v for k, v in rows.items() if (k == "correlation") == is_injected}
+        for source, rows in found["ablation"].items()
+    }
     if key is None:
-        return _by_source(claim, found["ablation"], see)
+        return _by_source(claim, piece, see)
     blind = _BLIND[key]
     return _by_source(
         claim,
-        found["ablation"],
+        piece,
         lambda rows: see(rows, key),
         lambda rows: see(rows, blind),
     )

@@ -392,10 +392,11 @@ def _all_indices(found: Found) -> Panels:
         series: dict[str, list[Any]] = {}
         ranges: dict[str, Range] = {}
         for source in ("exact", "trained"):
-            drawn = [_mean_totals(found, task, source, column) for task in tasks]
-            series[source] = [across(figures, np.median) for figures in drawn]
-            low, high = ([across(row, end) for row in drawn] for end in _EXTREMES)
-            ranges[source] = (low, high)
+            low, middle, high = (
+                [_mean_total(found, task, source, column, end) for task in tasks]
+                for end in (np.min, np.median, np.max)
+            )
+            series[source], ranges[source] = middle, (low, high)
         titles = [_TITLES[task] for task in tasks]
         picture = panels.bars(titles, series, "total index", ranges=ranges)
         text = f"Mean total-order index of input {column + 1}, all steps and actions"
@@ -403,14 +404,12 @@ def _all_indices(found: Found) -> Panels:
     return pictures
 
 
-def _mean_totals(found: Found, task: str, source: str, column: int) -> list[float]:
-    """Return the mean over the steps in each draw; none where there are no policies."""
-    sources = found[f"{task}-{FIRST}"]["sources"]
-    drawn = sources[source]["draws"]["mean_total"] if source in sources else []
-    return [
-        float(np.mean([row[column] for row in steps if row[column] is not None]))
-        for steps in drawn
-    ]
+def _mean_total(
+    found: Found, task: str, source: str, column: int, reduce: Callable[[Any], Any]
+) -> float | None:
+    """Return the mean over the steps; none where there are no such policies."""
+    measures = _sources(found, task, reduce).get(source)
+    return None if measures is None else measures["mean_total_of_steps"][column]
 
 
 def _all_calibration(found: Found) -> Panels:

@@ -28,6 +28,7 @@ SIZES = (10, 20, 30, 40, 50, 60, 80, 100)
 DEGREES = (1, 2, 3, 4, 5)
 COMPONENTS = (1, 2, 3, 5, 7, 10)
 CORRELATION = 0.8
+_MORE_DRAWS = 4  # times as many, of the injected correlation
 LEVEL = 0.95
 
 
@@ -84,9 +85,10 @@ def ablate(
         found[curve].append({"at": at} | row)
         if progress is not None:
             progress(number + 1, len(fits))
+    many = range(draws[0], draws[0] + _MORE_DRAWS * len(draws))  # few fits each
     moved = [
         injected_correlation(_split(dataset, one, n_fit, n_components), degree, seed)
-        for one in draw
+        for one in _draws(dataset, many)
     ]
     found["correlation"] = {key: [row[key] for row in moved] for key in moved[0]}
     return rounded(found)
