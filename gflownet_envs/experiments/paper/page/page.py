@@ -28,7 +28,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim, Item, claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer, papers_settings
-from gflownet_envs.experiments.paper.measures import N_DRAWS
+from gflownet_envs.experiments.paper.measures import N_DRAWS, N_FEW_DRAWS
 from gflownet_envs.experiments.paper.page.panels import png
 from gflownet_envs.experiments.paper.page.pictures import draw_figures
 from gflownet_envs.experiments.paper.page.tables import make_tables
@@ -200,8 +200,10 @@ def _how_to_read() -> str:
         "<p>“Exact” and “trained”: policies solved from the rewards, and GFlowNets "
         "trained with the paper's settings; both with the paper's estimator, degree "
         f"and inputs. The members to fit are drawn {N_DRAWS} times from all that there "
-        "are (ten times for Table 1, the embeddings and figure S7). A figure is the "
-        "median of the draws, with the smallest and the largest in brackets. = agrees "
+        f"are ({N_FEW_DRAWS} times for Sachs, for graphs of five nodes and for other "
+        "readings; 25 times for the embeddings, ten times for Table 1 and figure S7). "
+        "A figure is the median of the draws, with the smallest and the largest in "
+        "brackets. = agrees "
         f"with the paper in {DECIDED:.0%} of the draws or more, ≠ does not in as many, "
         "? is in between: undecided. The word of a row is about the trained policies, "
         "which the paper has; about the exact ones where nothing was trained with the "

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from gflownet_envs.experiments.paper.measures import across, drawn, measure, summary
+from gflownet_envs.experiments.paper.measures import (
+    across,
+    drawn,
+    measure,
+    pictured,
+    summary,
+)
 from gflownet_envs.experiments.paper.studies.surrogates import (
     _regressed,
     errors_and_times,
@@ -73,7 +79,10 @@ def test_one_figure_a_draw_and_none_of_them_from_another(dataset, preset):
 
 def test_indices_are_sums_of_squared_coefficients(dataset, preset):
     """First-order ones of terms in one input alone, total ones of all that have it."""
-    found = measure(dataset, preset, 0, draws=(2,))["draws"]
+    measured = measure(dataset, preset, 0, draws=(2,))
+    found = measured["draws"] | {
+        key: [middle] for key, (_, middle, _) in measured["pictured"].items()
+    }
     train = drawn(dataset, preset, 2).train
     centred = train.X - train.X.mean(axis=0)
     left, scale, _ = np.linalg.svd(centred, full_matrices=False)
@@ -111,7 +120,9 @@ def test_a_figure_of_all_draws_keeps_the_shape_of_one():
     assert across(rows, np.median) == [[3.0, 1.0], 5.0]
     assert across([None, None], np.median) is None
     found = {"steps": ["a"], "draws": {"q2": [[1.0], [2.0]]}, "control": {}}
-    assert summary(found, np.max) == {"steps": ["a"], "q2": [2.0]}
+    found["pictured"] = pictured({"d_members": rows})
+    whole = {"steps": ["a"], "q2": [2.0], "d_members": [[8.0, 1.0], 5.5]}
+    assert summary(found, np.max) == whole
 
 
 def test_the_mean_policy_is_that_of_the_fitted_members(dataset):
