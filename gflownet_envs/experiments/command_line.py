@@ -258,13 +258,6 @@ def compare(folders: tuple[Path, ...]) -> None:
     type=click.IntRange(0, 2**32 - 1),
     help="Seed of rewards, training and samples.",
 )
-@click.option(
-    "--draws",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0, 2**16 - 1),
-    help="Which draws of members the figures are medians over; the policies stay.",
-)
 @_data_home
 @_jobs
 def paper(
@@ -273,7 +266,6 @@ def paper(
     runs: tuple[Path, ...],
     finished: bool,
     seed: int,
-    draws: int,
     data_home: Path | None,
     jobs: int,
 ) -> None:
@@ -295,7 +287,6 @@ def paper(
                 runs=runs,
                 finished=finished,
                 seed=seed,
-                draws=draws,
                 progress=progress,
                 n_jobs=jobs,
                 options={"data_home": data_home},

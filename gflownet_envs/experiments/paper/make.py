@@ -64,14 +64,14 @@ class _Call:
     folder: Path
     runs: Path | None
     seed: int
-    draws: int
     n_jobs: int | None
     progress: Progress
     options: Mapping[str, Any]
     known: dict[tuple[str, str], System]
+    draws: int = 0
 
     def draws_of(self, n_draws: int) -> range:
-        """Return the seeds of the draws: other ones for other ``draws``."""
+        """Return the seeds of the draws; other ones for other ``draws``."""
         return range(self.draws * N_DRAWS, self.draws * N_DRAWS + n_draws)
 
     def system(self, task: str, reading: str) -> System:
@@ -103,7 +103,6 @@ def make_paper(
     runs: Sequence[str | Path] = (),
     finished: bool = False,
     seed: int = 0,
-    draws: int = 0,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     options: Mapping[str, Any] | None = None,
@@ -127,8 +126,6 @@ def make_paper(
         Make the page of the pieces that are finished, and compute nothing.
     seed : int, default=0
         Of rewards, training and samples.
-    draws : int, default=0
-        Which draws of members the figures are medians over; policies stay.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
     n_jobs : int, optional
@@ -145,19 +142,16 @@ def make_paper(
     Raises
     ------
     ValueError
-        For an unknown preset, a bad seed or number of draws, a folder of runs that is
-        not there, or finished pieces that are all of another preset, seed or draws.
+        For an unknown preset, a bad seed, a folder of runs that is not there, or
+        finished pieces that are all of another preset or seed.
     OSError
         When the folder cannot be written or data cannot be had.
     """
     require_extras(OF_A_RUN, "make_paper")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"preset must be one of {PRESETS}, got {preset!r}.")
-    for name, value, limit in (("seed", seed, 2**32), ("draws", draws, 2**16)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(f"{name} must be an int, got {value!r}.")
-        if not 0 <= value < limit:
-            raise ValueError(f"{name} must be in [0, {limit}), got {value}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
     places = tuple(Path(place) for place in runs)
     for place in places:
         if not place.is_dir():
@@ -166,23 +160,22 @@ def make_paper(
     if preset is None:
         known = (key.get("preset") for key in keys)
         preset = next((name for name in known if name in PRESETS), "quick")
-    asked = {"preset": preset, "seed": seed, "draws": draws}
+    asked = {"preset": preset, "seed": seed}
     if finished and keys and not any(asked.items() <= key.items() for key in keys):
-        there = sorted({_spoken(key) for key in keys})
+        there = {f"preset={k.get('preset')!r}, seed={k.get('seed')}" for k in keys}
         raise ValueError(
-            f"none of the {len(keys)} finished pieces is of {_spoken(asked)}; expected "
-            f"one of {there}, or a call without finished, which makes the pieces."
+            f"none of the {len(keys)} finished pieces is of preset={preset!r}, "
+            f"seed={seed}; expected one of {sorted(there)}, or a call without "
+            "finished, which makes the pieces."
         )
     report = progress if progress is not None else _silent
     with writable_folder(Path(out)) as folder:
-        name = f"pieces-{draws}" if draws else "pieces"
-        pieces = Pieces(folder / name, places, asked)
+        pieces = Pieces(folder / "pieces", places, asked)
         call = _Call(
             quick=preset == "quick",
             folder=folder,
             runs=_folder_of_runs(places),
             seed=seed,
-            draws=draws,
             n_jobs=n_jobs,
             progress=report,
             options=options or {},
@@ -190,7 +183,7 @@ def make_paper(
         )
         found = _all_pieces(pieces, call, finished=finished)
         report("writing the page", 0, 1)
-        files, counts = page_files(found, asked)
+        files, counts = page_files(found, preset, seed)
         (folder / "figures").mkdir(exist_ok=True)
         write_together(
             {folder / name: payload for name, payload in files.items()},
@@ -198,10 +191,6 @@ def make_paper(
         )
         report("writing the page", 1, 1)
     return {"page": folder / "paper.html", "preset": preset, **counts}
-
-
-def _spoken(key: Mapping[str, Any]) -> str:
-    return ", ".join(f"{k}={key.get(k)!r}" for k in ("preset", "seed", "draws"))
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -222,7 +211,7 @@ def _folder_of_runs(places: Sequence[Path]) -> Path | None:
 
 def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any]:
     """Return every piece by its name; finished ones are read, others made or not."""
-    jobs = jobs_of()
+    jobs = jobs_of(call.quick)
     found = {}
     for number, (name, (task, reading, job)) in enumerate(jobs.items()):
         call.progress("pieces of the page", number, len(jobs))
@@ -238,11 +227,11 @@ def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any
     return found
 
 
-def jobs_of() -> dict[str, tuple[str, str, _Job]]:
+def jobs_of(quick: bool) -> dict[str, tuple[str, str, _Job]]:
     """Return what makes each piece, with the task and the reading it depends on."""
     jobs: dict[str, tuple[str, str, _Job]] = {}
     for task in TASKS:
-        for reading in readings_of(task):
+        for reading in readings_of(task, quick=quick):
             job = partial(_task_piece, task=task, reading=reading)
             jobs[f"{task}-{reading}"] = (task, reading, job)
         if task == "buchwald-hartwig":

@@ -25,7 +25,7 @@ class Pieces:
     others : tuple of Path
         Folders whose finished pieces are taken as they are.
     key : mapping
-        What a piece must have been made with: preset, seed and draws.
+        What a piece must have been made with: preset and seed.
     """
 
     folder: Path

@@ -84,7 +84,7 @@ _SIGNS = {AGREES: "=", SAME: "=", DOES_NOT: "≠", DIFFERS: "≠", UNDECIDED: "?
 
 
 def page_files(
-    found: Mapping[str, Any], asked: Mapping[str, Any]
+    found: Mapping[str, Any], preset: str, seed: int
 ) -> tuple[dict[str, bytes], dict[str, int]]:
     """Return the page and its pictures by file name, and the counts of the words.
 
@@ -92,8 +92,8 @@ def page_files(
     ----------
     found : mapping of str to dict
         The pieces of the page by name.
-    asked : mapping
-        ``preset``, ``seed`` and ``draws``.
+    preset : {"quick", "full"}
+    seed : int
 
     Returns
     -------
@@ -110,7 +110,7 @@ def page_files(
         for label, panels in draw_figures(found).items()
     }
     body = [
-        _summary(found, counts, asked["preset"], answers),
+        _summary(found, counts, preset, answers),
         "<h2 id=claims>Claims</h2>",
         _how_to_read(),
         *_claims(listed.claims, answers),
@@ -118,7 +118,7 @@ def page_files(
         *(_figure(item, figures[item.label]) for item in listed.figures),
         "<h2 id=tables>Tables</h2>",
         *_tables(listed.tables, make_tables(found)),
-        _how_made(found, asked),
+        _how_made(found, preset, seed),
     ]
     page = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -321,7 +321,7 @@ def _table(table: Table) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _how_made(found: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+def _how_made(found: Mapping[str, Any], preset: str, seed: int) -> str:
     versions = ", ".join(f"{k} {v}" for k, v in environment_versions().items() if v)
     far = []
     for name, piece in found.items():
@@ -330,8 +330,8 @@ def _how_made(found: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
             far.append(f"{name} {distance['mean']:.3f}")
     return (
         "<h2 id=made>How this was made</h2>"
-        f"<p>gflownet-envs paper --preset {asked['preset']} --seed {asked['seed']} "
-        f"--draws {asked['draws']}. {escape(versions)}.</p>"
+        f"<p>gflownet-envs paper --preset {preset}, seed {seed}. {escape(versions)}."
+        "</p>"
         "<p>Distance of the trained policies from the exact ones (½ Σ over all "
         f"objects, mean over the members): {escape('; '.join(far))}.</p>"
     )
