@@ -18,7 +18,7 @@ from gflownet_envs.experiments.paper.claims.values import is_missing
 TOLERANCE = 0.2
 
 #: A word is decided where at least this share of the draws says so.
-DECIDED = 0.8
+DECIDED = 0.85
 
 AGREES, DOES_NOT, UNDECIDED = "agrees", "does not", "undecided"
 INCOMPARABLE = "cannot be compared"
@@ -118,7 +118,7 @@ def over_draws(seen: Sequence[Seen]) -> Side:
 
 def word_of(share: float) -> str:
     """Return the word for the share of the draws that agree."""
-    if share >= DECIDED:
+    if share >= DECIDED - 1e-9:
         return AGREES
     return DOES_NOT if share <= 1 - DECIDED + 1e-9 else UNDECIDED
 
