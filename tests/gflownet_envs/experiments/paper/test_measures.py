@@ -79,6 +79,10 @@ def test_one_figure_a_draw_and_none_of_them_from_another(dataset, preset):
 
 def test_indices_are_sums_of_squared_coefficients(dataset, preset):
     """First-order ones of terms in one input alone, total ones of all that have it."""
+    product = dataset.X.prod(axis=1, keepdims=True) / 3
+    logits = [product * [0.5, -0.2, 0.0], product + dataset.X[:, :1] * [0.3, 0.0]]
+    y = np.hstack([softmax(z, axis=1) for z in logits])
+    dataset = replace(dataset, y=y)
     measured = measure(dataset, preset, 0, draws=(2,))
     found = measured["draws"] | {
         key: [middle] for key, (_, middle, _) in measured["pictured"].items()
@@ -103,6 +107,7 @@ def test_indices_are_sums_of_squared_coefficients(dataset, preset):
                 wanted = pytest.approx(share.mean(), rel=2e-3, abs=1e-6)
                 assert found[name][0][step][i] == wanted
     assert scale[0] > scale[1]
+    assert np.min(np.subtract(found["mean_total"][0], found["mean_first"][0])) > 0.05
 
 
 def test_inputs_that_say_everything_predict_and_random_ones_do_not(dataset, preset):
