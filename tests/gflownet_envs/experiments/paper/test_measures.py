@@ -80,7 +80,7 @@ def test_one_figure_a_draw_and_none_of_them_from_another(dataset, preset):
 def test_indices_are_sums_of_squared_coefficients(dataset, preset):
     """First-order ones of terms in one input alone, total ones of all that have it."""
     product = dataset.X.prod(axis=1, keepdims=True) / 3
-    logits = [product * [0.5, -0.2, 0.0], product + dataset.X[:, :1] * [0.3, 0.0]]
+    logits = [product * [0.5, -0.2, 0.0], (product + dataset.X[:, :1]) * [0.3, 0.0]]
     y = np.hstack([softmax(z, axis=1) for z in logits])
     dataset = replace(dataset, y=y)
     measured = measure(dataset, preset, 0, draws=(2,))
