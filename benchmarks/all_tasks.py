@@ -148,9 +148,18 @@ def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
+#: What a count of one run is worth.
+OTHER_DRAWS = (
+    "Counts of attributable steps are those of one draw of the members to fit. Of "
+    "other draws of as many, the exact policies\nof the preset `default` have 0 to 5 "
+    "of 5 on the grid and 4 to 8 of 8 on Sachs (`python -m "
+    "benchmarks.paper.verdict_draws`).\n"
+)
+
+
 def page(folders: dict[str, list[Path]]) -> str:
     """Return the tables of all presets."""
-    parts = []
+    parts = [OTHER_DRAWS]
     for preset, its_folders in folders.items():
         rows = [row(folder) for folder in its_folders]
         total = sum(float(line[9]) for line in rows) / 60

@@ -235,7 +235,7 @@ def compare(folders: tuple[Path, ...]) -> None:
 )
 @click.option(
     "--preset",
-    help="quick: the paper's settings, fewer members held out; full: its sizes too.  "
+    help="quick: the paper's settings, fewer members; full: its sizes too.  "
     "[default: that of the finished pieces, else quick]",
 )
 @click.option(
@@ -243,7 +243,7 @@ def compare(folders: tuple[Path, ...]) -> None:
     "runs",
     multiple=True,
     type=_Folder(file_okay=False, exists=True, path_type=Path),
-    help="Folder with finished runs TASK-PRESET, or with pieces of an earlier page; "
+    help="Folder with finished runs TASK-paper, or with pieces of an earlier page; "
     "may be given several times.",
 )
 @click.option(
@@ -256,7 +256,7 @@ def compare(folders: tuple[Path, ...]) -> None:
     default=0,
     show_default=True,
     type=click.IntRange(0, 2**32 - 1),
-    help="Seed of rewards, training and draws.",
+    help="Seed of rewards, training and samples.",
 )
 @_data_home
 @_jobs

@@ -31,6 +31,7 @@ def make_policies(
     seed: int,
     store: Store | None,
     progress: Progress,
+    solve: bool = True,
     n_replicates: int = 1,
     n_control: int = 0,
     n_jobs: int | None = None,
@@ -38,7 +39,9 @@ def make_policies(
     """Solve every member exactly where it can be, and train if requested."""
     started = time.process_time()
     exact = solution = None
-    if study.environment.is_enumerable:
+    if not solve:
+        pass
+    elif study.environment.is_enumerable:
         solution = solve_exact(study.environment, study.reward)
         exact = _dataset(study, solution, "exact", study.reward.n_members, seed)
         progress("solving exactly", 1, 1)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gflownet_envs.experiments.paper.measures import measure
+from gflownet_envs.experiments.paper.measures import (
+    N_DRAWS,
+    N_FEW_DRAWS,
+    drawn,
+    measure,
+    rounded,
+)
 from gflownet_envs.experiments.paper.page.page import page_files
 from gflownet_envs.experiments.paper.pieces import Pieces, keys_of_pieces
 from gflownet_envs.experiments.paper.studies.ablation import ablate
 from gflownet_envs.experiments.paper.studies.embeddings import compare_embeddings_of
-from gflownet_envs.experiments.paper.studies.surrogates import evaluate, split_of
+from gflownet_envs.experiments.paper.studies.surrogates import (
+    errors_and_times,
+    split_of,
+)
 from gflownet_envs.experiments.paper.systems import (
-    SETTINGS,
+    FIRST,
     System,
     find_system,
     preset_of,
+    readings_of,
     settings_checksum,
-    trains_less,
 )
 from gflownet_envs.experiments.run import writable_folder
 from gflownet_envs.experiments.task import Progress
@@ -33,6 +42,12 @@ PRESETS = ("quick", "full")
 #: Tasks of the paper's Table 1, and its methods.
 _COMPARED_TASKS = ("buchwald-hartwig", "sachs")
 _COMPARED_METHODS = ("mean", "paper", "ridge1", "mlp", "gp")
+
+#: Tasks that take a second a draw.
+_LARGE_TASKS = ("sachs", "structure-learning")
+
+#: Draws of the studies beside the tasks, whose fits take seconds.
+_N_STUDY_DRAWS, _N_EMBEDDING_DRAWS = 10, 25
 
 #: Steps whose policies the paper's figures 3 and 6 show, numbered from 1.
 _SHOWN_STEPS: Mapping[str, tuple[int, ...]] = {
@@ -53,15 +68,20 @@ class _Call:
     progress: Progress
     options: Mapping[str, Any]
     known: dict[tuple[str, str], System]
+    draws: int = 0
 
-    def system(self, task: str, settings: str) -> System:
+    def draws_of(self, n_draws: int) -> range:
+        """Return the seeds of the draws; other ones for other ``draws``."""
+        return range(self.draws * N_DRAWS, self.draws * N_DRAWS + n_draws)
+
+    def system(self, task: str, reading: str) -> System:
         """Return the policies of a task, made or read once."""
-        place = (task, settings)
+        place = (task, reading)
         if place not in self.known:
             self.known.clear()  # one at a time in memory
             self.known[place] = find_system(
                 task,
-                settings,
+                reading,
                 quick=self.quick,
                 folder=self.folder / "policies",
                 runs=self.runs,
@@ -95,17 +115,16 @@ def make_paper(
         Folder of the page, its pictures, and what was finished on the way: the same
         call goes on from there.
     preset : {"quick", "full"} or None, default=None
-        ``"full"`` has the paper's sizes and settings, and beside them the preset
-        ``default`` of each task. ``"quick"`` has the paper's settings with fewer
-        held-out members, and with less training for the two tasks of graphs. None
-        takes that of the first finished piece in ``out`` or ``runs``, and ``"quick"``
-        where there is none.
+        ``"full"`` has the paper's sizes and settings. ``"quick"`` has fewer members
+        and readings, of Sachs exact policies and of molecules trained ones. None takes that of the first finished piece in ``out`` or ``runs``, and
+        ``"quick"`` where there is none.
     runs : sequence of str or Path, default=()
-        Folders to take from: finished runs in folders ``TASK-PRESET``, or the pieces
+        Folders to take from: finished runs in folders ``TASK-paper``, or the pieces
         of an earlier page.
     finished : bool, default=False
         Make the page of the pieces that are finished, and compute nothing.
     seed : int, default=0
+        Of rewards, training and samples.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
     n_jobs : int, optional
@@ -116,8 +135,8 @@ def make_paper(
     Returns
     -------
     summary : dict
-        ``page`` (its path), ``preset``, and how many claims agree, do not, cannot be
-        compared.
+        ``page`` (its path), ``preset``, and how many rows there are of each word and
+        of each kind.
 
     Raises
     ------
@@ -183,7 +202,7 @@ def _folder_of_runs(places: Sequence[Path]) -> Path | None:
         (
             place
             for place in places
-            if any((place / f"{task}-{s}").is_dir() for task in TASKS for s in SETTINGS)
+            if any((place / f"{task}-{FIRST}").is_dir() for task in TASKS)
         ),
         None,
     )
@@ -193,9 +212,9 @@ def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any
     """Return every piece by its name; finished ones are read, others made or not."""
     jobs = jobs_of(call.quick)
     found = {}
-    for number, (name, (task, settings, job)) in enumerate(jobs.items()):
+    for number, (name, (task, reading, job)) in enumerate(jobs.items()):
         call.progress("pieces of the page", number, len(jobs))
-        preset, _ = preset_of(task, settings, quick=call.quick)
+        preset, _ = preset_of(task, reading, quick=call.quick)
         checksum = settings_checksum(preset)
         if finished:
             piece = pieces.find(name, checksum)
@@ -208,71 +227,79 @@ def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any
 
 
 def jobs_of(quick: bool) -> dict[str, tuple[str, str, _Job]]:
-    """Return what makes each piece, with the task and the settings it depends on."""
+    """Return what makes each piece, with the task and the reading it depends on."""
     jobs: dict[str, tuple[str, str, _Job]] = {}
     for task in TASKS:
-        for settings in SETTINGS[:1] if quick else SETTINGS:
-            job = partial(_task_piece, task=task, settings=settings)
-            jobs[f"{task}-{settings}"] = (task, settings, job)
+        for reading in readings_of(task, quick=quick):
+            job = partial(_task_piece, task=task, reading=reading)
+            jobs[f"{task}-{reading}"] = (task, reading, job)
         if task == "buchwald-hartwig":
-            jobs["embeddings"] = (task, "paper", _embeddings)
-            jobs["ablation"] = (task, "paper", _ablation)
+            jobs["embeddings"] = (task, FIRST, _embeddings)
+            jobs["ablation"] = (task, FIRST, _ablation)
         if task in _COMPARED_TASKS:
             job = partial(_surrogates, task=task)
-            jobs[f"surrogates-{task}"] = (task, "paper", job)
+            jobs[f"surrogates-{task}"] = (task, FIRST, job)
     return jobs
 
 
-def _task_piece(call: _Call, task: str, settings: str) -> dict[str, Any]:
-    """Measure exact and trained policies of one task."""
-    system = call.system(task, settings)
+def _task_piece(call: _Call, task: str, reading: str) -> dict[str, Any]:
+    """Measure the policies of one reading of a task."""
+    system = call.system(task, reading)
     name = f"{task}: measuring"
     sources = {}
     for number, (source, dataset) in enumerate(system.datasets.items()):
         call.progress(name, number, len(system.datasets))
         shown = _SHOWN_STEPS.get(task, ())
-        sources[source] = measure(dataset, system.preset, call.seed, shown)
+        is_short = reading != FIRST or task in _LARGE_TASKS
+        draws = call.draws_of(N_FEW_DRAWS if is_short else N_DRAWS)
+        sources[source] = measure(
+            dataset,
+            system.preset,
+            call.seed,
+            shown,
+            draws=draws,
+            whole=reading == FIRST,
+        )
     call.progress(name, len(sources), len(sources))
     return {"record": dict(system.record), "sources": sources}
 
 
 def _surrogates(call: _Call, task: str) -> dict[str, Any]:
-    """Compare surrogates as Table 1 does; not on what was trained for less long."""
-    system = call.system(task, "paper")
-    datasets = dict(system.datasets)
-    if trains_less(task, quick=call.quick):
-        datasets.pop("trained", None)
-    total = len(datasets) * len(_COMPARED_METHODS)
+    """Compare surrogates as Table 1 does."""
+    system = call.system(task, FIRST)
+    preset, draws = system.preset, call.draws_of(_N_STUDY_DRAWS)
+    total, done = len(system.datasets) * len(draws), 0
     found: dict[str, Any] = {}
-    done = 0
-    for source, dataset in datasets.items():
-        split = split_of(dataset, system.preset.n_components)
-        found[source] = {}
-        for method in _COMPARED_METHODS:
+    for source, dataset in system.datasets.items():
+        rows: dict[str, list[dict[str, float]]] = {m: [] for m in _COMPARED_METHODS}
+        for number in draws:
             call.progress(f"{task}: surrogates", done, total)
-            found[source][method] = evaluate(
-                method, split, system.preset.degrees[0], call.seed
-            )
+            split = split_of(drawn(dataset, preset, number), preset.n_components)
+            for method, known in rows.items():
+                known.append(errors_and_times(method, split, preset.degrees[0], number))
             done += 1
+        found[source] = {
+            method: {key: [row[key] for row in known] for key in known[0]}
+            for method, known in rows.items()
+        }
     call.progress(f"{task}: surrogates", total, total)
-    return found
+    plain: dict[str, Any] = rounded(found)
+    return plain
 
 
 def _embeddings(call: _Call) -> dict[str, Any]:
     """Compare embeddings of the reactions, exact policies and trained ones."""
-    datasets = call.system("buchwald-hartwig", "paper").datasets
-    return {
-        source: compare_embeddings_of(
-            dataset, call.seed, partial(call.progress, f"embeddings, {source}")
-        )
-        for source, dataset in datasets.items()
-    }
+    return compare_embeddings_of(
+        call.system("buchwald-hartwig", FIRST).datasets,
+        call.draws_of(_N_EMBEDDING_DRAWS),
+        partial(call.progress, "embeddings"),
+    )
 
 
 def _ablation(call: _Call) -> dict[str, Any]:
     """Ablate the surrogate of the reactions."""
-    system = call.system("buchwald-hartwig", "paper")
-    preset = replace(preset_of(system.task, "paper", quick=False)[0])
+    system = call.system("buchwald-hartwig", FIRST)
+    preset = system.preset
     return {
         source: ablate(
             dataset,
@@ -280,6 +307,7 @@ def _ablation(call: _Call) -> dict[str, Any]:
             degree=preset.degrees[0],
             n_fit=preset.n_train,
             seed=call.seed,
+            draws=call.draws_of(_N_STUDY_DRAWS),
             progress=partial(call.progress, f"ablation, {source}"),
         )
         for source, dataset in system.datasets.items()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import shapiro
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.metrics import mean_absolute_error
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from gflownet_envs.experiments.analysis import (
-    INTERVALS,
     expansion_alr_sum,
     fragility,
     held_out_q2,
@@ -27,77 +25,191 @@ from skpce import LogRatioTransformer
 from skpce.inspection import modes_test
 from skpce.metrics import coverage_interval, ks_indistinguishable_fraction
 
-N_SAMPLES = 10_000  # the paper's number of draws
-_N_DRAWS = 2000  # behind spreads and tests
+N_DRAWS = 100  # of the members to fit: a share of them moves by 4 points
+N_FEW_DRAWS = 20  # of larger systems, of other readings, of random inputs
+N_SAMPLES = 10_000  # the paper's number of samples
+_N_TESTED = 2000  # of them behind intervals and tests
 _N_SHOWN = 3  # steps of a panel of policies
 _MOST_ACTIONS = 8  # of such a panel
+_MOST_PAIRS = 150  # that are tested: the paper tests none of larger systems
 _FEW_ACTIONS = 5  # up to so many, all steps are shown, and indices of each log-ratio
-_N_ENTRIES = 500  # outputs of the proxies that the paper's components see
-_N_ENTRY_DRAWS = 5
+EXTREMES_AND_MEDIAN = (np.min, np.median, np.max)
 _END = "EOS"
+_OF_PICTURES = ("d_members", "mean_total", "mean_total_of_steps", "by_action")
+# What depends on the inputs, and is measured with random ones too.
+_OF_THE_INPUTS = (
+    "d_expansion",
+    "q2",
+    "coverage",
+    "total",
+    "mean_first",
+    "ks_passed",
+    "ks_pairs",
+    "bimodal",
+    "theorem_a",
+)
 
 
 def measure(
-    dataset: PolicyDataset, preset: Preset, seed: int, shown: Sequence[int] = ()
+    dataset: PolicyDataset,
+    preset: Preset,
+    seed: int,
+    shown: Sequence[int] = (),
+    *,
+    draws: Sequence[int] = range(N_DRAWS),
+    whole: bool = True,
 ) -> dict[str, Any]:
-    """Fit the preset's surrogate of its first degree, and measure everything.
+    """Fit the preset's surrogate of its first degree in every draw, and measure it.
 
     Parameters
     ----------
     dataset : PolicyDataset
     preset : Preset
     seed : int
+        Of samples and tests.
     shown : sequence of int, default=()
         Numbers, from 1, of the steps whose policies are drawn; those that there are.
         Empty: as `_panels` chooses.
+    draws : sequence of int, default=range(N_DRAWS)
+        Seeds of the draws; see `drawn`.
+    whole : bool, default=True
+        Whether what pictures show, and a control of twenty draws, are measured too.
 
     Returns
     -------
     measures : dict
-        Lists have one entry a step, None for a step without choice.
+        What is the same in all draws; ``draws``: lists with one entry a draw, by name;
+        ``control``: the same of a surrogate whose inputs are random numbers;
+        ``pictured``: smallest, median and largest over the draws of what only pictures
+        show. Lists of steps have None for a step without choice.
     """
+    found: list[dict[str, Any]] = []
+    control: list[dict[str, Any]] = []
+    n_inputs = preset.n_components or dataset.X.shape[1]
+    with threadpool_limits(1):
+        for number in draws:
+            some = drawn(dataset, preset, number)
+            found.append(_of_draw(some, preset, seed))
+            if whole and len(control) < N_FEW_DRAWS:
+                rng = np.random.default_rng([number, 1])
+                names = tuple(f"random {i + 1}" for i in range(n_inputs))
+                X = rng.normal(size=(some.n_members, n_inputs))
+                blind = replace(some, X=X, feature_names=names)
+                control.append(_of_draw(blind, preset, seed, n_samples=_N_TESTED))
+        some = drawn(dataset, preset, draws[0])
+        constant = _of_all_draws(some)
+        if whole:
+            constant |= _of_pictures(some, preset, seed, shown)
+    keys = [key for key in found[0] if key not in _OF_PICTURES]
+    columns = {"draws": _columns(found, keys)}
+    if whole:
+        columns["control"] = _columns(control, _OF_THE_INPUTS)
+        constant["pictured"] = pictured(_columns(rounded(found), _OF_PICTURES))
+    return rounded(constant | columns)
+
+
+def pictured(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Return the smallest, the median and the largest of each figure of the draws."""
+    return {
+        key: [across(column, reduce) for reduce in EXTREMES_AND_MEDIAN]
+        for key, column in columns.items()
+    }
+
+
+def drawn(dataset: PolicyDataset, preset: Preset, number: int) -> PolicyDataset:
+    """Draw the members to fit, and those held out, from all that there are."""
+    order = np.random.default_rng(number).permutation(dataset.n_members)
+    kept = dataset.select(order[: preset.n_train + preset.n_test])
+    return replace(kept, is_test=np.arange(kept.n_members) >= preset.n_train)
+
+
+def _columns(
+    rows: Sequence[Mapping[str, Any]], keys: Sequence[str]
+) -> dict[str, list[Any]]:
+    return {key: [row[key] for row in rows] for key in keys}
+
+
+def _of_all_draws(dataset: PolicyDataset) -> dict[str, Any]:
+    """Return what no draw changes."""
+    return {
+        "steps": list(dataset.step_names),
+        "widths": list(dataset.steps),
+        "trajectory": list(dataset.trajectory),
+        "n_train": dataset.train.n_members,
+        "n_test": dataset.test.n_members,
+        "n_possible": fragility(dataset).n_possible,
+    }
+
+
+def _of_pictures(
+    dataset: PolicyDataset, preset: Preset, seed: int, shown: Sequence[int]
+) -> dict[str, Any]:
+    """Return what pictures show of one draw."""
     train, test = dataset.train, dataset.test
     pipeline = make_pipeline(dataset, preset, preset.degrees[0], seed)
-    with threadpool_limits(1):
-        pipeline.fit(train.X, train.y)
-        inputs = pipeline[:-1].transform(train.X)
-        fit_seconds = _seconds_of(lambda: pipeline[-1].fit(inputs, train.y))
-        draws, sample_seconds = _timed_samples(pipeline, seed)
-        spread = fragility(train)
-        found = {
-            "steps": list(dataset.step_names),
-            "widths": list(dataset.steps),
-            "trajectory": list(dataset.trajectory),
-            "n_train": train.n_members,
-            "n_test": test.n_members,
-            "degree": preset.degrees[0],
-            "n_terms": len(pipeline[-1].multi_indices_),
-            "d_expansion": expansion_alr_sum(pipeline, train),
-            "d_members": spread.alr_sum,
-            "aitchison": spread.aitchison_variance,
-            "per_freedom": spread.variance_per_freedom,
-            "total_variation": spread.total_variation,
-            "n_possible": spread.n_possible,
-            "q2": held_out_q2(pipeline, test),
-            "fit_seconds": fit_seconds,
-            "sample_seconds": sample_seconds,
-            "mae": float(mean_absolute_error(test.y, pipeline.predict(test.X))),
-            "mae_of_mean": _error_of_the_mean(train, test),
-            "coverage": _coverage(pipeline, test, "push-forward alone", seed),
-            "coverage_given": _coverage(pipeline, test, "given the inputs", seed),
-            **_indices(pipeline),
-            **_inputs(pipeline, train, inputs),
-            **_ks(test, draws),
-            "bimodal": _bimodal(dataset, pipeline),
-            "by_action": _indices_by_action(dataset, pipeline),
-            "theorem_a": _theorem_a(pipeline, train),
-            "panels": _panels(dataset, draws, shown),
-        }
-    return rounded(found)
+    pipeline.fit(train.X, train.y)
+    samples = pipeline[-1].sample(_N_TESTED, residual=None, random_state=seed)
+    return {
+        "actions": _possible_actions(dataset),
+        "feature_sd": train.X.std(axis=0) if train.X.shape[1] <= 60 else None,
+        "coverage_given": _coverage_given(pipeline, test, seed),
+        "panels": _panels(dataset, samples, shown),
+    }
+
+
+def _of_draw(
+    dataset: PolicyDataset, preset: Preset, seed: int, n_samples: int = N_SAMPLES
+) -> dict[str, Any]:
+    """Fit the members of one draw, and measure the rest."""
+    train, test = dataset.train, dataset.test
+    pipeline = make_pipeline(dataset, preset, preset.degrees[0], seed)
+    pipeline.fit(train.X, train.y)
+    inputs = pipeline[:-1].transform(train.X)
+    fit_seconds = _seconds_of(lambda: pipeline[-1].fit(inputs, train.y))
+    samples, sample_seconds = _timed_samples(pipeline, n_samples, seed)
+    spread = fragility(train)
+    return {
+        "d_expansion": expansion_alr_sum(pipeline, train),
+        "d_members": spread.alr_sum,
+        "total_variation": spread.total_variation,
+        "q2": held_out_q2(pipeline, test),
+        "fit_seconds": fit_seconds,
+        "sample_seconds": sample_seconds,
+        "coverage": _coverage(samples, test),
+        **_indices(pipeline),
+        **_inputs(pipeline, train, inputs),
+        **_ks(test, samples),
+        "bimodal": _bimodal(dataset, pipeline),
+        "by_action": _indices_by_action(dataset, pipeline),
+        "theorem_a": _theorem_a(pipeline, train),
+    }
+
+
+def summary(
+    measures: Mapping[str, Any], reduce: Callable[[Any], Any] = np.median
+) -> dict[str, Any]:
+    """Return the measures of a data set with one figure for all draws."""
+    parts = ("draws", "control", "pictured")
+    found = {k: v for k, v in measures.items() if k not in parts}
+    place = EXTREMES_AND_MEDIAN.index(reduce)
+    found |= {k: ends[place] for k, ends in measures.get("pictured", {}).items()}
+    return found | {k: across(v, reduce) for k, v in measures["draws"].items()}
+
+
+def across(rows: Sequence[Any], reduce: Callable[[Any], Any]) -> Any:
+    """Return a figure, or lists of figures, reduced over the draws; None for none."""
+    first = next((row for row in rows if row is not None), None)
+    if isinstance(first, dict):
+        return {key: across([row[key] for row in rows], reduce) for key in first}
+    if isinstance(first, list):
+        known = [row for row in rows if row is not None]
+        return [across(column, reduce) for column in zip(*known, strict=True)]
+    figures = [row for row in rows if isinstance(row, int | float)]
+    return float(reduce(figures)) if figures else None
 
 
 def rounded(value: Any) -> Any:
-    """Return plain JSON values with five significant digits."""
+    """Return plain JSON values with four significant digits."""
     if isinstance(value, dict):
         return {str(key): rounded(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -105,7 +217,7 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [rounded(item) for item in value]
     if isinstance(value, float | np.floating):
-        return float(f"{float(value):.5g}") if np.isfinite(value) else None
+        return float(f"{float(value):.4g}") if np.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -119,35 +231,45 @@ def _seconds_of(call: Any) -> float:
     return min(seconds)
 
 
-def _timed_samples(pipeline: Pipeline, seed: int) -> tuple[np.ndarray, float]:
-    """Return draws of the push-forward, and CPU-seconds for 10,000 of them."""
+def _timed_samples(
+    pipeline: Pipeline, n_samples: int, seed: int
+) -> tuple[np.ndarray, float]:
+    """Return samples of the push-forward, and the CPU-seconds of all of them."""
     surrogate = pipeline[-1]
     started = time.process_time()
-    draws = surrogate.sample(N_SAMPLES, residual=None, random_state=seed)
-    return draws[:_N_DRAWS], time.process_time() - started
+    samples = surrogate.sample(n_samples, residual=None, random_state=seed)
+    return samples[:_N_TESTED], time.process_time() - started
 
 
-def _error_of_the_mean(train: PolicyDataset, test: PolicyDataset) -> float:
-    mean = np.tile(train.y.mean(axis=0), (test.n_members, 1))
-    return float(mean_absolute_error(test.y, mean))
+def _coverage(samples: np.ndarray, test: PolicyDataset) -> np.ndarray:
+    """Return the coverage of the push-forward's intervals, (n_levels, n_steps)."""
+    return np.array(
+        [
+            coverage_interval(
+                test.y,
+                *np.quantile(samples, ((1 - level) / 2, (1 + level) / 2), axis=0)[
+                    :, np.newaxis
+                ],
+                steps=test.steps,
+                mask=test.mask,
+            ).coverage
+            for level in LEVELS
+        ]
+    )
 
 
-def _coverage(pipeline: Pipeline, test: PolicyDataset, kind: str, seed: int) -> Any:
-    """Return marginal coverage, (n_levels, n_steps)."""
-    how = INTERVALS[kind]
-    X = pipeline[:-1].transform(test.X) if how["given_inputs"] else None
-    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
+def _coverage_given(pipeline: Pipeline, test: PolicyDataset, seed: int) -> np.ndarray:
+    """Return the coverage given the inputs, with residuals, (n_levels, n_steps)."""
+    inputs = pipeline[:-1].transform(test.X)
     return np.array(
         [
             coverage_interval(
                 test.y,
                 *pipeline[-1].predict_interval(
-                    X,
-                    confidence_level=level,
-                    residual=how["residual"],
-                    random_state=seed,
+                    inputs, confidence_level=level, random_state=seed
                 ),
-                **shape,
+                steps=test.steps,
+                mask=test.mask,
             ).coverage
             for level in LEVELS
         ]
@@ -164,10 +286,10 @@ def _indices(pipeline: Pipeline) -> dict[str, Any]:
     for step in np.unique(steps):
         means[:, step] = first[steps == step].mean(0), total[steps == step].mean(0)
     return {
-        "first": surrogate.step_sobol_indices_,
         "total": surrogate.step_total_sobol_indices_,
         "mean_first": means[0],
         "mean_total": means[1],
+        "mean_total_of_steps": np.nanmean(means[1], axis=0),
     }
 
 
@@ -177,12 +299,17 @@ def _indices_by_action(dataset: PolicyDataset, pipeline: Pipeline) -> Any:
         return None
     alr = clone(pipeline[-1]).set_params(log_ratio="alr")
     alr.fit(pipeline[:-1].transform(dataset.train.X), dataset.train.y)
-    found = []
-    for step, columns in enumerate(dataset.step_slices):
-        names = np.array(dataset.action_names[columns])[dataset.mask[columns]]
-        rows = alr.sobol_indices_[alr.coordinate_steps_ == step]
-        found.append({"actions": names[: len(rows)].tolist(), "first": rows.tolist()})
-    return found
+    return [
+        alr.sobol_indices_[alr.coordinate_steps_ == step].tolist()
+        for step in range(dataset.n_steps)
+    ]
+
+
+def _possible_actions(dataset: PolicyDataset) -> list[list[str]]:
+    return [
+        np.array(dataset.action_names[columns])[dataset.mask[columns]].tolist()
+        for columns in dataset.step_slices
+    ]
 
 
 def _theorem_a(pipeline: Pipeline, train: PolicyDataset) -> dict[str, Any]:
@@ -205,49 +332,38 @@ def _inputs(
     train: PolicyDataset,
     inputs: np.ndarray,  # shape: (n_members, n_inputs)
 ) -> dict[str, Any]:
-    """Return what the inputs keep of the rewards, and whether they look independent."""
+    """Return what the inputs keep of the rewards, and whether they are correlated."""
     correlation = np.corrcoef(inputs.T) - np.eye(inputs.shape[1])
-    found: dict[str, Any] = {
-        "max_rho": float(np.abs(correlation).max()),
-        "shapiro_p": [float(shapiro(column).pvalue) for column in inputs.T],
-    }
-    found["feature_sd"] = train.X.std(axis=0) if train.X.shape[1] <= 60 else None
+    found: dict[str, Any] = {"max_rho": float(np.abs(correlation).max())}
     if isinstance(pipeline[0], str) or not hasattr(pipeline[0], "components_"):
-        return found | {"explained": None}
+        return found | {"explained": None, "pc1_uniform": None}
     loadings = pipeline[0].components_[0]
     cosine = abs(loadings.mean()) * np.sqrt(len(loadings)) / np.linalg.norm(loadings)
     n_components = min(10, *train.X.shape)
     ratios = PCA(n_components, svd_solver="full").fit(train.X).explained_variance_ratio_
-    rng = np.random.default_rng(0)
-    of_some = []
-    for _ in range(_N_ENTRY_DRAWS if train.X.shape[1] > _N_ENTRIES else 0):
-        some = train.X[:, rng.choice(train.X.shape[1], _N_ENTRIES, replace=False)]
-        held = PCA(inputs.shape[1], svd_solver="full").fit(some)
-        of_some.append(float(held.explained_variance_ratio_.sum()))
-    return found | {
-        "explained": ratios,
-        "pc1_uniform": float(cosine),
-        "explained_of_500": float(np.median(of_some)) if of_some else None,
-    }
+    return found | {"explained": ratios, "pc1_uniform": float(cosine)}
 
 
-def _ks(test: PolicyDataset, draws: np.ndarray) -> dict[str, Any]:
+def _ks(test: PolicyDataset, samples: np.ndarray) -> dict[str, Any]:
     """Return the pairs that a two-sample test cannot distinguish, per step."""
+    if test.mask.sum() > _MOST_PAIRS:
+        return {"ks_passed": None, "ks_pairs": None}
     found = ks_indistinguishable_fraction(
-        test.y, draws, steps=test.steps, mask=test.mask
+        test.y, samples, steps=test.steps, mask=test.mask
     )
     tested = [int(np.isfinite(found.p_values[c]).sum()) for c in test.step_slices]
     passed = [int(found.indistinguishable[c].sum()) for c in test.step_slices]
     return {"ks_passed": passed, "ks_pairs": tested}
 
 
-def _bimodal(dataset: PolicyDataset, pipeline: Pipeline) -> list[str] | None:
-    """Return the steps where the probability of ending has two modes."""
+def _bimodal(dataset: PolicyDataset, pipeline: Pipeline) -> list[bool] | None:
+    """Return where, step by step, the probability of ending has two modes."""
     names = dataset.action_names[dataset.step_slices[0]]
     if _END not in names:
         return None
-    tests = modes_test(pipeline, action=names.index(_END))
-    return [row.step for row in tests.rows if row.bimodal]
+    found = modes_test(pipeline, action=names.index(_END)).rows
+    two = {row.step for row in found if row.bimodal}
+    return [step in two for step in dataset.step_names]
 
 
 def _panels(

@@ -48,6 +48,9 @@ _REST = "single reactions"
 #: Components whose levels are parts of their own.
 _COMPONENTS_BY_LEVEL = ("aryl_halide", "additive")
 
+#: The variant that takes τ to divide the yield as a fraction, 0 to 1.
+FRACTIONS = "yields as fractions"
+
 #: The variant that leaves out the absent halide and the absent additive.
 WITHOUT_CONTROLS = "without controls"
 
@@ -130,7 +133,8 @@ class BuchwaldHartwigTask(Task):
             progress=stage(run["progress"], "training yield proxies"),
             store=run["store"],
         )
-        log_reward = yield_log_reward(proxies.predictions, TEMPERATURE)
+        one = 100.0 if preset.variant == FRACTIONS else 1.0
+        log_reward = yield_log_reward(proxies.predictions, TEMPERATURE * one)
         shown = _shown_reactions(len(combinations), preset, run["seed"])
         names = np.array(environment.object_names(), dtype=object)
         best = int(np.argmax(data.target))

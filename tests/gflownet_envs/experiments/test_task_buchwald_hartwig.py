@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gflownet_envs.experiments.tasks.buchwald_hartwig import (
+    FRACTIONS,
     WITHOUT_CONTROLS,
     BuchwaldHartwigTask,
 )
@@ -37,6 +38,15 @@ def test_the_absent_levels_are_there_or_left_out(variant, sizes):
     # The reference reaction is the measured one of highest yield.
     reference = dict(study.tables[1].rows)
     assert reference["measured yield, percent"] == pytest.approx(100.0, abs=0.5)
+
+
+def test_yields_as_fractions_have_log_rewards_a_hundredth_as_large():
+    """The paper does not say of what its temperature is."""
+    study, as_fractions = small_study(), small_study(variant=FRACTIONS)
+    np.testing.assert_array_equal(study.reward_features, as_fractions.reward_features)
+    np.testing.assert_allclose(
+        study.reward.log_reward, 100 * as_fractions.reward.log_reward, rtol=1e-6
+    )
 
 
 def test_components_may_come_from_some_of_the_reactions():

@@ -1,23 +1,62 @@
-"""What we have beside a claim: a word, our figures, and why."""
+"""What we have beside a claim: a figure and a word from every draw, and why.
+
+A rule looks at one draw at a time. The figure of a row is the median over the draws
+with their range, and its word is made once, here, from how many of them agree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gflownet_envs.experiments.paper.claims.claim_list import Claim
+import numpy as np
+
 from gflownet_envs.experiments.paper.claims.values import is_missing
 
 #: Figures that differ by less than this, relatively, agree.
 TOLERANCE = 0.2
 
-AGREES, DOES_NOT, INCOMPARABLE = "agrees", "does not", "cannot be compared"
+#: A word is decided where at least this share of the draws says so.
+DECIDED = 0.85
+
+AGREES, DOES_NOT, UNDECIDED = "agrees", "does not", "undecided"
+INCOMPARABLE = "cannot be compared"
 SAME, DIFFERS = "same", "differs"
 UNFINISHED = "not finished"  # how the reason of such a row begins
 
+#: Kinds of rows: what holds for any members; what a surrogate that knows nothing of
+#: the rewards, or the mean policy, reaches too; what the draws speak about.
+IDENTITY, NO_POWER, INFORMATIVE = "identity", "no power", "informative"
+
 Found = Mapping[str, Any]  # pieces by name
-Side = tuple[str, bool | None]  # our figure, and whether it agrees
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one draw shows.
+
+    Attributes
+    ----------
+    figures : tuple of (str, float or None)
+        Numbers, each with the words around it and ``{}`` in its place.
+    agrees : bool or None
+        None where there is nothing to compare.
+    text : str
+        In place of figures.
+    """
+
+    figures: tuple[tuple[str, float | None], ...] = ()
+    agrees: bool | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Our figure of one kind of policies over all draws, and its word."""
+
+    text: str = ""
+    word: str = INCOMPARABLE
 
 
 @dataclass(frozen=True)
@@ -27,44 +66,116 @@ class Answer:
     Attributes
     ----------
     word : str
-        One of the five words of this module.
-    sides : dict of str to (str, bool or None)
-        Our figure by column, ``"exact, paper"`` for example, or `OURS` alone.
+        One of the words of this module.
+    sides : dict of str to Side
+        Our figure by column, ``"exact"`` for example, or `OURS` alone.
     why : str
+    kind : str
+        One of the kinds of this module; empty for settings and for what cannot be
+        compared.
+    readings : dict of str to Side
+        Of what the paper leaves open, by the name of the reading.
     """
 
     word: str
     sides: dict[str, Side] = field(default_factory=dict)
     why: str = ""
+    kind: str = ""
+    readings: dict[str, Side] = field(default_factory=dict)
 
 
 #: Of a side that is about no policies: settings, formulas, data.
 OURS = "ours"
 
-#: The columns of the page: kind of policies, settings.
-COLUMNS = (
-    ("exact", "paper"),
-    ("trained", "paper"),
-    ("exact", "default"),
-    ("trained", "default"),
-)
+#: The columns of the page: kinds of policies. The word of a row is about the last one
+#: that there is: the paper has trained policies.
+COLUMNS = ("exact", "trained")
 
 
-def judged(claim: Claim, sides: dict[str, Side], found: Found) -> Answer:
-    """Return the word: about trained policies with the paper's settings, else exact."""
-    why = claim.why
-    piece = found.get(f"{claim.task}-paper")
-    reduced = "" if piece is None else piece["record"].get("reduced", "")
-    judged = ["trained, paper", "exact, paper"]
-    if "iterations" in reduced:  # trained for less long than the paper's
-        judged.reverse()
-    for column in judged:
-        agrees = sides.get(column, ("", None))[1]
-        if agrees is not None:
-            word = AGREES if agrees else DOES_NOT
-            return Answer(word, sides, why)
-    texts = [text for text, _ in sides.values() if text]
-    return Answer(INCOMPARABLE, sides, why or (texts[0] if texts else "not measured"))
+def over_draws(seen: Sequence[Seen]) -> Side:
+    """Return medians with ranges, and the word that the draws decide."""
+    votes = [one.agrees for one in seen if one.agrees is not None]
+    with_figures = [one.figures for one in seen if one.figures]
+    if not with_figures:
+        texts = [one.text for one in seen]
+        text = max(texts, key=texts.count)
+    else:
+        text = ", ".join(
+            words.format(median_and_range([figure for _, figure in column]))
+            for words, column in zip(
+                [words for words, _ in with_figures[0]],
+                zip(*with_figures, strict=True),
+                strict=True,
+            )
+        )
+    if not votes:
+        return Side(text)
+    n_agree = sum(votes)
+    if 0 < n_agree < len(votes):
+        text += f"; agrees in {n_agree} of {len(votes)} draws"
+    return Side(text, word_of(n_agree / len(votes)))
+
+
+def word_of(share: float) -> str:
+    """Return the word for the share of the draws that agree."""
+    if share >= DECIDED - 1e-9:
+        return AGREES
+    return DOES_NOT if share <= 1 - DECIDED + 1e-9 else UNDECIDED
+
+
+def median_and_range(figures: Sequence[float | None]) -> str:
+    """Return the median with the smallest and the largest figure."""
+    known = [figure for figure in figures if figure is not None and np.isfinite(figure)]
+    if not known:
+        return "–"
+    low, high = number(min(known)), number(max(known))
+    middle = number(float(np.median(known)))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def judged(
+    claim: Any,
+    sides: dict[str, Side],
+    control: dict[str, Side] | None = None,
+    readings: dict[str, Side] | None = None,
+) -> Answer:
+    """Return the answer: its word, and its kind by what knows nothing of the rewards.
+
+    Parameters
+    ----------
+    claim : Claim
+    sides : dict of str to Side
+        By column.
+    control : dict of str to Side, optional
+        The same of random inputs, or of the mean policy.
+    readings : dict of str to Side, optional
+    """
+    readings = readings or {}
+    for column in reversed(COLUMNS):
+        side = sides.get(column, Side())
+        if side.word == INCOMPARABLE:
+            continue
+        blind = (control or {}).get(column, Side()).word
+        kind = INFORMATIVE
+        if claim.kind == IDENTITY:
+            kind = IDENTITY
+        elif side.word == blind == AGREES:
+            kind = NO_POWER
+        return Answer(side.word, sides, claim.why, kind, readings)
+    texts = [side.text for side in sides.values() if side.text]
+    why = claim.why or (texts[0] if texts else "not measured")
+    return Answer(INCOMPARABLE, sides, why, "", readings)
+
+
+def tolerance(wanted: float, within: float | None = None) -> float:
+    """Return how far a figure may be off: a fifth, and not more than is given.
+
+    A figure of zero has no fifth: what is given counts.
+    """
+    fifth = TOLERANCE * abs(wanted)
+    if within is None:
+        return fifth
+    return min(within, fifth) if wanted else within
 
 
 def number(value: Any) -> str:

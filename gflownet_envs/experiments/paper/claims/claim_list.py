@@ -22,18 +22,23 @@ class Claim:
     text : str
         What is claimed.
     paper : str
-        The paper's figure as it prints it.
+        The paper's figure as it prints it; empty for settings, whose numbers are in
+        ``values``.
     rule : str
         How ours is compared; a name in ``rules.RULES``.
     quotes : tuple of str
         Verbatim from the source of the paper.
-    kind : {"finding", "setting"}
-        What the paper measured, or what it chose.
+    kind : {"finding", "identity", "setting"}
+        What the paper measured, what holds for any members, or what it chose.
     task : str or None
         The system it is about.
     why : str
         Why it cannot be compared, or what else is to be said.
     note : str
+    release : str
+        What the authors' later release has in its place, where that differs.
+    withdrawn : bool
+        Whether the release withdraws the claim.
     values : mapping
         Whatever else the rule needs.
     """
@@ -41,13 +46,15 @@ class Claim:
     id: str
     section: str
     text: str
-    paper: str
     rule: str
     quotes: tuple[str, ...]
+    paper: str = ""
     kind: str = "finding"
     task: str | None = None
     why: str = ""
     note: str = ""
+    release: str = ""
+    withdrawn: bool = False
     values: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -1,32 +1,41 @@
-"""How a claim is compared: a rule takes the claim and what was found, and answers.
+"""How a claim is compared: a rule takes the claim and one draw, and says what it shows.
 
 Exact and trained policies under the paper's settings are compared with the paper; the
 word of a row is about the trained ones, which the paper has, and about the exact ones
-where nothing was trained. Policies of the preset ``default`` stand beside them.
+where nothing was trained. Other readings of the settings stand beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from inspect import signature
+from math import comb
 from typing import Any
 
 import numpy as np
 
+from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
+from gflownet_envs.experiments.analysis import step_intervals
 from gflownet_envs.experiments.paper.claims.answers import (
     AGREES,
     COLUMNS,
     DIFFERS,
     DOES_NOT,
     INCOMPARABLE,
+    INFORMATIVE,
     OURS,
     SAME,
     TOLERANCE,
     UNFINISHED,
     Answer,
     Found,
+    Seen,
     Side,
     judged,
     number,
+    over_draws,
+    tolerance,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim
 from gflownet_envs.experiments.paper.claims.study_rules import STUDY_RULES
@@ -37,8 +46,18 @@ from gflownet_envs.experiments.paper.claims.values import (
     hub_indices,
     is_missing,
 )
+from gflownet_envs.experiments.paper.studies import embeddings
+from gflownet_envs.experiments.paper.systems import FIRST, readings_of
 from gflownet_envs.experiments.tasks import TASKS
+from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
+from gflownet_envs.experiments.tasks.grid import QUADRANTS
+from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
+from gflownet_envs.rewards.closed_form import SHIFTS
+from skpce import CompositionalPCESurrogate
+from skpce._solvers.ridge import PAPER_ALPHAS
 from skpce.sample_size import paper_ensemble_size
+
+Rule = Callable[[Claim, dict[str, Any]], Seen]
 
 
 def answer(claim: Claim, found: Found) -> Answer:
@@ -49,12 +68,18 @@ def answer(claim: Claim, found: Found) -> Answer:
         return Answer(INCOMPARABLE, {}, why)
     if claim.rule in _WHOLE:
         return _WHOLE[claim.rule](claim, found)
-    sides: dict[str, Side] = {}
-    for source, settings in COLUMNS:
-        measures = _measures(found, claim.task or "", settings, source)
-        if measures is not None:
-            sides[f"{source}, {settings}"] = _PER_SOURCE[claim.rule](claim, measures)
-    return judged(claim, sides, found)
+    rule = partial(_PER_DRAW[claim.rule], claim)
+    task = claim.task or ""
+    return judged(
+        claim,
+        _sides(rule, found, task, FIRST),
+        _sides(rule, found, task, FIRST, part="control"),
+        {
+            reading: side
+            for reading in readings_of(task)[1:]
+            for side in list(_sides(rule, found, task, reading).values())[-1:]
+        },
+    )
 
 
 def _needed(claim: Claim) -> tuple[str, ...]:
@@ -65,22 +90,48 @@ def _needed(claim: Claim) -> tuple[str, ...]:
         return ("ablation",)
     if claim.rule.startswith("surrogate"):
         return (f"surrogates-{claim.task}",)
-    if claim.rule in _PER_SOURCE or claim.rule == "data":
-        return (f"{claim.task}-paper",)
+    if claim.rule in _PER_DRAW:
+        return (f"{claim.task}-{FIRST}",)
     return ()
 
 
-def _measures(
-    found: Found, task: str, settings: str, source: str
-) -> dict[str, Any] | None:
-    """Return the measures of one data set, with the record of its system."""
-    piece = found.get(f"{task}-{settings}")
+def _sides(
+    rule: Callable[[dict[str, Any]], Seen],
+    found: Found,
+    task: str,
+    reading: str,
+    part: str = "draws",
+) -> dict[str, Side]:
+    """Return what each kind of policies shows over the draws; of random inputs too."""
+    sides = {}
+    for source in COLUMNS:
+        try:
+            seen = [rule(m) for m in draws_of(found, task, reading, source, part)]
+        except KeyError:  # does not depend on the inputs
+            assert part == "control"
+            continue
+        if seen:
+            sides[source] = over_draws(seen)
+    return sides
+
+
+def draws_of(
+    found: Found, task: str, reading: str, source: str, part: str = "draws"
+) -> Iterator[dict[str, Any]]:
+    """Yield the measures of one kind of policies draw by draw, with their record."""
+    piece = found.get(f"{task}-{reading}")
     if piece is None or source not in piece["sources"]:
-        return None
-    return piece["sources"][source] | {"record": piece["record"], "source": source}
+        return
+    measures = piece["sources"][source]
+    columns = measures.get(part, {})
+    parts = ("draws", "control", "pictured")
+    same = {k: v for k, v in measures.items() if k not in parts}
+    same |= {"record": piece["record"], "source": source}
+    for row in zip(*columns.values(), strict=True):
+        yield same | dict(zip(columns, row, strict=True))
 
 
-# ------------------------------------------------------ rules on one data set
+# ------------------------------------------------------ rules on one draw
 
 
 def _value(claim: Claim, measures: dict[str, Any]) -> float | None:
@@ -94,76 +145,83 @@ def _list(claim: Claim, measures: dict[str, Any]) -> list[float]:
 
 def _compared(
     claim: Claim, measures: dict[str, Any], agrees: Callable[[float], bool]
-) -> Side:
+) -> Seen:
     value = _value(claim, measures)
     if value is None:
-        return "–", None
-    return number(value), bool(agrees(value))
+        return Seen(text="–")
+    return Seen((("{}", value),), bool(agrees(value)))
 
 
-def _near(claim: Claim, measures: dict[str, Any]) -> Side:
+def _near(claim: Claim, measures: dict[str, Any]) -> Seen:
     wanted = claim.values["value"]
-    within = claim.values.get("within", TOLERANCE * abs(wanted))
-    return _compared(claim, measures, lambda value: abs(value - wanted) <= within)
+    limit = tolerance(wanted, claim.values.get("within"))
+    return _compared(claim, measures, lambda value: abs(value - wanted) <= limit)
 
 
-def _at_least(claim: Claim, measures: dict[str, Any]) -> Side:
+def _at_least(claim: Claim, measures: dict[str, Any]) -> Seen:
     return _compared(claim, measures, lambda v: v >= claim.values["value"])
 
 
-def _at_most(claim: Claim, measures: dict[str, Any]) -> Side:
+def _at_most(claim: Claim, measures: dict[str, Any]) -> Seen:
     return _compared(claim, measures, lambda v: v <= claim.values["value"])
 
 
-def _beside(claim: Claim, measures: dict[str, Any]) -> Side:
+def _beside(claim: Claim, measures: dict[str, Any]) -> Seen:
     """Show ours without a judgement: the claim says why."""
     name = claim.values["measure"]
     found = _list(claim, measures) if name in LISTS else [_value(claim, measures)]
-    texts = [number(value) for value in found if value is not None]
-    unit = claim.values.get("unit")
-    if not texts:
-        return "–", None
-    return ", ".join(texts) + (f" {unit}" if unit else ""), None
+    if not found or found[0] is None:
+        return Seen(text="–")
+    words = ["{}"] * len(found)
+    if "unit" in claim.values:
+        words[-1] += f" {claim.values['unit']}"
+    return Seen(tuple(zip(words, found, strict=True)))
 
 
-def _range(claim: Claim, measures: dict[str, Any]) -> Side:
+def _range(claim: Claim, measures: dict[str, Any]) -> Seen:
     values = _list(claim, measures)
     if not values:
-        return "–", None
+        return Seen(text="–")
     low, high = claim.values["low"], claim.values["high"]
     inside = min(values) >= (1 - TOLERANCE) * low
-    text = f"{number(min(values))} to {number(max(values))}"
-    return text, bool(inside and max(values) <= (1 + TOLERANCE) * high)
+    inside = inside and max(values) <= (1 + TOLERANCE) * high
+    return Seen(_from_to(values), bool(inside))
 
 
-def _ends(claim: Claim, measures: dict[str, Any]) -> Side:
+def _from_to(values: Sequence[float]) -> tuple[tuple[str, float], ...]:
+    return (("smallest {}", min(values)), ("largest {}", max(values)))
+
+
+def _ends(claim: Claim, measures: dict[str, Any]) -> Seen:
     values = _list(claim, measures)
     if not values:
-        return "–", None
+        return Seen(text="–")
     low, high, within = (claim.values[key] for key in ("low", "high", "within"))
-    text = f"{number(min(values))} to {number(max(values))}"
-    agrees = abs(min(values) - low) <= within and abs(max(values) - high) <= within
-    return text, bool(agrees)
+    agrees = abs(min(values) - low) <= tolerance(low, within)
+    agrees = agrees and abs(max(values) - high) <= tolerance(high, within)
+    return Seen(_from_to(values), bool(agrees))
 
 
-def _each(claim: Claim, measures: dict[str, Any]) -> Side:
+def _each(claim: Claim, measures: dict[str, Any]) -> Seen:
     values = _list(claim, measures)
-    wanted, within = claim.values["values"], claim.values["within"]
+    wanted = claim.values["values"]
     if len(values) != len(wanted):
-        return "–", None
+        return Seen(text="–")
+    limits = [tolerance(value, claim.values["within"]) for value in wanted]
     gaps = np.abs(np.subtract(values, wanted))
-    return " / ".join(map(number, values)), bool((gaps <= within).all())
+    figures = tuple(("{}", value) for value in values)
+    return Seen(figures, bool((gaps <= limits).all()))
 
 
-def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Side:
+def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Seen:
     values = VALUES_OF_STEPS[claim.values["measure"]](measures)
     known = {s: v for s, v in zip(measures["steps"], values, strict=True) if v}
     named = claim.values["step"]  # one step, or any of some
     named = [named] if isinstance(named, str) else named
     if not set(named) <= set(known):
-        return "no such step", None
-    parts = [f"{_spoken(step)} {number(value)}" for step, value in known.items()]
-    return ", ".join(parts), pick(known, key=known.__getitem__) in named
+        return Seen(text="no such step")
+    figures = tuple((f"{_spoken(step)} {{}}", value) for step, value in known.items())
+    return Seen(figures, pick(known, key=known.__getitem__) in named)
 
 
 def _spoken(step: str) -> str:
@@ -179,29 +237,30 @@ def _mean_first_sums(measures: dict[str, Any]) -> list[float]:
 
 VALUES_OF_STEPS: Mapping[str, Callable[[dict[str, Any]], list[Any]]] = {
     "d_expansion": lambda m: m["d_expansion"],
-    "aitchison": lambda m: m["aitchison"],
     "mean_first_sum": _mean_first_sums,
 }
 
 
-def _lowest(claim: Claim, measures: dict[str, Any]) -> Side:
+def _lowest(claim: Claim, measures: dict[str, Any]) -> Seen:
     return _extreme(claim, measures, min)
 
 
-def _highest(claim: Claim, measures: dict[str, Any]) -> Side:
+def _highest(claim: Claim, measures: dict[str, Any]) -> Seen:
     return _extreme(claim, measures, max)
 
 
-def _greater(claim: Claim, measures: dict[str, Any]) -> Side:
+def _greater(claim: Claim, measures: dict[str, Any]) -> Seen:
     values = dict(
         zip(measures["steps"], measures[claim.values["measure"]], strict=True)
     )
     one, other = claim.values["step"], claim.values["other"]
-    text = f"{one} {number(values[one])}, {other} {number(values[other])}"
-    return text, bool(values[one] > values[other])
+    figures = tuple((f"{_spoken(step)} {{}}", values[step]) for step in (one, other))
+    return Seen(figures, bool(values[one] > values[other]))
 
 
-def _ends_of_totals(measures: dict[str, Any]) -> tuple[Any, Any, str]:
+def _ends_of_totals(
+    measures: dict[str, Any],
+) -> tuple[Any, Any, tuple[tuple[str, float | None], ...]]:
     """Return total indices of the first and the last step with a choice."""
     known = [
         (step, row)
@@ -211,73 +270,77 @@ def _ends_of_totals(measures: dict[str, Any]) -> tuple[Any, Any, str]:
         if n > 1 and row[0] is not None and sum(row[:2]) > 0
     ]
     (early, before), (late, after) = known[0], known[-1]
-    text = (
-        f"{early} {number(before[0])} and {number(before[1])}, "
-        f"{late} {number(after[0])} and {number(after[1])}"
+    figures = (
+        (f"{early}: {{}}", before[0]),
+        ("{}", before[1]),
+        (f"{late}: {{}}", after[0]),
+        ("{}", after[1]),
     )
-    return before, after, text
+    return before, after, figures
 
 
-def _shift(claim: Claim, measures: dict[str, Any]) -> Side:
-    before, after, text = _ends_of_totals(measures)
-    return text, bool(before[0] > before[1] and after[1] > after[0])
+def _shift(claim: Claim, measures: dict[str, Any]) -> Seen:
+    before, after, figures = _ends_of_totals(measures)
+    return Seen(figures, bool(before[0] > before[1] and after[1] > after[0]))
 
 
-def _gain(claim: Claim, measures: dict[str, Any]) -> Side:
-    before, after, text = _ends_of_totals(measures)
+def _gain(claim: Claim, measures: dict[str, Any]) -> Seen:
+    before, after, figures = _ends_of_totals(measures)
     gains = after[1] / sum(after[:2]) > before[1] / sum(before[:2])
-    return text, bool(before[0] > before[1] and gains)
+    return Seen(figures, bool(before[0] > before[1] and gains))
 
 
-def _share(claim: Claim, measures: dict[str, Any]) -> Side:
+def _share(claim: Claim, measures: dict[str, Any]) -> Seen:
+    """Compare a count of pairs: within a fifth of it, or one pair."""
     places = list(range(len(measures["steps"])))
     if "step" in claim.values:
         places = [measures["steps"].index(claim.values["step"])]
     passed = sum(measures["ks_passed"][i] for i in places)
     pairs = sum(measures["ks_pairs"][i] for i in places)
     if not pairs:
-        return "none", None
-    wanted = claim.values["value"][0] / claim.values["value"][1]
-    return f"{passed} of {pairs}", bool(abs(passed / pairs - wanted) <= 0.1)
+        return Seen(text="none")
+    wanted = claim.values["value"][0] / claim.values["value"][1] * pairs
+    limit = max(1.0, tolerance(wanted, 0.0))
+    figures = ((f"{{}} of {pairs}", passed),)
+    return Seen(figures, bool(abs(passed - wanted) <= limit))
 
 
-def _equal(claim: Claim, measures: dict[str, Any]) -> Side:
+def _equal(claim: Claim, measures: dict[str, Any]) -> Seen:
     widths = measures["widths"]
     text = f"{len(widths)} × {widths[0]} = {sum(widths)}"
-    return text, text == claim.values["value"]
+    return Seen(text=text, agrees=text == claim.values["value"])
 
 
-def _edge(claim: Claim, measures: dict[str, Any]) -> Side:
+def _edge(claim: Claim, measures: dict[str, Any]) -> Seen:
     indices = edge_index(measures, claim.values["edge"])
     if indices is None:
-        return "not on our trajectory", None
+        return Seen(text="not on our trajectory")
     name, row = indices
-    value = row[claim.values["component"] - 1]
-    text = f"{name}: PC1 {number(row[0])}, PC2 {number(row[1])}"
-    return text, bool(abs(value - claim.values["value"]) <= 0.05)
+    value, wanted = row[claim.values["component"] - 1], claim.values["value"]
+    figures = ((f"{name}: PC1 {{}}", row[0]), ("PC2 {}", row[1]))
+    return Seen(figures, bool(abs(value - wanted) <= tolerance(wanted, 0.05)))
 
 
-def _hub_edges(claim: Claim, measures: dict[str, Any]) -> Side:
+def _hub_edges(claim: Claim, measures: dict[str, Any]) -> Seen:
     values = hub_indices(measures, claim.values["component"])
     if not values:
-        return "no such edge on our trajectory", None
-    text = f"{number(min(values))} to {number(max(values))} ({len(values)} edges)"
+        return Seen(text="no such edge on our trajectory")
     low, high = claim.values["low"], claim.values["high"]
-    return text, bool(min(values) >= low - 0.05 and max(values) <= high + 0.05)
+    inside = min(values) >= low - 0.05 and max(values) <= high + 0.05
+    return Seen(_from_to(values), bool(inside))
 
 
-def _modes(claim: Claim, measures: dict[str, Any]) -> Side:
-    steps = measures["bimodal"]
-    if steps is None:
-        return "–", None
-    late = [step for step in steps if step != measures["steps"][0]]
-    return ", ".join(steps) if steps else "at no step", bool(late)
+def _modes(claim: Claim, measures: dict[str, Any]) -> Seen:
+    if measures["bimodal"] is None:
+        return Seen(text="–")
+    late = sum(measures["bimodal"][1:])
+    return Seen((("at {} later steps", late),), late > 0)
 
 
-def _theorem_a(claim: Claim, measures: dict[str, Any]) -> Side:
+def _theorem_a(claim: Claim, measures: dict[str, Any]) -> Seen:
     figures = measures["theorem_a"]
     if not figures or not figures["signal"]:
-        return "no variance", None
+        return Seen(text="no variance")
     size = paper_ensemble_size(
         figures["n_terms"],
         noise_variance=figures["noise"],
@@ -285,10 +348,14 @@ def _theorem_a(claim: Claim, measures: dict[str, Any]) -> Side:
         n_features=figures["n_inputs"],
         n_actions=max(measures["n_possible"]),
     )
-    return number(size), size <= 1.2 * claim.values["value"]
+    return _within_a_fifth(size, claim.values["value"])
 
 
-_PER_SOURCE: Mapping[str, Callable[[Claim, dict[str, Any]], Side]] = {
+def _within_a_fifth(value: float, wanted: float) -> Seen:
+    return Seen((("{}", value),), bool(abs(value - wanted) <= tolerance(wanted)))
+
+
+_PER_DRAW: Mapping[str, Rule] = {
     "near": _near,
     "at_least": _at_least,
     "at_most": _at_most,
@@ -317,69 +384,127 @@ def _incomparable(claim: Claim, found: Found) -> Answer:
     return Answer(INCOMPARABLE, {}, claim.why)
 
 
-def _static(claim: Claim, found: Found) -> Answer:
-    word = claim.values["found"]
-    agrees = word in (AGREES, SAME)
-    return Answer(word, {OURS: (claim.values["ours"], agrees)}, claim.why)
+def _ours(claim: Claim, text: str, word: str, why: str = "") -> Answer:
+    """Return an answer that is about no policies."""
+    kind = "" if claim.kind == "setting" else claim.kind
+    kind = INFORMATIVE if kind == "finding" else kind
+    return Answer(word, {OURS: Side(text, word)}, why or claim.why, kind)
+
+
+def _shown(claim: Claim, found: Found) -> Answer:
+    """Show what a command of the repository shows; the claim names it."""
+    return _ours(claim, f"{claim.values['ours']} ({claim.values['command']})", DOES_NOT)
 
 
 def _theory(claim: Claim, found: Found) -> Answer:
-    from math import comb
-
     n_inputs, degree, wanted = claim.values["values"]
     ours = comb(n_inputs + degree, degree)
     ours += claim.values["measure"] == "terms_and_one"
-    agrees = ours == wanted
-    word = AGREES if agrees else DOES_NOT
-    return Answer(word, {OURS: (str(ours), agrees)}, claim.why)
+    return _ours(claim, str(ours), AGREES if ours == wanted else DOES_NOT)
 
 
 def _settings(claim: Claim, found: Found) -> Answer:
-    """Compare the paper's settings with those of our preset ``paper``."""
-    preset = TASKS[claim.task or ""].presets["paper"]
-    return _same(claim, claim.values["settings"], preset, preset.training)
-
-
-def _proxy(claim: Claim, found: Found) -> Answer:
-    proxy = TASKS[claim.task or ""].presets["paper"].proxy
-    return _same(claim, claim.values["settings"], proxy)
-
-
-def _same(claim: Claim, wanted: Mapping[str, Any], *places: Any) -> Answer:
-    ours = {}
-    for name in wanted:
-        if name == "degree":
-            ours[name] = places[0].degrees[0]
-            continue
-        owner = next(place for place in places if hasattr(place, name))
-        value = getattr(owner, name)
-        ours[name] = list(value) if isinstance(value, tuple) else value
+    """Compare the paper's settings with ours number by number."""
+    wanted = claim.values["settings"]
+    ours = {name: setting(claim.task, name, found) for name in wanted}
+    if None in ours.values():
+        missing = next(name for name, value in ours.items() if value is None)
+        return Answer(INCOMPARABLE, {}, f"{UNFINISHED}: {missing}")
     differ = [name for name in wanted if ours[name] != wanted[name]]
-    text = ", ".join(f"{name} {ours[name]}" for name in differ or wanted)
-    word = DIFFERS if differ else SAME
-    return Answer(word, {OURS: (text, not differ)}, claim.why)
+    text = ", ".join(f"{_spoken(name)} {_plain(ours[name])}" for name in ours)
+    why = f"differ: {', '.join(_spoken(name) for name in differ)}" if differ else ""
+    return _ours(claim, text, DIFFERS if differ else SAME, why)
+
+
+def papers_settings(claim: Claim) -> str:
+    """Return the paper's numbers, which the row compares one by one."""
+    return ", ".join(
+        f"{_spoken(name)} {_plain(value)}"
+        for name, value in claim.values["settings"].items()
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return " × ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def setting(task: str | None, name: str, found: Found) -> Any:
+    """Return our number of a setting; None where the piece that has it is missing.
+
+    A name is a path from the preset ``paper``, or one of `_COUNTED`.
+    """
+    if name in _COUNTED:
+        return _COUNTED[name](_some_measures(found, task or ""))
+    if name in _CONSTANTS:
+        return _CONSTANTS[name]()
+    value: Any = TASKS[task or ""].presets["paper"]
+    if name == "degree":
+        return value.degrees[0]
+    for part in name.split("."):
+        value = getattr(value, part)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _some_measures(found: Found, task: str) -> dict[str, Any] | None:
+    piece = found.get(f"{task}-{FIRST}")
+    return None if piece is None else next(iter(piece["sources"].values()))
+
+
+def _counted(
+    count: Callable[[dict[str, Any]], Any],
+) -> Callable[[dict[str, Any] | None], Any]:
+    return lambda m: None if m is None else count(m)
+
+
+#: Numbers of the systems themselves, from their measures.
+_COUNTED: Mapping[str, Callable[[dict[str, Any] | None], Any]] = {
+    "levels of the steps": _counted(lambda m: m["widths"]),
+    "steps": _counted(lambda m: len(m["widths"])),
+    "choices": _counted(lambda m: sum(n > 1 for n in m["n_possible"])),
+    "actions": _counted(lambda m: m["widths"][0]),
+    "inputs": _counted(lambda m: len(m["draws"]["total"][0][0])),
+    "problems": _counted(lambda m: len(m["feature_sd"])),
+    "proteins": _counted(lambda m: round((1 + np.sqrt(4 * m["widths"][0] - 3)) / 2)),
+}
+#: Numbers of ours that are in no preset.
+_CONSTANTS: Mapping[str, Callable[[], Any]] = {
+    "temperature": lambda: TEMPERATURE,
+    "rewards": lambda: len(SHIFTS) ** len(QUADRANTS),
+    "largest number of edges": lambda: MAX_EDGES,
+    "published edges": lambda: len(CONSENSUS_EDGES),
+    "outputs": lambda: embeddings.N_ENTRIES,
+    "embedded inputs": lambda: embeddings.N_INPUTS,
+    "degree of the expansion": lambda: embeddings.DEGREE,
+    "members to fit": lambda: embeddings.N_FIT,
+    "members to test": lambda: embeddings.N_TEST,
+    "smallest penalty": lambda: float(PAPER_ALPHAS[0]),
+    "largest penalty": lambda: float(PAPER_ALPHAS[-1]),
+    "penalties": lambda: len(PAPER_ALPHAS),
+    "resamples": lambda: signature(step_intervals).parameters["n_resamples"].default,
+    "level": lambda: (
+        signature(CompositionalPCESurrogate.sobol_interval)
+        .parameters["confidence_level"]
+        .default
+    ),
+}
 
 
 def _architectures(claim: Claim, found: Found) -> Answer:
-    wanted = {
-        "grid": (64, 400, 50, 100, 5),
-        "continuous-grid": (64, 400, 50, 100, 5),
-        "symbolic-regression": (64, 500, 100, 50, 5),
-        "llm-arithmetic": (64, 100, 30, 50, 5),
-        "buchwald-hartwig": (64, 3000, 50, 100, 3),
-        "sachs": (128, 3000, 30, 50, 5),
-        "molecules": (64, 2000, 30, 50, 5),
-    }
+    """Compare the rows of the paper's table of architectures number by number."""
+    wanted = {row[0]: tuple(row[1:]) for row in claim.values["rows"]}
     differ = [task for task, row in wanted.items() if architecture(task) != row]
     text = f"{len(wanted) - len(differ)} of {len(wanted)} rows"
-    word = DIFFERS if differ else SAME
-    return Answer(word, {OURS: (text, not differ)}, ", ".join(differ))
+    why = f"differ: {', '.join(differ)}" if differ else ""
+    return _ours(claim, text, DIFFERS if differ else SAME, why)
 
 
-def architecture(task: str) -> tuple[int, int, int, int, int]:
-    """Return width, iterations, members to fit and to test, and degree of a task."""
+def architecture(task: str) -> tuple[str, int, int, int, int, int]:
+    """Return kind, width, iterations, members to fit and to test, degree of a task."""
     preset = TASKS[task].presets["paper"]
     return (
+        preset.training.policy,
         preset.training.hidden[0],
         preset.training.n_iterations,
         preset.n_train,
@@ -388,63 +513,53 @@ def architecture(task: str) -> tuple[int, int, int, int, int]:
     )
 
 
-def _bh_data(claim: Claim, found: Found) -> Answer:
-    widths = found["buchwald-hartwig-paper"]["sources"]["exact"]["widths"]
-    same = widths == [4, 3, 16, 24]
-    text = "4,599 rows; catalysts, bases, halides, additives: "
-    text += ", ".join(map(str, widths))
-    text += " (16 and 24 count the wells without a halide and without an additive)"
-    return Answer(SAME if same else DIFFERS, {OURS: (text, same)})
-
-
-def _mean_coverages(
-    found: Found, tasks: Sequence[str], source: str
-) -> dict[str, float]:
-    """Return the mean coverage of 95 % intervals of the tasks that there are."""
-    coverages = {}
-    for task in tasks:
-        measures = _measures(found, task, "paper", source)
-        if measures is not None:
-            coverages[task] = VALUES["mean_coverage95"](measures, {}) or 0.0
-    return coverages
-
-
 def _coverage_alike(claim: Claim, found: Found) -> Answer:
-    sides: dict[str, Side] = {}
-    for source in ("exact", "trained"):
-        known = _mean_coverages(found, claim.values["tasks"], source)
-        if len(known) == len(claim.values["tasks"]):
-            text = ", ".join(f"{task} {number(value)}" for task, value in known.items())
-            spread = max(known.values()) - min(known.values())
-            sides[f"{source}, paper"] = text, spread <= claim.values["within"]
-    return judged(claim, sides, found)
+    tasks = claim.values["tasks"]
+
+    def sides(part: str) -> dict[str, Side]:
+        known = {}
+        for source in COLUMNS:
+            drawn = [list(draws_of(found, t, FIRST, source, part)) for t in tasks]
+            if all(drawn):
+                seen = [_alike(claim, tasks, row) for row in zip(*drawn, strict=True)]
+                known[source] = over_draws(seen)
+        return known
+
+    return judged(claim, sides("draws"), sides("control"))
+
+
+def _alike(
+    claim: Claim, tasks: Sequence[str], measures: Sequence[dict[str, Any]]
+) -> Seen:
+    values = [VALUES["mean_coverage95"](m, {}) or 0.0 for m in measures]
+    figures = tuple(
+        (f"{task} {{}}", value) for task, value in zip(tasks, values, strict=True)
+    )
+    return Seen(figures, max(values) - min(values) <= claim.values["within"])
 
 
 def _speedups(claim: Claim, found: Found) -> Answer:
     """Show how many times training takes the surrogate's time, over all tasks."""
-    sides: dict[str, Side] = {}
-    for source, settings in COLUMNS:
-        measures = [_measures(found, task, settings, source) for task in TASKS]
-        ratios = [VALUES["speedup"](m, {}) for m in measures if m is not None]
-        known = [ratio for ratio in ratios if ratio is not None]
-        if known:
-            text = f"{number(min(known))} to {number(max(known))} ({len(known)} tasks)"
-            sides[f"{source}, {settings}"] = text, None
+    measures = [next(draws_of(found, task, FIRST, "trained"), None) for task in TASKS]
+    ratios = [VALUES["speedup"](m, {}) for m in measures if m is not None]
+    known = [ratio for ratio in ratios if ratio is not None]
+    sides = {}
+    if known:
+        text = f"{number(min(known))} to {number(max(known))} ({len(known)} tasks)"
+        sides["trained"] = Side(text)
     return Answer(INCOMPARABLE, sides, claim.why)
 
 
 _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "incomparable": _incomparable,
-    "static": _static,
+    "shown": _shown,
     "theory": _theory,
     "settings": _settings,
-    "proxy": _proxy,
     "architectures": _architectures,
-    "data": _bh_data,
     "coverage_alike": _coverage_alike,
     "speedups": _speedups,
     **STUDY_RULES,
 }
 
 #: Every rule that a claim may name.
-RULES = frozenset({*_WHOLE, *_PER_SOURCE})
+RULES = frozenset({*_WHOLE, *_PER_DRAW})

@@ -58,12 +58,6 @@ def _explained(m: Measures, options: Options) -> float | None:
     return float(sum(m["explained"][: len(m["total"][0])]))
 
 
-def _explained_of_500(m: Measures, options: Options) -> float | None:
-    """Return the share of 500 outputs, drawn or given, that the components hold."""
-    drawn: float | None = m.get("explained_of_500")
-    return _explained(m, options) if drawn is None else drawn
-
-
 def _explained_by_6_and_7(m: Measures, options: Options) -> float | None:
     return float(sum(m["explained"][5:7])) if m["explained"] else None
 
@@ -115,7 +109,6 @@ VALUES: Mapping[str, Value] = {
     "coverage95": _coverage95,
     "mean_coverage95": lambda m, options: _mean(m["coverage"][-1]),
     "explained": _explained,
-    "explained_of_500": _explained_of_500,
     "explained_by_6_and_7": _explained_by_6_and_7,
     "mean_q2": lambda m, options: _mean(m["q2"]),
     "max_rho": lambda m, options: m["max_rho"],

@@ -12,20 +12,27 @@ from typing import Any
 from gflownet_envs.experiments.paper.claims.answers import (
     AGREES,
     COLUMNS,
+    DECIDED,
     DIFFERS,
     DOES_NOT,
+    IDENTITY,
     INCOMPARABLE,
+    INFORMATIVE,
+    NO_POWER,
     OURS,
     SAME,
+    UNDECIDED,
     UNFINISHED,
     Answer,
     Side,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim, Item, claim_list
-from gflownet_envs.experiments.paper.claims.rules import answer
+from gflownet_envs.experiments.paper.claims.rules import answer, papers_settings
+from gflownet_envs.experiments.paper.measures import N_DRAWS, N_FEW_DRAWS
 from gflownet_envs.experiments.paper.page.panels import png
 from gflownet_envs.experiments.paper.page.pictures import draw_figures
 from gflownet_envs.experiments.paper.page.tables import make_tables
+from gflownet_envs.experiments.paper.systems import FIRST, READINGS
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.storage import environment_versions
 from skpce._checks import format_cell
@@ -47,10 +54,11 @@ th { vertical-align: bottom; font-weight: 600; }
 .claims td.id { white-space: nowrap; color: #666; }
 .claims table { table-layout: fixed; width: 100%; }
 .claims td { overflow-wrap: break-word; }
-.claims th:first-child { width: 3.6rem; } .claims th:nth-child(2) { width: 26%; }
-.claims th:nth-child(3) { width: 11%; } .claims th:last-child { width: 10.5rem; }
+.claims th:first-child { width: 3.6rem; } .claims th:nth-child(2) { width: 22%; }
+.claims th:nth-child(3) { width: 13%; } .claims th:last-child { width: 9.5rem; }
 .word { font-weight: 600; white-space: nowrap; }
 .yes { color: #00694B; } .no { color: #A93400; } .none { color: #666; }
+.maybe { color: #7A5C00; } .withdrawn { color: #A93400; }
 .why { color: #555; font-size: .82rem; display: block; font-weight: 400;
        white-space: normal; }
 .scroll { overflow-x: auto; }
@@ -70,13 +78,9 @@ figcaption { font-size: .85rem; color: #444; }
 @media print { body { font-size: 9pt; } figure, tr { break-inside: avoid; } }
 """
 
-_HEADINGS = {
-    "exact, paper": "exact",
-    "trained, paper": "trained",
-    "exact, default": "exact, default",
-    "trained, default": "trained, default",
-}
 _CLASSES = {AGREES: "yes", SAME: "yes", DOES_NOT: "no", DIFFERS: "no"}
+_CLASSES |= {UNDECIDED: "maybe"}
+_SIGNS = {AGREES: "=", SAME: "=", DOES_NOT: "≠", DIFFERS: "≠", UNDECIDED: "?"}
 
 
 def page_files(
@@ -96,8 +100,7 @@ def page_files(
     files : dict of str to bytes
         ``paper.html`` and ``figures/*.png``.
     counts : dict of str to int
-        How many findings agree, do not, cannot be compared; settings that are the
-        same, or differ.
+        See `count_words`.
     """
     listed = claim_list()
     answers = {claim.id: answer(claim, found) for claim in listed.claims}
@@ -110,7 +113,7 @@ def page_files(
         _summary(found, counts, preset, answers),
         "<h2 id=claims>Claims</h2>",
         _how_to_read(),
-        *_claims(listed.claims, answers, has_default="grid-default" in found),
+        *_claims(listed.claims, answers),
         "<h2 id=figures>Figures</h2>",
         *(_figure(item, figures[item.label]) for item in listed.figures),
         "<h2 id=tables>Tables</h2>",
@@ -133,11 +136,19 @@ def page_files(
 def count_words(
     claims: tuple[Claim, ...], answers: Mapping[str, Answer]
 ) -> dict[str, int]:
-    """Count the words of all claims; findings and settings have words of their own."""
-    words = Counter(answers[claim.id].word for claim in claims)
-    return {
-        word: words[word] for word in (AGREES, DOES_NOT, INCOMPARABLE, SAME, DIFFERS)
-    }
+    """Count the informative rows and their words, the other kinds, and the settings.
+
+    Every row is in one count but those of the informative ones, which are counted
+    once together, and once by their words.
+    """
+    found = [answers[claim.id] for claim in claims]
+    words = Counter(row.word for row in found if row.kind == INFORMATIVE)
+    kinds = Counter(row.kind for row in found)
+    others = Counter(row.word for row in found if not row.kind)
+    counts = {"informative": kinds[INFORMATIVE]}
+    counts |= {word: words[word] for word in (AGREES, DOES_NOT, UNDECIDED)}
+    counts |= {"identities": kinds[IDENTITY], "without power": kinds[NO_POWER]}
+    return counts | {word: others[word] for word in (INCOMPARABLE, SAME, DIFFERS)}
 
 
 def _summary(
@@ -146,11 +157,10 @@ def _summary(
     preset: str,
     answers: Mapping[str, Answer],
 ) -> str:
-    n_findings = counts[AGREES] + counts[DOES_NOT] + counts[INCOMPARABLE]
     reduced = [
-        f"{name.removesuffix('-paper')} ({piece['record']['reduced']})"
+        f"{name.removesuffix(f'-{FIRST}')} ({piece['record']['reduced']})"
         for name, piece in found.items()
-        if piece.get("record", {}).get("reduced")
+        if name.endswith(f"-{FIRST}") and piece["record"]["reduced"]
     ]
     unfinished = sum(row.why.startswith(UNFINISHED) for row in answers.values())
     note = ""
@@ -163,14 +173,18 @@ def _summary(
             f"<p>Preset <code>{preset}</code>, with sizes smaller than the paper's: "
             f"{escape('; '.join(reduced))}.</p>"
         )
+    withdrawn = sum(claim.withdrawn for claim in claim_list().claims)
     return (
         "<p>Nartallo-Kaluarachchi et al., “Interpretable epistemic uncertainty "
         "decomposition in sequential generative models via polynomial chaos "
         "surrogates”: every figure, every table and every number of the paper, beside "
         "ours.</p>"
-        f"<p><b>Of {n_findings} findings {counts[AGREES]} agree, {counts[DOES_NOT]} do "
-        f"not, {counts[INCOMPARABLE]} cannot be compared.</b> Of "
-        f"{counts[SAME] + counts[DIFFERS]} settings {counts[SAME]} are the same. A "
+        f"<p><b>Of {counts['informative']} informative findings {counts[AGREES]} "
+        f"agree, {counts[DOES_NOT]} do not, {counts[UNDECIDED]} are undecided.</b> "
+        f"{counts['identities']} rows are identities, {counts['without power']} have "
+        f"no power, {counts[INCOMPARABLE]} cannot be compared. Of "
+        f"{counts[SAME] + counts[DIFFERS]} settings {counts[SAME]} are the same. The "
+        f"authors' later release withdraws {withdrawn} of the findings. A "
         "disagreement is a result, not a failure.</p>"
         f"{note}<nav><a href=#claims>Claims</a><a href=#figures>Figures</a>"
         "<a href=#tables>Tables</a><a href=#made>How this was made</a></nav>"
@@ -178,43 +192,45 @@ def _summary(
 
 
 def _how_to_read() -> str:
+    readings = "; ".join(
+        f"<i>{escape(name)}</i>: {escape(reading.words)}"
+        for name, reading in READINGS.items()
+    )
     return (
         "<p>“Exact” and “trained”: policies solved from the rewards, and GFlowNets "
         "trained with the paper's settings; both with the paper's estimator, degree "
-        "and inputs. “Default”: our settings, under which training comes close to the "
-        "exact policies; they stand beside the paper's and are not judged. = agrees "
-        "with the paper, ≠ does not. The word of a row is about the trained policies, "
+        f"and inputs. The members to fit are drawn {N_DRAWS} times from all that there "
+        f"are ({N_FEW_DRAWS} times for Sachs, for graphs of five nodes and for other "
+        "readings; 25 times for the embeddings, ten times for Table 1 and figure S7). "
+        "A figure is the median of the draws, with the smallest and the largest in "
+        "brackets. = agrees "
+        f"with the paper in {DECIDED:.0%} of the draws or more, ≠ does not in as many, "
+        "? is in between: undecided. The word of a row is about the trained policies, "
         "which the paper has; about the exact ones where nothing was trained with the "
-        "paper's settings. Figures agree within 20 %, coverages, shares and indices "
-        "within 0.05, shares of Kolmogorov–Smirnov pairs within 0.1, unless the row "
-        "says otherwise. Seconds stand beside each other without a word, since they "
-        "were taken on different machines; ratios of times of one run are judged.</p>"
+        "paper's settings.</p>"
+        "<p><b>Kinds of rows.</b> An <i>identity</i> holds for any members. A row has "
+        "<i>no power</i> where it agrees, and random numbers as inputs, or the mean "
+        "policy, agree too in the same draws: such a figure shows nothing about the "
+        "surrogate. All other rows with a word are <i>informative</i>.</p>"
+        f"<p><b>What the paper leaves open</b> is read in several ways: {readings}. "
+        "The word is about the first; the others have a sign of their own.</p>"
+        "<p>Figures agree within 20 %; coverages, shares and indices within 0.05 "
+        "where that is less; counts of Kolmogorov–Smirnov pairs within 20 % or one "
+        "pair. Seconds stand beside each other without a word, since they were taken "
+        "on different machines; ratios of times of one run are judged. "
+        "<span class=withdrawn>Withdrawn</span>: by the authors' later release, whose "
+        "figures stand below the paper's where they differ.</p>"
     )
 
 
-def _claims(
-    claims: tuple[Claim, ...], answers: Mapping[str, Answer], *, has_default: bool
-) -> list[str]:
+def _claims(claims: tuple[Claim, ...], answers: Mapping[str, Answer]) -> list[str]:
     """Return a table for each section."""
-    columns = [
-        f"{source}, {settings}"
-        for source, settings in COLUMNS
-        if has_default or settings == "paper"
-    ]
+    columns = ("", "claim", "paper", *COLUMNS, "other readings", "word")
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     parts: list[str] = []
     for section in dict.fromkeys(claim.section for claim in claims):
-        head = "".join(
-            f"<th>{escape(name)}</th>"
-            for name in (
-                "",
-                "claim",
-                "paper",
-                *(_HEADINGS[column] for column in columns),
-                "word",
-            )
-        )
         rows = "".join(
-            _claim_row(claim, answers[claim.id], columns)
+            _claim_row(claim, answers[claim.id])
             for claim in claims
             if claim.section == section
         )
@@ -225,36 +241,49 @@ def _claims(
     return parts
 
 
-def _claim_row(claim: Claim, found: Answer, columns: list[str]) -> str:
+def _claim_row(claim: Claim, found: Answer) -> str:
     why = " ".join(part for part in (found.why, claim.note) if part)
-    note = f"<span class=why>{escape(why)}</span>" if why else ""
     cells = [
         f'<td class=id id="{claim.id}">{claim.id}</td>',
-        f"<td>{escape(claim.text)}{note}</td>",
-        f'<td data-label="paper">{escape(claim.paper)}</td>',
+        f"<td>{escape(claim.text)}{_aside(why)}</td>",
+        f'<td data-label="paper">{_papers(claim)}</td>',
     ]
     if OURS in found.sides:
         text = escape(_marked(found.sides[OURS]))
-        cells.append(f'<td colspan={len(columns)} data-label="ours">{text}</td>')
-        columns = []
-    for column in columns:
-        text, agrees = found.sides.get(column, ("–", None))
-        if column.endswith("default"):  # of other settings: not judged
-            agrees = None
-        kind = ' class="empty"' if text == "–" else ""
-        label = f'data-label="{_HEADINGS[column]}"'
-        cells.append(f"<td{kind} {label}>{escape(_marked((text, agrees)))}</td>")
+        cells.append(f'<td colspan={len(COLUMNS) + 1} data-label="ours">{text}</td>')
+    else:
+        columns = {name: [found.sides.get(name, Side("–"))] for name in COLUMNS}
+        texts = {name: [_marked(side) for side in columns[name]] for name in columns}
+        texts["other readings"] = [
+            f"{name}: {_marked(side)}" for name, side in found.readings.items()
+        ] or ["–"]
+        for name, lines in texts.items():
+            kind = ' class="empty"' if lines == ["–"] else ""
+            text = "<br>".join(map(escape, lines))
+            cells.append(f'<td{kind} data-label="{name}">{text}</td>')
     kind = _CLASSES.get(found.word, "none")
-    cells.append(f'<td class="word {kind}">{found.word}</td>')
+    apart = found.kind in (IDENTITY, NO_POWER)
+    name = _aside(f"{found.kind}") if apart else ""
+    cells.append(f'<td class="word {kind}">{found.word}{name}</td>')
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _papers(claim: Claim) -> str:
+    """Return the paper's figure, and what became of it."""
+    text = claim.paper or papers_settings(claim)
+    after = f"later release: {claim.release}" if claim.release else ""
+    mark = "<br><b class=withdrawn>withdrawn</b>" if claim.withdrawn else ""
+    return f"{escape(text)}{mark}{_aside(after)}"
+
+
+def _aside(text: str) -> str:
+    return f"<span class=why>{escape(text)}</span>" if text else ""
 
 
 def _marked(side: Side) -> str:
     """Return our figure with a sign of whether it agrees, where it is judged."""
-    text, agrees = side
-    if agrees is None:
-        return text
-    return f"{'=' if agrees else '≠'}\N{NO-BREAK SPACE}{text}"
+    sign = _SIGNS.get(side.word)
+    return side.text if sign is None else f"{sign}\N{NO-BREAK SPACE}{side.text}"
 
 
 def _figure(item: Item, panels: list[tuple[str, bytes]]) -> str:

@@ -17,6 +17,9 @@ SOURCE_COLORS = {"paper": "#999999", "exact": COLORS[0], "trained": COLORS[5]}
 #: Of members and surrogate, as in the paper.
 MEMBERS_COLOR, SURROGATE_COLOR = "#C0392B", "#2E6DA4"
 
+#: A figure for all draws, with the smallest and the largest: whiskers.
+Range = tuple[Sequence[Any] | np.ndarray, Sequence[Any] | np.ndarray]
+
 _DPI = 130
 _WIDTH = 4.6  # inches: as wide as a column of the page, and as a telephone
 _LETTERS = 22  # of a name
@@ -52,8 +55,9 @@ def bars(
     *,
     log: bool = False,
     colors: Mapping[str, str] = SOURCE_COLORS,
+    ranges: Mapping[str, Range] | None = None,
 ) -> Any:
-    """Draw grouped bars; None leaves a gap."""
+    """Draw grouped bars, with ranges as whiskers; None leaves a gap."""
     figure = new_figure(max(2.6, 0.9 + 0.2 * len(categories) * len(series)))
     ax = figure.subplots()
     height = 0.8 / len(series)
@@ -63,6 +67,8 @@ def bars(
         shift = (number - (len(series) - 1) / 2) * height
         color = colors.get(name, COLORS[number])
         ax.barh(places + shift, known, height, label=name, color=color)
+        if ranges and name in ranges:
+            _whiskers(ax, known, places + shift, ranges[name])
     ax.set_yticks(places, [short(c) for c in categories])
     ax.invert_yaxis()
     ax.set_xlabel(label)
@@ -79,30 +85,35 @@ def shares(
     label: str,
     *,
     stacked: bool,
+    ranges: Mapping[str, Range],
 ) -> Any:
     """Draw indices per step and input, one column for each kind of policies.
 
-    First-order indices are stacked, up to one; total ones stand side by side.
+    First-order indices are stacked, up to one; total ones stand side by side. The
+    whiskers are the ranges over the draws, each around its own index.
     """
     per_row = 0.3 if stacked else 0.13 * len(names) + 0.12
     figure = new_figure(max(2.6, 1.1 + per_row * len(steps)))
     axes = figure.subplots(1, len(by_source), sharey=True, squeeze=False)[0]
     places = np.arange(len(steps))
     for ax, (source, rows) in zip(axes, by_source.items(), strict=True):
-        table = np.array(
-            [[np.nan if v is None else v for v in row] for row in rows], dtype=float
-        )
+        table = _table(rows)
         left = np.zeros(len(steps))
+        ends = [_table(rows) for rows in ranges[source]]
         for column in range(table.shape[1]):
+            shift = (column - (table.shape[1] - 1) / 2) * 0.8 / table.shape[1]
             values = np.nan_to_num(table[:, column])
             kind = {"color": COLORS[column % len(COLORS)], "label": names[column]}
             if stacked:
                 ax.barh(places, values, 0.75, left=left, **kind)
                 left += values
             else:
-                height = 0.8 / table.shape[1]
-                shift = (column - (table.shape[1] - 1) / 2) * height
-                ax.barh(places + shift, values, height, **kind)
+                ax.barh(places + shift, values, 0.8 / table.shape[1], **kind)
+            around = [end[:, column] for end in ends]
+            if stacked:  # around where the bar of the input ends
+                around = [left - values + end for end in around]
+            here = left if stacked else values
+            _whiskers(ax, here, places + shift, (around[0], around[1]))
         if stacked:
             rest = np.where(left > 0, np.maximum(1 - left, 0), 0)
             kind = {"color": UNEXPLAINED_COLOR, "label": "interactions"}
@@ -116,6 +127,20 @@ def shares(
     return figure
 
 
+def _table(rows: Any) -> np.ndarray:
+    return np.array([[np.nan if v is None else v for v in row] for row in rows], float)
+
+
+def _whiskers(ax: Any, values: Any, places: Any, around: Range) -> None:
+    """Draw the smallest and the largest figure of the draws."""
+    low, high = (np.array([np.nan if v is None else v for v in end]) for end in around)
+    middle = np.asarray(values, dtype=float)
+    size = [np.maximum(middle - low, 0.0), np.maximum(high - middle, 0.0)]
+    ax.errorbar(
+        middle, places, xerr=size, fmt="none", ecolor="0.25", elinewidth=0.7, capsize=1
+    )
+
+
 def lines(
     x: Sequence[float],
     series: Mapping[str, Sequence[Any]],
@@ -124,8 +149,9 @@ def lines(
     diagonal: bool = False,
     logy: bool = False,
     styles: Mapping[str, Mapping[str, Any]] | None = None,
+    ranges: Mapping[str, Range] | None = None,
 ) -> Any:
-    """Draw lines with markers; None leaves a gap."""
+    """Draw lines with markers, and ranges as bands; None leaves a gap."""
     figure = new_figure(3.6)
     ax = figure.subplots()
     if diagonal:
@@ -140,6 +166,11 @@ def lines(
             "markersize": 4,
         } | dict((styles or {}).get(name, {}))
         ax.plot(x, known, label=name, **kind)
+        if ranges and name in ranges:
+            low, high = (
+                [np.nan if v is None else v for v in end] for end in ranges[name]
+            )
+            ax.fill_between(x, low, high, color=kind["color"], alpha=0.12, linewidth=0)
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
     if logy:

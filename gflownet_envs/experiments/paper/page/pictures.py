@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
+from gflownet_envs.experiments.paper.claims.answers import median_and_range
+from gflownet_envs.experiments.paper.measures import across, summary
 from gflownet_envs.experiments.paper.page import panels
+from gflownet_envs.experiments.paper.page.panels import Range
+from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import LEVELS
 from skpce.plotting._style import COLORS
 
@@ -50,10 +54,22 @@ def draw_figures(found: Found) -> dict[str, Panels]:
     }
 
 
-def _sources(found: Found, task: str) -> dict[str, dict[str, Any]]:
-    """Return the measures of exact and trained policies under the paper's settings."""
-    sources: dict[str, dict[str, Any]] = found[f"{task}-paper"]["sources"]
-    return sources
+_WHISKERS = "; medians of the draws with smallest and largest."
+_EXTREMES = (np.min, np.max)
+
+
+def _sources(
+    found: Found, task: str, reduce: Callable[[Any], Any] = np.median
+) -> dict[str, dict[str, Any]]:
+    """Return medians over the draws of exact and trained policies, or extremes."""
+    sources = found.get(f"{task}-{FIRST}", {"sources": {}})["sources"]
+    return {name: summary(measures, reduce) for name, measures in sources.items()}
+
+
+def _ranges(found: Found, task: str, pick: Callable[[Any], Any]) -> dict[str, Range]:
+    """Return the smallest and the largest of what is picked, by source."""
+    low, high = (_sources(found, task, reduce) for reduce in _EXTREMES)
+    return {name: (pick(low[name]), pick(high[name])) for name in low}
 
 
 def _inputs(measures: Mapping[str, Any], noun: str = "PC") -> list[str]:
@@ -63,7 +79,7 @@ def _inputs(measures: Mapping[str, Any], noun: str = "PC") -> list[str]:
 def _total(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
     """Total indices per step, as the paper draws them: means over the actions."""
     picture = _shares_of_steps(found, task, noun, "mean_total", "total index")
-    return "Total-order indices per step, mean over the actions.", picture
+    return f"Total-order indices per step, mean over the actions{_WHISKERS}", picture
 
 
 def _first(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
@@ -71,7 +87,7 @@ def _first(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
     picture = _shares_of_steps(
         found, task, noun, "mean_first", "first-order index", stacked=True
     )
-    return "First-order indices per step, mean over the actions.", picture
+    return f"First-order indices per step, mean over the actions{_WHISKERS}", picture
 
 
 def _shares_of_steps(
@@ -86,15 +102,17 @@ def _shares_of_steps(
     sources = _sources(found, task)
     some = next(iter(sources.values()))
     rows = _steps_with_choice(some)
+
+    def pick(measures: Mapping[str, Any]) -> list[Any]:
+        return [measures[measure][row] for row in rows]
+
     return panels.shares(
         [_step_name(some, row) for row in rows],
-        {
-            name: [measures[measure][row] for row in rows]
-            for name, measures in sources.items()
-        },
+        {name: pick(measures) for name, measures in sources.items()},
         _inputs(some, noun),
         label,
         stacked=stacked,
+        ranges=_ranges(found, task, pick),
     )
 
 
@@ -126,6 +144,9 @@ def _variances(found: Found, task: str, papers: Mapping[str, float]) -> tuple[st
     for name, measures in sources.items():
         series[name] = measures["d_expansion"]
         series[f"{name}, members"] = measures["d_members"]
+    ranges = _ranges(found, task, lambda m: m["d_expansion"])
+    members = _ranges(found, task, lambda m: m["d_members"])
+    ranges |= {f"{name}, members": ends for name, ends in members.items()}
     colors = panels.SOURCE_COLORS | {
         "exact, members": "#9CC3E0",
         "trained, members": "#EDBB99",
@@ -136,10 +157,11 @@ def _variances(found: Found, task: str, papers: Mapping[str, float]) -> tuple[st
         "D (additive log-ratios)",
         log=True,
         colors=colors,
+        ranges=ranges,
     )
     return (
         "Total variance D of the expansion, as the paper has it, and of the members "
-        "themselves (pale).",
+        f"themselves (pale){_WHISKERS}",
         picture,
     )
 
@@ -148,13 +170,18 @@ def _calibration(found: Found, task: str) -> Panels:
     """Coverage of each step."""
     pictures: Panels = []
     for name, measures in _sources(found, task).items():
-        table = np.array(measures["coverage"], dtype=object)
-        series = {
-            measures["steps"][row].replace("_", " "): table[:, row].tolist()
-            for row in _steps_with_choice(measures)
-        }
+        low, high = _ranges(found, task, lambda m: m["coverage"])[name]
+        series, ranges = {}, {}
+        for row in _steps_with_choice(measures):
+            step = measures["steps"][row].replace("_", " ")
+            series[step] = [level[row] for level in measures["coverage"]]
+            ranges[step] = ([one[row] for one in low], [one[row] for one in high])
         picture = panels.lines(
-            LEVELS, series, ("nominal level", "empirical coverage"), diagonal=True
+            LEVELS,
+            series,
+            ("nominal level", "empirical coverage"),
+            diagonal=True,
+            ranges=ranges,
         )
         text = f"Coverage of the push-forward intervals, {name} policies."
         pictures.append((text, picture))
@@ -167,14 +194,17 @@ def _calibration(found: Found, task: str) -> Panels:
 def _prism(found: Found) -> Panels:
     """The prism with our shares, at the step that the paper calls the most fragile."""
     pictures: Panels = []
-    for name, measures in _sources(found, "buchwald-hartwig").items():
-        row = measures["mean_first"][-1]
-        text = f"Indices of the additive as the rays of the prism, {name} policies."
-        pictures.append((text, _rays(row, measures["q2"][-1])))
+    sources = found[f"buchwald-hartwig-{FIRST}"]["sources"]
+    for name, measures in sources.items():
+        draws = measures["draws"]
+        shares = [[row[-1][i] for row in draws["mean_first"]] for i in range(5)]
+        text = f"Indices of the additive as the rays of the prism, {name} policies"
+        picture = _rays(shares, [row[-1] for row in draws["q2"]])
+        pictures.append((text + _WHISKERS, picture))
     return [*pictures, _variances(found, "buchwald-hartwig", _PAPERS_D)]
 
 
-def _rays(shares: list[float], q2: float) -> Any:
+def _rays(shares: list[list[float]], q2: list[float]) -> Any:
     """Draw a prism: variance enters, indices leave as rays of their width."""
     from matplotlib.patches import Polygon
 
@@ -186,15 +216,17 @@ def _rays(shares: list[float], q2: float) -> Any:
     ax.plot([-1.6, 0.55], [-0.3, 0.0], color="0.25", linewidth=4)
     ax.text(-1.6, 0.05, "variance of\nthe policy", fontsize=8.5)
     n = len(shares)
-    for number, share in enumerate(shares):
+    for number, drawn in enumerate(shares):
+        share = float(np.median(drawn))
         y = 0.85 - 1.7 * number / max(1, n - 1)
         color = COLORS[number % len(COLORS)]
         width = 0.6 + 12 * max(share, 0.0)
         ax.plot([1.45, 3.1], [0.0, y], color=color, linewidth=width, alpha=0.85)
-        ax.text(3.18, y, f"$S_{number + 1}$ = {share:.2f}", va="center", fontsize=9)
-    value = f"{q2:.2f}".replace("-", "−")
-    ax.text(1.0, -0.75, f"held-out Q²\n{value}", ha="center", fontsize=8.5)
-    ax.set(xlim=(-1.7, 4.3), ylim=(-1.15, 1.15))
+        text = f"$S_{number + 1}$ = {share:.2f}\n({min(drawn):.2f} to {max(drawn):.2f})"
+        ax.text(3.18, y, text, va="center", fontsize=8)
+    value = median_and_range(q2)
+    ax.text(1.0, -0.8, f"held-out Q²\n{value}", ha="center", fontsize=8)
+    ax.set(xlim=(-1.7, 4.6), ylim=(-1.15, 1.15))
     ax.set_axis_off()
     return figure
 
@@ -310,19 +342,34 @@ def _molecules(found: Found) -> Panels:
 
 def _by_action(found: Found, task: str, noun: str) -> Panels:
     """First-order indices of each log-ratio, step by step."""
+
+    def pick(measures: Mapping[str, Any]) -> list[Any]:
+        return [row for step in measures["by_action"] for row in step]
+
     pictures: Panels = []
+    ranges = _ranges(found, task, pick)
     for name, measures in _sources(found, task).items():
-        labels, rows = [], []
-        for step, entry in zip(measures["steps"], measures["by_action"], strict=True):
-            for action, row in zip(entry["actions"], entry["first"], strict=True):
-                labels.append(f"{step}: {action}")
-                rows.append(row)
+        labels = [
+            f"{step}: {action}"
+            for step, actions, rows in zip(
+                measures["steps"],
+                measures["actions"],
+                measures["by_action"],
+                strict=True,
+            )
+            for action in actions[: len(rows)]
+        ]
         picture = panels.shares(
-            labels, {name: rows}, _inputs(measures, noun), "first-order", stacked=True
+            labels,
+            {name: pick(measures)},
+            _inputs(measures, noun),
+            "first-order",
+            stacked=True,
+            ranges=ranges,
         )
         text = (
-            f"First-order indices of each action's log-ratio, {name} policies. Without "
-            "a bar: a log-ratio that is the same for all members."
+            f"First-order indices of each action's log-ratio, {name} policies"
+            f"{_WHISKERS} Without a bar: a log-ratio that is the same for all members."
         )
         pictures.append((text, picture))
     return pictures
@@ -339,25 +386,30 @@ def _continuous(found: Found) -> Panels:
 
 def _all_indices(found: Found) -> Panels:
     """Mean total index of the first two inputs, task by task."""
-    tasks = [task for task in _TITLES if f"{task}-paper" in found]
+    tasks = [task for task in _TITLES if f"{task}-{FIRST}" in found]
     pictures: Panels = []
     for column in (0, 1):
-        series = {}
+        series: dict[str, list[Any]] = {}
+        ranges: dict[str, Range] = {}
         for source in ("exact", "trained"):
-            series[source] = [
-                _mean_of(_sources(found, task).get(source), column) for task in tasks
-            ]
-        picture = panels.bars([_TITLES[t] for t in tasks], series, "total index")
-        text = f"Mean total-order index of input {column + 1}, all steps and actions."
-        pictures.append((text, picture))
+            low, middle, high = (
+                [_mean_total(found, task, source, column, end) for task in tasks]
+                for end in (np.min, np.median, np.max)
+            )
+            series[source], ranges[source] = middle, (low, high)
+        titles = [_TITLES[task] for task in tasks]
+        picture = panels.bars(titles, series, "total index", ranges=ranges)
+        text = f"Mean total-order index of input {column + 1}, all steps and actions"
+        pictures.append((text + _WHISKERS, picture))
     return pictures
 
 
-def _mean_of(measures: Mapping[str, Any] | None, column: int) -> float | None:
-    if measures is None:
-        return None
-    known = [row[column] for row in measures["mean_total"] if row[column] is not None]
-    return float(np.mean(known)) if known else None
+def _mean_total(
+    found: Found, task: str, source: str, column: int, reduce: Callable[[Any], Any]
+) -> float | None:
+    """Return the mean over the steps; none where there are no such policies."""
+    measures = _sources(found, task, reduce).get(source)
+    return None if measures is None else measures["mean_total_of_steps"][column]
 
 
 def _all_calibration(found: Found) -> Panels:
@@ -369,8 +421,7 @@ def _all_calibration(found: Found) -> Panels:
         for source in ("exact", "trained"):
             series = {}
             for task, title in _TITLES.items():
-                piece = found.get(f"{task}-paper", {"sources": {}})
-                measures = piece["sources"].get(source)
+                measures = _sources(found, task).get(source)
                 if measures is not None:
                     series[title] = [_mean(row) for row in measures[kind]]
             picture = panels.lines(
@@ -402,16 +453,21 @@ def _compared(found: Found, other: str, title: str) -> Panels:
     ):
         categories: list[str] = []
         series: dict[str, list[Any]] = {"paper": [], "exact": [], "trained": []}
+        ends: dict[str, tuple[list[Any], list[Any]]]
+        ends = {name: ([], []) for name in ("exact", "trained")}
         for place, task in enumerate(tasks):
             for method, name in (("paper", "expansion"), (other, title)):
                 categories.append(f"{_TITLES[task]},\n{name}")
                 series["paper"].append(papers[key][method][place])
                 rows = found[f"surrogates-{task}"]
                 for source in ("exact", "trained"):
-                    value = rows[source][method][key] if source in rows else None
-                    series[source].append(value)
-        text = f"{what} of the expansion and of the {title}."
-        pictures.append((text, panels.bars(categories, series, label, log=log)))
+                    drawn = rows[source][method][key] if source in rows else []
+                    series[source].append(across(drawn, np.median))
+                    for end, reduce in zip(ends[source], _EXTREMES, strict=True):
+                        end.append(across(drawn, reduce))
+        text = f"{what} of the expansion and of the {title}{_WHISKERS}"
+        picture = panels.bars(categories, series, label, log=log, ranges=ends)
+        pictures.append((text, picture))
     return pictures
 
 
@@ -433,6 +489,7 @@ def _ablation(found: Found) -> Panels:
         series: dict[str, list[Any]] = {}
         at: list[Any] = []
         styles = {}
+        ranges: dict[str, Range] = {}
         for source, rows in found["ablation"].items():
             at = [row["at"] for row in rows[curve]]
             color = panels.SOURCE_COLORS[source]
@@ -442,12 +499,24 @@ def _ablation(found: Found) -> Panels:
                 ("mae_mean", "mean policy", ":"),
             ):
                 if key in rows[curve][0]:
-                    series[f"{source}: {name}"] = [row[key] for row in rows[curve]]
+                    drawn = [row[key] for row in rows[curve]]
+                    low, high = (
+                        [across(row, end) for row in drawn] for end in _EXTREMES
+                    )
+                    ranges[f"{source}: {name}"] = (low, high)
+                    middle = [across(row, np.median) for row in drawn]
+                    series[f"{source}: {name}"] = middle
                     styles[f"{source}: {name}"] = {"color": color, "linestyle": line}
         picture = panels.lines(
-            at, series, (label, "mean absolute error"), logy=True, styles=styles
+            at,
+            series,
+            (label, "mean absolute error"),
+            logy=True,
+            styles=styles,
+            ranges=ranges,
         )
-        pictures.append((f"Error of held-out policies against {label}.", picture))
+        text = f"Error of held-out policies against {label}{_WHISKERS}"
+        pictures.append((text, picture))
     return pictures
 
 

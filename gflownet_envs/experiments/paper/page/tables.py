@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 from math import comb
 from typing import Any
 
+import numpy as np
+
+from gflownet_envs.experiments.paper.claims.answers import median_and_range
 from gflownet_envs.experiments.paper.claims.rules import architecture
 from gflownet_envs.experiments.paper.studies.embeddings import EMBEDDINGS
 from gflownet_envs.experiments.paper.studies.surrogates import METHODS
+from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import Table
-from gflownet_envs.experiments.tasks import TASKS
 
 Found = Mapping[str, Any]  # pieces by name
 
@@ -94,11 +97,12 @@ def _surrogates(found: Found) -> Table:
                 row.append("–" if papers is None else papers[place][number])
                 for source in _SOURCES:
                     piece = found.get(f"surrogates-{task}", {}).get(source)
-                    row.append("–" if piece is None else piece[method][key])
+                    drawn = [] if piece is None else piece[method][key]
+                    row.append(median_and_range(drawn))
             rows.append(tuple(row))
     return Table(
-        "Surrogates on held-out members, under the paper's settings. The paper has no "
-        "row for the mean policy",
+        "Surrogates on held-out members, under the paper's settings: medians of ten "
+        "draws with smallest and largest. The paper has no row for the mean policy",
         tuple(columns),
         tuple(rows),
     )
@@ -107,11 +111,10 @@ def _surrogates(found: Found) -> Table:
 def _architectures(found: Found) -> Table:
     rows = []
     for task, paper in _ARCHITECTURES.items():
-        training = TASKS[task].presets["paper"].training
-        width, iterations, n_train, n_test, degree = architecture(task)
-        ours = f"{training.policy.upper()} {width}, {iterations:,} iterations, "
+        kind, width, iterations, n_train, n_test, degree = architecture(task)
+        ours = f"{kind.upper()} {width}, {iterations:,} iterations, "
         ours += f"{n_train}/{n_test}, degree {degree}"
-        piece = found.get(f"{task}-paper")
+        piece = found.get(f"{task}-{FIRST}")
         reduced = "not finished" if piece is None else piece["record"]["reduced"]
         rows.append((task, paper, ours, reduced or "–"))
     return Table(
@@ -122,7 +125,7 @@ def _architectures(found: Found) -> Table:
 
 
 def _ks_reactions(found: Found) -> Table:
-    sources = found.get("buchwald-hartwig-paper", {"sources": {}})["sources"]
+    sources = found.get(f"buchwald-hartwig-{FIRST}", {"sources": {}})["sources"]
     rows = [
         (step.replace("_", " "), paper, *(_passed(m, step) for m in sources.values()))
         for step, paper in _KS_REACTIONS.items()
@@ -130,7 +133,8 @@ def _ks_reactions(found: Found) -> Table:
     rows.append(("all", "0/47", *(_passed(m) for m in sources.values())))
     return Table(
         "Pairs of action and step that a two-sample Kolmogorov–Smirnov test cannot "
-        "distinguish, push-forward against held-out members",
+        "distinguish, push-forward against held-out members: medians of the draws with "
+        "smallest and largest",
         ("step", "paper", *sources),
         tuple(rows),
     )
@@ -140,14 +144,19 @@ def _passed(measures: Mapping[str, Any], step: str | None = None) -> str:
     places = list(range(len(measures["steps"])))
     if step is not None:
         places = [measures["steps"].index(step)]
-    passed = sum(measures["ks_passed"][place] for place in places)
-    return f"{passed}/{sum(measures['ks_pairs'][place] for place in places)}"
+    if measures["draws"]["ks_pairs"][0] is None:
+        return "not tested"
+    passed, pairs = (
+        [sum(draw[place] for place in places) for draw in measures["draws"][key]]
+        for key in ("ks_passed", "ks_pairs")
+    )
+    return f"{median_and_range(passed)} of {max(pairs)}"
 
 
 def _ks_all(found: Found) -> Table:
     rows = []
     for task, paper in _KS.items():
-        sources = found.get(f"{task}-paper", {"sources": {}})["sources"]
+        sources = found.get(f"{task}-{FIRST}", {"sources": {}})["sources"]
         ours = [_passed(sources[s]) if s in sources else "–" for s in _SOURCES]
         rows.append((task, paper, *ours))
     return Table(
@@ -161,12 +170,15 @@ def _ks_all(found: Found) -> Table:
 def _cost(found: Found) -> Table:
     rows = []
     for task, (hours, fit, sample, speedup) in _COST.items():
-        piece = found.get(f"{task}-paper")
+        piece = found.get(f"{task}-{FIRST}")
         if piece is None:
             continue
         measures = piece["sources"].get("trained") or piece["sources"]["exact"]
         seconds = piece["record"]["cpu_seconds"].get("training")
-        spent = measures["fit_seconds"] + measures["sample_seconds"]
+        fitted, sampled = (
+            measures["draws"][key] for key in ("fit_seconds", "sample_seconds")
+        )
+        spent = float(np.median(fitted) + np.median(sampled))
         share = measures["n_test"] / (measures["n_train"] + measures["n_test"])
         ours = "–" if seconds is None else f"{seconds * share / spent:,.0f}"
         rows.append(
@@ -175,9 +187,9 @@ def _cost(found: Found) -> Table:
                 f"~{hours} h, GPU",
                 "–" if seconds is None else f"{seconds:.3g} s, one core",
                 f"{fit} s",
-                f"{measures['fit_seconds']:.3f} s",
+                f"{median_and_range(fitted)} s",
                 f"{sample} s",
-                f"{measures['sample_seconds']:.3f} s",
+                f"{median_and_range(sampled)} s",
                 f"~{speedup}",
                 ours,
             )
@@ -213,14 +225,13 @@ def _embeddings(found: Found) -> Table:
                     _pair(row, "r2"),
                     _pair(row, "rho"),
                     _pair(row, "shapiro_p"),
-                    row["coverage"],
-                    row["q2_paper"],
-                    row["q2"],
+                    *(median_and_range(row[k]) for k in ("coverage", "q2_paper", "q2")),
                 )
             )
     return Table(
-        "Embeddings of 500 outputs of the yield proxies; 30 members to fit (in "
-        "brackets: other members), degree 3. Q² is held out, mean over the steps",
+        "Embeddings of 500 outputs of the yield proxies; 30 members to fit (after the "
+        "semicolon: other members), degree 3; medians of ten draws with smallest and "
+        "largest. Q² is held out, mean over the steps",
         (
             "embedding",
             "paper: R², largest ρ, normal, coverage",
@@ -237,10 +248,7 @@ def _embeddings(found: Found) -> Table:
 
 
 def _pair(row: Mapping[str, Any], key: str) -> str:
-    fitted, new = row[key], row[f"{key}_new"]
-    if fitted is None:
-        return "–"
-    return f"{fitted:.2g} ({new:.2g})"
+    return "; ".join(median_and_range(row[name]) for name in (key, f"{key}_new"))
 
 
 def _sizes(found: Found) -> Table:

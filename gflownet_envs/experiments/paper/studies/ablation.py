@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.surrogates import (
     Split,
+    errors_and_times,
     make_surrogate,
     policy_errors,
 )
@@ -27,7 +28,7 @@ SIZES = (10, 20, 30, 40, 50, 60, 80, 100)
 DEGREES = (1, 2, 3, 4, 5)
 COMPONENTS = (1, 2, 3, 5, 7, 10)
 CORRELATION = 0.8
-N_DRAWS = 3  # of the fitted members of each size
+_MORE_DRAWS = 4  # times as many, of the injected correlation
 LEVEL = 0.95
 
 
@@ -38,6 +39,7 @@ def ablate(
     degree: int,
     n_fit: int,
     seed: int,
+    draws: Sequence[int],
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Return the curves of the paper's figure S7, and its negative controls.
@@ -51,14 +53,17 @@ def ablate(
     n_fit : int
         Members to fit where they are not varied.
     seed : int
+    draws : sequence of int
+        Seeds of the members to fit and of those held out.
     progress : callable, optional
 
     Returns
     -------
     curves : dict
-        ``members``, ``degrees``, ``components`` (lists of dicts), ``correlation``.
+        ``members``, ``degrees``, ``components``: lists of dicts whose figures are
+        lists with one entry a draw; ``correlation``: such a dict.
     """
-    draw = _draws(dataset, seed)
+    draw = _draws(dataset, draws)
     largest = len(draw[0][0])
     n_fit = min(n_fit, largest)
     # curve, where on it, members to fit, components, degree
@@ -80,23 +85,28 @@ def ablate(
         found[curve].append({"at": at} | row)
         if progress is not None:
             progress(number + 1, len(fits))
-    split = _split(dataset, draw[0], n_fit, n_components)
-    found["correlation"] = injected_correlation(split, degree, seed)
+    many = range(draws[0], draws[0] + _MORE_DRAWS * len(draws))  # few fits each
+    moved = [
+        injected_correlation(_split(dataset, one, n_fit, n_components), degree, seed)
+        for one in _draws(dataset, many)
+    ]
+    found["correlation"] = {key: [row[key] for row in moved] for key in moved[0]}
     return rounded(found)
 
 
 _USUAL: tuple[str, ...] = ("paper", "ridge1")
-_WITH_PROCESS = (20, 60)  # members of the fits beside which a process stands
+_WITH_PROCESS = (60,)  # members of the fits beside which a process stands
 
 
-def _draws(dataset: PolicyDataset, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def _draws(
+    dataset: PolicyDataset, draws: Sequence[int]
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return orders of the members to fit, and those that are held out throughout."""
-    rng = np.random.default_rng(seed)
     n_test = min(50, dataset.n_members // 3)
-    return [
-        (order[n_test:], order[:n_test])
-        for order in (rng.permutation(dataset.n_members) for _ in range(N_DRAWS))
+    orders = [
+        np.random.default_rng(number).permutation(dataset.n_members) for number in draws
     ]
+    return [(order[n_test:], order[:n_test]) for order in orders]
 
 
 def _split(
@@ -129,32 +139,32 @@ def _at(
     seed: int,
     methods: Sequence[str] = _USUAL,
 ) -> dict[str, Any]:
-    """Return errors and coverage of the push-forward, means over the draws."""
+    """Return errors and coverage of the push-forward, one entry a draw."""
     rows = []
     for draw in draws:
         split = _split(dataset, draw, n_fit, n_components)
         row: dict[str, float] = {}
         for method in methods:
+            if method == "gp":
+                errors = errors_and_times(method, split, degree, seed)
+                row["mae_gp"] = errors["mae"]
+                continue
             surrogate = make_surrogate(method, split, degree, seed)
             surrogate.fit(split.X, split.y)
             errors = policy_errors(surrogate.predict(split.X_test), split)
             row[f"mae_{method}"] = errors["mae"]
             row[f"q2_{method}"] = errors["q2"]
-            row[f"coverage_{method}"] = pushed_coverage(surrogate, split, seed)
+            if method == "paper":
+                row["coverage_paper"] = pushed_coverage(surrogate, split, seed)
         mean = np.tile(split.y.mean(axis=0), (len(split.y_test), 1))
         row["mae_mean"] = policy_errors(mean, split)["mae"]
+        if n_components is not None:
+            X = dataset.X[draw[0][:n_fit]]
+            ratios = PCA(svd_solver="full").fit(X).explained_variance_ratio_
+            row["explained"] = float(ratios[:n_components].sum())
         rows.append(row)
-    found = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
-    key = f"mae_{methods[0]}"
-    found["mae_error"] = float(np.std([row[key] for row in rows], ddof=1)) / np.sqrt(
-        len(rows)
-    )
-    found["n_terms"] = int(_n_terms(split.X.shape[1], degree))
-    if n_components is not None:
-        X = dataset.X[draws[0][0][:n_fit]]
-        ratios = PCA(svd_solver="full").fit(X).explained_variance_ratio_
-        found["explained"] = float(ratios[:n_components].sum())
-    return found
+    found: dict[str, Any] = {key: [row[key] for row in rows] for key in rows[0]}
+    return found | {"n_terms": _n_terms(split.X.shape[1], degree)}
 
 
 def _n_terms(n_inputs: int, degree: int) -> int:
@@ -177,19 +187,28 @@ def pushed_coverage(
 def injected_correlation(split: Split, degree: int, seed: int) -> dict[str, float]:
     """Return how far indices move where the second input is made to follow the first.
 
-    The inputs stay standardised; the policies are the same.
+    The inputs stay standardised; the policies are the same. ``change_random`` is of
+    inputs that are random numbers from the start.
     """
-    mixed = split.X.copy()
-    if mixed.shape[1] < 2:
-        return {"change": float("nan"), "change_ridge1": float("nan")}
-    mixed[:, 1] = CORRELATION * mixed[:, 0] + np.sqrt(1 - CORRELATION**2) * mixed[:, 1]
+    missing = float("nan")
+    if split.X.shape[1] < 2:
+        names = ("change", "change_ridge1", "change_random")
+        return dict.fromkeys(names, missing)
+    random = np.random.default_rng(seed).normal(size=split.X.shape)
     found = {}
-    for name, method in {"change": "paper", "change_ridge1": "ridge1"}.items():
-        totals = []
-        for X in (split.X, mixed):
-            surrogate = make_surrogate(method, split, degree, seed).fit(X, split.y)
-            totals.append(surrogate.step_total_sobol_indices_)
-        has_choice = totals[0].sum(axis=1) > 0
-        change = np.abs(totals[1] - totals[0])[has_choice][:, :2]
-        found[name] = float(change.mean()) if change.size else float("nan")
+    for name, method, X in (
+        ("change", "paper", split.X),
+        ("change_ridge1", "ridge1", split.X),
+        ("change_random", "paper", random),
+    ):
+        mixed = X.copy()
+        mixed[:, 1] = CORRELATION * X[:, 0] + np.sqrt(1 - CORRELATION**2) * X[:, 1]
+        before, after = (
+            make_surrogate(method, split, degree, seed)
+            .fit(some, split.y)
+            .step_total_sobol_indices_
+            for some in (X, mixed)
+        )
+        change = np.abs(after - before)[before.sum(axis=1) > 0][:, :2]
+        found[name] = float(change.mean()) if change.size else missing
     return found

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,39 +50,77 @@ class RandomInputs:
 
 
 def compare_embeddings_of(
-    dataset: PolicyDataset, seed: int, progress: Callable[[int, int], None]
+    datasets: Mapping[str, PolicyDataset],
+    draws: Sequence[int],
+    progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """Return the figures of each embedding on one data set of the reactions.
+    """Return the figures of each embedding in each draw of members and of its seed.
 
     Parameters
     ----------
-    dataset : PolicyDataset
-        Of at least 80 members; with fewer the held-out ones are fewer.
-    seed : int
+    datasets : mapping of str to PolicyDataset
+        Exact and trained policies of the reactions, of at least 80 members; with
+        fewer the held-out ones are fewer.
+    draws : sequence of int
+        Seeds of the members to fit, of the 500 outputs and of the embeddings.
     progress : callable
         Called as ``progress(done, total)``.
+
+    Returns
+    -------
+    found : dict
+        By source and by name in ``EMBEDDINGS``, lists with one entry a draw.
     """
+    rewards = [set(dataset.rewards.tolist()) for dataset in datasets.values()]
+    common = sorted(set.intersection(*rewards))  # some trained ones may have diverged
+    rows = {
+        source: dataset.select(np.flatnonzero(np.isin(dataset.rewards, common)))
+        for source, dataset in datasets.items()
+    }
+    found: dict[str, Any] = {
+        source: {name: [] for name in EMBEDDINGS} for source in datasets
+    }
+    for number, draw in enumerate(draws):
+        one = _in_one_draw(rows, draw)
+        for source, methods in one.items():
+            for name, row in methods.items():
+                found[source][name].append(row)
+        progress(number + 1, len(draws))
+    columns = {
+        source: {
+            name: {key: [row[key] for row in drawn] for key in drawn[0]}
+            for name, drawn in methods.items()
+        }
+        for source, methods in found.items()
+    }
+    plain: dict[str, Any] = rounded(columns)
+    return plain
+
+
+def _in_one_draw(datasets: Mapping[str, PolicyDataset], seed: int) -> dict[str, Any]:
+    """Fit the embeddings once, and the policies of each source to their inputs."""
+    some = next(iter(datasets.values()))
     rng = np.random.default_rng(seed)
-    n_entries = min(N_ENTRIES, dataset.X.shape[1])
-    entries = rng.choice(dataset.X.shape[1], n_entries, replace=False)
-    X, y = dataset.X[:, entries], dataset.y
-    last = min(N_FIT + N_TEST, dataset.n_members)
-    found = {}
-    for number, name in enumerate(EMBEDDINGS):
+    order = rng.permutation(some.n_members)[: N_FIT + N_TEST]
+    n_entries = min(N_ENTRIES, some.X.shape[1])
+    X = some.X[order][:, rng.choice(some.X.shape[1], n_entries, replace=False)]
+    found: dict[str, Any] = {source: {} for source in datasets}
+    for name in EMBEDDINGS:
         with threadpool_limits(1):
             embedding = _make(name, X[:N_FIT], seed).fit(X[:N_FIT])
-            inputs = embedding.transform(X[:last])
-        split = Split(
-            inputs[:N_FIT],
-            y[:N_FIT],
-            inputs[N_FIT:],
-            y[N_FIT:last],
-            dataset.steps,
-            dataset.mask,
-        )
-        found[name] = _about(name, embedding, X[:last], split, seed)
-        progress(number + 1, len(EMBEDDINGS))
-    return rounded(found)
+            inputs = embedding.transform(X)
+            for source, dataset in datasets.items():
+                y = dataset.y[order]
+                split = Split(
+                    inputs[:N_FIT],
+                    y[:N_FIT],
+                    inputs[N_FIT:],
+                    y[N_FIT:],
+                    dataset.steps,
+                    dataset.mask,
+                )
+                found[source][name] = _about(name, embedding, X, split, seed)
+    return found
 
 
 def _make(name: str, X: np.ndarray, seed: int) -> Any:

@@ -8,11 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from gflownet_envs.experiments.paper.claims.answers import (
-    AGREES,
-    DOES_NOT,
-    SAME,
-)
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
 from gflownet_envs.experiments.paper.claims.rules import RULES
 from gflownet_envs.experiments.paper.claims.values import LISTS, VALUES
@@ -80,9 +75,9 @@ def test_claims_name_what_there_is():
     for claim in claim_list().claims:
         assert claim.rule in RULES, claim.id
         assert claim.task is None or claim.task in TASKS, claim.id
-        assert claim.kind in ("finding", "setting"), claim.id
+        assert claim.kind in ("finding", "identity", "setting"), claim.id
         assert claim.text, claim.id
-        assert claim.paper, claim.id
+        assert claim.paper or claim.rule == "settings", claim.id
         assert claim.quotes, claim.id
 
 
@@ -90,10 +85,33 @@ def test_what_cannot_be_compared_says_why():
     for claim in claim_list().claims:
         if claim.rule in ("incomparable", "beside", "speedups", "surrogate_times"):
             assert claim.why, claim.id
-        if claim.values.get("found") == DOES_NOT:
+
+
+def test_no_figure_of_ours_is_typed_in_without_a_command():
+    for claim in claim_list().claims:
+        if "ours" in claim.values:
+            assert claim.rule == "shown", claim.id
+            assert claim.values["command"], claim.id
             assert claim.why, claim.id
-        if claim.rule == "static":
-            assert claim.values["found"] in (AGREES, DOES_NOT, SAME), claim.id
+
+
+def test_settings_show_the_numbers_that_they_compare_and_no_others():
+    for claim in claim_list().claims:
+        if claim.rule == "settings":
+            assert claim.kind == "setting", claim.id
+            assert not re.search(r"\d", claim.text), claim.id
+            assert claim.paper == "", claim.id
+
+
+def test_identities_hold_for_any_members():
+    """Numbers of terms, and correlations of components on their own members."""
+    kinds = {"theory": ("terms", "terms_and_one"), "at_most": ("max_rho",)}
+    kinds["embedding"] = ("rho",)
+    for claim in claim_list().claims:
+        if claim.kind == "identity":
+            assert claim.values["measure"] in kinds[claim.rule], claim.id
+            if claim.rule == "embedding":
+                assert claim.values["method"] in ("pca", "kernel"), claim.id
 
 
 def test_seconds_of_another_machine_are_never_judged():

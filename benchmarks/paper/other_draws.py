@@ -1,0 +1,89 @@
+"""How many words of the paper's page other draws of the members change.
+
+The policies of a page that was made are measured in other draws: of each task those
+that its words are about, without the other readings. Every word that is another then
+is printed, and what share of all words they are.
+
+Run: ``python -m benchmarks.paper.other_draws PAGE --draws 1 2 3``, where PAGE is the
+folder of ``gflownet-envs paper --out PAGE`` (three CPU-minutes a draw).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gflownet_envs.experiments.paper import make
+from gflownet_envs.experiments.paper.claims.answers import INCOMPARABLE
+from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.claims.rules import answer
+from gflownet_envs.experiments.paper.measures import measure
+from gflownet_envs.experiments.paper.systems import FIRST
+
+
+def words_of(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the word of every finding that has one."""
+    claims = [claim for claim in claim_list().claims if claim.kind != "setting"]
+    words = {claim.id: answer(claim, found).word for claim in claims}
+    return {name: word for name, word in words.items() if word != INCOMPARABLE}
+
+
+def measured(page: Path, preset: str, seed: int, draws: int) -> dict[str, Any]:
+    """Return the pieces behind the words in other draws of the same policies."""
+    call = make._Call(
+        quick=preset == "quick",
+        folder=page,
+        runs=None,
+        seed=seed,
+        draws=draws,
+        n_jobs=1,
+        progress=lambda *stage: None,
+        options={},
+        known={},
+    )
+    found: dict[str, Any] = {}
+    for name, (task, reading, job) in make.jobs_of(call.quick).items():
+        if reading != FIRST:
+            continue
+        system = call.system(task, reading)
+        source, dataset = list(system.datasets.items())[-1]  # what the words are about
+        call.known[task, reading] = replace(system, datasets={source: dataset})
+        if name != f"{task}-{reading}":
+            found[name] = job(call)
+            continue
+        n_draws = make.N_FEW_DRAWS if task in make._LARGE_TASKS else make.N_DRAWS
+        figures = measure(
+            dataset, system.preset, seed, draws=call.draws_of(n_draws), whole=False
+        )
+        found[name] = {"record": system.record, "sources": {source: figures}}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--draws", type=int, nargs="+", default=[1, 2, 3])
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    records = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in (arguments.page / "pieces").glob("*.json")
+    }
+    first = words_of({name: record["piece"] for name, record in records.items()})
+    key = next(iter(records.values()))["key"]
+    for draws in arguments.draws:
+        other = words_of(measured(arguments.page, key["preset"], key["seed"], draws))
+        changed = [name for name in first if other.get(name) != first[name]]
+        share = len(changed) / len(first)
+        print(f"draws {draws}: {len(changed)} of {len(first)} words ({share:.1%})")
+        for name in changed:
+            print(f"  {name}: {first[name]}, then {other.get(name)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What is measured of a data set, draw by draw, against sums made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from gflownet_envs.experiments.paper.measures import (
+    across,
+    drawn,
+    measure,
+    pictured,
+    summary,
+)
+from gflownet_envs.experiments.paper.studies.surrogates import (
+    _regressed,
+    errors_and_times,
+    split_of,
+)
+from gflownet_envs.experiments.task import Preset
+from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.training.spec import TrainingSpec
+from skpce import CompositionalPCESurrogate
+
+N = 40
+
+
+@pytest.fixture
+def preset():
+    return Preset(20, 15, TrainingSpec(), n_components=2, degrees=(2,), solver="ridge")
+
+
+@pytest.fixture
+def dataset():
+    """Two steps whose log-ratios are a line in the first input."""
+    X = np.random.default_rng(0).normal(size=(N, 2)) * [3.0, 1.0]
+    logits = [X[:, :1] * [0.5, -0.2, 0.0], X[:, :1] * [0.3, 0.0]]
+    y = np.hstack([softmax(z, axis=1) for z in logits])
+    return PolicyDataset(
+        X,
+        y,
+        steps=(3, 2),
+        mask=np.ones(5, dtype=bool),
+        step_names=("one", "two"),
+        action_names=("a", "b", "c", "d", "e"),
+        feature_names=("u", "v"),
+        members=np.arange(N),
+        rewards=np.arange(N),
+        seeds=np.zeros(N, dtype=int),
+        is_test=np.arange(N) >= 20,
+        trajectory=("a", "d"),
+        source="exact",
+    )
+
+
+def test_draws_share_out_all_members_anew(dataset, preset):
+    one, other = (drawn(dataset, preset, number) for number in (0, 1))
+    for some in (one, other):
+        assert (some.train.n_members, some.test.n_members) == (20, 15)
+        assert len(set(some.members.tolist())) == 35
+    assert set(one.train.members.tolist()) != set(other.train.members.tolist())
+    again = drawn(dataset, preset, 1)
+    np.testing.assert_array_equal(again.members, other.members)
+
+
+def test_one_figure_a_draw_and_none_of_them_from_another(dataset, preset):
+    found = measure(dataset, preset, 0, draws=(3, 4, 5))
+    alone = measure(dataset, preset, 0, draws=(4,))
+    for part in ("draws", "control"):
+        for key, column in found[part].items():
+            assert len(column) == 3, key
+            if not key.endswith("seconds"):
+                assert column[1] == alone[part][key][0], key
+    assert found["draws"]["total_variation"][0] != found["draws"]["total_variation"][1]
+
+
+def test_indices_are_sums_of_squared_coefficients(dataset, preset):
+    """First-order ones of terms in one input alone, total ones of all that have it."""
+    product = dataset.X.prod(axis=1, keepdims=True) / 3
+    logits = [product * [0.5, -0.2, 0.0], (product + dataset.X[:, :1]) * [0.3, 0.0]]
+    y = np.hstack([softmax(z, axis=1) for z in logits])
+    dataset = replace(dataset, y=y)
+    measured = measure(dataset, preset, 0, draws=(2,))
+    found = measured["draws"] | {
+        key: [middle] for key, (_, middle, _) in measured["pictured"].items()
+    }
+    train = drawn(dataset, preset, 2).train
+    centred = train.X - train.X.mean(axis=0)
+    left, scale, _ = np.linalg.svd(centred, full_matrices=False)
+    inputs = left * np.sqrt(len(left) - 1)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=(3, 2), solver="ridge", distribution="normal", random_state=0
+    ).fit(inputs, train.y)
+    terms, squares = surrogate.multi_indices_, surrogate.coefficients_**2
+    varying = terms.sum(axis=1) > 0
+    for name, alone in (("mean_first", True), ("mean_total", False)):
+        for step in range(2):
+            rows = squares[surrogate.coordinate_steps_ == step]
+            for i in range(2):
+                has_it = terms[:, i] > 0
+                if alone:
+                    has_it = has_it & (terms.sum(axis=1) == terms[:, i])
+                share = rows[:, has_it].sum(axis=1) / rows[:, varying].sum(axis=1)
+                wanted = pytest.approx(share.mean(), rel=2e-3, abs=1e-6)
+                assert found[name][0][step][i] == wanted
+    assert scale[0] > scale[1]
+    assert np.min(np.subtract(found["mean_total"][0], found["mean_first"][0])) > 0.05
+
+
+def test_inputs_that_say_everything_predict_and_random_ones_do_not(dataset, preset):
+    found = measure(dataset, preset, 0, draws=(0, 1))
+    assert np.min(found["draws"]["q2"]) > 0.99
+    assert np.max(found["control"]["q2"]) < 0.5
+    assert set(found["control"]) < set(found["draws"])
+    brief = measure(dataset, preset, 0, draws=(0,), whole=False)
+    assert "control" not in brief
+    assert brief["draws"]["q2"][0] == found["draws"]["q2"][0]
+
+
+def test_a_figure_of_all_draws_keeps_the_shape_of_one():
+    rows = [[[1.0, None], 2.0], [[3.0, None], 5.0], [[8.0, 1.0], 5.5]]
+    assert across(rows, np.median) == [[3.0, 1.0], 5.0]
+    assert across([None, None], np.median) is None
+    found = {"steps": ["a"], "draws": {"q2": [[1.0], [2.0]]}, "control": {}}
+    found["pictured"] = pictured({"d_members": rows})
+    whole = {"steps": ["a"], "q2": [2.0], "d_members": [[8.0, 1.0], 5.5]}
+    assert summary(found, np.max) == whole
+
+
+def test_the_mean_policy_is_that_of_the_fitted_members(dataset):
+    """A mean of the held-out members would have a smaller error."""
+    far = dataset.y.copy()
+    far[dataset.is_test] = far[dataset.is_test][:, [1, 2, 0, 4, 3]]
+    moved = replace(dataset, y=far)
+    split = split_of(moved, None)
+    error = errors_and_times("mean", split, 2, 0)["mae"]
+    centre = moved.y[~moved.is_test].mean(axis=0)
+    assert error == pytest.approx(np.abs(moved.y[moved.is_test] - centre).mean())
+    flattering = moved.y[moved.is_test].mean(axis=0)
+    assert np.abs(moved.y[moved.is_test] - flattering).mean() < 0.9 * error
+
+
+def test_regressions_of_the_steps_are_those_of_the_log_ratios(dataset):
+    """Least squares by hand, in additive log-ratios, which it is the same in."""
+    from sklearn.linear_model import LinearRegression
+
+    split = split_of(dataset, None)
+    ours = _regressed(LinearRegression(), split)(split.X_test)
+    design = np.column_stack([np.ones(len(split.X)), split.X])
+    at = np.column_stack([np.ones(len(split.X_test)), split.X_test])
+    blocks = []
+    for columns in (slice(0, 3), slice(3, 5)):
+        logs = np.log(split.y[:, columns])
+        slopes, *_ = np.linalg.lstsq(design, logs - logs[:, -1:], rcond=None)
+        blocks.append(softmax(at @ slopes, axis=1))
+    np.testing.assert_allclose(ours, np.hstack(blocks), rtol=1e-9)
