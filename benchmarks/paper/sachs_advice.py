@@ -4,7 +4,8 @@ The paper reads two pieces of advice from its indices and variances: perturbatio
 the Raf/Mek/P38 axis would most reduce the uncertainty of the MAPK edges, interventions
 on PKA and PKC that of the hub edges; and edges of high variance are candidates for
 interventions, while robust ones can be treated as established. The interventions exist:
-six of the nine conditions of Sachs et al. (2005) inhibit or activate a measured protein.
+six of the nine conditions of Sachs et al. (2005) inhibit or activate a measured
+protein.
 
 A member sees 200 cells: observational ones, or 100 of them and 100 in which one protein
 was perturbed, with the likelihood of Cooper and Yoo (1999). Of each pair of proteins
