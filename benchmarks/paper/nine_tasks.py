@@ -8,15 +8,15 @@ inputs and the pipeline of the task. For each step:
   each input was tested by itself;
 - *drivers*: which inputs are shown to drive the step, and the cross-fitted Q² of the
   fit without settings that is behind their shares;
-- *named parts*: the leading part of the split that explains most of the step, of those
-  that are supported (``docs/downloads/named_parts.txt``, which
+- *named parts*: the leading part of the first split that supports the step, as in the
+  reports of runs (``docs/downloads/named_parts.txt``, which
   ``python -m benchmarks.named_parts`` writes).
 
 All but the last in ten draws of the members to fit, the first of which is that of a
 run; named parts are those of all members of a run, with standard errors.
 
-Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.paper.nine_tasks``; what is in
-``benchmarks/paper/results/nine_tasks.json`` is not repeated.
+Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.paper.nine_tasks``; what is
+in ``benchmarks/paper/results/nine_tasks.json`` is not repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
@@ -87,23 +86,20 @@ def measure(task: str, found: dict[str, Any], save: Callable[[], None]) -> None:
 
 
 def named_parts() -> dict[tuple[str, str], str]:
-    """Return the leading supported part of each task and step, over its splits.
+    """Return the leading part of each task and step, of the first split with support.
 
     A decision without any supported split is left out.
     """
-    found: dict[tuple[str, str], tuple[float, str]] = {}
+    found: dict[tuple[str, str], str] = {}
     for line in NAMED.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if len(cells) != 9 or cells[0] not in TASKS:
             continue
-        match = re.fullmatch(r"(.*) (-?\d\.\d\d) ± (\d\.\d\d)", cells[6])
-        if match is None:  # in brackets: not supported
-            continue
-        name, share, error = match.groups()
-        key, text = (cells[0], cells[2]), f"{name} {share} ± {error}"
-        if float(share) > found.get(key, (-1.0, ""))[0]:
-            found[key] = float(share), text
-    return {key: text for key, (_, text) in found.items()}
+        match = re.fullmatch(r"([^(].*) (-?\d\.\d\d) ± (\d\.\d\d)", cells[6])
+        if match is not None:  # in brackets where it is not supported
+            name, share, error = match.groups()
+            found.setdefault((cells[0], cells[2]), f"{name} {share} ± {error}")
+    return found
 
 
 def main() -> None:
