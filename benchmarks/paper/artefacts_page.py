@@ -514,9 +514,8 @@ def answer() -> list[str]:
         "permuted.",
         "Beside the same step where it carries signal, the artefact has the larger D "
         f"with a probability of {beyond(record, d)} (catalyst, base, halide, additive) "
-        f"and the larger index of a component with {beyond(record, index)}: where "
-        "there is no signal, networks predict much the same yield for all levels, and "
-        "members differ by less.",
+        f"and the larger index of a component with {beyond(record, index)}, where one "
+        "half is what guessing gives and the paper's reading needs one.",
         "Drivers and named parts say which uncertainty moves a choice, and not whether "
         f"the choice is real: some component drives {counted(verdicts[0])} artefacts "
         f"and {counted(verdicts[1])} genuine steps, and named parts have support at "
@@ -594,7 +593,8 @@ def draw(record: dict[str, Any]) -> bytes:
             both = split(record, step, measure.read)[::-1]
             for side, values in enumerate(both):
                 x = step + 0.4 * (side - 0.5) + rng.uniform(-0.08, 0.08, len(values))
-                label = ("genuine", "artefact: permuted")[side] if step == 0 else None
+                is_first = step == 0 and measure is panels[0][1]
+                label = ("genuine", "artefact: permuted")[side] if is_first else None
                 ax.plot(
                     x,
                     values,
