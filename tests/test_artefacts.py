@@ -1,0 +1,184 @@
+"""Artefacts and genuine steps: pieces of the programs, and the figures of the page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("pandas")
+
+from benchmarks.paper import artefacts_page as page
+from benchmarks.paper import chuang_keiser as reactions
+from benchmarks.paper import sachs_advice as sachs
+from benchmarks.paper.nine_tasks import named_parts
+from gflownet_envs import train_yield_proxies
+from gflownet_envs.rewards.proxy_training import ProxySpec
+
+SIZES = (3, 4, 2, 5)
+
+
+@pytest.fixture
+def levels():
+    return np.indices(SIZES).reshape(4, -1).T
+
+
+def additive(levels):
+    """A yield to which every component adds something, on a scale of its own."""
+    return levels @ [1.0, 10.0, 100.0, 1000.0]
+
+
+@pytest.mark.parametrize("component", range(4))
+def test_yields_are_permuted_within_blocks(levels, component):
+    yields = additive(levels)
+    rng = np.random.default_rng(0)
+    same, permuted = reactions.scrambled(levels, yields, component, True, rng)
+    np.testing.assert_array_equal(same, levels)
+    before, after = yields.reshape(SIZES), permuted.reshape(SIZES)
+    # Yields of a block are the same ones, in another order.
+    np.testing.assert_array_equal(
+        np.sort(before, axis=component), np.sort(after, axis=component)
+    )
+    assert (before != after).any()
+    for other in set(range(4)) - {component}:
+        rest = tuple(set(range(4)) - {other})
+        np.testing.assert_allclose(before.mean(axis=rest), after.mean(axis=rest))
+    # The spread of its level means falls to that of chance, 1 / n of the blocks.
+    rest = tuple(set(range(4)) - {component})
+    assert after.mean(axis=rest).var() < 0.25 * before.mean(axis=rest).var()
+
+
+def test_rows_keep_their_yields_where_a_column_is_permuted(levels):
+    yields = additive(levels)
+    rng = np.random.default_rng(0)
+    changed, same = reactions.scrambled(levels, yields, 3, False, rng)
+    np.testing.assert_array_equal(same, yields)
+    np.testing.assert_array_equal(changed[:, :3], levels[:, :3])
+    np.testing.assert_array_equal(np.sort(changed[:, 3]), np.sort(levels[:, 3]))
+    assert (changed[:, 3] != levels[:, 3]).any()
+
+
+def test_left_out_additives_are_in_no_row():
+    levels = np.indices((2, 2, 2, 8)).reshape(4, -1).T
+    kept, yields, out = reactions.data_of(
+        "left-out additives", levels, additive(levels), 0
+    )
+    assert len(out) == reactions.N_LEFT_OUT
+    assert not np.isin(kept[:, 3], out).any()
+    assert len(kept) == len(yields) == 8 * (8 - len(out))
+    np.testing.assert_array_equal(additive(kept), yields)
+
+
+def test_unseen_rows_are_those_of_the_training(levels):
+    """With them the R² that the training reports comes out again."""
+    spec, members = ProxySpec(max_epochs=3, hidden=(8,)), range(2, 5)
+    yields = additive(levels) / 50
+    found = train_yield_proxies(levels, yields, levels, spec, members=members)
+    unseen = reactions.unseen_rows(len(yields), spec, 0, members)
+    r2 = [
+        1 - np.mean((one[rows] - yields[rows]) ** 2) / yields[rows].var()
+        for one, rows in zip(found.predictions, unseen, strict=True)
+    ]
+    np.testing.assert_allclose(r2, found.r2_held_out, rtol=1e-4)
+
+
+def test_gain_of_perfect_predictions_is_the_share_of_the_component(levels):
+    yields = additive(levels)
+    unseen = np.ones((1, len(yields)), dtype=bool)
+    gain = reactions.gain_on_unseen(yields[None], SIZES, levels, yields, unseen)
+    variances = [
+        np.var(scale * np.arange(size))
+        for scale, size in zip((1.0, 10.0, 100.0, 1000.0), SIZES, strict=True)
+    ]
+    np.testing.assert_allclose(gain, np.divide(variances, sum(variances)))
+
+
+def test_gain_of_chance_is_negative(levels):
+    """Predictions that add noise by level predict worse with the level."""
+    noise = np.array([-1.0, 0.0, 1.0])[levels[:, 0]]
+    yields = np.where(levels[:, 1] > 1, 1.0, 0.0)
+    unseen = np.ones((1, len(yields)), dtype=bool)
+    predicted = (yields + noise)[None]
+    gain = reactions.gain_on_unseen(predicted, SIZES, levels, yields, unseen)
+    assert gain[0] == pytest.approx(-np.var([-1, 0, 1]) / yields.var())
+
+
+def test_agreement_is_the_mean_over_mean_and_spread():
+    log_odds = np.array([1.0, 3.0])  # of two members: mean 2, variance 1
+    first = 1 / (1 + np.exp(-log_odds))
+    y = np.column_stack([first, 1 - first, [0.5, 0.5], [0.5, 0.5], [0.5, 0.5]])
+    y[:, 2:] = [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]
+    found = reactions.agreement(y, {"one": 2, "two": 3})
+    clr = np.log(y[:, 2:]) - np.log(y[:, 2:]).mean(axis=1, keepdims=True)
+    signal, noise = (clr.mean(axis=0) ** 2).sum(), clr.var(axis=0).sum()
+    np.testing.assert_allclose(found, [4 / 5, signal / (signal + noise)])
+
+
+def test_uncertainty_of_pairs_by_hand():
+    laws = np.array([[[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]])
+    assert sachs.between_members(laws) == pytest.approx([0.5])
+    assert sachs.in_all(laws) == pytest.approx([1.0])
+    one = np.full((3, 1, 3), 1 / 3)
+    assert sachs.between_members(one) == pytest.approx([0.0])
+    assert sachs.in_all(one) == pytest.approx([np.log2(3)])
+
+
+def test_pairs_have_their_places():
+    names = ("a", "b", "c")
+    assert sachs.places(names, [("b", "a"), ("a", "c"), ("c", "b")]) == [0, 1, 2]
+
+
+def test_hub_edges_start_at_a_hub_and_are_no_mapk_edges():
+    assert {source for source, _ in sachs.GROUPS["hub"]} == {"PKA", "PKC"}
+    assert not set(sachs.GROUPS["hub"]) & set(sachs.GROUPS["MAPK"])
+
+
+def test_probability_of_a_higher_value():
+    higher, lower = np.array([2.0, 3.0]), np.array([1.0, 2.0])
+    assert page.auc(higher, lower) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
+    assert page.best_cut(higher, lower) == pytest.approx(0.25)
+    assert page.best_cut(lower, lower) == pytest.approx(0.5)
+    assert page.best_cut(higher + 1, lower) == 0.0
+
+
+def test_artefacts_are_the_permuted_steps():
+    def row(value):
+        return {"d_members": [value, value + 1, value + 2, value + 3]}
+
+    record = {
+        "measured": [row(0)],
+        "permuted catalysts": [row(10)],
+        "left-out additives": [row(99)],
+    }
+    artefacts, genuine = page.split(record, 0, page.MEASURES[1].read)
+    assert artefacts.tolist() == [10]
+    assert genuine.tolist() == [0]
+    artefacts, genuine = page.split(record, 3, page.MEASURES[1].read)
+    assert artefacts.tolist() == []
+    assert genuine.tolist() == [3, 13]
+    assert page.ranked_first(record, page.MEASURES[1], 0) == [False]
+    assert page.ranked_first(record, page.MEASURES[1], -1) == [True]
+
+
+def test_named_parts_are_of_the_first_split_with_support():
+    found = named_parts()
+    assert found["grid", "move 1"] == "near 0.60 ± 0.02"
+    # The base has no support in the first split.
+    assert found["buchwald-hartwig", "base"].startswith("all levels of aryl halide")
+    assert ("sachs", "edge 4") not in found
+
+
+def test_the_record_is_complete():
+    record = page.load(reactions.RECORD)["default"]
+    assert set(record) == set(reactions.CONDITIONS)
+    assert all(len(page.load(page.SACHS)[name]) >= 10 for name in sachs.STANDARDIZED)
+
+
+@pytest.mark.parametrize("name", list(page.page_tables()))
+def test_tables_of_the_page_are_those_of_the_record(name):
+    assert page.page_tables()[name] in page.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_download_is_that_of_the_record():
+    assert page.TABLES.read_text(encoding="utf-8") == page.download()
