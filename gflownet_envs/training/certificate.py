@@ -37,15 +37,22 @@ Three ways to evaluate the right side, or a bound of it:
 
 An upper bound of Z is the one thing that samples of the policy cannot give without an
 assumption: a mode of the reward that they never visit is missing in it. Where the
-objects are listed Z is the sum of their rewards. Elsewhere it is estimated from n
-trajectories of the policy and n of the uniform policy U, with the weights
-:math:`v = R P_B / (\frac12 P_F + \frac12 U)`, whose mean is Z. No weight is negative, so
-by Bernstein's inequality (Boucheron, Lugosi and Massart, *Concentration inequalities*,
-2013, theorem 2.10), with probability 1 − α,
+objects are listed Z is the sum of their rewards. Elsewhere it is estimated from m
+trajectories of the policy and n of the uniform policy U. With the mixture
+:math:`M = \frac12 P_F + \frac12 U` the mean over both of
 
 .. math::
-    Z - \bar v \le \sqrt{2 L (\sigma_P^2 + \sigma_U^2) / (4 n)} + Z L / (3 n),
-    \qquad L = \log (1 / \alpha),
+    Y = \frac{R P_B}{M} - \beta \Big(\frac{P_F}{M} - 1\Big)
+
+is Z, whatever β (a control variate: Owen and Zhou, JASA 2000); with β = Z it has no
+variance once the policy is exact. β is the geometric mean of the weights of other
+trajectories. As :math:`R P_B / M \ge 0` and :math:`P_F / M \le 2`, by Bernstein's
+inequality (Boucheron, Lugosi and Massart, *Concentration inequalities*, 2013, corollary
+2.11), with probability 1 − α,
+
+.. math::
+    Z - \bar Y \le \sqrt{2 L (\sigma_P^2 / (4 m) + \sigma_U^2 / (4 n))}
+    + (Z + \beta) L / (3 \min(m, n)), \qquad L = \log (1 / \alpha),
 
 and the assumption is that the variances are at most twice those of the samples.
 
@@ -235,7 +242,9 @@ def bound_by_all(
     )
 
 
-def _listed_distance(graph: StateGraph, log_policy: Tensor, log_reward: Tensor) -> Tensor:
+def _listed_distance(
+    graph: StateGraph, log_policy: Tensor, log_reward: Tensor
+) -> Tensor:
     # shapes: log_policy (e, N, A), log_reward (e, n_objects) -> (e,)
     """Return ½ Σ |P_F(τ) − Q(τ)| over all trajectories."""
     ids = torch.zeros(1, dtype=torch.int64)
@@ -256,7 +265,9 @@ def _listed_distance(graph: StateGraph, log_policy: Tensor, log_reward: Tensor) 
     return 0.5 * (policy - target).abs().sum(dim=1)
 
 
-def _summed_distance(graph: StateGraph, log_policy: Tensor, log_reward: Tensor) -> Tensor:
+def _summed_distance(
+    graph: StateGraph, log_policy: Tensor, log_reward: Tensor
+) -> Tensor:
     # shapes: log_policy (e, N, A), log_reward (e, n_objects) -> (e,)
     """Return √(1 − b²) with the coefficient b of Bhattacharyya over trajectories."""
     target = torch.log_softmax(log_reward, dim=1)
@@ -291,16 +302,15 @@ def bound_by_samples(
     for rows in _member_slices(ensemble.n_members, width * min(n_samples, 256)):
         some = ensemble.subset(ensemble.members[rows])
         samples = _Samples(some, reward.select(rows), sampler, width)
-        log_w, log_v = samples.of_policy(n_samples, seed)
+        policy = samples.of_policy(n_samples, seed)
         if log_z is None:
             error_each = error / 2
-            log_u = samples.of_uniform(n_samples, seed)
-            own = _upper_log_z(log_v, log_u, error_each)
+            own = _upper_log_z(policy, samples.of_uniform(n_samples, seed), error_each)
         else:
             error_each = error
             own = log_z[rows]
         found[rows] = _upper_mean(
-            -np.expm1(np.minimum(log_w - own[:, None], 0.0)), error_each
+            -np.expm1(np.minimum(policy[0] - own[:, None], 0.0)), error_each
         )
     return DistanceBound(
         bound=np.minimum(found, 1.0),
@@ -326,9 +336,8 @@ class _Samples:
         per_trajectory = width * ensemble.n_members
         self._n_at_once = max(1, _VALUES_AT_ONCE // per_trajectory)
 
-    def of_policy(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        # shapes: -> (e, n), (e, n)
-        """Return log w and log v of n trajectories of each member's policy."""
+    def of_policy(self, n: int, seed: int) -> np.ndarray:  # shape: (2, e, n)
+        """Return log R P_B over P_F, and over M, for trajectories of each policy."""
         streams = member_streams(seed, self._ensemble.members)
         generators = [stream.generator(Purpose.EVALUATION) for stream in streams]
         found = []
@@ -336,23 +345,22 @@ class _Samples:
             shape = (size, self._environment.max_steps)
             uniforms = np.stack([g.random(size=shape) for g in generators])
             found.append(self._log_weights(uniforms, None))
-        log_w, log_v = zip(*found, strict=True)
-        return np.concatenate(log_w, axis=1), np.concatenate(log_v, axis=1)
+        return np.concatenate(found, axis=2)
 
-    def of_uniform(self, n: int, seed: int) -> np.ndarray:  # shape: (e, n)
-        """Return log v of n trajectories of uniformly random actions."""
+    def of_uniform(self, n: int, seed: int) -> np.ndarray:  # shape: (2, e, n)
+        """Return the same for trajectories of uniformly random actions."""
         walks = sample_uniformly(self._environment, n, seed)
         forced = walks.actions.masked_fill(~walks.alive, -1)
         found = []
         for some in forced.split(self._n_at_once):
             same = some.expand(self._ensemble.n_members, *some.shape)
-            found.append(self._log_weights(np.zeros(same.shape), same)[1])
-        return np.concatenate(found, axis=1)
+            found.append(self._log_weights(np.zeros(same.shape), same))
+        return np.concatenate(found, axis=2)
 
     @torch.no_grad()
     def _log_weights(
         self, uniforms: np.ndarray, forced: Tensor | None
-    ) -> tuple[np.ndarray, np.ndarray]:  # shapes: (e, b, T) -> (e, b), (e, b)
+    ) -> np.ndarray:  # shapes: (e, b, T), (e, b, T) -> (2, e, b)
         network = self._ensemble.network
         clipped = torch.from_numpy(uniforms.clip(max=1 - 2.0**-24)).to(network.dtype)
         batch = self._sampler(network, clipped, forced=forced)
@@ -363,8 +371,10 @@ class _Samples:
         )
         log_pf = batch.log_pf.to(torch.float64).sum(dim=-1)
         log_q = log_reward.to(torch.float64) + batch.log_pb.to(torch.float64).sum(-1)
-        mixture = torch.logaddexp(log_pf, _log_uniform(self._environment, batch.actions))
-        return (log_q - log_pf).numpy(), (log_q - mixture + math.log(2)).numpy()
+        mixture = torch.logaddexp(
+            log_pf, _log_uniform(self._environment, batch.actions)
+        )
+        return torch.stack((log_q - log_pf, log_q - mixture + math.log(2))).numpy()
 
 
 def _log_uniform(environment: Environment, actions: Tensor) -> Tensor:
@@ -389,17 +399,23 @@ def _upper_mean(values: np.ndarray, error: float) -> np.ndarray:
 
 
 def _upper_log_z(policy: np.ndarray, uniform: np.ndarray, error: float) -> np.ndarray:
-    # shapes: policy (e, n), uniform (e, n), logs of the weights v -> (e,)
+    # shapes: policy (2, e, n), uniform (2, e, n) -> (e,)
     """Bound log Z from above, if no variance is over twice that of the samples."""
-    n = policy.shape[1]
-    largest = np.maximum(policy.max(axis=1), uniform.max(axis=1))
-    strata = [np.exp(log_v - largest[:, None]) for log_v in (policy, uniform)]
-    mean = 0.5 * sum(v.mean(axis=1) for v in strata)
-    variance = sum(v.var(axis=1, ddof=1) for v in strata) / (4 * n)
+    n_pilot = policy.shape[2] // 4
+    log_beta = policy[0, :, :n_pilot].mean(axis=1)
+    policy = policy[:, :, n_pilot:]
+    mean, variance = np.zeros(len(log_beta)), np.zeros(len(log_beta))
+    for log_w, log_v in (policy, uniform):
+        # over β, so that nothing overflows; P_F / M is v / w
+        y = np.exp(log_v - log_beta[:, None]) - np.exp(log_v - log_w) + 1
+        mean += y.mean(axis=1) / 2
+        variance += y.var(axis=1, ddof=1) / (4 * y.shape[1])
     log_term = math.log(1 / error)
-    slack = np.sqrt(2 * _VARIANCE_ALLOWANCE * variance * log_term)
-    share_left = 1 - log_term / (3 * n)
-    return np.asarray(largest + np.log((mean + slack) / share_left))
+    per_sample = log_term / (3 * policy.shape[2])
+    slack = np.sqrt(2 * _VARIANCE_ALLOWANCE * variance * log_term) + per_sample
+    upper = np.maximum(mean + slack, 0.0) / (1 - per_sample)
+    with np.errstate(divide="ignore"):
+        return np.asarray(log_beta + np.log(upper))
 
 
 def _listed_states(environment: Environment) -> StateGraph | None:
@@ -443,8 +459,8 @@ def _checked_log_z(log_z: ArrayLike | None, n_members: int) -> np.ndarray | None
 
 def _check_numbers(n_samples: int, confidence_level: float) -> None:
     is_integer = isinstance(n_samples, Integral) and not isinstance(n_samples, bool)
-    if not is_integer or n_samples < 2:
-        raise ValueError(f"n_samples must be an int of at least 2, got {n_samples!r}")
+    if not is_integer or n_samples < 100:
+        raise ValueError(f"n_samples must be an int of at least 100, got {n_samples!r}")
     is_real = isinstance(confidence_level, Real)
     if not is_real or not 0 < confidence_level < 1:
         raise ValueError(
