@@ -6,9 +6,9 @@ A trajectory τ that ends in the object x has the residual of trajectory balance
     \delta(\tau) = \log Z + \log P_F(\tau) - \log R(x) - \log P_B(\tau \mid x),
 
 so that :math:`w(\tau) / Z = e^{-\delta(\tau)}` is the exact ratio of the trajectories'
-target :math:`Q(\tau) = R(x) P_B(\tau \mid x) / Z` to the policy :math:`P_F(\tau)`. Objects
-are functions of trajectories, and a function of two random variables does not increase
-their distance in total variation (data processing):
+target :math:`Q(\tau) = R(x) P_B(\tau \mid x) / Z` to the policy :math:`P_F(\tau)`.
+Objects are functions of trajectories, and a function of two random variables does not
+increase their distance in total variation (data processing):
 
 .. math::
     \frac12 \sum_x |P_T(x) - R(x) / Z| \le
@@ -23,9 +23,10 @@ Three ways to evaluate the right side, or a bound of it:
 
 - *listed*: all trajectories, one by one; Z is the sum of :math:`R P_B`;
 - *summed*: where they are too many, the Bhattacharyya coefficient
-  :math:`b = \sum_\tau \sqrt{P_F(\tau) Q(\tau)}` by one pass over the edges, since roots of
-  products are products of roots; the distance is at most :math:`\sqrt{1 - b^2}` (Le Cam
-  1973; Tsybakov, *Introduction to nonparametric estimation*, 2009, lemma 2.3);
+  :math:`b = \sum_\tau \sqrt{P_F(\tau) Q(\tau)}` by one pass over the edges, since
+  roots of products are products of roots; the distance is at most
+  :math:`\sqrt{1 - b^2}` (Le Cam 1973; Tsybakov, *Introduction to nonparametric
+  estimation*, 2009, lemma 2.3);
 - *sampled*: n trajectories of the policy. The integrand is in [0, 1] and rises with Z.
   With an upper bound of Z its mean is at most
 
@@ -135,11 +136,14 @@ class DistanceBound:
         Examples
         --------
         >>> import numpy as np
-        >>> print(DistanceBound(np.array([0.01, 0.2]), "certain", "listed", 6, 1.0).describe())
-        the distances to the exact distributions are at most 0.010 to 0.200, by all 6 trajectories
+        >>> found = DistanceBound(np.array([0.01, 0.2]), "certain", "listed", 6, 1.0)
+        >>> print(found.describe())
+        the distances to the exact distributions are at most 0.010 to 0.200, by all 6
+        trajectories
         """
         low, high = self.bound.min(), self.bound.max()
-        text = f"the distances to the exact distributions are at most {low:.3f} to {high:.3f}"
+        text = "the distances to the exact distributions are at most "
+        text += f"{low:.3f} to {high:.3f}"
         if self.kind == "certain":
             return f"{text}, by all {self.n_trajectories:,} trajectories"
         text += (
@@ -168,9 +172,9 @@ def distance_bound(
         graph = _listed_states(environment)
         if graph is not None:
             return bound_by_all(ensemble, reward, graph)
-    if known is None and environment.n_objects is not None:
-        if isinstance(reward, ObjectReward):
-            known = _sum_of_rewards(reward, environment.n_objects)
+    n_objects = environment.n_objects
+    if known is None and n_objects is not None and isinstance(reward, ObjectReward):
+        known = _sum_of_rewards(reward, n_objects)
     return bound_by_samples(
         ensemble,
         reward,
@@ -205,7 +209,7 @@ def n_trajectories(graph: StateGraph) -> float:
     >>> from gflownet_envs.environments import GridEnvironment
     >>> graph = StateGraph.from_environment(GridEnvironment(size=3, max_moves=2))
     >>> n_trajectories(graph)
-    7.0
+    9.0
     """
     n_objects = graph.environment.require_listed_objects()
     ways = torch.zeros(graph.n_states + n_objects, dtype=torch.float64)
@@ -293,7 +297,7 @@ def bound_by_samples(
     log_z: np.ndarray | None,
     seed: int,
 ) -> DistanceBound:
-    """Bound the distances by samples; ``log_z`` None has Z estimated by more of them."""
+    """Bound the distances by samples; where ``log_z`` is None, Z by more of them."""
     environment = ensemble.environment
     sampler = PlainSampler(environment, layout)
     error = 1.0 - confidence_level
