@@ -112,6 +112,13 @@ _NAMES_OF_MODULE = {
     ),
     "testing": ("check_environment", "environment_checks"),
     "policy_dataset": ("PolicyDataset",),
+    "with_torchgfn": (
+        "from_torchgfn",
+        "to_torchgfn",
+        "torchgfn_policy",
+        "ListedEnvironment",
+    ),
+    "with_gymnasium": ("to_gymnasium",),
     "datasets": (
         "fetch_buchwald_hartwig",
         "fetch_sachs",

@@ -19,6 +19,8 @@ EXTRA_OF = {
     "rich": "cli",
     "rdkit": "chem",
     "distributed": "dask",
+    "gfn": "neighbours",
+    "gymnasium": "neighbours",
 }
 #: The build that is tested, installed first: any other may bring CUDA along.
 TORCH = "torch==2.13.0"

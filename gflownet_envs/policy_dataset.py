@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +14,9 @@ from gflownet_envs.storage import arrays_bytes, read_arrays, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import ArrayLike
 
+    from gflownet_envs.environments.base import Environment
     from gflownet_envs.records import DatasetRecord
 
 __all__ = ["PolicyDataset"]
@@ -229,6 +231,110 @@ class PolicyDataset:
         record = {name: getattr(self, name) for name in (*_NAMES, "source", "metadata")}
         record |= {"format": _FORMAT, "format_version": _FORMAT_VERSION}
         return arrays_bytes(arrays, record)
+
+    @classmethod
+    def from_policies(
+        cls,
+        environment: Environment,
+        policies: Sequence[Callable[[Any], Any]],
+        X: ArrayLike,
+        *,
+        trajectory: Sequence[int] | None = None,
+        feature_names: Sequence[str] | None = None,
+        rewards: ArrayLike | None = None,
+        seeds: ArrayLike | None = None,
+        is_test: ArrayLike | None = None,
+    ) -> Self:
+        """Collect policies of any origin along one trajectory.
+
+        Parameters
+        ----------
+        environment : Environment
+        policies : sequence of callables, one a member
+            Each maps a state, an int64 tensor of shape (state_size,), to the
+            probabilities of the ``n_actions`` actions, an array or a tensor. Those
+            of actions that are not allowed must be 0.
+        X : array-like of shape (n_members, n_reward_features)
+            The reward of each member.
+        trajectory : sequence of int, optional
+            Actions of the reference trajectory. Default: the likeliest action of the
+            mean policy at each step.
+        feature_names : sequence of str, optional
+            Default: x0, x1, …
+        rewards, seeds : array-like of int of shape (n_members,), optional
+            Default: 0, 1, … for ``rewards``, and 0 for all ``seeds``.
+        is_test : array-like of bool of shape (n_members,), optional
+            Default: none is held out.
+
+        Returns
+        -------
+        PolicyDataset
+            With ``source="trained"``.
+
+        Raises
+        ------
+        ValueError
+            If a policy gives something else than probabilities; it names the member
+            and the state.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gflownet_envs import GridEnvironment
+        >>> environment = GridEnvironment(size=2, max_moves=1)
+        >>> def uniform(state):
+        ...     open = environment.valid_mask(state).numpy()
+        ...     return open / open.sum()
+        >>> dataset = PolicyDataset.from_policies(
+        ...     environment, [uniform] * 3, [[0.0], [1.0], [2.0]], trajectory=[3, 4]
+        ... )
+        >>> dataset.trajectory, dataset.y[0].round(2).tolist()
+        (('right', 'stop'), [0.0, 0.33, 0.0, 0.33, 0.33, 0.0, 0.0, 0.0, 0.0, 1.0])
+        """
+        from gflownet_envs.exact.trajectories import (
+            greedy_trajectory,
+            mean_policy,
+            policies_along,
+            policies_of_callables,
+            trajectory_of_actions,
+        )
+
+        X = _floats("X", X)
+        if len(policies) != len(X) or not len(X):
+            raise ValueError(
+                f"policies has {len(policies)} members and X {len(X)} rows; they must "
+                "be the same members, at least one"
+            )
+        source = policies_of_callables(environment, policies)
+        if trajectory is None:
+            path = greedy_trajectory(environment, mean_policy(source))
+        else:
+            path = trajectory_of_actions(environment, trajectory)
+        along = policies_along(environment, source, path)
+        numbers = np.arange(len(X))
+        names = environment.action_names
+        return cls(
+            X,
+            along.y,
+            steps=tuple(along.steps.values()),
+            mask=along.mask,
+            step_names=along.step_names,
+            action_names=along.action_names,
+            feature_names=tuple(
+                (f"x{i}" for i in range(X.shape[1]))
+                if feature_names is None
+                else feature_names
+            ),
+            members=numbers,
+            rewards=numbers if rewards is None else np.asarray(rewards),
+            seeds=np.zeros(len(X), dtype=int) if seeds is None else np.asarray(seeds),
+            is_test=(
+                np.zeros(len(X), dtype=bool) if is_test is None else np.asarray(is_test)
+            ),
+            trajectory=tuple(names[action] for action in path.actions),
+            source="trained",
+            metadata={"task": environment.name},
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -14,6 +14,8 @@ from gflownet_envs.environments.state_graph import StateGraph
 #: Least log-probability of a possible action in a data set: exp of less is no normal
 #: float64.
 LOWEST_LOG = -700.0
+
+_SUMS = 1e-4  # rounding of float32 probabilities
 
 
 class PolicySource(Protocol):
@@ -161,6 +163,69 @@ def trajectory_of_actions(
         )
     taken = torch.tensor([int(action) for action in actions])
     return Trajectory(torch.stack(states), taken)
+
+
+@dataclass(frozen=True, eq=False)
+class _CallablePolicies:
+    """Policies that are functions of one state, as a `PolicySource`."""
+
+    environment: Environment
+    policies: Sequence[Callable[[Tensor], Any]]
+
+    def log_policy(self, states: Tensor) -> Tensor:  # shapes: (..., S) -> (E, ..., A)
+        flat = states.reshape(-1, states.shape[-1])
+        mask = self.environment.valid_mask(flat)
+        found = torch.stack(
+            [
+                torch.stack([self._one(e, s, m) for s, m in zip(flat, mask, strict=True)])
+                for e in range(len(self.policies))
+            ]
+        )
+        return found.reshape(len(self.policies), *states.shape[:-1], -1).log()
+
+    def _one(self, member: int, state: Tensor, mask: Tensor) -> Tensor:
+        # shapes: state (S,), mask (A,) -> (A,), float64
+        given = self.policies[member](state)
+        if isinstance(given, Tensor):
+            given = given.detach().cpu()
+        policy = torch.from_numpy(np.array(given, dtype=np.float64))
+        where = f"the policy of member {member} in state {state.tolist()}"
+        if policy.shape != mask.shape:
+            raise ValueError(
+                f"{where} must have shape {tuple(mask.shape)}, a probability for each "
+                f"action of {self.environment.name}, got {tuple(policy.shape)}"
+            )
+        is_law = bool((policy >= 0).all()) and abs(float(policy.sum()) - 1) < _SUMS
+        if not is_law or float(policy[~mask].sum()) > _SUMS:
+            raise ValueError(
+                f"{where} must be probabilities that sum to 1, 0 where an action is "
+                f"not allowed, got {policy.tolist()}"
+            )
+        open_policy = policy.where(mask, 0.0)
+        return open_policy / open_policy.sum()
+
+
+def policies_of_callables(
+    environment: Environment, policies: Sequence[Callable[[Tensor], Any]]
+) -> PolicySource:
+    """Return functions of a state as the policies of an ensemble, one a member.
+
+    Each maps a state, shape (S,), to the probabilities of all actions, shape (A,).
+
+    Raises
+    ------
+    ValueError
+        When it is asked about a state in which a function gives no probabilities.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> source = policies_of_callables(env, [lambda state: [0.0, 0.5, 0.0, 0.25, 0.25]])
+    >>> source.log_policy(env.initial_state()).exp().tolist()
+    [[0.0, 0.5, 0.0, 0.25, 0.25]]
+    """
+    return _CallablePolicies(environment, policies)
 
 
 def policies_along(

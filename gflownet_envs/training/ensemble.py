@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
@@ -17,7 +18,9 @@ from gflownet_envs.policies import (
     StackedMLP,
     log_policy_in_states,
 )
+from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.block import DIVERGED_AT
+from gflownet_envs.training.certificate import DistanceBound, distance_bound
 from gflownet_envs.training.spec import TrainingSpec
 
 MAX_DISTANCE = 0.03
@@ -116,6 +119,8 @@ class TrainedEnsemble:
         The row of the reward that each was trained on; replicates share theirs.
     network : StackedMLP or StackedGRU
     diagnostics : TrainingDiagnostics
+    reward : RewardSource or None
+        What the members were trained on, for `distance_bound`; not copied.
     diverged : dict of int to int
         Members that were left out since their loss was no longer finite, by their
         numbers, with the iteration in which that was so.
@@ -139,6 +144,7 @@ class TrainedEnsemble:
     network: PolicyNetwork
     diagnostics: TrainingDiagnostics
     diverged: dict[int, int] = field(default_factory=dict)
+    reward: RewardSource | None = field(default=None, repr=False)
 
     @property
     def n_members(self) -> int:
@@ -187,6 +193,82 @@ class TrainedEnsemble:
             rewards=tuple(self.rewards[row] for row in rows),
             network=type(self.network).from_arrays(arrays),
             diagnostics=self.diagnostics.select(rows),
+            reward=self.reward,
+        )
+
+    def distance_bound(
+        self,
+        *,
+        n_samples: int = 4096,
+        confidence_level: float = 0.95,
+        log_z: ArrayLike | None = None,
+        seed: int = 0,
+    ) -> DistanceBound:
+        r"""Bound the distance of every member from its exact distribution.
+
+        By the residuals of trajectory balance of the member alone, without replicates
+        and without the exact solution:
+
+        .. math::
+            \frac12 \sum_x |P_T(x) - R(x) / Z| \le
+            E_{\tau \sim P_F} \Big(1 - \frac{R(x) P_B(\tau | x)}{Z P_F(\tau)}\Big)_+
+
+        :mod:`gflownet_envs.training.certificate` derives it. Trajectories are listed,
+        or summed over edges, where the states can be listed and P_B is uniform: the
+        bound is then certain. Elsewhere they are sampled.
+
+        Parameters
+        ----------
+        n_samples : int, default=4096
+            Trajectories of each member, where they are sampled.
+        confidence_level : float, default=0.95
+            The probability with which each member's bound holds, where trajectories
+            are sampled.
+        log_z : array-like of shape (n_members,), optional
+            Log Z of each member, or an upper bound of it, where you know one: samples
+            alone cannot tell it. Default: the sum of the rewards where objects have
+            numbers, otherwise an estimate.
+        seed : int, default=0
+            Of the samples.
+
+        Returns
+        -------
+        DistanceBound
+            ``bound`` has one number a member, ``kind`` says what it is worth.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not in its range, or the ensemble has no reward.
+
+        Notes
+        -----
+        In trees the bound by all trajectories is the distance itself. Elsewhere it is
+        larger, as errors of trajectories to the same object may cancel. Where states
+        are listed ``diagnostics.distance`` has the distance itself as well.
+
+        Examples
+        --------
+        >>> from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
+        >>> env = GridEnvironment(size=2, max_moves=1)
+        >>> log_reward = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+        >>> spec = TrainingSpec(n_iterations=500, hidden=(8,))
+        >>> found = train_ensemble(env, log_reward, spec, seed=0).distance_bound()
+        >>> found.kind, found.n_trajectories, bool((found.bound < 0.03).all())
+        ('certain', 3, True)
+        """
+        if self.reward is None:
+            raise ValueError(
+                "the ensemble has no reward; distance_bound needs that on which the "
+                "members were trained: dataclasses.replace(ensemble, reward=...)"
+            )
+        return distance_bound(
+            self,
+            self.reward.select(np.array(self.rewards)),
+            n_samples=n_samples,
+            confidence_level=confidence_level,
+            log_z=log_z,
+            seed=seed,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from numbers import Integral
 from typing import Any
 
@@ -194,6 +194,7 @@ def train_ensemble(
         n_done += 1
     in_order = [finished[i] for i in range(len(blocks))]
     ensemble = join_blocks(environment, spec, numbers, rows.tolist(), in_order)
+    ensemble = replace(ensemble, reward=reward)
     _warn_if_diverged(ensemble)
     _warn_if_not_converged(ensemble)
     return ensemble
