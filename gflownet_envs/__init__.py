@@ -42,6 +42,7 @@ _NAMES_OF_MODULE = {
         "trajectory_of_actions",
         "GraphFlows",
         "edge_marginals",
+        "WholeSpace",
     ),
     "random_streams": ("MemberStream",),
     "policies": ("StackedMLP", "StackedGRU"),

@@ -17,6 +17,7 @@ from gflownet_envs.exact.trajectories import (
     policies_everywhere,
     trajectory_of_actions,
 )
+from gflownet_envs.exact.whole_space import WholeSpace
 
 __all__ = [
     "ExactSolution",
@@ -24,6 +25,7 @@ __all__ = [
     "PoliciesAlong",
     "PolicySource",
     "Trajectory",
+    "WholeSpace",
     "distance_to_exact",
     "edge_marginals",
     "greedy_trajectory",

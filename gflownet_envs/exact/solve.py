@@ -263,13 +263,44 @@ def terminating_distribution(
     n_objects = graph.environment.require_listed_objects()
     law = torch.empty((len(log_policy), n_objects), dtype=torch.float64)
     for members in _member_slices(graph, len(log_policy)):
-        law[members] = _pushed_forward(graph, log_policy[members])
+        reached = _pushed_forward(graph, log_policy[members])
+        law[members] = reached[:, graph.n_states :]
     return law
 
 
+def state_visits(
+    graph: StateGraph,
+    log_policy: Tensor,  # shape: (E, N, A)
+) -> Tensor:  # shape: (E, N), float64
+    """Return the probability that a walk passes each non-terminal state.
+
+    In a graded space a walk passes a state at most once, and the visits of the first
+    layer are 1. `terminating_distribution` has the visits of the objects.
+
+    Raises
+    ------
+    ValueError
+        If the shape does not agree, or the policies do not sum to one.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> solution = solve_exact(env, torch.tensor([[2.0, 1.0, 1.0]]).log())
+    >>> state_visits(solution.graph, solution.log_policy_table).numpy().round(6)
+    array([[1.  , 0.25, 0.25]])
+    """
+    _require_policy(graph, log_policy)
+    visits = torch.empty(log_policy.shape[:2], dtype=torch.float64)
+    for members in _member_slices(graph, len(log_policy)):
+        reached = _pushed_forward(graph, log_policy[members])
+        visits[members] = reached[:, : graph.n_states]
+    return visits
+
+
 def _pushed_forward(graph: StateGraph, log_policy: Tensor) -> Tensor:
-    # shapes: log_policy (e, N, A) -> (e, n_objects), float64
-    """Push the probability of reaching states through the layers."""
+    # shapes: log_policy (e, N, A) -> (e, N + n_objects), float64
+    """Push the probability of reaching states and objects through the layers."""
     policy = log_policy.to(torch.float64).exp().masked_fill_(~graph.mask, 0.0)
     worst = float((policy.sum(dim=-1) - 1).abs().nan_to_num(nan=float("inf")).max())
     if worst > _CLOSURE_TOLERANCE:
@@ -285,7 +316,7 @@ def _pushed_forward(graph: StateGraph, log_policy: Tensor) -> Tensor:
         mask = graph.mask[layer]
         passed = reach[:, layer, None] * policy[:, layer]
         reach.index_add_(1, graph.children[layer][mask], passed[:, mask])
-    return reach[:, graph.n_states :]
+    return reach
 
 
 def distance_to_exact(
@@ -329,7 +360,7 @@ def distance_to_exact(
     distance = torch.empty(len(log_policy), dtype=torch.float64)
     for members in _member_slices(graph, len(log_policy)):
         target = torch.softmax(reward_rows(reward, members, objects), dim=-1)
-        reached = _pushed_forward(graph, log_policy[members])
+        reached = _pushed_forward(graph, log_policy[members])[:, graph.n_states :]
         distance[members] = 0.5 * (reached - target).abs().sum(dim=-1)
     return distance
 

@@ -1,0 +1,678 @@
+"""Which states are fragile and why, and what drives the distribution over objects.
+
+Exact policies of three tasks: the grid, Buchwald–Hartwig reactions and real molecules
+(chains of three of 16 fragments).
+
+- *Maps*: every state, as wide as the share of the members' walks that pass it, by its
+  fragility and by the named part of the reward that explains most of it, found by
+  exchanging the parts of members and solving again (`skpce.inspection.part_effects`).
+  It is settled where that is supported, and the leading part is more than two standard
+  errors above the next.
+- *Drivers* of the distribution over objects: probabilities of leading objects and of
+  classes, entropy, expected reward, number of modes, by `skpce.explain`.
+- *Error rates*: the same with inputs that do nothing. On the grid members are drawn
+  anew from all 625, and two inputs are added that are drawn at random; on the hypergrid
+  and the reactions the rows of all inputs are permuted. Counted are answers that name a
+  driver among inputs that do nothing.
+- *Sachs*: what two samples of cells have in common, by greedy trajectories and by
+  marginals of edges.
+
+Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.gflownet.whole_space --out
+runs/whole_space --write docs/downloads/whole_space.txt --images docs/images``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import skpce
+from benchmarks.all_tasks import table
+from benchmarks.studies.rewards import N_FRAGMENTS, components_of
+from gflownet_envs import (
+    HypergridEnvironment,
+    WholeSpace,
+    hypergrid_mode_rewards,
+    mode_of_object,
+    policies_everywhere,
+    solve_exact,
+)
+from gflownet_envs.block_store import BlockStore
+from gflownet_envs.exact.solve import ExactSolution
+from gflownet_envs.exact.trajectories import greedy_trajectory
+from gflownet_envs.experiments.space_maps import has_choice, space_map
+from gflownet_envs.experiments.task import Study
+from gflownet_envs.experiments.tasks import TASKS
+from gflownet_envs.rewards.closed_form import quadrant_shift_rewards
+from gflownet_envs.storage import write_bytes
+from skpce.inspection import Result, part_effects
+
+IMAGES = {
+    "grid": "space_grid.png",
+    "buchwald-hartwig": "space_reactions.png",
+    "molecules": "space_molecules.png",
+}
+TITLES = {
+    "grid": "Grid",
+    "buchwald-hartwig": "Buchwald–Hartwig reactions",
+    "molecules": "Molecules",
+}
+_N_DRAWS = {"grid": 1024, "buchwald-hartwig": 256, "molecules": 256}
+_LEAST = 1e-6  # fragility that has a reason
+_SLOW = "reactions, eleven permuted parts"
+_N_MEMBERS = 50  # of the drivers on the grid and hypergrid
+
+
+@dataclass(frozen=True)
+class Space:
+    """A task that is solved, and what its objects are."""
+
+    name: str
+    study: Study
+    solution: ExactSolution
+    space: WholeSpace
+    classes: Mapping[str, np.ndarray]
+    values: Mapping[str, np.ndarray]
+    neighbours: np.ndarray
+    object_names: tuple[str, ...]
+
+    def statistics(self, law: WholeSpace | None = None) -> dict[str, np.ndarray]:
+        """Return what is said of the distribution over objects."""
+        return (law or self.space).statistics(
+            names=self.object_names,
+            classes=self.classes,
+            values=self.values,
+            neighbours=self.neighbours,
+        )
+
+
+def solved(name: str, folder: Path) -> Space:
+    """Prepare a task and solve its members."""
+    preset = TASKS[name].presets["default"]
+    if name == "molecules":
+        preset = replace(preset, proxy=replace(preset.proxy, n_fragments=N_FRAGMENTS))
+    study = TASKS[name].prepare(
+        preset,
+        seed=0,
+        store=BlockStore(folder / "blocks" / name),
+        progress=lambda *_: None,
+        options={},
+    )
+    solution = solve_exact(study.environment, study.reward)
+    space = WholeSpace.from_policies(solution.graph, solution)
+    classes, values, names = _objects(name, study)
+    return Space(
+        *(name, study, solution, space, classes, values),
+        neighbours_of(name, study),
+        names,
+    )
+
+
+def _objects(name: str, study: Study) -> Any:
+    """Return classes, values and names of the objects."""
+    names = study.environment.object_names()
+    log_reward = np.asarray(study.reward.log_reward, dtype=float)
+    if name == "grid":
+        classes = study.levels["quadrant"]
+        return classes, {"reward": np.exp(log_reward)}, names
+    levels = study.environment.object_levels().numpy()
+    if name == "buchwald-hartwig":
+        # the ligand and base of a leading reaction are what a chemist stocks
+        classes = {
+            str(level): np.flatnonzero(levels[:, i] == number)
+            for i in (0, 1)
+            for number, level in enumerate(list(study.environment.levels.values())[i])
+        }
+        return classes, {"yield": study.reward_features}, names
+    classes = {
+        f"a chain with {fragment}": np.flatnonzero((levels == number).any(axis=1))
+        for number, fragment in enumerate(next(iter(study.environment.levels.values())))
+    }
+    shown = dict(list(classes.items())[:4])
+    return shown, {"predicted pIC50": study.reward_features}, names
+
+
+def neighbours_of(name: str, study: Study) -> np.ndarray:  # shape: (n_pairs, 2)
+    """Return cells side by side, and objects that differ in one component."""
+    if name == "grid":
+        cells = np.asarray(study.environment.cells)
+        apart = np.abs(cells[:, None] - cells[None]).sum(axis=2)
+        return np.argwhere(np.triu(apart == 1))
+    levels = study.environment.object_levels().numpy()
+    sizes = levels.max(axis=0) + 1
+    numbers = np.arange(len(levels)).reshape(sizes)
+    pairs = []
+    for axis, size in enumerate(sizes):
+        for one, two in combinations(range(size), 2):
+            first, second = (np.take(numbers, i, axis=axis).ravel() for i in (one, two))
+            pairs.append(np.stack([first, second], axis=1))
+    return np.concatenate(pairs)
+
+
+# Why states are fragile
+
+
+def effects_everywhere(task: Space, n_draws: int) -> Result:
+    """Exchange the named parts of members, and solve for all states again."""
+    named, graph = task.study.named_parts[0], task.solution.graph
+    known = policies_everywhere(graph, task.solution)
+
+    def model(parts: Mapping[str, np.ndarray]) -> np.ndarray:
+        return policies_everywhere(graph, solve_exact(graph, named.reward(parts))).y
+
+    return part_effects(
+        model,
+        named.parts,
+        combine=dict,
+        n_draws=n_draws,
+        dependent=False,
+        steps=known.steps,
+        mask=known.mask,
+        batch_size=32,
+        random_state=0,
+    )
+
+
+def effects_on_objects(task: Space, n_draws: int) -> Result:
+    """The same for the statistics of the distribution over objects."""
+    named, graph = task.study.named_parts[0], task.solution.graph
+    names = list(task.statistics())
+    fixed = {key: v for key, v in task.values.items() if np.ndim(v) == 1}
+    leading = np.argsort(-task.space.law.mean(axis=0), kind="stable")[:5]
+
+    def model(parts: Mapping[str, np.ndarray]) -> np.ndarray:
+        solution = solve_exact(graph, named.reward(parts))
+        space = WholeSpace.from_policies(graph, solution)
+        law = space.law
+        found = space.statistics(
+            n_leading=0,
+            classes=task.classes,
+            values=fixed,
+            neighbours=task.neighbours,
+        )
+        columns = [law[:, i] for i in leading]
+        columns += [v for key, v in found.items()]
+        return np.stack(columns, axis=1)
+
+    kept = [n for n in names if not n.startswith("expected ") or n[9:] in fixed]
+    return part_effects(
+        model,
+        named.parts,
+        combine=dict,
+        n_draws=n_draws,
+        dependent=False,
+        outputs=dict.fromkeys(kept, 1),
+        batch_size=32,
+        random_state=0,
+    )
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The leading part of each state, and its share of the variance there."""
+
+    parts: list[str]
+    shares: np.ndarray
+    settled: np.ndarray
+
+
+def reasons_of(task: Space, effects: Result) -> Reasons:
+    """Return what explains most in each state."""
+    names, n_states = list(task.study.named_parts[0].parts), len(task.space.fragility)
+    found = Reasons([""] * n_states, np.zeros(n_states), np.zeros(n_states, dtype=bool))
+    for row, state in enumerate(np.flatnonzero(has_choice(task.space))):
+        first, errors = effects.first[row], effects.first_error[row]
+        best, second = np.argsort(-first)[:2]
+        apart = first[best] - first[second] > 2 * np.hypot(errors[best], errors[second])
+        if task.space.fragility[state] < _LEAST:  # members agree up to rounding
+            continue
+        found.parts[state] = names[best]
+        found.shares[state] = first[best]
+        found.settled[state] = apart and effects.supported[row]
+    return found
+
+
+def names_of_states(task: Space) -> list[str]:
+    """Return the last action of each state, without its component."""
+    graph, env = task.solution.graph, task.study.environment
+    if not env.is_tree:
+        return [str(tuple(state)) for state in graph.states[:, :2].tolist()]
+    found = []
+    for state in graph.states:
+        history = [a for a in env.action_history(state).tolist() if a >= 0]
+        name = env.action_names[history[-1]] if history else "all walks"
+        found.append(name.split(": ", maxsplit=1)[-1])
+    return found
+
+
+def map_of(task: Space, reasons: Reasons) -> Any:
+    """Draw the map."""
+    positions = None
+    if task.name == "grid":
+        positions = task.solution.graph.states[:, :2].numpy()
+    return space_map(
+        task.space,
+        reasons.parts,
+        settled=reasons.settled,
+        names=names_of_states(task),
+        positions=positions,
+        title=TITLES[task.name],
+    )
+
+
+def save_map(figure: Any, path: Path) -> None:
+    """Write a small file."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=110, format="png")
+    drawn.seek(0)
+    small = BytesIO()
+    Image.open(drawn).convert("RGB").quantize(192).save(small, "png", optimize=True)
+    write_bytes(path, small.getvalue())
+
+
+def states_table(task: Space, reasons: Reasons, drivers: list[str]) -> str:
+    """List the states that add most to the fragility of the objects."""
+    graph, env, space = task.solution.graph, task.study.environment, task.space
+    total = space.contribution.sum()
+    rows = []
+    for state in np.argsort(-space.contribution)[:8]:
+        step = env.step_names[int(graph.steps[state])].replace("_", " ")
+        name = names_of_states(task)[state]
+        if env.is_tree:
+            history = env.action_history(graph.states[state]).tolist()
+            taken = [env.action_names[a].split(": ", 1)[-1] for a in history if a >= 0]
+            name = " → ".join(taken) or "start"
+        rows.append(
+            [
+                step,
+                name,
+                f"{space.visits[:, state].mean():.3f}",
+                f"{space.fragility[state]:.3f}",
+                f"{space.contribution[state] / total:.1%}",
+                reasons.parts[state],
+                f"{reasons.shares[state]:.0%}"
+                + ("" if reasons.settled[state] else ", not settled"),
+                drivers[state],
+            ]
+        )
+    order = np.argsort(-space.fragility)
+    visits = space.visits.mean(axis=0)
+    lead = (
+        f"**{TITLES[task.name]}** ({graph.n_states} states, "
+        f"{env.n_objects} objects, {len(space.law)} members). Mean total variation of "
+        f"the distribution over objects to the mean: {space.object_fragility:.3f}; "
+        f"contributions of all states together: {total:.3f}. The ten most fragile "
+        f"states are passed by {visits[order[:10]].mean():.2%} of the walks each; the "
+        f"ten that add most have "
+        f"{np.sort(space.contribution)[::-1][:10].sum() / total:.0%} of all.\n"
+    )
+    heads = ("decision", "state", "visits", "fragility", "share of it")
+    return (
+        lead
+        + "\n"
+        + table((*heads, "leading part", "its share alone", "drivers (tested)"), rows)
+    )
+
+
+# Drivers of the distribution over objects
+
+
+def inputs_of(task: Space, n_members: int | None = None) -> dict[str, np.ndarray]:
+    """Return one number for each named part: its level, or its first component.
+
+    Objects count by the root of their mean probability.
+    """
+    n_members = n_members or len(task.space.law)
+    parts = task.study.named_parts[0].parts
+    law = task.space.law.mean(axis=0)
+    found = {}
+    for name, values in parts.items():
+        if task.name == "grid":  # one level for all cells of a quadrant
+            cell = np.flatnonzero(values[0])[0]
+            found[name] = values[:n_members, cell] - values[:, cell].mean()
+            continue
+        shape = [len(names) for names in task.study.environment.levels.values()]
+        whole = np.broadcast_to(values[:n_members], (n_members, *shape))
+        weighted = whole.reshape(n_members, -1) * np.sqrt(law)
+        found[name] = components_of(weighted, n_members, 1)[:, 0]
+    return found
+
+
+def drivers_of_states(task: Space) -> tuple[list[str], str]:
+    """Return what is tested to drive the policy of each state, and how much that is."""
+    n_members = _N_MEMBERS if task.name == "grid" else len(task.space.law)
+    inputs = inputs_of(task, n_members)
+    graph = task.solution.graph
+    policies = policies_everywhere(graph, task.solution)
+    answer = skpce.explain(
+        np.column_stack(list(inputs.values())),
+        policies.y[:n_members],
+        inputs=list(inputs),
+        steps=policies.steps,
+    )
+    names = [""] * graph.n_states
+    driven, choice = 0.0, np.flatnonzero(has_choice(task.space))
+    known = {name: row for row, name in enumerate(answer.drivers.output_names)}
+    for step, state in zip(policies.step_names, choice, strict=True):
+        if step not in known:
+            continue
+        states = answer.drivers.state[known[step]]
+        names[state] = ", ".join(
+            who for who, says in zip(inputs, states, strict=True) if says == "drives"
+        )
+        driven += task.space.contribution[state] * bool(names[state])
+    share = driven / task.space.contribution.sum()
+    n_driven = sum(map(bool, names))
+    return names, (
+        f"Some part is tested to drive {n_driven} of {len(choice)} states with a "
+        f"choice, which have {share:.0%} of all contributions ({n_members} members).\n"
+    )
+
+
+def explained(inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> Any:
+    """Ask which input drives which statistic."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of statistics that are constant
+        kept = {k: v for k, v in outputs.items() if np.ptp(v) > 1e-12}
+        return skpce.explain(
+            {**inputs, **kept}, inputs=list(inputs), outputs=list(kept)
+        )
+
+
+def drivers_table(task: Space) -> str:
+    """Say what drives each statistic."""
+    rows_used = slice(0, _N_MEMBERS) if task.name == "grid" else slice(None)
+    inputs = inputs_of(task, _N_MEMBERS if task.name == "grid" else None)
+    outputs = {k: v[rows_used] for k, v in task.statistics().items()}
+    drivers = explained(inputs, outputs).drivers
+    rows = []
+    for row, name in enumerate(drivers.output_names):
+        found = sorted(
+            (
+                (-drivers.total[row][i], who)
+                for i, who in enumerate(drivers.input_names)
+                if drivers.state[row][i] == "drives"
+            ),
+        )
+        shown = ", ".join(f"{who} {-share:.0%}" for share, who in found)
+        value = outputs[name]
+        rows.append(
+            [name, f"{value.mean():.3g}", f"{value.std():.2g}", shown or "none found"]
+        )
+    n = len(next(iter(inputs.values())))
+    return f"**{TITLES[task.name]}**, {n} members:\n\n" + table(
+        ("statistic", "mean", "sd", "drivers, with their share in all"), rows
+    )
+
+
+def parts_on_objects_table(task: Space, effects: Result) -> str:
+    """Say which named part is behind each statistic."""
+    parts = list(task.study.named_parts[0].parts)
+    rows = []
+    for row, name in enumerate(effects.output_names):
+        first, error = effects.first[row], effects.first_error[row]
+        order = np.argsort(-first)[:3]
+        shown = ", ".join(f"{parts[i]} {first[i]:.0%} ± {error[i]:.0%}" for i in order)
+        reason = "" if effects.supported[row] else "not supported"
+        rows.append([name, shown, reason])
+    return f"**{TITLES[task.name]}**:\n\n" + table(
+        ("statistic", "leading named parts, share alone", ""), rows
+    )
+
+
+# Inputs that do nothing
+
+
+def grid_with_idle_inputs(task: Space, seed: int) -> tuple[Any, set[str]]:
+    """Draw members from all 625, and two inputs that do nothing."""
+    rng = np.random.default_rng([seed, 1])
+    graph = task.solution.graph
+    log_reward, levels = quadrant_shift_rewards(task.study.environment)
+    rows = rng.choice(len(log_reward), _N_MEMBERS, replace=False)
+    names = list(task.study.named_parts[0].parts)
+    inputs = dict(zip(names, levels[rows].numpy().T, strict=True))
+    idle = {f"idle {i}": rng.choice(np.unique(levels), _N_MEMBERS) for i in (1, 2)}
+    solution = solve_exact(graph, log_reward[rows])
+    space = WholeSpace.from_policies(graph, solution)
+    outputs = space.statistics(
+        classes=task.classes,
+        values={"reward": log_reward[rows].exp().numpy()},
+        neighbours=task.neighbours,
+    )
+    return explained(inputs | idle, outputs), set(idle)
+
+
+def hypergrid_permuted(seed: int) -> tuple[Any, set[str]]:
+    """Draw three levels of the reward of each member; permute them."""
+    rng = np.random.default_rng([seed, 2])
+    env = HypergridEnvironment(n_dims=2, side=8)
+    inputs = {
+        "log R0": rng.uniform(-5, -1, _N_MEMBERS),
+        "log R1": rng.uniform(-2, 0.5, _N_MEMBERS),
+        "log R2": rng.uniform(-1, 1.5, _N_MEMBERS),
+    }
+    log_reward = hypergrid_mode_rewards(env, *np.exp(list(inputs.values())))
+    bumps = log_reward.numpy() + 0.5 * rng.normal(size=log_reward.shape)
+    solution = solve_exact(env, bumps)
+    space = WholeSpace.from_policies(solution.graph, solution)
+    mode = mode_of_object(env).numpy()
+    cells = np.arange(64).reshape(8, 8)
+    pairs = [
+        np.stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()], axis=1),
+        np.stack([cells[:-1].ravel(), cells[1:].ravel()], axis=1),
+    ]
+    outputs = space.statistics(
+        classes={f"mode {m}": np.flatnonzero(mode == m) for m in range(4)},
+        values={"reward": np.exp(bumps)},
+        neighbours=np.concatenate(pairs),
+    )
+    order = rng.permutation(_N_MEMBERS)
+    permuted = {name: column[order] for name, column in inputs.items()}
+    return explained(permuted, outputs), set(inputs)
+
+
+def reactions_permuted(
+    outputs: dict[str, np.ndarray], inputs: dict[str, np.ndarray], seed: int
+) -> tuple[Any, set[str]]:
+    """Permute the parts of the networks."""
+    rng = np.random.default_rng([seed, 3])
+    order = rng.permutation(len(next(iter(inputs.values()))))
+    permuted = {name: column[order] for name, column in inputs.items()}
+    return explained(permuted, outputs), set(inputs)
+
+
+def errors_table(tasks: dict[str, Space], repetitions: int) -> str:
+    """Count answers with a driver that does nothing."""
+    grid, reactions = tasks["grid"], tasks["buchwald-hartwig"]
+    known = reactions.statistics(), inputs_of(reactions)
+    kinds: dict[str, Any] = {
+        "grid, two idle inputs beside four quadrants": lambda s: grid_with_idle_inputs(
+            grid, s
+        ),
+        "hypergrid 8 × 8, three permuted levels": hypergrid_permuted,
+        _SLOW: lambda s: reactions_permuted(*known, s),
+    }
+    rows = []
+    for title, make in kinds.items():
+        # an answer about the reactions takes some five times as long
+        n_repetitions = repetitions // (4 if make is kinds[_SLOW] else 1)
+        wrong, pairs, tested, active, found = 0, 0, 0, 0, 0
+        started = time.process_time()
+        for seed in range(n_repetitions):
+            answer, idle = make(seed)
+            drivers = answer.drivers
+            names = np.array(list(drivers.input_names))
+            is_idle = np.isin(names, list(idle))
+            says = np.isin(np.array(drivers.state), ["drives", "acts on the spread"])
+            n_wrong = int(says[:, is_idle].sum())
+            wrong += n_wrong > 0
+            pairs += n_wrong
+            tested += says[:, is_idle].size
+            active += says[:, ~is_idle].size
+            found += int(says[:, ~is_idle].sum())
+        share = wrong / n_repetitions
+        error = np.sqrt(share * (1 - share) / n_repetitions)
+        spent = (time.process_time() - started) / n_repetitions
+        rows.append(
+            [
+                title,
+                f"{wrong} of {n_repetitions} ({share:.1%} ± {error:.1%})",
+                f"{pairs} of {tested}",
+                f"{found / active:.0%}" if active else "none there",
+                f"{spent:.2f}",
+            ]
+        )
+    heads = ("inputs that do nothing", "answers with a false driver")
+    return table((*heads, "false pairs", "true pairs found", "CPU s an answer"), rows)
+
+
+# Sachs
+
+
+def sachs_table() -> str:
+    """What two samples of cells have in common, by trajectories and by marginals."""
+    from gflownet_envs.exact.dag import GraphFlows
+
+    preset = TASKS["sachs"].presets["default"]
+    study = TASKS["sachs"].prepare(
+        replace(preset, n_test=0),
+        seed=0,
+        store=None,
+        progress=lambda *_: None,
+        options={},
+    )
+    env: Any = study.environment
+    marginals = GraphFlows(study.reward).edge_marginals().numpy()
+    n_greedy = 12
+    edges = []
+    for row in range(n_greedy):
+        flows = GraphFlows(study.reward.select(slice(row, row + 1)))
+        walk = greedy_trajectory(env, flows.log_policy)
+        names = [env.action_names[a] for a in walk.actions]
+        edges.append({n for n in names if "→" in n or "->" in n})
+    common, correlation, top, adjacent = [], [], [], []
+    for one, two in combinations(range(n_greedy), 2):
+        both = edges[one] & edges[two]
+        common.append(len(both) / len(edges[one] | edges[two]))
+        a, b = marginals[one].ravel(), marginals[two].ravel()
+        off = ~np.eye(env.n_nodes, dtype=bool).ravel()
+        correlation.append(np.corrcoef(a[off], b[off])[0, 1])
+        both_ways = np.triu_indices(env.n_nodes, 1)
+        sums = [(m + m.T)[both_ways] for m in (marginals[one], marginals[two])]
+        adjacent.append(np.corrcoef(*sums)[0, 1])
+        top.append(np.minimum(a[off], b[off]).sum() / np.maximum(a[off], b[off]).sum())
+    return marginal_rows(study, marginals, edges, common, correlation, top, adjacent)
+
+
+def marginal_rows(
+    study: Study,
+    marginals: np.ndarray,
+    edges: list[set[str]],
+    common: list[float],
+    correlation: list[float],
+    top: list[float],
+    adjacent: list[float],
+) -> str:
+    """Put agreement, and the drivers of the leading edges, into tables."""
+    env: Any = study.environment
+    names, d = env.node_names, env.n_nodes
+    mean, deviation = marginals.mean(axis=0), marginals.std(axis=0)
+    lead = (
+        f"Greedy trajectories of {len(edges)} samples have "
+        f"{np.mean([len(e) for e in edges]):.1f} edges; two of them have "
+        f"{np.mean(common):.0%} of the edges of either in common (smallest "
+        f"{min(common):.0%}). The same of marginals (sum of minima over sum of maxima) "
+        f"is {np.mean(top):.0%} (smallest {min(top):.0%}), and their correlation "
+        f"{np.mean(correlation):.2f} (smallest {min(correlation):.2f}); that of edges "
+        f"in either direction is {np.mean(adjacent):.2f} (smallest "
+        f"{min(adjacent):.2f}).\n\n"
+    )
+    pairs = [(i, j) for i in range(d) for j in range(d) if i != j]
+    uncertain = sorted(pairs, key=lambda p: -deviation[p])[:12]
+    outputs = {f"{names[i]} → {names[j]}": marginals[:, i, j] for i, j in uncertain}
+    inputs = {
+        f"PC{k + 1}": column
+        for k, column in enumerate(
+            components_of(study.reward_features, len(marginals), 3).T
+        )
+    }
+    drivers = explained(inputs, outputs).drivers
+    rows = []
+    for (i, j), row in zip(uncertain, range(len(uncertain)), strict=True):
+        found = [
+            f"{who} {drivers.total[row][k]:.0%}"
+            for k, who in enumerate(drivers.input_names)
+            if drivers.state[row][k] == "drives"
+        ]
+        rows.append(
+            [
+                f"{names[i]} → {names[j]}",
+                f"{mean[i, j]:.2f}",
+                f"{deviation[i, j]:.2f}",
+                f"{mean[j, i]:.2f}",
+                ", ".join(found) or "none found",
+            ]
+        )
+    heads = ("edge", "mean marginal", "its sd over members", "the other way")
+    return lead + table((*heads, "drivers, with their share in all"), rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("runs/whole_space"))
+    parser.add_argument("--tasks", nargs="+", choices=IMAGES, default=list(IMAGES))
+    parser.add_argument("--repetitions", type=int, default=100)
+    parser.add_argument("--images", type=Path, help="folder of the maps")
+    parser.add_argument("--write", type=Path, help="the file of tables")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    tasks = {name: solved(name, arguments.out) for name in arguments.tasks}
+    states, drivers, parts = [], [], []
+    for name, task in tasks.items():
+        reasons = reasons_of(task, effects_everywhere(task, _N_DRAWS[name]))
+        if arguments.images is not None:
+            save_map(map_of(task, reasons), arguments.images / IMAGES[name])
+        driven, sentence = drivers_of_states(task)
+        states += [states_table(task, reasons, driven), sentence]
+        drivers.append(drivers_table(task))
+        on_objects = effects_on_objects(task, _N_DRAWS[name] // 2)
+        parts.append(parts_on_objects_table(task, on_objects))
+    pieces = [
+        "<!-- Written by python -m benchmarks.gflownet.whole_space -->\n",
+        "**The states that add most to the fragility of the objects**\n",
+        *states,
+        "**Drivers of the distribution over objects** (`skpce.explain`)\n",
+        *drivers,
+        "**Named parts behind the distribution over objects**\n",
+        *parts,
+    ]
+    if arguments.repetitions and {"grid", "buchwald-hartwig"} <= set(tasks):
+        pieces += [
+            "**Inputs that do nothing**\n",
+            errors_table(tasks, arguments.repetitions),
+        ]
+    pieces += ["**Sachs: marginals of edges**\n", sachs_table()]
+    pieces.append(f"Made in {time.process_time():.0f} CPU-seconds.\n")
+    text = "\n".join(pieces)
+    if arguments.write is None:
+        print(text)
+    else:
+        arguments.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

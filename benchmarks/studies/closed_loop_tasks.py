@@ -1,0 +1,297 @@
+"""The loop of the paper's outlook on three tasks, beside what one would use instead.
+
+A campaign measures some objects at random and then more in batches of ten; members are
+trained anew after each batch, and single measurements change the belief alone. All
+arms of a repetition share the start, and the members of a batch are alike.
+
+- *Hypergrid*: three dimensions of eight cells, R of Bengio et al. (2021), in percent of
+  its largest value, which eight of 512 cells have.
+- *Molecules*: 4096 chains of three of 16 fragments. Nothing is measured of them: the
+  truth is the mean of 80 networks' R (predicted activity and QED), in percent of the
+  largest.
+- *Reactions*: 4599 measured yields of Buchwald–Hartwig reactions.
+
+Members are 30 networks on one-hot levels (``closed_loop_arms.Networks``), and log R is
+the predicted percentage over four. Arms:
+
+- *loop*: `gflownet_envs.experiments.sampling_loop.SamplingLoop`, six components; by a
+  draw, and by a majority of draws.
+- *GFlowNet, retrained*: trained on the mean of the members after each batch, 300
+  iterations of 64 walks; objects are drawn from its distribution over those that are not
+  measured. *Solved* is the same GFlowNet with its exact distribution.
+- *members*: Thompson sampling over members, without a policy.
+- *Gaussian process*: expected improvement on one-hot levels.
+
+Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.studies.closed_loop_tasks
+--out runs/closed_loop_tasks --write docs/downloads/closed_loop_tasks.txt``; campaigns
+that are finished in the folder are not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import softmax
+
+from benchmarks.studies.closed_loop_arms import (
+    TEMPERATURE,
+    AtRandom,
+    GaussianProcess,
+    Laboratory,
+    Networks,
+)
+from benchmarks.studies.rewards import measured_yields, reward_ensemble
+from benchmarks.studies.tables import mean_and_error, publish, study_parser, table
+from gflownet_envs import (
+    HypergridEnvironment,
+    SequentialSelectionEnvironment,
+    StateGraph,
+    TrainingSpec,
+    hypergrid_mode_rewards,
+    terminating_distribution,
+    train_ensemble,
+)
+from gflownet_envs.experiments.sampling_loop import SamplingLoop
+
+COMMAND = (
+    "OMP_NUM_THREADS=1 python -m benchmarks.studies.closed_loop_tasks "
+    "--out runs/closed_loop_tasks"
+)
+BATCH = 10
+_N_START = {"hypergrid": 20, "molecules": 30, "reactions": 30}
+_N_BATCHES = {"hypergrid": 4, "molecules": 4, "reactions": 5}
+_SPEC = TrainingSpec(
+    n_iterations=300, batch_size=64, hidden=(64,), learning_rate=0.01, check_every=0
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is true of the objects of a task, and the space that they come from."""
+
+    name: str
+    graph: StateGraph
+    levels: np.ndarray  # shape: (n_objects, n_components)
+    worth: np.ndarray  # shape: (n_objects,), percent; NaN where it is not known
+
+    def start(self, seed: int) -> Laboratory:
+        """Measure some objects at random."""
+        known = np.flatnonzero(np.isfinite(self.worth))
+        order = np.random.default_rng(seed).permutation(known)
+        first = order[: _N_START[self.name]].tolist()
+        return Laboratory(self.levels, self.worth, first, seed)
+
+
+def selection(sizes: tuple[int, ...]) -> StateGraph:
+    """Return the states of a choice of one level of each component."""
+    levels = {f"c{i}": [str(j) for j in range(n)] for i, n in enumerate(sizes)}
+    return StateGraph.from_environment(SequentialSelectionEnvironment(levels))
+
+
+def hypergrid() -> Problem:
+    env = HypergridEnvironment(n_dims=3, side=8)
+    reward = hypergrid_mode_rewards(env)[0].exp().numpy()
+    graph = StateGraph.from_environment(env)
+    levels = graph.final_states()[:, :3].numpy()
+    return Problem("hypergrid", graph, levels, 100.0 * reward / reward.max())
+
+
+def molecules(blocks: Path | None) -> Problem:
+    predictions = reward_ensemble("molecules", blocks).predictions
+    reward = np.exp(predictions.astype(np.float64)).mean(axis=0)
+    sizes = (16, 16, 16)
+    levels = np.indices(sizes).reshape(3, -1).T
+    return Problem("molecules", selection(sizes), levels, 100.0 * reward / reward.max())
+
+
+def reactions(_: Path | None) -> Problem:
+    sizes = (4, 3, 16, 24)
+    levels = np.indices(sizes).reshape(4, -1).T
+    worth = measured_yields(len(levels))
+    return Problem("reactions", selection(sizes), levels, worth)
+
+
+PROBLEMS: dict[str, Callable[[Path | None], Problem]] = {
+    "hypergrid": lambda _: hypergrid(),
+    "molecules": molecules,
+    "reactions": reactions,
+}
+
+
+class Loop(Networks):
+    """A surrogate of the members' policies inside the sampling loop."""
+
+    def __init__(self, problem: Problem, laboratory: Laboratory, rule: str) -> None:
+        self.graph, self.rule = problem.graph, rule
+        super().__init__(laboratory)
+
+    def prepare(self) -> None:
+        self.loop = SamplingLoop(
+            self.graph,
+            self.predictions / TEMPERATURE,
+            rule=self.rule,
+            random_state=int(self.rng.integers(2**31)),
+        )
+
+    def choose(self) -> int:
+        return self.loop.choose(self.laboratory.is_free)
+
+    def learn(self, row: int, value: float) -> None:
+        noise = self.noise / TEMPERATURE
+        self.loop.learn(row, value / TEMPERATURE, noise_sd=noise)
+
+
+class Retrained(Networks):
+    """One GFlowNet, trained on the mean of the members after each batch."""
+
+    def __init__(self, problem: Problem, laboratory: Laboratory, solved: bool) -> None:
+        self.graph, self.solved = problem.graph, solved
+        super().__init__(laboratory)
+
+    def prepare(self) -> None:
+        log_reward = self.predictions.mean(axis=0) / TEMPERATURE
+        if self.solved:
+            self.law = softmax(log_reward)
+            return
+        with warnings.catch_warnings():  # few iterations
+            warnings.simplefilter("ignore")
+            trained = train_ensemble(
+                self.graph.environment,
+                log_reward[np.newaxis],
+                _SPEC,
+                seed=int(self.rng.integers(2**31)),
+            )
+        policy = trained.log_policy_table(self.graph)
+        self.law = terminating_distribution(self.graph, policy)[0].numpy()
+
+    def choose(self) -> int:
+        free = np.where(self.laboratory.is_free, self.law, 0.0)
+        return int(self.rng.choice(len(free), p=free / free.sum()))
+
+    def learn(self, row: int, value: float) -> None:
+        """Only at the end of the batch."""
+
+
+REFERENCE = "Gaussian process, expected improvement"
+ARMS: dict[str, Callable[[Problem, Laboratory], AtRandom]] = {
+    "loop, draws": lambda problem, lab: Loop(problem, lab, "draw"),
+    "loop, majority of draws": lambda problem, lab: Loop(problem, lab, "vote"),
+    "GFlowNet, retrained": lambda problem, lab: Retrained(problem, lab, False),
+    "GFlowNet, solved": lambda problem, lab: Retrained(problem, lab, True),
+    "members, Thompson sampling": lambda _, lab: Networks(lab),
+    REFERENCE: lambda _, lab: GaussianProcess(lab),
+    "at random": lambda _, lab: AtRandom(lab),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one campaign of one arm measured, one after another, and its CPU time."""
+
+    lost: list[float]
+    found: list[float]  # largest worth less the best measured so far, after a batch
+    seconds: float
+
+
+def campaign(name: str, problem: Problem, seed: int) -> Outcome:
+    """Run one arm from the start of a repetition."""
+    lab = problem.start(seed)
+    started = time.process_time()
+    arm = ARMS[name](problem, lab)
+    best, lost, found = float(np.nanmax(problem.worth)), [], []
+    for number in range(_N_BATCHES[problem.name]):
+        for _ in range(BATCH):
+            row = arm.choose()
+            value = lab.measure(row)
+            arm.learn(row, value)
+            lost.append(best - value)
+        found.append(best - float(np.max(problem.worth[lab.measured])))
+        if number + 1 < _N_BATCHES[problem.name]:
+            arm.end_batch()
+    return Outcome(lost, found, time.process_time() - started)
+
+
+def run(
+    problem: Problem, arms: list[str], n_repetitions: int, folder: Path | None
+) -> dict[str, list[Outcome]]:
+    """Run all campaigns that are not finished in the folder."""
+    found: dict[str, list[Outcome]] = {name: [] for name in arms}
+    for seed in range(n_repetitions):
+        for name in arms:
+            file = None
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                label = name.replace(" ", "_").replace(",", "")
+                file = folder / f"{problem.name}.{label}.{seed}.json"
+            if file is not None and file.exists():
+                outcome = Outcome(**json.loads(file.read_text(encoding="utf-8")))
+            else:
+                outcome = campaign(name, problem, seed)
+                if file is not None:
+                    file.write_text(json.dumps(vars(outcome)), encoding="utf-8")
+            found[name].append(outcome)
+    return found
+
+
+def section(problem: Problem, found: dict[str, list[Outcome]]) -> str:
+    """Return the curve of the regret, batch by batch, and what it cost."""
+    n_batches = _N_BATCHES[problem.name]
+    rows = []
+    for name, outcomes in found.items():
+        lost = np.array([o.lost for o in outcomes])
+        batches = lost.reshape(len(lost), n_batches, BATCH).mean(axis=2)
+        difference = ""
+        if REFERENCE in found and name != REFERENCE:
+            reference = np.array([o.lost for o in found[REFERENCE]]).mean(axis=1)
+            difference = mean_and_error(lost.mean(axis=1) - reference, 1)
+            difference = difference if difference.startswith("-") else "+" + difference
+        rows.append(
+            [
+                name,
+                mean_and_error(lost.mean(axis=1), 1),
+                difference,
+                " ".join(f"{value:.0f}" for value in batches.mean(axis=0)),
+                mean_and_error([o.found[-1] for o in outcomes], 1),
+                f"{np.mean([o.seconds for o in outcomes]):.1f}",
+            ]
+        )
+    heads: list[Any] = [
+        *("arm", "regret of a measurement", "minus the Gaussian process"),
+        *("by batches of ten", "regret of the best found", "CPU s a campaign"),
+    ]
+    n = len(next(iter(found.values())))
+    return (
+        f"**{problem.name.capitalize()}**, percent, mean ± standard error over {n} "
+        f"campaigns of {n_batches * BATCH} measurements after "
+        f"{_N_START[problem.name]} at random:\n\n{table(heads, rows)}"
+    )
+
+
+def main() -> None:
+    parser = study_parser(__doc__, 20)
+    parser.add_argument("--out", type=Path, help="folder of finished campaigns")
+    parser.add_argument("--tasks", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    blocks = None if arguments.out is None else arguments.out / "blocks"
+    sections, spent = [], 0.0
+    for name in arguments.tasks:
+        problem = PROBLEMS[name](blocks)
+        found = run(problem, arguments.arms, arguments.repetitions, arguments.out)
+        sections.append(section(problem, found))
+        spent += sum(o.seconds for outcomes in found.values() for o in outcomes)
+    command = f"{COMMAND} --repetitions {arguments.repetitions}"
+    publish(sections, command, arguments.write, spent)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""The map of a state space: where members go, where they disagree, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gflownet_envs.exact.whole_space import WholeSpace
+from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
+
+#: Of states without a choice.
+_NO_CHOICE_COLOR = "#F7F7F7"
+#: Reasons with a colour of their own; the others share one grey.
+_N_COLORED = 6
+_OTHER, _OTHER_COLOR = "other reasons", "#999999"
+#: How much is left of the colour of a reason that is not sure.
+_PALE = 0.4
+#: A state that a smaller share of the walks passes has no name on the map.
+_LEAST_NAMED = 0.012
+
+
+def space_map(
+    space: WholeSpace,
+    reasons: Sequence[str],
+    *,
+    settled: Sequence[bool] | None = None,
+    names: Sequence[str] | None = None,
+    positions: np.ndarray | None = None,
+    title: str = "",
+) -> Any:
+    """Draw all states twice: by their fragility, and by its reason.
+
+    Each row of boxes is a decision; a box is a state, as wide as the share of the
+    members' walks that pass it. In trees the box lies below that of its parent. With
+    ``positions`` each decision is a board, a state a disc on it, and the area of the
+    disc the share of the walks.
+
+    Parameters
+    ----------
+    space : WholeSpace
+    reasons : sequence of str of length n_states
+        Such as the leading named part of the reward; empty where there is none.
+    settled : sequence of bool of length n_states, optional
+        Where the reason is sure; it is pale elsewhere. None says everywhere.
+    names : sequence of str of length n_states, optional
+        Written into wide boxes.
+    positions : ndarray of shape (n_states, 2), optional
+        Row and column of each state on the board.
+    title : str
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is not one reason, name or position a state.
+    """
+    n_states = space.graph.n_states
+    per_state = {"settled": settled, "names": names, "positions": positions}
+    for what, given in {"reasons": reasons, **per_state}.items():
+        if given is not None and len(given) != n_states:
+            raise ValueError(
+                f"{what} must be {n_states}, one a state, got {len(given)}"
+            )
+    from matplotlib.figure import Figure
+
+    n_layers = space.graph.n_layers
+    height = 5.4 if positions is not None else 2.6 + 1.3 * n_layers
+    width = max(7.0, 1.75 * n_layers + 1.6) if positions is not None else 10.0
+    figure = Figure(figsize=(width, height), layout="constrained")
+    top, bottom = figure.subfigures(2, 1)
+    draw = _Boxes(space, names) if positions is None else _Boards(space, positions)
+    _draw_fragility(top, draw, space, title)
+    sure = np.ones(n_states, dtype=bool) if settled is None else np.asarray(settled)
+    _draw_reasons(bottom, draw, space, reasons, sure)
+    return figure
+
+
+def _draw_fragility(part: Any, draw: Any, space: WholeSpace, title: str) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    choice = has_choice(space)
+    largest = float(space.fragility.max()) or 1.0
+    scale = ScalarMappable(Normalize(0.0, largest), "viridis_r")
+    colors = [
+        scale.to_rgba(value) if own else _NO_CHOICE_COLOR
+        for value, own in zip(space.fragility, choice, strict=True)
+    ]
+    axes = draw.draw(part, colors, shares_of_steps(space))
+    _bar(part, axes, scale)
+    part.suptitle(f"{title}: how far apart visitors are" if title else "", fontsize=11)
+
+
+def _bar(part: Any, axes: Any, scale: Any) -> Any:
+    bar = part.colorbar(scale, ax=axes, fraction=0.03, pad=0.01)
+    bar.set_label("total variation", fontsize=8)
+    bar.ax.tick_params(labelsize=8)
+    return bar
+
+
+def _draw_reasons(
+    part: Any,
+    draw: Any,
+    space: WholeSpace,
+    reasons: Sequence[str],
+    sure: np.ndarray,  # shape: (n_states,), bool
+) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch
+
+    weight: dict[str, float] = {}
+    for reason, value in zip(reasons, space.contribution, strict=True):
+        if reason:
+            weight[reason] = weight.get(reason, 0.0) + value
+    leading = sorted(weight, key=lambda name: -weight[name])
+    color_of = dict(zip(leading[:_N_COLORED], COLORS, strict=False))
+    color_of |= dict.fromkeys(leading[_N_COLORED:], _OTHER_COLOR)
+    choice = has_choice(space)
+    colors: list[Any] = []
+    for reason, own, is_sure in zip(reasons, choice, sure, strict=True):
+        none = UNEXPLAINED_COLOR if own else _NO_CHOICE_COLOR
+        rgb = np.array(to_rgb(color_of.get(reason, none)))
+        colors.append(tuple(rgb if is_sure or not reason else 1 - _PALE * (1 - rgb)))
+    axes = draw.draw(part, colors, None)
+    _bar(part, axes, ScalarMappable()).ax.set_visible(False)  # the same width
+    total = float(space.contribution.sum()) or 1.0
+    labels = {name: color_of[name] for name in leading[:_N_COLORED]}
+    shown = [
+        Patch(facecolor=color, label=f"{name} ({weight[name] / total:.0%})")
+        for name, color in labels.items()
+    ]
+    others = sum(weight[name] for name in leading[_N_COLORED:])
+    if others:
+        shown.append(
+            Patch(facecolor=_OTHER_COLOR, label=f"{_OTHER} ({others / total:.0%})")
+        )
+    left = 1.0 - sum(weight.values()) / total
+    if left > 0.005:
+        shown.append(
+            Patch(facecolor=UNEXPLAINED_COLOR, label=f"nothing named ({left:.0%})")
+        )
+    part.legend(
+        handles=shown,
+        loc="outside lower center",
+        ncols=min(4, len(shown)),
+        frameon=False,
+        fontsize=8,
+    )
+    pale = "" if bool(sure.all()) else "; pale where it is not settled"
+    part.suptitle(f"what explains most of it (share of all){pale}", fontsize=11)
+
+
+def has_choice(space: WholeSpace) -> np.ndarray:  # shape: (n_states,), bool
+    """Say in which states more than one action is possible."""
+    return np.asarray((space.graph.mask.sum(dim=1) > 1).numpy())
+
+
+def shares_of_steps(space: WholeSpace) -> list[float]:
+    """Return the share of all contributions that each decision has."""
+    total = float(space.contribution.sum()) or 1.0
+    layers = (space.graph.layer(step) for step in range(space.graph.n_layers))
+    return [float(space.contribution[layer].sum()) / total for layer in layers]
+
+
+class _Boxes:
+    """A row of boxes a decision, each as wide as the share of walks through it."""
+
+    def __init__(self, space: WholeSpace, names: Sequence[str] | None) -> None:
+        self.space = space
+        self.names = names
+        self.left, self.width = _places(space)
+
+    def draw(self, part: Any, colors: Sequence[Any], shares: Any) -> Any:
+        from matplotlib.patches import Rectangle
+
+        graph = self.space.graph
+        ax = part.subplots()
+        for step in range(graph.n_layers):
+            for i in range(*graph.layer(step).indices(graph.n_states)):
+                corner, width = (self.left[i], step + 0.06), self.width[i]
+                line = 0.5 if width > 0.004 else 0.0
+                ax.add_patch(
+                    Rectangle(
+                        *(corner, width, 0.88),
+                        facecolor=colors[i],
+                        edgecolor="white",
+                        linewidth=line,
+                    )
+                )
+                self._write(ax, i, step, colors[i])
+        labels = [name.replace("_", " ") for name in graph.environment.step_names]
+        labels = labels[: graph.n_layers]
+        if shares is not None:
+            labels = [
+                f"{name}\n{share:.0%} of it"
+                for name, share in zip(labels, shares, strict=True)
+            ]
+        ax.set_yticks(np.arange(len(labels)) + 0.5, labels, fontsize=8)
+        ax.set(xlim=(0, 1), ylim=(graph.n_layers, 0))
+        ax.set_xlabel("share of the walks of all members", fontsize=8)
+        ax.tick_params(axis="x", labelsize=8)
+        ax.tick_params(axis="y", length=0)
+        for side in ax.spines.values():
+            side.set_visible(False)
+        return ax
+
+    def _write(self, ax: Any, state: int, step: int, color: Any) -> None:
+        if self.names is None or self.width[state] < _LEAST_NAMED:
+            return
+        from matplotlib.colors import to_rgb
+
+        luminance = np.dot(to_rgb(color), (0.299, 0.587, 0.114))
+        name, wide = self.names[state], self.width[state] > 0.12
+        limit = int(110 * self.width[state]) if wide else 13
+        ax.text(
+            self.left[state] + self.width[state] / 2,
+            step + 0.5,
+            name if len(name) <= limit else name[: max(limit - 1, 1)] + "…",
+            rotation=0 if wide else 90,
+            ha="center",
+            va="center",
+            fontsize=7 if wide else 6,
+            clip_on=True,
+            color="black" if luminance > 0.5 else "white",
+        )
+
+
+def _places(space: WholeSpace) -> tuple[np.ndarray, np.ndarray]:
+    # shapes: -> (n_states,), (n_states,)
+    """Return left ends and widths of the boxes, the most visited on the left."""
+    graph, width = space.graph, space.visits.mean(axis=0)
+    left = np.zeros(graph.n_states)
+    parents, actions = (
+        (graph.children >= 0) & (graph.children < graph.n_states)
+    ).nonzero(as_tuple=True)
+    children = graph.children[parents, actions].numpy()
+    parent = np.zeros(graph.n_states, dtype=int)
+    parent[children] = parents.numpy()
+    free: dict[int, float] = {}
+    for step in range(1, graph.n_layers):
+        layer = np.arange(graph.n_states)[graph.layer(step)]
+        for i in layer[np.argsort(-width[layer], kind="stable")]:
+            above = int(parent[i]) if graph.environment.is_tree else -step
+            start = left[above] if above >= 0 else 0.0
+            left[i] = free.get(above, start)
+            free[above] = left[i] + width[i]
+    return left, width
+
+
+class _Boards:
+    """A board a decision, a disc a state."""
+
+    def __init__(self, space: WholeSpace, positions: np.ndarray) -> None:
+        self.space = space
+        self.positions = np.asarray(positions)
+
+    def draw(self, part: Any, colors: Sequence[Any], shares: Any) -> Any:
+        graph, visits = self.space.graph, self.space.visits.mean(axis=0)
+        axes = part.subplots(1, graph.n_layers, sharex=True, sharey=True)
+        n_rows, n_columns = self.positions.max(axis=0) + 1
+        names = graph.environment.step_names
+        for step, ax in enumerate(np.atleast_1d(axes)):
+            for place in np.ndindex(n_rows, n_columns):
+                ax.plot(*place[::-1], ".", color="0.85", markersize=2)
+            rows = range(*graph.layer(step).indices(graph.n_states))
+            for i in rows:
+                ax.plot(
+                    *self.positions[i][::-1],
+                    "o",
+                    color=colors[i],
+                    markeredgecolor="0.4",
+                    markeredgewidth=0.4,
+                    markersize=3.0 + 22.0 * np.sqrt(visits[i]),
+                )
+            title = names[step].replace("_", " ")
+            if shares is not None:
+                title += f"\n{shares[step]:.0%} of it"
+            ax.set_title(title, fontsize=9)
+            ax.set(xlim=(-0.9, n_columns - 0.1), ylim=(n_rows - 0.1, -0.9))
+            ax.set(xticks=[], yticks=[], aspect="equal")
+        return axes
