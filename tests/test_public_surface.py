@@ -18,12 +18,9 @@ from tests.golden.ensembles import FITTED, NEEDS
 from tests.golden.surface import surface_of
 
 ADDED: set[str] = {
-<<<<<<< HEAD
     "skpce.variance_components",
-=======
     "gflownet_envs.WholeSpace",
     "gflownet_envs.exact.WholeSpace",
->>>>>>> h-space
     "gflownet_envs.ObjectTable",
     "gflownet_envs.policy_relevant_features.exact_outcome_distributions",
     "gflownet_envs.policy_relevant_features.sampled_outcome_distributions",
