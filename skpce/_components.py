@@ -16,6 +16,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from ._checks import (
     FloatArray,
     IndexArray,
+    at_hand,
     check_integer,
     check_real,
     floats_with_nan,
@@ -531,7 +532,7 @@ def variance_components(
     ----------
     table : table or path
         One row for each score: a data frame, a dict of columns, a list of dicts, or
-        the path of a CSV file.
+        the path of a CSV or JSON file.
     score : str
         Column of the score. Rows without one (NaN) are left out.
     random : sequence of str
@@ -657,8 +658,9 @@ def _why_not(p_value: float, adjusted: float) -> tuple[str, ...]:
 
 def _fact(share: float, low: float, high: float, p_value: float) -> str:
     ends = "" if np.isnan(low) else f" ({low:.0%} to {high:.0%})"
-    tested = "" if np.isnan(p_value) else f", p = {p_value:.2g}"
-    return f"{share:.0%} of the variance{ends}{tested}"
+    size = f"{share:.0%}" if share == 0 or share >= 0.005 else "less than 1%"
+    tested = "" if np.isnan(p_value) else f", p = {max(p_value, 1e-300):.2g}"
+    return f"{size} of the variance{ends}{tested}"
 
 
 def _intervals(
@@ -740,7 +742,7 @@ class _Read:
 
 
 def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) -> _Read:
-    table = table_of(data)
+    table = table_of(at_hand(data))
     known = names_of(table)
     random_names = [random] if isinstance(random, str) else list(random)
     fixed_names = [fixed] if isinstance(fixed, str) else list(fixed)
