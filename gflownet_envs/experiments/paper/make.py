@@ -116,8 +116,9 @@ def make_paper(
         call goes on from there.
     preset : {"quick", "full"} or None, default=None
         ``"full"`` has the paper's sizes and settings. ``"quick"`` has fewer members
-        and readings, of Sachs exact policies and of molecules trained ones. None takes that of the first finished piece in ``out`` or ``runs``, and
-        ``"quick"`` where there is none.
+        and readings, of Sachs exact policies and of molecules trained ones. None takes
+        that of the first finished piece in ``out`` or ``runs``, and ``"quick"`` where
+        there is none.
     runs : sequence of str or Path, default=()
         Folders to take from: finished runs in folders ``TASK-paper``, or the pieces
         of an earlier page.
