@@ -36,8 +36,8 @@ def from_study(
     ensemble : Ensemble
         Objectives are the outputs, under the names of ``set_metric_names``, else
         ``objective`` or ``objective0, objective1, ...``. Trials that were pruned,
-        failed or are still running have no value and are left out; ``notes`` counts
-        them.
+        failed or are still running have no value and are left out, and an infinite
+        objective counts as none; ``notes`` counts them.
 
     Raises
     ------
@@ -123,6 +123,14 @@ def from_study(
         [[np.nan if v is None else v for v in trial.values] for trial in complete],
         dtype=np.float64,
     )
+    infinite = np.isinf(outputs)
+    if infinite.any():
+        n_infinite = int(infinite.any(axis=1).sum())
+        notes.append(
+            f"{n_infinite} of {len(complete)} complete trials have an infinite "
+            "objective, which counts as failed."
+        )
+        outputs[infinite] = np.nan
     metrics = getattr(study, "metric_names", None)
     if metrics is None:
         n_objectives = outputs.shape[1]

@@ -358,6 +358,7 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
 #: Public names that no scene calls, and why.
 EXEMPT: Mapping[str, str] = {
     "skpce.show_versions": "takes no argument of ours",
+    "skpce.ensembles.DriverImportanceEvaluator": "asks explain about a study, no more",
     **dict.fromkeys(
         ["skpce.ensembles.Ensemble"],
         "a result, made by the calls and read by their invariants",

@@ -114,6 +114,17 @@ def test_trials_without_a_value_are_left_out(study):
     }
 
 
+def test_infinite_objectives_are_failures(study):
+    study.trials[3].values = [np.inf]
+    study.trials[8].values = [-np.inf]
+    runs = from_study(study)
+    assert len(runs) == 28
+    assert runs.notes == (
+        "2 of 30 complete trials have an infinite objective, which counts as failed.",
+        "2 of 30 trials have no output and are left out.",
+    )
+
+
 def test_several_objectives_keep_their_names(study):
     for trial in study.trials:
         trial.values = [trial.values[0], -trial.params["rate"]]
