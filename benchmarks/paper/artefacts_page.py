@@ -554,11 +554,12 @@ def answer() -> list[str]:
         "permuted.",
         "Beside the same step where it carries signal, the artefact has the larger D "
         f"with a probability of {beyond(record, d)} (catalyst, base, halide, additive) "
-        f"and the larger index of a principal component with {beyond(record, index)}, where one "
-        "half is what guessing gives and the paper's reading needs one.",
+        "and the larger index of a principal component with "
+        f"{beyond(record, index)}, where one half is what guessing gives and the "
+        "paper's reading needs one.",
         "Drivers and named parts say which uncertainty moves a choice, and not whether "
-        f"the choice is real: some principal component drives {counted(verdicts[0])} artefacts "
-        f"and {counted(verdicts[1])} genuine steps, and named parts have support at "
+        "the choice is real: some principal component drives "
+        f"{counted(verdicts[0])} artefacts and {counted(verdicts[1])} genuine steps, and named parts have support at "
         f"{counted(parts[0])} and {counted(parts[1])}.",
         "Two figures that need no expansion tell them apart: the members agree on what "
         f"they prefer at {counted(agreeing[0])} artefacts and {counted(agreeing[1])} "
@@ -620,8 +621,8 @@ def draw(record: dict[str, Any]) -> bytes:
     from skpce.plotting._style import COLORS
 
     panels = (
-        ("total variance D of the members", MEASURES[1], "log"),
-        ("largest first-order index of a component", MEASURES[3], "linear"),
+        ("total variance D\nof the members", MEASURES[1], "log"),
+        ("largest first-order index\nof a principal component", MEASURES[3], "linear"),
         ("R² that the component adds\non unseen reactions", GAIN, "linear"),
     )
     figure = new_figure(3.6, 10.0)
