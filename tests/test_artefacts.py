@@ -179,6 +179,32 @@ def test_tables_of_the_page_are_those_of_the_record(name):
     assert page.page_tables()[name] in page.PAGE.read_text(encoding="utf-8")
 
 
+def test_sentences_of_the_page_are_those_of_the_record():
+    text = " ".join(page.PAGE.read_text(encoding="utf-8").split())
+    sentences = page.answer()
+    assert len(sentences) == 5
+    assert all(sentence in text for sentence in [*sentences, page.answer_of_tasks()])
+
+
+def test_steps_that_gain_an_answer_are_counted(monkeypatch):
+    def draw(q2, drives, learned):
+        return {"q2": q2, "drives": drives, "learned_q2": learned}
+
+    one = draw([0.3, 0.1, None, 0.0], [["a"], ["a"], [], []], [0.5, 0.2, None, 0.0])
+    other = draw([0.3, 0.3, None, 0.0], [["a"], [], [], []], [0.5, 0.2, None, 0.0])
+    record = {"grid": {"steps": ["m1", "m2", "stop", "m3"], "draws": [one, one, other]}}
+    monkeypatch.setattr(page, "named_parts", lambda: {("grid", "m3"): "x"})
+    # Step m1 had an answer; m2 in one of three draws; stop is no choice.
+    assert page.gained(record) == {
+        "steps": 3,
+        "none": 2,
+        "drivers": 1,
+        "predicted": 1,
+        "parts": 1,
+    }
+    assert page.counts_of_task(record["grid"])["before"] == [1, 1, 2]
+
+
 @pytest.mark.slow
 def test_download_is_that_of_the_record():
     assert page.TABLES.read_text(encoding="utf-8") == page.download()
