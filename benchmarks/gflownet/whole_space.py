@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.stats import binomtest
 
 import skpce
 from benchmarks.all_tasks import table
@@ -523,19 +524,18 @@ def errors_table(tasks: dict[str, Space], repetitions: int) -> str:
             tested += says[:, is_idle].size
             active += says[:, ~is_idle].size
             found += int(says[:, ~is_idle].sum())
-        share = wrong / n_repetitions
-        error = np.sqrt(share * (1 - share) / n_repetitions)
+        low, high = binomtest(wrong, n_repetitions).proportion_ci()
         spent = (time.process_time() - started) / n_repetitions
         rows.append(
             [
                 title,
-                f"{wrong} of {n_repetitions} ({share:.1%} ± {error:.1%})",
+                f"{wrong} of {n_repetitions} ({low:.1%} to {high:.1%})",
                 f"{pairs} of {tested}",
                 f"{found / active:.0%}" if active else "none there",
                 f"{spent:.2f}",
             ]
         )
-    heads = ("inputs that do nothing", "answers with a false driver")
+    heads = ("inputs that do nothing", "answers with a false driver (95 % interval)")
     return table((*heads, "false pairs", "true pairs found", "CPU s an answer"), rows)
 
 

@@ -17,8 +17,8 @@ the predicted percentage over four. Arms:
 - *loop*: `gflownet_envs.experiments.sampling_loop.SamplingLoop`, six components; by a
   draw, and by a majority of draws.
 - *GFlowNet, retrained*: trained on the mean of the members after each batch, 300
-  iterations of 64 walks; objects are drawn from its distribution over those that are not
-  measured. *Solved* is the same GFlowNet with its exact distribution.
+  iterations of 64 walks; objects that are not measured are drawn from its distribution.
+  *Solved* is the same GFlowNet with its exact distribution.
 - *members*: Thompson sampling over members, without a policy.
 - *Gaussian process*: expected improvement on one-hot levels.
 

@@ -72,7 +72,8 @@ def space_map(
     height = 5.4 if positions is not None else 2.6 + 1.3 * n_layers
     width = max(7.0, 1.75 * n_layers + 1.6) if positions is not None else 10.0
     figure = Figure(figsize=(width, height), layout="constrained")
-    top, bottom = figure.subfigures(2, 1)
+    parts: Any = figure.subfigures(2, 1)
+    top, bottom = parts
     draw = _Boxes(space, names) if positions is None else _Boards(space, positions)
     _draw_fragility(top, draw, space, title)
     sure = np.ones(n_states, dtype=bool) if settled is None else np.asarray(settled)

@@ -1,0 +1,94 @@
+"""The sampling loop on rewards whose best object is known."""
+
+import numpy as np
+import pytest
+
+from gflownet_envs import (
+    GridEnvironment,
+    SequentialSelectionEnvironment,
+    TokenSequenceEnvironment,
+)
+from gflownet_envs.experiments.sampling_loop import SamplingLoop
+
+SPACES = [
+    GridEnvironment(size=3, max_moves=3),
+    SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
+    TokenSequenceEnvironment(["a", "end", "b"], 2, end_token="end"),
+]
+
+
+def members_of(env, n_members=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_members, 3)) @ rng.normal(size=(3, env.n_objects))
+
+
+@pytest.mark.parametrize("env", SPACES, ids=lambda env: env.name)
+@pytest.mark.parametrize("rule", ["draw", "vote", "mean"])
+def test_only_available_objects_are_chosen(env, rule):
+    loop = SamplingLoop(env, members_of(env), n_components=2, rule=rule, random_state=0)
+    available = np.zeros(env.n_objects, dtype=bool)
+    available[[1, 3]] = True
+    assert {loop.choose(available, n_tries=1) for _ in range(8)} <= {1, 3}
+
+
+def test_a_walk_ends_in_the_object_of_its_actions():
+    env = SPACES[1]
+    loop = SamplingLoop(env, members_of(env), random_state=0)
+    # one action in the start, and in the states after x and after y
+    for first in (0, 1):
+        for second in (0, 1, 2):
+            found = loop._walk(np.array([first, second, second]))
+            assert found == 3 * first + second
+
+
+def test_beliefs_follow_rewards_and_lose_less_than_at_random():
+    env, first, last, chance = SPACES[0], [], [], []
+    for seed in range(4):
+        members = members_of(env, seed=seed)
+        truth = members[0]
+        loop = SamplingLoop(env, members[1:], n_components=3, random_state=0)
+        lost = []
+        for _ in range(8):
+            cell = loop.choose()
+            loop.learn(cell, truth[cell], noise_sd=0.1)
+            lost.append(truth.max() - truth[cell])
+        first.append(lost[0])
+        last.append(np.mean(lost[-3:]))
+        chance.append(truth.max() - truth.mean())
+    assert np.mean(last) < 0.5 * np.mean(chance)
+    assert np.mean(last) < np.mean(first)
+
+
+def test_learning_is_the_update_of_a_normal_belief():
+    # Kalman's mean, against the particles' moments before the update
+    env = SPACES[1]
+    members = members_of(env)
+    loop = SamplingLoop(env, members, n_components=3, random_state=0)
+    belief = loop.policy.belief_
+    centred = belief.particles - belief.mean
+    covariance = (belief.weights[:, None] * centred).T @ centred
+    slope, noise = loop._slopes[:, 2], 0.3
+    variance = slope @ covariance @ slope + noise**2 + loop._left[2]
+    predicted = members.mean(axis=0)[2] + belief.mean @ slope
+    expected = belief.mean + covariance @ slope * (1.5 - predicted) / variance
+    loop.learn(2, 1.5, noise_sd=noise)
+    np.testing.assert_allclose(loop.policy.belief_.mean, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"available": [True]}, r"available must be bool of shape \(6,\)"),
+        ({"available": [False] * 6}, "no object that may be chosen"),
+        ({"available": [1] * 6}, "available must be bool"),
+    ],
+)
+def test_wrong_choices_are_named(settings, message):
+    loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
+    with pytest.raises(ValueError, match=message):
+        loop.choose(**settings)
+
+
+def test_wrong_settings_are_named():
+    with pytest.raises(ValueError, match="n_components must be at least 1"):
+        SamplingLoop(SPACES[1], members_of(SPACES[1]), n_components=0)

@@ -1,0 +1,89 @@
+"""Maps of state spaces: what is drawn, where, and in which colour."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
+
+from gflownet_envs import (
+    GridEnvironment,
+    SequentialSelectionEnvironment,
+    WholeSpace,
+    solve_exact,
+)
+from gflownet_envs.experiments.space_maps import shares_of_steps, space_map
+from skpce.plotting._style import COLORS
+
+
+def space_of(env, n_members=4):
+    rng = np.random.default_rng(0)
+    solution = solve_exact(env, 2 * rng.normal(size=(n_members, env.n_objects)))
+    return WholeSpace.from_policies(solution.graph, solution)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    levels = {"a": ["x", "y"], "b": ["p", "q", "r"], "c": ["u", "v"]}
+    return space_of(SequentialSelectionEnvironment(levels))
+
+
+def boxes_of(axes):
+    return [p for p in axes.patches if isinstance(p, Rectangle)]
+
+
+def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
+    graph = tree.graph
+    figure = space_map(tree, ["a"] * graph.n_states)
+    boxes = boxes_of(figure.axes[0])
+    visits = tree.visits.mean(axis=0)
+    np.testing.assert_allclose([box.get_width() for box in boxes], visits)
+    for state, child in ((s, int(c)) for s in range(3) for c in graph.children[s]):
+        if 0 <= child < graph.n_states:
+            inner, outer = boxes[child], boxes[state]
+            assert inner.get_x() >= outer.get_x() - 1e-12
+            right = outer.get_x() + outer.get_width()
+            assert inner.get_x() + inner.get_width() <= right + 1e-12
+            assert inner.get_y() > outer.get_y()
+
+
+def test_the_reason_of_most_has_the_first_colour_and_is_pale_if_not_settled(tree):
+    reasons = ["early"] + ["late"] * (tree.graph.n_states - 1)
+    settled = np.ones(tree.graph.n_states, dtype=bool)
+    settled[1] = False
+    figure = space_map(tree, reasons, settled=settled)
+    boxes = boxes_of(figure.axes[2])
+    share = tree.contribution[0] / tree.contribution.sum()
+    first = "early" if share > 0.5 else "late"
+    color = dict(
+        zip([first, ({"early", "late"} - {first}).pop()], COLORS, strict=False)
+    )
+    assert boxes[0].get_facecolor()[:3] == pytest.approx(to_rgb(color["early"]))
+    assert boxes[2].get_facecolor()[:3] == pytest.approx(to_rgb(color["late"]))
+    assert min(boxes[1].get_facecolor()[:3]) > min(boxes[2].get_facecolor()[:3])
+    labels = [t.get_text() for f in figure.subfigs for t in f.legends for t in t.texts]
+    assert f"early ({share:.0%})" in labels
+
+
+def test_shares_of_steps_add_up_to_one(tree):
+    shares = shares_of_steps(tree)
+    assert len(shares) == 3
+    assert sum(shares) == pytest.approx(1.0)
+
+
+def test_boards_have_a_disc_for_each_state():
+    space = space_of(GridEnvironment(size=3, max_moves=2))
+    graph = space.graph
+    positions = graph.states[:, :2].numpy()
+    figure = space_map(space, [""] * graph.n_states, positions=positions, title="Grid")
+    discs = [
+        line for ax in figure.axes for line in ax.lines if line.get_marker() == "o"
+    ]
+    assert len(discs) == 2 * graph.n_states
+    assert discs[0].get_markersize() == max(disc.get_markersize() for disc in discs)
+
+
+def test_wrong_lengths_are_named(tree):
+    with pytest.raises(ValueError, match="reasons must be 9, one a state, got 1"):
+        space_map(tree, ["a"])
+    with pytest.raises(ValueError, match="names must be 9, one a state, got 2"):
+        space_map(tree, ["a"] * 9, names=["b", "c"])
