@@ -209,7 +209,7 @@ def test_the_workflow_tests_each_set_of_versions_and_each_system():
         s["run"] for s in jobs["tests"]["steps"] if s.get("name") == "Install"
     ]
     for extra in PROJECT["optional-dependencies"]:
-        assert extra in install or extra in {"docs", "neighbours", "all"}
+        assert extra in install or extra in {"docs", "all"}
 
 
 def test_no_page_holds_both_sides_of_a_merge():

@@ -1,7 +1,9 @@
 """Spaces and policies there and back with the real torchgfn."""
 
 import pickle
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -303,3 +305,17 @@ def test_a_cycle_is_refused():
             action_names=("a", "b"),
             object_names=("end",),
         )
+
+
+def test_the_lines_of_the_guide(gfn):
+    """Those that train with torchgfn, fewer times, and those that explain."""
+    guide = Path(__file__).parents[2] / "docs" / "user_guide" / "gflownets.md"
+    section = guide.read_text(encoding="utf-8").split("## From torchgfn and for it")[1]
+    train, explain = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)[:2]
+    assert len([line for line in explain.splitlines() if line]) == 11
+    names: dict = {}
+    exec(train.replace("range(300)", "range(2)"), names)
+    exec(explain.replace("range(0, 625, 16)", "range(0, 625, 25)"), names)
+    answer = names["answer"]
+    assert len(answer.steps) == len(names["data"].steps)
+    assert "drives" in str(answer) or "not settled" in str(answer)
