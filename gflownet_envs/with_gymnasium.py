@@ -69,7 +69,7 @@ def to_gymnasium(
     n_states, n_actions = mask.shape
     ended = np.zeros(n_actions, dtype=np.int8)
 
-    class GymnasiumEnvironment(gymnasium.Env):  # type: ignore[misc, name-defined]
+    class GymnasiumEnvironment(gymnasium.Env):  # type: ignore[name-defined]
         """A space whose states are listed."""
 
         metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012

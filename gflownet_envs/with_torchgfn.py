@@ -73,6 +73,7 @@ class ListedEnvironment(Environment):
         self.n_objects = n_objects
         self.state_size = 1
         self.log_reward = log_reward
+        self.torchgfn_states: Tensor | None = None  # of `from_torchgfn`
         self._object_names = tuple(object_names)
         self._n_states = n_states
         finished = torch.arange(n_states, n_states + n_objects)[:, None]
@@ -105,7 +106,9 @@ class ListedEnvironment(Environment):
         reached, count = torch.tensor([0]), 0
         while len(reached):
             following = self._children[reached]
-            reached = following[(following >= 0) & (following < self._n_states)].unique()
+            reached = following[
+                (following >= 0) & (following < self._n_states)
+            ].unique()
             count += 1
             if count > self._n_states:
                 raise ValueError(f"children of {self.name} must have no cycle")
@@ -298,7 +301,7 @@ def to_torchgfn(
     >>> env.n_actions  # doctest: +SKIP
     6
     """
-    import_extra("gfn", "to_torchgfn")
+    import_extra("gfn", "to_torchgfn")  # before any work
     graph = environment
     if not isinstance(graph, StateGraph):
         graph = StateGraph.from_environment(graph)
@@ -334,10 +337,9 @@ def _actions_by_parent(graph: StateGraph) -> tuple[Tensor, int]:
 
 
 def _table_env(graph: StateGraph, log_reward: Tensor) -> Any:
-    from gfn.env import DiscreteEnv
-    from gfn.preprocessors import Preprocessor
-    from gfn.states import DiscreteStates
-
+    discrete_env = import_extra("gfn.env", "to_torchgfn").DiscreteEnv
+    preprocessor = import_extra("gfn.preprocessors", "to_torchgfn").Preprocessor
+    discrete_states = import_extra("gfn.states", "to_torchgfn").DiscreteStates
     edges, n_moves = _actions_by_parent(graph)
     n_states, n_objects = graph.n_states, len(log_reward)
     n_nodes = n_states + n_objects
@@ -353,13 +355,13 @@ def _table_env(graph: StateGraph, log_reward: Tensor) -> Any:
     encodings = graph.encodings.new_zeros((n_nodes, graph.encodings.shape[1]))
     encodings[:n_states] = graph.encodings
 
-    class Encodings(Preprocessor):
+    class Encodings(preprocessor):  # type: ignore[misc, valid-type]
         """What our networks see; zeros for objects, which can only exit."""
 
         def preprocess(self, states: Any) -> Tensor:
             return encodings[states.tensor[..., 0]]
 
-    class TableEnv(DiscreteEnv):
+    class TableEnv(discrete_env):  # type: ignore[misc, valid-type]
         """A space by tables of its states and of their parents."""
 
         def __init__(self) -> None:
@@ -372,10 +374,10 @@ def _table_env(graph: StateGraph, log_reward: Tensor) -> Any:
                 state_shape=(1,),
             )
 
-        def make_states_class(self) -> type[DiscreteStates]:
+        def make_states_class(self) -> type[Any]:
             env = self
 
-            class TableStates(DiscreteStates):
+            class TableStates(discrete_states):  # type: ignore[misc, valid-type]
                 state_shape = env.state_shape
                 s0 = env.s0
                 sf = env.sf
@@ -435,10 +437,10 @@ def torchgfn_policy(
         If ``environment`` is missing.
     """
     graph = getattr(env, "graph", None)
-    if graph is None and environment is None:
+    if graph is None and getattr(environment, "torchgfn_states", None) is None:
         raise ValueError(
             "environment is needed for an env that to_torchgfn did not make: what "
-            f"from_torchgfn made of it; got env={type(env).__name__} and None"
+            f"from_torchgfn made of it; got env={type(env).__name__} and {environment}"
         )
 
     @torch.no_grad()
@@ -449,6 +451,7 @@ def torchgfn_policy(
             own = env.states_from_tensor(ids[:, None])
         else:
             assert environment is not None
+            assert environment.torchgfn_states is not None
             own = env.states_from_tensor(environment.torchgfn_states[flat[:, 0]])
         logits = estimator(own).masked_fill(~own.forward_masks, float("-inf"))
         found = torch.softmax(logits.double(), dim=-1)

@@ -45,7 +45,7 @@ def test_the_core_needs_four_packages():
 def test_the_extras_are_there_and_all_has_those_of_users():
     extras = PROJECT["optional-dependencies"]
     of_users = {"torch", "plot", "data", "frames", "cli", "flow", "chem", "dask"}
-    assert set(extras) == of_users | {"test", "oracle", "docs", "all"}
+    assert set(extras) == of_users | {"neighbours", "test", "oracle", "docs", "all"}
     (everything,) = extras["all"]
     assert everything == f"skpce[{','.join(e for e in extras if e in of_users)}]"
     assert names_of(extras["torch"]) == {"torch", "safetensors", "msgspec"}
@@ -116,9 +116,11 @@ def test_pages_install_only_what_there_is():
 
 
 def lower_bounds():
-    """Name and lower bound of each requirement outside docs and oracle."""
+    """Name and lower bound of each requirement outside docs and of other libraries."""
     extras = PROJECT["optional-dependencies"]
-    groups = [extras[e] for e in extras if e not in {"docs", "oracle", "all"}]
+    groups = [
+        extras[e] for e in extras if e not in {"docs", "oracle", "neighbours", "all"}
+    ]
     for requirement in sum(groups, PROJECT["dependencies"]):
         name, _, bound = re.fullmatch(
             r"([\w-]+)(\[\w+\])?>=([\d.]+)", requirement

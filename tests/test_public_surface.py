@@ -21,7 +21,12 @@ ADDED: set[str] = {
     "skpce.variance_components",
     "gflownet_envs.WholeSpace",
     "gflownet_envs.exact.WholeSpace",
+    "gflownet_envs.ListedEnvironment",
     "gflownet_envs.ObjectTable",
+    "gflownet_envs.from_torchgfn",
+    "gflownet_envs.to_gymnasium",
+    "gflownet_envs.to_torchgfn",
+    "gflownet_envs.torchgfn_policy",
     "gflownet_envs.policy_relevant_features.exact_outcome_distributions",
     "gflownet_envs.policy_relevant_features.sampled_outcome_distributions",
     "gflownet_envs.environments.ObjectTable",
@@ -66,6 +71,8 @@ CHANGED: set[str] = {
     # members that diverged are named
     "gflownet_envs.TrainedEnsemble",
     "gflownet_envs.objectives.Objective",  # score_gradient
+    "gflownet_envs.train_ensemble",  # logger
+    "gflownet_envs.training.train_ensemble",
     # real outputs, and columns of y that belong together
     "skpce.report",
     "skpce.inspection.back_to_reward",

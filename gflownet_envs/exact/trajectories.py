@@ -177,7 +177,9 @@ class _CallablePolicies:
         mask = self.environment.valid_mask(flat)
         found = torch.stack(
             [
-                torch.stack([self._one(e, s, m) for s, m in zip(flat, mask, strict=True)])
+                torch.stack(
+                    [self._one(e, s, m) for s, m in zip(flat, mask, strict=True)]
+                )
                 for e in range(len(self.policies))
             ]
         )

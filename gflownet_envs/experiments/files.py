@@ -297,6 +297,14 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "members_not_converged": None
         if results.policies.ensemble is None
         else results.policies.not_converged,
+        "distance_bound": None
+        if results.policies.bound is None
+        else {
+            "kind": results.policies.bound.kind,
+            "least": float(results.policies.bound.bound.min()),
+            "largest": float(results.policies.bound.bound.max()),
+            "members_not_shown_to_be_near": results.policies.not_certified,
+        },
         "members_diverged": None
         if results.policies.ensemble is None
         else sorted(results.policies.ensemble.diverged),
@@ -453,6 +461,8 @@ def ensemble_arrays(
         }
         if policies.distance is not None:
             arrays["distance_to_exact"] = policies.distance
+        if policies.bound is not None:
+            arrays["distance_bound"] = policies.bound.bound
     metadata = {
         "task": results.task.name,
         "preset": results.preset_name,

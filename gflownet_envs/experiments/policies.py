@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.block_store import Store
+from gflownet_envs.exact.dag import GraphFlows
 from gflownet_envs.exact.solve import ExactSolution, distance_to_exact, solve_exact
 from gflownet_envs.exact.trajectories import PolicySource, policies_along
 from gflownet_envs.experiments.task import Policies, Progress, Study, part_names, stage
@@ -21,6 +22,7 @@ from gflownet_envs.training.train import train_ensemble
 
 # Log-probabilities of trained policies in all states that are held at once.
 _VALUES_AT_ONCE = 2**23
+_N_SAMPLES = 2048  # trajectories of a member behind the bound of its distance
 
 
 def make_policies(
@@ -38,10 +40,15 @@ def make_policies(
 ) -> Policies:
     """Solve every member exactly where it can be, and train if requested."""
     started = time.process_time()
+<<<<<<< HEAD
     exact = solution = None
     if not solve:
         pass
     elif study.environment.is_enumerable:
+=======
+    exact = solution = solved = None
+    if study.environment.is_enumerable:
+>>>>>>> h-certificate
         solution = solve_exact(study.environment, study.reward)
         exact = _dataset(study, solution, "exact", study.reward.n_members, seed)
         progress("solving exactly", 1, 1)
@@ -90,6 +97,16 @@ def make_policies(
         started = time.process_time()
         distance = ensemble_distance(solution, ensemble)
         cpu_seconds["exact"] += time.process_time() - started
+    bound = None
+    if solution is None:
+        started = time.process_time()
+        known = solved.log_z() if isinstance(solved, GraphFlows) else None
+        bound = ensemble.distance_bound(
+            n_samples=_N_SAMPLES,
+            log_z=None if known is None else known[list(ensemble.rewards)].numpy(),
+            seed=seed,
+        )
+        cpu_seconds["bounds of distances"] = time.process_time() - started
     return Policies(
         exact,
         _dataset(study, ensemble, "trained", n_rewards, seed),
@@ -98,6 +115,7 @@ def make_policies(
         distance,
         control,
         cpu_seconds,
+        bound,
     )
 
 

@@ -10,10 +10,12 @@ import numpy as np
 from gflownet_envs.experiments.task import (
     LEVELS,
     PartFindings,
+    Policies,
     RunResults,
     SourceResults,
     Table,
 )
+from gflownet_envs.training.ensemble import MAX_DISTANCE
 from skpce._report import (
     fragility_columns,
     interval_in_words,
@@ -498,12 +500,28 @@ def training_table(results: RunResults) -> Table | None:
             "the same, worst member",
             "not known" if distance is None else float(distance.max()),
         ),
+        *_bounds(results.policies),
         (
             "CPU-seconds of training per member",
             results.cpu_seconds["training"] / n_trained,
         ),
     ]
     return Table("Training", ("what", "value"), tuple(rows))
+
+
+def _bounds(policies: Policies) -> list[tuple[str, str]]:
+    """Return rows of what bounds the distances where these are not known."""
+    if policies.bound is None:
+        return []
+    found = policies.bound
+    shown = f"{found.bound.min():.3f} to {found.bound.max():.3f}, {found.kind}"
+    return [
+        ("upper bounds of the same, by residuals", shown),
+        (
+            f"members not shown to be within {MAX_DISTANCE}",
+            _named(policies.not_certified, len(found.bound)),
+        ),
+    ]
 
 
 def _diverged(members: dict[int, int]) -> list[tuple[str, str]]:
@@ -516,11 +534,16 @@ def _diverged(members: dict[int, int]) -> list[tuple[str, str]]:
 
 def _not_converged(results: RunResults) -> str:
     """Return how many members are far from their target, and their numbers."""
-    far = results.policies.not_converged
     trained = results.policies.trained
-    if not far or trained is None:
+    if trained is None:
         return "none"
-    if len(far) == trained.n_members:
+    return _named(results.policies.not_converged, trained.n_members)
+
+
+def _named(far: list[int], n_members: int) -> str:
+    if not far:
+        return "none"
+    if len(far) == n_members:
         return f"all {len(far)}"
     shown = ", ".join(map(str, far[:20]))
     more = f" and {len(far) - 20} more" if len(far) > 20 else ""

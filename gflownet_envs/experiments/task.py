@@ -20,6 +20,7 @@ from gflownet_envs.exact.solve import ExactSolution
 from gflownet_envs.exact.trajectories import PolicySource, Trajectory
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
+from gflownet_envs.training.certificate import DistanceBound
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training.spec import TrainingSpec
 from skpce import CompositionalPCESurrogate
@@ -219,6 +220,8 @@ class Policies:
     # reward: they differ by training noise alone
     control: np.ndarray | None
     cpu_seconds: dict[str, float]
+    # of the trained members, where their distance is not known
+    bound: DistanceBound | None = None
 
     @property
     def not_converged(self) -> list[int]:
@@ -229,6 +232,17 @@ class Policies:
             far = np.flatnonzero(self.distance > MAX_DISTANCE)
         else:
             far = np.flatnonzero(~self.ensemble.diagnostics.converged)
+        return [self.ensemble.members[row] for row in far]
+
+    @property
+    def not_certified(self) -> list[int]:
+        """Numbers of the trained members that no bound shows to be near their target.
+
+        Some of them may be: a bound is larger than the distance.
+        """
+        if self.ensemble is None or self.bound is None:
+            return []
+        far = np.flatnonzero(self.bound.bound > MAX_DISTANCE)
         return [self.ensemble.members[row] for row in far]
 
 

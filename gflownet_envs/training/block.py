@@ -28,7 +28,7 @@ from gflownet_envs.rewards.source import ObjectReward, RewardSource
 from gflownet_envs.sampling import PlainSampler, TableSampler
 from gflownet_envs.training.array_learner import ArrayLearner, fits_arrays
 from gflownet_envs.training.autograd_learner import AutogradLearner, Sampler
-from gflownet_envs.training.convergence import CHECKED, Checker, Checks
+from gflownet_envs.training.convergence import CHECKED, Checker, CheckLogger, Checks
 from gflownet_envs.training.spec import TrainingSpec
 
 #: Array of a block in which members diverged: when each did, −1 for those that did not.
@@ -86,12 +86,14 @@ def block_layout(
 
 
 def train_block(
-    job: BlockJob, report: Callable[[int], None] = lambda done: None
+    job: BlockJob,
+    report: Callable[[int], None] = lambda done: None,
+    logger: CheckLogger | None = None,
 ) -> dict[str, np.ndarray]:
     """Train the members of a block; a loop over iterations."""
     started = time.process_time()
     with torch_threads(1), threadpool_limits(1, user_api="blas"):
-        block = _Block(job)
+        block = _Block(job, logger)
         checks = block.run(report)
     seconds = (time.process_time() - started) / len(job.streams)
     return {
@@ -124,9 +126,9 @@ class _Block:
     Those that have are taken out of the computation; the others do not notice.
     """
 
-    def __init__(self, job: BlockJob) -> None:
+    def __init__(self, job: BlockJob, logger: CheckLogger | None = None) -> None:
         spec, environment = job.spec, job.environment
-        self._job, self._spec = job, spec
+        self._job, self._spec, self._logger = job, spec, logger
         self._dtype = getattr(torch, spec.dtype)
         layout = network_layout(environment, spec)
         sampler = _make_sampler(job, layout, self._dtype)
@@ -177,6 +179,8 @@ class _Block:
         """Look at all members; give up the lost ones, and let the good ones go."""
         seen = self._checker(self.learner.network) if len(self._present) else None
         checks.add_check(done, seen)
+        if self._logger is not None:
+            self._logger(done, checks.last())
         if seen is None:
             return
         lost = ~np.isfinite(seen["log_z_estimate"])

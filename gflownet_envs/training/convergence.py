@@ -1,5 +1,6 @@
 """Has it converged? Diagnostics of every member, during training and after it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,8 @@ CHECKED = (
     "log_z_estimate",
     "distance",
 )
+# Called at a check with the iteration and what CHECKED names, one number a member.
+CheckLogger = Callable[[int, dict[str, Any]], None]
 _MAX_TABLE_ENTRIES = 20_000_000  # policies of states held at a time
 
 
@@ -213,6 +216,12 @@ class Checks:
         for name, values in here.items():
             found[name][self._present] = values
         self._rows.append(found)
+
+    def last(self) -> dict[str, np.ndarray]:  # shapes: (E,)
+        """Return what the last check saw; NaN for members that were left out."""
+        found = {name: np.array(values) for name, values in self._rows[-1].items()}
+        del found["iteration"]
+        return found
 
     def good_enough(
         self, distance: float | None, effective_sample_share: float | None

@@ -32,7 +32,12 @@ from gflownet_envs.training.block import (
     list_states,
     train_block,
 )
-from gflownet_envs.training.convergence import DivergedWarning, NotConvergedWarning
+from gflownet_envs.training.convergence import (
+    CHECKED,
+    CheckLogger,
+    DivergedWarning,
+    NotConvergedWarning,
+)
 from gflownet_envs.training.ensemble import (
     TrainedEnsemble,
     divergence_in_words,
@@ -61,6 +66,7 @@ def train_ensemble(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     store: Store | None = None,
+    logger: Callable[[int, dict[str, Any]], None] | None = None,
 ) -> TrainedEnsemble:
     """Train one policy, or several, for each reward of an ensemble.
 
@@ -101,6 +107,11 @@ def train_ensemble(
         several processes whenever a block is finished.
     store : Store, optional
         Finished blocks are saved there and not trained again.
+    logger : callable, optional
+        Called as ``logger(iteration, values)`` at every check of each block; with
+        several processes, and for stored blocks, when the block is there. ``values``
+        has the numbers of the ``members`` of the block and, one a member, what
+        ``TrainingDiagnostics.history`` has; NaN for members that have stopped.
 
     Returns
     -------
@@ -128,6 +139,14 @@ def train_ensemble(
     2.0
     >>> ensemble.rewards
     (0, 0)
+
+    Losses on their way, as TensorBoard's ``add_scalar`` or any other logger takes them:
+
+    >>> def logger(iteration, values):
+    ...     print(iteration, values["members"], bool((values["loss"] < 0.1).all()))
+    >>> _ = train_ensemble(env, [[0.0, 1.0, 2.0]], TrainingSpec(n_iterations=500),
+    ...                    logger=logger)
+    500 (0,) True
     """
     spec = TrainingSpec() if spec is None else spec
     if not isinstance(spec, TrainingSpec):
@@ -177,6 +196,7 @@ def train_ensemble(
             stored = load_fitting(store, keys[i], layout)
             if stored is not None:
                 finished[i] = stored
+                _log_history(logger, numbers[block], stored)
     missing = [i for i in range(len(blocks)) if i not in finished]
     ticks = [
         block_ticker(progress, n, len(blocks), spec.n_iterations)
@@ -186,8 +206,14 @@ def train_ensemble(
     for n in range(n_done):
         ticks[n](spec.n_iterations)
     jobs = ((i, make_job(blocks[i])) for i in missing)
-    for i, arrays in _run_jobs(jobs, len(missing), n_jobs, ticks[n_done:]):
+    is_here = len(missing) < 2 or effective_n_jobs(n_jobs) == 1
+    loggers = [
+        _of_block(logger, numbers[blocks[i]]) if is_here else None for i in missing
+    ]
+    for i, arrays in _run_jobs(jobs, is_here, n_jobs, ticks[n_done:], loggers):
         finished[i] = arrays
+        if not is_here:
+            _log_history(logger, numbers[blocks[i]], arrays)
         if store is not None:
             store.save_block(keys[i], arrays)
         ticks[n_done](spec.n_iterations)
@@ -209,14 +235,15 @@ def _block_size(device: str, spec: TrainingSpec) -> int:
 
 def _run_jobs(
     jobs: Iterator[tuple[int, BlockJob]],
-    n_blocks: int,
+    is_here: bool,
     n_jobs: int | None,
     ticks: Sequence[Callable[[int], None]],
+    loggers: Sequence[CheckLogger | None],
 ) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
     """Train blocks here or in other processes; yield each when it is finished."""
-    if n_blocks < 2 or effective_n_jobs(n_jobs) == 1:
+    if is_here:
         for n, (i, job) in enumerate(jobs):
-            yield i, train_block(job, ticks[n])
+            yield i, train_block(job, ticks[n], loggers[n])
         return
     parallel = workers(
         n_jobs,
@@ -225,6 +252,32 @@ def _run_jobs(
         pre_dispatch="n_jobs",
     )
     yield from parallel(delayed(_numbered)(i, job) for i, job in jobs)
+
+
+def _of_block(
+    logger: CheckLogger | None, members: tuple[int, ...]
+) -> CheckLogger | None:
+    """Add the numbers of a block's members to what is logged."""
+    if logger is None:
+        return None
+
+    def log(iteration: int, values: dict[str, Any]) -> None:
+        logger(iteration, {"members": members, **values})
+
+    return log
+
+
+def _log_history(
+    logger: CheckLogger | None, members: tuple[int, ...], arrays: dict[str, np.ndarray]
+) -> None:
+    """Log the checks of a block that is finished."""
+    log = _of_block(logger, members)
+    if log is None:
+        return
+    names = [name for name in CHECKED if name != "iteration"]
+    for check in range(arrays["history_iteration"].shape[1]):
+        iteration = int(np.nanmax(arrays["history_iteration"][:, check]))
+        log(iteration, {name: arrays[f"history_{name}"][:, check] for name in names})
 
 
 def _numbered(i: int, job: BlockJob) -> tuple[int, dict[str, np.ndarray]]:

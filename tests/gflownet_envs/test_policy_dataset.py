@@ -268,3 +268,59 @@ def test_metadata_that_json_cannot_hold_write_nothing(tmp_path):
     with pytest.raises(ValueError, match=r"\['model'\] is <object"):
         make_dataset(metadata={"model": object()}).save(tmp_path / "d")
     assert list(tmp_path.iterdir()) == []
+
+
+def of_exact(solution, member):
+    """A policy as a function of one state."""
+    return lambda state: solution.log_policy(state).exp()[member].numpy()
+
+
+def test_policies_of_any_origin():
+    """Functions of a state give what the exact solution gives along a trajectory."""
+    envs = pytest.importorskip("gflownet_envs.exact")
+    from gflownet_envs import GridEnvironment
+
+    environment = GridEnvironment(size=3, max_moves=3)
+    X = np.random.default_rng(0).normal(size=(4, environment.n_objects))
+    solution = envs.solve_exact(environment, X)
+    policies = [of_exact(solution, member) for member in range(4)]
+    dataset = PolicyDataset.from_policies(
+        environment, policies, X, is_test=[False, False, False, True]
+    )
+    path = envs.greedy_trajectory(environment, envs.mean_policy(solution))
+    along = envs.policies_along(environment, solution, path)
+    np.testing.assert_allclose(dataset.y, along.y, atol=1e-15)
+    np.testing.assert_array_equal(dataset.mask, along.mask)
+    assert dataset.trajectory == tuple(
+        environment.action_names[a] for a in path.actions
+    )
+    assert dataset.feature_names[:2] == ("x0", "x1")
+    assert dataset.source == "trained"
+    assert dataset.test.n_members == 1
+    actions = [3, 4]
+    given = PolicyDataset.from_policies(environment, policies, X, trajectory=actions)
+    assert given.trajectory == ("right", "stop")
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ([0.5, 0.5], r"member 1 in state \[0, 0, 0, 0\] must have shape \(5,\)"),
+        ([0.0, 0.6, 0.0, 0.6, 0.0], "must be probabilities that sum to 1"),
+        ([0.0, 1.5, 0.0, -0.5, 0.0], "must be probabilities that sum to 1"),
+        ([0.5, 0.5, 0.0, 0.0, 0.0], "0 where an action is not allowed"),
+        ([0.0, np.nan, 0.0, 1.0, 0.0], "must be probabilities that sum to 1"),
+    ],
+)
+def test_what_is_no_policy_is_refused(policy, message):
+    pytest.importorskip("torch")
+    from gflownet_envs import GridEnvironment
+
+    environment = GridEnvironment(size=2, max_moves=1)
+    policies = [lambda state: [0.0, 0.0, 0.0, 0.0, 1.0], lambda state: policy]
+    with pytest.raises(ValueError, match=message):
+        PolicyDataset.from_policies(
+            environment, policies, [[0.0], [1.0]], trajectory=[4]
+        )
+    with pytest.raises(ValueError, match="policies has 2 members and X 3 rows"):
+        PolicyDataset.from_policies(environment, policies, np.zeros((3, 1)))

@@ -16,6 +16,7 @@ from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import train
+from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
 
 
@@ -406,3 +407,18 @@ def test_span_coordinates_keep_the_scores_of_any_subset():
         np.testing.assert_allclose(scores * signs, expected, atol=1e-9)
     assert analysis.span_coordinates(X[:, :5]) is not None
     np.testing.assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])
+
+
+def test_members_that_are_not_certified_are_named(tiny):
+    far = np.array([0.01] * 15 + [0.2, 0.03, 0.5])
+    bound = DistanceBound(far, "estimate", "sampled", 4096, 0.95)
+    policies = replace(tiny[1].policies, bound=bound, distance=None)
+    members = policies.ensemble.members
+    assert policies.not_certified == [members[15], members[17]]
+    rows = dict(tables.training_table(replace(tiny[1], policies=policies)).rows)
+    found = rows["upper bounds of the same, by residuals"]
+    assert found == "0.010 to 0.500, estimate"
+    shown = f"2: {members[15]}, {members[17]}"
+    assert rows["members not shown to be within 0.03"] == shown
+    known = dict(tables.training_table(tiny[1]).rows)
+    assert "upper bounds of the same, by residuals" not in known

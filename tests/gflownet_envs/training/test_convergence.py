@@ -13,6 +13,7 @@ from gflownet_envs import (
     distance_to_exact,
     train_ensemble,
 )
+from gflownet_envs.block_store import BlockStore
 from gflownet_envs.training.array_learner import ArrayLearner
 from gflownet_envs.training.autograd_learner import AutogradLearner
 from gflownet_envs.training.convergence import (
@@ -170,3 +171,53 @@ def test_members_that_stopped_are_dropped_and_leave_no_trace(monkeypatch, temper
     n_seen = first // 20
     assert np.isnan(history[0, n_seen:]).all()
     assert np.isfinite(history[1, n_seen])
+
+
+def logged(**options):
+    seen = []
+    spec = replace(SPEC, n_iterations=100, block_size=2)
+    ensemble = train_ensemble(
+        GRID, log_reward(3), spec, logger=lambda *call: seen.append(call), **options
+    )
+    return ensemble, seen
+
+
+def test_a_logger_is_told_what_the_history_has():
+    ensemble, seen = logged()
+    assert [(iteration, values["members"]) for iteration, values in seen] == [
+        (50, (0, 1)),
+        (100, (0, 1)),
+        (50, (2,)),
+        (100, (2,)),
+    ]
+    history = ensemble.diagnostics.history
+    for iteration, values in seen:
+        assert set(values) == {*history, "members"} - {"iteration"}
+        for name, array in history.items():
+            if name != "iteration":
+                rows = array[list(values["members"]), iteration // 50 - 1]
+                np.testing.assert_array_equal(values[name], rows)
+
+
+def test_a_logger_is_told_of_stored_blocks(tmp_path):
+    store = BlockStore(tmp_path)
+    _, first = logged(store=store)
+    _, again = logged(store=store)
+    assert len(again) == len(first) == 4
+    for (iteration, values), (same, expected) in zip(again, first, strict=True):
+        assert iteration == same
+        for name, array in values.items():
+            np.testing.assert_array_equal(array, expected[name])
+
+
+@pytest.mark.slow
+def test_a_logger_is_told_by_two_processes():
+    _, here = logged()
+    _, there = logged(n_jobs=2)
+    losses = [
+        {(call[0], call[1]["members"]): call[1]["loss"] for call in calls}
+        for calls in (here, there)
+    ]
+    assert losses[0].keys() == losses[1].keys()
+    for key, loss in losses[0].items():
+        np.testing.assert_allclose(losses[1][key], loss, rtol=1e-4)

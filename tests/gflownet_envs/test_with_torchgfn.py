@@ -1,0 +1,321 @@
+"""Spaces and policies there and back with the real torchgfn."""
+
+import pickle
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs import (
+    DagEnvironment,
+    GridEnvironment,
+    HypergridEnvironment,
+    ListedEnvironment,
+    PolicyDataset,
+    SequentialSelectionEnvironment,
+    StateGraph,
+    TrainingSpec,
+    check_environment,
+    from_torchgfn,
+    solve_exact,
+    terminating_distribution,
+    to_torchgfn,
+    torchgfn_policy,
+    train_ensemble,
+)
+
+# Names of a tree, of several parents by one action, and of states in several layers.
+SPACES = [
+    SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
+    GridEnvironment(size=3, max_moves=3),
+    HypergridEnvironment(2, 3),
+    DagEnvironment(3, encoding="adjacency"),
+]
+NAMES = [space.name for space in SPACES]
+
+
+@pytest.fixture
+def gfn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("gfn", reason="torchgfn is not installed")
+
+
+def log_reward(environment, n_members=1):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n_members, environment.n_objects))
+
+
+def exact_law(environment, reward):
+    solution = solve_exact(environment, reward)
+    return terminating_distribution(solution.graph, solution.log_policy_table)[0]
+
+
+@pytest.mark.parametrize("environment", SPACES, ids=NAMES)
+def test_there_and_back(gfn, environment):
+    reward = log_reward(environment)
+    theirs = to_torchgfn(environment, reward[0])
+    back = from_torchgfn(theirs)
+    check_environment(back)
+    assert pickle.loads(pickle.dumps(back)).n_objects == environment.n_objects
+    assert back.n_objects == environment.n_objects
+    # an exit follows each object: the objects keep their order, and their reward
+    np.testing.assert_allclose(back.log_reward.numpy(), reward, rtol=1e-6)
+    # and the exact solution samples them in proportion to it
+    graph = StateGraph.from_environment(environment)
+    expected = solve_exact(graph, reward).log_z
+    torch.testing.assert_close(
+        solve_exact(back, back.log_reward).log_z, expected, rtol=1e-6, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("environment", SPACES, ids=NAMES)
+def test_their_samples_walk_our_edges(gfn, environment):
+    from gfn.estimators import DiscretePolicyEstimator
+    from gfn.samplers import Sampler
+    from gfn.utils.modules import MLP
+
+    env = to_torchgfn(environment, log_reward(environment)[0])
+    torch.manual_seed(0)
+    network = MLP(env.preprocessor.output_dim, env.n_actions)
+    estimator = DiscretePolicyEstimator(network, env.n_actions, env.preprocessor)
+    sampled = Sampler(estimator).sample_trajectories(env, n=64)
+    nodes = sampled.states.tensor[..., 0].T  # (64, T + 2), −1 after the exit
+    for row in nodes.tolist():
+        path = [node for node in row if node >= 0]
+        state = environment.initial_state()
+        for node in path[1:]:
+            children = env.graph.children[env.graph.state_ids(state)]
+            (action,) = (children == node).nonzero()[:1, 0].tolist()
+            state = environment.step(state, torch.tensor(action))
+        assert environment.is_terminal(state)
+        assert int(environment.object_index(state)) == path[-1] - env.graph.n_states
+    # backward steps undo forward ones, and there are as many as parents
+    graph = env.graph
+    parent, action = graph.mask.nonzero(as_tuple=True)
+    child = graph.children[parent, action]
+    taken = env.actions_from_tensor(env.edges[parent, action][:, None])
+    after = env.step(env.states_from_tensor(parent[:, None]), taken)
+    assert after.tensor[:, 0].tolist() == child.tolist()
+    assert env.backward_step(after, taken).tensor[:, 0].tolist() == parent.tolist()
+    n_parents = after.backward_masks.sum(dim=-1)
+    expected = torch.bincount(child)[child]
+    assert n_parents.tolist() == expected.tolist()
+
+
+def test_their_hypergrid_is_ours(gfn):
+    from gfn.gym import HyperGrid
+
+    theirs = HyperGrid(ndim=2, height=5, validate_modes=False)
+    environment = from_torchgfn(theirs)
+    check_environment(environment)
+    ours = HypergridEnvironment(2, 5)
+    graph = StateGraph.from_environment(environment)
+    assert graph.n_states == StateGraph.from_environment(ours).n_states == 25
+    # their own enumeration of states and rewards
+    cells = torch.tensor([[i, j] for i in range(5) for j in range(5)])
+    expected = theirs.log_reward(theirs.states_from_tensor(cells))
+    torch.testing.assert_close(environment.log_reward[0].float(), expected)
+    assert environment.object_name(7) == str(cells[7].tolist())
+    expected = exact_law(ours, environment.log_reward)
+    found = exact_law(environment, environment.log_reward)
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_state_of_several_layers(gfn):
+    """A torchgfn space whose states can be reached after one step or two."""
+    from gfn.env import DiscreteEnv
+    from gfn.states import DiscreteStates
+
+    class Ladder(DiscreteEnv):
+        """0 → 1 → 2 and 0 → 2; the end at any."""
+
+        def __init__(self):
+            super().__init__(n_actions=3, s0=torch.zeros(1).long(), state_shape=(1,))
+
+        def make_states_class(self):
+            env = self
+
+            class States(DiscreteStates):
+                state_shape, s0, sf, n_actions = (1,), env.s0, env.sf, 3
+
+                def _compute_forward_masks(self):
+                    position = self.tensor
+                    return torch.cat(
+                        (position < 2, position < 1, position > -1), dim=-1
+                    )
+
+                def _compute_backward_masks(self):
+                    raise NotImplementedError
+
+            return States
+
+        def step(self, states, actions):
+            return self.States(states.tensor + actions.tensor + 1)
+
+        def backward_step(self, states, actions):
+            return self.States(states.tensor - actions.tensor - 1)
+
+        def log_reward(self, states):
+            return states.tensor[..., 0].float()
+
+    environment = from_torchgfn(Ladder())
+    check_environment(environment)
+    assert StateGraph.from_environment(environment).n_states == 4  # 2 in two layers
+    assert environment.log_reward.tolist() == [[0.0, 1.0, 2.0]]
+    law = exact_law(environment, environment.log_reward)
+    torch.testing.assert_close(law, torch.softmax(torch.arange(3.0).double(), 0))
+
+
+def trained_estimator(env, reward_scale=1.0, n_iterations=150):
+    from gfn.estimators import DiscretePolicyEstimator
+    from gfn.gflownet import TBGFlowNet
+    from gfn.utils.modules import MLP
+
+    torch.manual_seed(0)
+    network = MLP(
+        input_dim=env.preprocessor.output_dim,
+        output_dim=env.n_actions,
+        hidden_dim=32,
+        n_hidden_layers=1,
+    )
+    pf = DiscretePolicyEstimator(network, env.n_actions, env.preprocessor)
+    pb = DiscretePolicyEstimator.uniform(env.n_actions, env.preprocessor)
+    model = TBGFlowNet(pf=pf, pb=pb, init_logZ=0.0)
+    optimizer = torch.optim.Adam(
+        [
+            {"params": network.parameters(), "lr": 1e-2},
+            {"params": [model.logZ], "lr": 1e-1},
+        ]
+    )
+    for _ in range(n_iterations):
+        sampled = model.sample_trajectories(env, n=64, save_logprobs=False)
+        loss = model.loss(env, sampled, recalculate_all_logprobs=True)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return pf
+
+
+@pytest.mark.slow
+def test_what_torchgfn_trains_is_close_to_our_exact_solution(gfn):
+    environment = GridEnvironment(size=3, max_moves=3)
+    reward = log_reward(environment)
+    env = to_torchgfn(environment, reward[0])
+    policy = torchgfn_policy(trained_estimator(env, n_iterations=500), env)
+    graph = StateGraph.from_environment(environment)
+    table = torch.from_numpy(policy(graph.states)).log()
+    assert table.shape == graph.mask.shape
+    law = terminating_distribution(graph, table[None])[0]
+    distance = 0.5 * (law - torch.softmax(torch.from_numpy(reward[0]), 0)).abs().sum()
+    assert distance < 0.05
+
+
+def test_policies_along_a_trajectory(gfn):
+    environment = GridEnvironment(size=3, max_moves=3)
+    reward = log_reward(environment, 3)
+    policies = []
+    for row in reward:
+        env = to_torchgfn(environment, row)
+        policies.append(torchgfn_policy(trained_estimator(env, n_iterations=1), env))
+    dataset = PolicyDataset.from_policies(environment, policies, reward)
+    assert dataset.n_members == 3
+    assert dataset.X.shape == (3, environment.n_objects)
+    first = policies[1](environment.initial_state())
+    np.testing.assert_allclose(dataset.y[1, : environment.n_actions], first)
+    np.testing.assert_allclose(dataset.y[:, :5].sum(axis=1), 1.0)
+
+
+def test_their_model_in_their_own_environment(gfn):
+    from gfn.estimators import DiscretePolicyEstimator
+    from gfn.gym import HyperGrid
+    from gfn.preprocessors import KHotPreprocessor
+    from gfn.utils.modules import MLP
+
+    env = HyperGrid(ndim=2, height=4, validate_modes=False)
+    seen = KHotPreprocessor(height=4, ndim=2)
+    environment = from_torchgfn(env, preprocessor=seen)
+    assert environment.encoding_size == 8
+    torch.manual_seed(0)
+    pf = DiscretePolicyEstimator(MLP(8, env.n_actions), env.n_actions, seen)
+    policy = torchgfn_policy(pf, env, environment)
+    graph = StateGraph.from_environment(environment)
+    found = policy(graph.states)
+    states = env.states_from_tensor(environment.torchgfn_states)
+    expected = pf.to_probability_distribution(states, pf(states)).probs
+    order = graph.states[:, 0]
+    np.testing.assert_allclose(found, expected[order].detach().numpy(), atol=1e-6)
+    with pytest.raises(ValueError, match="environment is needed"):
+        torchgfn_policy(pf, env)
+
+
+def test_our_training_in_their_space(gfn):
+    from gfn.gym import HyperGrid
+
+    environment = from_torchgfn(HyperGrid(ndim=2, height=4, validate_modes=False))
+    spec = TrainingSpec(n_iterations=400, hidden=(32,))
+    ensemble = train_ensemble(environment, environment.log_reward, spec)
+    assert ensemble.diagnostics.distance[0] < 0.05
+    assert ensemble.distance_bound().bound[0] >= ensemble.diagnostics.distance[0] - 1e-6
+
+
+def test_refusals(gfn):
+    from gfn.gym import HyperGrid
+
+    with pytest.raises(ValueError, match="discrete environment of torchgfn"):
+        from_torchgfn(GridEnvironment())
+    with pytest.raises(ValueError, match="more than max_states=10 states"):
+        from_torchgfn(HyperGrid(ndim=2, height=8), max_states=10)
+    with pytest.raises(ValueError, match="that of one member, got"):
+        to_torchgfn(GridEnvironment(), np.zeros((2, 19)))
+    with pytest.raises(ValueError, match="log_reward must have shape"):
+        to_torchgfn(GridEnvironment(), np.zeros(3))
+
+
+@pytest.mark.parametrize("environment", SPACES, ids=NAMES)
+def test_tables_of_a_space_are_that_space(environment):
+    """Without torchgfn: the tables of a graph, and the graph of the tables."""
+    graph = StateGraph.from_environment(environment)
+    again = ListedEnvironment(
+        "again",
+        graph.children,
+        graph.encodings,
+        action_names=environment.action_names,
+        object_names=environment.object_names(),
+    )
+    check_environment(again)
+    reward = log_reward(environment, 2)
+    found, expected = solve_exact(again, reward), solve_exact(graph, reward)
+    torch.testing.assert_close(found.log_z, expected.log_z)
+    torch.testing.assert_close(
+        found.log_policy_table.exp()[:, found.graph.states[:, 0].argsort()],
+        expected.log_policy_table.exp(),
+    )
+
+
+def test_a_cycle_is_refused():
+    with pytest.raises(ValueError, match="must have no cycle"):
+        ListedEnvironment(
+            "cycle",
+            torch.tensor([[1, 2], [0, 2]]),
+            torch.eye(2),
+            action_names=("a", "b"),
+            object_names=("end",),
+        )
+
+
+def test_the_lines_of_the_guide(gfn):
+    """Those that train with torchgfn, fewer times, and those that explain."""
+    guide = Path(__file__).parents[2] / "docs" / "user_guide" / "gflownets.md"
+    section = guide.read_text(encoding="utf-8").split("## From torchgfn and for it")[1]
+    train, explain = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)[:2]
+    assert len([line for line in explain.splitlines() if line]) == 11
+    names: dict = {}
+    exec(train.replace("range(300)", "range(2)"), names)
+    exec(explain.replace("range(0, 625, 16)", "range(0, 625, 25)"), names)
+    answer = names["answer"]
+    assert len(answer.steps) == len(names["data"].steps)
+    assert "drives" in str(answer) or "not settled" in str(answer)
