@@ -40,15 +40,10 @@ def make_policies(
 ) -> Policies:
     """Solve every member exactly where it can be, and train if requested."""
     started = time.process_time()
-<<<<<<< HEAD
-    exact = solution = None
+    exact = solution = solved = None
     if not solve:
         pass
     elif study.environment.is_enumerable:
-=======
-    exact = solution = solved = None
-    if study.environment.is_enumerable:
->>>>>>> h-certificate
         solution = solve_exact(study.environment, study.reward)
         exact = _dataset(study, solution, "exact", study.reward.n_members, seed)
         progress("solving exactly", 1, 1)
