@@ -559,8 +559,8 @@ def answer() -> list[str]:
         "paper's reading needs one.",
         "Drivers and named parts say which uncertainty moves a choice, and not whether "
         "the choice is real: some principal component drives "
-        f"{counted(verdicts[0])} artefacts and {counted(verdicts[1])} genuine steps, and "
-        f"named parts have support at {counted(parts[0])} and {counted(parts[1])}.",
+        f"{counted(verdicts[0])} artefacts and {counted(verdicts[1])} genuine steps, "
+        f"and named parts have support at {counted(parts[0])} and {counted(parts[1])}.",
         "Two figures that need no expansion tell them apart: the members agree on what "
         f"they prefer at {counted(agreeing[0])} artefacts and {counted(agreeing[1])} "
         "genuine steps, and the component improves the prediction of unseen reactions "
