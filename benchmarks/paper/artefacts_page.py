@@ -560,8 +560,7 @@ def answer() -> list[str]:
         "Drivers and named parts say which uncertainty moves a choice, and not whether "
         "the choice is real: some principal component drives "
         f"{counted(verdicts[0])} artefacts and {counted(verdicts[1])} genuine steps, "
-        "and named parts have support at "
-        f"{counted(parts[0])} and {counted(parts[1])}.",
+        f"and named parts have support at {counted(parts[0])} and {counted(parts[1])}.",
         "Two figures that need no expansion tell them apart: the members agree on what "
         f"they prefer at {counted(agreeing[0])} artefacts and {counted(agreeing[1])} "
         "genuine steps, and the component improves the prediction of unseen reactions "
