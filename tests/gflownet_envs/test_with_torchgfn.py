@@ -27,7 +27,9 @@ from gflownet_envs import (
     train_ensemble,
 )
 
-# Names of a tree, of several parents by one action, and of states in several layers.
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+
+# A tree, and spaces of several parents by one action.
 SPACES = [
     SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
     GridEnvironment(size=3, max_moves=3),
