@@ -300,6 +300,29 @@ def _paper_size(rng: Generator) -> Drawn:
     return function, given, partial(true.between, "size", low=0.0, high=np.inf)
 
 
+def _components(rng: Generator) -> Drawn:
+    item, prompt = np.divmod(np.arange(60), 5)
+    y = rng.normal(size=12)[item] * rng.integers(2) + rng.normal(size=60)
+    table = {"item": item, "prompt": prompt, "score": y}
+    kept = rng.random(60) < rng.uniform(0.6, 1.0)
+    given = {
+        "table": {name: values[kept] for name, values in table.items()},
+        "score": "score",
+        "random": ["item", "prompt"],
+        "fixed": [],
+        "confidence_level": float(rng.uniform(0.6, 0.99)),
+    }
+
+    def faults(found: Any) -> true.Faults:
+        yield from true.between("variance", found.variance, 0.0, np.inf)
+        yield from true.between("share", found.share, 0.0, 1.0)
+        yield from true.between("p-values", found.p_value, 0.0, 1.0, nan=True)
+        if (found.variance_low > found.variance + 1e-12).any():
+            yield "an interval begins above its estimate"
+
+    return skpce.variance_components, given, faults
+
+
 def _required(rng: Generator) -> Drawn:
     fitted, _, _ = fitted_model(rng)
     given = {"estimator": fitted, "n_designs": 3, "tolerance": 0.1}
@@ -340,6 +363,7 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.pack_steps": _pack,
     "skpce.report": _reported,
     "skpce.save_model": _saved,
+    "skpce.variance_components": _components,
     "skpce.metrics.aitchison_scorer": _scorer,
     "skpce.metrics.coverage_interval": _covered("coverage_interval"),
     "skpce.metrics.crps_score": _drawn("crps_score"),
