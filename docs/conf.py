@@ -36,8 +36,6 @@ exclude_patterns = [
     "_build",
     "tasks/table.md",
     "tasks/named_parts",
-    "tasks/sachs_interventions.md",
-    "benchmarks_gflownet_members.md",
     "auto_examples/*.ipynb",
     "**/sg_execution_times.rst",
     "sg_execution_times.rst",

@@ -8,7 +8,7 @@ the task, the same number of each condition. Exact policies, two components of t
 covariances, degree 1, as in the task; 20 CPU-seconds a row.
 
 Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.gflownet.sachs_interventions
---write docs/tasks/sachs_interventions.md``
+--write docs/downloads/sachs_interventions.txt``
 """
 
 from __future__ import annotations
@@ -149,18 +149,21 @@ def analyse(name: str, cells: Cells, *, interventional: bool, seed: int) -> list
 
 def page(rows: list[list[str]]) -> str:
     """Return the table."""
-    return "<!-- Written by benchmarks.gflownet.sachs_interventions -->\n\n" + table(
-        (
-            "cells",
-            "edges of the greedy trajectory",
-            "cross-fitted Q² of its steps",
-            "attributable",
-            "TV to the mean policy",
-            "likely pairs, difference of their directions",
-            "published edges above one half, as published / reversed",
-            "Raf → Mek / Mek → Raf",
-        ),
-        rows,
+    return (
+        "<!-- Written by python -m benchmarks.gflownet.sachs_interventions -->\n\n"
+        + table(
+            (
+                "cells",
+                "edges of the greedy trajectory",
+                "cross-fitted Q² of its steps",
+                "attributable",
+                "TV to the mean policy",
+                "likely pairs, difference of their directions",
+                "published edges above one half, as published / reversed",
+                "Raf → Mek / Mek → Raf",
+            ),
+            rows,
+        )
     )
 
 
