@@ -14,8 +14,8 @@ arms of a repetition share the start, and the members of a batch are alike.
 Members are 30 networks on one-hot levels (``closed_loop_arms.Networks``), and log R is
 the predicted percentage over four. Arms:
 
-- *loop*: `gflownet_envs.experiments.sampling_loop.SamplingLoop`, six components; by a
-  draw, and by a majority of draws.
+- *loop*: `gflownet_envs.experiments.sampling_loop.SamplingLoop`, six components, by a
+  draw.
 - *GFlowNet, retrained*: trained on the mean of the members after each batch, 300
   iterations of 64 walks; objects that are not measured are drawn from its distribution.
   *Solved* is the same GFlowNet with its exact distribution.
@@ -129,15 +129,14 @@ PROBLEMS: dict[str, Callable[[Path | None], Problem]] = {
 class Loop(Networks):
     """A surrogate of the members' policies inside the sampling loop."""
 
-    def __init__(self, problem: Problem, laboratory: Laboratory, rule: str) -> None:
-        self.graph, self.rule = problem.graph, rule
+    def __init__(self, problem: Problem, laboratory: Laboratory) -> None:
+        self.graph = problem.graph
         super().__init__(laboratory)
 
     def prepare(self) -> None:
         self.loop = SamplingLoop(
             self.graph,
             self.predictions / TEMPERATURE,
-            rule=self.rule,
             random_state=int(self.rng.integers(2**31)),
         )
 
@@ -182,8 +181,7 @@ class Retrained(Networks):
 
 REFERENCE = "Gaussian process, expected improvement"
 ARMS: dict[str, Callable[[Problem, Laboratory], AtRandom]] = {
-    "loop, draws": lambda problem, lab: Loop(problem, lab, "draw"),
-    "loop, majority of draws": lambda problem, lab: Loop(problem, lab, "vote"),
+    "loop, draws": Loop,
     "GFlowNet, retrained": lambda problem, lab: Retrained(problem, lab, False),
     "GFlowNet, solved": lambda problem, lab: Retrained(problem, lab, True),
     "members, Thompson sampling": lambda _, lab: Networks(lab),
