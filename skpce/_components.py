@@ -754,12 +754,12 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
     parts = {name: str(name).split(":") for name in random_names}
     parts = {n: [n] if n in known else own for n, own in parts.items()}
     columns = list(dict.fromkeys(c for own in parts.values() for c in own))
-    known_names([score], known, "score", "column of table")
-    known_names(columns, known, "random", "column of table")
+    _refuse_unknown([score], known, "score")
+    _refuse_unknown(columns, known, "random")
     if len(parts) < len(random_names):
         raise ValueError(f"random has a factor twice: {quoted(random_names)}.")
     if fixed_names:
-        known_names(fixed_names, known, "fixed", "column of table")
+        _refuse_unknown(fixed_names, known, "fixed")
     for name in (score, *fixed_names):
         if name in random_names:
             raise ValueError(
@@ -810,6 +810,15 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
     )
     order = {name: sizes[name] for name in drawn}
     return _Read(_Table(y, _orthonormal(levels), terms), order, factors)
+
+
+def _refuse_unknown(names: Sequence[Any], known: Sequence[Any], what: str) -> None:
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise ValueError(
+                f"{what} has {name!r}, which is no column of table; expected one of "
+                f"{quoted(known)}."
+            )
 
 
 def _scores(column: Any, name: str) -> FloatArray:

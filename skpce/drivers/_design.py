@@ -457,6 +457,8 @@ def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_unit
 
 def _along(values: FloatArray, unit: IndexArray) -> FloatArray:  # shape: (n_units,)
     """Return coordinates along the direction of most variance; equal outputs tie."""
+    if not values.shape[1]:  # steps of one class
+        return np.zeros(int(unit.max()) + 1)
     centred = values - values.mean(axis=0)
     scale = np.sqrt(np.square(centred).mean(axis=0))
     means = mean_of(centred / np.where(scale > 0, scale, 1.0), unit)

@@ -221,9 +221,9 @@ def test_an_interrupted_control_goes_on_from_the_members(
     trained = []
     original = train.train_block
 
-    def spy(job, report):
+    def spy(job, report, *more):
         trained.append(len(job.streams))
-        return original(job, report)
+        return original(job, report, *more)
 
     def interrupt(stage, done, total):
         if stage == "training the control":

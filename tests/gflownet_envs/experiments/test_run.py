@@ -145,9 +145,9 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
     trained = []
     original = train.train_block
 
-    def spy(job, report):
+    def spy(job, report, *more):
         trained.append([stream.member for stream in job.streams])
-        return original(job, report)
+        return original(job, report, *more)
 
     def interrupt(stage, done, total):
         if stage == "training GFlowNets" and done == 5:  # second of four blocks
