@@ -1112,7 +1112,10 @@ class _Setting:
             product = (self.lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
             weights = np.repeat(self.lead_weights, table.shape[1])
             product = product - product.mean(axis=0)
-            basis = np.linalg.qr(np.hstack([own, table]))[0]
+            alone = np.hstack([own, table])
+            if alone.shape[1] >= 0.5 * len(alone):
+                continue  # beside so many terms nothing is left to see
+            basis = np.linalg.qr(alone)[0]
             product = product - basis @ (basis.T @ product)
             other = replace(
                 self,
