@@ -53,7 +53,6 @@ ADDED: set[str] = {
     "skpce.decision.value_of_information",
     "skpce.inspection.Result",
     "skpce.inspection.part_effects",
-    "skpce.inspection.part_effects_from_members",
     "skpce.inspection.part_entries",
     "skpce.inspection.parts_of_table",
     "skpce.inspection.modes_test",

@@ -44,11 +44,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
                 results.headline if number == 1 else None,
             ),
             f"Which named part of the reward explains which choice ({found.named.title}"
-            + (
-                ", policies solved again)"
-                if "variance_ratio" in found.effects.columns
-                else ", a surrogate of trained policies)"
-            )
+            ", policies solved again)"
             + (", beside what the surrogate's inputs explain." if number == 1 else "."),
         )
     samples = policy_samples(results)

@@ -322,15 +322,15 @@ def _parts_record(found: PartFindings) -> dict[str, Any]:
     effects = found.effects
     frames = {
         "effects": effects,
-        "pairs": effects.figures.get("pairs"),
-        "dependence": effects.figures.get("dependence"),
+        "pairs": effects.pairs,
+        "dependence": effects.dependence,
         "entries": found.entries,
     }
     return {
         "title": found.named.title,
         "n_members": effects.n_members,
-        "n_draws": effects.figures.get("n_draws"),
-        "n_solutions": effects.figures.get("n_solutions"),
+        "n_draws": effects.n_draws,
+        "n_solutions": effects.n_solutions,
         "noise_share": found.noise_share,
         "noise_error": found.noise_error,
     } | {

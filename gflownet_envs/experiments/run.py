@@ -190,7 +190,6 @@ def _find(
     parts = find_part_effects(
         study,
         policies,
-        noise,
         n_draws=settings.n_part_draws,
         seed=seed,
         progress=report,

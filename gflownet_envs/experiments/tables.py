@@ -54,7 +54,7 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
             continue
         of_step = (
             "yes" if row.supported else "no",
-            _variance_ratio(row),
+            f"{row.variance_ratio:.2f} ± {row.variance_ratio_error:.2f}",
             noise_cell(found, place),
         )
         order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
@@ -94,12 +94,6 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     )
 
 
-def _variance_ratio(row: ResultRow) -> str:
-    if "variance_ratio" not in row.result.columns:
-        return "–"
-    return f"{row.variance_ratio:.2f} ± {row.variance_ratio_error:.2f}"
-
-
 def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
     """Return the figures that need no independent parts."""
     if "left" not in row.result.columns:
@@ -109,9 +103,9 @@ def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
 
 def pairs_table(found: PartFindings) -> Table:
     """The pairs of parts that interact most at each step."""
-    pairs: Any = found.effects.figures.get("pairs")
+    pairs: Any = found.effects.pairs
     rows: list[tuple[str, ...]] = []
-    for row in pairs.rows if pairs is not None else ():
+    for row in pairs.rows:
         values = np.nan_to_num(row.interaction, nan=-np.inf)
         for pair in np.argsort(-values, kind="stable")[:_MOST_PAIRS]:
             error = row.interaction_error[pair]
