@@ -287,7 +287,7 @@ class PolynomialChaosRegressor(
         EdgeOfFamilyWarning
             Without a solver, when the largest degree or number of inputs in a term
             matters as much as low ones: what lies beyond is missed.
-        TiedInputsWarning
+        DependentInputsWarning
             Without a solver, when a linear combination of inputs is constant, or the
             samples cannot tell two terms apart (an alias) of which one matters.
         MoreTermsThanRowsWarning
