@@ -592,6 +592,21 @@ def numbered(role: str, given: Any, used: BoolArray) -> IndexArray:
     return np.unique(labels, return_inverse=True)[1].reshape(-1)
 
 
+def _refuse_idle(labels: Mapping[str, IndexArray]) -> None:
+    """Refuse blocks of one run each, and one group: these leave nothing to exchange."""
+    blocks, groups = labels.get("blocks"), labels.get("groups")
+    if blocks is not None and blocks.max() + 1 == len(blocks):
+        raise ValueError(
+            f"blocks has a label of its own for each of {len(blocks)} runs; expected "
+            "labels that several runs share: runs are compared within blocks."
+        )
+    if groups is not None and not groups.any():
+        raise ValueError(
+            f"groups has one label for all {len(groups)} runs; expected several "
+            "groups, which are compared. Leave groups= out if runs are independent."
+        )
+
+
 def positions(given: Any, used: BoolArray) -> FloatArray:
     """Return the place of each run in a series."""
     values = np.asarray(given)
@@ -1059,6 +1074,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         for role, given in table.labels.items()
         if role != "order"
     }
+    _refuse_idle(labels)
     setting = setting_of(table)
     order: Any = table.labels.get("order")
     if order is not None:

@@ -253,6 +253,13 @@ def test_groups_with_equal_inputs_are_told_of_replicate(X, y):
     assert read(X, y, groups=np.arange(N) // 3).cautions == ()
 
 
+def test_labels_that_leave_nothing_to_exchange_are_refused(X, y):
+    with pytest.raises(ValueError, match="one label for all 24 runs; expected several"):
+        read(X, y, groups=np.zeros(N))
+    with pytest.raises(ValueError, match="a label of its own for each of 24 runs"):
+        read(X, y, blocks=np.arange(N))
+
+
 def test_order_is_numbers_dates_or_nothing(X, y):
     dates = pd.date_range("2024-01-01", periods=N)[::-1]
     for order in (np.arange(N)[::-1], dates, dates.astype(str)):
