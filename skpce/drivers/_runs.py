@@ -6,6 +6,7 @@ Inputs and outputs become numbers, labels and names the roles of the runs.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -146,8 +147,9 @@ def _is_named(law: Any, name: str) -> bool:
 # Columns that are inputs, or outputs, where nobody has said
 
 
-# Prefixes of the columns of parameters: of Optuna, MLflow, Weights & Biases, Ray.
-_PARAMETERS = re.compile(r"^(params[._]|config[./])")
+# Prefixes of the columns of parameters: of Optuna, MLflow, scikit-learn, Weights &
+# Biases, Ray.
+_PARAMETERS = re.compile(r"^(params?_|params[.]|config[./])")
 
 # Names of columns that number the rows; the first is that of an index of pandas.
 _NUMBERS = re.compile(
@@ -709,10 +711,10 @@ def read_csv(path: Any) -> Columns:
             f"{shown} is no text in UTF-8; expected a CSV file. Read other files by a "
             "library of data frames, and give the frame."
         ) from None
-    lines = text.splitlines()
-    first = next((line for line in lines if line.strip()), "")
+    first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(",;\t", key=first.count)
-    rows = [row for row in csv.reader(lines, delimiter=delimiter) if any(row)]
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = [row for row in lines if any(row)]
     if len(rows) < 2:
         raise ValueError(f"{shown} has no rows; expected a table of runs.")
     header, body = [name.strip() for name in rows[0]], rows[1:]
@@ -733,8 +735,12 @@ def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
     numbers = numbers_of_text(column)
     if numbers is None:
         return column
-    empty = [entry is None for entry in column.tolist()]
-    return numbers if np.array_equal(np.isnan(numbers), empty) else column
+    entries = column.tolist()
+    if not np.array_equal(np.isnan(numbers), [entry is None for entry in entries]):
+        return column
+    are_whole = all(entry is not None and entry.strip().isdigit() for entry in entries)
+    whole = are_whole and numbers.max() < 2**53  # what counts the runs is seen by this
+    return numbers.astype(np.int64) if whole else numbers
 
 
 def read_table_of(table: Any, asked: Asked) -> Table:
@@ -748,6 +754,12 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     known_names(
         outputs, [*names, *every], "outputs", "column of data", shown=list(every)
     )
+    for role, name in asked.roles.items():
+        if isinstance(name, str) and name in outputs:
+            raise ValueError(
+                f"{role}={name!r} is an output too; expected a column that says which "
+                "runs belong together, or in which order they were made."
+            )
     if inputs is not None:
         known_names(
             inputs, [*names, *every], "inputs", "column of data", shown=list(every)
@@ -1075,6 +1087,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         if role != "order"
     }
     _refuse_idle(labels)
+    refuse_extremes(table.data.y, "y", varying=True)
     setting = setting_of(table)
     order: Any = table.labels.get("order")
     if order is not None:

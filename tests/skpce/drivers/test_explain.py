@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 import skpce
 from skpce import explain
-from skpce.drivers._runs import Asked, read_runs
+from skpce.drivers._runs import Asked, read_file, read_runs
 from skpce.ensembles import from_cv_results, from_frame
 
 N = 24
@@ -488,6 +488,14 @@ REFUSED = {
         lambda t, X, y: explain(study_of(), outputs="time"),
         "there are 'cost', 'size'",
     ),
+    "a number too large to square": (
+        lambda t, X, y: explain(t.assign(loss=1e150 * y), outputs="loss"),
+        "y has .*e.150 in row 0, column 0; expected numbers up to",
+    ),
+    "blocks that are an output": (
+        lambda t, X, y: explain(t, outputs=["accuracy"], blocks="accuracy"),
+        "blocks='accuracy' is an output too",
+    ),
     "members of a group": (
         lambda t, X, y: explain(X, y, together={"g": ["x0", "zz"]}),
         "'zz' in 'g'",
@@ -524,6 +532,27 @@ def test_what_is_refused_is_named_with_the_remedy(case, table, X, y, monkeypatch
     call, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         call(table, X, y)
+
+
+def test_numbers_of_runs_in_a_file_are_no_setting(X, y, tmp_path):
+    """As in a data frame: a library of frames reads the column as whole numbers."""
+    table = pd.DataFrame(X, columns=list("abc")).assign(job=np.arange(N), acc=y)
+    for given in (table, written(table, tmp_path)):
+        with pytest.raises(ValueError, match="'job' is a whole number of its own"):
+            explain(given, outputs="acc")
+
+
+def test_results_of_a_search_in_a_file_have_its_parameters(X, y, tmp_path):
+    table = pd.DataFrame(X, columns=["param_C", "param_gamma", "mean_fit_time"])
+    table = table.assign(split0_test_score=np.round(y, 1), mean_test_score=y)
+    runs = read(written(table, tmp_path), outputs="mean_test_score")
+    assert runs.data.names == ("param_C", "param_gamma")
+
+
+def test_breaks_of_lines_inside_an_entry_are_kept(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_bytes(b'a,note\r\n1,"x\ny"\r\n2,"x\x0cy"\r\n')
+    assert read_file(path)["note"].tolist() == ["x\ny", "x\x0cy"]
 
 
 def test_files_that_are_no_tables(tmp_path):
