@@ -20,7 +20,7 @@ from .._checks import (
     listed,
     one_thread_if_small,
 )
-from .._compositions.outputs import Outputs
+from .._compositions.outputs import Outputs, warn_of_zeros
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
 from ._cautions import Caution, cautions_in_words
@@ -594,6 +594,8 @@ n_inputs)
     runs = read_runs(data, y, asked)
     found = runs.data
     members, names = _rows(found.names, together)
+    if found.read.geometry is not None:
+        warn_of_zeros(found.y, found.read.geometry, found.read.zero_replacement)
     with one_thread_if_small(len(found.X) ** 2):
         findings = find_drivers(
             *(found.X, found.is_category, found.laws),

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 import skpce
 from skpce import explain
+from skpce._compositions.outputs import ZeroReplacedWarning
 from skpce.drivers._runs import Asked, read_file, read_runs
 from skpce.ensembles import from_cv_results, from_frame
 
@@ -609,6 +610,13 @@ def test_the_model_of_probabilities_is_a_surrogate(X, y):
     answer = explain(X, odds / odds.sum(axis=1, keepdims=True))
     assert isinstance(answer.model, skpce.CompositionalPCESurrogate)
     assert answer.drivers.state[0, 0] == "drives"
+
+
+def test_zeros_among_probabilities_are_told(X, y):
+    odds = np.exp(np.c_[y, -y, X[:, 2]])
+    odds[:2, 0] = 0.0
+    with pytest.warns(ZeroReplacedWarning, match="2 zeros, in 2 of 24 members"):
+        explain(X, odds / odds.sum(axis=1, keepdims=True))
 
 
 def test_inputs_are_tested_together(X, y):
