@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
@@ -603,6 +603,8 @@ n_inputs)
             *(found.coordinates, found.read, runs.design),
             *(members, names, negligible),
         )
+    places = tuple(one.of_rows(runs.rows) for one in findings.cautions)
+    findings = replace(findings, cautions=places)
     return make_answer(
         *(findings, names, found.read, found),
         negligible=negligible,

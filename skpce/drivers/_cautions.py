@@ -49,6 +49,13 @@ class Caution:
                 changed[key] = tuple(names.get(name, name) for name in changed[key])
         return replace(self, figures=changed)
 
+    def of_rows(self, rows: IndexArray) -> Caution:
+        """Return the same with the members' places among all rows of the source."""
+        if "members" not in self.figures:
+            return self
+        members = sorted(rows[list(self.figures["members"])].tolist())
+        return replace(self, figures={**self.figures, "members": tuple(members)})
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:

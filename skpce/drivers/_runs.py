@@ -400,6 +400,7 @@ class Runs:
     """Runs that were read, with their roles."""
 
     data: Data
+    rows: IndexArray  # shape: (n_runs,), their places in the source
     setting: IndexArray | None = None  # of repeats that were declared
     blocks: IndexArray | None = None
     groups: IndexArray | None = None
@@ -1099,7 +1100,8 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         notes.append(Caution("note", {"words": SAY_REPLICATE}))
     cautions = (*notes, *table.cautions)
     found = Runs(
-        *(table.data, setting, labels.get("blocks"), labels.get("groups"), order),
+        *(table.data, np.flatnonzero(table.used), setting),
+        *(labels.get("blocks"), labels.get("groups"), order),
         cautions=cautions,
     )
     return found.without_counter()

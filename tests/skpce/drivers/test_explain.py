@@ -596,6 +596,15 @@ def test_one_answer_whatever_the_order_of_rows_and_columns(table, tmp_path):
         )
 
 
+def test_members_are_rows_of_the_table_beside_runs_that_failed():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), 0.2 * rng.normal(size=60)
+    X[[20, 40], 0], y[[20, 40]] = [4.0, 5.0], y[[20, 40]] + [3.0, 4.0]
+    y[:10] = np.nan
+    rests = [c for c in explain(X, y).cautions if c.code == "rests on members"]
+    assert {row for one in rests for row in one.figures["members"]} == {20}
+
+
 def test_the_model_knows_names_logarithms_and_levels(table):
     answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
     assert answer.model.feature_names_in_.tolist() == ["rate", "kind"]
