@@ -165,8 +165,8 @@ def _circular(seen: Seen) -> Iterator[Figures]:
 @caution(
     "alike",
     lambda f: (
-        f"each of {listed(f['inputs'], _MOST_NAMES)} is nearly a function of the "
-        "others: these runs cannot tell them apart. Name them as a group by together="
+        f"{listed(f['inputs'], _MOST_NAMES)} vary together: these runs cannot tell "
+        "them apart. Name them as a group by together="
     ),
 )
 def _alike(seen: Seen) -> Iterator[Figures]:
