@@ -49,6 +49,13 @@ class Caution:
                 changed[key] = tuple(names.get(name, name) for name in changed[key])
         return replace(self, figures=changed)
 
+    def of_rows(self, rows: IndexArray) -> Caution:
+        """Return the same with the members' places among all rows of the source."""
+        if "members" not in self.figures:
+            return self
+        members = sorted(rows[list(self.figures["members"])].tolist())
+        return replace(self, figures={**self.figures, "members": tuple(members)})
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -158,8 +165,8 @@ def _circular(seen: Seen) -> Iterator[Figures]:
 @caution(
     "alike",
     lambda f: (
-        f"each of {listed(f['inputs'], _MOST_NAMES)} is nearly a function of the "
-        "others: these runs cannot tell them apart. Name them as a group by together="
+        f"{listed(f['inputs'], _MOST_NAMES)} vary together: these runs cannot tell "
+        "them apart. Name them as a group by together="
     ),
 )
 def _alike(seen: Seen) -> Iterator[Figures]:

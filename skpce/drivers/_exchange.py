@@ -364,8 +364,9 @@ def bounded(
     size = np.sqrt(np.add.reduceat(np.square(found), starts, axis=1))
     unit = 1.4826 * np.median(size, axis=0)
     unit = np.where(unit > 0, unit, np.sqrt(np.square(size).mean(axis=0)))
-    factor = np.minimum(1.0, most * unit / np.maximum(size, 1e-300))
-    factor[:, unit == 0] = 1.0
+    bound = np.where(unit > 0, most * unit, np.inf)
+    factor = np.ones_like(size)
+    np.divide(bound, size, out=factor, where=size > bound)
     found *= factor[:, np.cumsum(np.diff(groups, prepend=groups[0]) > 0)]
     return np.asarray(found - found.mean(axis=0))
 

@@ -49,6 +49,15 @@ def test_p_value_of_one_input_is_that_of_all_permutations(seed):
     assert found == pytest.approx(exact, abs=4 * np.sqrt(exact / 20_000) + 2e-4)
 
 
+def test_residuals_of_any_size_are_shortened_alike():
+    residuals = np.array([0.0, 1, -1, 2, -2, 30, -1, 1, 0])[:, np.newaxis]
+    one = np.zeros(1, dtype=int)
+    short = bounded(residuals, one)
+    assert np.ptp(short) < 10
+    with np.errstate(all="raise"):
+        assert np.allclose(bounded(1e30 * residuals, one), 1e30 * short)
+
+
 def test_exchange_within_strata_is_that_of_all_permutations():
     rng = np.random.default_rng(3)
     strata = np.repeat([0.0, 1.0], 4)
