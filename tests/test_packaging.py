@@ -178,7 +178,9 @@ def test_the_conda_recipe_needs_what_the_distribution_needs():
         for name, bound in lower_bounds()
         if name not in of_tests
     }
-    builds = dict(need.split(">=") for need in CONFIGURATION["build-system"]["requires"])
+    builds = dict(
+        need.split(">=") for need in CONFIGURATION["build-system"]["requires"]
+    )
     assert recipe == needed | builds
     assert f'version: "{skpce.__version__}"' in text
     for script, target in PROJECT["scripts"].items():
