@@ -224,7 +224,9 @@ def test_the_workflow_tests_each_set_of_versions_and_each_system():
         s["run"] for s in jobs["tests"]["steps"] if s.get("name") == "Install"
     ]
     for extra in PROJECT["optional-dependencies"]:
-        assert extra in install or extra in {"docs", "all"}
+        assert extra in install or extra in {"docs", "neighbours", "all"}
+    commands = [s.get("run") for job in jobs.values() for s in job["steps"]]
+    assert {"make docs", "make test-neighbours"} <= set(commands)
 
 
 def test_no_page_holds_both_sides_of_a_merge():
