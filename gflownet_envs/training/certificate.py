@@ -129,7 +129,7 @@ class DistanceBound:
         samples, which a mode that neither the policy nor uniformly random actions
         reached violates without a trace.
     method : {"listed", "summed", "sampled"}
-        How: see :mod:`gflownet_envs.training.certificate`.
+        How: see ``gflownet_envs.training.certificate``.
     n_trajectories : int
         That were listed, summed or sampled, of each member.
     confidence_level : float
