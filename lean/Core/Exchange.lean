@@ -19,15 +19,6 @@ variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearO
 /-- The number of `i < n` with a property, in the field. -/
 noncomputable def number (n : Nat) (A : Nat → Prop) : R := sum n (fun i => if A i then 1 else 0)
 
-/-- The probability of an event. -/
-noncomputable def prob (N : Nat) (P : Nat → R) (A : Nat → Prop) : R :=
-  sum N (fun ω => if A ω then P ω else 0)
-
-/-- Probabilities: not negative, of sum one. -/
-structure IsLaw (N : Nat) (P : Nat → R) : Prop where
-  nonneg : ∀ ω, ω < N → 0 ≤ P ω
-  total : sum N P = 1
-
 /-- The p-value of the value at place `i` among `n`: the share of those that are at least as large,
 itself included. Ties count against the discovery. -/
 noncomputable def pValue (n : Nat) (s : Nat → R) (i : Nat) : R :=
@@ -59,15 +50,6 @@ theorem number_not (n : Nat) (A : Nat → Prop) :
   rw [← sum_add]
   refine sum_congr (fun i _ => ?_)
   by_cases a : A i <;> simp [a] <;> grind
-
-theorem prob_mono {N : Nat} {P : Nat → R} (hP : IsLaw N P) {A B : Nat → Prop}
-    (h : ∀ ω, ω < N → A ω → B ω) : prob N P A ≤ prob N P B := by
-  refine sum_le_sum (fun ω hω => ?_)
-  have h0 := hP.nonneg ω hω
-  by_cases a : A ω
-  · have b := h ω hω a
-    simp [a, b]; grind
-  · by_cases b : B ω <;> simp [a, b] <;> grind
 
 theorem prob_not {N : Nat} {P : Nat → R} (hP : IsLaw N P) (A : Nat → Prop) :
     prob N P A = 1 - prob N P (fun ω => ¬ A ω) := by
@@ -369,22 +351,25 @@ number of hypotheses whose `p` is not smaller than `p j`, is at most `a`. -/
 def holmRejects (m : Nat) (p : Nat → R) (a : R) (i : Nat) : Prop :=
   ∀ j, j < m → p j ≤ p i → number m (fun l => ¬ p l < p j) * p j ≤ a
 
-/-- **Holm's family-wise error** (`skpce.drivers._exchange.holm`). With valid p-values of the true
-hypotheses, however dependent, the probability that a true one is rejected is at most `α`. -/
+/-- **Holm's family-wise error** (`skpce.drivers._exchange.holm`). With p-values of the true
+hypotheses that are valid up to the level `α`, however dependent, the probability that a true one is
+rejected is at most `α`. -/
 theorem holm_family_wise_error {N m : Nat} {P : Nat → R} (hP : IsLaw N P) (p : Nat → Nat → R)
-    (null : Nat → Prop)
-    (hvalid : ∀ i, i < m → null i → ∀ t, 0 ≤ t → prob N P (fun ω => p ω i ≤ t) ≤ t)
-    (hp : ∀ ω, ω < N → ∀ i, i < m → 0 ≤ p ω i) {α : R} (hα : 0 ≤ α) :
+    (null : Nat → Prop) {α : R} (hα : 0 ≤ α)
+    (hvalid : ∀ i, i < m → null i → ∀ t, 0 ≤ t → t ≤ α → prob N P (fun ω => p ω i ≤ t) ≤ t)
+    (hp : ∀ ω, ω < N → ∀ i, i < m → 0 ≤ p ω i) :
     prob N P (fun ω => ∃ i, i < m ∧ null i ∧ holmRejects m (p ω) α i) ≤ α := by
   by_cases hex : ∃ i, i < m ∧ null i
-  · have hm0 : (0 : R) < number m null := by
+  · have hm1 : (1 : R) ≤ number m null := by
       obtain ⟨i, hi, hn⟩ := hex
       have h1 := term_le_sum (R := R) (f := fun i => if null i then 1 else 0) hi (fun j _ => by
         have := OrderedRing.zero_lt_one (R := R)
         by_cases a : null j <;> simp [a] <;> grind)
       simp only [hn, if_true] at h1
-      have := OrderedRing.zero_lt_one (R := R)
       unfold number
+      exact h1
+    have hm0 : (0 : R) < number m null := by
+      have := OrderedRing.zero_lt_one (R := R)
       grind
     have h1 : prob N P (fun ω => ∃ i, i < m ∧ null i ∧ holmRejects m (p ω) α i)
         ≤ prob N P (fun ω => ∃ j, j < m ∧ (null j ∧ p ω j ≤ α / number m null)) := by
@@ -404,11 +389,16 @@ theorem holm_family_wise_error {N m : Nat} {P : Nat → R} (hP : IsLaw N P) (p :
       refine le_of_mul_le hm0 ?_
       have h5 : number m null * (α / number m null) = α := by grind
       grind
+    have ht1 : α / number m null ≤ α := by
+      have h5 : number m null * (α / number m null) = α := by grind
+      have h6 : 0 ≤ (number m null - 1) * (α / number m null) :=
+        OrderedRing.mul_nonneg (by grind) ht
+      grind
     have h3 : sum m (fun j => prob N P (fun ω => null j ∧ p ω j ≤ α / number m null))
         ≤ sum m (fun j => (if null j then 1 else 0) * (α / number m null)) := by
       refine sum_le_sum (fun j hj => ?_)
       by_cases a : null j
-      · have := hvalid j hj a _ ht
+      · have := hvalid j hj a _ ht ht1
         simp only [a, true_and, if_true]
         grind
       · have h0 : prob N P (fun ω => null j ∧ p ω j ≤ α / number m null) = 0 :=
@@ -530,8 +520,8 @@ example : prob 4 (fun _ => (1 / 4 : Rat)) (fun g => orbitPValue 4 (fun h => h / 
 def twoP (ω i : Nat) : Rat := if i = 0 then (if ω = 0 then 1 / 2 else 1) else 0
 
 example : prob 2 coin (fun ω => ∃ i, i < 2 ∧ i = 0 ∧ holmRejects 2 (twoP ω) (1 / 2) i) ≤ 1 / 2 :=
-  holm_family_wise_error coin_isLaw twoP (fun i => i = 0)
-    (fun i _ hi t ht => by
+  holm_family_wise_error coin_isLaw twoP (fun i => i = 0) (by grind)
+    (fun i _ hi t ht _ => by
       subst hi
       unfold prob
       simp only [sum_succ, sum_zero, coin, twoP]
@@ -541,7 +531,7 @@ example : prob 2 coin (fun ω => ∃ i, i < 2 ∧ i = 0 ∧ holmRejects 2 (twoP 
       · by_cases h2 : (1 / 2 : Rat) ≤ t <;> simp [h1, h2] <;> grind)
     (fun ω _ i _ => by
       unfold twoP
-      by_cases h : i = 0 <;> by_cases h' : ω = 0 <;> simp [h, h'] <;> grind) (by grind)
+      by_cases h : i = 0 <;> by_cases h' : ω = 0 <;> simp [h, h'] <;> grind)
 
 /-- One member beside the new one; its score is the bound. -/
 example : (1 : Rat) / sum 2 (fun _ => 1) ≤ prob 2 coin (fun ω => draw ω 0 ≤ draw ω 1) :=
