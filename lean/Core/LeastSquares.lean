@@ -25,10 +25,10 @@ theorem dot_congr {p : Nat} {x d e : Nat → R} (h : ∀ j, j < p → d j = e j)
     dot p x d = dot p x e := sum_congr (fun j hj => by rw [h j hj])
 
 /-- **Leave-one-out residuals** (`LinearFit.loo_error`, `loo_residuals`). Let `d` solve the normal
-equations, `G z = x` for the row `x` of a member with the value `y`, `h = x · z` its leverage and `r`
-its residual, and let `G v = 0` only for `v = 0`. Of the weight of the member in `G`, `w` is left out:
-1 for one of several copies, all of it where it is less. If `w h ≠ 1`, exactly one vector solves the
-equations without it, and the residual of the member under it is `r / (1 - w h)`. -/
+equations, `G z = x` for the row `x` of a member with the value `y`, `h = x · z` its leverage and
+`r` its residual, and let `G v = 0` only for `v = 0`. Of the weight of the member in `G`, `w` is
+left out: 1 for one of several copies, all of it where it is less. If `w h ≠ 1`, exactly one vector
+solves the equations without it, and the residual of the member under it is `r / (1 - w h)`. -/
 theorem leave_one_out (p : Nat) (G : Nat → Nat → R) (b d z x : Nat → R) (y w h r : R)
     (hG : ∀ v : Nat → R, (∀ i, i < p → dot p (G i) v = 0) → ∀ j, j < p → v j = 0)
     (hd : ∀ i, i < p → dot p (G i) d = b i) (hz : ∀ i, i < p → dot p (G i) z = x i)
@@ -76,10 +76,9 @@ theorem leave_one_out (p : Nat) (G : Nat → Nat → R) (b d z x : Nat → R) (y
   generalize dot p x d = q at hr
   grind
 
-/-- **A, least squares** (`skpce.sample_size._bounds.coefficient_error_bound`): with rows `x t`, values
-`x t · c + ε t` and coefficients `d` that solve the normal equations, the fitted error `x t · (d - c)`
-has the square sum of its products with the noise. So `λ` times the squared error of the coefficients
-is at most that, where `λ` is below the eigenvalues. -/
+/-- **A, least squares** (`skpce.sample_size._bounds.coefficient_error_bound`): with rows `x t`,
+values `x t · c + ε t` and coefficients `d` that solve the normal equations, the squares of the
+fitted errors `x t · (d - c)` have the sum of their products with the noise. -/
 theorem fitted_error (n p : Nat) (x : Nat → Nat → R) (c d ε : Nat → R)
     (hd : ∀ j, j < p → sum n (fun t => x t j * (dot p (x t) c + ε t - dot p (x t) d)) = 0) :
     sum n (fun t => dot p (x t) (fun j => d j - c j) * dot p (x t) (fun j => d j - c j))
@@ -190,11 +189,14 @@ end Field
 section Examples
 
 /-- One term, three members with x = 1 and y = 1, 2, 6: without the last, the mean is 3/2. -/
-example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 3 / 2) = 9 - 1 * (1 * 6))
+example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 3 / 2)
+        = 9 - 1 * (1 * 6))
       ↔ ∀ j, j < 1 → (3 / 2 : Rat) = 3 - 1 * (3 / (1 - 1 * (1 / 3))) * (1 / 3))
-    ∧ ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 3 / 2) = 9 - 1 * (1 * 6))
+    ∧ ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 3 / 2)
+        = 9 - 1 * (1 * 6))
       → 6 - dot 1 (fun _ => (1 : Rat)) (fun _ => 3 / 2) = 3 / (1 - 1 * (1 / 3))) :=
-  leave_one_out 1 (fun _ _ => 3) (fun _ => 9) (fun _ => 3) (fun _ => 1 / 3) (fun _ => 1) 6 1 (1 / 3) 3
+  leave_one_out 1 (fun _ _ => 3) (fun _ => 9) (fun _ => 3) (fun _ => 1 / 3) (fun _ => 1) 6 1
+    (1 / 3) 3
     (fun v hv j hj => by
       have e : j = 0 := by omega
       subst e
@@ -207,7 +209,8 @@ example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 
     (by simp only [dot, sum_succ, sum_zero]; grind) (fun _ => 3 / 2)
 
 /-- Of the values 1 and 3 about the truth 0, the mean is 2: `2 (2 * 2) = 1 * 2 + 3 * 2`. -/
-example : sum 2 (fun _ => dot 1 (fun _ => (1 : Rat)) (fun _ => 2 - 0) * dot 1 (fun _ => 1) (fun _ => 2 - 0))
+example : sum 2 (fun _ =>
+      dot 1 (fun _ => (1 : Rat)) (fun _ => 2 - 0) * dot 1 (fun _ => 1) (fun _ => 2 - 0))
     = sum 2 (fun t => (if t = 0 then 1 else 3) * dot 1 (fun _ => 1) (fun _ => 2 - 0)) :=
   fitted_error 2 1 (fun _ _ => 1) (fun _ => 0) (fun _ => 2) (fun t => if t = 0 then 1 else 3)
     (by decide +kernel)

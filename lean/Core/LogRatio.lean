@@ -135,7 +135,8 @@ def maskedSoftmax (e : A → R) (n : Nat) (mask : Nat → Bool) (v : Nat → A) 
   if mask k then e (v k) / sum n (fun l => if mask l then e (v l) else 0) else 0
 
 /-- **Masked parts** (`LogRatioTransformer(mask=...)`): forbidden parts are exactly zero, the others
-positive, all sum to one, and the coordinates of a composition that is zero where the mask forbids give it back. -/
+positive, all sum to one, and the coordinates of a composition that is zero where the mask forbids
+give it back. -/
 theorem masked_softmax {e : A → R} (he : IsExp e) {n m : Nat} (hm : m < n) {mask : Nat → Bool}
     (hmask : mask m = true) (v : Nat → A) :
     (∀ k, mask k = false → maskedSoftmax e n mask v k = 0)
@@ -290,7 +291,8 @@ theorem softmax_lipschitz {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n) (v
   have hVW := OrderedRing.mul_pos hV hW
   refine le_of_mul_le hVW ?_
   have e1 : V * W * (e (v k) / V * (e (w l) / W)) = e (v k) * e (w l) := by grind
-  have e2 : V * W * (s * s * (e (w k) / W * (e (v l) / V))) = e (w k) * e (v l) * (s * s) := by grind
+  have e2 : V * W * (s * s * (e (w k) / W * (e (v l) / V))) = e (w k) * e (v l) * (s * s) := by
+    grind
   rw [e1, e2, h1]
   grind
 
@@ -608,7 +610,8 @@ example : ∀ k, k < 2 → alrOfFifths k = alrOfFifths k :=
 
 example : ∀ k, k < 2 → clrOfFifths k = clrOfFifths k :=
   (log_ratio_of_softmax power_isExp (by omega) clrOfFifths_isLogRatio).2.2
-    (fun a h => by simp only [sum_succ, sum_zero] at h; grind) (by decide +kernel) (by decide +kernel)
+    (fun a h => by simp only [sum_succ, sum_zero] at h; grind) (by decide +kernel)
+    (by decide +kernel)
 
 /-- Of three parts the second is forbidden. -/
 example : ∀ k, k < 3 → maskedSoftmax power 3 (fun k => k != 1) (fun k => if k = 2 then 2 else 0) k
@@ -641,11 +644,12 @@ example : (2 + 1 : Rat) * distance 2 (softmax power 2 alrOfFifths) (softmax powe
 
 /-- Logits 0 and x, at the inputs x = 0 and x = 2. -/
 example : (2 + 1 : Rat) * distance 2
-      (softmax power 2 (fun k => sum 1 (fun j => (if k = 0 then 0 else 1 : Int) * 2)))
-      (softmax power 2 (fun k => sum 1 (fun j => (if k = 0 then 0 else 1 : Int) * 0))) ≤ 2 * (2 - 1) :=
-  policy_lipschitz power_isExp power_mono (by omega) (fun k _ => if k = 0 then 0 else 1) (fun _ => 2)
-    (fun _ => 0) (fun _ => 1) (K := 1) (d := 2) (by decide) (by grind)
-    (fun j _ => by simp [absolute]) 
+      (softmax power 2 (fun k => sum 1 (fun _ => (if k = 0 then 0 else 1 : Int) * 2)))
+      (softmax power 2 (fun k => sum 1 (fun _ => (if k = 0 then 0 else 1 : Int) * 0)))
+    ≤ 2 * (2 - 1) :=
+  policy_lipschitz power_isExp power_mono (by omega) (fun k _ => if k = 0 then 0 else 1)
+    (fun _ => 2) (fun _ => 0) (fun _ => 1) (K := 1) (d := 2) (by decide) (by grind)
+    (fun j _ => by simp [absolute])
     (fun k hk l hl => by
       have ek : k = 0 ∨ k = 1 := by omega
       have el : l = 0 ∨ l = 1 := by omega
