@@ -4,8 +4,8 @@ import Sum
 # P-values of exchanges, Holm's rule, split-conformal coverage
 
 A sample space has outcomes `0, …, N - 1` with probabilities `P`. A statistic may be any number of
-the field. What the drivers' test does beyond ranks, an extrapolated tail where few draws are as
-large, is not stated here.
+the field. What the drivers' test does beyond ranks of one exchange is not stated here: how the
+exchange is chosen, changes of signs, and extrapolated tails where few draws are as large.
 -/
 namespace SkpceCore
 open Lean.Grind

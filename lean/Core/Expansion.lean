@@ -1,7 +1,7 @@
 import Sum
 
 /-!
-# Expansions: mean, variance, shares
+# Expansions: mean, variance, shares, truncations, errors of indices
 
 A measure has nodes `t < m` with weights `w`; terms `j < n` have the functions `ψ j` and the
 coefficients `c j`; term 0 is the constant. `holds j i` says that input `i` occurs in term `j`.

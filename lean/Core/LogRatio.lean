@@ -1,7 +1,7 @@
 import Sum
 
 /-!
-# Log-ratios: softmax, clr, alr, ilr, masks, totals over an ensemble
+# Log-ratios: softmax, clr, alr, ilr, masks, how far policies move, totals over an ensemble
 
 `e` is the exponential, a map from logits to positive numbers with `e (x + y) = e x * e y`. Logits
 are numbers of any commutative ring, so that powers of two of whole numbers are an example. The
@@ -616,7 +616,7 @@ example : ∀ k, k < 2 → clrOfFifths k = clrOfFifths k :=
 /-- Of three parts the second is forbidden. -/
 example : ∀ k, k < 3 → maskedSoftmax power 3 (fun k => k != 1) (fun k => if k = 2 then 2 else 0) k
     = if k = 0 then 1 / 5 else if k = 1 then 0 else 4 / 5 :=
-  (masked_softmax power_isExp (m := 0) (by omega) (by decide) _).2.2
+  (masked_softmax power_isExp (m := 0) (by omega) (by decide) _).2.2.2
     (fun k => if k = 0 then 1 / 5 else if k = 1 then 0 else 4 / 5) (by decide +kernel)
     (by decide +kernel) (by decide +kernel)
 
