@@ -186,8 +186,8 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
     :math:`H\,\mathrm{clr}` with the Helmert matrix :math:`H`, an isometry [2]_.
 
     In exact arithmetic, and but for zeros that are replaced, coordinates and
-    probabilities are inverse, masks included; the variances of all coordinates of a step
-    sum to the same in every isometry, and to this and :math:`K` times that of the
+    probabilities are inverse, masks included; the variances of all coordinates of a
+    step sum to the same in every isometry, and to this and :math:`K` times that of the
     reference in alr. Checked in ``lean/Core``: ``softmax_simplex``,
     ``softmax_of_log_ratio``, ``log_ratio_of_softmax``, ``softmax_eq_iff``,
     ``masked_softmax``, ``ilr_inverse``, ``ilr_total``, ``alr_total``,

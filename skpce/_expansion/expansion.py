@@ -585,7 +585,8 @@ def closed_index(
 ) -> FloatArray:  # shape: (..., n_targets)
     """Return the share of the terms without an input outside a set.
 
-    One less ``total_index`` of the others: ``total_eq_one_sub_closed`` in ``lean/Core``.
+    One less the total index of the others: ``total_eq_one_sub_closed``, checked in
+    ``lean/Core``.
     """
     inside, outside = _inside_and_outside(multi_indices, features)
     return _share_of_terms(coefficients, inside & ~outside)
@@ -611,7 +612,7 @@ def interaction_indices(
 ) -> InteractionIndices:
     """Return the indices of all sets of at most ``max_order`` inputs.
 
-    Of sets of all orders they sum to one: ``shares_sum_one`` in ``lean/Core``.
+    Those of all orders sum to one: ``shares_sum_one``, checked in ``lean/Core``.
     """
     active = multi_indices > 0
     size = active.sum(axis=1)
