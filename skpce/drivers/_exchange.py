@@ -71,7 +71,8 @@ def holm(p_values: FloatArray) -> FloatArray:
     """Adjust p-values of any shape by Holm's step-down method; NaN takes no part.
 
     Of p-values that are valid up to the level, the family-wise error is at most the
-    level, whatever the dependence: ``holm_family_wise_error``, checked in ``lean/Core``.
+    level, whatever the dependence: ``holm_family_wise_error``, checked in
+    ``lean/Core``.
     """
     flat = np.ravel(p_values)
     adjusted = np.full(len(flat), np.nan)
