@@ -363,7 +363,7 @@ def check_mutants(lean: Lean, chosen: list[dict[str, Any]]) -> bool:
             where, what = "NOT REFUSED", ""
             if refused:
                 name, line, what = outcome.errors[0]
-                where, what = f"`{name}.lean`, line {line}", what.rstrip(":.")
+                where, what = f"`{name}.lean`, line {line}", what.partition(":")[0]
             else:
                 right = False
                 print(outcome.output, file=sys.stderr)
