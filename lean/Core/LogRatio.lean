@@ -355,10 +355,10 @@ theorem policy_lipschitz {e : A → R} (he : IsExp e) (hmono : ∀ x y, x ≤ y 
     have b3 : 0 ≤ x * (L j * d - y) := OrderedRing.mul_nonneg (by grind) (by grind)
     grind
   rw [sum_mul_right] at h2
-  have h3 := mul_le_mul_of_nonneg hd (hK k hk l hl)
-  have h4 := hmono _ _ (show (sum m (fun j => c k j * φ j) - sum m (fun j => c k j * ψ j))
-      - (sum m (fun j => c l j * φ j) - sum m (fun j => c l j * ψ j)) ≤ K * d by rw [h1]; grind)
-  exact Std.IsPreorder.le_trans _ _ _ h4 he2
+  have h3 : d * sum m (fun j => absolute (c k j - c l j) * L j) ≤ d * K :=
+    mul_le_mul_of_nonneg hd (hK k hk l hl)
+  refine Std.IsPreorder.le_trans _ _ _ (hmono _ _ ?_) he2
+  rw [h1]; grind
 
 end Policy
 
