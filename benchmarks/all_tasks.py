@@ -129,16 +129,12 @@ def seconds(value: float) -> str:
 
 
 def claims(folder: Path) -> list[list[str]]:
-    """Return the claims of the paper that a run checked."""
+    """Return the claims of the paper that a run has figures for."""
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     found = []
     for claim in results["beside_the_paper"]:
-        line = [results["task"], claim["claim"], claim["paper"]]
-        for source in ("exact", "trained"):
-            agrees = claim.get(f"{source} agrees")
-            word = "" if agrees is None else " (agrees)" if agrees else " (does not)"
-            line.append(f"{claim.get(source, '–')}{word}")
-        found.append(line)
+        ours = [claim.get(source, "–") for source in ("exact", "trained")]
+        found.append([results["task"], claim["claim"], claim["paper"], *ours])
     return found
 
 
@@ -169,6 +165,10 @@ def page(folders: dict[str, list[Path]]) -> str:
             f"All together: {total:.1f} CPU-minutes.\n",
         ]
     parts.append("### The paper's claims\n")
+    parts.append(
+        "Figures of one draw of the members to fit; which agree, the [page of the "
+        "paper](../paper.md) says\nfrom many draws.\n"
+    )
     for preset, its_folders in folders.items():
         found = [line for folder in its_folders for line in claims(folder)]
         if not found:  # only runs with the paper's settings are compared
