@@ -22,6 +22,7 @@ from gflownet_envs.experiments.paper import make
 from gflownet_envs.experiments.paper.claims.answers import INCOMPARABLE
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer
+from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
 from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.paper.systems import FIRST
 
@@ -74,6 +75,7 @@ def main() -> None:
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in (arguments.page / "pieces").glob("*.json")
     }
+    records.pop(ARTEFACTS, None)  # whose repetitions are no draws of these policies
     first = words_of({name: record["piece"] for name, record in records.items()})
     key = next(iter(records.values()))["key"]
     for draws in arguments.draws:

@@ -372,7 +372,7 @@ def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
         RECORD.replace('"seed": 0', '"seed": -1'),
         RECORD.replace('"exact"', '"guessed"'),
         RECORD.replace('{"exact": {}}', "{}"),
-        RECORD.replace("[]", '[{"claim": "c", "paper": "p", "exact": "1"}]'),
+        RECORD.replace("[]", '[{"claim": "c", "paper": "p", "exact": 1}]'),
         RECORD.replace("[]", '[{"paper": "p"}]'),
         RECORD.replace("[]", '[{"claim": [], "paper": "p"}]'),
     ],
