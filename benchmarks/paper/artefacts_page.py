@@ -2,8 +2,8 @@
 
 Run: ``python -m benchmarks.paper.artefacts_page``; it reads
 ``benchmarks/paper/results`` and writes ``docs/downloads/artefacts.txt`` and
-``docs/images/artefacts.png``, and the piece of the page of the paper, whose rows are a
-table in ``docs/paper.md``. The tables of the pages themselves are among those it prints.
+``docs/images/artefacts.png``, and the piece of the page of the paper, whose rows are
+a table in ``docs/paper.md``. The tables of the pages are among those it prints.
 """
 
 from __future__ import annotations
