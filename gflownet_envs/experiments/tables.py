@@ -596,24 +596,22 @@ PAPER_PRESET = "paper"
 def paper_table(results: RunResults) -> Table | None:
     """The paper's figures beside ours; None for a task without claims.
 
-    Like is compared with like: there is none for presets with other settings, whose
-    figures neither confirm nor refute the paper's.
+    No word says whether they agree: a run has one draw of the members to fit, and the
+    page of the paper has many. Like is beside like: there is none
+    for presets with other settings, whose figures neither confirm nor refute the
+    paper's.
     """
     if results.preset_name != PAPER_PRESET:
         return None
     claims = results.task.claims(results.preset)
     if not claims:
         return None
-    columns = ["claim", "paper"]
-    for name in results.sources:
-        columns += [f"{name}", f"{name} agrees"]
-    rows = []
-    for claim in claims:
-        row: list[Any] = [claim.text, claim.paper]
-        for source in results.sources.values():
-            row += claim.measure(source)
-        rows.append(tuple(row))
-    return Table("The paper's figures and ours", tuple(columns), tuple(rows))
+    rows = tuple(
+        (claim.text, claim.paper, *map(claim.measure, results.sources.values()))
+        for claim in claims
+    )
+    columns = ("claim", "paper", *results.sources)
+    return Table("The paper's figures and ours", columns, rows)
 
 
 def cost_table(results: RunResults) -> Table:

@@ -469,18 +469,13 @@ class RunResults:
         return next(iter(self.sources.values()))
 
 
-#: Figures that differ by less than this, relatively, agree.
-TOLERANCE = 0.2
-
-
 @dataclass(frozen=True)
 class PaperClaim:
     """One claim."""
 
     text: str  # what is claimed
     paper: str  # the paper's figure
-    # takes the results on one data set; returns our figure and whether it agrees
-    measure: Callable[[SourceResults], tuple[str, bool]]
+    measure: Callable[[SourceResults], str]  # our figure, on one data set
 
 
 class RunSettings(TypedDict):
