@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from gflownet_envs.experiments.analysis import (
     fragility_beside_equal_noise,
     level_shares,
     step_intervals,
+    training_cautions,
     training_noise,
 )
 from gflownet_envs.experiments.files import write_run
@@ -41,6 +42,7 @@ from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import check_writable
+from skpce.drivers import Caution
 
 SOLVERS = ("train", "exact")
 
@@ -197,6 +199,7 @@ def _find(
     )
     sources = {}
     clock = time.process_time()
+    cautions = training_cautions(policies, noise)
     for dataset in (policies.trained, policies.exact):
         if dataset is not None:
             sources[dataset.source] = _analyse_source(
@@ -205,6 +208,7 @@ def _find(
                 settings,
                 seed=seed,
                 noise_share=None if noise is None else noise.log_ratio_share,
+                cautions=cautions if dataset is policies.trained else (),
                 progress=report,
             )
     cpu_seconds |= policies.cpu_seconds
@@ -288,6 +292,7 @@ def _analyse_source(
     *,
     seed: int,
     noise_share: np.ndarray | None,
+    cautions: Sequence[Caution],
     progress: Progress,
 ) -> SourceResults:
     # Exact policies have no training noise: known, and none.
@@ -299,6 +304,7 @@ def _analyse_source(
             degree,
             seed=seed,
             noise_share=known,
+            cautions=cautions,
             progress=progress,
         )
         for degree in preset.degrees

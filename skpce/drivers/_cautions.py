@@ -90,8 +90,25 @@ WORDS: dict[str, Callable[[Figures], str]] = {
             else "nothing is tested; take an embedding that does not, such as PCA"
         )
     ),
+    "not converged": lambda f: (
+        f"{_numbered(f['members'], f['n_members'])} "
+        + ("not shown to be within" if f["by"] == "bound" else "farther than")
+        + f" {f['limit']} {'of' if f['by'] == 'bound' else 'from'} the target of the "
+        "training, in total variation: some of what differs may be the training"
+    ),
+    "noise bound": lambda f: (
+        "training noise is at most "
+        + listed(
+            [
+                f"{np.ceil(1e3 * share) / 10:g} % of {output}"
+                for output, share in f["at_most"].items()
+            ]
+        )
+        + ", in the variance of the probabilities, by the bounds of the distances"
+    ),
     "note": lambda f: f["words"],
 }
+_NOTES = ("note", "noise bound")  # which weaken nothing
 CHECKS: list[tuple[str, Callable[[Seen], Iterable[Figures]]]] = []
 
 
@@ -122,6 +139,15 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _numbered(members: Sequence[int], n_members: int) -> str:
+    """Return the subject of a sentence about some members."""
+    if len(members) == n_members:
+        return f"all {n_members} members are"
+    one = len(members) == 1
+    shown = listed([str(member) for member in members], _MOST_NAMES)
+    return f"member{'' if one else 's'} {shown} of {n_members} {'is' if one else 'are'}"
 
 
 def tie_of(figures: Figures) -> str:
@@ -326,7 +352,7 @@ def without_doubles(cautions: Iterable[Caution]) -> list[Caution]:
 def cautions_in_words(cautions: Iterable[Caution]) -> list[str]:
     """Say what cautions are about; what was only read so is a note."""
     return [
-        ("Note: " if one.code == "note" else "Caution: ")
+        ("Note: " if one.code in _NOTES else "Caution: ")
         + f"{WORDS[one.code](one.figures)}."
         for one in without_doubles(cautions)
     ]
