@@ -91,10 +91,8 @@ WORDS: dict[str, Callable[[Figures], str]] = {
         )
     ),
     "not converged": lambda f: (
-        f"{_numbered(f['members'], f['n_members'])} "
-        + ("not shown to be within" if f["by"] == "bound" else "farther than")
-        + f" {f['limit']} {'of' if f['by'] == 'bound' else 'from'} the target of the "
-        "training, in total variation: some of what differs may be the training"
+        f"{_far_members(f)} the target of the training, in total variation: some of "
+        "what differs may be the training"
     ),
     "noise bound": lambda f: (
         "training noise is at most "
@@ -141,13 +139,21 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _numbered(members: Sequence[int], n_members: int) -> str:
-    """Return the subject of a sentence about some members."""
+def _far_members(figures: Figures) -> str:
+    """Say which members are far, or not shown to be near."""
+    n_members, limit = figures["n_members"], figures["limit"]
+    members = [str(member) for member in figures["members"]]
+    shown = listed(members, _MOST_NAMES)
+    subject = f"members {shown} of {n_members} are"
+    if len(members) == 1:
+        subject = f"member {shown} of {n_members} is"
+    if figures["by"] == "bound":
+        if len(members) == n_members:
+            return f"none of the {n_members} members is shown to be within {limit} of"
+        return f"{subject} not shown to be within {limit} of"
     if len(members) == n_members:
-        return f"all {n_members} members are"
-    one = len(members) == 1
-    shown = listed([str(member) for member in members], _MOST_NAMES)
-    return f"member{'' if one else 's'} {shown} of {n_members} {'is' if one else 'are'}"
+        subject = f"all {n_members} members are"
+    return f"{subject} farther than {limit} from"
 
 
 def tie_of(figures: Figures) -> str:

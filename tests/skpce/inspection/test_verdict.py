@@ -382,7 +382,7 @@ def test_further_cautions_stay_with_the_answer(known):
     assert "Caution: members 3 and 5 of 60 are farther than 0.03 from" in text
     assert "Note: training noise is at most 1.3 % of step0 and 50 % of step1" in text
     every = replace(more.cautions[0], figures=figures | {"n_members": 2, "by": "bound"})
-    assert str(every).startswith("all 2 members are not shown to be within 0.03")
+    assert str(every).startswith("none of the 2 members is shown to be within 0.03 of")
     with pytest.raises(ValueError, match="code 'late'; expected one of 'adaptive'"):
         known.with_cautions(Caution("late", {}))
 
