@@ -27,6 +27,7 @@ from gflownet_envs.experiments.analysis import (
 from gflownet_envs.experiments.files import write_run
 from gflownet_envs.experiments.part_effects import find_part_effects
 from gflownet_envs.experiments.policies import make_policies
+from gflownet_envs.experiments.space_maps import find_reasons
 from gflownet_envs.experiments.task import (
     Copies,
     Policies,
@@ -197,6 +198,9 @@ def _find(
         seed=seed,
         progress=report,
     )
+    clock = time.process_time()
+    space = find_reasons(study, policies, n_draws=settings.n_part_draws, seed=seed)
+    space_seconds = time.process_time() - clock
     sources = {}
     clock = time.process_time()
     cautions = training_cautions(policies, noise)
@@ -214,6 +218,7 @@ def _find(
     cpu_seconds |= policies.cpu_seconds
     cpu_seconds["findings"] = findings_seconds
     cpu_seconds["named parts"] = sum(found.cpu_seconds for found in parts)
+    cpu_seconds["map of the states"] = space_seconds
     cpu_seconds |= _analysis_seconds(sources, time.process_time() - clock)
     return RunResults(
         task=task,
@@ -226,6 +231,7 @@ def _find(
         noise=noise,
         sources=sources,
         parts=parts,
+        space=space,
         cpu_seconds=cpu_seconds,
         wall_seconds=time.perf_counter() - started,
         peak_memory=peak_memory(),
