@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gflownet_envs.experiments.space_maps import map_of_states
 from gflownet_envs.experiments.task import (
     LEVELS,
     PartFindings,
@@ -64,6 +65,13 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
         "it. The sum grows with the number of actions; the other measures do not.",
     )
     figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
+    if results.space is not None:
+        figures["space"] = (
+            map_of_states(*results.space, results.task.title),
+            "All states by exact policies: as wide as the share of the members' walks "
+            "that pass them; above by how far apart their visitors' policies are, "
+            "below by the named part that explains most of it.",
+        )
     return figures | results.task.extra_figures(results)
 
 

@@ -30,7 +30,7 @@ RECORD = (
     '{"task": "grid", "preset": "smoke", "seed": 0, "policies": {"exact": {}},'
     ' "beside_the_paper": []}'
 )
-FIGURES = {f"{n}.png" for n in named_figures(SimpleNamespace(parts=[0]))}
+FIGURES = {f"{n}.png" for n in named_figures(SimpleNamespace(parts=[0], space=0))}
 
 
 def invoke(*arguments):
