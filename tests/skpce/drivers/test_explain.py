@@ -549,12 +549,10 @@ def test_columns_of_durations_and_complex_numbers_are_named_as_what_they_are(tab
     runs = read(table.assign(limit=limit), outputs="accuracy")
     assert "limit" not in runs.data.names
     assert "'limit' holds durations" in runs.cautions[0].figures["words"]
-    with (
-        warnings.catch_warnings(),
-        pytest.raises(ValueError, match="'limit' has a lab"),
-    ):
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        read(table.assign(limit=np.arange(N) * 1j), inputs=None, outputs="accuracy")
+        with pytest.raises(ValueError, match="'limit' has a lab"):
+            read(table.assign(limit=np.arange(N) * 1j), inputs=None, outputs="accuracy")
 
 
 def test_results_of_a_search_in_a_file_have_its_parameters(X, y, tmp_path):
