@@ -4,7 +4,7 @@
     python -m benchmarks.answer.neighbours
 
 UQpy and PyApprox ask for older versions of what the others need; in an environment of
-their own their lines are printed too.
+their own, UQpy with ``setuptools<80``, their lines are printed too.
 
 The output is the product of two of five inputs, plus a third, plus noise: by the
 formula the first two have 0.26 of the variance alone and 0.35 in all, the third 0.34,
