@@ -214,6 +214,7 @@ def outputs_among(columns: Mapping[Any, NDArray[Any]]) -> list[Any]:
 
 _EMPTY = "is empty", "are empty"
 _DATES = "holds dates", "hold dates"
+_DURATIONS = "holds durations", "hold durations"
 _NAMES = "names the runs", "name the runs"
 _COUNTS = "numbers the runs", "number the runs"
 _IS_RESULT = "looks like a result", "look like results"
@@ -223,6 +224,8 @@ def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
     if not entries:
         return _EMPTY
+    if values.dtype.kind == "m":
+        return _DURATIONS
     if _are_dates(values, entries):
         return _DATES
     distinct = len(set(map(str, entries))) / len(values)
@@ -253,6 +256,8 @@ def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
     """Return a column as numbers; None where it holds labels."""
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
+    if values.dtype.kind == "c":  # refused as an input
+        return values.real
     read = numbers_of_text(values)
     if read is not None:
         return read

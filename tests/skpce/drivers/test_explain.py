@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -541,6 +542,18 @@ def test_numbers_of_runs_in_a_file_are_no_setting(X, y, tmp_path):
     for given in (table, written(table, tmp_path)):
         with pytest.raises(ValueError, match="'job' is a whole number of its own"):
             explain(given, outputs="acc")
+
+
+def test_columns_of_durations_and_complex_numbers_are_named_as_what_they_are(table):
+    limit = pd.to_timedelta(np.arange(N) % 5, unit="s")
+    runs = read(table.assign(limit=limit), outputs="accuracy")
+    assert "limit" not in runs.data.names
+    assert "'limit' holds durations" in runs.cautions[0].figures["words"]
+    turned = table.assign(limit=np.arange(N) * 1j)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="'limit' has a label"):
+            read(turned, outputs="accuracy")
 
 
 def test_results_of_a_search_in_a_file_have_its_parameters(X, y, tmp_path):
