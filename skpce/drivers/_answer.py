@@ -23,7 +23,7 @@ from .._checks import (
 from .._compositions.outputs import Outputs, warn_of_zeros
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
-from ._cautions import Caution, cautions_in_words
+from ._cautions import WORDS, Caution, cautions_in_words
 from ._design import Design
 from ._findings import Findings, State, find_drivers
 from ._runs import Asked, read_runs
@@ -167,6 +167,47 @@ framed, printed
             cautions=self.cautions[:mine],
             q2=np.stack([self.q2, self.q2_low, self.q2_high]),
         )
+
+    def with_cautions(self, *cautions: Caution) -> Answer:
+        """Return the same answer with further cautions, such as of the training.
+
+        Parameters
+        ----------
+        *cautions : Caution
+            ``"not converged"`` has the figures ``members``, ``n_members``, ``limit``
+            and ``by`` ("distance" or "bound"), ``"noise bound"`` has ``at_most``, a
+            share for each output, and ``"note"`` has ``words``.
+
+        Returns
+        -------
+        answer : Answer
+            Whose ``cautions`` begin with them.
+
+        Raises
+        ------
+        ValueError
+            For a code that has no words.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import skpce
+        >>> from skpce.drivers import Caution
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(size=(60, 2))
+        >>> answer = skpce.explain(X, X[:, 0] + 0.1 * rng.normal(size=60))
+        >>> figures = {"members": (7,), "n_members": 60, "limit": 0.03, "by": "bound"}
+        >>> answer.with_cautions(Caution("not converged", figures)).evidence[2]
+        'Caution: member 7 of 60 is not shown to be within 0.03 of the target of the \
+training, in total variation: some of what differs may be the training.'
+        """
+        for one in cautions:
+            if one.code not in WORDS:
+                raise ValueError(
+                    f"caution has the code {one.code!r}; expected one of "
+                    f"{', '.join(map(repr, sorted(WORDS)))}."
+                )
+        return replace(self, cautions=(*cautions, *self.cautions))
 
     @property
     def evidence(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -205,3 +206,13 @@ def test_many_outputs_are_tested_by_tails(monkeypatch):
     assert (p_values[0, :40] <= 0.05).mean() > 0.7
     assert (p_values[0, 40:] > 0.05).all()
     assert (p_values[1:] > 0.05).all()
+
+
+def test_a_group_of_so_many_terms_that_nothing_is_left_has_no_pair():
+    """Beside 264 terms the residuals of 120 runs would be rounding errors."""
+    rng = np.random.default_rng(15)
+    X = rng.normal(size=(120, 12))
+    y = X[:, :11] @ np.ones(11) + X[:, 0] * X[:, 11]
+    problem = dataclasses.replace(problem_of(X, y), members=(tuple(range(11)), (11,)))
+    assert problem.pair_p_values(0, [1]).tolist() == [[1.0]]
+    assert problem_of(X, y).pair_p_values(0, [11])[0, 0] < 1.0
