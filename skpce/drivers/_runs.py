@@ -904,7 +904,6 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         for name, law in zip(found.columns, found.laws, strict=True)
     ]
     inputs = np.column_stack(list(found.columns.values()))
-    refuse_extremes(inputs, "X", varying=True)
     notes = found.notes
     if not used.all():
         n_left = int((~used).sum())
@@ -1093,6 +1092,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         if role != "order"
     }
     _refuse_idle(labels)
+    refuse_extremes(table.data.X, "X", varying=True)
     refuse_extremes(table.data.y, "y", varying=True)
     setting = setting_of(table)
     order: Any = table.labels.get("order")

@@ -494,6 +494,10 @@ REFUSED = {
         lambda t, X, y: explain(t.assign(loss=1e150 * y), outputs="loss"),
         "y has .*e.150 in row 0, column 0; expected numbers up to",
     ),
+    "an input too large to square": (
+        lambda t, X, y: explain(t.assign(size=1e300 * y), outputs=["accuracy"]),
+        "X has .*e.300 in row 0, column .; expected numbers up to",
+    ),
     "blocks that are an output": (
         lambda t, X, y: explain(t, outputs=["accuracy"], blocks="accuracy"),
         "blocks='accuracy' is an output too",
