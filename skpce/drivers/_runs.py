@@ -774,6 +774,18 @@ def read_table_of(table: Any, asked: Asked) -> Table:
         taken = {*map(str, with_roles), *map(str, outputs)}
         free = {name: v for name, v in every.items() if str(name) not in taken}
         inputs, notes = inputs_of(free)
+        index = getattr(getattr(table, "index", None), "names", ())  # of pandas
+        named = [str(name) for name in index if name is not None]
+        if named:
+            labels, no_inputs = (
+                ("labels", "is no input")
+                if len(named) == 1
+                else ("label", "are no inputs")
+            )
+            notes.append(
+                f"{_listed(named)} {labels} the rows, and {no_inputs}: reset_index() "
+                "makes columns of labels"
+            )
         if not inputs:
             raise ValueError(
                 "No column is left that can be an input, of "

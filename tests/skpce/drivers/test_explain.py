@@ -560,6 +560,14 @@ def test_columns_of_durations_and_complex_numbers_are_named_as_what_they_are(tab
             read(turned, outputs="accuracy")
 
 
+def test_settings_in_the_labels_of_rows_are_told(table):
+    runs = read(table.set_index("units"), outputs="accuracy")
+    assert "units" not in runs.data.names
+    assert "'units' labels the rows" in runs.cautions[0].figures["words"]
+    with pytest.raises(ValueError, match="'rate' and 'units' label the rows"):
+        read(table.set_index(["rate", "units"])[["accuracy"]], outputs="accuracy")
+
+
 def test_results_of_a_search_in_a_file_have_its_parameters(X, y, tmp_path):
     table = pd.DataFrame(X, columns=["param_C", "param_gamma", "mean_fit_time"])
     table = table.assign(split0_test_score=np.round(y, 1), mean_test_score=y)
