@@ -767,7 +767,12 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
                 "expected one role."
             )
     y = _scores(table[score], score)
-    used = np.isfinite(y)
+    if np.isinf(y).any():
+        raise ValueError(
+            f"The score {score!r} is infinite in {int(np.isinf(y).sum())} of {len(y)} "
+            "rows; expected finite numbers, NaN where there is none."
+        )
+    used = ~np.isnan(y)
     codes = {
         name: numbered(name, table[name], used)
         for name in dict.fromkeys([*columns, *fixed_names])

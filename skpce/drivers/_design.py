@@ -167,7 +167,7 @@ class Design:
             setting=_by_appearance(self.setting[rows]),
             blocks=blocks,
             groups=groups,
-            order=None if self.order is None else self.order[rows],
+            order=None if self.order is None else _without_ties(self.order[rows]),
         )
 
     def series_blocks(self, memory: int) -> IndexArray:
@@ -295,6 +295,15 @@ class Design:
 def _positions(order: Any) -> FloatArray:
     """Return places in a series, of numbers or dates."""
     return np.unique(np.asarray(order), return_inverse=True)[1].astype(np.float64)
+
+
+def _without_ties(order: FloatArray) -> FloatArray:
+    """Return places in a series, those of one time by chance.
+
+    Rows are sorted by their outputs, which would remember one another.
+    """
+    chance = np.random.default_rng(3).permutation(len(order))
+    return np.argsort(np.lexsort((chance, order))).astype(np.float64)
 
 
 def numbers_of(labels: Any) -> IndexArray:

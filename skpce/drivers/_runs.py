@@ -256,8 +256,8 @@ def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
     """Return a column as numbers; None where it holds labels."""
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    if values.dtype.kind == "c":
-        return None
+    if values.dtype.kind == "c":  # refused as an input
+        return values.real
     read = numbers_of_text(values)
     if read is not None:
         return read
@@ -774,6 +774,18 @@ def read_table_of(table: Any, asked: Asked) -> Table:
         taken = {*map(str, with_roles), *map(str, outputs)}
         free = {name: v for name, v in every.items() if str(name) not in taken}
         inputs, notes = inputs_of(free)
+        index = getattr(getattr(table, "index", None), "names", ())  # of pandas
+        named = [str(name) for name in index if name is not None]
+        if named:
+            labels, no_inputs = (
+                ("labels", "is no input")
+                if len(named) == 1
+                else ("label", "are no inputs")
+            )
+            notes.append(
+                f"{_listed(named)} {labels} the rows, and {no_inputs}: reset_index() "
+                "makes columns of labels"
+            )
         if not inputs:
             raise ValueError(
                 "No column is left that can be an input, of "
@@ -904,7 +916,6 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         for name, law in zip(found.columns, found.laws, strict=True)
     ]
     inputs = np.column_stack(list(found.columns.values()))
-    refuse_extremes(inputs, "X", varying=True)
     notes = found.notes
     if not used.all():
         n_left = int((~used).sum())
@@ -1093,6 +1104,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         if role != "order"
     }
     _refuse_idle(labels)
+    refuse_extremes(table.data.X, "X", varying=True)
     refuse_extremes(table.data.y, "y", varying=True)
     setting = setting_of(table)
     order: Any = table.labels.get("order")

@@ -294,4 +294,7 @@ def test_scores_that_are_none_are_refused():
         components(table | {"score": np.ones(150)}, "score", random=["item"])
     with pytest.raises(ValueError, match="has the entry 'good'; expected numbers"):
         components(table | {"score": np.full(150, "good")}, "score", random=["item"])
+    table["score"][3] = np.inf
+    with pytest.raises(ValueError, match="'score' is infinite in 1 of 150 rows"):
+        components(table, "score", random=["item"])
     assert "variance_components" in skpce.__all__

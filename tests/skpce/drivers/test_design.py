@@ -107,6 +107,15 @@ def test_a_design_within_groups_is_exchanged_within_them():
     assert np.array_equal(found.strata, group)
 
 
+def test_members_of_one_time_do_not_remember_one_another():
+    """Rows are sorted by their outputs, and ties would keep this order."""
+    y = np.sort(np.random.default_rng(5).normal(size=60))[:, np.newaxis]
+    design = Design.of(y, order=np.repeat([0, 1], 30)).of_rows(np.arange(60))
+    assert design.order.tolist() != list(range(60))
+    assert sorted(design.order[:30]) == list(range(30))
+    assert memory_of(y[:30], order=design.order[:30]) < 4
+
+
 def test_few_units_are_not_exchanged():
     X = np.random.default_rng(5).normal(size=(5, 2))[np.repeat(np.arange(5), 4)]
     found = exchange_of(X, 0)

@@ -494,6 +494,10 @@ REFUSED = {
         lambda t, X, y: explain(t.assign(loss=1e150 * y), outputs="loss"),
         "y has .*e.150 in row 0, column 0; expected numbers up to",
     ),
+    "an input too large to square": (
+        lambda t, X, y: explain(t.assign(size=1e300 * y), outputs=["accuracy"]),
+        "X has .*e.300 in row 0, column .; expected numbers up to",
+    ),
     "blocks that are an output": (
         lambda t, X, y: explain(t, outputs=["accuracy"], blocks="accuracy"),
         "blocks='accuracy' is an output too",
@@ -549,10 +553,19 @@ def test_columns_of_durations_and_complex_numbers_are_named_as_what_they_are(tab
     runs = read(table.assign(limit=limit), outputs="accuracy")
     assert "limit" not in runs.data.names
     assert "'limit' holds durations" in runs.cautions[0].figures["words"]
+    turned = table.assign(limit=np.arange(N) * 1j)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match="'limit' has a lab"):
-            read(table.assign(limit=np.arange(N) * 1j), inputs=None, outputs="accuracy")
+        with pytest.raises(ValueError, match="'limit' has a label"):
+            read(turned, outputs="accuracy")
+
+
+def test_settings_in_the_labels_of_rows_are_told(table):
+    runs = read(table.set_index("units"), outputs="accuracy")
+    assert "units" not in runs.data.names
+    assert "'units' labels the rows" in runs.cautions[0].figures["words"]
+    with pytest.raises(ValueError, match="'rate' and 'units' label the rows"):
+        read(table.set_index(["rate", "units"])[["accuracy"]], outputs="accuracy")
 
 
 def test_results_of_a_search_in_a_file_have_its_parameters(X, y, tmp_path):
