@@ -279,8 +279,8 @@ def _sentence(name: str, along: str, axis: FloatArray, row: dict[str, Any]) -> s
         text = f"{name} is shown to matter at {along} {start:g} only"
     else:
         text = f"{name} begins to matter at {along} {start:g}"
-        until = "to the end" if end == axis[-1] else f"to {end:g}"
-        text += f" and is shown to {until}"
+        until = "the end" if end == axis[-1] else f"{end:g}"
+        text += f", and is shown to until {until}"
     bounds = f"[{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
     return (
         f"{text}: its share in all is largest at {row['at']:g}, "
