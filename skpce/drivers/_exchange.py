@@ -998,7 +998,9 @@ class _Setting:
         alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
         return rank(self.observed, (alone, pairs))
 
-    def _of_signs(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:  # shape: (n_outputs,)
+    def _of_signs(
+        self, n_draws: int, rank: _Rank = smaller_rank
+    ) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values of changes of signs, of what the input leaves of residuals.
 
         What its terms, and those of the best partner, explain would be noise here. It

@@ -178,7 +178,8 @@ def draw_curves(curves: Any, ax: Axes | None = None) -> Any:
     _label_ends(ax, ends)
     left = len(names) - len(ends)
     rest = "not shown to matter" if len(shown) == len(ends) else "not drawn"
-    ax.set_title(f"{left} inputs {rest}" if left else "", loc="left", fontsize=9)
+    noun = "input" if left == 1 else "inputs"
+    ax.set_title(f"{left} {noun} {rest}" if left else "", loc="left", fontsize=9)
     if axis[0] > 0 and _is_geometric(axis):
         ax.set_xscale("log")
     ax.set_ylim(0, 103)

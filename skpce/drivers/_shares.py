@@ -286,9 +286,7 @@ def _simultaneous(
     if len(groups) > _MOST_DRAWN:
         return _by_moments(problem, groups, members, estimate, variance)
     generator = np.random.default_rng(2)
-    shares, settled = _drawn(
-        problem, groups, members, variance, n_settings, generator
-    )
+    shares, settled = _drawn(problem, groups, members, variance, n_settings, generator)
     bounds = _bands(shares, estimate)
     bounds[1][~settled] = 0.0
     return bounds[:, 0], bounds[:, 1]
