@@ -23,7 +23,7 @@ X, y = load_diabetes(return_X_y=True)
 rng = np.random.default_rng(0)
 trees = [1, 2, 4, 8, 16, 32, 64, 128]
 runs = []
-for seed in range(60):
+for _ in range(60):
     run = {
         "learning_rate": 10 ** rng.uniform(-2.5, -0.3),
         "max_depth": int(rng.integers(1, 6)),

@@ -64,6 +64,10 @@ def simulated(kind: str, seed: int) -> tuple[Any, Any, Any, Any]:
     return X, Y, alone, total
 
 
+_QUARTILES = 0.25, 0.5, 0.75
+_BEGINS = "begins", "begins_each"
+
+
 def wrong(kind: str, seed: int) -> bool:
     """Whether something is shown where nothing acts."""
     X, Y, _, _ = simulated(kind, seed)
@@ -104,7 +108,7 @@ def measured(kind: str, seed: int) -> dict[str, float]:
         "power_each": each[acts].mean(),
         "both": ours.any(axis=1)[:2].all(),
     }
-    for name, shown in (("begins", ours), ("begins_each", each)):
+    for name, shown in zip(_BEGINS, (ours, each), strict=True):
         row[name] = AXIS[shown[0].argmax()] if shown[0].any() else np.nan
     return {key: float(value) for key, value in row.items()}
 
@@ -124,7 +128,7 @@ def tables(number: int) -> str:
             lines.append(f"| {kind} | {4 * number} | {share:.3f} |")
         else:
             rows = [measured(kind, seed) for seed in range(number)]
-            found[kind] = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+            found[kind] = {k: np.array([row[k] for row in rows]) for k in rows[0]}
             lines.append(f"| {kind} | {number} | {found[kind]['wrong'].mean():.3f} |")
         print(lines[-1], flush=True)
     lines += [
@@ -152,8 +156,8 @@ def tables(number: int) -> str:
     ]
     for kind, row in found.items():
         own, each = (
-            "{1:g} ({0:g} to {2:g})".format(*np.nanquantile(row[k], [0.25, 0.5, 0.75]))
-            for k in ("begins", "begins_each")
+            "{1:g} ({0:g} to {2:g})".format(*np.nanquantile(row[k], _QUARTILES))
+            for k in _BEGINS
         )
         lines.append(
             f"| {kind} | {row['power'].mean():.2f} | {row['power_each'].mean():.2f} | "
@@ -256,8 +260,10 @@ def real() -> str:
                 f"{right.total_high[at]:.2f} | {right.p_value[at]:.3g} |"
             )
     return "\n".join(
-        [*lines, "", "Whole grid:", *whole.sentences, "", "30 settings:"]
-        + [*some.sentences]
+        [
+            *(*lines, "", "Whole grid:", *whole.sentences, ""),
+            *("30 settings:", *some.sentences),
+        ]
     )
 
 

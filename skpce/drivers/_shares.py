@@ -275,7 +275,6 @@ def _simultaneous(
     n_settings: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return shares with bounds that hold together, of both kinds."""
-    n_outputs, n_rows = len(variance), len(members)
     estimate = _variances(expansion, members) * explained[:, np.newaxis]
     n_inputs = len(problem.basis.laws)
     is_kernel = isinstance(problem.basis, KernelBasis)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -151,9 +153,13 @@ def test_failed_runs_and_constant_points_are_left_out():
     assert (found.p_value[:, 1] == 1).all()
     assert np.isnan(found.total[:, 1]).all()
     assert found.begins[0] == 3
-    Y[5:42, 4] = np.nan
-    with pytest.raises(ValueError, match="6 runs have all 5 outputs"):
-        skpce.explain(X, Y).over(AXIS)
+
+
+def test_too_few_whole_runs_are_refused():
+    X, Y = runs(12)
+    Y[6:, 0] = np.nan
+    with pytest.raises(ValueError, match="6 runs have all 2 outputs"):
+        skpce.explain(X, Y[:, :2]).over([1, 2])
 
 
 def test_groups_of_inputs_and_other_names():
@@ -164,8 +170,6 @@ def test_groups_of_inputs_and_other_names():
     assert found.state.tolist() == ["drives", "drives"]
 
 
-def test_a_pipeline_is_refused():
-    X, Y = runs()
-    answer = skpce.inspection.verdict(skpce.PolynomialChaosRegressor(), X, Y[:, :2])
+def test_a_pipeline_is_refused(answer):
     with pytest.raises(ValueError, match="the answer is of a pipeline"):
-        answer.over([1, 2])
+        replace(answer, source=None).over()
