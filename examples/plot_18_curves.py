@@ -36,14 +36,14 @@ for _ in range(60):
         for p in model.staged_predict(X[220:])
     ]
     run["nothing"] = rng.uniform()
-    runs.append(run | {f"r2_trees_{n}": scores[n - 1] for n in trees})
+    runs.append(run | {f"r2_tree_{n}": scores[n - 1] for n in trees})
 
 # %%
 # One output for each point of the curve; their names hold the positions. ``over`` also
-# takes them, ``over(trees, name="trees")``.
+# takes them, ``over(trees, name="tree")``.
 
 answer = skpce.explain(
-    runs, outputs=[f"r2_trees_{n}" for n in trees], log=["learning_rate"]
+    runs, outputs=[f"r2_tree_{n}" for n in trees], log=["learning_rate"]
 )
 curves = answer.over()
 print(curves)
@@ -59,7 +59,7 @@ plt.show()
 # All figures, one row for each input and point.
 
 frame = curves.to_frame()
-print(frame[["input", "trees", "p_value", "total", "total_low", "total_high"]].head(8))
+print(frame[["input", "tree", "p_value", "total", "total_low", "total_high"]].head(8))
 
 # %%
 # *Begins to matter* is where it is shown, which is not before it does, and later where

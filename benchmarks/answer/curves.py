@@ -133,8 +133,8 @@ def tables(number: int) -> str:
         print(lines[-1], flush=True)
     lines += [
         "",
-        "Intervals of all inputs and points together, 90 % intended; width of totals of "
-        "the two inputs.",
+        "Intervals of all inputs and points together, 90 % intended; width of totals "
+        "of the two inputs.",
         "",
         "| curves | bands hold | intervals of each point hold at all | width | "
         "CPU-seconds |",

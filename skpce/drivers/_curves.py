@@ -239,7 +239,7 @@ def _as_curves(
         "state": np.where(drives, str(State.DRIVES), str(State.OPEN)).astype(object),
         "begins": begins,
         "last": ends,
-        "shown_at": [f"{row.sum()} of {len(axis)}" for row in shown],
+        "shown": [f"{row.sum()} of {len(axis)}" for row in shown],
         "p_value": columns["p_value"].min(axis=1),
         "largest": total[at_peak],
         "low": columns["total_low"][at_peak],
@@ -250,7 +250,7 @@ def _as_curves(
     order = np.lexsort((-summary["largest"], ~drives))
     table = Result(
         {"input": tuple(names[i] for i in order)},
-        {key: values[order] for key, values in summary.items()},
+        {key: values[order] for key, values in summary.items() if key != "at"},
     )
     sentences = [
         _sentence(names[i], name, axis, {k: v[i] for k, v in summary.items()})
