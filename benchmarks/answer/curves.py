@@ -147,8 +147,8 @@ def tables(number: int) -> str:
         )
     lines += [
         "",
-        f"Power; the first input acts from {START + 1} on, at first with a share of the "
-        "variance near 0. *Alone*: each point by itself, by Bonferroni's correction.",
+        f"Power; the first input acts from {START + 1} on, at first with a share of "
+        "the variance near 0. *Alone*: each point by itself, Bonferroni's correction.",
         "",
         "| curves | points shown | alone | both inputs named | begins at (quartiles) | "
         "alone | too early |",

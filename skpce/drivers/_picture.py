@@ -182,6 +182,9 @@ def draw_curves(curves: Any, ax: Axes | None = None) -> Any:
     ax.set_title(f"{left} {noun} {rest}" if left else "", loc="left", fontsize=9)
     if axis[0] > 0 and _is_geometric(axis):
         ax.set_xscale("log")
+        some = axis[:: -(-len(axis) // 8)]
+        ax.set_xticks(some, [f"{at:g}" for at in some])
+        ax.set_xticks([], minor=True)
     ax.set_ylim(0, 103)
     ax.set_xlabel(curves.axis_name)
     ax.set_ylabel("share in all of the variance, in %")
@@ -192,11 +195,13 @@ def draw_curves(curves: Any, ax: Axes | None = None) -> Any:
 
 def _label_ends(ax: Any, ends: list[tuple[float, str, str]]) -> None:
     """Write names behind the ends of lines, so far apart that they can be read."""
-    height = -np.inf
+    height, lines = -np.inf, 0
     for end, name, color in sorted(ends):
-        height = max(end, height + 7)
+        text = short_name(name, LETTERS)
+        above, lines = lines, text.count("\n") + 1
+        height = max(end, height + 3.3 * (above + lines))
         ax.annotate(
-            *(short_name(name, LETTERS, 1), (1, height), (5, 0)),
+            *(text, (1, height), (5, 0)),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
             va="center",

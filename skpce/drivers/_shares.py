@@ -118,7 +118,9 @@ def shares_along(
         values = without_means(values, design.blocks)
     found = Shares.nothing(int(groups.max()) + 1, len(members))
     found.q2[:], missed = q2, np.zeros(q2.shape[1])
-    generator, drawn, settled = np.random.default_rng(2), [], []
+    generator = np.random.default_rng(2)
+    drawn: list[FloatArray] = []
+    settled: list[BoolArray] = []
     for output in range(q2.shape[1]):
         own = values[:, groups == output]
         one = np.zeros(own.shape[1], dtype=np.int64)
@@ -130,8 +132,9 @@ def shares_along(
         found.explained[output] = explained[0]
         found.first[0, output], found.total[0, output] = shares[:, 0]
         given = problem, one, members, variance, design.n_settings, generator
-        for kept, part in zip((drawn, settled), _drawn(*given), strict=True):
-            kept.append(part)
+        own_draws, own_settled = _drawn(*given)
+        drawn.append(own_draws)
+        settled.append(own_settled)
         missed[output] = _missed_beyond(problem, own, one, q2[:, [output]])[0]
     estimate = np.stack([found.first[0], found.total[0]])
     bounds = _bands(np.concatenate(drawn, axis=2), estimate, (1, 2, 3))
