@@ -325,9 +325,7 @@ framed, printed
 
         return draw_effects(effects_of(self))
 
-    def over(
-        self, axis: Sequence[float] | None = None, *, name: str | None = None
-    ) -> Curves:
+    def over(self, axis: ArrayLike | None = None, *, name: str | None = None) -> Curves:
         """Say where along an axis, such as epochs, each input matters.
 
         The outputs are the points of curves: accuracy after each epoch, a trajectory at
@@ -335,7 +333,7 @@ framed, printed
 
         Parameters
         ----------
-        axis : sequence of float, default=None
+        axis : array-like of shape (n_outputs,), default=None
             Position of each output; None reads the last number of their names.
         name : str, default=None
             What the axis is called; None takes the word before these numbers.

@@ -227,8 +227,8 @@ def _as_curves(
     columns: dict[str, FloatArray],
     notes: Sequence[str],
 ) -> Curves:
-    shown = columns["p_value"] <= LEVEL
-    drives = shown.any(axis=1)
+    shown = np.asarray(columns["p_value"] <= LEVEL)
+    drives = np.asarray(shown.any(axis=1))
     last = len(axis) - 1
     begins = np.where(drives, axis[shown.argmax(axis=1)], np.nan)
     ends = np.where(drives, axis[last - shown[:, ::-1].argmax(axis=1)], np.nan)
@@ -237,8 +237,8 @@ def _as_curves(
     at_peak = np.arange(len(names)), peak
     summary = {
         "state": np.where(drives, str(State.DRIVES), str(State.OPEN)).astype(object),
-        "begins": begins,
-        "last": ends,
+        "begins": np.array(_short(begins), dtype=object),
+        "last": np.array(_short(ends), dtype=object),
         "shown": [f"{row.sum()} of {len(axis)}" for row in shown],
         "p_value": columns["p_value"].min(axis=1),
         "largest": total[at_peak],
@@ -271,6 +271,11 @@ def _as_curves(
         figures={"axis": axis, "axis_name": name, "confidence_level": 0.9},
         tables={"summary": table},
     )
+
+
+def _short(positions: FloatArray) -> list[Any]:
+    """Return whole numbers as such, which are printed with all of their digits."""
+    return [int(at) if at == np.round(at) else at for at in positions.tolist()]
 
 
 def _sentence(name: str, along: str, axis: FloatArray, row: dict[str, Any]) -> str:
