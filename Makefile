@@ -30,7 +30,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup setup-demo demo test test-rest test-all test-minimum test-newest test-newest-quick test-core fuzz kills compare golden lint docs pictures lean lean-core lean-core-mutants clean
+.PHONY: help setup setup-demo demo test test-rest test-all test-minimum test-newest test-newest-quick test-core test-neighbours fuzz kills compare golden lint docs pictures lean lean-core lean-core-mutants clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
@@ -42,6 +42,7 @@ help:
 	@echo "make test-newest   the same with the newest versions on the newest Python there is"
 	@echo "make test-newest-quick  of these a part in two minutes, without torch"
 	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
+	@echo "make test-neighbours   policies of torchgfn, environments of gymnasium"
 	@echo "make compare BASE=COMMIT  time a dozen calls against those of another commit"
 	@echo "make golden BASE=COMMIT  list the numbers that differ from another commit in any digit"
 	@echo "make lint   check style, formatting and the types"
@@ -118,6 +119,16 @@ test-core: .venv-core-$(PYTHON_NAME)/.installed
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --constraint constraints.txt \
 	  --editable ".[plot,frames,test]"
+	touch $@
+
+# torchgfn asks for numpy before 2, so that its tests have an environment of their own.
+test-neighbours: .venv-neighbours/.installed
+	.venv-neighbours/bin/python -m pytest $(WITHOUT_DOCTESTS) tests/gflownet_envs/test_with_*.py $(PYTEST_ARGS)
+
+.venv-neighbours/.installed: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet $(TORCH)
+	$(@D)/bin/python -m pip install --quiet --editable ".[torch,neighbours,test]" $(TORCH)
 	touch $@
 
 fuzz: setup

@@ -2,7 +2,7 @@
 
     make compare BASE=COMMIT
     make compare BASE=COMMIT HEAD=COMMIT
-    python -m benchmarks.against_commit COMMIT [COMMIT]
+    python -m benchmarks.against_commit COMMIT [COMMIT] [--record]
 
 A commit is checked out into a folder that is removed again; without a second one, this
 checkout is timed as it stands, changes included.
@@ -12,11 +12,15 @@ that both see the same machine; a process times every task several times and rep
 the shortest. The ratio is the median over the rounds of new / old: below 1 is faster.
 Beside it stands the ratio of the shortest times of all rounds, which a busy machine
 disturbs less. Times are CPU seconds of the process, with one thread in BLAS.
+
+``--record`` appends medians and ratios to `history.csv` beside this file. Seconds of
+different machines do not compare, ratios do: those of successive commits multiply.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import subprocess
@@ -26,11 +30,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+HISTORY = Path(__file__).with_name("history.csv")
 
 _STEPS = (4, 3, 16, 24)
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -191,14 +197,21 @@ def checkout(commit: str | None) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", str(folder)], check=True)
 
 
-def compare(base: Path, head: Path, n_rounds: int) -> None:
-    """Time both checkouts in turn and print the medians and their ratio."""
+def commit_of(folder: Path) -> str:
+    """Return the commit of a checkout, marked where files differ from it."""
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
+    return subprocess.check_output([*command, "--exclude=*"], text=True).strip()
+
+
+def compare(base: Path, head: Path, n_rounds: int) -> list[tuple[str, str, str]]:
+    """Time both checkouts in turn; print and return the medians and their ratio."""
     rounds: list[tuple[dict[str, float], dict[str, float]]] = []
     for position in range(n_rounds):
         rounds.append((time_checkout(base), time_checkout(head)))
         print(f"round {position + 1} of {n_rounds}", file=sys.stderr)
     columns = f"{'before':>9}{'now':>9}{'ratio':>7}{'shortest':>10}   of each round"
     print(f"{'CPU seconds':<46}{columns}")
+    rows = []
     for name in rounds[0][0]:
         old = [before[name] for before, _ in rounds]
         new = [now[name] for _, now in rounds]
@@ -208,6 +221,8 @@ def compare(base: Path, head: Path, n_rounds: int) -> None:
             f"{name:<46}{median(old):>9.4f}{median(new):>9.4f}"
             f"{median(ratios):>7.2f}{min(new) / min(old):>10.2f}   {each}"
         )
+        rows.append((name, f"{median(new):.4f}", f"{median(ratios):.2f}"))
+    return rows
 
 
 def refuse_another_package(folder: str) -> None:
@@ -225,6 +240,7 @@ def main() -> None:
     parser.add_argument("base", nargs="?", help="a commit, or the folder of a checkout")
     parser.add_argument("head", nargs="?", help="another one; default: this checkout")
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--record", action="store_true", help=f"append to {HISTORY}")
     parser.add_argument("--time", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.time is not None:
@@ -234,7 +250,12 @@ def main() -> None:
         parser.error("a commit is needed")
     else:
         with checkout(chosen.base) as base, checkout(chosen.head) as head:
-            compare(base, head, chosen.rounds)
+            rows = compare(base, head, chosen.rounds)
+            commits = commit_of(base), commit_of(head)
+        if chosen.record:
+            with HISTORY.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerows((date.today(), *commits, *row) for row in rows)
 
 
 if __name__ == "__main__":

@@ -201,13 +201,8 @@ def beside_the_paper(results: dict[str, Any]) -> str:
     rows = results["beside_the_paper"]
     if not rows:
         return ""
-    columns = ["claim", "paper"]
-    columns += [name + end for name in sources(results) for end in ("", " agrees")]
-    cells = [
-        [{True: "yes", False: "no"}.get(row[name], str(row[name])) for name in columns]
-        for row in rows
-    ]
-    return table(columns, cells)
+    columns = ["claim", "paper", *sources(results)]
+    return table(columns, [[row[name] for name in columns] for row in rows])
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ Examples
 6
 """
 
+import sys
+from importlib.util import find_spec
 from typing import Any
 
-from gflownet_envs.extras import import_extra
+from gflownet_envs.extras import import_extra, missing
 
 _NAMES_OF_MODULE = {
     "environments": (
@@ -135,6 +137,34 @@ _MODULE_OF_NAME = {
 }
 
 __all__ = [*_MODULE_OF_NAME]
+
+#: Modules that are imported without torch; `datasets` with all below it.
+_LIGHT = (
+    "block_store",
+    "datasets",
+    "experiments",
+    "experiments.command_line",
+    "extras",
+    "policy_dataset",
+    "random_streams",
+    "records",
+    "storage",
+)
+
+
+class _NeedsTorch:
+    """Where torch is missing, the import of a module that needs it names the extra."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        top, _, own = name.partition(".")
+        light = own in _LIGHT or own.startswith("datasets.")
+        if top == __name__ and not light and find_spec("torch") is None:
+            raise ModuleNotFoundError(missing(["torch"], name), name="torch")
+
+
+if find_spec("torch") is None:
+    sys.meta_path.insert(0, _NeedsTorch)
 
 
 def __getattr__(name: str) -> Any:

@@ -106,7 +106,7 @@ def trajectory_balance_loss(
     (Malkin et al., *Trajectory balance*, NeurIPS 2022, equation 14). Steps after the
     end of a trajectory carry 0 in both sums. Where it is 0 for all trajectories,
     objects are drawn in proportion to the reward: ``trajectory_balance``, checked in
-    ``lean/Core``.
+    ``lean/Core`` where all trajectories to an object have as many steps.
 
     Examples
     --------
@@ -228,8 +228,8 @@ def detailed_balance_loss(
 
     with :math:`F(s_0) = Z` and :math:`F(x) = R(x)` (Bengio et al., *GFlowNet
     Foundations*, JMLR 2023, definition 17). The mean is over the steps of all
-    trajectories of the batch. What 0 means is checked in ``lean/Core``
-    (``detailed_balance``).
+    trajectories of the batch. What 0 means for all steps is checked in ``lean/Core``
+    (``detailed_balance``), as for trajectory balance.
 
     Examples
     --------

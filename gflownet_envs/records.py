@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from gflownet_envs.extras import missing
 
 try:
-    from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, convert, field
+    from msgspec import Meta, MsgspecError, Struct, convert
     from msgspec.json import decode
 except ImportError as error:
     raise ImportError(missing(["msgspec"], "reading stored records")) from error
@@ -69,23 +69,8 @@ class PaperRow(Struct):
 
     claim: str
     paper: str
-    trained: str | UnsetType = UNSET
-    trained_agrees: bool | UnsetType = field(default=UNSET, name="trained agrees")
-    exact: str | UnsetType = UNSET
-    exact_agrees: bool | UnsetType = field(default=UNSET, name="exact agrees")
-
-    def __post_init__(self) -> None:
-        for source in ("trained", "exact"):
-            agrees = getattr(self, f"{source}_agrees")
-            if (getattr(self, source) is UNSET) != (agrees is UNSET):
-                raise ValueError(f"expected both or none of `{source}` and its verdict")
-
-    def figure(self, source: str) -> str | None:
-        """Return the figure of a kind of policies with its verdict, or None."""
-        figure = getattr(self, source)
-        if figure is UNSET:
-            return None
-        return f"{figure} {'=' if getattr(self, f'{source}_agrees') else '≠'}"
+    trained: str = ""
+    exact: str = ""
 
 
 class ResultsRecord(Struct):

@@ -12,7 +12,7 @@ from ._expansion.expansion import (
 )
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer
-from ._learned.cautions import EdgeOfFamilyWarning, TiedInputsWarning
+from ._learned.cautions import DependentInputsWarning, EdgeOfFamilyWarning
 from ._model_file import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
 from ._report import report
@@ -24,6 +24,7 @@ __all__ = [
     "ClosureWarning",
     "CompositionalPCESurrogate",
     "ConstantTargetWarning",
+    "DependentInputsWarning",
     "EdgeOfFamilyWarning",
     "Expansion",
     "FailedSamplesWarning",
@@ -33,7 +34,6 @@ __all__ = [
     "NatafTransformer",
     "PolynomialChaosFeatures",
     "PolynomialChaosRegressor",
-    "TiedInputsWarning",
     "__version__",
     "explain",
     "load_model",

@@ -194,6 +194,10 @@ class PolynomialChaosRegressor(
 
     Small fits run on one BLAS thread: a second one costs more than it gains.
 
+    Checked in ``lean/Core``, for exact numbers and measures of finitely many points:
+    ``variance_expansion``, ``shapley_sum_one``, ``truncation_error`` (what a degree
+    leaves out), ``indices_of_functions`` and ``partial_fit_exact``.
+
     References
     ----------
     .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos
@@ -287,7 +291,7 @@ class PolynomialChaosRegressor(
         EdgeOfFamilyWarning
             Without a solver, when the largest degree or number of inputs in a term
             matters as much as low ones: what lies beyond is missed.
-        TiedInputsWarning
+        DependentInputsWarning
             Without a solver, when a linear combination of inputs is constant, or the
             samples cannot tell two terms apart (an alias) of which one matters.
         MoreTermsThanRowsWarning

@@ -194,6 +194,10 @@ class CompositionalPCESurrogate(
     What is learned without a solver is said under :class:`PolynomialChaosRegressor`.
     The coordinates of a step share it; where there are more than eight steps, all do.
 
+    That the total variance of a step is the same in every isometric basis is checked in
+    ``lean/Core`` (``ilr_total``), and how far predictions move with the inputs
+    (``policy_lipschitz``).
+
     With ``amalgamate`` everything is of the amalgamated compositions: ``predict``,
     draws, intervals, log-ratios, indices and Q². A sum of parts is no linear function
     of log-ratios, so these indices are not sums or parts of those of all columns; only

@@ -179,6 +179,12 @@ def test_tables_of_the_page_are_those_of_the_record(name):
     assert page.page_tables()[name] in page.PAGE.read_text(encoding="utf-8")
 
 
+def test_rows_of_the_page_of_the_paper_are_those_of_the_record():
+    assert page.PIECES.find(page.ARTEFACTS) == page.piece()
+    paper = page.PAGE.with_name("paper.md").read_text(encoding="utf-8")
+    assert page.words_table() in paper
+
+
 def test_sentences_of_the_page_are_those_of_the_record():
     text = " ".join(page.PAGE.read_text(encoding="utf-8").split())
     sentences = page.answer()

@@ -17,9 +17,8 @@ import skpce
 from gflownet_envs.extras import TORCH
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
-    "project"
-]
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = CONFIGURATION["project"]
 
 
 def names_of(requirements):
@@ -28,7 +27,20 @@ def names_of(requirements):
 
 def test_the_version_is_that_of_the_distribution():
     assert skpce.__version__ == importlib.metadata.version("skpce")
-    assert PROJECT["dynamic"] == ["version"]
+    assert PROJECT["dynamic"] == ["version", "readme"]
+
+
+def test_links_of_the_readme_are_absolute_on_the_page_of_a_registry():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    hooks = CONFIGURATION["tool"]["hatch"]["metadata"]["hooks"]
+    relative = r"\]\((?!https://)([^)]+)\)"
+    assert all((ROOT / link).is_file() for link in re.findall(relative, text))
+    for rule in hooks["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    assert not re.findall(relative, text)
+    assert text.count("![") == text.count("https://img.shields.io/") + text.count(
+        "https://raw.githubusercontent.com/skpce/skpce/v$HFPR_VERSION/docs/images/"
+    )
 
 
 def test_the_core_needs_four_packages():
@@ -166,7 +178,10 @@ def test_the_conda_recipe_needs_what_the_distribution_needs():
         for name, bound in lower_bounds()
         if name not in of_tests
     }
-    assert recipe == needed | {"hatchling": recipe["hatchling"]}
+    builds = dict(
+        need.split(">=") for need in CONFIGURATION["build-system"]["requires"]
+    )
+    assert recipe == needed | builds
     assert f'version: "{skpce.__version__}"' in text
     for script, target in PROJECT["scripts"].items():
         assert f"- {script} = {target}" in text
@@ -181,8 +196,7 @@ def test_the_citation_is_of_this_version():
 
 def test_the_source_distribution_holds_whole_folders():
     """A pattern without a leading slash also takes folders of that name elsewhere."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    built = tomllib.loads(text)["tool"]["hatch"]["build"]["targets"]["sdist"]
+    built = CONFIGURATION["tool"]["hatch"]["build"]["targets"]["sdist"]
     assert all(pattern.startswith("/") for pattern in built["include"])
     assert all((ROOT / pattern[1:]).exists() for pattern in built["include"])
     assert {"/skpce", "/gflownet_envs", "/tests"} <= set(built["include"])
@@ -210,7 +224,9 @@ def test_the_workflow_tests_each_set_of_versions_and_each_system():
         s["run"] for s in jobs["tests"]["steps"] if s.get("name") == "Install"
     ]
     for extra in PROJECT["optional-dependencies"]:
-        assert extra in install or extra in {"docs", "all"}
+        assert extra in install or extra in {"docs", "neighbours", "all"}
+    commands = [s.get("run") for job in jobs.values() for s in job["steps"]]
+    assert {"make docs", "make test-neighbours"} <= set(commands)
 
 
 def test_no_page_holds_both_sides_of_a_merge():

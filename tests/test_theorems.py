@@ -315,7 +315,7 @@ def core_names():
 def code_named(path):
     """Import what a dotted name stands for."""
     parts = path.split(".")
-    for end in range(len(parts) - 1, 0, -1):
+    for end in range(len(parts), 0, -1):
         try:
             found = importlib.import_module(".".join(parts[:end]))
         except ModuleNotFoundError:
@@ -329,13 +329,27 @@ def code_named(path):
     raise ModuleNotFoundError(path)
 
 
-def test_docstrings_name_the_headlines():
-    text = "".join(
-        path.read_text(encoding="utf-8")
-        for package in ("skpce", "gflownet_envs")
-        for path in (ROOT / package).rglob("*.py")
-    )
-    assert [t["name"] for t in HEADLINES if f"``{t['name']}``" not in text] == []
+def said_of(path):
+    """Return the docstrings of what a dotted name stands for, and of its class."""
+    owner = code_named(path.rpartition(".")[0])
+    found = [code_named(path)] + [owner] * inspect.isclass(owner)
+    return " ".join(inspect.getdoc(one) or "" for one in found)
+
+
+@pytest.mark.parametrize("theorem", HEADLINES, ids=lambda theorem: theorem["name"])
+def test_docstrings_of_the_code_name_its_theorem(theorem):
+    for path in theorem["python"]:
+        assert f"``{theorem['name']}``" in said_of(path), path
+
+
+def test_docstrings_say_checked_of_headlines_only():
+    known = {theorem["name"] for theorem in HEADLINES}
+    for package in ("skpce", "gflownet_envs"):
+        for path in (ROOT / package).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            for near in re.findall(r"[^.]*lean/Core[^.]*\.", text):
+                named = set(re.findall(r"``([a-z0-9]+(?:_[a-z0-9]+)+)``", near))
+                assert named <= known, (path, named - known)
 
 
 def test_what_is_stated_is_pinned():
@@ -383,6 +397,91 @@ def test_a_false_variant_changes_one_place_of_one_statement(theorem):
     assert [item.name for item in changed] == [theorem["name"]]
     assert (changed[0].first, changed[0].last) == (place.first, place.last)
     assert len(false.splitlines()) == place.last  # nothing follows
+
+
+class _Compiler:
+    """Stand in the place of Lean: say what is told, remember what is compiled."""
+
+    def __init__(self, ended=True, code=1, shift=0, file=None):
+        self.told, self.compiled = (ended, code, shift, file), []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def compile(self, texts):
+        ended, code, shift, other = self.told
+        ((file, text),) = texts.items()
+        item = [i for i in check.items_of(text) if i.kind == "theorem"][-1]
+        self.compiled.append(item.name)
+        errors = [(other or file, item.last + shift, "type mismatch")]
+        return check.Outcome(ended, code, errors[: code > 0], "", 0.0, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_refused"),
+    [
+        ({}, True),
+        ({"ended": False}, False),  # a crash after an error
+        ({"ended": False, "code": 134}, False),
+        ({"code": 134}, False),
+        ({"code": 0}, False),  # compiled
+        ({"shift": -100}, False),  # an error elsewhere
+        ({"file": "Sum"}, False),
+    ],
+)
+def test_a_crash_or_an_error_elsewhere_is_no_refusal(told, is_refused, capsys):
+    assert check.check_mutants(_Compiler(**told), HEADLINES[:3]) == is_refused
+    assert ("NOT REFUSED" in capsys.readouterr().out) != is_refused
+
+
+def test_each_false_variant_has_its_turn(monkeypatch):
+    compiler = _Compiler()
+    monkeypatch.setattr(check, "Lean", lambda: compiler)
+    for number in range(100, 100 + len(HEADLINES)):
+        monkeypatch.setattr("sys.argv", ["check.py", "--one", str(number)])
+        with pytest.raises(SystemExit) as ended:
+            check.main()
+        assert ended.value.code == 0
+    assert sorted(compiler.compiled) == sorted(t["name"] for t in HEADLINES)
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        ("theorem new : 1 = 1 := by sorry", "Sum.lean: sorry is not allowed"),
+        ("axiom new : 1 = 2", "Sum.lean: axiom is not allowed"),
+        ("example : 1 = 1 := by native_decide", "Sum.lean: native_decide is not"),
+        ("unsafe def new := 1", "Sum.lean: unsafe is not allowed"),
+        ("instance : Inhabited Nat := ⟨0⟩", "Sum.lean: instance is not allowed"),
+        ("  theorem new : 1 = 1 := rfl", "Sum.lean: a statement does not begin"),
+        ("theorem new : 1 = 1 := rfl", "statements.txt differs"),
+    ],
+)
+def test_a_file_with_a_hole_or_a_new_statement_is_refused(
+    change, seen, tmp_path, monkeypatch
+):
+    for path in CORE.glob("*.lean"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(check, "HERE", tmp_path)
+    assert check.scan() == []
+    with (tmp_path / "Sum.lean").open("a", encoding="utf-8") as file:
+        file.write(f"\n{change}\n")
+    monkeypatch.setattr("sys.argv", ["check.py"])
+    with pytest.raises(SystemExit, match=seen):
+        check.main()
+
+
+def test_all_files_are_compiled_once():
+    groups = check.groups_of_files()
+    names = [name for group in groups for name in group]
+    assert sorted(names) == sorted(
+        p.stem for p in CORE.glob("*.lean") if p.stem != "Sum"
+    )
+    sizes = [sum(map(len, group.values())) for group in groups]
+    assert max(sizes) < 1.5 * min(sizes)
 
 
 def test_lean_is_pinned_by_hash_and_names_no_registry():

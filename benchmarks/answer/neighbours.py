@@ -193,6 +193,16 @@ def shapleyx_(X: np.ndarray, y: np.ndarray) -> str:
     return f"total {numbers(total['total'])}"
 
 
+def permutation(X: np.ndarray, y: np.ndarray) -> str:
+    """What the score of a fitted estimator loses where an input is permuted."""
+    from sklearn.inspection import permutation_importance
+
+    found = permutation_importance(
+        forest(X[:80], y[:80]), X[80:], y[80:], random_state=0
+    )
+    return f"by permutation {numbers(found.importances_mean)}"
+
+
 #: Functions by the names of the libraries.
 NEIGHBOURS: dict[str, Callable[[np.ndarray, np.ndarray], str]] = {
     "skpce": ours,
@@ -207,6 +217,7 @@ NEIGHBOURS: dict[str, Callable[[np.ndarray, np.ndarray], str]] = {
     "SHAP": shap_,
     "evalstats": evalstats_,
     "shapleyx": shapleyx_,
+    "sklearn": permutation,
 }
 
 

@@ -33,8 +33,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import norm
 
-from skpce import Expansion, PolynomialChaosRegressor
-from skpce.decision import DependentInputsWarning, value_of_information
+from skpce import DependentInputsWarning, Expansion, PolynomialChaosRegressor
+from skpce.decision import value_of_information
 from skpce.decision._value.bound import HeldOut
 from skpce.decision._value.decision_problem import read_problem
 

@@ -50,8 +50,13 @@ from gflownet_envs import (
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.exact.solve import ExactSolution
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.space_maps import has_choice, space_map
-from gflownet_envs.experiments.task import Study
+from gflownet_envs.experiments.space_maps import (
+    effects_everywhere,
+    has_choice,
+    map_of_states,
+    reasons_of,
+)
+from gflownet_envs.experiments.task import Reasons, Study
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.rewards.closed_form import quadrant_shift_rewards
 from gflownet_envs.storage import write_bytes
@@ -68,7 +73,6 @@ TITLES = {
     "molecules": "Molecules",
 }
 _N_DRAWS = {"grid": 1024, "buchwald-hartwig": 256, "molecules": 256}
-_LEAST = 1e-6  # fragility that has a reason
 _SLOW = "reactions, eleven permuted parts"
 _N_MEMBERS = 50  # of the drivers on the grid and hypergrid
 
@@ -162,27 +166,6 @@ def neighbours_of(name: str, study: Study) -> np.ndarray:  # shape: (n_pairs, 2)
 # Why states are fragile
 
 
-def effects_everywhere(task: Space, n_draws: int) -> Result:
-    """Exchange the named parts of members, and solve for all states again."""
-    named, graph = task.study.named_parts[0], task.solution.graph
-    known = policies_everywhere(graph, task.solution)
-
-    def model(parts: Mapping[str, np.ndarray]) -> np.ndarray:
-        return policies_everywhere(graph, solve_exact(graph, named.reward(parts))).y
-
-    return part_effects(
-        model,
-        named.parts,
-        combine=dict,
-        n_draws=n_draws,
-        dependent=False,
-        steps=known.steps,
-        mask=known.mask,
-        batch_size=32,
-        random_state=0,
-    )
-
-
 def effects_on_objects(task: Space, n_draws: int) -> Result:
     """The same for the statistics of the distribution over objects."""
     named, graph = task.study.named_parts[0], task.solution.graph
@@ -217,59 +200,6 @@ def effects_on_objects(task: Space, n_draws: int) -> Result:
     )
 
 
-@dataclass(frozen=True)
-class Reasons:
-    """The leading part of each state, and its share of the variance there."""
-
-    parts: list[str]
-    shares: np.ndarray
-    settled: np.ndarray
-
-
-def reasons_of(task: Space, effects: Result) -> Reasons:
-    """Return what explains most in each state."""
-    names, n_states = list(task.study.named_parts[0].parts), len(task.space.fragility)
-    found = Reasons([""] * n_states, np.zeros(n_states), np.zeros(n_states, dtype=bool))
-    for row, state in enumerate(np.flatnonzero(has_choice(task.space))):
-        first, errors = effects.first[row], effects.first_error[row]
-        best, second = np.argsort(-first)[:2]
-        apart = first[best] - first[second] > 2 * np.hypot(errors[best], errors[second])
-        if task.space.fragility[state] < _LEAST:  # members agree up to rounding
-            continue
-        found.parts[state] = names[best]
-        found.shares[state] = first[best]
-        found.settled[state] = apart and effects.supported[row]
-    return found
-
-
-def names_of_states(task: Space) -> list[str]:
-    """Return the last action of each state, without its component."""
-    graph, env = task.solution.graph, task.study.environment
-    if not env.is_tree:
-        return [str(tuple(state)) for state in graph.states[:, :2].tolist()]
-    found = []
-    for state in graph.states:
-        history = [a for a in env.action_history(state).tolist() if a >= 0]
-        name = env.action_names[history[-1]] if history else "all walks"
-        found.append(name.split(": ", maxsplit=1)[-1])
-    return found
-
-
-def map_of(task: Space, reasons: Reasons) -> Any:
-    """Draw the map."""
-    positions = None
-    if task.name == "grid":
-        positions = task.solution.graph.states[:, :2].numpy()
-    return space_map(
-        task.space,
-        reasons.parts,
-        settled=reasons.settled,
-        names=names_of_states(task),
-        positions=positions,
-        title=TITLES[task.name],
-    )
-
-
 def save_map(figure: Any, path: Path) -> None:
     """Write a small file."""
     from io import BytesIO
@@ -291,7 +221,7 @@ def states_table(task: Space, reasons: Reasons, drivers: list[str]) -> str:
     rows = []
     for state in np.argsort(-space.contribution)[:8]:
         step = env.step_names[int(graph.steps[state])].replace("_", " ")
-        name = names_of_states(task)[state]
+        name = str(tuple(graph.states[state, :2].tolist()))
         if env.is_tree:
             history = env.action_history(graph.states[state]).tolist()
             taken = [env.action_names[a].split(": ", 1)[-1] for a in history if a >= 0]
@@ -643,9 +573,12 @@ def main() -> None:
     tasks = {name: solved(name, arguments.out) for name in arguments.tasks}
     states, drivers, parts = [], [], []
     for name, task in tasks.items():
-        reasons = reasons_of(task, effects_everywhere(task, _N_DRAWS[name]))
+        named = task.study.named_parts[0]
+        effects = effects_everywhere(named, task.solution.graph, n_draws=_N_DRAWS[name])
+        reasons = reasons_of(task.space, effects, list(named.parts))
         if arguments.images is not None:
-            save_map(map_of(task, reasons), arguments.images / IMAGES[name])
+            drawn = map_of_states(task.space, reasons, TITLES[name])
+            save_map(drawn, arguments.images / IMAGES[name])
         driven, sentence = drivers_of_states(task)
         states += [states_table(task, reasons, driven), sentence]
         drivers.append(drivers_table(task))

@@ -1,1 +1,1 @@
-"""Named parts of the reward on every task: effects, three routes to them, a check."""
+"""Named parts of the reward on every task: effects, routes to them, a check."""

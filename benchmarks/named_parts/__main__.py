@@ -1,4 +1,4 @@
-"""Effects of named parts on every task, by three routes, and checked on real data.
+"""Effects of named parts on every task, by two routes, and checked on real data.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.named_parts --out runs/named_parts
 --write docs/downloads/named_parts.txt``. Finished files in the folder are not

@@ -114,8 +114,7 @@ def indices(effects: Result, place: int, step: ResultRow) -> dict[str, Any]:
     """Return first-order and total indices of one step, with standard errors."""
     names = ("first", "first_error", "total", "total_error")
     found = {name: getattr(effects, name)[place].tolist() for name in names}
-    q2 = float(step.q2) if hasattr(step, "q2") else None
-    return {"step": step.step, "supported": bool(step.supported), "q2": q2, **found}
+    return {"step": step.step, "supported": bool(step.supported), **found}
 
 
 def by_route(

@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .routes import SOLVED, SURROGATE
+from .routes import SOLVED
 
 #: Correlations over fewer parts than this are not printed.
 LEAST_PARTS = 3
-
-#: Cross-fitted Q² from which on a surrogate is said to predict a choice.
-MIN_Q2 = 0.25
 
 
 def page(tasks: list[dict[str, Any]]) -> str:
@@ -30,10 +27,7 @@ def page(tasks: list[dict[str, Any]]) -> str:
         "### Where nothing, or not everything, can be said",
         "\n".join(f"- {line}" for task in tasks for line in limits(task)),
         "## Agreement of the routes",
-        "Through a pilot:",
-        summary(tasks, surrogates=False),
-        "From a fit to the members:",
-        summary(tasks, surrogates=True),
+        summary(tasks),
         *(text for task in tasks for text in agreement(task)),
         "### What each route costs",
         costs(tasks),
@@ -161,9 +155,9 @@ def share(step: dict[str, Any], name: str, part: int | None = None) -> str:
 
 
 def beside_solved(
-    task: dict[str, Any], surrogates: bool
+    task: dict[str, Any],
 ) -> list[tuple[str, list[tuple[dict[str, Any], dict[str, Any]]]]]:
-    """Return, for routes of a kind, the choices as solved again and by the route."""
+    """Return, for each other route, the choices as solved again and by the route."""
     if not task.get("routes"):
         return []
     solved, *others = task["routes"]["found"]
@@ -178,23 +172,21 @@ def beside_solved(
             ],
         )
         for other in others
-        if other["route"].startswith(SURROGATE) == surrogates
     ]
 
 
-def summary(tasks: list[dict[str, Any]], *, surrogates: bool) -> str:
+def summary(tasks: list[dict[str, Any]]) -> str:
     """Return median and largest difference over the choices, a row per task."""
     cells: dict[str, dict[str, str]] = {}
     errors = {}
     for task in tasks:
         own = cells.setdefault(task["task"], {})
-        for name, pairs in beside_solved(task, surrogates):
+        for name, pairs in beside_solved(task):
             gaps = [gap(*pair) for pair in pairs]
-            fits = [pair for pair in pairs if is_fit(pair[1])]
-            same = sum(leading(one) == leading(other) for one, other in fits)
+            same = sum(leading(one) == leading(other) for one, other in pairs)
             own[name] = (
                 f"{number(float(np.median(gaps)))}, {number(max(gaps))}; "
-                f"{same} of {len(fits)}"
+                f"{same} of {len(pairs)}"
             )
             all_errors = [max(solved["total_error"]) for solved, _ in pairs]
             errors[task["task"]] = f"{np.median(all_errors):.3f}"
@@ -207,11 +199,6 @@ def summary(tasks: list[dict[str, Any]], *, surrogates: bool) -> str:
     return table(("task", "standard error", *names), rows)
 
 
-def is_fit(step: dict[str, Any]) -> bool:
-    """Return whether a surrogate predicts a choice; what needs no fit, always does."""
-    return step["q2"] is None or step["q2"] >= MIN_Q2
-
-
 def leading(step: dict[str, Any]) -> int:
     """Return the number of the part of the largest first-order index."""
     return int(np.argmax(step["first"]))
@@ -219,40 +206,34 @@ def leading(step: dict[str, Any]) -> int:
 
 def agreement(task: dict[str, Any]) -> list[str]:
     """Return the tables of one task: a row per choice, a column per route."""
-    texts = []
-    for surrogates in (False, True):
-        routes = beside_solved(task, surrogates)
-        if not routes:
-            continue
-        solved = [one for one, _ in routes[0][1]]
-        rows = [
-            [
-                step["step"],
-                f"{max(step['total_error']):.3f}",
-                *(compared(*pairs[place]) for _, pairs in routes),
-            ]
-            for place, step in enumerate(solved)
-        ]
-        names = (name for name, _ in routes)
-        texts.append(table(("decision", "standard error", *names), rows))
-    if not texts:
+    routes = beside_solved(task)
+    if not routes:
         return []
+    solved = [one for one, _ in routes[0][1]]
+    rows = [
+        [
+            step["step"],
+            f"{max(step['total_error']):.3f}",
+            *(compared(*pairs[place]) for _, pairs in routes),
+        ]
+        for place, step in enumerate(solved)
+    ]
     found = task["routes"]
     n_parts = len(found["found"][0]["steps"][0]["total"])
     title = found["title"]
     return [
         f"### {task['task']}",
         f"{title[0].upper()}{title[1:]}: {n_parts} parts, {found['n_draws']} draws.",
-        *texts,
+        table(("decision", "standard error", *(name for name, _ in routes)), rows),
     ]
 
 
 def compared(solved: dict[str, Any], other: dict[str, Any]) -> str:
-    """Return the largest difference of an index, the correlation, and Q² of a fit."""
+    """Return the largest difference of an index, and the correlation."""
     text = number(gap(solved, other))
     if len(solved["total"]) >= LEAST_PARTS:
         text += f" ({correlation(solved, other)})"
-    return text if other["q2"] is None else f"{text}, Q² {other['q2']:.2f}"
+    return text
 
 
 def gap(solved: dict[str, Any], other: dict[str, Any]) -> float:

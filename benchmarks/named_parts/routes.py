@@ -1,4 +1,4 @@
-"""Routes from the parts of a reward to policies: solved again, from a pilot, fitted."""
+"""Routes from the parts of a reward to policies: solved again, and from a pilot."""
 
 from __future__ import annotations
 
@@ -22,33 +22,10 @@ from gflownet_envs.rewards.source import (
     reward_rows,
 )
 from gflownet_envs.training.train import train_ensemble
-from skpce.inspection import Result, part_effects, part_effects_from_members
+from skpce.inspection import Result, part_effects
 
 SOLVED = "solved again"
-SURROGATE = "surrogate"
 
-
-@dataclass(frozen=True)
-class Setting:
-    """One surrogate: its components of each part, degree and members."""
-
-    name: str
-    n_components: int
-    degree: int
-    all_members: bool = False
-
-
-#: Surrogates, by what they are fitted to.
-SETTINGS = {
-    "parts": (
-        Setting("of degree 1", 2, 1),
-        Setting("of degree 2", 2, 2),
-    ),
-    "features": (
-        Setting("on pilot features", 2, 1),
-        Setting("on 4 pilot features, all members", 4, 1, all_members=True),
-    ),
-}
 
 #: Float64 numbers of the weights of a pilot, features times objects, that fit.
 MAX_WEIGHTS = 2**27
@@ -100,53 +77,6 @@ def routes(
         models = pilots(study, policies, named, preset, seed, store)
         for name, model, seconds in models:
             yield Route(name, partial(recombined, model), seconds)
-    for kind, parts in parts_of_surrogates(study, policies, named).items():
-        for setting in SETTINGS[kind]:
-            n_members = len(exact.y) if setting.all_members else study.n_train
-            n_members = min(n_members, len(next(iter(parts.values()))))
-            fitted = partial(
-                part_effects_from_members,
-                {name: values[:n_members] for name, values in parts.items()},
-                exact.y[:n_members],
-                n_components=setting.n_components,
-                degree=setting.degree,
-                **columns,
-            )
-            yield Route(f"{SURROGATE} {setting.name}", fitted, 0.0)
-
-
-def parts_of_surrogates(
-    study: Study, policies: Policies, named: NamedParts
-) -> dict[str, Parts]:
-    """Return what surrogates are fitted to: parts, and what a pilot makes of them.
-
-    The features of a pilot are linear in log R, so that parts of log R that add up have
-    features that do.
-    """
-    found: dict[str, Parts] = {"parts": named.parts}
-    if policies.solution is None or why_no_pilot(study):
-        return found
-    graph = policies.solution.graph
-    if adds_up(named, graph):
-        features = PolicyRelevantFeatures(
-            graph, trajectory=study.trajectory, relative=True, pilot="exact"
-        ).fit(table_of(study.reward.select(slice(0, study.n_train)), graph))
-        found["features"] = {
-            name: features.transform(features.mean_ + values.reshape(len(values), -1))
-            for name, values in named.parts.items()
-        }
-    return found
-
-
-def adds_up(named: NamedParts, graph: StateGraph) -> bool:
-    """Return whether log R is the sum of the parts, and what all members share."""
-    two = {name: values[:2].reshape(2, -1) for name, values in named.parts.items()}
-    n_objects = graph.environment.require_listed_objects()
-    if any(values.shape[1] != n_objects for values in two.values()):
-        return False
-    pair = {name: values[:2] for name, values in named.parts.items()}
-    shared = table_of(named.reward(pair), graph) - sum(two.values())
-    return bool(np.allclose(*shared, atol=1e-4))
 
 
 def pilots(

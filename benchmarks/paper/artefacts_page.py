@@ -2,7 +2,8 @@
 
 Run: ``python -m benchmarks.paper.artefacts_page``; it reads
 ``benchmarks/paper/results`` and writes ``docs/downloads/artefacts.txt`` and
-``docs/images/artefacts.png``. The tables of the page itself are among those it prints.
+``docs/images/artefacts.png``, and the piece of the page of the paper, whose rows are
+a table in ``docs/paper.md``. The tables of the pages are among those it prints.
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ from benchmarks.paper.nine_tasks import MIN_Q2, named_parts
 from benchmarks.paper.nine_tasks import RECORD as TASKS_RECORD
 from benchmarks.paper.sachs_advice import ADVISED, GROUPS, INTERVENTIONS, STANDARDIZED
 from benchmarks.paper.sachs_advice import RECORD as SACHS
+from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.claims.rules import answer as answer_of
+from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
+from gflownet_envs.experiments.paper.measures import rounded
+from gflownet_envs.experiments.paper.pieces import Pieces
 from gflownet_envs.experiments.tasks import TASKS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "artefacts.md"
 TABLES = ROOT / "docs" / "downloads" / "artefacts.txt"
 PICTURE = ROOT / "docs" / "images" / "artefacts.png"
+PIECES = Pieces(ROOT / "benchmarks/paper/pieces", (), {"preset": "full", "seed": 0})
 N_RESAMPLES = 2000
 
 #: Conditions with an artefact whose ensembles rank their own steps.
@@ -589,6 +596,72 @@ def answer() -> list[str]:
     ]
 
 
+def piece() -> dict[str, Any]:
+    """Return what the rows of the page of the paper are made of.
+
+    For each row, and each reading, one entry a repetition: figures, and whether it
+    shows what is claimed. A repetition of the reactions has four ensembles, one with
+    each component permuted, in one of which guessing finds the artefact.
+    """
+    record, sachs = load(REACTIONS)["default"], load(SACHS)
+    found: dict[str, Any] = {}
+    for name, measure in (("D", MEASURES[1]), ("index", MEASURES[3])):
+        for end, place in (("high", 0), ("low", -1)):
+            ranked = np.reshape(ranked_first(record, measure, place), (4, -1))
+            found[f"{end} {name}"] = {
+                "30 % of the rows": [
+                    ([n], n > 1 if end == "high" else n < 1)
+                    for n in ranked.sum(axis=0).tolist()
+                ]
+            }
+    for group in GROUPS:
+        for which, label in enumerate(_UNCERTAIN):
+            found[f"{group}, {label}"] = {
+                reading: [_advised(row, group, which) for row in sachs[reading]]
+                for reading in STANDARDIZED
+            }
+    found["established"] = {
+        reading: [_stays(row) for row in sachs[reading]] for reading in STANDARDIZED
+    }
+    plain: dict[str, Any] = rounded(found)
+    return plain
+
+
+def _advised(
+    row: dict[str, Any], group: str, which: int
+) -> tuple[tuple[float, float], bool]:
+    """Return what the best advised and the best other intervention leave."""
+    left = {name: row["interventions"][name][group][which] for name in INTERVENTIONS}
+    advised = min(left[name] for name in ADVISED[group])
+    other = min(left[name] for name in INTERVENTIONS if name not in ADVISED[group])
+    return (advised, other), bool(advised_first([row], group, which)[0])
+
+
+def _stays(row: dict[str, Any]) -> tuple[tuple[float, float], bool]:
+    """Return how much of the robust and of the fragile half changes."""
+    found = established({"": [row]}, "")
+    robust, fragile = (float(np.mean(found[half])) for half in ("robust", "fragile"))
+    return (robust, fragile), robust < 0.5
+
+
+def words_table() -> str:
+    """Return the rows of the page of the paper that are about artefacts and advice."""
+    rows = []
+    for claim in claim_list().claims:
+        if claim.rule == "repetitions":
+            found = answer_of(claim, {ARTEFACTS: piece()})
+            others = [f"{name}: {side.text}" for name, side in found.readings.items()]
+            rows.append(
+                [
+                    claim.id,
+                    claim.text,
+                    "; ".join([found.sides["exact"].text, *others]),
+                    found.word,
+                ]
+            )
+    return markdown_table(["row", "claim", "ours", "word"], rows)
+
+
 def page_tables() -> dict[str, str]:
     """Return the tables that stand on the page itself."""
     record, sachs = load(REACTIONS), load(SACHS)
@@ -671,8 +744,10 @@ def draw(record: dict[str, Any]) -> bytes:
 def main() -> None:
     TABLES.write_text(download(), encoding="utf-8")
     PICTURE.write_bytes(draw(load(REACTIONS)["default"]))
+    (PIECES.folder / f"{ARTEFACTS}.json").unlink(missing_ok=True)
+    PIECES.get(ARTEFACTS, piece)
     print("\n".join([*answer(), answer_of_tasks()]), "\n")
-    for name, table in page_tables().items():
+    for name, table in (page_tables() | {"words": words_table()}).items():
         print(f"{name}\n\n{table}")
 
 

@@ -2,10 +2,12 @@
 
 The policies of a page that was made are measured in other draws: of each task those
 that its words are about, without the other readings. Every word that is another then
-is printed, and what share of all words they are.
+is printed, and what share of all words they are. Before, from the shares of draws that
+agree alone: how many words as many other draws are expected to change.
 
 Run: ``python -m benchmarks.paper.other_draws PAGE --draws 1 2 3``, where PAGE is the
-folder of ``gflownet-envs paper --out PAGE`` (three CPU-minutes a draw).
+folder of ``gflownet-envs paper --out PAGE`` (three CPU-minutes a draw). With
+``--draws`` and no number PAGE may be ``benchmarks/paper``, which keeps no policies.
 """
 
 from __future__ import annotations
@@ -13,15 +15,21 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import betabinom
+
 from gflownet_envs.experiments.paper import make
-from gflownet_envs.experiments.paper.claims.answers import INCOMPARABLE
+from gflownet_envs.experiments.paper.claims.answers import INCOMPARABLE, word_of
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer
+from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
 from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.paper.systems import FIRST
 
@@ -31,6 +39,40 @@ def words_of(found: Mapping[str, Any]) -> dict[str, str]:
     claims = [claim for claim in claim_list().claims if claim.kind != "setting"]
     words = {claim.id: answer(claim, found).word for claim in claims}
     return {name: word for name, word in words.items() if word != INCOMPARABLE}
+
+
+def chances(found: Mapping[str, Any]) -> dict[str, float]:
+    """Return the probability that as many new draws give each finding another word.
+
+    Of n draws k agree: the share of all draws has the law Beta(a + k, b + n - k), and
+    of n new ones a beta-binomial number agrees. Most rows are unanimous: a and b are
+    those of the largest likelihood of all rows.
+    """
+    sides = {}
+    for claim in claim_list().claims:
+        judged = [side for side in answer(claim, found).sides.values() if side.n_draws]
+        if judged and claim.rule != "repetitions":
+            sides[claim.id] = judged[-1]  # what the word is about
+    n = np.array([side.n_draws for side in sides.values()])
+    k = np.array([side.n_agree for side in sides.values()])
+    prior = minimize(
+        lambda logs: -betabinom(n, *np.exp(logs)).logpmf(k).sum(),
+        (-1.0, -1.0),
+        method="Nelder-Mead",
+    )
+    a, b = np.exp(prior.x)
+    changed = {}
+    for name, side in sides.items():
+        n_draws, n_agree = side.n_draws, side.n_agree
+        law = betabinom(n_draws, a + n_agree, b + n_draws - n_agree)
+        others = [i for i in range(n_draws + 1) if word_of(i / n_draws) != side.word]
+        changed[name] = float(law.pmf(others).sum())
+    return changed
+
+
+def of_many(probabilities: Iterable[float]) -> np.ndarray:
+    """Return the law of how many of independent events happen."""
+    return reduce(np.convolve, [[1 - p, p] for p in probabilities])
 
 
 def measured(page: Path, preset: str, seed: int, draws: int) -> dict[str, Any]:
@@ -67,14 +109,19 @@ def measured(page: Path, preset: str, seed: int, draws: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("page", type=Path)
-    parser.add_argument("--draws", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--draws", type=int, nargs="*", default=[1, 2, 3])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     records = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in (arguments.page / "pieces").glob("*.json")
     }
+    records.pop(ARTEFACTS, None)  # whose repetitions are no draws of these policies
     first = words_of({name: record["piece"] for name, record in records.items()})
+    law = of_many(chances({n: r["piece"] for n, r in records.items()}).values())
+    expected, limit = np.arange(len(law)) @ law, len(first) // 20
+    print(f"expected of as many other draws: {expected:.1f} of {len(first)} words;")
+    print(f"  more than {limit}: {law[limit + 1 :].sum():.0%} of such sets", flush=True)
     key = next(iter(records.values()))["key"]
     for draws in arguments.draws:
         other = words_of(measured(arguments.page, key["preset"], key["seed"], draws))

@@ -35,8 +35,12 @@ from benchmarks.studies.tables import (
     study_parser,
     table,
 )
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce.decision import DependentInputsWarning, value_of_information
+from skpce import (
+    CompositionalPCESurrogate,
+    DependentInputsWarning,
+    PolynomialChaosRegressor,
+)
+from skpce.decision import value_of_information
 from skpce.metrics import policy_fragility
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.studies.best_of_n"

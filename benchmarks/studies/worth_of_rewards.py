@@ -34,8 +34,8 @@ from benchmarks.studies.tables import (
     table,
 )
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
-from skpce import PolynomialChaosRegressor
-from skpce.decision import DependentInputsWarning, value_of_information
+from skpce import DependentInputsWarning, PolynomialChaosRegressor
+from skpce.decision import value_of_information
 from skpce.inspection import verdict
 
 COMMAND = (

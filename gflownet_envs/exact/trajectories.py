@@ -189,7 +189,7 @@ class _CallablePolicies:
         # shapes: state (S,), mask (A,) -> (A,), float64
         given = self.policies[member](state)
         if isinstance(given, Tensor):
-            given = given.detach().cpu()
+            given = given.detach().cpu().numpy()
         policy = torch.from_numpy(np.array(given, dtype=np.float64))
         where = f"the policy of member {member} in state {state.tolist()}"
         if policy.shape != mask.shape:

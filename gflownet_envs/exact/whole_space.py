@@ -139,7 +139,7 @@ class WholeSpace:
         values: Mapping[str, ArrayLike] | None = None,
         neighbours: ArrayLike | None = None,
     ) -> dict[str, Floats]:
-        r"""Return statistics of each member's distribution over objects, by name.
+        """Return statistics of each member's distribution over objects, by name.
 
         They are columns of real outputs, one row a member:
         ``skpce.explain({**inputs, **statistics}, outputs=list(statistics))``.

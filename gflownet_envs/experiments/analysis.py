@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,14 +20,17 @@ from gflownet_envs.experiments.task import (
     Analysis,
     Calibration,
     NoiseAgainstExact,
+    Policies,
     Preset,
     Progress,
     TrainingNoise,
     stage,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.training.ensemble import MAX_DISTANCE
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce._result import ResultRow
+from skpce.drivers import Caution
 from skpce.inspection import (
     Result,
     back_to_reward,
@@ -128,6 +131,31 @@ def training_noise(
         else None,
         control=None if control is None else _split(trained, control=control),
     )
+
+
+def training_cautions(
+    policies: Policies, noise: TrainingNoise | None
+) -> tuple[Caution, ...]:
+    """Name the members that are far from their targets, and bound unknown noise."""
+    ensemble, bound = policies.ensemble, policies.bound
+    if ensemble is None or policies.trained is None:
+        return ()
+    far = policies.not_converged if bound is None else policies.not_certified
+    figures = {
+        "members": tuple(far),
+        "n_members": ensemble.n_members,
+        "limit": MAX_DISTANCE,
+        "by": "distance" if bound is None else "bound",
+    }
+    cautions = [Caution("not converged", figures)] if far else []
+    if bound is not None and (noise is None or noise.log_ratio_share is None):
+        rows = ~policies.trained.is_test
+        own = replace(bound, bound=bound.bound[rows])
+        shares = own.noise_share(policies.trained.train)
+        names = policies.trained.step_names
+        at_most = {n: s for n, s in zip(names, shares.tolist(), strict=True) if s < 1}
+        cautions += [Caution("noise bound", {"at_most": at_most})] if at_most else []
+    return tuple(cautions)
 
 
 def noise_against_exact(
@@ -255,6 +283,7 @@ def analyse(
     *,
     seed: int,
     noise_share: np.ndarray | None,
+    cautions: Sequence[Caution] = (),
     progress: Progress,
 ) -> Analysis:
     """Fit, judge and calibrate one surrogate."""
@@ -278,6 +307,7 @@ def analyse(
     report(1, 1)
     if preset.n_components is None:
         found = found.with_names(dataset.feature_names)
+    found = found.with_cautions(*cautions)
     return Analysis(
         degree=degree,
         pipeline=pipeline,

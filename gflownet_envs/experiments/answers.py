@@ -97,10 +97,9 @@ def _shares(found: PartFindings, row: ResultRow) -> str:
         " from ", " of the variance between members comes from ", 1
     )
     if together >= _LEAST_SHARE:
-        is_fit = "unexplained" in row.result.columns
-        rest = "what is not explained" if is_fit else "interactions of several parts"
         error = float(np.sqrt(np.square(row.first_error).sum()))
-        parts.append(f"{share_in_words(together, error)} from {rest}")
+        share = share_in_words(together, error)
+        parts.append(f"{share} from interactions of several parts")
     text = ", ".join(parts)
     text += _dependent(found, [names[i] for i in named])
     if "left" in row.result.columns:
@@ -111,9 +110,7 @@ def _shares(found: PartFindings, row: ResultRow) -> str:
 
 def _dependent(found: PartFindings, named: list[str]) -> str:
     """Say which of the named parts members do not have independently."""
-    dependence = found.effects.figures.get("dependence")
-    if dependence is None:
-        return ""
+    dependence = found.effects.dependence
     for pair, correlation in zip(
         dependence.keys["pair"], dependence.distance_correlation, strict=True
     ):
@@ -152,9 +149,6 @@ def _noise(found: PartFindings, place: int) -> str:
 
 
 def _not_supported(found: PartFindings, row: ResultRow) -> str:
-    if "variance_ratio" not in found.effects.columns:
-        reasons = "; ".join(row.reasons)
-        return f"{reasons[:1].upper()}{reasons[1:]}."
     text = f"{row.reasons[0][0].upper()}{row.reasons[0][1:]}."
     if "left" not in found.effects.columns:
         return text
@@ -168,12 +162,6 @@ def _not_supported(found: PartFindings, row: ResultRow) -> str:
 
 def _basis(findings: tuple[PartFindings, ...]) -> str:
     first = findings[0].effects
-    if "variance_ratio" not in first.columns:
-        return (
-            "The policies cannot be solved again for other rewards: a surrogate of "
-            f"{first.n_members} trained ones on the leading components of each part "
-            f"({findings[0].named.title}) stands in. In brackets: standard errors."
-        )
     noise = any(found.noise_share is not None for found in findings)
     return (
         f"Members exchanged parts ({findings[0].named.title}) and every exchange was "
@@ -187,6 +175,12 @@ def _basis(findings: tuple[PartFindings, ...]) -> str:
 
 def _why_none(results: RunResults) -> str:
     """Say in a sentence why no part is named."""
+    if results.study.named_parts:
+        return (
+            "No part of the reward is named: its policies cannot be solved again for "
+            "members that exchange parts. `skpce.explain(..., together=)` takes parts "
+            "of trained members as groups of inputs."
+        )
     return (
         f"No part of the reward is named in the preset {results.preset_name!r} of "
         f"{results.task.name}."

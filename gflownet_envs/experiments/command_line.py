@@ -223,7 +223,7 @@ def compare(folders: tuple[Path, ...]) -> None:
     console = make_console()
     for table in found:
         print_table(console, table)
-    console.print("\n= agrees with the paper, ≠ does not; a disagreement is a result.")
+    console.print("\nWhich agree, from many draws of the members: gflownet-envs paper.")
 
 
 @main.command()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gflownet_envs.experiments.space_maps import map_of_states
 from gflownet_envs.experiments.task import (
     LEVELS,
     PartFindings,
@@ -44,11 +45,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
                 results.headline if number == 1 else None,
             ),
             f"Which named part of the reward explains which choice ({found.named.title}"
-            + (
-                ", policies solved again)"
-                if "variance_ratio" in found.effects.columns
-                else ", a surrogate of trained policies)"
-            )
+            ", policies solved again)"
             + (", beside what the surrogate's inputs explain." if number == 1 else "."),
         )
     samples = policy_samples(results)
@@ -68,6 +65,13 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
         "it. The sum grows with the number of actions; the other measures do not.",
     )
     figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
+    if results.space is not None:
+        figures["space"] = (
+            map_of_states(*results.space, results.task.title),
+            "All states by exact policies: as wide as the share of the members' walks "
+            "that pass them; above by how far apart their visitors' policies are, "
+            "below by the named part that explains most of it.",
+        )
     return figures | results.task.extra_figures(results)
 
 

@@ -16,7 +16,6 @@ from gflownet_envs.experiments.answers import answer_table, answers
 from gflownet_envs.experiments.figures import make_figures
 from gflownet_envs.experiments.task import (
     LEVELS,
-    TOLERANCE,
     Analysis,
     PartFindings,
     RunResults,
@@ -217,9 +216,10 @@ def _add_paper(report: HtmlReport, results: RunResults) -> None:
     report.add_heading("Beside the paper")
     _add_table(report, table)
     report.add_text(
-        f"Figures agree within {TOLERANCE:.0%}, coverages within 0.05. ALR sums depend "
-        "on the reference action and on the reference trajectory, which the paper does "
-        "not state. A disagreement is a result, not a failure."
+        "Ours are figures of one draw of the members to fit; whether they agree, the "
+        "page of the whole paper says from many draws (gflownet-envs paper). ALR sums "
+        "depend on the reference action and on the reference trajectory, which the "
+        "paper does not state."
     )
 
 
@@ -322,15 +322,15 @@ def _parts_record(found: PartFindings) -> dict[str, Any]:
     effects = found.effects
     frames = {
         "effects": effects,
-        "pairs": effects.figures.get("pairs"),
-        "dependence": effects.figures.get("dependence"),
+        "pairs": effects.pairs,
+        "dependence": effects.dependence,
         "entries": found.entries,
     }
     return {
         "title": found.named.title,
         "n_members": effects.n_members,
-        "n_draws": effects.figures.get("n_draws"),
-        "n_solutions": effects.figures.get("n_solutions"),
+        "n_draws": effects.n_draws,
+        "n_solutions": effects.n_solutions,
         "noise_share": found.noise_share,
         "noise_error": found.noise_error,
     } | {
@@ -501,8 +501,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
 def paper_tables(folders: Sequence[Path]) -> list[Table]:
     """Return the paper's figures beside those of finished runs, a table for each task.
 
-    One column for each run and kind of policies; "=" says that a figure agrees with
-    the paper's, "≠" that it does not. Runs of other presets than ``paper`` have none.
+    One column for each run and kind of policies. Runs of other presets than
+    ``paper`` have none.
     """
     if len({folder.resolve() for folder in folders}) < len(folders):
         names = ", ".join(str(folder) for folder in folders)
@@ -528,7 +528,7 @@ def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
         (run, source)
         for run, claims in runs.items()
         for source in ("trained", "exact")
-        if any(row.figure(source) for row in claims.values())
+        if any(getattr(row, source) for row in claims.values())
     ]
     papers = {
         text: row.paper for claims in runs.values() for text, row in claims.items()
@@ -537,7 +537,10 @@ def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
         (
             text,
             paper,
-            *(_figure(runs[run].get(text), source) for run, source in columns),
+            *(
+                getattr(runs[run].get(text), source, "") or "–"
+                for run, source in columns
+            ),
         )
         for text, paper in papers.items()
     ]
@@ -546,8 +549,3 @@ def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
         caption += f" (none: no run of the preset {tables.PAPER_PRESET!r})"
     heads = tuple(f"{run}: {source}" for run, source in columns)
     return Table(caption, ("claim", "paper", *heads), tuple(rows))
-
-
-def _figure(row: PaperRow | None, source: str) -> str:
-    figure = None if row is None else row.figure(source)
-    return "–" if figure is None else figure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,21 +18,17 @@ from gflownet_envs.experiments.task import (
     Policies,
     Progress,
     Study,
-    TrainingNoise,
     stage,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce.inspection import (
     Result,
     part_effects,
-    part_effects_from_members,
     part_entries,
     variance_decomposition,
 )
 from skpce.metrics import policy_fragility
 
-# Of the variance of trained policies; more supports no effect of a part.
-_MOST_NOISE = 0.5
 # Groups of rewards that are left out for the standard error of training noise.
 _N_NOISE_GROUPS = 10
 
@@ -41,7 +36,6 @@ _N_NOISE_GROUPS = 10
 def find_part_effects(
     study: Study,
     policies: Policies,
-    noise: TrainingNoise | None,
     *,
     n_draws: int,
     seed: int,
@@ -49,23 +43,20 @@ def find_part_effects(
 ) -> tuple[PartFindings, ...]:
     """Return the effects of the parts of every split.
 
-    Parts are exchanged and solved again where that is possible. Else a surrogate of
-    the trained policies on the parts' own components stands in.
+    Parts are exchanged and solved again; nothing is found where that is not possible.
     """
     solve = exact_solver(study, policies)
+    if solve is None:
+        return ()
     beside = noise_beside_exact(policies)
     noise_share, noise_error = (None, None) if beside is None else beside
     found = []
     for named in study.named_parts:
         started = time.process_time()
         with threadpool_limits(1):
-            if solve is None:
-                effects = _from_trained(named, study, policies, noise)
-                entries = None
-            else:
-                effects, entries = _by_solving(
-                    named, study, policies, solve, n_draws, seed, progress
-                )
+            effects, entries = _by_solving(
+                named, study, policies, solve, n_draws, seed, progress
+            )
         spent = time.process_time() - started
         found.append(
             PartFindings(named, effects, noise_share, noise_error, entries, spent)
@@ -103,40 +94,6 @@ def _by_solving(
         named, effects, progress=stage(progress, f"entries: {named.title}"), **known
     )
     return effects, entries
-
-
-def _from_trained(
-    named: NamedParts,
-    study: Study,
-    policies: Policies,
-    noise: TrainingNoise | None,
-) -> Result:
-    """Fit a surrogate of trained policies to components of each part."""
-    trained = policies.trained
-    assert trained is not None  # nothing was solved
-    place = {int(member): row for row, member in enumerate(study.members)}
-    rows = np.array([place[int(reward)] for reward in trained.rewards])
-    n_members = min(map(len, named.parts.values()))
-    own = rows < n_members
-    effects = part_effects_from_members(
-        {name: values[rows[own]] for name, values in named.parts.items()},
-        trained.y[own],
-        **_columns_of(trained),
-    )
-    share = None if noise is None else noise.log_ratio_share
-    return effects if share is None else _without_drowned(effects, share)
-
-
-def _without_drowned(effects: Result, noise_share: np.ndarray) -> Result:
-    """Support no step that is mostly training noise; shapes: noise_share (n_steps,)."""
-    reasons = tuple(
-        (*reasons, f"training noise makes up {share:.0%} of the variance")
-        if share >= _MOST_NOISE
-        else reasons
-        for reasons, share in zip(effects.reasons, noise_share, strict=True)
-    )
-    supported = tuple(not reason for reason in reasons)
-    return replace(effects, supported=supported, reasons=reasons)
 
 
 def _columns_of(dataset: PolicyDataset) -> dict[str, Any]:

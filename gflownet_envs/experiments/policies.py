@@ -93,7 +93,7 @@ def make_policies(
         distance = ensemble_distance(solution, ensemble)
         cpu_seconds["exact"] += time.process_time() - started
     bound = None
-    if solution is None:
+    if solve and solution is None:  # who wants no exact policies wants no bound
         started = time.process_time()
         known = solved.log_z() if isinstance(solved, GraphFlows) else None
         bound = ensemble.distance_bound(

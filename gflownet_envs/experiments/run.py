@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +21,13 @@ from gflownet_envs.experiments.analysis import (
     fragility_beside_equal_noise,
     level_shares,
     step_intervals,
+    training_cautions,
     training_noise,
 )
 from gflownet_envs.experiments.files import write_run
 from gflownet_envs.experiments.part_effects import find_part_effects
 from gflownet_envs.experiments.policies import make_policies
+from gflownet_envs.experiments.space_maps import find_reasons
 from gflownet_envs.experiments.task import (
     Copies,
     Policies,
@@ -41,6 +43,7 @@ from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import check_writable
+from skpce.drivers import Caution
 
 SOLVERS = ("train", "exact")
 
@@ -190,13 +193,16 @@ def _find(
     parts = find_part_effects(
         study,
         policies,
-        noise,
         n_draws=settings.n_part_draws,
         seed=seed,
         progress=report,
     )
+    clock = time.process_time()
+    space = find_reasons(study, policies, n_draws=settings.n_part_draws, seed=seed)
+    space_seconds = time.process_time() - clock
     sources = {}
     clock = time.process_time()
+    cautions = training_cautions(policies, noise)
     for dataset in (policies.trained, policies.exact):
         if dataset is not None:
             sources[dataset.source] = _analyse_source(
@@ -205,11 +211,13 @@ def _find(
                 settings,
                 seed=seed,
                 noise_share=None if noise is None else noise.log_ratio_share,
+                cautions=cautions if dataset is policies.trained else (),
                 progress=report,
             )
     cpu_seconds |= policies.cpu_seconds
     cpu_seconds["findings"] = findings_seconds
     cpu_seconds["named parts"] = sum(found.cpu_seconds for found in parts)
+    cpu_seconds["map of the states"] = space_seconds
     cpu_seconds |= _analysis_seconds(sources, time.process_time() - clock)
     return RunResults(
         task=task,
@@ -222,6 +230,7 @@ def _find(
         noise=noise,
         sources=sources,
         parts=parts,
+        space=space,
         cpu_seconds=cpu_seconds,
         wall_seconds=time.perf_counter() - started,
         peak_memory=peak_memory(),
@@ -288,6 +297,7 @@ def _analyse_source(
     *,
     seed: int,
     noise_share: np.ndarray | None,
+    cautions: Sequence[Caution],
     progress: Progress,
 ) -> SourceResults:
     # Exact policies have no training noise: known, and none.
@@ -299,6 +309,7 @@ def _analyse_source(
             degree,
             seed=seed,
             noise_share=known,
+            cautions=cautions,
             progress=progress,
         )
         for degree in preset.degrees

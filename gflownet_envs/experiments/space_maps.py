@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
+from gflownet_envs.environments import GridEnvironment
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import policies_everywhere
 from gflownet_envs.exact.whole_space import WholeSpace
+from gflownet_envs.experiments.task import NamedParts, Policies, Reasons, Study
+from skpce.inspection import Result, part_effects
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
 
+#: Fragility that has a reason; below it members agree up to rounding.
+_LEAST_FRAGILITY = 1e-6
+
+#: Edges of a space that is mapped in a run, at most.
+_MOST_EDGES = 10_000
 #: Of states without a choice.
 _NO_CHOICE_COLOR = "#F7F7F7"
 #: Reasons with a colour of their own; the others share one grey.
@@ -19,6 +31,93 @@ _OTHER, _OTHER_COLOR = "other reasons", "#999999"
 _PALE = 0.4
 #: A state that a smaller share of the walks passes has no name on the map.
 _LEAST_NAMED = 0.012
+
+
+def find_reasons(
+    study: Study, policies: Policies, *, n_draws: int, seed: int
+) -> tuple[WholeSpace, Reasons] | None:
+    """Follow exact policies everywhere, and find what explains most in each state.
+
+    None without named parts, for spaces that are too large, and for those that a map
+    cannot show: neither trees nor grids.
+    """
+    solution = policies.solution
+    if solution is None or not study.named_parts:
+        return None
+    graph, named = solution.graph, study.named_parts[0]
+    is_shown = graph.environment.is_tree or isinstance(
+        graph.environment, GridEnvironment
+    )
+    if not is_shown or int(graph.mask.sum()) > _MOST_EDGES:
+        return None
+    space = WholeSpace.from_policies(graph, solution)
+    effects = effects_everywhere(named, graph, n_draws=n_draws, seed=seed)
+    return space, reasons_of(space, effects, list(named.parts))
+
+
+def effects_everywhere(
+    named: NamedParts, graph: StateGraph, *, n_draws: int, seed: int = 0
+) -> Result:
+    """Exchange the named parts of members, and solve for all states again."""
+
+    def policies(parts: Mapping[str, np.ndarray]) -> Any:
+        return policies_everywhere(graph, solve_exact(graph, named.reward(parts)))
+
+    known = policies({name: values[:1] for name, values in named.parts.items()})
+    with threadpool_limits(1):
+        return part_effects(
+            lambda parts: policies(parts).y,
+            named.parts,
+            combine=dict,
+            n_draws=n_draws,
+            dependent=False,
+            steps=known.steps,
+            mask=known.mask,
+            batch_size=32,
+            random_state=seed,
+        )
+
+
+def reasons_of(space: WholeSpace, effects: Result, names: Sequence[str]) -> Reasons:
+    """Return what explains most in each state, of parts with these names."""
+    n_states = space.graph.n_states
+    found = Reasons([""] * n_states, np.zeros(n_states), np.zeros(n_states, dtype=bool))
+    for row, state in enumerate(np.flatnonzero(has_choice(space))):
+        first, errors = effects.first[row], effects.first_error[row]
+        best, second = np.argsort(-first)[:2]
+        apart = first[best] - first[second] > 2 * np.hypot(errors[best], errors[second])
+        if space.fragility[state] < _LEAST_FRAGILITY:
+            continue
+        found.parts[state] = names[best]
+        found.shares[state] = first[best]
+        found.settled[state] = apart and effects.supported[row]
+    return found
+
+
+def names_of_states(graph: StateGraph) -> list[str]:
+    """Return the last action of each state of a tree, without its component."""
+    env, found = graph.environment, []
+    for state in graph.states:
+        history = [a for a in env.action_history(state).tolist() if a >= 0]
+        name = env.action_names[history[-1]] if history else "all walks"
+        found.append(name.split(": ", maxsplit=1)[-1])
+    return found
+
+
+def map_of_states(
+    space: WholeSpace, reasons: Reasons, title: str
+) -> Any:  # matplotlib.figure.Figure
+    """Draw the map of a tree, or of a grid."""
+    graph = space.graph
+    is_grid = isinstance(graph.environment, GridEnvironment)
+    return space_map(
+        space,
+        reasons.parts,
+        settled=reasons.settled,
+        names=None if is_grid else names_of_states(graph),
+        positions=graph.states[:, :2].numpy() if is_grid else None,
+        title=title,
+    )
 
 
 def space_map(

@@ -54,7 +54,7 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
             continue
         of_step = (
             "yes" if row.supported else "no",
-            _variance_ratio(row),
+            f"{row.variance_ratio:.2f} ± {row.variance_ratio_error:.2f}",
             noise_cell(found, place),
         )
         order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
@@ -94,12 +94,6 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     )
 
 
-def _variance_ratio(row: ResultRow) -> str:
-    if "variance_ratio" not in row.result.columns:
-        return "–"
-    return f"{row.variance_ratio:.2f} ± {row.variance_ratio_error:.2f}"
-
-
 def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
     """Return the figures that need no independent parts."""
     if "left" not in row.result.columns:
@@ -109,9 +103,9 @@ def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
 
 def pairs_table(found: PartFindings) -> Table:
     """The pairs of parts that interact most at each step."""
-    pairs: Any = found.effects.figures.get("pairs")
+    pairs: Any = found.effects.pairs
     rows: list[tuple[str, ...]] = []
-    for row in pairs.rows if pairs is not None else ():
+    for row in pairs.rows:
         values = np.nan_to_num(row.interaction, nan=-np.inf)
         for pair in np.argsort(-values, kind="stable")[:_MOST_PAIRS]:
             error = row.interaction_error[pair]
@@ -602,24 +596,22 @@ PAPER_PRESET = "paper"
 def paper_table(results: RunResults) -> Table | None:
     """The paper's figures beside ours; None for a task without claims.
 
-    Like is compared with like: there is none for presets with other settings, whose
-    figures neither confirm nor refute the paper's.
+    No word says whether they agree: a run has one draw of the members to fit, and the
+    page of the paper has many. Like is beside like: there is none
+    for presets with other settings, whose figures neither confirm nor refute the
+    paper's.
     """
     if results.preset_name != PAPER_PRESET:
         return None
     claims = results.task.claims(results.preset)
     if not claims:
         return None
-    columns = ["claim", "paper"]
-    for name in results.sources:
-        columns += [f"{name}", f"{name} agrees"]
-    rows = []
-    for claim in claims:
-        row: list[Any] = [claim.text, claim.paper]
-        for source in results.sources.values():
-            row += claim.measure(source)
-        rows.append(tuple(row))
-    return Table("The paper's figures and ours", tuple(columns), tuple(rows))
+    rows = tuple(
+        (claim.text, claim.paper, *map(claim.measure, results.sources.values()))
+        for claim in claims
+    )
+    columns = ("claim", "paper", *results.sources)
+    return Table("The paper's figures and ours", columns, rows)
 
 
 def cost_table(results: RunResults) -> Table:

@@ -18,6 +18,7 @@ from gflownet_envs.block_store import Store
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.exact.solve import ExactSolution
 from gflownet_envs.exact.trajectories import PolicySource, Trajectory
+from gflownet_envs.exact.whole_space import WholeSpace
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.certificate import DistanceBound
@@ -411,6 +412,15 @@ class PartFindings:
     cpu_seconds: float
 
 
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """The leading part of each state, and its share of the variance there."""
+
+    parts: list[str]  # empty where there is none
+    shares: np.ndarray  # shape: (n_states,)
+    settled: np.ndarray  # shape: (n_states,), bool
+
+
 @dataclass(frozen=True)
 class Copies:
     """How many GFlowNets are trained beside the one a reward."""
@@ -439,6 +449,8 @@ class RunResults:
         can be enumerated).
     parts : tuple of PartFindings
         One for each way to split the rewards into named parts.
+    space : tuple of WholeSpace and Reasons, or None
+        Where the members go by exact policies, where they disagree, and why.
     cpu_seconds : dict of str to float
         Proxies, training, exact solution, surrogate, verdict, and
         what else preparing the study ("rest of the study"), the findings of the task
@@ -459,6 +471,7 @@ class RunResults:
     noise: TrainingNoise | None
     sources: dict[str, SourceResults]
     parts: tuple[PartFindings, ...]
+    space: tuple[WholeSpace, Reasons] | None
     cpu_seconds: dict[str, float]
     wall_seconds: float
     peak_memory: int
@@ -469,18 +482,13 @@ class RunResults:
         return next(iter(self.sources.values()))
 
 
-#: Figures that differ by less than this, relatively, agree.
-TOLERANCE = 0.2
-
-
 @dataclass(frozen=True)
 class PaperClaim:
     """One claim."""
 
     text: str  # what is claimed
     paper: str  # the paper's figure
-    # takes the results on one data set; returns our figure and whether it agrees
-    measure: Callable[[SourceResults], tuple[str, bool]]
+    measure: Callable[[SourceResults], str]  # our figure, on one data set
 
 
 class RunSettings(TypedDict):

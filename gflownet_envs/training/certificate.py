@@ -67,7 +67,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -87,6 +87,9 @@ from gflownet_envs.rewards.source import (
     reward_rows,
 )
 from gflownet_envs.sampling import PlainSampler
+
+if TYPE_CHECKING:
+    from gflownet_envs.policy_dataset import PolicyDataset
 
 MAX_LISTED = 100_000
 """Trajectories that are listed one by one, at most; more are summed."""
@@ -129,7 +132,7 @@ class DistanceBound:
         samples, which a mode that neither the policy nor uniformly random actions
         reached violates without a trace.
     method : {"listed", "summed", "sampled"}
-        How: see :mod:`gflownet_envs.training.certificate`.
+        How: see ``gflownet_envs.training.certificate``.
     n_trajectories : int
         That were listed, summed or sampled, of each member.
     confidence_level : float
@@ -165,6 +168,66 @@ class DistanceBound:
         if self.kind == "probable":
             return text
         return f"{text}, if these miss no mode of the reward: an estimate"
+
+    def noise_share(
+        self,
+        data: PolicyDataset,  # of the same members, in their order
+    ) -> np.ndarray:  # shape: (n_steps,)
+        r"""Bound the share of training noise in the variance of each step.
+
+        Of the probabilities: log-ratios have no such bound, as a small probability may
+        be wrong by any factor. A member that is within ε of its target passes a state s
+        with the probability P(s), at least that of the steps before it. The edges that
+        leave s are disjoint events, and so is the rest: its policy in s is therefore
+        within :math:`t = \varepsilon / P(s)` of the exact one, and the squared
+        differences of the probabilities add up to at most :math:`2 t^2`. The bound is
+        the mean of these over the variance between the members.
+
+        Returns
+        -------
+        ndarray of shape (n_steps,)
+            May be above 1, which says nothing; NaN for a step without choice. As
+            certain as the bounds: it is no estimate of the noise, which may be nothing.
+
+        Raises
+        ------
+        ValueError
+            If the number of members differs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gflownet_envs import GridEnvironment, PolicyDataset
+        >>> environment = GridEnvironment(size=2, max_moves=1)
+        >>> right = [np.array([0, 0, 0, p, 1 - p]) for p in (0.2, 0.5, 0.8)]
+        >>> at_end = np.array([0, 0, 0, 0, 1.0])
+        >>> data = PolicyDataset.from_policies(
+        ...     environment,
+        ...     [lambda state, p=p: at_end if state[2] else p for p in right],
+        ...     [[0.0], [1.0], [2.0]],
+        ...     trajectory=[3, 4],
+        ... )
+        >>> found = DistanceBound(np.full(3, 0.01), "certain", "listed", 3, 1.0)
+        >>> found.noise_share(data).round(4)
+        array([0.0017,    nan])
+        """
+        if data.n_members != len(self.bound):
+            raise ValueError(
+                f"data has {data.n_members} members and the bound {len(self.bound)}; "
+                "expected the same members"
+            )
+        reached = np.ones(data.n_members)
+        shares = np.full(data.n_steps, np.nan)
+        for step, columns in enumerate(data.step_slices):
+            policy = data.y[:, columns]
+            total = policy.var(axis=0).sum()
+            if total > 0:
+                with np.errstate(divide="ignore"):
+                    within = np.minimum(self.bound / reached, 1.0)
+                shares[step] = 2 * np.square(within).mean() / total
+            taken = data.action_names[columns].index(data.trajectory[step])
+            reached = reached * policy[:, taken]
+        return shares
 
 
 def distance_bound(

@@ -213,7 +213,7 @@ class TrainedEnsemble:
             \frac12 \sum_x |P_T(x) - R(x) / Z| \le
             E_{\tau \sim P_F} \Big(1 - \frac{R(x) P_B(\tau | x)}{Z P_F(\tau)}\Big)_+
 
-        :mod:`gflownet_envs.training.certificate` derives it. Trajectories are listed,
+        ``gflownet_envs.training.certificate`` derives it. Trajectories are listed,
         or summed over edges, where the states can be listed and P_B is uniform: the
         bound is then certain. Elsewhere they are sampled.
 

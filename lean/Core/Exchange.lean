@@ -4,8 +4,8 @@ import Sum
 # P-values of exchanges, Holm's rule, split-conformal coverage
 
 A sample space has outcomes `0, …, N - 1` with probabilities `P`. A statistic may be any number of
-the field. What the drivers' test does beyond ranks, an extrapolated tail where few draws are as
-large, is not stated here.
+the field. What the drivers' test does beyond ranks of one exchange is not stated here: how the
+exchange is chosen, changes of signs, and extrapolated tails where few draws are as large.
 -/
 namespace SkpceCore
 open Lean.Grind
@@ -18,15 +18,6 @@ variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearO
 
 /-- The number of `i < n` with a property, in the field. -/
 noncomputable def number (n : Nat) (A : Nat → Prop) : R := sum n (fun i => if A i then 1 else 0)
-
-/-- The probability of an event. -/
-noncomputable def prob (N : Nat) (P : Nat → R) (A : Nat → Prop) : R :=
-  sum N (fun ω => if A ω then P ω else 0)
-
-/-- Probabilities: not negative, of sum one. -/
-structure IsLaw (N : Nat) (P : Nat → R) : Prop where
-  nonneg : ∀ ω, ω < N → 0 ≤ P ω
-  total : sum N P = 1
 
 /-- The p-value of the value at place `i` among `n`: the share of those that are at least as large,
 itself included. Ties count against the discovery. -/
@@ -59,15 +50,6 @@ theorem number_not (n : Nat) (A : Nat → Prop) :
   rw [← sum_add]
   refine sum_congr (fun i _ => ?_)
   by_cases a : A i <;> simp [a] <;> grind
-
-theorem prob_mono {N : Nat} {P : Nat → R} (hP : IsLaw N P) {A B : Nat → Prop}
-    (h : ∀ ω, ω < N → A ω → B ω) : prob N P A ≤ prob N P B := by
-  refine sum_le_sum (fun ω hω => ?_)
-  have h0 := hP.nonneg ω hω
-  by_cases a : A ω
-  · have b := h ω hω a
-    simp [a, b]; grind
-  · by_cases b : B ω <;> simp [a, b] <;> grind
 
 theorem prob_not {N : Nat} {P : Nat → R} (hP : IsLaw N P) (A : Nat → Prop) :
     prob N P A = 1 - prob N P (fun ω => ¬ A ω) := by
@@ -369,22 +351,25 @@ number of hypotheses whose `p` is not smaller than `p j`, is at most `a`. -/
 def holmRejects (m : Nat) (p : Nat → R) (a : R) (i : Nat) : Prop :=
   ∀ j, j < m → p j ≤ p i → number m (fun l => ¬ p l < p j) * p j ≤ a
 
-/-- **Holm's family-wise error** (`skpce.drivers._exchange.holm`). With valid p-values of the true
-hypotheses, however dependent, the probability that a true one is rejected is at most `α`. -/
+/-- **Holm's family-wise error** (`skpce.drivers._exchange.holm`). With p-values of the true
+hypotheses that are valid up to the level `α`, however dependent, the probability that a true one is
+rejected is at most `α`. -/
 theorem holm_family_wise_error {N m : Nat} {P : Nat → R} (hP : IsLaw N P) (p : Nat → Nat → R)
-    (null : Nat → Prop)
-    (hvalid : ∀ i, i < m → null i → ∀ t, 0 ≤ t → prob N P (fun ω => p ω i ≤ t) ≤ t)
-    (hp : ∀ ω, ω < N → ∀ i, i < m → 0 ≤ p ω i) {α : R} (hα : 0 ≤ α) :
+    (null : Nat → Prop) {α : R} (hα : 0 ≤ α)
+    (hvalid : ∀ i, i < m → null i → ∀ t, 0 ≤ t → t ≤ α → prob N P (fun ω => p ω i ≤ t) ≤ t)
+    (hp : ∀ ω, ω < N → ∀ i, i < m → 0 ≤ p ω i) :
     prob N P (fun ω => ∃ i, i < m ∧ null i ∧ holmRejects m (p ω) α i) ≤ α := by
   by_cases hex : ∃ i, i < m ∧ null i
-  · have hm0 : (0 : R) < number m null := by
+  · have hm1 : (1 : R) ≤ number m null := by
       obtain ⟨i, hi, hn⟩ := hex
       have h1 := term_le_sum (R := R) (f := fun i => if null i then 1 else 0) hi (fun j _ => by
         have := OrderedRing.zero_lt_one (R := R)
         by_cases a : null j <;> simp [a] <;> grind)
       simp only [hn, if_true] at h1
-      have := OrderedRing.zero_lt_one (R := R)
       unfold number
+      exact h1
+    have hm0 : (0 : R) < number m null := by
+      have := OrderedRing.zero_lt_one (R := R)
       grind
     have h1 : prob N P (fun ω => ∃ i, i < m ∧ null i ∧ holmRejects m (p ω) α i)
         ≤ prob N P (fun ω => ∃ j, j < m ∧ (null j ∧ p ω j ≤ α / number m null)) := by
@@ -404,11 +389,16 @@ theorem holm_family_wise_error {N m : Nat} {P : Nat → R} (hP : IsLaw N P) (p :
       refine le_of_mul_le hm0 ?_
       have h5 : number m null * (α / number m null) = α := by grind
       grind
+    have ht1 : α / number m null ≤ α := by
+      have h5 : number m null * (α / number m null) = α := by grind
+      have h6 : 0 ≤ (number m null - 1) * (α / number m null) :=
+        OrderedRing.mul_nonneg (by grind) ht
+      grind
     have h3 : sum m (fun j => prob N P (fun ω => null j ∧ p ω j ≤ α / number m null))
         ≤ sum m (fun j => (if null j then 1 else 0) * (α / number m null)) := by
       refine sum_le_sum (fun j hj => ?_)
       by_cases a : null j
-      · have := hvalid j hj a _ ht
+      · have := hvalid j hj a _ ht ht1
         simp only [a, true_and, if_true]
         grind
       · have h0 : prob N P (fun ω => null j ∧ p ω j ≤ α / number m null) = 0 :=
@@ -476,6 +466,308 @@ theorem split_conformal_coverage {N n : Nat} {P : Nat → R} (hn : 0 < n) (hP : 
   have h6 : (b - k) / b = 1 - k / b := by grind
   grind
 
+/-! ### Arrangements that are drawn
+
+An outcome is a tuple of arrangements: at place 0 the observed one, at the places 1, …, `k` those
+that are drawn from its class. Outcomes are numbered `0, …, N * N ^ k - 1`. -/
+
+/-- A tuple with another entry at a place. -/
+def put (j g : Nat) (x : Nat → Nat) (i : Nat) : Nat := if i = j then g else x i
+
+/-- The tuple of number `ω < N ^ k`, with entries of `x` at other places than 1, …, `k`. -/
+def draws (N : Nat) : Nat → Nat → (Nat → Nat) → Nat → Nat
+  | 0, _, x => x
+  | k + 1, ω, x => draws N k (ω % N ^ k) (put (k + 1) (ω / N ^ k) x)
+
+/-- The tuple of number `ω < N * N ^ k`. -/
+def tuple (N k ω : Nat) : Nat → Nat := draws N k (ω % N ^ k) (put 0 (ω / N ^ k) (fun _ => 0))
+
+/-- The observed arrangement `τ 0` has the law `P`; given its class, that of its `o`, the others are
+drawn from the class, independently and with equal probabilities. -/
+noncomputable def drawLaw (N k : Nat) (P : Nat → R) (o τ : Nat → Nat) : R :=
+  if ∀ j, j ≤ k → o (τ j) = o (τ 0) then
+    P (τ 0) * (1 / number N (fun h => o h = o (τ 0))) ^ k else 0
+
+/-- The sum over the entries at the places 1, …, `k`. -/
+def over (N : Nat) : Nat → ((Nat → Nat) → R) → (Nat → Nat) → R
+  | 0, F, x => F x
+  | k + 1, F, x => sum N (fun g => over N k F (put (k + 1) g x))
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem sum_product (m n : Nat) (f : Nat → R) :
+    sum (m * n) f = sum m (fun i => sum n (fun j => f (i * n + j))) := by
+  induction m with
+  | zero => rw [Nat.zero_mul]; rfl
+  | succ m ih => rw [Nat.succ_mul, sum_append, ih, sum_succ]
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem sum_places (m n : Nat) (f : Nat → Nat → R) :
+    sum (m * n) (fun ω => f (ω / n) (ω % n)) = sum m (fun i => sum n (fun j => f i j)) := by
+  rw [sum_product]
+  refine sum_congr (fun i _ => sum_congr (fun j hj => ?_))
+  have h1 : (i * n + j) / n = i := by
+    rw [Nat.add_comm, Nat.add_mul_div_right _ _ (by omega), Nat.div_eq_of_lt hj, Nat.zero_add]
+  have h2 : (i * n + j) % n = j := by
+    rw [Nat.add_comm, Nat.add_mul_mod_self_right, Nat.mod_eq_of_lt hj]
+  rw [h1, h2]
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem over_eq (N k : Nat) (F : (Nat → Nat) → R) (x : Nat → Nat) :
+    over N k F x = sum (N ^ k) (fun ω => F (draws N k ω x)) := by
+  induction k generalizing x with
+  | zero =>
+    rw [Nat.pow_zero, sum_succ, sum_zero]
+    simp only [over, draws]
+    grind
+  | succ k ih =>
+    have h := sum_places N (N ^ k) (fun g ω => F (draws N k ω (put (k + 1) g x)))
+    rw [Nat.pow_succ, Nat.mul_comm (N ^ k) N]
+    simp only [over, draws, ih]
+    exact h.symm
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem sum_tuples (N k : Nat) (F : (Nat → Nat) → R) :
+    sum (N * N ^ k) (fun ω => F (tuple N k ω))
+      = sum N (fun g => over N k F (put 0 g (fun _ => 0))) := by
+  have h := sum_places N (N ^ k) (fun g ω => F (draws N k ω (put 0 g (fun _ => 0))))
+  simp only [over_eq]
+  exact h
+
+theorem put_put {i j : Nat} (h : i ≠ j) (g g' : Nat) (x : Nat → Nat) :
+    put i g (put j g' x) = put j g' (put i g x) := by
+  funext l
+  unfold put
+  by_cases a : l = i <;> by_cases b : l = j <;> simp [a, b] <;> omega
+
+theorem put_swap {j m : Nat} (hj : j ≠ 0) (hm : j ≠ m) (g : Nat) (x : Nat → Nat) :
+    (fun l => put j g x (swap 0 m l)) = put j g (fun l => x (swap 0 m l)) := by
+  funext l
+  unfold put swap
+  by_cases a : l = 0
+  · have b : ¬ 0 = j := fun e => hj e.symm
+    have c : ¬ m = j := fun e => hm e.symm
+    simp [a, b, c]
+  · by_cases b : l = m
+    · have c : ¬ 0 = j := fun e => hj e.symm
+      have d : ¬ m = 0 := fun e => a (b.trans e)
+      have e : ¬ m = j := fun e => hm e.symm
+      simp [b, c, d, e]
+    · simp [a, b]
+
+theorem put_swapped {m : Nat} (hm : m ≠ 0) (g h : Nat) (x : Nat → Nat) :
+    (fun l => put m g (put 0 h x) (swap 0 m l)) = put m h (put 0 g x) := by
+  funext l
+  unfold put swap
+  have c : ¬ 0 = m := fun e => hm e.symm
+  by_cases a : l = 0
+  · simp [a, c]
+  · by_cases b : l = m
+    · simp [b, c, hm]
+    · simp [a, b]
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem over_swap_late (N k : Nat) {m : Nat} (hm : k < m) (F : (Nat → Nat) → R) (x : Nat → Nat) :
+    over N k (fun τ => F (fun l => τ (swap 0 m l))) x = over N k F (fun l => x (swap 0 m l)) := by
+  induction k generalizing x with
+  | zero => rfl
+  | succ k ih =>
+    simp only [over]
+    refine sum_congr (fun g _ => ?_)
+    rw [ih (by omega), put_swap (by omega) (by omega)]
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+/-- The sum over all tuples does not change when the first entry is exchanged with another. -/
+theorem over_swap (N k : Nat) {i : Nat} (hi : i ≤ k) (F : (Nat → Nat) → R) (x : Nat → Nat) :
+    sum N (fun g => over N k (fun τ => F (fun l => τ (swap 0 i l))) (put 0 g x))
+      = sum N (fun g => over N k F (put 0 g x)) := by
+  by_cases h0 : i = 0
+  · subst h0
+    have e : ∀ τ : Nat → Nat, (fun l => τ (swap 0 0 l)) = τ := by
+      intro τ; funext l; unfold swap; by_cases h : l = 0 <;> simp [h]
+    simp only [e]
+  · induction k generalizing x with
+    | zero => omega
+    | succ k ih =>
+      simp only [over]
+      by_cases hk : i = k + 1
+      · subst hk
+        rw [sum_comm]
+        refine sum_congr (fun g _ => sum_congr (fun h _ => ?_))
+        rw [over_swap_late N k (by omega), put_swapped (by omega)]
+      · rw [sum_comm, sum_comm N N (fun g h => over N k F (put (k + 1) h (put 0 g x)))]
+        refine sum_congr (fun h _ => ?_)
+        have e : ∀ g, put (k + 1) h (put 0 g x) = put 0 g (put (k + 1) h x) :=
+          fun g => put_put (by omega) h g x
+        simp only [e]
+        exact ih (by omega) (put (k + 1) h x)
+
+theorem class_pos {N g : Nat} (o : Nat → Nat) (hg : g < N) :
+    (0 : R) < number N (fun h => o h = o g) := by
+  have h0 := OrderedRing.zero_lt_one (R := R)
+  have h1 := term_le_sum (R := R) (f := fun h => if o h = o g then 1 else 0) hg (fun j _ => by
+    by_cases a : o j = o g <;> simp [a] <;> grind)
+  simp at h1
+  unfold number
+  grind
+
+/-- What does not look at the entries 1, …, `k` has as its mean what it is. -/
+theorem over_law {N k : Nat} (P : Nat → R) (o : Nat → Nat) (φ : (Nat → Nat) → R)
+    (hφ : ∀ j g τ, 0 < j → j ≤ k → φ (put j g τ) = φ τ) (x : Nat → Nat) (hx : x 0 < N) :
+    over N k (fun τ => drawLaw N k P o τ * φ τ) x = P (x 0) * φ x := by
+  induction k generalizing φ x with
+  | zero =>
+    have e : drawLaw N 0 P o x = P (x 0) := by
+      unfold drawLaw
+      simp
+      grind
+    simp only [over, e]
+  | succ k ih =>
+    have e : ∀ τ, drawLaw N (k + 1) P o τ * φ τ = drawLaw N k P o τ
+        * ((if o (τ (k + 1)) = o (τ 0) then 1 / number N (fun h => o h = o (τ 0)) else 0)
+          * φ τ) := by
+      intro τ
+      unfold drawLaw
+      generalize 1 / number (R := R) N (fun h => o h = o (τ 0)) = u
+      by_cases a : ∀ j, j ≤ k → o (τ j) = o (τ 0)
+      · by_cases b : o (τ (k + 1)) = o (τ 0)
+        · have c : ∀ j, j ≤ k + 1 → o (τ j) = o (τ 0) := by
+            intro j hj
+            by_cases d : j = k + 1
+            · subst d; exact b
+            · exact a j (by omega)
+          simp only [if_pos a, if_pos b, if_pos c]
+          grind
+        · have c : ¬ ∀ j, j ≤ k + 1 → o (τ j) = o (τ 0) := fun c => b (c (k + 1) (by omega))
+          simp only [if_neg b, if_neg c]
+          grind
+      · have c : ¬ ∀ j, j ≤ k + 1 → o (τ j) = o (τ 0) := fun c => a (fun j hj => c j (by omega))
+        simp only [if_neg a, if_neg c]
+        grind
+    simp only [over, e]
+    have h0 : ∀ g, put (k + 1) g x 0 = x 0 := by intro g; simp [put]
+    have h1 : ∀ g, put (k + 1) g x (k + 1) = g := by intro g; simp [put]
+    have e2 : ∀ g, g < N → over N k (fun τ => drawLaw N k P o τ
+        * ((if o (τ (k + 1)) = o (τ 0) then 1 / number N (fun h => o h = o (τ 0)) else 0) * φ τ))
+          (put (k + 1) g x)
+        = (P (x 0) * φ x * (1 / number N (fun h => o h = o (x 0))))
+          * (if o g = o (x 0) then 1 else 0) := by
+      intro g hg
+      rw [ih _ (fun j g' τ hj hjk => by
+        have c1 : put j g' τ (k + 1) = τ (k + 1) := by
+          have : ¬ k + 1 = j := by omega
+          simp [put, this]
+        have c2 : put j g' τ 0 = τ 0 := by
+          have : ¬ 0 = j := by omega
+          simp [put, this]
+        rw [c1, c2, hφ j g' τ hj (by omega)]) _ (by rw [h0]; exact hx)]
+      rw [h0, h1, hφ (k + 1) g x (by omega) (by omega)]
+      by_cases a : o g = o (x 0) <;> simp [a] <;> grind
+    have e3 : sum N (fun g => if o g = o (x 0) then (1 : R) else 0)
+        = number N (fun h => o h = o (x 0)) := by
+      unfold number
+      refine sum_congr (fun g _ => ?_)
+      by_cases a : o g = o (x 0) <;> simp [a]
+    rw [sum_congr e2, sum_mul_left, e3]
+    have h2 := class_pos (R := R) o hx
+    generalize number (R := R) N (fun h => o h = o (x 0)) = c at h2
+    have h3 : 1 / c * c = 1 := by grind
+    grind
+
+omit [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R] [OrderedRing R] in
+theorem drawLaw_swap {N k i : Nat} (hi : i ≤ k) {P : Nat → R} {o : Nat → Nat}
+    (ho : ∀ g h, o g = o h → P g = P h) (τ : Nat → Nat) :
+    drawLaw N k P o (fun l => τ (swap 0 i l)) = drawLaw N k P o τ := by
+  have h0 : swap 0 i 0 = i := by simp [swap]
+  have hs : ∀ j, j ≤ k → swap 0 i j ≤ k := by
+    intro j hj
+    unfold swap
+    by_cases a : j = 0
+    · simp [a]; exact hi
+    · by_cases b : j = i
+      · have c : ¬ i = 0 := fun e => a (b.trans e)
+        simp [b, c]
+      · simp [a, b]; exact hj
+  unfold drawLaw
+  simp only [h0]
+  by_cases a : ∀ j, j ≤ k → o (τ j) = o (τ 0)
+  · have b : ∀ j, j ≤ k → o (τ (swap 0 i j)) = o (τ i) :=
+      fun j hj => by rw [a _ (hs j hj), a i hi]
+    rw [if_pos a, if_pos b, ho _ _ (a i hi), a i hi]
+  · have b : ¬ ∀ j, j ≤ k → o (τ (swap 0 i j)) = o (τ i) := by
+      intro b
+      have c : o (τ 0) = o (τ i) := by
+        have d := b i hi
+        have e : swap 0 i i = 0 := by
+          unfold swap
+          by_cases f : i = 0 <;> simp [f]
+        rwa [e] at d
+      refine a (fun j hj => ?_)
+      have d := b (swap 0 i j) (hs j hj)
+      have e : swap 0 i (swap 0 i j) = j := by
+        unfold swap
+        by_cases f : j = 0
+        · by_cases g : i = 0 <;> simp [f, g]
+        · by_cases g : j = i <;> simp [f, g]
+      rw [e] at d
+      rw [d, c]
+    rw [if_neg a, if_neg b]
+
+/-- **Draws of arrangements** (`skpce.drivers._design.Design.exchange`): as
+`restricted_exchange_valid`, where `k` arrangements are drawn from the class of the observed one in
+place of counting all. -/
+theorem drawn_exchange_valid {N : Nat} (k : Nat) {P : Nat → R} (hP : IsLaw N P) (o : Nat → Nat)
+    (ho : ∀ g h, o g = o h → P g = P h) (T : Nat → R) {α : R} (hα : 0 ≤ α) :
+    prob (N * N ^ k) (fun ω => drawLaw N k P o (tuple N k ω))
+      (fun ω => pValue (k + 1) (fun j => T (tuple N k ω j)) 0 ≤ α) ≤ α := by
+  refine exchange_valid (by omega) ⟨fun ω hω => ?_, ?_⟩ (fun i hi A => ?_) hα
+  · have first : ∀ k ω x, draws N k ω x 0 = x 0 := by
+      intro k
+      induction k with
+      | zero => exact fun _ _ => rfl
+      | succ k ih => intro ω x; simp only [draws]; rw [ih]; simp [put]
+    have h0 : tuple N k ω 0 = ω / N ^ k := by
+      unfold tuple
+      rw [first]; simp [put]
+    have h1 : tuple N k ω 0 < N := by
+      rw [h0]
+      exact Nat.div_lt_of_lt_mul (by rw [Nat.mul_comm]; exact hω)
+    have h2 := class_pos (R := R) o h1
+    have h3 := hP.nonneg _ h1
+    have h4 : 0 ≤ 1 / number (R := R) N (fun h => o h = o (tuple N k ω 0)) := by
+      generalize number (R := R) N (fun h => o h = o (tuple N k ω 0)) = c at h2
+      have h5 : c * (1 / c) = 1 := by grind
+      have h6 := OrderedRing.zero_lt_one (R := R)
+      exact le_of_mul_le h2 (by grind)
+    have h5 : ∀ (u : R) (n : Nat), 0 ≤ u → 0 ≤ u ^ n := by
+      intro u n hu
+      induction n with
+      | zero => have := OrderedRing.zero_lt_one (R := R); grind
+      | succ n ih => have := OrderedRing.mul_nonneg ih hu; grind
+    unfold drawLaw
+    by_cases a : ∀ j, j ≤ k → o (tuple N k ω j) = o (tuple N k ω 0)
+    · rw [if_pos a]
+      exact OrderedRing.mul_nonneg h3 (h5 _ k h4)
+    · rw [if_neg a]; grind
+  · rw [sum_tuples]
+    have e : ∀ g, g < N → over N k (drawLaw N k P o) (put 0 g (fun _ => 0)) = P g := by
+      intro g hg
+      have h := over_law (k := k) P o (fun _ => 1) (fun _ _ _ _ _ => rfl) (put 0 g (fun _ => 0))
+        (N := N) (by simpa [put] using hg)
+      have h1 : (fun τ => drawLaw N k P o τ * 1) = drawLaw N k P o := by funext τ; grind
+      rw [h1] at h
+      rw [h]
+      simp [put]; grind
+    rw [sum_congr e, hP.total]
+  · have h := over_swap N k (i := i) (by omega)
+      (fun τ => if A (fun j => T (τ j)) then drawLaw N k P o τ else 0) (fun _ => 0)
+    simp only [drawLaw_swap (N := N) (by omega : i ≤ k) ho] at h
+    have h1 := sum_tuples (R := R) N k
+      (fun τ => if A (fun j => T (τ j)) then drawLaw N k P o τ else 0)
+    have h2 := sum_tuples (R := R) N k
+      (fun τ => if A (fun j => T (τ (swap 0 i j))) then drawLaw N k P o τ else 0)
+    unfold prob
+    rw [h1, h2, h]
+
 end Rank
 
 /-! ### Examples, in the rational numbers -/
@@ -526,12 +818,19 @@ example : prob 4 (fun _ => (1 / 4 : Rat)) (fun g => orbitPValue 4 (fun h => h / 
     ⟨fun _ _ => by grind, by simp only [sum_succ, sum_zero]; grind⟩ _
     (fun _ _ _ _ _ => rfl) _ (by grind)
 
+/-- The same four arrangements; three are drawn. -/
+example : prob (4 * 4 ^ 3)
+    (fun ω => drawLaw 4 3 (fun _ => (1 / 4 : Rat)) (fun h => h / 2) (tuple 4 3 ω))
+    (fun ω => pValue 4 (fun j => if tuple 4 3 ω j = 2 then (5 : Rat) else 3) 0 ≤ 1 / 2) ≤ 1 / 2 :=
+  drawn_exchange_valid 3 ⟨fun _ _ => by grind, by simp only [sum_succ, sum_zero]; grind⟩ _
+    (fun _ _ _ => rfl) (fun h => if h = 2 then 5 else 3) (by grind)
+
 /-- P-values of a true hypothesis, 1/2 or 1, and of a false one, 0. -/
 def twoP (ω i : Nat) : Rat := if i = 0 then (if ω = 0 then 1 / 2 else 1) else 0
 
 example : prob 2 coin (fun ω => ∃ i, i < 2 ∧ i = 0 ∧ holmRejects 2 (twoP ω) (1 / 2) i) ≤ 1 / 2 :=
-  holm_family_wise_error coin_isLaw twoP (fun i => i = 0)
-    (fun i _ hi t ht => by
+  holm_family_wise_error coin_isLaw twoP (fun i => i = 0) (by grind)
+    (fun i _ hi t ht _ => by
       subst hi
       unfold prob
       simp only [sum_succ, sum_zero, coin, twoP]
@@ -541,7 +840,7 @@ example : prob 2 coin (fun ω => ∃ i, i < 2 ∧ i = 0 ∧ holmRejects 2 (twoP 
       · by_cases h2 : (1 / 2 : Rat) ≤ t <;> simp [h1, h2] <;> grind)
     (fun ω _ i _ => by
       unfold twoP
-      by_cases h : i = 0 <;> by_cases h' : ω = 0 <;> simp [h, h'] <;> grind) (by grind)
+      by_cases h : i = 0 <;> by_cases h' : ω = 0 <;> simp [h, h'] <;> grind)
 
 /-- One member beside the new one; its score is the bound. -/
 example : (1 : Rat) / sum 2 (fun _ => 1) ≤ prob 2 coin (fun ω => draw ω 0 ≤ draw ω 1) :=

@@ -1,12 +1,12 @@
 import Sum
 
 /-!
-# Expansions: mean, variance, shares
+# Expansions: mean, variance, shares, truncations, errors of indices
 
 A measure has nodes `t < m` with weights `w`; terms `j < n` have the functions `ψ j` and the
 coefficients `c j`; term 0 is the constant. `holds j i` says that input `i` occurs in term `j`.
 Any measure for which the products of the basis functions have moments may stand for the discrete
-one: only these moments are used.
+one: only these moments are used. Expansions have finitely many terms, however many.
 -/
 namespace SkpceCore
 open Lean.Grind
@@ -68,6 +68,12 @@ theorem parseval {m n : Nat} {w : Nat → R} {ψ : Nat → Nat → R} (h : IsBas
     rw [sum_mul_left, h.ortho i hi j hj]; grind
   rw [sum_congr e2]
   exact sum_delta_of_lt hi (fun j => c i * c j)
+
+theorem expansion_sub (n : Nat) (c d : Nat → R) (ψ : Nat → Nat → R) (t : Nat) :
+    expansion n (fun j => c j - d j) ψ t = expansion n c ψ t - expansion n d ψ t := by
+  unfold expansion
+  rw [← sum_sub]
+  exact sum_congr (fun j _ => by grind)
 
 /-- **The variance of an expansion** (`PolynomialChaosRegressor.total_variance_`) is the sum of the
 squared coefficients without that of the constant, which is the mean. -/
@@ -202,6 +208,239 @@ theorem share_mono {n : Nat} {c : Nat → R} (hD : 0 < sum n (fun j => c j * c j
   have e2 : D * (b / D) = b := by grind
   grind
 
+/-! ### Indices and truncations move no more than coefficients -/
+
+attribute [local instance] Classical.propDecidable
+
+/-- **T1, rate** (`PolynomialChaosRegressor(degree=...)`), for finitely many terms: with weights `a`
+of the degrees that do not fall beyond `p`, such as `(1 + k)^(2 r)`, the mean squared error of the
+truncation at `p` is at most the weighted sum of the squared coefficients over `a p`. -/
+theorem truncation_error {m n : Nat} {w : Nat → R} {ψ : Nat → Nat → R} (h : IsBasis m n w ψ)
+    (c : Nat → R) (degree : Nat → Nat) (p : Nat) (a : Nat → R) {B : R}
+    (ha0 : ∀ j, j < n → 0 ≤ a (degree j)) (ha : ∀ j, j < n → p < degree j → a p ≤ a (degree j))
+    (hB : sum n (fun j => a (degree j) * (c j * c j)) ≤ B) :
+    a p * sum m (fun t => w t *
+        ((expansion n c ψ t - expansion n (fun j => if degree j ≤ p then c j else 0) ψ t)
+          * (expansion n c ψ t - expansion n (fun j => if degree j ≤ p then c j else 0) ψ t)))
+      ≤ B := by
+  have h1 := parseval h (fun j => c j - if degree j ≤ p then c j else 0)
+  simp only [expansion_sub] at h1
+  rw [h1, ← sum_mul_left]
+  refine Std.IsPreorder.le_trans _ _ _ (sum_le_sum (fun j hj => ?_)) hB
+  have h2 := ha0 j hj
+  have h3 := square_nonneg (c j)
+  have h4 := OrderedRing.mul_nonneg h2 h3
+  by_cases g : degree j ≤ p
+  · simp only [g, if_true]
+    grind
+  · have h5 := mul_le_mul_of_nonneg h3 (ha j hj (by omega))
+    simp only [g, if_false]
+    grind
+
+/-- The inequality of Cauchy and Schwarz. -/
+theorem cauchy_schwarz (n : Nat) (x y : Nat → R) :
+    sum n (fun j => x j * y j) * sum n (fun j => x j * y j)
+      ≤ sum n (fun j => x j * x j) * sum n (fun j => y j * y j) := by
+  have h0 : 0 ≤ sum n (fun i => sum n (fun j =>
+      (x i * y j - x j * y i) * (x i * y j - x j * y i))) :=
+    sum_nonneg (fun i _ => sum_nonneg (fun j _ => square_nonneg _))
+  have e : sum n (fun i => sum n (fun j => (x i * y j - x j * y i) * (x i * y j - x j * y i)))
+      = (sum n (fun j => x j * x j) * sum n (fun j => y j * y j)
+          + sum n (fun j => y j * y j) * sum n (fun j => x j * x j))
+        - 2 * (sum n (fun j => x j * y j) * sum n (fun j => x j * y j)) := by
+    rw [sum_mul_sum, sum_mul_sum, sum_mul_sum, ← sum_mul_left, ← sum_add, ← sum_sub]
+    refine sum_congr (fun i _ => ?_)
+    rw [← sum_mul_left, ← sum_add, ← sum_sub]
+    exact sum_congr (fun j _ => by grind)
+  grind
+
+/-- Step 1: with `X`, `Y` the variances, `C` the sum of products, `A`, `B` the weighted sums,
+`(A Y - B X)² ≤ X Y (X Y - C²)`. -/
+theorem share_step_one {n : Nat} (θ x y : Nat → R) {a b : R} (hθ0 : ∀ j, j < n → 0 ≤ θ j)
+    (hθ1 : ∀ j, j < n → θ j ≤ 1) (ha : sum n (fun j => x j * x j) = a * a)
+    (hb : sum n (fun j => y j * y j) = b * b) :
+    (sum n (fun j => θ j * (x j * x j)) * (b * b) - sum n (fun j => θ j * (y j * y j)) * (a * a))
+        * (sum n (fun j => θ j * (x j * x j)) * (b * b)
+          - sum n (fun j => θ j * (y j * y j)) * (a * a))
+      ≤ (a * a) * (b * b) * ((a * a) * (b * b)
+        - sum n (fun j => x j * y j) * sum n (fun j => x j * y j)) := by
+  have h := cauchy_schwarz n (fun j => (2 * θ j - 1) * (b * x j - a * y j))
+    (fun j => b * x j + a * y j)
+  generalize hA : sum n (fun j => θ j * (x j * x j)) = A
+  generalize hB : sum n (fun j => θ j * (y j * y j)) = B
+  generalize hC : sum n (fun j => x j * y j) = C
+  have e1 : sum n (fun j => ((2 * θ j - 1) * (b * x j - a * y j)) * (b * x j + a * y j))
+      = 2 * (A * (b * b) - B * (a * a)) := by
+    have e : ∀ j, ((2 * θ j - 1) * (b * x j - a * y j)) * (b * x j + a * y j)
+        = (((2 * (b * b)) * (θ j * (x j * x j)) - (2 * (a * a)) * (θ j * (y j * y j)))
+          - (b * b) * (x j * x j)) + (a * a) * (y j * y j) := by
+      intro j; grind
+    rw [sum_congr (fun j _ => e j), sum_add, sum_sub, sum_sub, sum_mul_left, sum_mul_left,
+      sum_mul_left, sum_mul_left, hA, hB, ha, hb]
+    grind
+  have e2 : sum n (fun j => (b * x j + a * y j) * (b * x j + a * y j))
+      = 2 * ((a * a) * (b * b)) + (2 * (a * b)) * C := by
+    have e : ∀ j, (b * x j + a * y j) * (b * x j + a * y j)
+        = ((b * b) * (x j * x j) + (2 * (a * b)) * (x j * y j)) + (a * a) * (y j * y j) := by
+      intro j; grind
+    rw [sum_congr (fun j _ => e j), sum_add, sum_add, sum_mul_left, sum_mul_left, sum_mul_left,
+      hC, ha, hb]
+    grind
+  have e3 : sum n (fun j => ((2 * θ j - 1) * (b * x j - a * y j))
+        * ((2 * θ j - 1) * (b * x j - a * y j)))
+      ≤ 2 * ((a * a) * (b * b)) - (2 * (a * b)) * C := by
+    have e : ∀ j, (b * x j - a * y j) * (b * x j - a * y j)
+        = ((b * b) * (x j * x j) - (2 * (a * b)) * (x j * y j)) + (a * a) * (y j * y j) := by
+      intro j; grind
+    have e4 : sum n (fun j => (b * x j - a * y j) * (b * x j - a * y j))
+        = 2 * ((a * a) * (b * b)) - (2 * (a * b)) * C := by
+      rw [sum_congr (fun j _ => e j), sum_add, sum_sub, sum_mul_left, sum_mul_left, sum_mul_left,
+        hC, ha, hb]
+      grind
+    rw [← e4]
+    refine sum_le_sum (fun j hj => ?_)
+    have h0 := hθ0 j hj
+    have h1 := hθ1 j hj
+    have h2 : 0 ≤ θ j * (1 - θ j) := OrderedRing.mul_nonneg h0 (by grind)
+    have h3 := square_nonneg (b * x j - a * y j)
+    generalize (b * x j - a * y j) = d at h3 ⊢
+    have h4 : 0 ≤ (θ j * (1 - θ j)) * (d * d) := OrderedRing.mul_nonneg h2 h3
+    generalize θ j = t at h4 ⊢
+    grind
+  have e5 : 0 ≤ sum n (fun j => (b * x j + a * y j) * (b * x j + a * y j)) :=
+    sum_nonneg (fun j _ => square_nonneg _)
+  rw [e1] at h
+  have h6 := mul_le_mul_of_nonneg e5 e3
+  rw [e2] at h h6
+  clear e1 e2 e3 e5 hA hB hC ha hb hθ0 hθ1
+  grind
+
+/-- **A, deterministic part** (`skpce.sample_size._bounds.sobol_error_bound`). An index of estimated
+coefficients `x`, read as 0 where they have no variance, differs from that of the coefficients `y`
+of variance `b²` by at most `e / b`, where the sum of the squared errors is at most `e²`. With `x`
+and `y` exchanged `b²` is the variance of the estimate. Weights `θ` make a first-order, total,
+closed or Shapley index. Roots are hypotheses: the real numbers have them. -/
+theorem share_error {n : Nat} (θ x y : Nat → R) {a b e : R} (hθ0 : ∀ j, j < n → 0 ≤ θ j)
+    (hθ1 : ∀ j, j < n → θ j ≤ 1) (ha : sum n (fun j => x j * x j) = a * a)
+    (hb : sum n (fun j => y j * y j) = b * b) (hb0 : 0 < b) (he0 : 0 ≤ e)
+    (he : sum n (fun j => (x j - y j) * (x j - y j)) ≤ e * e) :
+    sum n (fun j => θ j * (x j * x j)) / (a * a) - sum n (fun j => θ j * (y j * y j)) / (b * b)
+        ≤ e / b
+      ∧ sum n (fun j => θ j * (y j * y j)) / (b * b) - sum n (fun j => θ j * (x j * x j)) / (a * a)
+        ≤ e / b := by
+  have step := share_step_one θ x y hθ0 hθ1 ha hb
+  have hC : sum n (fun j => (x j - y j) * (x j - y j))
+      = (a * a - 2 * sum n (fun j => x j * y j)) + b * b := by
+    rw [← ha, ← hb, ← sum_mul_left, ← sum_sub, ← sum_add]
+    exact sum_congr (fun j _ => by grind)
+  have hB0 : 0 ≤ sum n (fun j => θ j * (y j * y j)) :=
+    sum_nonneg (fun j hj => OrderedRing.mul_nonneg (hθ0 j hj) (square_nonneg _))
+  have hB1 : sum n (fun j => θ j * (y j * y j)) ≤ b * b := by
+    rw [← hb]
+    refine sum_le_sum (fun j hj => ?_)
+    have h1 : 0 ≤ (1 - θ j) * (y j * y j) :=
+      OrderedRing.mul_nonneg (by have := hθ1 j hj; grind) (square_nonneg _)
+    grind
+  have hcs := cauchy_schwarz n x y
+  rw [ha, hb] at hcs
+  generalize sum n (fun j => θ j * (x j * x j)) = A at step ⊢
+  generalize sum n (fun j => θ j * (y j * y j)) = B at step hB0 hB1 ⊢
+  generalize sum n (fun j => x j * y j) = C at step hC hcs
+  generalize sum n (fun j => (x j - y j) * (x j - y j)) = S at hC he
+  have hY : 0 < b * b := OrderedRing.mul_pos hb0 hb0
+  have key : ((A / (a * a) - B / (b * b)) * b) * ((A / (a * a) - B / (b * b)) * b) ≤ S := by
+    by_cases h0 : a = 0
+    · -- no variance: `C = 0`, and the claim is `(B / b²)² b² ≤ b²`
+      subst h0
+      have hC0 : C * C = 0 := by
+        have := square_nonneg C
+        grind
+      have hC1 : C = 0 := by grind
+      have e1 : A / ((0 : R) * 0) = 0 := by grind
+      rw [e1, hC, hC1]
+      have h1 : 0 ≤ (b * b - B) * (b * b + B) := OrderedRing.mul_nonneg (by grind) (by grind)
+      refine le_of_mul_le hY ?_
+      have e2 : (b * b) * (B / (b * b)) = B := by grind
+      generalize B / (b * b) = s at e2
+      have e3 : (b * b) * (((0 - s) * b) * ((0 - s) * b)) = ((b * b) * s) * ((b * b) * s) := by
+        clear h1 e2 e1 hC hcs step ha hb he hθ0 hθ1 hC0
+        grind
+      rw [e3, e2]
+      clear e3 e2 e1 hC hcs step ha hb he hθ0 hθ1 hC0
+      grind
+    · have hX : 0 < a * a := by
+        have := square_nonneg a
+        have : a * a ≠ 0 := by grind
+        grind
+      have h1 := square_nonneg (a * a - C)
+      have h2 : 0 ≤ (b * b) * ((a * a - C) * (a * a - C)) := OrderedRing.mul_nonneg (by grind) h1
+      have hXY : 0 < (a * a) * (b * b) := OrderedRing.mul_pos hX hY
+      refine le_of_mul_le (OrderedRing.mul_pos hXY hX) ?_
+      have e1 : (a * a) * (A / (a * a)) = A := by grind
+      have e2 : (b * b) * (B / (b * b)) = B := by grind
+      have e3 : ((A / (a * a) - B / (b * b)) * ((a * a) * (b * b)))
+          = A * (b * b) - B * (a * a) := by
+        grind
+      generalize A / (a * a) - B / (b * b) = t at e3
+      rw [← e3] at step
+      have h3 := mul_le_mul_of_nonneg (c := (a * a) * (b * b)) (by grind) (show
+        (a * a) * (b * b) - C * C ≤ (a * a) * S by rw [hC]; grind)
+      clear e1 e2 e3 hC hcs hB0 hB1 ha hb he hθ0 hθ1 h1 h2
+      grind
+  have key := Std.IsPreorder.le_trans _ _ _ key he
+  have hbb : b * (e / b) = e := by grind
+  generalize A / (a * a) = u at key ⊢
+  generalize B / (b * b) = v at key ⊢
+  constructor
+  · refine le_of_mul_le hb0 ?_
+    rw [hbb]
+    refine le_of_square_le he0 ?_
+    clear step hC hB0 hB1 hcs hY hbb ha hb he hθ0 hθ1
+    grind
+  · refine le_of_mul_le hb0 ?_
+    rw [hbb]
+    refine le_of_square_le he0 ?_
+    clear step hC hB0 hB1 hcs hY hbb ha hb he hθ0 hθ1
+    grind
+
+/-- **T2** (`PolynomialChaosRegressor.sobol_indices_`): the indices of two expansions differ by at
+most the norm of their difference over the standard deviation `b` of one of them. -/
+theorem indices_of_functions {m n : Nat} {w : Nat → R} {ψ : Nat → Nat → R}
+    (h : IsBasis m (n + 1) w ψ) (θ c d : Nat → R) {a b e : R} (hθ0 : ∀ j, j < n → 0 ≤ θ j)
+    (hθ1 : ∀ j, j < n → θ j ≤ 1) (ha : variance m w (expansion (n + 1) c ψ) = a * a)
+    (hb : variance m w (expansion (n + 1) d ψ) = b * b) (hb0 : 0 < b) (he0 : 0 ≤ e)
+    (he : sum m (fun t => w t * ((expansion (n + 1) c ψ t - expansion (n + 1) d ψ t)
+      * (expansion (n + 1) c ψ t - expansion (n + 1) d ψ t))) ≤ e * e) :
+    sum n (fun j => θ j * (c (j + 1) * c (j + 1))) / (a * a)
+        - sum n (fun j => θ j * (d (j + 1) * d (j + 1))) / (b * b) ≤ e / b
+      ∧ sum n (fun j => θ j * (d (j + 1) * d (j + 1))) / (b * b)
+        - sum n (fun j => θ j * (c (j + 1) * c (j + 1))) / (a * a) ≤ e / b := by
+  refine share_error θ (fun j => c (j + 1)) (fun j => d (j + 1)) hθ0 hθ1
+    ((variance_expansion h c).2.symm.trans ha) ((variance_expansion h d).2.symm.trans hb) hb0 he0 ?_
+  have h1 := parseval h (fun j => c j - d j)
+  simp only [expansion_sub] at h1
+  rw [h1, sum_head] at he
+  have h2 := square_nonneg (c 0 - d 0)
+  grind
+
+/-- **A, probabilistic part** (`skpce.sample_size._bounds.coefficient_error_bound`): where the
+squared error of random coefficients `x ω` exceeds `e²` with probability at most `δ`, the error of
+some index exceeds `e / b` with probability at most `δ`. -/
+theorem indices_probably {N n : Nat} {P : Nat → R} (hP : IsLaw N P) (x : Nat → Nat → R)
+    (y a : Nat → R) {b e δ : R}
+    (ha : ∀ ω, ω < N → sum n (fun j => x ω j * x ω j) = a ω * a ω)
+    (hb : sum n (fun j => y j * y j) = b * b) (hb0 : 0 < b) (he0 : 0 ≤ e)
+    (tail : prob N P (fun ω => ¬ sum n (fun j => (x ω j - y j) * (x ω j - y j)) ≤ e * e) ≤ δ) :
+    prob N P (fun ω => ∃ θ : Nat → R, (∀ j, j < n → 0 ≤ θ j ∧ θ j ≤ 1) ∧
+      ¬ (sum n (fun j => θ j * (x ω j * x ω j)) / (a ω * a ω)
+            - sum n (fun j => θ j * (y j * y j)) / (b * b) ≤ e / b
+          ∧ sum n (fun j => θ j * (y j * y j)) / (b * b)
+            - sum n (fun j => θ j * (x ω j * x ω j)) / (a ω * a ω) ≤ e / b)) ≤ δ := by
+  refine Std.IsPreorder.le_trans _ _ _ (prob_mono hP (fun ω hω h => ?_)) tail
+  obtain ⟨θ, hθ, hn⟩ := h
+  exact fun he => hn (share_error θ (x ω) y (fun j hj => (hθ j hj).1) (fun j hj => (hθ j hj).2)
+    (ha ω hω) hb hb0 he0 he)
+
 end Order
 
 /-! ### Examples, in the rational numbers -/
@@ -257,6 +496,66 @@ example : share 3 coefficient (fun j => j == 0) ≤ share 3 coefficient (fun j =
   share_mono (by rw [coefficient_squares]; grind) (fun j _ h => by
     have : j = 0 := by simpa using h
     subst this; rfl)
+
+/-! Coefficients (12, 9), of norm 15, are estimated as (12, 5), of norm 13. -/
+
+def estimated (j : Nat) : Rat := if j = 0 then 12 else 5
+
+def truth (j : Nat) : Rat := if j = 0 then 12 else 9
+
+def first (j : Nat) : Rat := if j = 0 then 1 else 0
+
+/-- 144/169 and 144/225 differ by less than 4/15. -/
+example : sum 2 (fun j => first j * (estimated j * estimated j)) / (13 * 13)
+      - sum 2 (fun j => first j * (truth j * truth j)) / (15 * 15) ≤ 4 / 15
+    ∧ sum 2 (fun j => first j * (truth j * truth j)) / (15 * 15)
+      - sum 2 (fun j => first j * (estimated j * estimated j)) / (13 * 13) ≤ 4 / 15 :=
+  share_error (a := 13) (b := 15) (e := 4) first estimated truth (by decide +kernel)
+    (by decide +kernel) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+    (by decide +kernel) (by decide +kernel)
+
+/-- Without its slope, `5 + 3 x` misses 9; weights 1 and 2 of the degrees 0 and 1. -/
+example : 1 * sum 2 (fun t => 1 / 2 *
+      ((expansion 2 (fun j => if j = 0 then 5 else 3) linear t
+          - expansion 2 (fun j => if j ≤ 0 then if j = 0 then 5 else 3 else 0) linear t)
+        * (expansion 2 (fun j => if j = 0 then 5 else 3) linear t
+          - expansion 2 (fun j => if j ≤ 0 then if j = 0 then 5 else 3 else 0) linear t)))
+    ≤ (43 : Rat) :=
+  truncation_error linear_isBasis (fun j => if j = 0 then 5 else 3) (fun j => j) 0
+    (fun k => if k = 0 then 1 else 2) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+
+/-- `5 + 3 x` and `5 + 4 x`, whose distance is 1. -/
+example : (sum 1 (fun _ => 1 * (3 * 3)) / (3 * 3) - sum 1 (fun _ => 1 * (4 * 4)) / (4 * 4) : Rat)
+      ≤ 1 / 4
+    ∧ (sum 1 (fun _ => 1 * (4 * 4)) / (4 * 4) - sum 1 (fun _ => 1 * (3 * 3)) / (3 * 3) : Rat)
+      ≤ 1 / 4 :=
+  indices_of_functions linear_isBasis (fun _ => 1) (fun j => if j = 0 then 5 else 3)
+    (fun j => if j = 0 then 5 else 4) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+    (by decide +kernel) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+
+/-- In one of two cases the truth is estimated; else the error is 4, more than 3. -/
+example : prob 2 (fun _ => (1 / 2 : Rat)) (fun ω => ∃ θ : Nat → Rat,
+      (∀ j, j < 2 → 0 ≤ θ j ∧ θ j ≤ 1) ∧
+      ¬ (sum 2 (fun j => θ j * ((if ω = 0 then estimated j else truth j)
+            * (if ω = 0 then estimated j else truth j)))
+          / ((if ω = 0 then 13 else 15) * (if ω = 0 then 13 else 15))
+            - sum 2 (fun j => θ j * (truth j * truth j)) / (15 * 15) ≤ 3 / 15
+          ∧ sum 2 (fun j => θ j * (truth j * truth j)) / (15 * 15)
+            - sum 2 (fun j => θ j * ((if ω = 0 then estimated j else truth j)
+              * (if ω = 0 then estimated j else truth j)))
+          / ((if ω = 0 then 13 else 15) * (if ω = 0 then 13 else 15)) ≤ 3 / 15)) ≤ 1 / 2 :=
+  indices_probably ⟨by decide +kernel, by decide +kernel⟩
+    (fun ω j => if ω = 0 then estimated j else truth j) truth (fun ω => if ω = 0 then 13 else 15)
+    (by decide +kernel) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+    (by
+      have h : ¬ sum 2 (fun j => (estimated j - truth j) * (estimated j - truth j)) ≤ 3 * 3 := by
+        decide +kernel
+      have h' : sum 2 (fun j => (truth j - truth j) * (truth j - truth j)) ≤ 3 * 3 := by
+        decide +kernel
+      unfold prob
+      rw [sum_succ, sum_succ, sum_zero]
+      simp [h, h']
+      grind)
 
 end Examples
 end SkpceCore

@@ -25,52 +25,87 @@ theorem dot_congr {p : Nat} {x d e : Nat → R} (h : ∀ j, j < p → d j = e j)
     dot p x d = dot p x e := sum_congr (fun j hj => by rw [h j hj])
 
 /-- **Leave-one-out residuals** (`LinearFit.loo_error`, `loo_residuals`). Let `d` solve the normal
-equations, `G z = x` for the row `x` of a member with the value `y`, `h = x · z ≠ 1` its leverage
-and `r` its residual, and let `G v = 0` only for `v = 0`. Then exactly one vector solves the
-equations without this member, and the residual of the member under it is `r / (1 - h)`. -/
-theorem leave_one_out (p : Nat) (G : Nat → Nat → R) (b d z x : Nat → R) (y h r : R)
+equations, `G z = x` for the row `x` of a member with the value `y`, `h = x · z` its leverage and
+`r` its residual, and let `G v = 0` only for `v = 0`. Of the weight of the member in `G`, `w` is
+left out: 1 for one of several copies, all of it where it is less. If `w h ≠ 1`, exactly one vector
+solves the equations without it, and the residual of the member under it is `r / (1 - w h)`. -/
+theorem leave_one_out (p : Nat) (G : Nat → Nat → R) (b d z x : Nat → R) (y w h r : R)
     (hG : ∀ v : Nat → R, (∀ i, i < p → dot p (G i) v = 0) → ∀ j, j < p → v j = 0)
     (hd : ∀ i, i < p → dot p (G i) d = b i) (hz : ∀ i, i < p → dot p (G i) z = x i)
-    (hh : dot p x z = h) (h1 : 1 - h ≠ 0) (hr : y - dot p x d = r) (d' : Nat → R) :
-    ((∀ i, i < p → dot p (fun j => G i j - x i * x j) d' = b i - x i * y)
-        ↔ ∀ j, j < p → d' j = d j - r / (1 - h) * z j)
-      ∧ ((∀ i, i < p → dot p (fun j => G i j - x i * x j) d' = b i - x i * y)
-        → y - dot p x d' = r / (1 - h)) := by
-  have split : ∀ i e, dot p (fun j => G i j - x i * x j) e = dot p (G i) e - x i * dot p x e := by
+    (hh : dot p x z = h) (h1 : 1 - w * h ≠ 0) (hr : y - dot p x d = r) (d' : Nat → R) :
+    ((∀ i, i < p → dot p (fun j => G i j - w * (x i * x j)) d' = b i - w * (x i * y))
+        ↔ ∀ j, j < p → d' j = d j - w * (r / (1 - w * h)) * z j)
+      ∧ ((∀ i, i < p → dot p (fun j => G i j - w * (x i * x j)) d' = b i - w * (x i * y))
+        → y - dot p x d' = r / (1 - w * h)) := by
+  have split : ∀ i e, dot p (fun j => G i j - w * (x i * x j)) e
+      = dot p (G i) e - w * x i * dot p x e := by
     intro i e
     unfold dot
     rw [← sum_mul_left, ← sum_sub]
     exact sum_congr (fun j _ => by grind)
-  have hk : r / (1 - h) * (1 - h) = r := by grind
-  generalize r / (1 - h) = k at hk
-  have fwd : (∀ i, i < p → dot p (fun j => G i j - x i * x j) d' = b i - x i * y) →
-      (∀ j, j < p → d' j = d j - k * z j) ∧ y - dot p x d' = k := by
+  have hk : r / (1 - w * h) * (1 - w * h) = r := by grind
+  generalize r / (1 - w * h) = k at hk
+  have fwd : (∀ i, i < p → dot p (fun j => G i j - w * (x i * x j)) d' = b i - w * (x i * y)) →
+      (∀ j, j < p → d' j = d j - w * k * z j) ∧ y - dot p x d' = k := by
     intro hs
-    -- `r'` is the residual under `d'`; `G (d' - d + r' z) = 0`
+    -- `r'` is the residual under `d'`; `G (d' - d + w r' z) = 0`
     have hv : ∀ i, i < p →
-        dot p (G i) (fun j => d' j - (d j - (y - dot p x d') * z j)) = 0 := by
+        dot p (G i) (fun j => d' j - (d j - w * (y - dot p x d') * z j)) = 0 := by
       intro i hi
       have e1 := hs i hi
       rw [split] at e1
-      have e2 := dot_sub_mul p (G i) d' (fun j => d j - (y - dot p x d') * z j) 1
+      have e2 := dot_sub_mul p (G i) d' (fun j => d j - w * (y - dot p x d') * z j) 1
       rw [dot_sub_mul p (G i) d z, hd i hi, hz i hi] at e2
-      have e3 : dot p (G i) (fun j => d' j - (d j - (y - dot p x d') * z j))
-          = dot p (G i) (fun j => d' j - 1 * (d j - (y - dot p x d') * z j)) :=
+      have e3 : dot p (G i) (fun j => d' j - (d j - w * (y - dot p x d') * z j))
+          = dot p (G i) (fun j => d' j - 1 * (d j - w * (y - dot p x d') * z j)) :=
         dot_congr (fun j _ => by grind)
       rw [e3, e2]
       grind
     have hj := hG _ hv
-    have hx : dot p x d' = dot p x d - (y - dot p x d') * h := by
+    have hx : dot p x d' = dot p x d - w * (y - dot p x d') * h := by
       rw [← hh, ← dot_sub_mul]
       exact dot_congr (fun j hjp => by have := hj j hjp; grind)
     have hr' : y - dot p x d' = k := by
       generalize dot p x d' = s at hx
       generalize dot p x d = q at hx hr
+      have e4 : (1 - w * h) * (y - s - k) = 0 := by grind
       grind
     exact ⟨fun j hjp => by have := hj j hjp; rw [hr'] at this; grind, hr'⟩
   refine ⟨⟨fun hs => (fwd hs).1, fun hd' i hi => ?_⟩, fun hs => (fwd hs).2⟩
   rw [split, dot_congr hd', dot_congr (x := x) hd', dot_sub_mul, dot_sub_mul, hd i hi, hz i hi, hh]
   generalize dot p x d = q at hr
+  grind
+
+/-- **A, least squares** (`skpce.sample_size._bounds.coefficient_error_bound`): with rows `x t`,
+values `x t · c + ε t` and coefficients `d` that solve the normal equations, the squares of the
+fitted errors `x t · (d - c)` have the sum of their products with the noise. -/
+theorem fitted_error (n p : Nat) (x : Nat → Nat → R) (c d ε : Nat → R)
+    (hd : ∀ j, j < p → sum n (fun t => x t j * (dot p (x t) c + ε t - dot p (x t) d)) = 0) :
+    sum n (fun t => dot p (x t) (fun j => d j - c j) * dot p (x t) (fun j => d j - c j))
+      = sum n (fun t => ε t * dot p (x t) (fun j => d j - c j)) := by
+  have e1 : ∀ t, dot p (x t) (fun j => d j - c j) = dot p (x t) d - dot p (x t) c := by
+    intro t
+    have h := dot_sub_mul p (x t) d c 1
+    rw [dot_congr (e := fun j => d j - 1 * c j) (fun j _ => by grind), h]
+    grind
+  have e2 : sum n (fun t => dot p (x t) (fun j => d j - c j)
+      * (dot p (x t) c + ε t - dot p (x t) d)) = 0 := by
+    have e3 : ∀ t, dot p (x t) (fun j => d j - c j) * (dot p (x t) c + ε t - dot p (x t) d)
+        = sum p (fun j => (d j - c j) * (x t j * (dot p (x t) c + ε t - dot p (x t) d))) := by
+      intro t
+      generalize dot p (x t) c + ε t - dot p (x t) d = r
+      unfold dot
+      rw [← sum_mul_right]
+      exact sum_congr (fun j _ => by grind)
+    rw [sum_congr (fun t _ => e3 t), sum_comm]
+    exact sum_eq_zero (fun j hj => by rw [sum_mul_left, hd j hj]; grind)
+  have e4 : sum n (fun t => dot p (x t) (fun j => d j - c j) * dot p (x t) (fun j => d j - c j))
+      = sum n (fun t => ε t * dot p (x t) (fun j => d j - c j))
+        - sum n (fun t => dot p (x t) (fun j => d j - c j)
+          * (dot p (x t) c + ε t - dot p (x t) d)) := by
+    rw [← sum_sub]
+    exact sum_congr (fun t _ => by rw [e1 t]; grind)
+  rw [e4, e2]
   grind
 
 /-- The mean of a column over `n` members with weights. -/
@@ -154,11 +189,14 @@ end Field
 section Examples
 
 /-- One term, three members with x = 1 and y = 1, 2, 6: without the last, the mean is 3/2. -/
-example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * 1) (fun _ => 3 / 2) = 9 - 1 * 6)
-      ↔ ∀ j, j < 1 → (3 / 2 : Rat) = 3 - 3 / (1 - 1 / 3) * (1 / 3))
-    ∧ ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * 1) (fun _ => 3 / 2) = 9 - 1 * 6)
-      → 6 - dot 1 (fun _ => (1 : Rat)) (fun _ => 3 / 2) = 3 / (1 - 1 / 3)) :=
-  leave_one_out 1 (fun _ _ => 3) (fun _ => 9) (fun _ => 3) (fun _ => 1 / 3) (fun _ => 1) 6 (1 / 3) 3
+example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 3 / 2)
+        = 9 - 1 * (1 * 6))
+      ↔ ∀ j, j < 1 → (3 / 2 : Rat) = 3 - 1 * (3 / (1 - 1 * (1 / 3))) * (1 / 3))
+    ∧ ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 3 / 2)
+        = 9 - 1 * (1 * 6))
+      → 6 - dot 1 (fun _ => (1 : Rat)) (fun _ => 3 / 2) = 3 / (1 - 1 * (1 / 3))) :=
+  leave_one_out 1 (fun _ _ => 3) (fun _ => 9) (fun _ => 3) (fun _ => 1 / 3) (fun _ => 1) 6 1
+    (1 / 3) 3
     (fun v hv j hj => by
       have e : j = 0 := by omega
       subst e
@@ -169,6 +207,13 @@ example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * 1) (fun _ => 3 / 2)
     (fun _ _ => by simp only [dot, sum_succ, sum_zero]; grind)
     (by simp only [dot, sum_succ, sum_zero]; grind) (by grind)
     (by simp only [dot, sum_succ, sum_zero]; grind) (fun _ => 3 / 2)
+
+/-- Of the values 1 and 3 about the truth 0, the mean is 2: `2 (2 * 2) = 1 * 2 + 3 * 2`. -/
+example : sum 2 (fun _ =>
+      dot 1 (fun _ => (1 : Rat)) (fun _ => 2 - 0) * dot 1 (fun _ => 1) (fun _ => 2 - 0))
+    = sum 2 (fun t => (if t = 0 then 1 else 3) * dot 1 (fun _ => 1) (fun _ => 2 - 0)) :=
+  fitted_error 2 1 (fun _ _ => 1) (fun _ => 0) (fun _ => 2) (fun t => if t = 0 then 1 else 3)
+    (by decide +kernel)
 
 /-- Two members, 0 and 2, and a third, 4: the mean is 2, the sum of squares about it 8. -/
 def third (t : Nat) : Rat := if t = 0 then 0 else if t = 1 then 2 else 4

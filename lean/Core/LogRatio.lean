@@ -1,7 +1,7 @@
 import Sum
 
 /-!
-# Log-ratios: softmax, clr, alr, ilr, masks, totals over an ensemble
+# Log-ratios: softmax, clr, alr, ilr, masks, how far policies move, totals over an ensemble
 
 `e` is the exponential, a map from logits to positive numbers with `e (x + y) = e x * e y`. Logits
 are numbers of any commutative ring, so that powers of two of whole numbers are an example. The
@@ -107,18 +107,6 @@ theorem softmax_eq_iff {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n) (v w 
     have hW0 : W ≠ 0 := by grind
     grind
 
-/-- The sum of logits. -/
-def logitSum : Nat → (Nat → A) → A
-  | 0, _ => 0
-  | n + 1, v => logitSum n v + v n
-
-theorem logitSum_shift {n : Nat} {v c : Nat → A} {a : A} (h : ∀ k, k < n → c k = v k + a) :
-    logitSum n c = logitSum n v + logitSum n (fun _ => a) := by
-  induction n with
-  | zero => simp only [logitSum]; grind
-  | succ n ih =>
-    simp only [logitSum, ih (fun k hk => h k (by omega)), h n (by omega)]; grind
-
 /-- **Log-ratios and the softmax are inverse, II** (`LogRatioTransformer.transform`): coordinates
 of a softmax differ from its logits by a constant. So they are the logits where both are zero at a
 reference (alr), and where both sum to zero (clr), as `n` equal numbers of sum zero are zero. -/
@@ -126,7 +114,7 @@ theorem log_ratio_of_softmax {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n)
     (hc : IsLogRatio e n (softmax e n v) c) :
     (∃ a, ∀ k, k < n → c k = v k + a)
       ∧ (∀ r, r < n → c r = 0 → v r = 0 → ∀ k, k < n → c k = v k)
-      ∧ ((∀ a : A, logitSum n (fun _ => a) = 0 → a = 0) → logitSum n c = 0 → logitSum n v = 0 →
+      ∧ ((∀ a : A, sum n (fun _ => a) = 0 → a = 0) → sum n c = 0 → sum n v = 0 →
         ∀ k, k < n → c k = v k) := by
   have h : ∀ k, k < n → softmax e n c k = softmax e n v k :=
     softmax_of_log_ratio he (softmax_simplex he hn v).2 hc
@@ -135,7 +123,8 @@ theorem log_ratio_of_softmax {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n)
   · have e1 := ha r hr
     have e2 := ha k hk
     grind
-  · have e1 := logitSum_shift ha
+  · have e1 : sum n c = sum n v + sum n (fun _ => a) :=
+      (sum_congr ha).trans (sum_add n v (fun _ => a))
     rw [h1, h2] at e1
     have e2 := h0 a (by grind)
     have e3 := ha k hk
@@ -145,11 +134,13 @@ theorem log_ratio_of_softmax {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n)
 def maskedSoftmax (e : A → R) (n : Nat) (mask : Nat → Bool) (v : Nat → A) (k : Nat) : R :=
   if mask k then e (v k) / sum n (fun l => if mask l then e (v l) else 0) else 0
 
-/-- **Masked parts** (`LogRatioTransformer(mask=...)`): forbidden parts are exactly zero, all sum to
-one, and the coordinates of a composition that is zero where the mask forbids give it back. -/
+/-- **Masked parts** (`LogRatioTransformer(mask=...)`): forbidden parts are exactly zero, the others
+positive, all sum to one, and the coordinates of a composition that is zero where the mask forbids
+give it back. -/
 theorem masked_softmax {e : A → R} (he : IsExp e) {n m : Nat} (hm : m < n) {mask : Nat → Bool}
     (hmask : mask m = true) (v : Nat → A) :
     (∀ k, mask k = false → maskedSoftmax e n mask v k = 0)
+      ∧ (∀ k, mask k = true → 0 < maskedSoftmax e n mask v k)
       ∧ sum n (maskedSoftmax e n mask v) = 1
       ∧ ∀ p : Nat → R, sum n p = 1 → (∀ k, k < n → mask k = false → p k = 0) →
         (∀ k, k < n → ∀ l, l < n → mask k = true → mask l = true →
@@ -171,7 +162,15 @@ theorem masked_softmax {e : A → R} (he : IsExp e) {n m : Nat} (hm : m < n) {ma
     rw [sum_delta_of_lt hm (fun l => e (v l))] at h1
     have := he.pos (v m)
     grind
-  refine ⟨fun k hk => by simp [maskedSoftmax, hk], ?_, ?_⟩
+  refine ⟨fun k hk => by simp [maskedSoftmax, hk], fun k hk => ?_, ?_, ?_⟩
+  · have hk' := he.pos (v k)
+    simp only [maskedSoftmax, hk, if_true]
+    generalize sum n (fun l => if mask l then e (v l) else 0) = Z at hZ
+    by_cases g : 0 < e (v k) / Z
+    · exact g
+    · have h1 : 0 ≤ Z * (0 - e (v k) / Z) := OrderedRing.mul_nonneg (by grind) (by grind)
+      have h2 : Z * (e (v k) / Z) = e (v k) := by grind
+      grind
   · have e1 : ∀ k, maskedSoftmax e n mask v k = (if mask k then e (v k) else 0)
         / sum n (fun l => if mask l then e (v l) else 0) := by
       intro k
@@ -197,7 +196,171 @@ theorem masked_softmax {e : A → R} (he : IsExp e) {n m : Nat} (hm : m < n) {ma
       generalize sum n (fun l => if mask l then e (v l) else 0) = Z at hZ h
       grind
 
+/-! ### How far a policy moves -/
+
+attribute [local instance] Classical.propDecidable
+
+/-- The ℓ₁ distance of two policies. -/
+noncomputable def distance (n : Nat) (q p : Nat → R) : R := sum n (fun k => absolute (q k - p k))
+
+/-- Probabilities whose ratios differ by a factor of at most `s²` have an ℓ₁ distance of at most
+`2 (s - 1) / (s + 1)`. -/
+theorem distance_of_ratios {n : Nat} {q p : Nat → R} {s : R} (hs : 1 ≤ s)
+    (hq0 : ∀ k, k < n → 0 ≤ q k) (hp0 : ∀ k, k < n → 0 ≤ p k) (hq : sum n q = 1) (hp : sum n p = 1)
+    (h : ∀ k, k < n → ∀ l, l < n → q k * p l ≤ (s * s) * (p k * q l)) :
+    (s + 1) * distance n q p ≤ 2 * (s - 1) := by
+  -- `x k` says whether `q k` is the larger one; `a` and `b` are the masses of these parts
+  let x : Nat → R := fun k => if p k ≤ q k then 1 else 0
+  have hx : ∀ k, x k = 1 ∧ absolute (q k - p k) = q k - p k
+      ∨ x k = 0 ∧ absolute (q k - p k) = p k - q k := by
+    intro k
+    by_cases g : p k ≤ q k
+    · left
+      have g' : 0 ≤ q k - p k := by grind
+      simp [x, absolute, g, g']
+    · right
+      have g' : ¬ 0 ≤ q k - p k := by grind
+      simp only [x, absolute, g, g', if_false]
+      exact ⟨trivial, by grind⟩
+  have hd : distance n q p = 2 * (sum n (fun k => x k * q k) - sum n (fun k => x k * p k)) := by
+    have e : ∀ k, absolute (q k - p k) = 2 * (x k * q k - x k * p k) - (q k - p k) := by
+      intro k
+      rcases hx k with ⟨h1, h2⟩ | ⟨h1, h2⟩ <;> rw [h1, h2] <;> grind
+    unfold distance
+    rw [sum_congr (fun k _ => e k), sum_sub, sum_mul_left, sum_sub, sum_sub, hq, hp]
+    grind
+  have ha0 : 0 ≤ sum n (fun k => x k * p k) := sum_nonneg (fun k hk => by
+    have := hp0 k hk
+    rcases hx k with ⟨h1, _⟩ | ⟨h1, _⟩ <;> rw [h1] <;> grind)
+  have hb1 : sum n (fun k => x k * q k) ≤ 1 := by
+    rw [← hq]
+    refine sum_le_sum (fun k hk => ?_)
+    have := hq0 k hk
+    rcases hx k with ⟨h1, _⟩ | ⟨h1, _⟩ <;> rw [h1] <;> grind
+  have hp1 : sum n (fun l => (1 - x l) * p l) = 1 - sum n (fun k => x k * p k) := by
+    rw [← hp, ← sum_sub]
+    exact sum_congr (fun l _ => by grind)
+  have hq1 : sum n (fun l => (1 - x l) * q l) = 1 - sum n (fun k => x k * q k) := by
+    rw [← hq, ← sum_sub]
+    exact sum_congr (fun l _ => by grind)
+  have hab : sum n (fun k => x k * q k) * (1 - sum n (fun k => x k * p k))
+      ≤ (s * s) * (sum n (fun k => x k * p k) * (1 - sum n (fun k => x k * q k))) := by
+    rw [← hp1, ← hq1, sum_mul_sum, sum_mul_sum, ← sum_mul_left]
+    refine sum_le_sum (fun k hk => ?_)
+    rw [← sum_mul_left]
+    refine sum_le_sum (fun l hl => ?_)
+    have h0 := h k hk l hl
+    rcases hx k with ⟨h1, _⟩ | ⟨h1, _⟩ <;> rcases hx l with ⟨h2, _⟩ | ⟨h2, _⟩ <;> rw [h1, h2] <;>
+      grind
+  rw [hd]
+  generalize sum n (fun k => x k * p k) = a at *
+  generalize sum n (fun k => x k * q k) = b at *
+  have h1 : 0 ≤ (s * s - 1) * ((1 - a - b) * (1 - a - b)) := by
+    have h2 : 0 ≤ (s - 1) * (s + 1) := OrderedRing.mul_nonneg (by grind)
+      (by have := OrderedRing.zero_lt_one (R := R); grind)
+    exact OrderedRing.mul_nonneg (by grind) (square_nonneg _)
+  have h3 : 1 + (b - a) ≤ s * (1 - (b - a)) := by
+    refine le_of_square_le (OrderedRing.mul_nonneg (by
+      have := OrderedRing.zero_lt_one (R := R); grind) (by grind)) ?_
+    clear hd hx hp1 hq1 h
+    grind
+  grind
+
+/-- **T5** (`LogRatioTransformer.inverse_transform`): where the differences of two vectors of logits
+have the range `r` and `s² = e(r)`, the ℓ₁ distance of the softmaxes is at most
+`2 (s - 1) / (s + 1)`, which is `2 tanh(r / 4)`. -/
+theorem softmax_lipschitz {e : A → R} (he : IsExp e) {n : Nat} (hn : 0 < n) (v w : Nat → A) {s : R}
+    (hs : 1 ≤ s) (hr : ∀ k, k < n → ∀ l, l < n → e ((v k - w k) - (v l - w l)) ≤ s * s) :
+    (s + 1) * distance n (softmax e n v) (softmax e n w) ≤ 2 * (s - 1) := by
+  have hv := softmax_simplex he hn v
+  have hw := softmax_simplex he hn w
+  refine distance_of_ratios hs (fun k hk => by have := hv.1 k hk; grind)
+    (fun k hk => by have := hw.1 k hk; grind) hv.2 hw.2 (fun k hk l hl => ?_)
+  have hV := softmax_denominator_pos he hn v
+  have hW := softmax_denominator_pos he hn w
+  have h1 : e (v k) * e (w l) = e ((v k - w k) - (v l - w l)) * (e (w k) * e (v l)) := by
+    rw [← he.add, ← he.add, ← he.add]
+    congr 1
+    grind
+  have h2 := mul_le_mul_of_nonneg (c := e (w k) * e (v l))
+    (by have := OrderedRing.mul_pos (he.pos (w k)) (he.pos (v l)); grind) (hr k hk l hl)
+  unfold softmax
+  generalize sum n (fun l => e (v l)) = V at hV
+  generalize sum n (fun l => e (w l)) = W at hW
+  generalize e ((v k - w k) - (v l - w l)) = u at h1 h2
+  have hVW := OrderedRing.mul_pos hV hW
+  refine le_of_mul_le hVW ?_
+  have e1 : V * W * (e (v k) / V * (e (w l) / W)) = e (v k) * e (w l) := by grind
+  have e2 : V * W * (s * s * (e (w k) / W * (e (v l) / V))) = e (w k) * e (v l) * (s * s) := by
+    grind
+  rw [e1, e2, h1]
+  grind
+
+/-- **T7** (`skpce.metrics.total_variation_distance`): the mean of what lies between `m` and `M`
+differs under two policies by at most the range times half their ℓ₁ distance. -/
+theorem value_difference (n : Nat) (p q u : Nat → R) {m M : R}
+    (hu : ∀ k, k < n → m ≤ u k ∧ u k ≤ M) (hpq : sum n p = sum n q) :
+    2 * (sum n (fun k => p k * u k) - sum n (fun k => q k * u k)) ≤ (M - m) * distance n p q := by
+  have h : sum n (fun k => 2 * (p k * u k - q k * u k))
+      ≤ sum n (fun k => (M - m) * absolute (p k - q k) + (m + M) * (p k - q k)) := by
+    refine sum_le_sum (fun k hk => ?_)
+    have h1 := le_absolute (p k - q k)
+    have h2 := hu k hk
+    generalize absolute (p k - q k) = d at h1
+    have h3 : 0 ≤ (d - (p k - q k)) * ((M - m) + (2 * u k - m - M)) :=
+      OrderedRing.mul_nonneg (by grind) (by grind)
+    have h4 : 0 ≤ (d + (p k - q k)) * ((M - m) - (2 * u k - m - M)) :=
+      OrderedRing.mul_nonneg (by grind) (by grind)
+    grind
+  rw [sum_mul_left, sum_sub, sum_add, sum_mul_left, sum_mul_left, sum_sub, hpq] at h
+  unfold distance
+  grind
+
 end Softmax
+
+section Policy
+variable {A : Type} [CommRing A] [LE A] [LT A] [Std.LawfulOrderLT A] [Std.IsLinearOrder A]
+  [OrderedRing A]
+variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R]
+  [OrderedRing R]
+
+/-- **T4** (`CompositionalPCESurrogate.predict`): logits are sums of `c k j ψ j`, and the functions
+`ψ j` have the constants `L j`. Where `K` is at least the sums of `|c k j - c l j| L j` and `d` the
+distance of two inputs, the ℓ₁ distance of the policies is at most `2 tanh(K d / 4)`. -/
+theorem policy_lipschitz {e : A → R} (he : IsExp e) (hmono : ∀ x y, x ≤ y → e x ≤ e y) {n m : Nat}
+    (hn : 0 < n) (c : Nat → Nat → A) (φ ψ L : Nat → A) {K d : A} {s : R} (hd : 0 ≤ d) (hs : 1 ≤ s)
+    (hL : ∀ j, j < m → absolute (φ j - ψ j) ≤ L j * d)
+    (hK : ∀ k, k < n → ∀ l, l < n → sum m (fun j => absolute (c k j - c l j) * L j) ≤ K)
+    (he2 : e (K * d) ≤ s * s) :
+    (s + 1) * distance n (softmax e n (fun k => sum m (fun j => c k j * φ j)))
+      (softmax e n (fun k => sum m (fun j => c k j * ψ j))) ≤ 2 * (s - 1) := by
+  refine softmax_lipschitz he hn _ _ hs (fun k hk l hl => ?_)
+  have h1 : (sum m (fun j => c k j * φ j) - sum m (fun j => c k j * ψ j))
+      - (sum m (fun j => c l j * φ j) - sum m (fun j => c l j * ψ j))
+      = sum m (fun j => (c k j - c l j) * (φ j - ψ j)) := by
+    rw [← sum_sub, ← sum_sub, ← sum_sub]
+    exact sum_congr (fun j _ => by grind)
+  have h2 : sum m (fun j => (c k j - c l j) * (φ j - ψ j))
+      ≤ sum m (fun j => (absolute (c k j - c l j) * L j) * d) := by
+    refine sum_le_sum (fun j hj => ?_)
+    have a1 := le_absolute (c k j - c l j)
+    have a2 := le_absolute (φ j - ψ j)
+    have a3 := hL j hj
+    generalize absolute (c k j - c l j) = x at a1 ⊢
+    generalize absolute (φ j - ψ j) = y at a2 a3
+    generalize c k j - c l j = z at a1 ⊢
+    generalize φ j - ψ j = t at a2 ⊢
+    have b1 : 0 ≤ (x - z) * (y + t) := OrderedRing.mul_nonneg (by grind) (by grind)
+    have b2 : 0 ≤ (x + z) * (y - t) := OrderedRing.mul_nonneg (by grind) (by grind)
+    have b3 : 0 ≤ x * (L j * d - y) := OrderedRing.mul_nonneg (by grind) (by grind)
+    grind
+  rw [sum_mul_right] at h2
+  have h3 : d * sum m (fun j => absolute (c k j - c l j) * L j) ≤ d * K :=
+    mul_le_mul_of_nonneg hd (hK k hk l hl)
+  refine Std.IsPreorder.le_trans _ _ _ (hmono _ _ ?_) he2
+  rw [h1]; grind
+
+end Policy
 
 section Contrast
 variable {R : Type} [Field R]
@@ -209,13 +372,29 @@ structure IsContrast (q K : Nat) (H : Nat → Nat → R) : Prop where
     sum q (fun i => H i k * H i l) = delta k l - 1 / sum K (fun _ => 1)
 
 /-- **The ilr and its inverse** (`CoordinateRun.coordinates`, `from_coordinates`): `Hᵀ (H x) = x`
-where `x` sums to zero, as clr do; `H (Hᵀ z) = z` always. -/
+where `x` sums to zero, as clr do; `H (Hᵀ z) = z` always, and `Hᵀ z` sums to zero. -/
 theorem ilr_inverse {q K : Nat} {H : Nat → Nat → R} (hH : IsContrast q K H) :
     (∀ x : Nat → R, sum K x = 0 → ∀ k, k < K →
         sum q (fun i => H i k * sum K (fun l => H i l * x l)) = x k)
-      ∧ ∀ z : Nat → R, ∀ i, i < q →
-        sum K (fun k => H i k * sum q (fun j => H j k * z j)) = z i := by
-  constructor
+      ∧ (∀ z : Nat → R, ∀ i, i < q →
+        sum K (fun k => H i k * sum q (fun j => H j k * z j)) = z i)
+      ∧ (sum K (fun _ => (1 : R)) ≠ 0 → ∀ z : Nat → R,
+        sum K (fun k => sum q (fun i => H i k * z i)) = 0) := by
+  have back : ∀ z : Nat → R, ∀ i, i < q →
+      sum K (fun k => H i k * sum q (fun j => H j k * z j)) = z i := by
+    intro z i hi
+    have e1 : ∀ k, H i k * sum q (fun j => H j k * z j)
+        = sum q (fun j => z j * (H i k * H j k)) := by
+      intro k
+      rw [← sum_mul_left]
+      exact sum_congr (fun j _ => by grind)
+    rw [sum_congr (fun k _ => e1 k), sum_comm]
+    have e2 : ∀ j, j < q → sum K (fun k => z j * (H i k * H j k)) = delta i j * z j := by
+      intro j hj
+      rw [sum_mul_left, hH.rows i hi j hj]; grind
+    rw [sum_congr e2]
+    exact sum_delta_of_lt hi z
+  refine ⟨?_, back, fun hK z => ?_⟩
   · intro x hx k hk
     have e1 : ∀ i, H i k * sum K (fun l => H i l * x l)
         = sum K (fun l => x l * (H i k * H i l)) := by
@@ -229,18 +408,27 @@ theorem ilr_inverse {q K : Nat} {H : Nat → Nat → R} (hH : IsContrast q K H) 
       rw [sum_mul_left, hH.columns k hk l hl]; grind
     rw [sum_congr e2, sum_sub, sum_mul_left, hx, sum_delta_of_lt hk x]
     grind
-  · intro z i hi
-    have e1 : ∀ k, H i k * sum q (fun j => H j k * z j)
-        = sum q (fun j => z j * (H i k * H j k)) := by
-      intro k
-      rw [← sum_mul_left]
-      exact sum_congr (fun j _ => by grind)
-    rw [sum_congr (fun k _ => e1 k), sum_comm]
-    have e2 : ∀ j, j < q → sum K (fun k => z j * (H i k * H j k)) = delta i j * z j := by
-      intro j hj
-      rw [sum_mul_left, hH.rows i hi j hj]; grind
-    rw [sum_congr e2]
-    exact sum_delta_of_lt hi z
+  · -- rows sum to zero: `Hᵀ (H 1) = 0`, so `H 1 = H (Hᵀ (H 1)) = 0`
+    have h1 : ∀ k, k < K → sum q (fun j => H j k * sum K (H j)) = 0 := by
+      intro k hk
+      have e1 : ∀ j, H j k * sum K (H j) = sum K (fun l => H j k * H j l) :=
+        fun j => (sum_mul_left K (H j k) (H j)).symm
+      rw [sum_congr (fun j _ => e1 j), sum_comm, sum_congr (fun l hl => hH.columns k hk l hl),
+        sum_sub, sum_const K (1 / sum K (fun _ => (1 : R)))]
+      have e2 : sum K (fun l => delta k l) = (1 : R) := by
+        have e3 := sum_delta_of_lt hk (fun _ => (1 : R))
+        rw [← e3]
+        exact sum_congr (fun l _ => by grind)
+      rw [e2]
+      grind
+    have h2 : ∀ i, i < q → sum K (H i) = 0 := by
+      intro i hi
+      rw [← back (fun j => sum K (H j)) i hi]
+      exact sum_eq_zero (fun k hk => by rw [h1 k hk]; grind)
+    rw [sum_comm]
+    refine sum_eq_zero (fun i hi => ?_)
+    rw [sum_mul_right, h2 i hi]
+    grind
 
 /-- The ilr is an isometry where `x` sums to zero. -/
 theorem ilr_isometry {q K : Nat} {H : Nat → Nat → R} (hH : IsContrast q K H) (x : Nat → R)
@@ -376,6 +564,12 @@ theorem power_lt {x y : Int} (h : x < y) : power x < power y := by
   clear e1 e2 hm h
   grind
 
+theorem power_mono (x y : Int) (h : x ≤ y) : power x ≤ power y := by
+  by_cases e : x = y
+  · subst e; grind
+  · have := power_lt (x := x) (y := y) (by omega)
+    grind
+
 theorem power_isExp : IsExp power :=
   ⟨power_add, fun _ => Rat.zpow_pos (by grind), fun x y h => by
     have e : x < y ∨ x = y ∨ y < x := by omega
@@ -416,12 +610,13 @@ example : ∀ k, k < 2 → alrOfFifths k = alrOfFifths k :=
 
 example : ∀ k, k < 2 → clrOfFifths k = clrOfFifths k :=
   (log_ratio_of_softmax power_isExp (by omega) clrOfFifths_isLogRatio).2.2
-    (fun a h => by simp only [logitSum] at h; omega) (by decide) (by decide)
+    (fun a h => by simp only [sum_succ, sum_zero] at h; grind) (by decide +kernel)
+    (by decide +kernel)
 
 /-- Of three parts the second is forbidden. -/
 example : ∀ k, k < 3 → maskedSoftmax power 3 (fun k => k != 1) (fun k => if k = 2 then 2 else 0) k
     = if k = 0 then 1 / 5 else if k = 1 then 0 else 4 / 5 :=
-  (masked_softmax power_isExp (m := 0) (by omega) (by decide) _).2.2
+  (masked_softmax power_isExp (m := 0) (by omega) (by decide) _).2.2.2
     (fun k => if k = 0 then 1 / 5 else if k = 1 then 0 else 4 / 5) (by decide +kernel)
     (by decide +kernel) (by decide +kernel)
 
@@ -441,6 +636,32 @@ def members (n k : Nat) : Rat :=
 
 example : sum 3 (fun i => hadamard i 2 * sum 4 (fun l => hadamard i l * members 0 l)) = 2 :=
   (ilr_inverse hadamard_isContrast).1 (members 0) (by decide +kernel) 2 (by omega)
+
+/-- Parts whose logits differ by 0 and 2 to base 2: `s² = 2²`. -/
+example : (2 + 1 : Rat) * distance 2 (softmax power 2 alrOfFifths) (softmax power 2 (fun _ => 0))
+    ≤ 2 * (2 - 1) :=
+  softmax_lipschitz power_isExp (by omega) alrOfFifths (fun _ => 0) (by grind) (by decide +kernel)
+
+/-- Logits 0 and x, at the inputs x = 0 and x = 2. -/
+example : (2 + 1 : Rat) * distance 2
+      (softmax power 2 (fun k => sum 1 (fun _ => (if k = 0 then 0 else 1 : Int) * 2)))
+      (softmax power 2 (fun k => sum 1 (fun _ => (if k = 0 then 0 else 1 : Int) * 0)))
+    ≤ 2 * (2 - 1) :=
+  policy_lipschitz power_isExp power_mono (by omega) (fun k _ => if k = 0 then 0 else 1)
+    (fun _ => 2) (fun _ => 0) (fun _ => 1) (K := 1) (d := 2) (by decide) (by grind)
+    (fun j _ => by simp [absolute])
+    (fun k hk l hl => by
+      have ek : k = 0 ∨ k = 1 := by omega
+      have el : l = 0 ∨ l = 1 := by omega
+      rcases ek with h | h <;> rcases el with h' | h' <;> subst h <;> subst h' <;>
+        simp [sum_succ, sum_zero, absolute])
+    (by decide +kernel)
+
+/-- A utility between 0 and 1 under (1/5, 4/5) and (4/5, 1/5). -/
+example : 2 * (sum 2 (fun k => fifths k * fifths k) - sum 2 (fun k => (1 - fifths k) * fifths k))
+    ≤ (1 - 0) * distance 2 fifths (fun k => 1 - fifths k) :=
+  value_difference 2 fifths (fun k => 1 - fifths k) fifths
+    (fun k _ => by unfold fifths; by_cases h : k = 0 <;> simp [h] <;> grind) (by decide +kernel)
 
 example : sum 3 (fun i => sum 4 (fun k => hadamard i k * members 0 k)
     * sum 4 (fun k => hadamard i k * members 0 k)) = 10 :=

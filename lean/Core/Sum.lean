@@ -8,8 +8,8 @@ core of Lean is used.
 namespace SkpceCore
 open Lean.Grind
 
-section Field
-variable {R : Type} [Field R]
+section Ring
+variable {R : Type} [CommRing R]
 
 /-- `f 0 + … + f (n - 1)`. -/
 def sum : Nat → (Nat → R) → R
@@ -48,11 +48,6 @@ theorem sum_mul_right (n : Nat) (a : R) (f : Nat → R) :
   induction n with
   | zero => simp only [sum_zero]; grind
   | succ n ih => simp only [sum_succ, ih]; grind
-
-theorem sum_div (n : Nat) (a : R) (f : Nat → R) : sum n (fun i => f i / a) = sum n f / a := by
-  have h : ∀ b : R, b / a = b * a⁻¹ := fun b => Field.div_eq_mul_inv b a
-  simp only [h]
-  exact sum_mul_right n a⁻¹ f
 
 theorem sum_eq_zero {n : Nat} {f : Nat → R} (h : ∀ i, i < n → f i = 0) : sum n f = 0 := by
   induction n with
@@ -141,10 +136,16 @@ theorem sum_swap {n i j : Nat} (hi : i < n) (hj : j < n) (f : Nat → R) :
       sum_delta_of_lt hj (fun _ => f i - f j)]
     grind
 
-end Field
+end Ring
+
+theorem sum_div {R : Type} [Field R] (n : Nat) (a : R) (f : Nat → R) :
+    sum n (fun i => f i / a) = sum n f / a := by
+  have h : ∀ b : R, b / a = b * a⁻¹ := fun b => Field.div_eq_mul_inv b a
+  simp only [h]
+  exact sum_mul_right n a⁻¹ f
 
 section Ordered
-variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R]
+variable {R : Type} [CommRing R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R]
   [OrderedRing R]
 
 theorem sum_le_sum {n : Nat} {f g : Nat → R} (h : ∀ i, i < n → f i ≤ g i) : sum n f ≤ sum n g := by
@@ -190,6 +191,42 @@ theorem le_of_mul_le {a b c : R} (hc : 0 < c) (h : c * a ≤ c * b) : a ≤ b :=
   · exact g
   · have h1 : 0 < c * (a - b) := OrderedRing.mul_pos hc (by grind)
     grind
+
+/-- Squares of numbers that are not negative are ordered as the numbers are. -/
+theorem le_of_square_le {a b : R} (hb : 0 ≤ b) (h : a * a ≤ b * b) : a ≤ b := by
+  by_cases g : a ≤ b
+  · exact g
+  · have h1 : 0 < (a - b) * (a + b) := OrderedRing.mul_pos (by grind) (by grind)
+    grind
+
+/-! ### Probabilities, absolute values -/
+
+attribute [local instance] Classical.propDecidable
+
+/-- The probability of an event. -/
+noncomputable def prob (N : Nat) (P : Nat → R) (A : Nat → Prop) : R :=
+  sum N (fun ω => if A ω then P ω else 0)
+
+/-- Probabilities: not negative, of sum one. -/
+structure IsLaw (N : Nat) (P : Nat → R) : Prop where
+  nonneg : ∀ ω, ω < N → 0 ≤ P ω
+  total : sum N P = 1
+
+theorem prob_mono {N : Nat} {P : Nat → R} (hP : IsLaw N P) {A B : Nat → Prop}
+    (h : ∀ ω, ω < N → A ω → B ω) : prob N P A ≤ prob N P B := by
+  refine sum_le_sum (fun ω hω => ?_)
+  have h0 := hP.nonneg ω hω
+  by_cases a : A ω
+  · have b := h ω hω a
+    simp [a, b]; grind
+  · by_cases b : B ω <;> simp [a, b] <;> grind
+
+/-- The absolute value. -/
+noncomputable def absolute (x : R) : R := if 0 ≤ x then x else -x
+
+theorem le_absolute (x : R) : x ≤ absolute x ∧ -x ≤ absolute x := by
+  unfold absolute
+  by_cases h : 0 ≤ x <;> simp [h] <;> grind
 
 end Ordered
 end SkpceCore

@@ -3,8 +3,9 @@ import Sum
 /-!
 # Recombined members, and bounds on the value of information
 
-`q` are the probabilities of the members of one part, `r` those of the members of the others;
-uniform draws have equal ones.
+`q` is the law of the members of one part, `r` that of the members of the others. Two different
+members of a part are independent draws of its law; a draw of recombined members takes two of each
+part.
 -/
 namespace SkpceCore
 open Lean.Grind
@@ -62,6 +63,38 @@ theorem half_square_distance {m : Nat} {q : Nat → R} (hq : sum m q = 1) (h2 : 
     grind
   rw [sum_congr (fun a _ => e4 a), sum_add, sum_sub, sum_mul_left, sum_mul_left, sum_mul_left, hq,
     hm, hs]
+  grind
+
+/-- **Pairs of different members** (`skpce.inspection._parts.recombination.draw_pairs`): over the
+`m (m - 1)` ordered pairs of `m` members, half the squared distances have the sum `m` times the sum
+of squares about the mean. So their mean is the variance with `m - 1` in its denominator. -/
+theorem recombination_pairs {m : Nat} (hm : sum m (fun _ => (1 : R)) ≠ 0) (h2 : (2 : R) ≠ 0)
+    (f : Nat → R) :
+    sum m (fun a => sum m (fun b => if a = b then 0 else 1 / 2 * ((f a - f b) * (f a - f b))))
+      = sum m (fun _ => 1) * sum m (fun a => (f a - sum m f / sum m (fun _ => 1))
+        * (f a - sum m f / sum m (fun _ => 1))) := by
+  have h := half_square_distance (m := m) (q := fun _ => 1 / sum m (fun _ => (1 : R)))
+    (by rw [sum_const m (1 / sum m (fun _ => (1 : R)))]; grind) h2 f
+  have e1 : ∀ a b, (if a = b then 0 else 1 / 2 * ((f a - f b) * (f a - f b)))
+      = 1 / 2 * ((f a - f b) * (f a - f b)) := by
+    intro a b
+    by_cases g : a = b
+    · subst g; simp; grind
+    · simp [g]
+  simp only [e1]
+  have e2 : partMean m (fun _ => 1 / sum m (fun _ => (1 : R))) f
+      = sum m f / sum m (fun _ => 1) := by
+    unfold partMean
+    rw [sum_mul_left]
+    generalize sum m (fun _ => (1 : R)) = k at hm
+    grind
+  unfold partVar at h
+  rw [e2] at h
+  unfold partMean at h
+  simp only [sum_mul_left] at h ⊢
+  generalize sum m (fun _ => (1 : R)) = k at hm h ⊢
+  generalize sum m (fun a => (f a - sum m f / k) * (f a - sum m f / k)) = u at h ⊢
+  generalize sum m (fun a => sum m (fun b => (f a - f b) * (f a - f b))) = v at h ⊢
   grind
 
 /-- **Recombination, total index** (`skpce.inspection._parts.contributions.Contributions.total`). Of
@@ -141,20 +174,27 @@ variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearO
   [OrderedRing R]
 
 /-- **The bound on a value is one** (`skpce.decision._value.bound.HeldOut.bound`). Input values `i
-< n`, members `ω < N` with weights `P i ω`, utilities `u k i ω` of `K` actions; `best i` is the
-largest of the sums of `P i ω * u k i ω` over the members. For any rule and any lower limits, of
-which that of the best fixed action `s` is below what the rule gains on it, the smallest limit `L`
-is at most the value of knowing the input, and this value is not negative. -/
-theorem held_out_bound {n N K : Nat} (P : Nat → Nat → R) (u : Nat → Nat → Nat → R) (best : Nat → R)
+< n`, members `ω < N` with weights `P i ω`, utilities `u k i ω` of `K` actions; `best i` is at least
+the sums of `P i ω * u k i ω` over the members. Folds `f < F` with shares `v f` of the members have
+rules of their own. For any rules and any lower limits, of which that of the best fixed action `s`
+is below what the rules gain on it, the smallest limit `L` is at most the value of knowing the
+input, and this value is not negative. -/
+theorem held_out_bound {n N K F : Nat} (P : Nat → Nat → R) (u : Nat → Nat → Nat → R)
+    (best v : Nat → R) (hv0 : ∀ f, f < F → 0 ≤ v f) (hv : sum F v = 1)
     (hbest : ∀ i, i < n → ∀ k, k < K → sum N (fun ω => P i ω * u k i ω) ≤ best i)
-    (rule : Nat → Nat) (hrule : ∀ i, i < n → rule i < K) (s : Nat) (hs : s < K) (limit : Nat → R)
-    (hlimit : limit s ≤ sum n (fun i => sum N (fun ω => P i ω * u (rule i) i ω))
-      - sum n (fun i => sum N (fun ω => P i ω * u s i ω)))
+    (rule : Nat → Nat → Nat) (hrule : ∀ f, f < F → ∀ i, i < n → rule f i < K) (s : Nat) (hs : s < K)
+    (limit : Nat → R)
+    (hlimit : limit s
+      ≤ sum F (fun f => v f * sum n (fun i => sum N (fun ω => P i ω * u (rule f i) i ω)))
+        - sum n (fun i => sum N (fun ω => P i ω * u s i ω)))
     (L : R) (hL : ∀ k, k < K → L ≤ limit k) :
     L ≤ sum n best - sum n (fun i => sum N (fun ω => P i ω * u s i ω))
       ∧ 0 ≤ sum n best - sum n (fun i => sum N (fun ω => P i ω * u s i ω)) := by
-  have h1 : sum n (fun i => sum N (fun ω => P i ω * u (rule i) i ω)) ≤ sum n best :=
-    sum_le_sum (fun i hi => hbest i hi (rule i) (hrule i hi))
+  have h1 : sum F (fun f => v f * sum n (fun i => sum N (fun ω => P i ω * u (rule f i) i ω)))
+      ≤ sum F (fun f => v f * sum n best) :=
+    sum_le_sum (fun f hf => mul_le_mul_of_nonneg (hv0 f hf)
+      (sum_le_sum (fun i hi => hbest i hi (rule f i) (hrule f hf i hi))))
+  rw [sum_mul_right, hv] at h1
   have h2 : sum n (fun i => sum N (fun ω => P i ω * u s i ω)) ≤ sum n best :=
     sum_le_sum (fun i hi => hbest i hi s hs)
   have h3 := hL s hs
@@ -170,6 +210,15 @@ def product (a b : Nat) : Rat := if a = 1 && b = 1 then 1 else 0
 
 def half (_ : Nat) : Rat := 1 / 2
 
+/-- The first action is best at one value of the input, the second at the other. -/
+def utility (k i _ω : Nat) : Rat := if k = i then 2 else 0
+
+/-- Of 0 and 2, two pairs of 2 each; twice the squares about the mean, 1 and 1. -/
+example : sum 2 (fun a => sum 2 (fun b => if a = b then 0 else
+      1 / 2 * ((utility 1 a 0 - utility 1 b 0) * (utility 1 a 0 - utility 1 b 0)))) = 4 :=
+  (recombination_pairs (by decide +kernel) (by decide +kernel) (fun a => utility 1 a 0)).trans
+    (by decide +kernel)
+
 example : partMean 2 half (fun a => partMean 2 half (fun b => partMean 2 half (fun a' =>
     1 / 2 * ((product a b - product a' b) * (product a b - product a' b))))) = 1 / 8 :=
   (recombination_total half (by decide +kernel) (by decide +kernel) product).trans
@@ -183,14 +232,12 @@ example : partMean 2 half (fun a => partMean 2 half (fun b =>
   (recombination_closed half (by decide +kernel) (by decide +kernel) product).trans
     (by decide +kernel)
 
-/-- The first action is best at one value of the input, the second at the other. -/
-def utility (k i _ω : Nat) : Rat := if k = i then 2 else 0
-
 example : (1 / 2 : Rat) ≤ sum 2 (fun _ => 1)
       - sum 2 (fun i => sum 1 (fun ω => half i * utility 0 i ω))
     ∧ 0 ≤ sum 2 (fun _ => (1 : Rat)) - sum 2 (fun i => sum 1 (fun ω => half i * utility 0 i ω)) :=
-  held_out_bound (K := 2) (fun i _ => half i) utility (fun _ => 1) (by decide +kernel) (fun i => i)
-    (fun _ h => h) 0 (by omega) (fun _ => 1 / 2) (by decide +kernel) (1 / 2) (by decide +kernel)
+  held_out_bound (K := 2) (F := 2) (fun i _ => half i) utility (fun _ => 1) half (by decide +kernel)
+    (by decide +kernel) (by decide +kernel) (fun _ i => i) (fun _ _ _ h => h) 0 (by omega)
+    (fun _ => 1 / 2) (by decide +kernel) (1 / 2) (by decide +kernel)
 
 end Examples
 end SkpceCore

@@ -185,12 +185,13 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
     :math:`\mathrm{clr}_k - \mathrm{clr}_r` for a reference part :math:`r`, and ilr
     :math:`H\,\mathrm{clr}` with the Helmert matrix :math:`H`, an isometry [2]_.
 
-    In exact arithmetic coordinates and probabilities are inverse, masks included; the
-    variances of all coordinates of a step sum to the same in every isometry, and to
-    this and :math:`K` times that of the reference in alr. Checked in ``lean/Core``:
-    ``softmax_simplex``, ``softmax_of_log_ratio``, ``log_ratio_of_softmax``,
-    ``softmax_eq_iff``, ``masked_softmax``, ``ilr_inverse``, ``ilr_total``,
-    ``alr_total``.
+    In exact arithmetic, and but for zeros that are replaced, coordinates and
+    probabilities are inverse, masks included; the variances of all coordinates of a
+    step sum to the same in every isometry, and to this and :math:`K` times that of the
+    reference in alr. Checked in ``lean/Core``: ``softmax_simplex``,
+    ``softmax_of_log_ratio``, ``log_ratio_of_softmax``, ``softmax_eq_iff``,
+    ``masked_softmax``, ``ilr_inverse``, ``ilr_total``, ``alr_total``,
+    ``softmax_lipschitz``.
 
     Parameters
     ----------
@@ -433,7 +434,8 @@ class CoordinateRun:
 
     The isometric log-ratios are
     :math:`z_k = (\sum_{j<k} c_j - k c_k) / \sqrt{k (k + 1)}` for k = 1, ..., K - 1,
-    the rows of Helmert's matrix, as cumulative sums.
+    the rows of Helmert's matrix, as cumulative sums. Both maps are inverse for every
+    matrix of orthonormal contrasts: ``ilr_inverse``, checked in ``lean/Core``.
     """
 
     log_ratio: str

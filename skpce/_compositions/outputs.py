@@ -438,10 +438,10 @@ def warn_of_zeros(
     warn_outside_folds(
         f"y has {zeros}, in {members} of {len(values)} members, which "
         f"{zero_replacement:g} replaces: the variance of the log-ratios of step "
-        f"{layout.step_names[layout.step_of_part[columns.start]]!r} is {known}. Give "
-        "zero_replacement= (of a surrogate: log_ratio=LogRatioTransformer("
-        "zero_replacement=...)), about half of the smallest probability that could be "
-        "seen, or leave these members out.",
+        f"{layout.step_names[layout.step_of_part[columns.start]]!r} is {known}. Put "
+        "about half of the smallest probability that could be seen in place of zeros "
+        "(zero_replacement=, of a surrogate log_ratio=LogRatioTransformer("
+        "zero_replacement=...)), or leave these members out.",
         ZeroReplacedWarning,
         stacklevel=3,
     )

@@ -458,7 +458,10 @@ class SobolIndices(Shown):
 def terms_of_inputs(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> tuple[BoolArray, BoolArray, FloatArray]:  # shape of each: (n_terms, n_features)
-    """Return which terms hold an input alone, which hold it, and its Shapley share."""
+    """Return which terms hold an input alone, which hold it, and its Shapley share.
+
+    Shapley effects sum to one: ``shapley_sum_one``, checked in ``lean/Core``.
+    """
     active = multi_indices > 0
     size = active.sum(axis=1, keepdims=True)
     return active & (size == 1), active, active / np.maximum(size, 1)
@@ -478,9 +481,8 @@ def partial_variances(
     """Return first-order, total and Shapley partial variances and the variance.
 
     ``lean/Core`` checks that the squares sum to the variance of the expansion
-    (``variance_expansion``), the shares of all sets to one (``shares_sum_one``) as
-    Shapley effects do (``shapley_sum_one``), and how total indices follow from closed
-    ones and from those of pairs (``total_eq_one_sub_closed``, ``total_of_pair``).
+    (``variance_expansion``), and how far indices of two expansions can be apart
+    (``indices_of_functions``).
     """
     squares = np.square(coefficients[..., 1:])
     alone, active, share = terms_of_inputs(multi_indices[1:])
@@ -520,7 +522,8 @@ class InteractionIndices(Shown):
         expansion the shares add up to 1.
     superset_values : ndarray of shape (n_targets, n_subsets)
         Share of all sets that contain this one [1]_. For a single input this is its
-        total index.
+        total index; for a pair what is counted twice in the sum of both total indices
+        (``total_of_pair``, checked in ``lean/Core``).
 
     References
     ----------
@@ -580,7 +583,11 @@ def closed_index(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     features: Sequence[int],
 ) -> FloatArray:  # shape: (..., n_targets)
-    """Return the share of the terms without an input outside a set."""
+    """Return the share of the terms without an input outside a set.
+
+    One less the total index of the others: ``total_eq_one_sub_closed``, checked in
+    ``lean/Core``.
+    """
     inside, outside = _inside_and_outside(multi_indices, features)
     return _share_of_terms(coefficients, inside & ~outside)
 
@@ -590,7 +597,10 @@ def total_index(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     features: Sequence[int],
 ) -> FloatArray:  # shape: (..., n_targets)
-    """Return the share of the terms with an input of a set."""
+    """Return the share of the terms with an input of a set.
+
+    Checked in ``lean/Core``: ``total_eq_one_sub_closed``, and ``total_of_pair``.
+    """
     inside, _ = _inside_and_outside(multi_indices, features)
     return _share_of_terms(coefficients, inside)
 
@@ -600,7 +610,10 @@ def interaction_indices(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     max_order: int,
 ) -> InteractionIndices:
-    """Return the indices of all sets of at most ``max_order`` inputs."""
+    """Return the indices of all sets of at most ``max_order`` inputs.
+
+    Those of all orders sum to one: ``shares_sum_one``, checked in ``lean/Core``.
+    """
     active = multi_indices > 0
     size = active.sum(axis=1)
     sets = np.unique(active[(size > 0) & (size <= max_order)], axis=0)

@@ -99,7 +99,8 @@ def check_distribution(
     other libraries become frozen ones.
     """
     n_features = len(names)
-    distribution = all_in_scipy(distribution, names)
+    if not isinstance(distribution, str):
+        distribution = all_in_scipy(distribution, names)
     if isinstance(distribution, Mapping):
         specifications = _in_order(owner, distribution, names)
     elif _is_listed(distribution) and not _are_bounds(distribution):

@@ -32,8 +32,8 @@ class EdgeOfFamilyWarning(UserWarning):
     """The learned prior leans on the largest degree or order that there is."""
 
 
-class TiedInputsWarning(UserWarning):
-    """A combination of inputs, or of two terms, is constant in the samples."""
+class DependentInputsWarning(UserWarning):
+    """Inputs, or terms of them, depend on one another in the samples."""
 
 
 def warn_of_learned(problem: FittedProblem, names: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ def _warn_of_ties(X: FloatArray, names: Sequence[str]) -> bool:
         f"A linear combination of {_listed([names[i] for i in tied])} is constant in "
         "the samples, as the parts of a mixture are: what one of them does cannot be "
         "told from what the others do. Leave one out, or take their ratios.",
-        TiedInputsWarning,
+        DependentInputsWarning,
     )
     return True
 
@@ -147,7 +147,7 @@ def _warn_of_aliases(
         "same, but for a factor and a constant. What they do is divided among them by "
         "the prior. Add rows in which they differ, such as centre points; products are "
         "left out by interaction_order=1.",
-        TiedInputsWarning,
+        DependentInputsWarning,
     )
 
 

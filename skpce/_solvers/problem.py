@@ -243,9 +243,9 @@ class LinearFit:
     def loo_error(self, weights: FloatArray) -> FloatArray:  # shape: (n_targets,)
         """Return the mean squared leave-one-out residual, NaN where it is undefined.
 
-        The weights are those of the samples of the fit. That a residual over
-        one less its leverage is that of the only fit without the sample is checked in
-        ``lean/Core`` (``leave_one_out``).
+        The weights are those of the samples of the fit. That a residual over one less
+        its leverage is that of the only fit without the sample, of the same terms and
+        penalty, is checked in ``lean/Core`` (``leave_one_out``).
         """
         return weighted_squares(self.loo_residuals, weights) / weights.sum()
 

@@ -3,10 +3,9 @@
 from ._belief import InputBelief
 from ._measure import measure_next
 from ._policy import ThompsonPolicy
-from ._value.value_of_information import DependentInputsWarning, value_of_information
+from ._value.value_of_information import value_of_information
 
 __all__ = [
-    "DependentInputsWarning",
     "InputBelief",
     "ThompsonPolicy",
     "measure_next",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,10 +20,10 @@ from .._checks import (
     listed,
     one_thread_if_small,
 )
-from .._compositions.outputs import Outputs
+from .._compositions.outputs import Outputs, warn_of_zeros
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
-from ._cautions import Caution, cautions_in_words
+from ._cautions import WORDS, Caution, cautions_in_words
 from ._design import Design
 from ._findings import Findings, State, find_drivers
 from ._runs import Asked, read_runs
@@ -169,6 +169,47 @@ framed, printed
             cautions=self.cautions[:mine],
             q2=np.stack([self.q2, self.q2_low, self.q2_high]),
         )
+
+    def with_cautions(self, *cautions: Caution) -> Answer:
+        """Return the same answer with further cautions, such as of the training.
+
+        Parameters
+        ----------
+        *cautions : Caution
+            ``"not converged"`` has the figures ``members``, ``n_members``, ``limit``
+            and ``by`` ("distance" or "bound"), ``"noise bound"`` has ``at_most``, a
+            share for each output, and ``"note"`` has ``words``.
+
+        Returns
+        -------
+        answer : Answer
+            Whose ``cautions`` begin with them.
+
+        Raises
+        ------
+        ValueError
+            For a code that has no words.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import skpce
+        >>> from skpce.drivers import Caution
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(size=(60, 2))
+        >>> answer = skpce.explain(X, X[:, 0] + 0.1 * rng.normal(size=60))
+        >>> figures = {"members": (7,), "n_members": 60, "limit": 0.03, "by": "bound"}
+        >>> answer.with_cautions(Caution("not converged", figures)).evidence[2]
+        'Caution: member 7 of 60 is not shown to be within 0.03 of the target of the \
+training, in total variation: some of what differs may be the training.'
+        """
+        for one in cautions:
+            if one.code not in WORDS:
+                raise ValueError(
+                    f"caution has the code {one.code!r}; expected one of "
+                    f"{', '.join(map(repr, sorted(WORDS)))}."
+                )
+        return replace(self, cautions=(*cautions, *self.cautions))
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -617,7 +658,8 @@ n_inputs)
     The test of an input is described in the user guide. It finds inputs that act alone
     or in pairs; what three inputs do only together, or what varies faster than a
     polynomial of degree four, it does not see. Nothing depends on a random state, or on
-    the order of rows and columns.
+    the order of rows and inputs; the order of several outputs moves shares and
+    intervals a little.
 
     Examples
     --------
@@ -639,12 +681,16 @@ n_inputs)
     runs = read_runs(data, y, asked)
     found = runs.data
     members, names = _rows(found.names, together)
+    if found.read.geometry is not None:
+        warn_of_zeros(found.y, found.read.geometry, found.read.zero_replacement)
     with one_thread_if_small(len(found.X) ** 2):
         findings = find_drivers(
             *(found.X, found.is_category, found.laws),
             *(found.coordinates, found.read, runs.design),
             *(members, names, negligible),
         )
+    places = tuple(one.of_rows(runs.rows) for one in findings.cautions)
+    findings = replace(findings, cautions=places)
     return make_answer(
         *(findings, names, found.read, found),
         negligible=negligible,

@@ -49,6 +49,13 @@ class Caution:
                 changed[key] = tuple(names.get(name, name) for name in changed[key])
         return replace(self, figures=changed)
 
+    def of_rows(self, rows: IndexArray) -> Caution:
+        """Return the same with the members' places among all rows of the source."""
+        if "members" not in self.figures:
+            return self
+        members = sorted(rows[list(self.figures["members"])].tolist())
+        return replace(self, figures={**self.figures, "members": tuple(members)})
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -90,8 +97,23 @@ WORDS: dict[str, Callable[[Figures], str]] = {
             else "nothing is tested; take an embedding that does not, such as PCA"
         )
     ),
+    "not converged": lambda f: (
+        f"{_far_members(f)} the target of the training, in total variation: some of "
+        "what differs may be the training"
+    ),
+    "noise bound": lambda f: (
+        "training noise is at most "
+        + listed(
+            [
+                f"{np.ceil(1e3 * share) / 10:g} % of {output}"
+                for output, share in f["at_most"].items()
+            ]
+        )
+        + ", in the variance of the probabilities, by the bounds of the distances"
+    ),
     "note": lambda f: f["words"],
 }
+_NOTES = ("note", "noise bound")  # which weaken nothing
 CHECKS: list[tuple[str, Callable[[Seen], Iterable[Figures]]]] = []
 
 
@@ -122,6 +144,23 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _far_members(figures: Figures) -> str:
+    """Say which members are far, or not shown to be near."""
+    n_members, limit = figures["n_members"], figures["limit"]
+    members = [str(member) for member in figures["members"]]
+    shown = listed(members, _MOST_NAMES)
+    subject = f"members {shown} of {n_members} are"
+    if len(members) == 1:
+        subject = f"member {shown} of {n_members} is"
+    if figures["by"] == "bound":
+        if len(members) == n_members:
+            return f"none of the {n_members} members is shown to be within {limit} of"
+        return f"{subject} not shown to be within {limit} of"
+    if len(members) == n_members:
+        subject = f"all {n_members} members are"
+    return f"{subject} farther than {limit} from"
 
 
 def tie_of(figures: Figures) -> str:
@@ -158,8 +197,8 @@ def _circular(seen: Seen) -> Iterator[Figures]:
 @caution(
     "alike",
     lambda f: (
-        f"each of {listed(f['inputs'], _MOST_NAMES)} is nearly a function of the "
-        "others: these runs cannot tell them apart. Name them as a group by together="
+        f"{listed(f['inputs'], _MOST_NAMES)} vary together: these runs cannot tell "
+        "them apart. Name them as a group by together="
     ),
 )
 def _alike(seen: Seen) -> Iterator[Figures]:
@@ -326,7 +365,7 @@ def without_doubles(cautions: Iterable[Caution]) -> list[Caution]:
 def cautions_in_words(cautions: Iterable[Caution]) -> list[str]:
     """Say what cautions are about; what was only read so is a note."""
     return [
-        ("Note: " if one.code == "note" else "Caution: ")
+        ("Note: " if one.code in _NOTES else "Caution: ")
         + f"{WORDS[one.code](one.figures)}."
         for one in without_doubles(cautions)
     ]

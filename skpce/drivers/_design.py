@@ -187,8 +187,10 @@ class Design:
     ) -> Exchange:
         """Return how an input is exchanged, given the others.
 
-        Within strata and of whole units the p-value is valid where all arrangements
-        are equally likely: ``restricted_exchange_valid``, checked in ``lean/Core``.
+        Within given strata and of given units, the p-value over all arrangements, or
+        over some that are drawn, is valid where these are equally likely:
+        ``restricted_exchange_valid`` and ``drawn_exchange_valid``, checked in
+        ``lean/Core``.
         """
         mine = numbers_of(own)
         if self.groups is not None:

@@ -71,8 +71,9 @@ from ._design import Design, Exchange, first_of, mean_of, memory_of
 def holm(p_values: FloatArray) -> FloatArray:
     """Adjust p-values of any shape by Holm's step-down method; NaN takes no part.
 
-    The family-wise error is at most the level, whatever the dependence:
-    ``holm_family_wise_error``, checked in ``lean/Core``.
+    Of p-values that are valid up to the level, the family-wise error is at most the
+    level, whatever the dependence: ``holm_family_wise_error``, checked in
+    ``lean/Core``.
     """
     flat = np.ravel(p_values)
     adjusted = np.full(len(flat), np.nan)
@@ -365,8 +366,9 @@ def bounded(
     size = np.sqrt(np.add.reduceat(np.square(found), starts, axis=1))
     unit = 1.4826 * np.median(size, axis=0)
     unit = np.where(unit > 0, unit, np.sqrt(np.square(size).mean(axis=0)))
-    factor = np.minimum(1.0, most * unit / np.maximum(size, 1e-300))
-    factor[:, unit == 0] = 1.0
+    bound = np.where(unit > 0, most * unit, np.inf)
+    factor = np.ones_like(size)
+    np.divide(bound, size, out=factor, where=size > bound)
     found *= factor[:, np.cumsum(np.diff(groups, prepend=groups[0]) > 0)]
     return np.asarray(found - found.mean(axis=0))
 
@@ -396,7 +398,8 @@ def smaller_rank(
     """Rank the smaller rank of two statistics; extrapolate where few are as large.
 
     The first one, of what an input does alone, has most of the level. Without the
-    extrapolation it is valid: ``smaller_rank_valid``, checked in ``lean/Core``.
+    extrapolation, the rank of exchangeable pairs is valid: ``smaller_rank_valid``,
+    checked in ``lean/Core``.
     """
     number = len(drawn[0]) + 1
     ranks = []
@@ -445,7 +448,8 @@ def rank_p_values(
 ) -> FloatArray:
     """Return ranks as p-values; extrapolated where few draws are as large.
 
-    Ranks are valid, with ties: ``exchange_valid``, checked in ``lean/Core``.
+    Ranks of exchangeable values are valid, with ties: ``exchange_valid``, checked in
+    ``lean/Core``.
     """
     reached = _rounded(drawn) >= _rounded(observed)
     found = (1.0 + reached.sum(axis=0)) / (len(drawn) + 1.0)
@@ -1160,7 +1164,10 @@ class _Setting:
             product = (self.lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
             weights = np.repeat(self.lead_weights, table.shape[1])
             product = product - product.mean(axis=0)
-            basis = np.linalg.qr(np.hstack([own, table]))[0]
+            alone = np.hstack([own, table])
+            if alone.shape[1] >= 0.5 * len(alone):
+                continue  # beside so many terms nothing is left to see
+            basis = np.linalg.qr(alone)[0]
             product = product - basis @ (basis.T @ product)
             other = replace(
                 self,

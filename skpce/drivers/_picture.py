@@ -36,6 +36,7 @@ def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     panels = _panels(len(drawn), inputs + 3, ax)
     for place, (output, panel) in enumerate(zip(drawn, panels, strict=True)):
         _draw_panel(answer, output, panel, is_last=place == len(drawn) - 1)
+    _draw_legend(panels[-1], answer.drivers, is_given=ax is not None)
     _readable(panels)
     return panels if len(panels) > 1 else panels[0]
 
@@ -92,7 +93,6 @@ def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     if is_last:
         ax.set_xlabel("share of the variance between runs, in %")
-        _draw_legend(ax, table)
 
 
 def _draw_share(ax: Any, at: int, table: Any, output: int, i: int) -> None:
@@ -119,9 +119,11 @@ def _write(ax: Any, at: float, end: float, text: str) -> None:
     )
 
 
-def _draw_legend(ax: Any, table: Any) -> None:
+def _draw_legend(ax: Any, table: Any, is_given: bool) -> None:
+    """Draw the legend under a figure of ours; of axes that were given, under these."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
+    from matplotlib.transforms import ScaledTranslation
 
     states = set(map(str, np.ravel(table.state)))
     handles: list[Any] = []
@@ -142,9 +144,14 @@ def _draw_legend(ax: Any, table: Any) -> None:
         "linewidth": 1.3,
     }
     handles.append(Line2D([], [], **line, label="90 % interval"))
-    ax.figure.legend(
+    place: dict[str, Any] = {"loc": "outside lower center"}
+    if is_given:  # under ticks and label, which half an inch holds
+        shift = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+        place["bbox_transform"] = ax.transAxes + shift
+    (ax if is_given else ax.figure).legend(
         handles=handles,
-        loc="outside lower center",
+        **place,
         ncols=2,
         frameon=False,
         fontsize=9,

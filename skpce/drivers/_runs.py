@@ -6,6 +6,7 @@ Inputs and outputs become numbers, labels and names the roles of the runs.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -146,8 +147,9 @@ def _is_named(law: Any, name: str) -> bool:
 # Columns that are inputs, or outputs, where nobody has said
 
 
-# Prefixes of the columns of parameters: of Optuna, MLflow, Weights & Biases, Ray.
-_PARAMETERS = re.compile(r"^(params[._]|config[./])")
+# Prefixes of the columns of parameters: of Optuna, MLflow, scikit-learn, Weights &
+# Biases, Ray.
+_PARAMETERS = re.compile(r"^(params?_|params[.]|config[./])")
 
 # Names of columns that number the rows; the first is that of an index of pandas.
 _NUMBERS = re.compile(
@@ -212,6 +214,7 @@ def outputs_among(columns: Mapping[Any, NDArray[Any]]) -> list[Any]:
 
 _EMPTY = "is empty", "are empty"
 _DATES = "holds dates", "hold dates"
+_DURATIONS = "holds durations", "hold durations"
 _NAMES = "names the runs", "name the runs"
 _COUNTS = "numbers the runs", "number the runs"
 _IS_RESULT = "looks like a result", "look like results"
@@ -221,6 +224,8 @@ def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
     if not entries:
         return _EMPTY
+    if values.dtype.kind == "m":
+        return _DURATIONS
     if _are_dates(values, entries):
         return _DATES
     distinct = len(set(map(str, entries))) / len(values)
@@ -251,6 +256,8 @@ def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
     """Return a column as numbers; None where it holds labels."""
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
+    if values.dtype.kind == "c":
+        return None
     read = numbers_of_text(values)
     if read is not None:
         return read
@@ -398,6 +405,7 @@ class Runs:
     """Runs that were read, with their roles."""
 
     data: Data
+    rows: IndexArray  # shape: (n_runs,), their places in the source
     setting: IndexArray | None = None  # of repeats that were declared
     blocks: IndexArray | None = None
     groups: IndexArray | None = None
@@ -592,6 +600,21 @@ def numbered(role: str, given: Any, used: BoolArray) -> IndexArray:
     return np.unique(labels, return_inverse=True)[1].reshape(-1)
 
 
+def _refuse_idle(labels: Mapping[str, IndexArray]) -> None:
+    """Refuse blocks of one run each, and one group: these leave nothing to exchange."""
+    blocks, groups = labels.get("blocks"), labels.get("groups")
+    if blocks is not None and blocks.max() + 1 == len(blocks):
+        raise ValueError(
+            f"blocks has a label of its own for each of {len(blocks)} runs; expected "
+            "labels that several runs share: runs are compared within blocks."
+        )
+    if groups is not None and not groups.any():
+        raise ValueError(
+            f"groups has one label for all {len(groups)} runs; expected several "
+            "groups, which are compared. Leave groups= out if runs are independent."
+        )
+
+
 def positions(given: Any, used: BoolArray) -> FloatArray:
     """Return the place of each run in a series."""
     values = np.asarray(given)
@@ -694,10 +717,10 @@ def read_csv(path: Any) -> Columns:
             f"{shown} is no text in UTF-8; expected a CSV file. Read other files by a "
             "library of data frames, and give the frame."
         ) from None
-    lines = text.splitlines()
-    first = next((line for line in lines if line.strip()), "")
+    first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(",;\t", key=first.count)
-    rows = [row for row in csv.reader(lines, delimiter=delimiter) if any(row)]
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = [row for row in lines if any(row)]
     if len(rows) < 2:
         raise ValueError(f"{shown} has no rows; expected a table of runs.")
     header, body = [name.strip() for name in rows[0]], rows[1:]
@@ -718,8 +741,12 @@ def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
     numbers = numbers_of_text(column)
     if numbers is None:
         return column
-    empty = [entry is None for entry in column.tolist()]
-    return numbers if np.array_equal(np.isnan(numbers), empty) else column
+    entries = column.tolist()
+    if not np.array_equal(np.isnan(numbers), [entry is None for entry in entries]):
+        return column
+    are_whole = all(entry is not None and entry.strip().isdigit() for entry in entries)
+    whole = are_whole and numbers.max() < 2**53  # what counts the runs is seen by this
+    return numbers.astype(np.int64) if whole else numbers
 
 
 def read_table_of(table: Any, asked: Asked) -> Table:
@@ -733,6 +760,12 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     known_names(
         outputs, [*names, *every], "outputs", "column of data", shown=list(every)
     )
+    for role, name in asked.roles.items():
+        if isinstance(name, str) and name in outputs:
+            raise ValueError(
+                f"{role}={name!r} is an output too; expected a column that says which "
+                "runs belong together, or in which order they were made."
+            )
     if inputs is not None:
         known_names(
             inputs, [*names, *every], "inputs", "column of data", shown=list(every)
@@ -1059,6 +1092,8 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         for role, given in table.labels.items()
         if role != "order"
     }
+    _refuse_idle(labels)
+    refuse_extremes(table.data.y, "y", varying=True)
     setting = setting_of(table)
     order: Any = table.labels.get("order")
     if order is not None:
@@ -1070,7 +1105,8 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         notes.append(Caution("note", {"words": SAY_REPLICATE}))
     cautions = (*notes, *table.cautions)
     found = Runs(
-        *(table.data, setting, labels.get("blocks"), labels.get("groups"), order),
+        *(table.data, np.flatnonzero(table.used), setting),
+        *(labels.get("blocks"), labels.get("groups"), order),
         cautions=cautions,
     )
     return found.without_counter()

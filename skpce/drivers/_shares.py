@@ -416,6 +416,10 @@ def _bands(
 ) -> FloatArray:  # shape: (3, 2, n_outputs, n_rows)
     """Return bounds in which all shares of an output lie together, in 90 % of draws.
 
+    The share of an input alone is the median of its draws: coefficients of single
+    inputs are shrunk less than those of interactions, so that the fit itself gives
+    inputs alone too much where there are few runs (``benchmarks.exact_truth``).
+
     Along other axes, such as that of the outputs too, all shares of these.
     """
     angle = np.arcsin(np.sqrt(shares))
@@ -428,6 +432,8 @@ def _bands(
     score = np.where(deviation > 1e-6, score, 0.0)
     largest = score.max(axis=axes, keepdims=True)
     reach = np.quantile(largest, CONFIDENCE, axis=0)
+    alone = np.minimum(np.square(np.sin(middle[0])), estimate[1])
+    estimate = np.stack([alone, estimate[1]])
     low = np.square(np.sin(np.clip(middle - reach * below, 0.0, np.pi / 2)))
     high = np.square(np.sin(np.clip(middle + reach * above, 0.0, np.pi / 2)))
     return np.stack([estimate, np.minimum(low, estimate), np.maximum(high, estimate)])

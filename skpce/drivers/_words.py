@@ -120,9 +120,7 @@ def _rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
 
 _UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "constraint": lambda f: f"cannot be told apart: they {tie_of(f)} in every run",
-    "alike": lambda f: (
-        "cannot be told apart: in these runs each is nearly a function of the others"
-    ),
+    "alike": lambda f: "cannot be told apart: in these runs they vary together",
     "not exchanged": lambda f: f"cannot be tested: {f['why']}",
 }
 

@@ -12,7 +12,6 @@ from ._model import sobol_indices
 from ._modes import modes_test
 from ._parts.effects import part_effects
 from ._parts.entries import part_entries
-from ._parts.from_members import part_effects_from_members
 from ._parts.table import parts_of_table
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "modes_test",
     "original_space_indices",
     "part_effects",
-    "part_effects_from_members",
     "part_entries",
     "parts_of_table",
     "shapley_effects",

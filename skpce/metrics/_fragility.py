@@ -282,7 +282,8 @@ def total_variation_distance(
 
     :math:`\mathrm{TV}(p, q) = \tfrac12 \sum_k |p_k - q_k|`: the largest difference of
     the probability of any set of actions [1]_. 0 for equal policies, 1 for policies
-    without a common action.
+    without a common action. Means under the policies differ by at most this times the
+    range of what is averaged (``value_difference``, checked in ``lean/Core``).
 
     Parameters
     ----------

@@ -59,9 +59,7 @@ class PartEffectsDisplay:
     Parameters
     ----------
     effects : Result
-        From :func:`skpce.inspection.part_effects`, or from
-        :func:`skpce.inspection.part_effects_from_members`, whose bars have an
-        unexplained part in place of interactions.
+        From :func:`skpce.inspection.part_effects`.
     noise_share : array-like of shape (n_outputs,) or None, default=None
         Share of training noise in the variance of trained policies, where the effects
         are those of the rewards that they were trained on. All other shares are
@@ -162,13 +160,7 @@ class PartEffectsDisplay:
             names.append(self.part_names[rest[0]])
         elif len(rest):
             names.append(f"others ({len(rest)})")
-        return [*names, self._together, *["training noise"] * self.has_noise]
-
-    @property
-    def _together(self) -> str:
-        """Name of what no part causes alone; a fit has what it does not explain."""
-        is_fit = "unexplained" in self.effects.columns
-        return "unexplained" if is_fit else "interactions"
+        return [*names, "interactions", *["training noise"] * self.has_noise]
 
     @property
     def shares(self) -> FloatArray:

@@ -92,7 +92,9 @@ def coefficient_error_bound(
 
     :math:`s` is a trace, so the bound of a step is the same in every isometric
     log-ratio basis. The bound holds for least squares only: the bias of a penalty and
-    of missing terms is not in it. Proof: user guide, "How many members".
+    of missing terms is not in it. Proof: user guide, "How many members". The identity
+    behind it and what it says of indices are checked in ``lean/Core``
+    (``fitted_error``, ``indices_probably``), the quantiles are not.
     """
     owner = "coefficient_error_bound"
     expected = "a non-negative finite float, or a list with one per coordinate"

@@ -187,19 +187,6 @@ def _entries(rng: Generator) -> Drawn:
     return inspection.part_entries, given, _result
 
 
-def _parts_of_members(rng: Generator) -> Drawn:
-    n = int(draw.one_of(rng, [12, 20, 30]))
-    parts = {"a": rng.normal(size=n), "b": rng.normal(size=(n, 2))}
-    y = parts["a"] + rng.normal(size=n) * draw.one_of(rng, [0.0, 0.1, 1.0])
-    given = {
-        "parts": parts,
-        "y": y,
-        "n_components": 1,
-        "cv": 3,
-    }
-    return inspection.part_effects_from_members, given, _result
-
-
 def _table_parts(rng: Generator) -> Drawn:
     table = rng.normal(size=(5, 2, 3, 2))
     given = {"table": table, "factors": ["f", "g", "h"], "order": 2}
@@ -222,7 +209,6 @@ INSPECTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.inspection.original_space_indices": _original,
     "skpce.inspection.part_effects": _parts,
     "skpce.inspection.part_entries": _entries,
-    "skpce.inspection.part_effects_from_members": _parts_of_members,
     "skpce.inspection.parts_of_table": _table_parts,
     "skpce.inspection.shapley_effects": _any_model("shapley_effects"),
     "skpce.inspection.sobol_indices": _any_model("sobol_indices"),

@@ -93,6 +93,31 @@ def test_public_names_without_torch():
     ), found.stderr
 
 
+@pytest.mark.slow
+def test_every_module_without_torch_is_imported_or_names_the_extra():
+    code = (  # scipy looks into sys.modules for torch
+        "from importlib.machinery import PathFinder as P\n"
+        "find = P.find_spec\n"
+        "P.find_spec = lambda n, *a: None if n == 'torch' else find(n, *a)\n"
+        "from importlib import import_module as load\n"
+        "from pathlib import Path\n"
+        "for path in sorted(Path('gflownet_envs').rglob('*.py')):\n"
+        "    name = '.'.join(path.with_suffix('').parts).removesuffix('.__init__')\n"
+        "    try: load(name)\n"
+        "    except ImportError as error: print(f'{name}: {error}')\n"
+    )
+    found = without([], code)
+    assert not found.stderr
+    lines = dict(line.split(": ", 1) for line in found.stdout.splitlines())
+    assert len(lines) > 90
+    for module, said in lines.items():
+        needs = re.match(r'(\S+) needs torch: pip install \S+ "\.\[torch\]"', said)
+        assert needs is not None, said
+        assert (module + ".").startswith(needs[1] + "."), said
+    light = {"block_store", "experiments.command_line", "datasets._fetch", "storage"}
+    assert not {f"gflownet_envs.{name}" for name in light} & set(lines)
+
+
 @pytest.mark.parametrize("library", OF_A_RUN[1:])
 def test_a_run_without_an_extra_ends_before_any_work(library, monkeypatch, tmp_path):
     from gflownet_envs.experiments.run import run_task

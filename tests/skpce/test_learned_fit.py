@@ -12,10 +12,10 @@ from scipy.stats import multivariate_normal, norm, uniform
 import skpce._regressor as regressor_module
 from skpce import (
     CompositionalPCESurrogate,
+    DependentInputsWarning,
     EdgeOfFamilyWarning,
     InputOutsideSupportWarning,
     PolynomialChaosRegressor,
-    TiedInputsWarning,
     load_model,
     save_model,
 )
@@ -544,7 +544,7 @@ def test_fast_functions_are_at_the_edge():
 
 def test_mixtures_are_tied():
     X = np.random.default_rng(0).dirichlet(np.ones(3), size=40)
-    with pytest.warns(TiedInputsWarning, match="x0, x1, x2 is constant"):
+    with pytest.warns(DependentInputsWarning, match="x0, x1, x2 is constant"):
         PolynomialChaosRegressor().fit(X, X[:, 0] ** 2)
 
 
@@ -559,7 +559,7 @@ def test_aliases_of_a_fraction_are_named():
     X = np.column_stack([half, half.prod(axis=1)])
     y = X[:, 0] + 0.8 * X[:, 0] * X[:, 1]
     y += 0.2 * np.random.default_rng(0).normal(size=len(y))
-    with pytest.warns(TiedInputsWarning, match="apart x0·x1 and x2·x3: in all"):
+    with pytest.warns(DependentInputsWarning, match="apart x0·x1 and x2·x3: in all"):
         PolynomialChaosRegressor().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -579,7 +579,7 @@ def test_aliases_of_a_design_without_centre_are_named():
     corners = np.array(list(itertools.product([-1.0, 1.0], repeat=2)))
     X = np.vstack([corners, axis])
     y = X[:, 0] + X[:, 1] ** 2
-    with pytest.warns(TiedInputsWarning, match="x0² and x1²"):
+    with pytest.warns(DependentInputsWarning, match="x0² and x1²"):
         PolynomialChaosRegressor().fit(X, y)
     centre = np.vstack([X, np.zeros((3, 2))])
     model = PolynomialChaosRegressor().fit(centre, centre[:, 0] + centre[:, 1] ** 2)

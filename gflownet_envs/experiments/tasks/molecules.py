@@ -16,7 +16,6 @@ from gflownet_envs.experiments.claims import (
     order_claim,
 )
 from gflownet_envs.experiments.task import (
-    TOLERANCE,
     PaperClaim,
     Policies,
     Preset,
@@ -216,13 +215,10 @@ _SMOKE_TRAINING = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=32)
 def alr_range_claim(steps: tuple[str, ...], low: float, high: float) -> PaperClaim:
     """Claim that D of the expansion lies in a range at each of some steps."""
 
-    def measure(source: SourceResults) -> tuple[str, bool]:
+    def measure(source: SourceResults) -> str:
         names = source.dataset.step_names
         sums = [source.main.expansion_alr_sum[names.index(step)] for step in steps]
-        agrees = (
-            (1 - TOLERANCE) * low <= min(sums) <= max(sums) <= (1 + TOLERANCE) * high
-        )
-        return ", ".join(f"{value:.1f}" for value in sums), agrees
+        return ", ".join(f"{value:.1f}" for value in sums)
 
     text = f"total policy variance D of the expansion, {' and '.join(steps)}"
     return PaperClaim(text, f"{low:g} to {high:g}", measure)
@@ -231,12 +227,11 @@ def alr_range_claim(steps: tuple[str, ...], low: float, high: float) -> PaperCla
 def alr_ratio_claim(step: str, others: tuple[str, ...], value: float) -> PaperClaim:
     """Claim how many times D of a step is that of others, mean; free of the scale."""
 
-    def measure(source: SourceResults) -> tuple[str, bool]:
+    def measure(source: SourceResults) -> str:
         names = source.dataset.step_names
         sums = source.main.expansion_alr_sum
         mean = np.mean([sums[names.index(other)] for other in others])
-        ratio = float(sums[names.index(step)] / mean)
-        return f"{ratio:.2f}", abs(ratio - value) <= TOLERANCE * value
+        return f"{sums[names.index(step)] / mean:.2f}"
 
     return PaperClaim(
         f"D of {step} over that of {' and '.join(others)}", f"{value:g}", measure
@@ -246,11 +241,9 @@ def alr_ratio_claim(step: str, others: tuple[str, ...], value: float) -> PaperCl
 def coverage_range_claim(low: float, high: float) -> PaperClaim:
     """Claim the range over steps of the coverage of 95 % intervals (push-forward)."""
 
-    def measure(source: SourceResults) -> tuple[str, bool]:
+    def measure(source: SourceResults) -> str:
         found = source.main.calibration["push-forward alone"].coverage[-1]
-        least, most = float(np.nanmin(found)), float(np.nanmax(found))
-        agrees = abs(least - low) <= 0.05 and abs(most - high) <= 0.05
-        return f"{least:.2f} to {most:.2f}", agrees
+        return f"{np.nanmin(found):.2f} to {np.nanmax(found):.2f}"
 
     return PaperClaim(
         "coverage of 95 % intervals (push-forward) over the steps",

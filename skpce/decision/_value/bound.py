@@ -9,8 +9,7 @@ valued by the utilities of the members that are held out. For every fixed action
 
 so that the smallest over :math:`k` of lower confidence limits of
 :math:`E[u_\delta - u_k]` is one of the value: no correction is needed, since only the
-limit of the best fixed action has to hold (an intersection-union test [1]_;
-``held_out_bound`` in ``lean/Core`` is checked). A soft
+limit of the best fixed action has to hold (an intersection-union test [1]_). A soft
 decision has a policy :math:`\pi` in place of an action, and
 :math:`\sum_k \pi_k u_k + \tau H(\pi)` in place of its utility, of which
 :math:`\tau \log \sum_k e^{u_k / \tau}` is the largest value.
@@ -97,7 +96,10 @@ class HeldOut:
         return not any(law.learned for law in self.members.problem.basis.laws)
 
     def bound(self, features: list[int]) -> Bound:
-        """Value the rules of some inputs on held-out members."""
+        """Value the rules of some inputs on held-out members.
+
+        A bound if the limits are: ``held_out_bound``, checked in ``lean/Core``.
+        """
         rules, predicted = self._whole_fits
         if len(features) < self.members.inputs.shape[1]:
             regressor = self.members.regressor_of(features)

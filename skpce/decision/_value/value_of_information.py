@@ -24,6 +24,7 @@ from ..._checks import (
     remembers_frames,
 )
 from ..._expansion.expansion import Expansion, closed_index
+from ..._learned.cautions import DependentInputsWarning
 from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
 from ...inspection._dependent_inputs import dependence_seen
@@ -40,10 +41,6 @@ ALL = "all inputs"
 _LEVEL = 0.9  # of the intervals of the expansion's value
 _SIGNIFICANCE = 0.05  # largest p-value at which a value is supported
 _MOST_OBSERVATIONS = 10**18
-
-
-class DependentInputsWarning(UserWarning):
-    """Inputs are dependent, and what is computed assumes that they are not."""
 
 
 @remembers_frames

@@ -1,1 +1,1 @@
-"""Effects of named parts of an input: by recombination, entry by entry, by a fit."""
+"""Effects of named parts of an input: by recombination, and entry by entry."""

@@ -85,14 +85,16 @@ class Contributions:
     def total(self, exchanged: FloatArray) -> FloatArray:
         """From A to A with something of B: what it causes with all interactions.
 
-        The mean has no bias: ``recombination_total``, checked in ``lean/Core``.
+        Of independent draws the mean has no bias: ``recombination_total``, checked in
+        ``lean/Core``.
         """
         return self.between(self.draws.first, exchanged)
 
     def closed(self, exchanged: FloatArray) -> FloatArray:
         """What is left of the whole: what something causes alone.
 
-        The mean has no bias: ``recombination_closed``, checked in ``lean/Core``.
+        Of independent draws the mean has no bias: ``recombination_closed``, checked in
+        ``lean/Core``.
         """
         return self.whole - self.between(exchanged, self.draws.second)
 

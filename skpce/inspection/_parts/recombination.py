@@ -200,7 +200,10 @@ def draw_pairs(
     """Draw two different members for each part, each equally often in both places.
 
     In each round the members stand in a circle, and the second of a draw stands a
-    random number of places behind the first.
+    random number of places behind the first. Two different members are independent
+    draws of what members are drawn from; over all pairs of those that there are, half
+    the squared distance has as its mean their variance of ddof 1
+    (``recombination_pairs``, checked in ``lean/Core``).
     """
     found = np.empty((2, n_draws, n_parts), dtype=np.int64)
     n_rounds = -(-n_draws // n_members)

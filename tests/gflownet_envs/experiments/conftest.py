@@ -40,6 +40,7 @@ def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:
     """Stand in for figures that take longer than the run."""
     names = [f"parts_{number + 1}" for number in range(len(results.parts))]
     names += ["overview", "policies", "variances", "coverage"]
+    names += ["space"] * (results.space is not None)
     return {name: (None, name) for name in names}
 
 

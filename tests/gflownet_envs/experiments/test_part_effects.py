@@ -26,7 +26,6 @@ from gflownet_envs.experiments.named_parts import (
     level_parts,
 )
 from gflownet_envs.experiments.part_effects import (
-    _without_drowned,
     find_part_effects,
     leading_entries,
     noise_beside_exact,
@@ -59,7 +58,7 @@ def grid():
     study = task.prepare(preset, options={}, **silent)
     policies = make_policies(study, preset.training, train=False, **silent)
     (found,) = find_part_effects(
-        study, policies, None, n_draws=1024, seed=0, progress=lambda *_: None
+        study, policies, n_draws=1024, seed=0, progress=lambda *_: None
     )
     return study, policies, found
 
@@ -303,23 +302,12 @@ def test_pairs_that_interact_are_listed(grid):
         assert text == percent_with_error(row.interaction[place], error)
 
 
-@pytest.mark.slow
-def test_policies_that_cannot_be_solved_go_through_a_surrogate(grid):
-    """Of a study that forgets how it was solved, exact policies as if trained."""
-    study, policies, found = grid
-    trained = replace(policies.exact, source="trained")
-    unsolved = replace(policies, exact=None, solution=None, trained=trained)
+def test_policies_that_cannot_be_solved_have_no_effects_of_parts(grid, tiny):
+    """Of a study that forgets how it was solved."""
+    study, policies, _ = grid
+    unsolved = replace(policies, solution=None)
     known = {"n_draws": 16, "seed": 0, "progress": lambda *_: None}
-    (fitted,) = find_part_effects(study, unsolved, None, **known)
-    assert fitted.entries is None
-    assert fitted.noise_share is None
-    exact = found.effects["move 5"]
-    fit = fitted.effects["move 5"]
-    np.testing.assert_allclose(fit.first, exact.first, atol=0.1)
-    table = tables.parts_table(fitted)
-    assert table.rows[0][-2] == "–"
-    assert not tables.pairs_table(fitted).rows
-    # what is mostly training noise is not supported
-    drowned = _without_drowned(fitted.effects, np.full(6, 0.8))
-    assert not any(drowned.supported)
-    assert "80%" in drowned.reasons[0][-1]
+    assert find_part_effects(study, unsolved, **known) == ()
+    _, results = tiny
+    (sentence,) = answers(replace(results, parts=()))
+    assert "cannot be solved again" in sentence

@@ -409,6 +409,26 @@ def test_span_coordinates_keep_the_scores_of_any_subset():
     np.testing.assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])
 
 
+def test_members_that_did_not_converge_are_in_the_answer_of_trained_policies(tiny):
+    results = tiny[1]
+    far = results.policies.not_converged
+    trained, exact = (
+        {one.code: one for one in results.sources[name].main.verdict.cautions}
+        for name in ("trained", "exact")
+    )
+    assert "not converged" not in exact
+    assert trained["not converged"].figures["members"] == tuple(far)
+    assert "noise bound" not in trained  # exact policies show it
+    (record,) = (
+        one
+        for one in json.loads(read_results(tiny[0]))["policies"]["trained"]["analyses"][
+            0
+        ]["cautions"]
+        if one["code"] == "not converged"
+    )
+    assert record["members"] == far
+
+
 def test_members_that_are_not_certified_are_named(tiny):
     far = np.array([0.01] * 15 + [0.2, 0.03, 0.5])
     bound = DistanceBound(far, "estimate", "sampled", 4096, 0.95)
@@ -420,5 +440,11 @@ def test_members_that_are_not_certified_are_named(tiny):
     assert found == "0.010 to 0.500, estimate"
     shown = f"2: {members[15]}, {members[17]}"
     assert rows["members not shown to be within 0.03"] == shown
+    far, noise = analysis.training_cautions(policies, None)
+    assert far.code == "not converged"
+    assert far.figures["members"] == (members[15], members[17])
+    assert f"{members[15]} and {members[17]} of 18 are not shown to be" in str(far)
+    assert noise.code == "noise bound"
+    assert next(iter(noise.figures["at_most"].values())) < 1
     known = dict(tables.training_table(tiny[1]).rows)
     assert "upper bounds of the same, by residuals" not in known

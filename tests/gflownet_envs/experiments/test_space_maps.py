@@ -1,5 +1,7 @@
 """Maps of state spaces: what is drawn, where, and in which colour."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -11,7 +13,16 @@ from gflownet_envs import (
     WholeSpace,
     solve_exact,
 )
-from gflownet_envs.experiments.space_maps import shares_of_steps, space_map
+from gflownet_envs.experiments import space_maps
+from gflownet_envs.experiments.space_maps import (
+    find_reasons,
+    has_choice,
+    map_of_states,
+    names_of_states,
+    shares_of_steps,
+    space_map,
+)
+from gflownet_envs.experiments.task import Reasons
 from skpce.plotting._style import COLORS
 
 
@@ -87,3 +98,31 @@ def test_wrong_lengths_are_named(tree):
         space_map(tree, ["a"])
     with pytest.raises(ValueError, match="names must be 9, one a state, got 2"):
         space_map(tree, ["a"] * 9, names=["b", "c"])
+
+
+def test_a_run_maps_what_it_solved(tiny):
+    folder, results = tiny
+    space, reasons = results.space
+    parts = set(results.study.named_parts[0].parts)
+    choice = has_choice(space)
+    assert {reasons.parts[s] for s in np.flatnonzero(choice)} <= parts | {""}
+    assert not any(reasons.parts[s] for s in np.flatnonzero(~choice))
+    assert (folder / "figures" / "space.png").exists()
+    title = map_of_states(*results.space, "Grid").subfigs[0].get_suptitle()
+    assert title == "Grid: how far apart visitors are"
+
+
+def test_what_a_map_cannot_show_is_left_out(tiny, monkeypatch):
+    study, policies = tiny[1].study, tiny[1].policies
+    settings = {"n_draws": 4, "seed": 0}
+    assert find_reasons(study, replace(policies, solution=None), **settings) is None
+    assert find_reasons(replace(study, named_parts=()), policies, **settings) is None
+    monkeypatch.setattr(space_maps, "_MOST_EDGES", 3)
+    assert find_reasons(study, policies, **settings) is None
+
+
+def test_states_of_a_tree_have_the_name_of_the_last_choice(tree):
+    names = names_of_states(tree.graph)
+    assert names[:3] == ["all walks", "x", "y"]
+    figure = map_of_states(tree, Reasons([""] * 9, np.zeros(9), np.ones(9) > 0), "T")
+    assert {"all walks", "x", "y"} <= {t.get_text() for t in figure.axes[0].texts}

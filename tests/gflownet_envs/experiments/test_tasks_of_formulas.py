@@ -142,23 +142,13 @@ def fake_source(**parts):
     return SimpleNamespace(main=main, dataset=dataset)
 
 
-@pytest.mark.parametrize(
-    ("indices", "agrees"),
-    [
-        ([[0.8, 0.2], [0.6, 0.4]], True),
-        ([[0.8, 0.2], [0.9, 0.1]], False),
-        ([[0.4, 0.6], [0.1, 0.9]], False),
-    ],
-)
-def test_gain_claim_wants_the_first_to_lead_and_the_second_to_gain(indices, agrees):
-    surrogate = SimpleNamespace(step_total_sobol_indices_=np.array(indices))
-    claim = claims.gain_claim("text", "a", "b")
-    figures, found = claim.measure(fake_source(surrogate=surrogate))
-    assert found is agrees
-    assert figures.startswith(f"a {indices[0][0]:.2f}")
+def test_gain_claim_shows_both_inputs_early_and_late():
+    indices = np.array([[0.8, 0.2], [0.6, 0.4]])
+    source = fake_source(surrogate=SimpleNamespace(step_total_sobol_indices_=indices))
+    figures = claims.gain_claim("text", "a", "b").measure(source)
+    assert figures == "a 0.80 and 0.20, b 0.60 and 0.40"
     # A step that the trajectory does not reach: the last one with a choice.
-    claim = claims.gain_claim("text", "a", "z")
-    assert claim.measure(fake_source(surrogate=surrogate)) == (figures, found)
+    assert claims.gain_claim("text", "a", "z").measure(source) == figures
 
 
 def test_claims_about_components_read_the_fitted_pca():
@@ -167,22 +157,21 @@ def test_claims_about_components_read_the_fitted_pca():
         components_=np.array([[0.5, 0.5, 0.5, 0.5], [1, -1, 0, 0]]),
     )
     source = fake_source(pipeline=[pca])
-    assert claims.explained_variance_claim(0.244).measure(source) == ("25.0%", True)
-    assert claims.explained_variance_claim(0.5).measure(source) == ("25.0%", False)
-    assert claims.uniform_component_claim().measure(source) == ("cosine 1.00", True)
+    assert claims.explained_variance_claim(0.244).measure(source) == "25.0%"
+    assert claims.uniform_component_claim().measure(source) == "cosine 1.00"
     pca.components_ = np.array([[1.0, -1.0, 1.0, -1.0]])
-    assert claims.uniform_component_claim().measure(source) == ("cosine 0.00", False)
+    assert claims.uniform_component_claim().measure(source) == "cosine 0.00"
 
 
 def test_claims_of_coverage_and_tests_on_a_real_run(smoke_runs):
     source = smoke_runs("llm-arithmetic")[0].sources["exact"]
     found = source.main.calibration["push-forward alone"].coverage[-1]
-    figure, agrees = claims.mean_coverage_claim(float(np.nanmean(found))).measure(
-        source
-    )
-    assert (figure, agrees) == (f"{np.nanmean(found):.2f}", True)
-    figure, _ = claims.indistinguishable_claim(0, 63).measure(source)
+    figure = claims.mean_coverage_claim(0.68).measure(source)
+    assert figure == f"{np.nanmean(found):.2f}"
+    figure = claims.indistinguishable_claim(0, 63).measure(source)
     passed, n_pairs = map(int, figure.split(" of "))
     assert 0 <= passed <= n_pairs == source.dataset.test.mask.sum()
-    figure, agrees = claims.two_modes_claim("EOS").measure(source)
-    assert agrees == (figure != "at no step")
+    figure = claims.two_modes_claim("EOS").measure(source)
+    assert figure == "at no step" or set(figure.split(", ")) <= set(
+        source.dataset.step_names
+    )

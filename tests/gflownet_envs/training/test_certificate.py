@@ -13,11 +13,13 @@ from gflownet_envs import (
     GridEnvironment,
     HypergridEnvironment,
     LocalScoreReward,
+    PolicyDataset,
     StateGraph,
     TokenSequenceEnvironment,
     TrainingSpec,
     distance_to_exact,
     log_reward_table,
+    solve_exact,
     train_ensemble,
 )
 from gflownet_envs.training import certificate
@@ -108,6 +110,34 @@ def test_certain_bounds_are_not_below_the_truth(n_iterations):
         truth = exact_distances(ensemble)
         assert (bound >= truth).all()
         assert (bound > 1.01 * truth).any()  # no tree: errors cancel
+
+
+@pytest.mark.parametrize("n_iterations", [1, 60, 400])
+def test_noise_is_at_most_its_bound(n_iterations):
+    """For trajectories through likely and unlikely states."""
+    for environment in (GRID, HypergridEnvironment(2, 4)):
+        ensemble = trained(environment, spec=replace(SPEC, n_iterations=n_iterations))
+        exact = solve_exact(environment, ensemble.reward.log_reward)
+        found = ensemble.distance_bound()
+        for actions, _ in list(trajectories(environment))[::13]:
+            sources = (
+                [lambda state, m=m, s=s: s.log_policy(state)[m].exp() for m in range(4)]
+                for s in (ensemble, exact)
+            )
+            learned, solved = (
+                PolicyDataset.from_policies(
+                    environment, source, np.zeros((4, 1)), trajectory=actions
+                )
+                for source in sources
+            )
+            noise = (learned.y - solved.y).var(axis=0)
+            shares = found.noise_share(learned)
+            for share, columns in zip(shares, learned.step_slices, strict=True):
+                total = learned.y[:, columns].var(axis=0).sum()
+                if total > 1e-12:
+                    assert noise[columns].sum() / total <= share + 1e-9
+    with pytest.raises(ValueError, match="data has 2 members and the bound 4"):
+        found.noise_share(learned.select([0, 1]))
 
 
 @pytest.mark.slow

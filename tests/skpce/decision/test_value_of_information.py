@@ -12,10 +12,10 @@ from sklearn.preprocessing import StandardScaler
 
 from skpce import (
     CompositionalPCESurrogate,
+    DependentInputsWarning,
     PolynomialChaosRegressor,
 )
 from skpce.decision import (
-    DependentInputsWarning,
     InputBelief,
     ThompsonPolicy,
     measure_next,

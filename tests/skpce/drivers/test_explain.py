@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,8 @@ from sklearn.model_selection import GridSearchCV
 
 import skpce
 from skpce import explain
-from skpce.drivers._runs import Asked, read_runs
+from skpce._compositions.outputs import ZeroReplacedWarning
+from skpce.drivers._runs import Asked, read_file, read_runs
 from skpce.ensembles import from_cv_results, from_frame
 
 N = 24
@@ -253,6 +255,13 @@ def test_groups_with_equal_inputs_are_told_of_replicate(X, y):
     assert read(X, y, groups=np.arange(N) // 3).cautions == ()
 
 
+def test_labels_that_leave_nothing_to_exchange_are_refused(X, y):
+    with pytest.raises(ValueError, match="one label for all 24 runs; expected several"):
+        read(X, y, groups=np.zeros(N))
+    with pytest.raises(ValueError, match="a label of its own for each of 24 runs"):
+        read(X, y, blocks=np.arange(N))
+
+
 def test_order_is_numbers_dates_or_nothing(X, y):
     dates = pd.date_range("2024-01-01", periods=N)[::-1]
     for order in (np.arange(N)[::-1], dates, dates.astype(str)):
@@ -481,6 +490,14 @@ REFUSED = {
         lambda t, X, y: explain(study_of(), outputs="time"),
         "there are 'cost', 'size'",
     ),
+    "a number too large to square": (
+        lambda t, X, y: explain(t.assign(loss=1e150 * y), outputs="loss"),
+        "y has .*e.150 in row 0, column 0; expected numbers up to",
+    ),
+    "blocks that are an output": (
+        lambda t, X, y: explain(t, outputs=["accuracy"], blocks="accuracy"),
+        "blocks='accuracy' is an output too",
+    ),
     "members of a group": (
         lambda t, X, y: explain(X, y, together={"g": ["x0", "zz"]}),
         "'zz' in 'g'",
@@ -517,6 +534,38 @@ def test_what_is_refused_is_named_with_the_remedy(case, table, X, y, monkeypatch
     call, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         call(table, X, y)
+
+
+def test_numbers_of_runs_in_a_file_are_no_setting(X, y, tmp_path):
+    """As in a data frame: a library of frames reads the column as whole numbers."""
+    table = pd.DataFrame(X, columns=list("abc")).assign(job=np.arange(N), acc=y)
+    for given in (table, written(table, tmp_path)):
+        with pytest.raises(ValueError, match="'job' is a whole number of its own"):
+            explain(given, outputs="acc")
+
+
+def test_columns_of_durations_and_complex_numbers_are_named_as_what_they_are(table):
+    limit = pd.to_timedelta(np.arange(N) % 5, unit="s")
+    runs = read(table.assign(limit=limit), outputs="accuracy")
+    assert "limit" not in runs.data.names
+    assert "'limit' holds durations" in runs.cautions[0].figures["words"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="'limit' has a lab"):
+            read(table.assign(limit=np.arange(N) * 1j), inputs=None, outputs="accuracy")
+
+
+def test_results_of_a_search_in_a_file_have_its_parameters(X, y, tmp_path):
+    table = pd.DataFrame(X, columns=["param_C", "param_gamma", "mean_fit_time"])
+    table = table.assign(split0_test_score=np.round(y, 1), mean_test_score=y)
+    runs = read(written(table, tmp_path), outputs="mean_test_score")
+    assert runs.data.names == ("param_C", "param_gamma")
+
+
+def test_breaks_of_lines_inside_an_entry_are_kept(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_bytes(b'a,note\r\n1,"x\ny"\r\n2,"x\x0cy"\r\n')
+    assert read_file(path)["note"].tolist() == ["x\ny", "x\x0cy"]
 
 
 def test_files_that_are_no_tables(tmp_path):
@@ -559,6 +608,15 @@ def test_one_answer_whatever_the_order_of_rows_and_columns(table, tmp_path):
         )
 
 
+def test_members_are_rows_of_the_table_beside_runs_that_failed():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), 0.2 * rng.normal(size=60)
+    X[[20, 40], 0], y[[20, 40]] = [4.0, 5.0], y[[20, 40]] + [3.0, 4.0]
+    y[:10] = np.nan
+    rests = [c for c in explain(X, y).cautions if c.code == "rests on members"]
+    assert {row for one in rests for row in one.figures["members"]} == {20}
+
+
 def test_the_model_knows_names_logarithms_and_levels(table):
     answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
     assert answer.model.feature_names_in_.tolist() == ["rate", "kind"]
@@ -573,6 +631,13 @@ def test_the_model_of_probabilities_is_a_surrogate(X, y):
     answer = explain(X, odds / odds.sum(axis=1, keepdims=True))
     assert isinstance(answer.model, skpce.CompositionalPCESurrogate)
     assert answer.drivers.state[0, 0] == "drives"
+
+
+def test_zeros_among_probabilities_are_told(X, y):
+    odds = np.exp(np.c_[y, -y, X[:, 2]])
+    odds[:2, 0] = 0.0
+    with pytest.warns(ZeroReplacedWarning, match="2 zeros, in 2 of 24 members"):
+        explain(X, odds / odds.sum(axis=1, keepdims=True))
 
 
 def test_inputs_are_tested_together(X, y):

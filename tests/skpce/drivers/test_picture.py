@@ -162,3 +162,14 @@ def test_no_page_is_begun_that_cannot_be_written(answer, tmp_path, monkeypatch):
 def test_notebooks_begin_with_the_sentences(answer):
     html = answer._repr_html_()
     assert html.index(answer.sentences[0].split("(")[0]) < html.index("<table")
+
+
+def test_the_legend_stands_under_the_axes_that_were_given(answer):
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    for ax in axes:
+        answer.plot(ax)
+    figure.canvas.draw()
+    assert not figure.legends
+    for ax in axes:
+        legend = ax.get_legend().get_window_extent()
+        assert legend.y1 < ax.xaxis.label.get_window_extent().y0

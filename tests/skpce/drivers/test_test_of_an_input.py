@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -46,6 +47,15 @@ def test_p_value_of_one_input_is_that_of_all_permutations(seed):
     setting = problem_of(x[:, np.newaxis], y).setting((0,))
     found = setting._of_exchange(20_000)[0]
     assert found == pytest.approx(exact, abs=4 * np.sqrt(exact / 20_000) + 2e-4)
+
+
+def test_residuals_of_any_size_are_shortened_alike():
+    residuals = np.array([0.0, 1, -1, 2, -2, 30, -1, 1, 0])[:, np.newaxis]
+    one = np.zeros(1, dtype=int)
+    short = bounded(residuals, one)
+    assert np.ptp(short) < 10
+    with np.errstate(all="raise"):
+        assert np.allclose(bounded(1e30 * residuals, one), 1e30 * short)
 
 
 def test_exchange_within_strata_is_that_of_all_permutations():
@@ -196,3 +206,13 @@ def test_many_outputs_are_tested_by_tails(monkeypatch):
     assert (p_values[0, :40] <= 0.05).mean() > 0.7
     assert (p_values[0, 40:] > 0.05).all()
     assert (p_values[1:] > 0.05).all()
+
+
+def test_a_group_of_so_many_terms_that_nothing_is_left_has_no_pair():
+    """Beside 264 terms the residuals of 120 runs would be rounding errors."""
+    rng = np.random.default_rng(15)
+    X = rng.normal(size=(120, 12))
+    y = X[:, :11] @ np.ones(11) + X[:, 0] * X[:, 11]
+    problem = dataclasses.replace(problem_of(X, y), members=(tuple(range(11)), (11,)))
+    assert problem.pair_p_values(0, [1]).tolist() == [[1.0]]
+    assert problem_of(X, y).pair_p_values(0, [11])[0, 0] < 1.0

@@ -2,11 +2,15 @@
 
 ``trackers/mlflow.csv`` was written by ``mlflow.search_runs()`` of MLflow 3.17 with 24
 runs, of which one failed, ``trackers/ray.csv`` by ``ResultGrid.get_dataframe()`` of Ray
-Tune 2.60. Both losses are the square of log10 of the rate plus a tenth of normal noise.
+Tune 2.60. ``trackers/wandb.csv`` has runs that wandb 0.31 logged offline, read from its
+files into its ``Run`` and written as the guide of Weights & Biases says: a data frame
+with columns of dicts, by ``to_csv``. All losses are the square of log10 of the rate
+plus a tenth of normal noise.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
@@ -48,6 +52,21 @@ def test_results_of_ray_tune():
         "config/opt/kind": "does not matter",
         "config/opt/beta": "does not matter",
         "config/seed": "does not matter",
+    }
+
+
+def test_an_export_of_weights_and_biases():
+    read = dict.fromkeys(("config", "summary"), ast.literal_eval)
+    answer = skpce.explain(
+        pd.read_csv(TRACKERS / "wandb.csv", converters=read),
+        inputs=["config.rate", "config.opt.kind", "config.opt.beta"],
+        outputs="summary.loss",
+        log=["config.rate"],
+    )
+    assert states(answer) == {
+        "config.rate": "drives",
+        "config.opt.kind": "does not matter",
+        "config.opt.beta": "does not matter",
     }
 
 

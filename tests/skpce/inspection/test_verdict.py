@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +23,7 @@ from skpce import (
     LogRatioTransformer,
     PolynomialChaosRegressor,
 )
+from skpce.drivers import Caution
 from skpce.drivers._exchange import holm
 from skpce.ensembles import from_frame
 from skpce.inspection import variance_decomposition, verdict
@@ -367,6 +370,21 @@ def test_other_names_reach_every_word(known):
     np.testing.assert_array_equal(named.drivers.total, known.drivers.total)
     with pytest.raises(ValueError, match="names has 2 names; expected 3"):
         known.with_names(["rate", "units"])
+
+
+def test_further_cautions_stay_with_the_answer(known):
+    figures = {"members": (3, 5), "n_members": 60, "limit": 0.03, "by": "distance"}
+    bound = Caution("noise bound", {"at_most": {"step0": 0.01201, "step1": 0.5}})
+    more = known.with_cautions(Caution("not converged", figures), bound)
+    named = more.with_names(["rate", "units", "depth"])
+    assert [one.code for one in named.cautions][:2] == ["not converged", "noise bound"]
+    text = str(named)
+    assert "Caution: members 3 and 5 of 60 are farther than 0.03 from" in text
+    assert "Note: training noise is at most 1.3 % of step0 and 50 % of step1" in text
+    every = replace(more.cautions[0], figures=figures | {"n_members": 2, "by": "bound"})
+    assert str(every).startswith("none of the 2 members is shown to be within 0.03 of")
+    with pytest.raises(ValueError, match="code 'late'; expected one of 'adaptive'"):
+        known.with_cautions(Caution("late", {}))
 
 
 def test_frame(known):

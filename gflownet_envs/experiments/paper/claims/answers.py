@@ -53,10 +53,15 @@ class Seen:
 
 @dataclass(frozen=True)
 class Side:
-    """Our figure of one kind of policies over all draws, and its word."""
+    """Our figure of one kind of policies over all draws, and its word.
+
+    With how many of how many draws agree.
+    """
 
     text: str = ""
     word: str = INCOMPARABLE
+    n_agree: int = 0
+    n_draws: int = 0
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ def over_draws(seen: Sequence[Seen]) -> Side:
     n_agree = sum(votes)
     if 0 < n_agree < len(votes):
         text += f"; agrees in {n_agree} of {len(votes)} draws"
-    return Side(text, word_of(n_agree / len(votes)))
+    return Side(text, word_of(n_agree / len(votes)), n_agree, len(votes))
 
 
 def word_of(share: float) -> str:

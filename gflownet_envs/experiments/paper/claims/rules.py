@@ -38,7 +38,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
     tolerance,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim
-from gflownet_envs.experiments.paper.claims.study_rules import STUDY_RULES
+from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS, STUDY_RULES
 from gflownet_envs.experiments.paper.claims.values import (
     LISTS,
     VALUES,
@@ -84,6 +84,8 @@ def answer(claim: Claim, found: Found) -> Answer:
 
 def _needed(claim: Claim) -> tuple[str, ...]:
     """Return the names of the pieces that the answer to a claim is made of."""
+    if claim.rule == "repetitions":
+        return (ARTEFACTS,)
     if claim.rule.startswith("embedding"):
         return ("embeddings",)
     if claim.rule == "ablation":

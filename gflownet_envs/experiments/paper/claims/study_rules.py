@@ -18,6 +18,9 @@ from gflownet_envs.experiments.paper.claims.answers import (
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim
 
+#: The piece that ``python -m benchmarks.paper.artefacts_page`` writes.
+ARTEFACTS = "artefacts"
+
 Rows = Mapping[str, Any]  # of one kind of policies, in one draw
 See = Callable[[Rows], Seen]
 
@@ -60,6 +63,23 @@ def _in_draw(columns: Any, number: int) -> Any:
             return [_in_draw(row, number) for row in columns]
         return columns[number]
     return columns
+
+
+def _repetitions(claim: Claim, found: Found) -> Answer:
+    """Look at the repetitions of a study of artefacts, under each of its readings."""
+    words = claim.values["words"]
+    sides = {
+        reading: over_draws(
+            [
+                Seen(tuple(zip(words, figures, strict=True)), agrees)
+                for figures, agrees in rows
+            ]
+        )
+        for reading, rows in found[ARTEFACTS][claim.values["measure"]].items()
+    }
+    first, *others = sides
+    readings = {name: sides[name] for name in others}
+    return judged(claim, {"exact": sides[first]}, readings=readings)
 
 
 def _surrogate(claim: Claim, found: Found) -> Answer:
@@ -269,6 +289,7 @@ _BLIND: Mapping[str, str] = {"mae_paper": "mae_mean", "change": "change_random"}
 
 #: The rules by the names that claims use.
 STUDY_RULES: Mapping[str, Callable[[Claim, Found], Answer]] = {
+    "repetitions": _repetitions,
     "surrogate": _surrogate,
     "surrogate_order": _surrogate_order,
     "surrogate_times": _surrogate_times,

@@ -416,7 +416,7 @@ def _all_calibration(found: Found) -> Panels:
     pictures: Panels = []
     for kind, text in (
         ("coverage", "the push-forward alone, as in the paper"),
-        ("coverage_given", "with the residual distribution, given the inputs"),
+        ("coverage_given", "with the residual distribution, of the first draw"),
     ):
         for source in ("exact", "trained"):
             series = {}

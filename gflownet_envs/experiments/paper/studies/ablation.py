@@ -156,8 +156,7 @@ def _at(
             row[f"q2_{method}"] = errors["q2"]
             if method == "paper":
                 row["coverage_paper"] = pushed_coverage(surrogate, split, seed)
-        mean = np.tile(split.y.mean(axis=0), (len(split.y_test), 1))
-        row["mae_mean"] = policy_errors(mean, split)["mae"]
+        row["mae_mean"] = errors_and_times("mean", split, degree, seed)["mae"]
         if n_components is not None:
             X = dataset.X[draw[0][:n_fit]]
             ratios = PCA(svd_solver="full").fit(X).explained_variance_ratio_
