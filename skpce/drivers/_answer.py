@@ -32,6 +32,8 @@ from ._words import percent, reason_of, sentences_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ._curves import Curves
+
 _PRINTED = 12  # rows of an output that are printed, and outputs
 _MOST_Q2 = 5  # outputs whose Q² is printed
 
@@ -363,6 +365,49 @@ training, in total variation: some of what differs may be the training.'
         from ._effects import draw_effects, effects_of
 
         return draw_effects(effects_of(self))
+
+    def over(self, axis: ArrayLike | None = None, *, name: str | None = None) -> Curves:
+        """Say where along an axis, such as epochs, each input matters.
+
+        The outputs are the points of curves: accuracy after each epoch, a trajectory at
+        each time. Of runs that failed at some point nothing is used.
+
+        Parameters
+        ----------
+        axis : array-like of shape (n_outputs,), default=None
+            Position of each output; None reads the last number of their names.
+        name : str, default=None
+            What the axis is called; None takes the word before these numbers.
+
+        Returns
+        -------
+        curves : Curves
+            Which inputs drive the curve, where each of them begins to matter, and its
+            shares along the axis with bands. ``plot`` draws them.
+
+        Raises
+        ------
+        ValueError
+            If positions are no numbers that differ, one for each output, for the answer
+            of a pipeline, or for fewer than eight runs without failure.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import skpce
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(size=(60, 2))
+        >>> epochs = np.arange(1, 7)
+        >>> late = np.maximum(epochs - 3, 0)  # the first input acts from 4 on
+        >>> Y = X[:, [0]] * late + 0.2 * rng.normal(size=(60, 1))
+        >>> Y += 0.02 * rng.normal(size=Y.shape)
+        >>> curves = skpce.explain(X, Y).over(epochs, name="epoch")
+        >>> curves.begins
+        array([ 4., nan])
+        """
+        from ._curves import curves_of
+
+        return curves_of(self, axis, name)
 
     def report(self, path: Any) -> None:
         """Write the answer as one HTML page.

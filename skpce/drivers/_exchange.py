@@ -37,11 +37,12 @@ References
    vs. pairs bootstrap", Computational Statistics & Data Analysis 49 (2005).
 .. [4] D. Kuonen, "Saddlepoint approximations for distributions of quadratic forms in
    normal variables", Biometrika 86 (1999).
+.. [5] P. Westfall, S. Young, "Resampling-based multiple testing", Wiley (1993).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -418,6 +419,29 @@ def smaller_rank(
     return np.asarray(found)
 
 
+def step_down(
+    observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
+    drawn: tuple[FloatArray, FloatArray],  # two of shape (n_draws, n_outputs)
+) -> FloatArray:  # shape: (n_outputs,)
+    """Adjust for all outputs at once, by the largest statistic of each draw [5]_.
+
+    Step down: beside the strongest outputs the weaker ones compete among themselves.
+    Statistics are ranked among those of all outputs, which have the same scale.
+    """
+    ranks = []
+    for own, others in zip(observed, drawn, strict=True):
+        values = _rounded(np.concatenate([own, others]))
+        found = stats.rankdata(-values, method="max").reshape(values.shape)
+        ranks.append(found / values.size)
+    smaller = np.minimum(ranks[0] / ALONE, ranks[1] / (1.0 - ALONE))
+    order = np.argsort(smaller[0], kind="stable")
+    smaller = smaller[:, order]
+    least = np.minimum.accumulate(smaller[:, ::-1], axis=1)[:, ::-1]
+    found = np.empty(len(order))
+    found[order] = np.maximum.accumulate((least <= smaller[0]).mean(axis=0))
+    return found
+
+
 def rank_p_values(
     observed: FloatArray,  # shape: (n_outputs,)
     drawn: FloatArray,  # shape: (n_draws, n_outputs)
@@ -597,6 +621,8 @@ _ALIKE = 0.25
 # and in an input; the largest share of such members, and how many of the first kind.
 _OUTLYING, _FAR, _MOST_OUTLYING, _FEW = 6.0, 3.0, 0.1, 2
 
+_Rank = Callable[[Sequence[FloatArray], tuple[FloatArray, FloatArray]], FloatArray]
+
 # Units from which changes of signs are asked beside an exchange within strata.
 _EXACT = 30
 
@@ -665,6 +691,18 @@ class Problem:
     def test(self, row: int) -> Tested:
         """Test an input, or a group of inputs, for each output."""
         return _tested(self, self.members[row])
+
+    def p_values_of_all(self, row: int) -> FloatArray:  # shape: (n_outputs,)
+        """Test an input for all outputs: that any p-value is wrong is adjusted for."""
+        setting = self.setting(self.members[row])
+        if setting is None or setting.tied_to:
+            return np.ones(self.n_outputs)
+        few = np.flatnonzero(setting.outlying.any(axis=1))
+        found = setting.p_values_of_all(self.n_draws)
+        if len(few) and found.min() <= 0.05 and setting.exchange.kind != "signs":
+            again = setting.without(few).p_values_of_all(self.n_draws)
+            found = np.maximum(found, again)
+        return found
 
     def pair_p_values(self, row: int, partners: Sequence[int]) -> FloatArray:
         """Test whether an input acts together with others; (n_partners, n_outputs)."""
@@ -938,7 +976,15 @@ class _Setting:
             found[small] = np.maximum(found[small], by_signs)
         return found
 
-    def _of_exchange(self, n_draws: int) -> FloatArray:
+    def p_values_of_all(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+        """Return p-values that are adjusted for all outputs."""
+        found = self._of_exchange(n_draws, step_down)
+        few = self.exchange.strata is not None and self.n_units < _EXACT
+        if found.min() <= _SMALL and self.exchange.kind != "signs" and not few:
+            found = np.maximum(found, self._of_signs(n_draws, step_down))
+        return holm(found) if self.work * n_draws > _MOST_WORK else found
+
+    def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
         if self.work * n_draws > _MOST_WORK:
             return self._of_tails(self.residuals, self.exchange.kind == "signs")
         drawn = []
@@ -954,9 +1000,11 @@ class _Setting:
                 scores = self.scores_of_orders(self.orders(size, start))
             drawn.append(self.statistics(scores))
         alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
-        return smaller_rank(self.observed, (alone, pairs))
+        return rank(self.observed, (alone, pairs))
 
-    def _of_signs(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+    def _of_signs(
+        self, n_draws: int, rank: _Rank = smaller_rank
+    ) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values of changes of signs, of what the input leaves of residuals.
 
         What its terms, and those of the best partner, explain would be noise here. It
@@ -974,7 +1022,7 @@ class _Setting:
             return found if self.is_left else np.where(follows, found, 0.0)
         other = replace(self, residuals=left)
         drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
-        found = smaller_rank(self.observed, self.statistics(drawn))
+        found = rank(self.observed, self.statistics(drawn))
         return found if self.is_left else np.where(follows, found, 0.0)
 
     def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)

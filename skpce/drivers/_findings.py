@@ -57,6 +57,7 @@ class Findings:
     cautions: tuple[Caution, ...]
     n_members: IndexArray  # shape: (n_outputs,)
     design: Design  # with what was found of the members
+    members: Sequence[tuple[int, ...]] = ()  # inputs of each row of the answer
 
     def __str__(self) -> str:
         found = [str(state) for row in self.states for state in row]
@@ -80,8 +81,8 @@ def find_drivers(
     negligible: float,
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
-    order = _order_of_inputs(X, coordinates, members, names)
-    place = np.argsort(order)
+    order = order_of_inputs(X, coordinates, members, names)
+    place, given = np.argsort(order), members
     X, is_category = X[:, order], is_category[order]
     laws = None if laws is None else [laws[k] for k in order]
     members = [tuple(place[list(inputs)].tolist()) for inputs in members]
@@ -118,7 +119,7 @@ def find_drivers(
         evidence.counts,
         negligible,
     )
-    _without_untested_shares(shares, states)
+    without_untested_shares(shares, states)
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
         *(drives, told_apart, evidence.parts, tied, n_copies, LEVEL),
@@ -135,10 +136,11 @@ def find_drivers(
         find_cautions(seen),
         evidence.counts,
         design,
+        given,
     )
 
 
-def _order_of_inputs(
+def order_of_inputs(
     X: FloatArray,
     coordinates: FloatArray,
     members: Sequence[tuple[int, ...]],
@@ -367,7 +369,7 @@ def _states(
     return states, more
 
 
-def _without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) -> None:
+def without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) -> None:
     """Take the lower ends of shares that no test has let through to 0.
 
     Where nothing drives an output, only what is predicted of runs left out counts as

@@ -157,3 +157,68 @@ def _draw_legend(ax: Any, table: Any, is_given: bool) -> None:
         fontsize=9,
         handlelength=1.4,
     )
+
+
+# Lines of curves: Okabe and Ito's palette without yellow, which is too pale.
+_LINES = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
+
+
+def draw_curves(curves: Any, ax: Axes | None = None) -> Any:
+    """Draw shares in all along the axis, a band and a name for each input."""
+    if ax is None:
+        plt = import_extra("matplotlib.pyplot", "plot", "the picture of curves")
+        ax = plt.subplots(figsize=(_WIDTH, 3.6), layout="constrained")[1]
+    axis, names = curves.axis, curves.keys["input"]
+    largest = np.nan_to_num(curves.total).max(axis=1)
+    drives = curves.state == State.DRIVES
+    order = np.lexsort((-largest, ~drives))
+    shown = order[drives[order]] if drives.any() else order
+    ends = []
+    for i, color in zip(shown.tolist(), _LINES, strict=False):
+        color = color if drives.any() else _OTHER[1]
+        low, high = 100 * curves.total_low[i], 100 * curves.total_high[i]
+        ax.fill_between(axis, low, high, color=color, alpha=0.18, linewidth=0)
+        ax.plot(axis, 100 * curves.total[i], color=color, linewidth=2)
+        begin = np.flatnonzero(axis == curves.begins[i])
+        ax.plot(axis[begin], 100 * curves.total[i][begin], "o", color=color)
+        ends.append((100 * np.nan_to_num(curves.total[i])[-1], str(names[i]), color))
+    _label_ends(ax, ends)
+    left = len(names) - len(ends)
+    rest = "not shown to matter" if len(shown) == len(ends) else "not drawn"
+    noun = "input" if left == 1 else "inputs"
+    ax.set_title(f"{left} {noun} {rest}" if left else "", loc="left", fontsize=9)
+    if axis[0] > 0 and _is_geometric(axis):
+        ax.set_xscale("log")
+        some = axis[:: -(-len(axis) // 8)]
+        ax.set_xticks(some, [f"{at:g}" for at in some])
+        ax.set_xticks([], minor=True)
+    ax.set_ylim(0, 103)
+    ax.set_xlabel(curves.axis_name)
+    ax.set_ylabel("share in all of the variance, in %")
+    ax.spines[["top", "right"]].set_visible(False)
+    _readable([ax])
+    return ax
+
+
+def _label_ends(ax: Any, ends: list[tuple[float, str, str]]) -> None:
+    """Write names behind the ends of lines, so far apart that they can be read."""
+    height, lines = -np.inf, 0
+    for end, name, color in sorted(ends):
+        text = short_name(name, LETTERS)
+        above, lines = lines, text.count("\n") + 1
+        height = max(end, height + 3.3 * (above + lines))
+        ax.annotate(
+            *(text, (1, height), (5, 0)),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            va="center",
+            fontsize=10,
+            color=color,
+            annotation_clip=False,
+        )
+
+
+def _is_geometric(axis: Any) -> bool:
+    """Whether positions are more evenly spaced as logarithms."""
+    steps, ratios = np.diff(axis), np.diff(np.log(axis))
+    return bool(np.std(ratios) / np.mean(ratios) < np.std(steps) / np.mean(steps))

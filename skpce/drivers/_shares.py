@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from .._checks import FloatArray, IndexArray, Samples
+from .._checks import BoolArray, FloatArray, IndexArray, Samples
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import RowSums, posterior_squares
 from .._expansion.problem import FittedProblem, solve_samples
 from .._input_laws import InputLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
-from ._design import deal_folds, mean_of, q2_with_interval, units_by_inputs
+from ._design import Design, deal_folds, mean_of, q2_with_interval, units_by_inputs
 from ._exchange import rotated, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
@@ -98,6 +98,50 @@ def shares_of(
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
     pairs = _pairs(expansion, members, explained)
     return Shares(first, total, pairs, explained, q2, noise, lack_of_fit)
+
+
+def shares_along(
+    X: FloatArray,
+    laws: Sequence[InputLaw],
+    values: FloatArray,  # shape: (n_rows, n_coordinates)
+    groups: IndexArray,  # shape: (n_coordinates,), numbers of the outputs
+    design: Design,
+    members: Sequence[tuple[int, ...]],
+    q2: FloatArray,  # shape: (3, n_outputs)
+) -> Shares:
+    """Measure shares whose bounds hold for all outputs together.
+
+    Each output has a prior of its own: along a curve the noise and what inputs do grow
+    and vanish.
+    """
+    if design.blocks is not None and (np.bincount(design.blocks) > 1).any():
+        values = without_means(values, design.blocks)
+    found = Shares.nothing(int(groups.max()) + 1, len(members))
+    found.q2[:], missed = q2, np.zeros(q2.shape[1])
+    generator = np.random.default_rng(2)
+    drawn: list[FloatArray] = []
+    settled: list[BoolArray] = []
+    for output in range(q2.shape[1]):
+        own = values[:, groups == output]
+        one = np.zeros(own.shape[1], dtype=np.int64)
+        variance = np.atleast_1d(np.square(own - own.mean(axis=0)).mean(axis=0).sum())
+        problem = _fitted(X, laws, own, one)
+        expansion = Expansion(problem.basis, problem.coefficients).grouped(one)
+        explained = _explained(problem, expansion, variance)
+        shares = _variances(expansion, members) * explained[:, np.newaxis]
+        found.explained[output] = explained[0]
+        found.first[0, output], found.total[0, output] = shares[:, 0]
+        given = problem, one, members, variance, design.n_settings, generator
+        own_draws, own_settled = _drawn(*given)
+        drawn.append(own_draws)
+        settled.append(own_settled)
+        missed[output] = _missed_beyond(problem, own, one, q2[:, [output]])[0]
+    estimate = np.stack([found.first[0], found.total[0]])
+    bounds = _bands(np.concatenate(drawn, axis=2), estimate, (1, 2, 3))
+    bounds[1][~np.concatenate(settled, axis=1)] = 0.0
+    found.first[:], found.total[:] = bounds[:, 0], bounds[:, 1]
+    found.total[2] = np.minimum(found.total[2] + missed[:, np.newaxis], 1.0)
+    return found
 
 
 def _explained(
@@ -234,7 +278,6 @@ def _simultaneous(
     n_settings: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return shares with bounds that hold together, of both kinds."""
-    n_outputs, n_rows = len(variance), len(members)
     estimate = _variances(expansion, members) * explained[:, np.newaxis]
     n_inputs = len(problem.basis.laws)
     is_kernel = isinstance(problem.basis, KernelBasis)
@@ -244,8 +287,28 @@ def _simultaneous(
         return found[0], found[1]
     if len(groups) > _MOST_DRAWN:
         return _by_moments(problem, groups, members, estimate, variance)
-    rows = RowSums(add=lambda table: _added(table, groups), largest=_largest(groups))
     generator = np.random.default_rng(2)
+    shares, settled = _drawn(problem, groups, members, variance, n_settings, generator)
+    bounds = _bands(shares, estimate)
+    bounds[1][~settled] = 0.0
+    return bounds[:, 0], bounds[:, 1]
+
+
+def _drawn(
+    problem: FittedProblem,
+    groups: IndexArray,
+    members: Sequence[tuple[int, ...]],
+    variance: FloatArray,  # shape: (n_outputs,)
+    n_settings: int,
+    generator: np.random.Generator,
+) -> tuple[FloatArray, BoolArray]:
+    """Return draws of the shares of both kinds, and which of them are not 0.
+
+    Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows).
+    """
+    n_outputs, n_rows = len(variance), len(members)
+    n_inputs = len(problem.basis.laws)
+    rows = RowSums(add=lambda table: _added(table, groups), largest=_largest(groups))
     squares, known = posterior_squares(problem, _DRAWS, generator, rows)
     drawn = np.empty((len(squares), 2, n_outputs, n_rows))
     settled = np.empty((2, n_outputs, n_rows), dtype=bool)
@@ -274,9 +337,7 @@ def _simultaneous(
     drawn *= moved_rows[:, np.newaxis]
     whole_drawn = np.maximum(squares[:, :, -1] + shift, 0.0) + noise * factor
     shares = drawn / np.maximum(whole_drawn, 1e-300)[:, np.newaxis, :, np.newaxis]
-    bounds = _bands(np.clip(shares, 0.0, 1.0), estimate)
-    bounds[1][~settled] = 0.0
-    return bounds[:, 0], bounds[:, 1]
+    return np.clip(shares, 0.0, 1.0), settled
 
 
 def _spread_of_squares(
@@ -351,12 +412,15 @@ def _by_moments(
 def _bands(
     shares: FloatArray,  # shape: (n_draws, 2, n_outputs, n_rows)
     estimate: FloatArray,  # shape: (2, n_outputs, n_rows)
+    axes: tuple[int, ...] = (1, 3),
 ) -> FloatArray:  # shape: (3, 2, n_outputs, n_rows)
     """Return bounds in which all shares of an output lie together, in 90 % of draws.
 
     The share of an input alone is the median of its draws: coefficients of single
     inputs are shrunk less than those of interactions, so that the fit itself gives
     inputs alone too much where there are few runs (``benchmarks.exact_truth``).
+
+    Along other axes, such as that of the outputs too, all shares of these.
     """
     angle = np.arcsin(np.sqrt(shares))
     middle = np.median(angle, axis=0)
@@ -366,8 +430,8 @@ def _bands(
     deviation = np.where(angle < middle, below, above)
     score = np.abs(angle - middle) / np.maximum(deviation, 1e-9)
     score = np.where(deviation > 1e-6, score, 0.0)
-    largest = score.max(axis=(1, 3))  # (n_draws, n_outputs)
-    reach = np.quantile(largest, CONFIDENCE, axis=0)[np.newaxis, :, np.newaxis]
+    largest = score.max(axis=axes, keepdims=True)
+    reach = np.quantile(largest, CONFIDENCE, axis=0)
     alone = np.minimum(np.square(np.sin(middle[0])), estimate[1])
     estimate = np.stack([alone, estimate[1]])
     low = np.square(np.sin(np.clip(middle - reach * below, 0.0, np.pi / 2)))

@@ -1,0 +1,286 @@
+"""Drivers along an axis: errors, bands, where inputs begin to matter, and real curves.
+
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer.curves --write
+docs/downloads/curves.txt``. Curves are simulated, with errors that hang together along
+the axis (a correlation of .95 between neighbours), so that shares and starts are known.
+Beside it: each point tested alone, by Bonferroni's correction for all points and
+inputs. Real curves are those of a grid of networks of scikit-learn, trained here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier
+
+import skpce
+from skpce.drivers import Design
+from skpce.drivers._curves import adjusted_for_families
+from skpce.drivers._exchange import Inputs, Problem
+
+N_INPUTS, N_POINTS, START = 5, 12, 4
+AXIS = np.arange(1, N_POINTS + 1)
+#: Runs, size of the early and late effects, errors whose spread follows a null input.
+KINDS = {
+    "nothing acts, 60 runs": (60, 0.0, False),
+    "nothing acts, the spread follows an input, 60 runs": (60, 0.0, True),
+    "two inputs act, 60 runs": (60, 1.0, False),
+    "two inputs act weakly, 120 runs": (120, 0.5, False),
+}
+
+
+def simulated(kind: str, seed: int) -> tuple[Any, Any, Any, Any]:
+    """Return inputs, curves, and shares alone and in all, (n_inputs, n_points).
+
+    The first input begins to act after ``START``, then more and more; the second acts
+    less and less, to nothing at the end; both act together late.
+    """
+    n_runs, size, grows = KINDS[kind]
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n_runs, N_INPUTS))
+    late = size * 1.5 * np.maximum(AXIS - START, 0) / (N_POINTS - START)
+    early, both = size * (N_POINTS - AXIS) / (N_POINTS - 1), 0.25 * late
+    errors = np.empty((n_runs, N_POINTS))
+    errors[:, 0] = rng.normal(size=n_runs)
+    for at in range(1, N_POINTS):
+        new = np.sqrt(1 - 0.95**2) * rng.normal(size=n_runs)
+        errors[:, at] = 0.95 * errors[:, at - 1] + new
+    if grows:
+        errors *= 0.3 + 2 * X[:, [-1]]
+    a, b = (np.sqrt(12) * (X[:, [k]] - 0.5) for k in (0, 1))
+    Y = 0.5 * errors + a * late + b * early + a * b * both
+    whole = 0.25 + late**2 + early**2 + both**2
+    alone, total = np.zeros((2, N_INPUTS, N_POINTS))
+    alone[:2] = late**2 / whole, early**2 / whole
+    total[:2] = alone[:2] + both**2 / whole
+    return X, Y, alone, total
+
+
+_QUARTILES = 0.25, 0.5, 0.75
+_BEGINS = "begins", "begins_each"
+
+
+def wrong(kind: str, seed: int) -> bool:
+    """Whether something is shown where nothing acts."""
+    X, Y, _, _ = simulated(kind, seed)
+    inputs = Inputs.of(X, np.zeros(N_INPUTS, dtype=bool))
+    members = tuple((k,) for k in range(N_INPUTS))
+    given = np.arange(N_POINTS), Design.of(X), members, 2 * N_INPUTS
+    problem = Problem(inputs, Y, *given)
+    found = np.array([problem.p_values_of_all(row) for row in range(N_INPUTS)])
+    return bool((adjusted_for_families(found) <= 0.05).any())
+
+
+def measured(kind: str, seed: int) -> dict[str, float]:
+    """Return what is found where two inputs act."""
+    X, Y, alone, total = simulated(kind, seed)
+    answer = skpce.explain(X, Y)
+    started = time.process_time()
+    found = answer.over(AXIS)
+    seconds = time.process_time() - started
+    drivers, cells = answer.drivers, N_INPUTS * N_POINTS
+    location = [[one.location[0] for one in row] for row in answer.findings.tested]
+    acts: Any = total > 0
+    each: Any = np.array(location).T * cells <= 0.05
+    ours: Any = found.p_value <= 0.05
+    bands = (
+        (found.first_low, alone, found.first_high),
+        (found.total_low, total, found.total_high),
+    )
+    of_points = (
+        (drivers.first_low.T, alone, drivers.first_high.T),
+        (drivers.total_low.T, total, drivers.total_high.T),
+    )
+    row = {
+        "wrong": (ours & ~acts).any(),
+        "bands": all(((a <= b) & (b <= c)).all() for a, b, c in bands),
+        "of_points": all(((a <= b) & (b <= c)).all() for a, b, c in of_points),
+        "width": (found.total_high - found.total_low)[:2].mean(),
+        "seconds": seconds,
+        "power": ours[acts].mean(),
+        "power_each": each[acts].mean(),
+        "both": ours.any(axis=1)[:2].all(),
+    }
+    for name, shown in zip(_BEGINS, (ours, each), strict=True):
+        row[name] = AXIS[shown[0].argmax()] if shown[0].any() else np.nan
+    return {key: float(value) for key, value in row.items()}
+
+
+def tables(number: int) -> str:
+    """Return the tables of simulated curves."""
+    lines = [
+        f"## Simulated curves: {N_INPUTS} inputs, {N_POINTS} points",
+        "",
+        "| curves | ensembles | wrong somewhere |",
+        "| --- | --- | --- |",
+    ]
+    found: dict[str, dict[str, Any]] = {}
+    for kind, (_, size, _) in KINDS.items():
+        if not size:
+            share = np.mean([wrong(kind, seed) for seed in range(4 * number)])
+            lines.append(f"| {kind} | {4 * number} | {share:.3f} |")
+        else:
+            rows = [measured(kind, seed) for seed in range(number)]
+            found[kind] = {k: np.array([row[k] for row in rows]) for k in rows[0]}
+            lines.append(f"| {kind} | {number} | {found[kind]['wrong'].mean():.3f} |")
+        print(lines[-1], flush=True)
+    lines += [
+        "",
+        "Intervals of all inputs and points together, 90 % intended; width of totals "
+        "of the two inputs.",
+        "",
+        "| curves | bands hold | intervals of each point hold at all | width | "
+        "CPU-seconds |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for kind, row in found.items():
+        lines.append(
+            f"| {kind} | {row['bands'].mean():.2f} | {row['of_points'].mean():.2f} | "
+            f"{row['width'].mean():.2f} | {row['seconds'].mean():.1f} |"
+        )
+    lines += [
+        "",
+        f"Power; the first input acts from {START + 1} on, at first with a share of "
+        "the variance near 0. *Alone*: each point by itself, Bonferroni's correction.",
+        "",
+        "| curves | points shown | alone | both inputs named | begins at (quartiles) | "
+        "alone | too early |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for kind, row in found.items():
+        own, each = (
+            "{1:g} ({0:g} to {2:g})".format(*np.nanquantile(row[k], _QUARTILES))
+            for k in _BEGINS
+        )
+        lines.append(
+            f"| {kind} | {row['power'].mean():.2f} | {row['power_each'].mean():.2f} | "
+            f"{row['both'].mean():.2f} | {own} | {each} | "
+            f"{np.mean(row['begins'] <= START):.3f} |"
+        )
+    return "\n".join(lines)
+
+
+EPOCHS = (1, 2, 3, 5, 8, 13, 20)
+RATES = (0.0003, 0.001, 0.003, 0.01)
+UNITS, BATCHES, PENALTIES, SEEDS = (4, 8, 16), (16, 128), (1e-6, 1.0), 2
+
+
+@cache
+def grid() -> dict[str, Any]:
+    """Train every network of a grid, and test it along the epochs."""
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    rows: dict[str, list[float]] = {}
+    settings = itertools.product(RATES, UNITS, BATCHES, PENALTIES, range(SEEDS))
+    for rate, units, batch, penalty, seed in settings:
+        network = MLPClassifier(
+            *((units,),),
+            learning_rate_init=rate,
+            batch_size=batch,
+            alpha=penalty,
+            random_state=seed,
+        )
+        row = {"rate": rate, "units": units, "batch": batch, "penalty": penalty}
+        row["seed"] = seed
+        for epoch in range(1, EPOCHS[-1] + 1):
+            network.partial_fit(X[:400], y[:400], classes=range(10))
+            if epoch in EPOCHS:
+                row[f"accuracy_epoch_{epoch}"] = network.score(X[400:], y[400:])
+        for key, value in row.items():
+            rows.setdefault(key, []).append(value)
+    return rows
+
+
+def explained(table: dict[str, Any], rows: Any = None) -> Any:
+    """Explain the curves of the grid, or of some of its settings."""
+    if rows is not None:
+        table = {key: np.asarray(values)[rows] for key, values in table.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answer = skpce.explain(
+            table,
+            outputs=[f"accuracy_epoch_{epoch}" for epoch in EPOCHS],
+            log=["rate", "units", "batch", "penalty"],
+            replicate="seed",
+        )
+        return answer.over(name="epoch")
+
+
+def exact(table: dict[str, Any], name: str) -> Any:
+    """Return the share in all of an input of the complete grid, by averages.
+
+    Of the variance between runs, with what seeds do; squares of means of two seeds hold
+    half of the noise, which is taken off.
+    """
+    names = ["rate", "units", "batch", "penalty"]
+    shape = len(RATES), len(UNITS), len(BATCHES), len(PENALTIES), SEEDS
+    found = []
+    for epoch in EPOCHS:
+        cube = np.reshape(table[f"accuracy_epoch_{epoch}"], shape)
+        noise = cube.var(axis=4, ddof=1).mean()
+        means, place = cube.mean(axis=4), names.index(name)
+        levels = shape[place]
+        inside = means.var(axis=place).mean() - noise / SEEDS * (levels - 1) / levels
+        settings = means.size
+        whole = means.var() - noise / SEEDS * (settings - 1) / settings + noise
+        found.append(max(inside, 0.0) / whole)
+    return np.array(found)
+
+
+def real() -> str:
+    """Return what is said of the grid, and of 30 of its settings."""
+    table = grid()
+    whole = explained(table)
+    settings = np.random.default_rng(0).choice(len(table["rate"]) // SEEDS, 30, False)
+    some = explained(table, np.concatenate([2 * settings, 2 * settings + 1]))
+    lines = [
+        f"## A grid of networks: {len(table['rate'])} trainings on digits, epochs "
+        f"{EPOCHS[0]} to {EPOCHS[-1]}",
+        "",
+        "Shares in all: exact, of the whole grid, and of 30 of its settings with their "
+        "bands.",
+        "",
+        "| input | epoch | exact | whole grid | 30 settings | band | p |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name in ("rate", "units", "batch", "penalty"):
+        truth = exact(table, name)
+        left, right = whole[name], some[name]
+        for at, epoch in enumerate(EPOCHS):
+            lines.append(
+                f"| {name} | {epoch} | {truth[at]:.2f} | {left.total[at]:.2f} | "
+                f"{right.total[at]:.2f} | {right.total_low[at]:.2f} to "
+                f"{right.total_high[at]:.2f} | {right.p_value[at]:.3g} |"
+            )
+    return "\n".join(
+        [
+            *(*lines, "", "Whole grid:", *whole.sentences, ""),
+            *("30 settings:", *some.sentences),
+        ]
+    )
+
+
+def main() -> None:
+    """Measure, print, and write the page."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.answer.curves", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--ensembles", type=int, default=20)
+    parser.add_argument("--write", type=Path, help="the page of tables")
+    arguments = parser.parse_args()
+    text = f"# Drivers along an axis\n\n{real()}\n\n{tables(arguments.ensembles)}\n"
+    print(text)
+    if arguments.write is not None:
+        arguments.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
