@@ -1143,7 +1143,9 @@ def _ensemble_of(
             wanted = [*wanted, *(n for n in counted if n not in wanted)]
         return _said_here(lambda: from_study(data, wanted)), _adaptive(data)
     if hasattr(data, "cv_results_") or _is_results(data):
-        return _said_here(lambda: from_cv_results(data, log=asked.log)), ()
+        ensemble = _said_here(lambda: from_cv_results(data, log=asked.log))
+        halved = Caution("adaptive", {"sampler": "successive halving"})
+        return ensemble, () if ensemble.order is False else (halved,)
     return None, ()
 
 

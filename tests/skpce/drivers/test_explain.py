@@ -297,6 +297,12 @@ def test_searches_and_their_results_are_read_alike(search):
     assert read(search, inputs=["alpha"], log=("alpha",)).data.names == ("alpha",)
 
 
+def test_a_search_that_halves_its_candidates_chose_by_results(search):
+    halved = pd.DataFrame(search.cv_results_).assign(iter=0, n_resources=50)
+    assert [c.code for c in read(halved).cautions if c.code == "adaptive"]
+    assert not [c for c in read(search).cautions if c.code == "adaptive"]
+
+
 def study_of(n_trials=30, sampler="RandomSampler", failed=()):
     """What a study of Optuna looks like."""
     rng = np.random.default_rng(0)
