@@ -113,7 +113,7 @@ def map_of_states(
     return space_map(
         space,
         reasons.parts,
-        settled=reasons.settled,
+        settled=reasons.settled.tolist(),
         names=None if is_grid else names_of_states(graph),
         positions=graph.states[:, :2].numpy() if is_grid else None,
         title=title,
