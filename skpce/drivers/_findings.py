@@ -205,7 +205,8 @@ class _Evidence:
                 shares.q2[:, own_outputs] = shares.explained[own_outputs] = 0.0
                 continue
             values = coordinates[order][:, columns]
-            groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
+            group_of = outputs.group_of_coordinate[columns]
+            groups = np.cumsum(np.diff(group_of, prepend=group_of[:1]) != 0)
             inputs = Inputs.of(X[order], is_category, laws)
             own = design.of_rows(order)
             problem = Problem(
@@ -303,10 +304,24 @@ def _patterns(
         spread = outputs.spread(np.where(missing, 0.0, coordinates)[rows])
         own = own[np.isin(own, groups[spread > 0])]
         if len(own) and len(rows):
-            columns = np.flatnonzero(np.isin(groups, own))
-            columns = columns[np.argsort(groups[columns], kind="stable")]
+            own = own[_order_of_outputs(coordinates[rows], outputs, own)]
+            columns = np.concatenate([np.flatnonzero(groups == g) for g in own])
             found.append((rows, own, columns))
     return found
+
+
+def _order_of_outputs(
+    coordinates: FloatArray, outputs: Outputs, own: IndexArray
+) -> IndexArray:
+    """Sort outputs by what no order of them, and no unit, changes; then by name."""
+    centred = np.square(coordinates - coordinates.mean(axis=0))
+    sizes = [centred[:, outputs.group_of_coordinate == g].sum(axis=1) for g in own]
+    shape = [
+        [-np.mean((size / size.mean()) ** power).round(8) for size in sizes]
+        for power in (2, 3)
+    ]
+    names = [str(outputs.names[g]) for g in own]
+    return np.lexsort((names, *shape))
 
 
 def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
