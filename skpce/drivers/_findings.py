@@ -207,7 +207,8 @@ class _Evidence:
                 shares.q2[:, own_outputs] = shares.explained[own_outputs] = 0.0
                 continue
             values = coordinates[order][:, columns]
-            groups = np.searchsorted(own_outputs, outputs.group_of_coordinate[columns])
+            group_of = outputs.group_of_coordinate[columns]
+            groups = np.cumsum(np.diff(group_of, prepend=group_of[:1]) != 0)
             inputs = Inputs.of(X[order], is_category, laws)
             own = design.of_rows(order)
             problem = Problem(
@@ -307,8 +308,27 @@ def _patterns(
         if len(own) and len(rows):
             columns = np.flatnonzero(np.isin(groups, own))
             columns = columns[np.argsort(groups[columns], kind="stable")]
+            starts = np.flatnonzero(np.diff(groups[columns], prepend=-1))
+            names = [str(outputs.names[g]) for g in own]
+            order = _order_of_outputs(coordinates[rows][:, columns], starts, names)
+            of_each = np.split(columns, starts[1:])
+            columns = np.concatenate([of_each[k] for k in order])
+            own = own[order]
             found.append((rows, own, columns))
     return found
+
+
+def _order_of_outputs(
+    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), output by output
+    starts: IndexArray,  # shape: (n_outputs,), of their coordinates
+    names: Sequence[str],
+) -> IndexArray:  # shape: (n_outputs,)
+    """Sort outputs by what no order of them, and no unit, changes; then by name."""
+    squares = np.square(coordinates - coordinates.mean(axis=0))
+    sizes = np.add.reduceat(squares, starts, axis=1)
+    sizes = sizes / sizes.mean(axis=0)
+    shape = [-np.mean(sizes**power, axis=0).round(8) for power in (2, 3)]
+    return np.lexsort((names, *shape))
 
 
 def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:

@@ -636,6 +636,15 @@ def test_members_are_rows_of_the_table_beside_runs_that_failed():
     assert {row for one in rests for row in one.figures["members"]} == {20}
 
 
+def test_one_answer_whatever_the_order_of_outputs(X):
+    noise = np.random.default_rng(3).normal(size=(N, 2))
+    y = pd.DataFrame({"a": X[:, 0] + noise[:, 0] / 9, "b": X[:, 1] + noise[:, 1] ** 2})
+    first, other = (explain(X, y[names]).drivers for names in (["a", "b"], ["b", "a"]))
+    for name in ("p_value", "first", "total", "total_low", "total_high"):
+        given = getattr(other, name)[::-1]
+        np.testing.assert_allclose(getattr(first, name), given, atol=1e-6)
+
+
 def test_the_model_knows_names_logarithms_and_levels(table):
     answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
     assert answer.model.feature_names_in_.tolist() == ["rate", "kind"]
