@@ -658,8 +658,7 @@ n_inputs)
     The test of an input is described in the user guide. It finds inputs that act alone
     or in pairs; what three inputs do only together, or what varies faster than a
     polynomial of degree four, it does not see. Nothing depends on a random state, or on
-    the order of rows and inputs; the order of several outputs moves shares and
-    intervals a little.
+    the order of rows and columns.
 
     Examples
     --------
