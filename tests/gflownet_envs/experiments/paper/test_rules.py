@@ -110,8 +110,8 @@ def test_a_word_is_decided_by_most_of_the_draws(share, word):
 def test_a_side_is_the_median_with_its_range_and_how_many_draws_agree():
     seen = [Seen((("D {}", d), ("{} of 3", 1)), d < 3) for d in (1.0, 2.0, 9.0, 2.5)]
     text = "D 2.25 (1 to 9), 1 of 3; agrees in 3 of 4 draws"
-    assert over_draws(seen) == Side(text, UNDECIDED)
-    assert over_draws(seen[:2]) == Side("D 1.5 (1 to 2), 1 of 3", AGREES)
+    assert over_draws(seen) == Side(text, UNDECIDED, 3, 4)
+    assert over_draws(seen[:2]) == Side("D 1.5 (1 to 2), 1 of 3", AGREES, 2, 2)
     assert median_and_range([None, float("nan")]) == "–"
     assert over_draws([Seen(text="no such step")]).word == "cannot be compared"
 
@@ -169,8 +169,8 @@ def test_first_order_claims_read_first_order_indices(rule, values):
 def test_the_word_is_about_trained_policies(found):
     claim = claim_of("near", measure="d_expansion", step="last", value=29.0)
     result = answer(claim, found)
-    assert result.sides["exact"] == Side("30", AGREES)
-    assert result.sides["trained"] == Side("300", DOES_NOT)
+    assert result.sides["exact"] == Side("30", AGREES, 1, 1)
+    assert result.sides["trained"] == Side("300", DOES_NOT, 0, 1)
     assert result.word == DOES_NOT
     del found["grid-paper"]["sources"]["trained"]
     assert answer(claim, found).word == AGREES
@@ -182,7 +182,7 @@ def test_draws_that_disagree_leave_a_row_undecided():
     claim = claim_of("near", measure="d_expansion", step="last", value=30.0)
     result = answer(claim, found)
     text = "31 (29 to 300); agrees in 3 of 5 draws"
-    assert result.sides == {"exact": Side(text, UNDECIDED)}
+    assert result.sides == {"exact": Side(text, UNDECIDED, 3, 5)}
     assert (result.word, result.kind) == (UNDECIDED, INFORMATIVE)
     assert len(list(draws_of(found, "grid", "paper", "exact"))) == 5
 
@@ -222,7 +222,7 @@ def test_other_readings_stand_beside_with_a_word_of_their_own(found):
     claim = claim_of("near", measure="d_expansion", step="last", value=29.0)
     result = answer(claim, found)
     assert result.word == DOES_NOT
-    assert result.readings == {"episodes": Side("30", AGREES)}
+    assert result.readings == {"episodes": Side("30", AGREES, 1, 1)}
 
 
 def test_what_is_not_there_cannot_be_compared(found):
@@ -320,8 +320,8 @@ def test_coverages_of_several_tasks_are_alike(found):
     found["sachs-paper"] = system_of(measures_of({}), low)
     claim = claim_of("coverage_alike", None, tasks=["grid", "sachs"], within=0.1)
     result = answer(claim, found)
-    assert result.sides["exact"] == Side("grid 0.9, sachs 0.9", AGREES)
-    assert result.sides["trained"] == Side("grid 0.9, sachs 0.5", DOES_NOT)
+    assert result.sides["exact"] == Side("grid 0.9, sachs 0.9", AGREES, 1, 1)
+    assert result.sides["trained"] == Side("grid 0.9, sachs 0.5", DOES_NOT, 0, 1)
     assert (result.word, result.kind) == (DOES_NOT, INFORMATIVE)
     del found["sachs-paper"]
     assert answer(claim, found).word == "cannot be compared"
@@ -332,7 +332,7 @@ def test_the_least_of_the_embeddings_leaves_out_random_inputs():
     rows["random"] = {"coverage": [0.5]}
     claim = claim_of("embedding_least", measure="coverage", value=0.98)
     result = answer(claim, {"embeddings": {"exact": rows}})
-    assert result.sides["exact"] == Side("pca 0.99, vae 0.98, random 0.5", AGREES)
+    assert result.sides["exact"] == Side("pca 0.99, vae 0.98, random 0.5", AGREES, 1, 1)
     assert result.kind == INFORMATIVE
     rows["random"] = {"coverage": [0.99]}
     assert answer(claim, {"embeddings": {"exact": rows}}).kind == NO_POWER
