@@ -846,10 +846,13 @@ class _Setting:
         """Whether there are too many partners and coordinates to look at pairs."""
         return self.n_products > _MOST_PRODUCTS
 
-    @property
-    def first_of_partner(self) -> IndexArray:
+    def of_partners(self, values: FloatArray) -> FloatArray:
+        """Add up the last axis, of products, by partner."""
         widths = [table.shape[1] for _, table in self.partners]
-        return np.cumsum([0, *widths[:-1]])
+        if len(set(widths)) == 1:  # slices are thirty times faster than ``reduceat``
+            every = [values[..., k :: widths[0]] for k in range(widths[0])]
+            return np.asarray(sum(every[1:], every[0]))
+        return np.add.reduceat(values, np.cumsum([0, *widths[:-1]]), axis=-1)
 
     def only(self, outputs: IndexArray) -> _Setting:
         """Keep some outputs, with new numbers."""
@@ -930,14 +933,12 @@ class _Setting:
     ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
         """Return both statistics of scores."""
         alone, pairs = scores
-        first = _starts(self.groups)
         alone = np.tensordot(self.own.weights, np.square(alone), axes=1)
-        alone = np.add.reduceat(alone, first, axis=1)
+        alone = _of_outputs(alone, self.groups)
         if not pairs.shape[3]:
             return alone, np.zeros_like(alone)
         pairs = np.tensordot(self.lead_weights, np.square(pairs), axes=1)
-        pairs = np.add.reduceat(pairs, first, axis=1)
-        pairs = np.add.reduceat(pairs, self.first_of_partner, axis=2)
+        pairs = self.of_partners(_of_outputs(pairs, self.groups))
         by_partner = self.expected if expected is None else expected
         return alone, (pairs / by_partner).max(axis=2)
 
@@ -947,8 +948,7 @@ class _Setting:
         size = float(np.square(self.lead).mean(axis=0) @ self.lead_weights)
         sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
         sums = np.add.reduceat(sums, _starts(self.groups), axis=0)
-        sums = np.add.reduceat(sums, self.first_of_partner, axis=1)
-        return np.asarray(np.maximum(size * sums, 1e-300))
+        return np.asarray(np.maximum(size * self.of_partners(sums), 1e-300))
 
     @cached_property
     def observed(self) -> tuple[FloatArray, FloatArray]:
@@ -1051,8 +1051,7 @@ class _Setting:
         scores = np.tensordot(self.lead.T, self.products, axes=1)
         scores = np.tensordot(self.lead_weights, np.square(scores), axes=1)
         scores = np.add.reduceat(scores, _starts(self.groups), axis=0)
-        scores = np.add.reduceat(scores, self.first_of_partner, axis=1)
-        return np.argmax(scores / self.expected, axis=1)
+        return np.argmax(self.of_partners(scores) / self.expected, axis=1)
 
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
         """Return p-values by the tails of the statistics, Bonferroni among them."""
@@ -1276,6 +1275,13 @@ def _equally_large(residuals: FloatArray, groups: IndexArray) -> FloatArray:
     """Scale each output to the size one."""
     size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
     return np.asarray(residuals / np.where(size > 0, size, 1.0)[groups])
+
+
+def _of_outputs(values: FloatArray, groups: IndexArray) -> FloatArray:
+    """Add up the coordinates of each output, along the second axis."""
+    if len(groups) == groups[-1] + 1:
+        return values
+    return np.add.reduceat(values, _starts(groups), axis=1)
 
 
 def _starts(groups: IndexArray) -> IndexArray:
