@@ -6,7 +6,7 @@ is printed, and what share of all words they are. Before, from the shares of dra
 agree alone: how many words as many other draws are expected to change.
 
 Run: ``python -m benchmarks.paper.other_draws PAGE --draws 1 2 3``, where PAGE is the
-folder of ``gflownet-envs paper --out PAGE`` (three CPU-minutes a draw). With
+folder of ``gflownet-envs paper --out PAGE`` (five CPU-minutes a draw). With
 ``--draws`` and no number PAGE may be ``benchmarks/paper``, which keeps no policies.
 """
 
