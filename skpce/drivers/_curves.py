@@ -149,12 +149,12 @@ def curves_of(answer: Any, axis: Any, name: str | None) -> Curves:
             f"{len(whole)} runs have all {len(axis)} outputs; expected at least "
             f"{FEWEST_MEMBERS}. Leave points out that most runs do not reach."
         )
-    p_values, shares = _found(answer, data, whole)
     along = np.argsort(axis)
-    columns = {"p_value": p_values[:, along]}
+    p_values, shares = _found(answer, data, whole, along)
+    columns = {"p_value": p_values}
     for kind in ("first", "total"):
         for end, part in zip(("", "_low", "_high"), getattr(shares, kind), strict=True):
-            columns[kind + end] = part.T[:, along]
+            columns[kind + end] = part.T
     left_out = len(data.X) - len(whole)
     notes = [
         f"Design: {answer.design}",
@@ -167,9 +167,15 @@ def curves_of(answer: Any, axis: Any, name: str | None) -> Curves:
     return _as_curves(answer.input_names, axis[along], name, columns, notes)
 
 
-def _found(answer: Any, data: Data, rows: IndexArray) -> tuple[FloatArray, Shares]:
+def _found(
+    answer: Any,
+    data: Data,
+    rows: IndexArray,
+    along: IndexArray,  # shape: (n_outputs,), outputs in the order of the axis
+) -> tuple[FloatArray, Shares]:
     """Return p-values, (n_inputs, n_outputs), adjusted for all, and the shares."""
-    findings, groups = answer.findings, data.read.group_of_coordinate
+    findings = answer.findings
+    groups = np.argsort(along)[data.read.group_of_coordinate]
     values, X = data.coordinates[rows], data.X[rows]
     columns = order_of_inputs(X, values, findings.members, answer.input_names)
     place = np.argsort(columns)
@@ -194,7 +200,7 @@ def _found(answer: Any, data: Data, rows: IndexArray) -> tuple[FloatArray, Share
         if not design.series:
             each = [problem.p_values_of_all(row) for row in range(len(members))]
             p_values[:, outputs] = adjusted_for_families(np.array(each))
-        q2 = findings.shares.q2[:, outputs]
+        q2 = findings.shares.q2[:, along[outputs]]
         given = inputs.X, inputs.laws, values[:, used], own, design, members, q2
         shares.put(outputs, shares_along(*given))
     states = [
