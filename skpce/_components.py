@@ -679,9 +679,10 @@ def _intervals(
             ends[:2, place] = pivot.interval(confidence)
             drawn[:, place] = pivot.draws(generator)
             if not table.finer(place):  # its error is the residual
-                left = pivot.error * pivot.free
-                ends[:2, -1] = left / stats.chi2.isf([half, 1 - half], pivot.free)
-                drawn[:, -1] = left / generator.chisquare(pivot.free, _DRAWS)
+                free = _free_of_residual(table, pivot.free)
+                left = pivot.error * free
+                ends[:2, -1] = left / stats.chi2.isf([half, 1 - half], free)
+                drawn[:, -1] = left / generator.chisquare(free, _DRAWS)
     shares = drawn / drawn.sum(axis=1, keepdims=True)
     ends[2:] = np.quantile(shares, [half, 1 - half], axis=0)
     can_be_nothing = ends[0] == 0  # then shares of 0, and of 1 for all the rest, too
@@ -695,6 +696,29 @@ def _intervals(
         ends[low] = np.minimum(ends[low], middle)
         ends[high] = np.maximum(ends[high], middle)
     return ends
+
+
+def _free_of_residual(table: _Table, free: int) -> float:
+    r"""Return the degrees of freedom of the residual, fewer where tails are heavy.
+
+    The variance of a mean square is :math:`\sigma^4 (2 / \nu + \kappa / n)` with the
+    excess kurtosis of the errors (Box, 1953), here that of the residuals over the
+    square of their share :math:`\nu / n`, where it is above 0.
+    """
+    left = table.rest
+    for term, own in zip(table.terms, _effects(table), strict=True):
+        left = left - own[term.code]
+    left = left - table.fixed @ (table.fixed.T @ left)
+    n_rows = len(left)
+    fourth = n_rows * float(np.sum(left**4)) / float(left @ left) ** 2
+    excess = max(fourth - 3.0, 0.0) * (n_rows / free) ** 2
+    return 1.0 / (1.0 / free + excess / (2.0 * n_rows))
+
+
+def _effects(table: _Table) -> list[FloatArray]:
+    """Return the effects of the levels of each term."""
+    ends = np.cumsum([t.n_levels for t in table.terms])
+    return np.split(_least_squares(table, table.terms)[1], ends[:-1])
 
 
 def _of_mean(table: _Table, variance: FloatArray) -> FloatArray:

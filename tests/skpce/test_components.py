@@ -167,6 +167,18 @@ def test_intervals_hold_and_tests_keep_their_level_with_five_prompts():
     assert np.mean([any(named) for named in nulls]) < 0.075
 
 
+def test_the_interval_of_the_residual_holds_where_tails_are_heavy():
+    # That of chi-squared holds in .74 (``python -m benchmarks.answer.components``).
+    item, prompt = crossed(30, 5)
+    held = []
+    for seed in range(200):
+        score = np.random.default_rng(seed).standard_t(4, len(item)) / np.sqrt(2)
+        table = {"item": item, "prompt": prompt, "score": score}
+        found = components(table, "score", random=["item", "prompt"])
+        held.append(found.variance_low[-1] <= 1.0 <= found.variance_high[-1])
+    assert np.mean(held) >= 0.84
+
+
 def test_what_is_finer_is_the_error_of_a_test():
     rng = np.random.default_rng(4)
     item, prompt = crossed(20, 6, 2)
