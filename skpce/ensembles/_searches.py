@@ -285,7 +285,8 @@ def from_cv_results(
     ----------
     cv_results : fitted search, dict of str to array, or data frame
         A search such as :class:`sklearn.model_selection.RandomizedSearchCV`, its
-        ``cv_results_``, or a data frame of these.
+        ``cv_results_``, or a data frame of these. Of successive halving the first
+        round, before candidates are chosen by their scores.
     splits : {"mean", "replicates", "input"}, default="mean"
         What the scores of the splits are: averaged, one member for each candidate;
         replicates of their candidate; or the same with the split as a categorical
@@ -330,6 +331,7 @@ def from_cv_results(
         expected = "a fitted search, or its cv_results_: a dict of names to values"
         raise fail("from_cv_results", "cv_results", expected, cv_results)
     results = {str(name): cv_results[name] for name in names}
+    results, notes = _first_round(results)
     columns = {
         name.removeprefix("param_"): _candidates(name, values)
         for name, values in results.items()
@@ -367,8 +369,25 @@ def from_cv_results(
         log=log,
         replicated=splits == "replicates",
         what="candidates" if splits == "mean" else "fits",
-        order=None if "iter" in results else False,  # successive halving learns
+        order=False,
+        notes=notes,
     )
+
+
+def _first_round(results: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Leave out the rounds of successive halving that scores have chosen."""
+    if "iter" not in results:
+        return results, ()
+    rounds = np.asarray(results["iter"])
+    first = rounds == rounds.min()
+    if first.all():
+        return results, ()
+    kept = {name: np.ma.asarray(values)[first] for name, values in results.items()}
+    note = (
+        f"{first.sum()} candidates of the first round of successive halving; later "
+        "rounds have those with the best scores, and other resources."
+    )
+    return kept, (note,)
 
 
 def _candidates(name: str, values: Any) -> NDArray[Any]:

@@ -230,10 +230,19 @@ def test_candidates_are_members(search, given):
     assert runs.setting is None
 
 
-def test_the_order_of_a_search_means_nothing_unless_it_learns(search):
+def test_the_order_of_a_search_means_nothing(search):
     assert from_cv_results(search.cv_results_).order is False
-    halving = dict(search.cv_results_, iter=np.zeros(9))
-    assert from_cv_results(halving).order is None
+
+
+def test_of_successive_halving_the_first_round_is_read(search):
+    # Later rounds have candidates that scores have chosen, with other resources.
+    results = {name: np.r_[v, v[:3]] for name, v in search.cv_results_.items()}
+    results["mean_test_score"][9:] += 1.0
+    found = from_cv_results(results | {"iter": np.repeat([0, 1], [9, 3])})
+    given = from_cv_results(search.cv_results_)
+    np.testing.assert_array_equal(found.X, given.X)
+    np.testing.assert_array_equal(found.y, given.y)
+    assert "first round of successive halving" in str(found)
 
 
 @pytest.mark.parametrize(
