@@ -136,7 +136,9 @@ def _print(answer: Answer) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without the letter ²
         sys.stdout.reconfigure(errors="replace")
     try:
-        sys.stdout.write(f"{answer}\n")
+        for line in str(answer).splitlines():
+            advice = line.startswith(("Note", "Caution"))
+            sys.stdout.write(f"{_as_options(line) if advice else line}\n")
         sys.stdout.flush()
     except BrokenPipeError:  # a reader such as head has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

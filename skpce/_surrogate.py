@@ -195,7 +195,8 @@ class CompositionalPCESurrogate(
     The coordinates of a step share it; where there are more than eight steps, all do.
 
     That the total variance of a step is the same in every isometric basis is checked in
-    ``lean/Core`` (``ilr_total``), and how far predictions move with the inputs
+    ``lean/Core`` (``ilr_total``), and how far the probabilities of a step of an
+    expansion move with inputs where its functions have Lipschitz constants
     (``policy_lipschitz``).
 
     With ``amalgamate`` everything is of the amalgamated compositions: ``predict``,

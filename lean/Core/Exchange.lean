@@ -811,19 +811,23 @@ example : prob 2 coin (fun ω => pValue 2 (smallerRank 2 (4 / 5) (1 / 5)
   smaller_rank_valid (by omega) coin_isLaw
     (fun i hi A => draw_exchangeable i hi (fun x => A (fun j => (x j, x j)))) _ _ (by grind)
 
-/-- Four arrangements in two classes, each of two that lead to one another. -/
-example : prob 4 (fun _ => (1 / 4 : Rat)) (fun g => orbitPValue 4 (fun h => h / 2)
+/-- Four arrangements in two classes, one of them twice as likely as the other. -/
+def unequal (g : Nat) : Rat := if g / 2 = 0 then 1 / 3 else 1 / 6
+
+theorem unequal_isLaw : IsLaw 4 unequal := ⟨by decide +kernel, by decide +kernel⟩
+
+theorem unequal_of_class {g h : Nat} (e : g / 2 = h / 2) : unequal g = unequal h := by
+  unfold unequal; rw [e]
+
+example : prob 4 unequal (fun g => orbitPValue 4 (fun h => h / 2)
     (fun h => if h = 2 then (5 : Rat) else 3) g ≤ 1 / 2) ≤ 1 / 2 :=
-  restricted_exchange_valid
-    ⟨fun _ _ => by grind, by simp only [sum_succ, sum_zero]; grind⟩ _
-    (fun _ _ _ _ _ => rfl) _ (by grind)
+  restricted_exchange_valid unequal_isLaw _ (fun _ _ _ _ e => unequal_of_class e) _ (by grind)
 
 /-- The same four arrangements; three are drawn. -/
 example : prob (4 * 4 ^ 3)
-    (fun ω => drawLaw 4 3 (fun _ => (1 / 4 : Rat)) (fun h => h / 2) (tuple 4 3 ω))
+    (fun ω => drawLaw 4 3 unequal (fun h => h / 2) (tuple 4 3 ω))
     (fun ω => pValue 4 (fun j => if tuple 4 3 ω j = 2 then (5 : Rat) else 3) 0 ≤ 1 / 2) ≤ 1 / 2 :=
-  drawn_exchange_valid 3 ⟨fun _ _ => by grind, by simp only [sum_succ, sum_zero]; grind⟩ _
-    (fun _ _ _ => rfl) (fun h => if h = 2 then 5 else 3) (by grind)
+  drawn_exchange_valid 3 unequal_isLaw _ (fun _ _ e => unequal_of_class e) (fun h => if h = 2 then 5 else 3) (by grind)
 
 /-- P-values of a true hypothesis, 1/2 or 1, and of a false one, 0. -/
 def twoP (ω i : Nat) : Rat := if i = 0 then (if ω = 0 then 1 / 2 else 1) else 0

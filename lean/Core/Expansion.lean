@@ -424,22 +424,22 @@ theorem indices_of_functions {m n : Nat} {w : Nat → R} {ψ : Nat → Nat → R
   grind
 
 /-- **A, probabilistic part** (`skpce.sample_size._bounds.coefficient_error_bound`): where the
-squared error of random coefficients `x ω` exceeds `e²` with probability at most `δ`, the error of
-some index exceeds `e / b` with probability at most `δ`. -/
+squared error of random coefficients `x ω` exceeds `(e ω)²` with probability at most `δ`, the error
+of some index exceeds `e ω / b` with probability at most `δ`. -/
 theorem indices_probably {N n : Nat} {P : Nat → R} (hP : IsLaw N P) (x : Nat → Nat → R)
-    (y a : Nat → R) {b e δ : R}
+    (y a e : Nat → R) {b δ : R}
     (ha : ∀ ω, ω < N → sum n (fun j => x ω j * x ω j) = a ω * a ω)
-    (hb : sum n (fun j => y j * y j) = b * b) (hb0 : 0 < b) (he0 : 0 ≤ e)
-    (tail : prob N P (fun ω => ¬ sum n (fun j => (x ω j - y j) * (x ω j - y j)) ≤ e * e) ≤ δ) :
+    (hb : sum n (fun j => y j * y j) = b * b) (hb0 : 0 < b) (he0 : ∀ ω, ω < N → 0 ≤ e ω)
+    (tail : prob N P (fun ω => ¬ sum n (fun j => (x ω j - y j) * (x ω j - y j)) ≤ e ω * e ω) ≤ δ) :
     prob N P (fun ω => ∃ θ : Nat → R, (∀ j, j < n → 0 ≤ θ j ∧ θ j ≤ 1) ∧
       ¬ (sum n (fun j => θ j * (x ω j * x ω j)) / (a ω * a ω)
-            - sum n (fun j => θ j * (y j * y j)) / (b * b) ≤ e / b
+            - sum n (fun j => θ j * (y j * y j)) / (b * b) ≤ e ω / b
           ∧ sum n (fun j => θ j * (y j * y j)) / (b * b)
-            - sum n (fun j => θ j * (x ω j * x ω j)) / (a ω * a ω) ≤ e / b)) ≤ δ := by
+            - sum n (fun j => θ j * (x ω j * x ω j)) / (a ω * a ω) ≤ e ω / b)) ≤ δ := by
   refine Std.IsPreorder.le_trans _ _ _ (prob_mono hP (fun ω hω h => ?_)) tail
   obtain ⟨θ, hθ, hn⟩ := h
   exact fun he => hn (share_error θ (x ω) y (fun j hj => (hθ j hj).1) (fun j hj => (hθ j hj).2)
-    (ha ω hω) hb hb0 he0 he)
+    (ha ω hω) hb hb0 (he0 ω hω) he)
 
 end Order
 
@@ -524,14 +524,27 @@ example : 1 * sum 2 (fun t => 1 / 2 *
   truncation_error linear_isBasis (fun j => if j = 0 then 5 else 3) (fun j => j) 0
     (fun k => if k = 0 then 1 else 2) (by decide +kernel) (by decide +kernel) (by decide +kernel)
 
-/-- `5 + 3 x` and `5 + 4 x`, whose distance is 1. -/
-example : (sum 1 (fun _ => 1 * (3 * 3)) / (3 * 3) - sum 1 (fun _ => 1 * (4 * 4)) / (4 * 4) : Rat)
-      ≤ 1 / 4
-    ∧ (sum 1 (fun _ => 1 * (4 * 4)) / (4 * 4) - sum 1 (fun _ => 1 * (3 * 3)) / (3 * 3) : Rat)
-      ≤ 1 / 4 :=
-  indices_of_functions linear_isBasis (fun _ => 1) (fun j => if j = 0 then 5 else 3)
-    (fun j => if j = 0 then 5 else 4) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+/-- Four nodes, the corners of a square, of weight 1/4, and the functions 1, x and z. -/
+def square (j t : Nat) : Rat := if j = 0 then 1 else if j = 1 then node (t % 2) else node (t / 2)
+
+theorem square_isBasis : IsBasis 4 3 (fun _ => (1 / 4 : Rat)) square :=
+  ⟨by decide +kernel, fun t _ => by simp [square]⟩
+
+def threeFour (j : Nat) : Rat := if j = 0 then 1 else if j = 1 then 3 else 4
+
+def fiveTwelve (j : Nat) : Rat := if j = 0 then 1 else if j = 1 then 5 else 12
+
+/-- `1 + 3 x + 4 z` and `1 + 5 x + 12 z`, whose squared distance is 68: indices of x of 9/25 and
+25/169. -/
+example : (sum 2 (fun j => first j * (threeFour (j + 1) * threeFour (j + 1))) / (5 * 5)
+        - sum 2 (fun j => first j * (fiveTwelve (j + 1) * fiveTwelve (j + 1))) / (13 * 13) : Rat)
+      ≤ 9 / 13
+    ∧ (sum 2 (fun j => first j * (fiveTwelve (j + 1) * fiveTwelve (j + 1))) / (13 * 13)
+        - sum 2 (fun j => first j * (threeFour (j + 1) * threeFour (j + 1))) / (5 * 5) : Rat)
+      ≤ 9 / 13 :=
+  indices_of_functions square_isBasis first threeFour fiveTwelve (by decide +kernel)
     (by decide +kernel) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+    (by decide +kernel) (by decide +kernel)
 
 /-- In one of two cases the truth is estimated; else the error is 4, more than 3. -/
 example : prob 2 (fun _ => (1 / 2 : Rat)) (fun ω => ∃ θ : Nat → Rat,
@@ -546,7 +559,7 @@ example : prob 2 (fun _ => (1 / 2 : Rat)) (fun ω => ∃ θ : Nat → Rat,
           / ((if ω = 0 then 13 else 15) * (if ω = 0 then 13 else 15)) ≤ 3 / 15)) ≤ 1 / 2 :=
   indices_probably ⟨by decide +kernel, by decide +kernel⟩
     (fun ω j => if ω = 0 then estimated j else truth j) truth (fun ω => if ω = 0 then 13 else 15)
-    (by decide +kernel) (by decide +kernel) (by decide +kernel) (by decide +kernel)
+    (fun _ => 3) (by decide +kernel) (by decide +kernel) (by decide +kernel) (by decide +kernel)
     (by
       have h : ¬ sum 2 (fun j => (estimated j - truth j) * (estimated j - truth j)) ≤ 3 * 3 := by
         decide +kernel

@@ -185,17 +185,49 @@ theorem partial_fit_exact (m n : Nat) (w f g : Nat → R)
 
 end Field
 
+section Ordered
+variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R]
+  [OrderedRing R]
+
+/-- **A, from the noise to the coefficients** (`skpce.sample_size._bounds.coefficient_error_bound`):
+where `lam ‖v‖² ≤ ‖x v‖²` for all `v`, and the noise has at most `B` with the fitted errors, the
+squared error of all coefficients but the constant is at most `B / lam`. -/
+theorem coefficient_error (n q : Nat) (x : Nat → Nat → R) (c d ε : Nat → R) {lam B : R}
+    (hd : ∀ j, j < q + 1 →
+      sum n (fun t => x t j * (dot (q + 1) (x t) c + ε t - dot (q + 1) (x t) d)) = 0)
+    (h0 : 0 < lam) (hx : ∀ v : Nat → R, lam * dot (q + 1) v v
+      ≤ sum n (fun t => dot (q + 1) (x t) v * dot (q + 1) (x t) v))
+    (hB : sum n (fun t => ε t * dot (q + 1) (x t) (fun j => d j - c j)) ≤ B) :
+    sum q (fun j => (d (j + 1) - c (j + 1)) * (d (j + 1) - c (j + 1))) ≤ B / lam := by
+  have h1 := hx (fun j => d j - c j)
+  rw [fitted_error n (q + 1) x c d ε hd] at h1
+  unfold dot at h1
+  rw [sum_head] at h1
+  have h2 := square_nonneg (d 0 - c 0)
+  have h3 : lam * (B / lam) = B := by
+    have h4 : lam ≠ 0 := by grind
+    grind
+  refine le_of_mul_le h0 ?_
+  rw [h3]
+  generalize sum q (fun j => (d (j + 1) - c (j + 1)) * (d (j + 1) - c (j + 1))) = s at h1
+  have h5 := OrderedRing.mul_nonneg (show 0 ≤ lam by grind) h2
+  unfold dot at hB
+  grind
+
+end Ordered
+
 /-! ### Examples, in the rational numbers -/
 section Examples
 
-/-- One term, three members with x = 1 and y = 1, 2, 6: without the last, the mean is 3/2. -/
-example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 3 / 2)
-        = 9 - 1 * (1 * 6))
-      ↔ ∀ j, j < 1 → (3 / 2 : Rat) = 3 - 1 * (3 / (1 - 1 * (1 / 3))) * (1 / 3))
-    ∧ ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 3 / 2)
-        = 9 - 1 * (1 * 6))
-      → 6 - dot 1 (fun _ => (1 : Rat)) (fun _ => 3 / 2) = 3 / (1 - 1 * (1 / 3))) :=
-  leave_one_out 1 (fun _ _ => 3) (fun _ => 9) (fun _ => 3) (fun _ => 1 / 3) (fun _ => 1) 6 1
+/-- One term, three members with x = 1 and y = 1, 2, 6: with half of the last left out, the mean is
+12/5, and its residual 18/5. -/
+example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 / 2 * (1 * 1)) (fun _ => 12 / 5)
+        = 9 - 1 / 2 * (1 * 6))
+      ↔ ∀ j, j < 1 → (12 / 5 : Rat) = 3 - 1 / 2 * (3 / (1 - 1 / 2 * (1 / 3))) * (1 / 3))
+    ∧ ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 / 2 * (1 * 1)) (fun _ => 12 / 5)
+        = 9 - 1 / 2 * (1 * 6))
+      → 6 - dot 1 (fun _ => (1 : Rat)) (fun _ => 12 / 5) = 3 / (1 - 1 / 2 * (1 / 3))) :=
+  leave_one_out 1 (fun _ _ => 3) (fun _ => 9) (fun _ => 3) (fun _ => 1 / 3) (fun _ => 1) 6 (1 / 2)
     (1 / 3) 3
     (fun v hv j hj => by
       have e : j = 0 := by omega
@@ -206,7 +238,7 @@ example : ((∀ i, i < 1 → dot 1 (fun _ => (3 : Rat) - 1 * (1 * 1)) (fun _ => 
     (fun _ _ => by simp only [dot, sum_succ, sum_zero]; grind)
     (fun _ _ => by simp only [dot, sum_succ, sum_zero]; grind)
     (by simp only [dot, sum_succ, sum_zero]; grind) (by grind)
-    (by simp only [dot, sum_succ, sum_zero]; grind) (fun _ => 3 / 2)
+    (by simp only [dot, sum_succ, sum_zero]; grind) (fun _ => 12 / 5)
 
 /-- Of the values 1 and 3 about the truth 0, the mean is 2: `2 (2 * 2) = 1 * 2 + 3 * 2`. -/
 example : sum 2 (fun _ =>
@@ -214,6 +246,14 @@ example : sum 2 (fun _ =>
     = sum 2 (fun t => (if t = 0 then 1 else 3) * dot 1 (fun _ => 1) (fun _ => 2 - 0)) :=
   fitted_error 2 1 (fun _ _ => 1) (fun _ => 0) (fun _ => 2) (fun t => if t = 0 then 1 else 3)
     (by decide +kernel)
+
+/-- Values 1 and 3 at x = -1 and 1, whose fit is 2 + x; the truth is 1. -/
+def line (t j : Nat) : Rat := if j = 0 then 1 else if t = 0 then -1 else 1
+
+example : sum 1 (fun _ => ((1 : Rat) - 0) * (1 - 0)) ≤ 4 / 2 :=
+  coefficient_error 2 1 line (fun j => if j = 0 then 1 else 0) (fun j => if j = 0 then 2 else 1)
+    (fun t => if t = 0 then 0 else 2) (by decide +kernel) (by decide +kernel)
+    (fun v => by simp [dot, line, sum_succ, sum_zero]; grind) (by decide +kernel)
 
 /-- Two members, 0 and 2, and a third, 4: the mean is 2, the sum of squares about it 8. -/
 def third (t : Nat) : Rat := if t = 0 then 0 else if t = 1 then 2 else 4

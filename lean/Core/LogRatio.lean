@@ -599,17 +599,15 @@ example : (∀ k, k < 2 → softmax power 2 alrOfFifths k = softmax power 2 clrO
     ↔ ∃ a, ∀ k, k < 2 → alrOfFifths k = clrOfFifths k + a :=
   softmax_eq_iff power_isExp (by omega) _ _
 
-theorem alrOfFifths_isLogRatio : IsLogRatio power 2 (softmax power 2 alrOfFifths) alrOfFifths := by
-  unfold IsLogRatio; decide +kernel
+/-- The alr of the softmax of the logits 5 and 7, to which they are not equal. -/
+example : ∃ a : Int, ∀ k, k < 2 → alrOfFifths k = (if k = 0 then 5 else 7) + a :=
+  (log_ratio_of_softmax power_isExp (by omega)
+    (v := fun k => if k = 0 then 5 else 7) (by unfold IsLogRatio; decide +kernel)).1
 
-theorem clrOfFifths_isLogRatio : IsLogRatio power 2 (softmax power 2 clrOfFifths) clrOfFifths := by
-  unfold IsLogRatio; decide +kernel
-
-example : ∀ k, k < 2 → alrOfFifths k = alrOfFifths k :=
-  (log_ratio_of_softmax power_isExp (by omega) alrOfFifths_isLogRatio).2.1 0 (by omega) rfl rfl
-
-example : ∀ k, k < 2 → clrOfFifths k = clrOfFifths k :=
-  (log_ratio_of_softmax power_isExp (by omega) clrOfFifths_isLogRatio).2.2
+/-- The clr of the softmax of logits that sum to zero, whatever they are called. -/
+example : ∀ k, k < 2 → clrOfFifths k = 2 * (k : Int) - 1 :=
+  (log_ratio_of_softmax power_isExp (by omega)
+    (v := fun k => 2 * (k : Int) - 1) (by unfold IsLogRatio; decide +kernel)).2.2
     (fun a h => by simp only [sum_succ, sum_zero] at h; grind) (by decide +kernel)
     (by decide +kernel)
 

@@ -235,8 +235,10 @@ example : partMean 2 half (fun a => partMean 2 half (fun b =>
 example : (1 / 2 : Rat) ≤ sum 2 (fun _ => 1)
       - sum 2 (fun i => sum 1 (fun ω => half i * utility 0 i ω))
     ∧ 0 ≤ sum 2 (fun _ => (1 : Rat)) - sum 2 (fun i => sum 1 (fun ω => half i * utility 0 i ω)) :=
+  -- The rule of the first fold is the best one; that of the second takes the first action.
   held_out_bound (K := 2) (F := 2) (fun i _ => half i) utility (fun _ => 1) half (by decide +kernel)
-    (by decide +kernel) (by decide +kernel) (fun _ i => i) (fun _ _ _ h => h) 0 (by omega)
+    (by decide +kernel) (by decide +kernel) (fun f i => if f = 0 then i else 0)
+    (by decide +kernel) 0 (by omega)
     (fun _ => 1 / 2) (by decide +kernel) (1 / 2) (by decide +kernel)
 
 end Examples

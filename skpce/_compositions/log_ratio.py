@@ -185,13 +185,14 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
     :math:`\mathrm{clr}_k - \mathrm{clr}_r` for a reference part :math:`r`, and ilr
     :math:`H\,\mathrm{clr}` with the Helmert matrix :math:`H`, an isometry [2]_.
 
-    In exact arithmetic, and but for zeros that are replaced, coordinates and
-    probabilities are inverse, masks included; the variances of all coordinates of a
-    step sum to the same in every isometry, and to this and :math:`K` times that of the
-    reference in alr. Checked in ``lean/Core``: ``softmax_simplex``,
-    ``softmax_of_log_ratio``, ``log_ratio_of_softmax``, ``softmax_eq_iff``,
-    ``masked_softmax``, ``ilr_inverse``, ``ilr_total``, ``alr_total``,
-    ``softmax_lipschitz``.
+    In exact arithmetic, and but for zeros that are replaced, coordinates (clr that sum
+    to zero) and probabilities are inverse, masks included; the variances of all
+    coordinates of a step sum to the same in every isometry, and to this and :math:`K`
+    times that of the reference in alr; and logits whose differences have the range r
+    have probabilities that are at most :math:`2\tanh(r/4)` apart in the sum of absolute
+    values. Checked in ``lean/Core``: ``softmax_simplex``, ``softmax_of_log_ratio``,
+    ``log_ratio_of_softmax``, ``softmax_eq_iff``, ``masked_softmax``, ``ilr_inverse``,
+    ``ilr_total``, ``alr_total``, ``softmax_lipschitz``.
 
     Parameters
     ----------

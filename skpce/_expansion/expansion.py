@@ -481,8 +481,8 @@ def partial_variances(
     """Return first-order, total and Shapley partial variances and the variance.
 
     ``lean/Core`` checks that the squares sum to the variance of the expansion
-    (``variance_expansion``), and how far indices of two expansions can be apart
-    (``indices_of_functions``).
+    (``variance_expansion``), and how far indices of two expansions in one basis can be
+    apart (``indices_of_functions``).
     """
     squares = np.square(coefficients[..., 1:])
     alone, active, share = terms_of_inputs(multi_indices[1:])

@@ -567,7 +567,8 @@ def order_statistic(
 
     With the weight :math:`n` of all values, it is the smallest one up to which the
     weight is at least :math:`(1 - \\alpha)(n + 1)`. Of exchangeable values it covers a
-    new one as promised: ``split_conformal_coverage``, checked in ``lean/Core``.
+    new one as promised, where weights are one: ``split_conformal_coverage``, checked in
+    ``lean/Core``.
     """
     rank = _rank(weights, confidence_level)
     if rank > weights.sum():

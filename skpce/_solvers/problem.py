@@ -245,7 +245,8 @@ class LinearFit:
 
         The weights are those of the samples of the fit. That a residual over one less
         its leverage is that of the only fit without the sample, of the same terms and
-        penalty, is checked in ``lean/Core`` (``leave_one_out``).
+        penalty, is checked in ``lean/Core`` (``leave_one_out``) where the fit has a
+        penalty or a design of full rank.
         """
         return weighted_squares(self.loo_residuals, weights) / weights.sum()
 

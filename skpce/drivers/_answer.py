@@ -261,10 +261,10 @@ training, in total variation: some of what differs may be the training.'
             order = np.argsort(-table.total[o], kind="stable")
             for i in order[:_PRINTED].tolist():
                 total = self._share("total", o, i)
+                p_value = max(table.p_value[o, i], 1e-300)
                 lines.append(
                     f"{inputs[i]:{width}}  {table.state[o, i]:17}  "
-                    f"{table.p_value[o, i]:7.2g}  {percent(table.first[o, i]):>11}  "
-                    f"{total}"
+                    f"{p_value:7.2g}  {percent(table.first[o, i]):>11}  {total}"
                 )
             if len(order) > _PRINTED:
                 lines.append(f"... and {len(order) - _PRINTED} more inputs.")
@@ -293,7 +293,7 @@ training, in total variation: some of what differs may be the training.'
             ("state", [str(table.state[output, i]) for i in order]),
             ("share alone", [self._share("first", output, i) for i in order]),
             ("in all", [self._share("total", output, i) for i in order]),
-            ("p", [f"{table.p_value[output, i]:.2g}" for i in order]),
+            ("p", [f"{max(table.p_value[output, i], 1e-300):.2g}" for i in order]),
             ("together with", [table.partners[output, i] or "–" for i in order]),
             ("more runs", [_more(table.more_runs[output, i]) for i in order]),
             ("shown", [_SCOPES.get(table.scope[output, i], "–") for i in order]),

@@ -73,7 +73,7 @@ def holm(p_values: FloatArray) -> FloatArray:
 
     Of p-values that are valid up to the level, the family-wise error is at most the
     level, whatever the dependence: ``holm_family_wise_error``, checked in
-    ``lean/Core``.
+    ``lean/Core``. Which are NaN must not depend on the others.
     """
     flat = np.ravel(p_values)
     adjusted = np.full(len(flat), np.nan)

@@ -93,8 +93,9 @@ def coefficient_error_bound(
     :math:`s` is a trace, so the bound of a step is the same in every isometric
     log-ratio basis. The bound holds for least squares only: the bias of a penalty and
     of missing terms is not in it. Proof: user guide, "How many members". The identity
-    behind it and what it says of indices are checked in ``lean/Core``
-    (``fitted_error``, ``indices_probably``), the quantiles are not.
+    behind it, the step to the eigenvalue and what it says of indices are checked in
+    ``lean/Core`` (``fitted_error``, ``coefficient_error``, ``indices_probably``), the
+    quantiles are not.
     """
     owner = "coefficient_error_bound"
     expected = "a non-negative finite float, or a list with one per coordinate"
@@ -113,6 +114,8 @@ def coefficient_error_bound(
     risk = 1.0 - confidence_level
     sizes = n_members, n_terms, len(variances)
     quantile = mean_square_quantile(*sizes, risk, method, isotropic)
+    if np.isinf(quantile):
+        return math.inf
     return float(
         variances.sum() * n_terms * quantile / (n_members * smallest_eigenvalue)
     )
@@ -152,7 +155,7 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
 
     The inequality holds for all weights at once and cannot be improved (user guide,
     "How many members"). For a step, :math:`c` is all coefficients of its coordinates.
-    A proof of it is checked in ``lean/Core`` (``share_error``).
+    A proof of the inequality is checked in ``lean/Core`` (``share_error``).
 
     Parameters
     ----------

@@ -139,6 +139,8 @@ def test_without_full_rank_there_is_no_bound(method):
     assert bound(5, 0.5) == math.inf
     assert bound(40, 0.0) == math.inf
     assert (bound(6, 0.5) == math.inf) == (method == "f")
+    options = {"smallest_eigenvalue": 0.5, "method": "f"}
+    assert coefficient_error_bound(0.0, 6, 6, **options) == math.inf
 
 
 def simulate(law, degree, n_members, n_repetitions, draw, n_coordinates=1):

@@ -98,7 +98,8 @@ class HeldOut:
     def bound(self, features: list[int]) -> Bound:
         """Value the rules of some inputs on held-out members.
 
-        A bound if the limits are: ``held_out_bound``, checked in ``lean/Core``.
+        A bound for a choice of actions if the limits are: ``held_out_bound``, checked
+        in ``lean/Core``. Not of soft decisions, and each member counts once.
         """
         rules, predicted = self._whole_fits
         if len(features) < self.members.inputs.shape[1]:

@@ -94,7 +94,7 @@ class Contributions:
         """What is left of the whole: what something causes alone.
 
         Of independent draws the mean has no bias: ``recombination_closed``, checked in
-        ``lean/Core``.
+        ``lean/Core`` for the variance itself in place of ``whole``.
         """
         return self.whole - self.between(exchanged, self.draws.second)
 

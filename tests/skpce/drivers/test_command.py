@@ -63,7 +63,8 @@ def test_it_says_what_print_says(file, capsys):
         main([file, "--output", "accuracy", "--replicate", "seed", "--log=rate"]) == 0
     )
     expected = explain(file, outputs="accuracy", replicate="seed", log=["rate"])
-    assert capsys.readouterr().out == f"{expected}\n"
+    words = str(expected).replace("unless inputs= has it", "unless --input has it")
+    assert capsys.readouterr().out == f"{words}\n"
     assert "rate drives" in expected.sentences[0]
 
 
@@ -158,6 +159,17 @@ def test_messages_name_options():
     assert _as_options("give replicate= in place of groups=.") == (
         "give --replicate in place of --groups."
     )
+
+
+def test_notes_name_options(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{i},{x},{x + 0.01 * z}" for i, (x, z) in enumerate(rng.normal(size=(40, 2)))
+    ]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(["run_id,rate,loss", *rows]), encoding="utf-8")
+    assert main([str(path), "--output", "loss"]) == 0
+    assert "is no input unless --input has it." in capsys.readouterr().out
 
 
 def test_a_reader_that_stops_early_is_no_error(tmp_path, monkeypatch):
