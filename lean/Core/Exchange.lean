@@ -827,7 +827,8 @@ example : prob 4 unequal (fun g => orbitPValue 4 (fun h => h / 2)
 example : prob (4 * 4 ^ 3)
     (fun ω => drawLaw 4 3 unequal (fun h => h / 2) (tuple 4 3 ω))
     (fun ω => pValue 4 (fun j => if tuple 4 3 ω j = 2 then (5 : Rat) else 3) 0 ≤ 1 / 2) ≤ 1 / 2 :=
-  drawn_exchange_valid 3 unequal_isLaw _ (fun _ _ e => unequal_of_class e) (fun h => if h = 2 then 5 else 3) (by grind)
+  drawn_exchange_valid 3 unequal_isLaw _ (fun _ _ e => unequal_of_class e)
+    (fun h => if h = 2 then 5 else 3) (by grind)
 
 /-- P-values of a true hypothesis, 1/2 or 1, and of a false one, 0. -/
 def twoP (ω i : Nat) : Rat := if i = 0 then (if ω = 0 then 1 / 2 else 1) else 0
