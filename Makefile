@@ -42,7 +42,7 @@ help:
 	@echo "make test-newest   the same with the newest versions on the newest Python there is"
 	@echo "make test-newest-quick  of these a part in two minutes, without torch"
 	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
-	@echo "make test-neighbours   policies of torchgfn, environments of gymnasium"
+	@echo "make test-neighbours   policies of torchgfn and gfnx, environments of gymnasium"
 	@echo "make compare BASE=COMMIT  time a dozen calls against those of another commit"
 	@echo "make golden BASE=COMMIT  list the numbers that differ from another commit in any digit"
 	@echo "make lint   check style, formatting and the types"
