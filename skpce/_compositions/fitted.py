@@ -43,7 +43,6 @@ from .._checks import (
 )
 from .._expansion.expansion import Expansion, index_masks
 from .._expansion.intervals import (
-    RowSums,
     SobolInterval,
     ordered_interval,
     posterior_bounds,
@@ -52,6 +51,7 @@ from .._expansion.intervals import (
 from .._expansion.problem import (
     FittedProblem,
     LearnedLaws,
+    RowSums,
     solve_samples,
     spread_of_targets,
     sum_blocks,

@@ -24,14 +24,13 @@ of the leverage that belongs to the terms of the set: no refits are needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._checks import (
-    BoolArray,
     FloatArray,
     IndexArray,
     RandomState,
@@ -41,7 +40,7 @@ from .._checks import (
     make_generator,
     one_thread_if_small,
 )
-from .._learned.ridge import LearnedRidgeSolver, coefficient_draws
+from .._learned.ridge import LearnedRidgeSolver
 from .._result import Result, Shown
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.external import folds_of
@@ -50,16 +49,17 @@ from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
 from .expansion import index_masks
 from .problem import (
+    EACH_TARGET,
     LARGEST_BLOCK,
     FittedProblem,
     LearnedLaws,
     RelearningSolver,
+    RowSums,
     bootstrap_shares,
     percentile_bounds,
+    posterior_squares,
     resample_counts,
 )
-
-Image = Callable[[FloatArray], FloatArray]
 
 # Quantiles of draws are too near: their distances from the median, as angles whose
 # squared sines are the shares, are this much larger. What 90 % intervals contain is
@@ -121,28 +121,6 @@ class SobolInterval(Shown):
         names = ("total_order", "first_order")
         middle = {name: getattr(self, name).mean(axis=0) for name in names}
         return Result(table.keys, {**table.columns, **middle}, printed=names).plot(ax)
-
-
-def _same(values: FloatArray) -> FloatArray:
-    """Return what is given."""
-    return values
-
-
-@dataclass(frozen=True)
-class RowSums:
-    """What bounds are of: each target, or sums over targets in other coordinates.
-
-    Variances add up in the rows of a step or of the trajectory; the identity
-    :math:`V_i = \\hat V_i + 2 E[e \\hat f_i] + a_i E[e^2]` holds for the sums.
-    """
-
-    image: Image = _same  # maps (..., n_targets) to (..., n_images), linearly
-    add: Image = _same  # adds (..., n_images) up to (..., n_rows)
-    largest: Image = _same  # (..., n_targets) to (..., n_rows): of the targets of a row
-    variance: Image = _same  # the same: adds variances of the targets of a row
-
-
-EACH_TARGET = RowSums()
 
 
 def sobol_interval(
@@ -330,58 +308,6 @@ def posterior_bounds(
     varies = rows.largest((problem.spread > 0).astype(np.float64)) > 0
     bounds[:, ~varies] = 0.0
     return bounds
-
-
-def posterior_squares(
-    problem: FittedProblem,
-    n_draws: int,
-    generator: np.random.Generator,
-    rows: RowSums = EACH_TARGET,
-    *,
-    spread: float = 1.5,  # of the prior's parameters, as it is for drivers
-) -> tuple[FloatArray, BoolArray]:
-    """Return variances of draws, and which of them the evidence says are not 0.
-
-    First-order, total and Shapley variances and that of all, of shape (n_draws, n_rows,
-    3 n_features + 1); flags of the first two, of shape (n_rows, 2 n_features).
-    """
-    samples, solver = problem.require_samples("sobol_interval"), problem.solver
-    assert isinstance(solver, LearnedRidgeSolver)  # see ``checked_method``
-    given = problem.basis.multi_indices if solver.given else None
-    n_targets, n_inputs = len(problem.spread), len(problem.basis.laws)
-    settled = np.zeros((n_targets, 2 * n_inputs))
-    squares: FloatArray | float = 0.0
-    with one_thread_if_small(len(samples.inputs) ** 2):
-        for part in coefficient_draws(
-            solver,
-            problem.basis.laws,
-            given,
-            samples,
-            problem.groups,
-            n_draws,
-            generator,
-            spread,
-        ):
-            settled[part.targets] = part.settled.ravel()
-            everything = np.ones((len(part.multi_indices), 1))
-            masks = np.hstack([_masks_of(part.multi_indices), everything])
-            placed = np.eye(n_targets)[part.targets]  # (n_chosen, n_targets)
-            weights = np.square(rows.image(placed))  # (n_chosen, n_images)
-            own = []
-            for coefficients, variances in part.draws:
-                image = rows.image((placed.T @ coefficients).T)  # (n_terms, n_images)
-                parts = np.square(image) - variances.T @ weights
-                own.append(rows.add(masks.T @ parts).T)
-            squares = squares + np.array(own)
-    known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
-    return np.maximum(squares, 0.0), known
-
-
-def _masks_of(multi_indices: IndexArray) -> FloatArray:  # (n_terms, 3 n_inputs)
-    """Return parts of squares that are first-order, total and Shapley variances."""
-    active = (multi_indices > 0).astype(np.float64)
-    order = active.sum(axis=1, keepdims=True)
-    return np.hstack([active * (order == 1), active, active / order])
 
 
 def residual_bounds(

@@ -11,7 +11,7 @@ they are appended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     Samples,
@@ -31,7 +32,12 @@ from .._checks import (
 from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
 from .._learned.kernel_basis import Basis
-from .._learned.ridge import LearnedRidgeSolver, learn_terms, without_copies
+from .._learned.ridge import (
+    LearnedRidgeSolver,
+    coefficient_draws,
+    learn_terms,
+    without_copies,
+)
 from .._solvers import (
     CoefficientSolver,
     DesignMoments,
@@ -624,3 +630,80 @@ def change_of_basis(
         values = law.evaluate(at.ravel(), degree).reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
+
+
+Image = Callable[[FloatArray], FloatArray]
+
+
+def _same(values: FloatArray) -> FloatArray:
+    """Return what is given."""
+    return values
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """What bounds are of: each target, or sums over targets in other coordinates.
+
+    Variances add up in the rows of a step or of the trajectory; the identity
+    :math:`V_i = \\hat V_i + 2 E[e \\hat f_i] + a_i E[e^2]` holds for the sums.
+    """
+
+    image: Image = _same  # maps (..., n_targets) to (..., n_images), linearly
+    add: Image = _same  # adds (..., n_images) up to (..., n_rows)
+    largest: Image = _same  # (..., n_targets) to (..., n_rows): of the targets of a row
+    variance: Image = _same  # the same: adds variances of the targets of a row
+
+
+EACH_TARGET = RowSums()
+
+
+def posterior_squares(
+    problem: FittedProblem,
+    n_draws: int,
+    generator: np.random.Generator,
+    rows: RowSums = EACH_TARGET,
+    *,
+    spread: float = 1.5,  # of the prior's parameters, as it is for drivers
+) -> tuple[FloatArray, BoolArray]:
+    """Return variances of draws, and which of them the evidence says are not 0.
+
+    First-order, total and Shapley variances and that of all, of shape (n_draws, n_rows,
+    3 n_features + 1); flags of the first two, of shape (n_rows, 2 n_features).
+    """
+    samples, solver = problem.require_samples("sobol_interval"), problem.solver
+    assert isinstance(solver, LearnedRidgeSolver)  # see ``checked_method``
+    given = problem.basis.multi_indices if solver.given else None
+    n_targets, n_inputs = len(problem.spread), len(problem.basis.laws)
+    settled = np.zeros((n_targets, 2 * n_inputs))
+    squares: FloatArray | float = 0.0
+    with one_thread_if_small(len(samples.inputs) ** 2):
+        for part in coefficient_draws(
+            solver,
+            problem.basis.laws,
+            given,
+            samples,
+            problem.groups,
+            n_draws,
+            generator,
+            spread,
+        ):
+            settled[part.targets] = part.settled.ravel()
+            everything = np.ones((len(part.multi_indices), 1))
+            masks = np.hstack([_masks_of(part.multi_indices), everything])
+            placed = np.eye(n_targets)[part.targets]  # (n_chosen, n_targets)
+            weights = np.square(rows.image(placed))  # (n_chosen, n_images)
+            own = []
+            for coefficients, variances in part.draws:
+                image = rows.image((placed.T @ coefficients).T)  # (n_terms, n_images)
+                parts = np.square(image) - variances.T @ weights
+                own.append(rows.add(masks.T @ parts).T)
+            squares = squares + np.array(own)
+    known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
+    return np.maximum(squares, 0.0), known
+
+
+def _masks_of(multi_indices: IndexArray) -> FloatArray:  # (n_terms, 3 n_inputs)
+    """Return parts of squares that are first-order, total and Shapley variances."""
+    active = (multi_indices > 0).astype(np.float64)
+    order = active.sum(axis=1, keepdims=True)
+    return np.hstack([active * (order == 1), active, active / order])

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._checks import FEWEST_MEMBERS, FloatArray, IndexArray, one_thread_if_small
 from .._result import Result
+from ._answer import percent
 from ._cautions import cautions_in_words
 from ._cautions import listed as listed_in_words
 from ._design import first_of
@@ -25,7 +26,6 @@ from ._findings import (
 )
 from ._runs import Data
 from ._shares import Shares, shares_along
-from ._words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

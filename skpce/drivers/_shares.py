@@ -10,8 +10,12 @@ from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray, Samples
 from .._expansion.expansion import Expansion
-from .._expansion.intervals import RowSums, posterior_squares
-from .._expansion.problem import FittedProblem, solve_samples
+from .._expansion.problem import (
+    FittedProblem,
+    RowSums,
+    posterior_squares,
+    solve_samples,
+)
 from .._input_laws import InputLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
