@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product as product_of
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from scipy.stats import norm, rankdata
+from scipy.stats.qmc import LatinHypercube
 
 from benchmarks.pce.functions import FIRST_EIGHT, OTHERS
 
@@ -102,6 +104,26 @@ def levels(n: int, generator: Generator) -> Case:
     variances = np.square(slopes) * np.array([1 / 4, 2 / 3] * 4)
     shares = tuple(variances / (variances.sum() + 0.25))
     return Case(X, y, (0, 1, 2, 3), shares, shares)
+
+
+#: First row of the design of Plackett and Burman with 12 runs, which is turned.
+PLACKETT_BURMAN = (1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1)
+
+
+def arranged(n: int, generator: Generator, design: str) -> Case:
+    """Return orthogonal columns, or nearly, of which the first two act."""
+    if design == "Plackett-Burman":
+        rows = [np.roll(PLACKETT_BURMAN, k) for k in range(11)]
+        X = np.array([*rows, -np.ones(11)])
+    elif design == "fractional":
+        X = np.array(list(product_of([-1.0, 1.0], repeat=4)))
+        X = np.c_[X, X.prod(axis=1)]
+        X = np.repeat(X, n // 16, axis=0)
+    else:
+        sampler = LatinHypercube(5, optimization="random-cd", rng=generator)
+        X = 2.0 * sampler.random(n) - 1.0
+    y = 3.0 * X[:, 0] - 2.0 * X[:, 1] + 0.5 * generator.normal(size=n)
+    return Case(X, y, (0, 1))
 
 
 def dependent(n: int, generator: Generator, correlation: float) -> Case:
@@ -304,6 +326,10 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "series, not told": (100, partial(autoregressive, told=False, memory=0.9)),
     "walks, not told": (100, partial(walk, told=False)),
     "null almost a driver's effect": (100, twin),
+    "Plackett-Burman design": (12, partial(arranged, design="Plackett-Burman")),
+    "2^(5-1) runs": (16, partial(arranged, design="fractional")),
+    "2^(5-1) settings, twice": (32, partial(arranged, design="fractional")),
+    "optimised latin hypercube": (16, partial(arranged, design="hypercube")),
 }
 
 #: Kinds of which the power is measured.

@@ -107,8 +107,9 @@ _SEARCH_ROWS, _KERNEL_ROWS, _LISTED = 250, 1200, 600
 # So many groups of coordinates have priors of their own; more share one.
 _MOST_PRIORS = 8
 
-# Largest square of a correlation of terms, times the rows, that is none.
-_NO_CORRELATION = 14.0
+# Largest square of a correlation of terms, times the rows, that is none; probability
+# below which inputs are as orthogonal by arrangement, and rows of such a design.
+_NO_CORRELATION, _ARRANGED, _MOST_ARRANGED = 14.0, 0.03, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +216,15 @@ class Inputs:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
 
+    def nearness(
+        self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
+    ) -> float:
+        """Return the squared correlations of first terms with the others', times n."""
+        own = joined([self.terms[k] for k in members]).values[:, 0]
+        table = np.stack([self.terms[k].values[:, 0] for k in others.tolist()])
+        n_units = len(own) if unit is None else int(unit.max()) + 1
+        return float(n_units * np.square(table @ own / len(own)).sum())
+
     def dependence(
         self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
     ) -> float:
@@ -235,6 +245,9 @@ class NullFit:
     residuals: FloatArray  # shape: (n_rows, n_coordinates)
     explains: bool  # whether anything was found
     weights: FloatArray  # shape: (n_inputs,), learned; of the first prior
+    # Covariances of residuals by the priors, and the prior of each coordinate.
+    covariances: tuple[FloatArray, ...] = ()  # shapes: (n_rows, n_rows)
+    prior_of: IndexArray | None = None  # shape: (n_coordinates,)
 
 
 def fit_others(
@@ -245,6 +258,7 @@ def fit_others(
     unit: IndexArray | None = None,  # shape: (n_rows,), means over which are fitted
     *,
     smooth: bool = False,
+    with_covariances: bool = False,
 ) -> NullFit:
     """Fit outputs to other inputs, with prior variances learned from these alone.
 
@@ -276,8 +290,12 @@ def fit_others(
         parts = [np.arange(len(groups))]
     order = 1 if smooth else _FIT_ORDER
     rows = spread(n_rows, _SEARCH_ROWS)
+    covariances, prior_of = [], np.zeros(len(groups), dtype=np.int64)
     with one_thread_if_small(n_rows**2):
-        for part in parts:
+        for place, part in enumerate(parts):
+            prior_of[part] = place
+            if with_covariances:
+                covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
             known = observations_of(own[rows], np.ones(len(rows)))
             search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
@@ -289,7 +307,11 @@ def fit_others(
             explains = True
             weights = prior.weights
             found[:, part] = _residuals(prior, tables, centred[:, part], smooth)
-    return NullFit(found, explains, weights)
+            if with_covariances:
+                inverse = _inverse(prior, tables)
+                size = np.diag(inverse)
+                covariances[-1] = inverse / np.outer(size, size)
+    return NullFit(found, explains, weights, tuple(covariances), prior_of)
 
 
 def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
@@ -312,6 +334,13 @@ def spread(n_rows: int, most: int) -> IndexArray:
     return np.linspace(0, n_rows - 1, most).round().astype(np.int64)
 
 
+def _inverse(prior: TermPrior, tables: FloatArray) -> FloatArray:
+    """Return the inverse of the covariance of the outputs by a prior."""
+    covariance = prior.kernel(tables, tables) + INTERCEPT
+    np.einsum("ii->i", covariance)[...] += prior.noise
+    return np.asarray(np.linalg.inv(covariance))
+
+
 def _residuals(
     prior: TermPrior,
     tables: FloatArray,
@@ -320,9 +349,7 @@ def _residuals(
 ) -> FloatArray:
     n_rows = len(centred)
     if n_rows <= _KERNEL_ROWS:
-        covariance = prior.kernel(tables, tables) + INTERCEPT
-        np.einsum("ii->i", covariance)[...] += prior.noise
-        inverse = np.linalg.inv(covariance)
+        inverse = _inverse(prior, tables)
         if smooth:
             return np.asarray(prior.noise * (inverse @ centred))
         return np.asarray((inverse @ centred) / np.diag(inverse)[:, np.newaxis])
@@ -371,6 +398,11 @@ def bounded(
     np.divide(bound, size, out=factor, where=size > bound)
     found *= factor[:, np.cumsum(np.diff(groups, prepend=groups[0]) > 0)]
     return np.asarray(found - found.mean(axis=0))
+
+
+def is_arranged(dependence: float, n_others: int) -> bool:
+    """Whether first terms are nearer to orthogonal than those of random inputs."""
+    return bool(n_others and stats.chi2.cdf(dependence, n_others) < _ARRANGED)
 
 
 def is_correlated(dependence: float) -> bool:
@@ -764,6 +796,9 @@ class _Setting:
     X: FloatArray  # shape: (n_units, n_own): values of the inputs that are tested
     far: FloatArray  # shape: (n_units, n_outputs): sizes of residuals in deviations
     is_left: bool = False  # whether terms are what the other inputs leave of them
+    # Of an arranged design, see ``information``.
+    covariances: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_units)
+    prior_of: IndexArray | None = None  # shape: (n_coordinates,)
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
@@ -782,7 +817,17 @@ class _Setting:
         if unit is not None:
             values, X = mean_of(values, unit), X[first_of(unit)]
             own = own.of_units(first_of(unit))
-        residuals = fit_others(inputs, others, values, groups, unit).residuals
+        arranged = (
+            exchange.strata is None
+            and exchange.kind != "signs"
+            and len(others) > 0
+            and len(values) <= _MOST_ARRANGED
+            and is_arranged(inputs.nearness(members, others, unit), len(others))
+        )
+        fit = fit_others(
+            inputs, others, values, groups, unit, with_covariances=arranged
+        )
+        residuals = fit.residuals
         tied: tuple[int, ...] = ()
         is_left = False
         if exchange.strata is not None:
@@ -791,7 +836,8 @@ class _Setting:
             own, tied = _left_of(inputs, others, own, unit)
             is_left = True
         partners = []
-        for k in others.tolist():
+        # In an arranged design products of two inputs are confounded with others.
+        for k in [] if fit.covariances else others.tolist():
             leading = inputs.terms[k].leading
             partners.append((k, leading if unit is None else mean_of(leading, unit)))
         return cls(
@@ -805,6 +851,8 @@ class _Setting:
             X,
             _in_deviations(residuals, groups),
             is_left,
+            fit.covariances,
+            fit.prior_of,
         )
 
     @property
@@ -861,7 +909,10 @@ class _Setting:
         columns = np.flatnonzero(np.isin(self.groups, outputs))
         groups = np.searchsorted(outputs, self.groups[columns])
         residuals, far = self.residuals[:, columns], self.far[:, outputs]
-        return replace(self, residuals=residuals, groups=groups, far=far)
+        prior_of = None if self.prior_of is None else self.prior_of[columns]
+        return replace(
+            self, residuals=residuals, groups=groups, far=far, prior_of=prior_of
+        )
 
     def without(self, rows: IndexArray) -> _Setting:
         """Leave units out."""
@@ -880,6 +931,7 @@ class _Setting:
             exchange=exchange,
             X=self.X[keep],
             far=self.far[keep],
+            covariances=tuple(one[np.ix_(keep, keep)] for one in self.covariances),
         )
 
     def orders(self, number: int, start: int) -> IndexArray:
@@ -905,9 +957,27 @@ class _Setting:
         flat = self.products.reshape(n_units, -1)
         pairs = moved[:n_leading].reshape(-1, n_units) @ flat
         return (
-            alone.reshape(n_terms, n_orders, -1),
+            alone.reshape(n_terms, n_orders, -1) / self.deviations(moved),
             pairs.reshape(n_leading, n_orders, *self.products.shape[1:]),
         )
+
+    def deviations(self, moved: FloatArray) -> FloatArray | float:
+        """Return deviations of scores by the priors, where inputs were arranged.
+
+        Columns of a design that are orthogonal to one another keep all of their length
+        in residuals, of which a fit has taken some directions away; redrawn, they do
+        not. Over their deviations the scores of both are alike.
+        """
+        if not self.covariances:
+            return 1.0
+        assert self.prior_of is not None
+        squares = [
+            np.einsum("...u,...u", moved @ one, moved) / np.trace(one)
+            for one in self.covariances
+        ]
+        size = np.square(moved).sum(axis=2) * 1e-9
+        found = np.stack([np.maximum(one, size) for one in squares], axis=2)
+        return np.asarray(np.sqrt(found[:, :, self.prior_of]))
 
     def scores_of_signs(
         self, signs: FloatArray, unit: IndexArray | None = None
@@ -926,7 +996,9 @@ class _Setting:
 
         pairs = scores(self.lead, self.products.reshape(self.n_units, -1))
         shape = *pairs.shape[:2], *self.products.shape[1:]
-        return scores(self.own.values, self.residuals), pairs.reshape(shape)
+        alone = scores(self.own.values, self.residuals)
+        alone /= self.deviations(self.own.values.T[:, np.newaxis])
+        return alone, pairs.reshape(shape)
 
     def statistics(
         self, scores: tuple[FloatArray, FloatArray], expected: FloatArray | None = None
@@ -966,7 +1038,7 @@ class _Setting:
         """Return p-values; more draws for those that are small, then signs."""
         found = self._of_exchange(_FIRST)
         open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and self.work * _FIRST <= _MOST_WORK:
+        if len(open_) and (self.covariances or self.work * _FIRST <= _MOST_WORK):
             found[open_] = self.only(open_)._of_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
         few = self.exchange.strata is not None and self.n_units < _EXACT
@@ -985,7 +1057,7 @@ class _Setting:
         return holm(found) if self.work * n_draws > _MOST_WORK else found
 
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        if self.work * n_draws > _MOST_WORK:
+        if self.work * n_draws > _MOST_WORK and not self.covariances:
             return self._of_tails(self.residuals, self.exchange.kind == "signs")
         drawn = []
         each = max(int(self.work), self.own.values.size)
@@ -1113,6 +1185,7 @@ class _Setting:
             residuals=size,
             groups=np.arange(size.shape[1]),
             partners=(),
+            covariances=(),
         )
         found = other._alone_of_exchange(_FIRST)
         open_ = np.flatnonzero(found <= _CLEAR)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import skpce
+from benchmarks.answer.ensembles import arranged
 from skpce.drivers import Design, _exchange
 from skpce.drivers._exchange import Inputs, Problem, bounded, fit_others, holm
 
@@ -158,6 +159,39 @@ def test_an_input_that_acts_on_the_spread_alone():
     y = X[:, 0] + np.exp(0.7 * X[:, 1]) * rng.normal(size=120)
     state = skpce.explain(X, y).drivers.state[0].tolist()
     assert state == ["drives", "acts on the spread"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("design", "n_runs"), [("Plackett-Burman", 12), ("fractional", 16)]
+)
+def test_nulls_of_orthogonal_designs_are_not_named(design, n_runs):
+    # Of residuals as they are 1.00 and .30 of the answers named a null.
+    wrong, found = 0, 0
+    for seed in range(40):
+        case = arranged(n_runs, np.random.default_rng(seed), design)
+        state = skpce.explain(case.X, case.y).drivers.state[0]
+        wrong += (state[2:] == "drives").any()
+        found += state[0] == "drives"
+    assert wrong <= 5
+    assert found >= 36
+
+
+def test_information_is_that_of_the_prior():
+    # Scores over their deviations do not hang on how an input lies to the others.
+    rng = np.random.default_rng(0)
+    case = arranged(16, rng, "fractional")
+    inputs = Inputs.of(case.X, np.zeros(5, dtype=bool))
+    fit = fit_others(
+        *(inputs, np.arange(4), case.y[:, np.newaxis], np.zeros(1, dtype=int)),
+        with_covariances=True,
+    )
+    (covariance,) = fit.covariances
+    np.testing.assert_allclose(covariance, covariance.T)
+    assert np.linalg.eigvalsh(covariance).min() > 0
+    own = case.X[:, 4]
+    moved = rng.permutation(own)
+    assert own @ covariance @ own > moved @ covariance @ moved
 
 
 def test_two_inputs_that_act_only_together_are_named_as_a_pair():
