@@ -413,7 +413,7 @@ def warn_of_zeros(
     """Warn of zeros that other members do not have, and of their share of variance."""
     if zero_replacement != _DEFAULT_REPLACEMENT:
         return  # somebody has thought about it
-    zero = (values == 0) & geometry.mask
+    zero = (values[:, : len(geometry.mask)] == 0) & geometry.mask
     zero[:, np.setdiff1d(np.arange(zero.shape[1]), geometry.active_parts)] = False
     if not zero.any():
         return

@@ -306,9 +306,14 @@ training, in total variation: some of what differs may be the training.'
             ("p", [f"{max(table.p_value[output, i], 1e-300):.2g}" for i in order]),
             ("together with", [table.partners[output, i] or "–" for i in order]),
             ("more runs", [_more(table.more_runs[output, i]) for i in order]),
-            ("shown", [_SCOPES.get(table.scope[output, i], "–") for i in order]),
+            ("shown", [self._scope(output, i) for i in order]),
         ]
         return [column for column in columns if set(column[1]) != {"–"}]
+
+    def _scope(self, output: int, i: int) -> str:
+        """Return where what is said of an input was shown."""
+        is_shown = self.drivers.state[output, i] in (State.DRIVES, State.SPREAD)
+        return _SCOPES.get(self.drivers.scope[output, i], "–") if is_shown else "–"
 
     def _share(self, name: str, output: int, i: int) -> str:
         """Return a share in percent, with its interval."""

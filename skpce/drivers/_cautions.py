@@ -18,7 +18,7 @@ from .._compositions.outputs import Outputs
 from ._dependence import copied_input
 from ._design import Design
 from ._exchange import Problem, Tested
-from ._shares import Shares
+from ._shares import Shares, of_few_runs
 
 Figures = Mapping[str, Any]
 
@@ -235,7 +235,7 @@ def _series(seen: Seen) -> Iterator[Figures]:
     ),
 )
 def _constraint(seen: Seen) -> Iterator[Figures]:
-    if len(seen.tied):
+    if len(_names_of(seen, seen.tied)) > 1:
         sums = seen.X[:, seen.tied].sum(axis=1)
         is_sum = np.ptp(sums) <= 1e-6 * np.abs(sums).max()
         yield {
@@ -298,6 +298,19 @@ def _rests_on_members(seen: Seen) -> Iterator[Figures]:
                     "output": seen.outputs.names[output],
                     "members": tuple(test.resting[0].tolist()),
                 }
+
+
+@caution(
+    "few runs differ",
+    lambda f: (
+        f"most of the variance of {f['output']} is that of one or two runs: its shares "
+        "are those of these, and have no lower end"
+    ),
+)
+def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
+    for own, problem in seen.parts:
+        for output in own[of_few_runs(problem.values, problem.groups)].tolist():
+            yield {"output": seen.outputs.names[output]}
 
 
 @caution(

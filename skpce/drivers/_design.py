@@ -32,8 +32,9 @@ _MOSTLY_DIFFERENT = 0.5
 #: Fewest units that are exchanged: of fewer, no order is rare enough.
 FEWEST_UNITS = 6
 
-# Members before one that it is compared with, for the memory of a series.
-_LAGS = 3
+# Members before one that it is compared with, for the memory of a series; runs of a
+# block from which on its mean may be taken out of one.
+_LAGS, _MANY_RUNS = 3, 10
 
 # A sum of inputs, each of deviation one, varies by less than this where it is constant.
 _TIED = 1e-7
@@ -138,7 +139,7 @@ class Design:
         return cls(
             len(rows),
             labels,
-            None if blocks is None else numbers_of(blocks),
+            None if blocks is None or _is_one(blocks) else numbers_of(blocks),
             None if groups is None else numbers_of(groups),
             None if order is None or order is False else _positions(order),
             counter,
@@ -169,6 +170,13 @@ class Design:
             groups=groups,
             order=None if self.order is None else _without_ties(self.order[rows]),
         )
+
+    @property
+    def series_has_blocks(self) -> bool:
+        """Whether means of blocks are taken out of a series: these have many runs."""
+        if self.order is None or self.blocks is None:
+            return False
+        return bool(np.bincount(self.blocks).min() >= _MANY_RUNS)
 
     def series_blocks(self, memory: int) -> IndexArray:
         """Return blocks of so many members that follow one another, or a few more."""
@@ -280,6 +288,9 @@ class Design:
             what = f"{self.groups.max() + 1} groups are exchanged as a whole"
         elif self.order is not None:
             what = "blocks of the series change their signs"
+            if self.series_has_blocks:
+                assert self.blocks is not None
+                what = f"means of {self.blocks.max() + 1} blocks are taken out, {what}"
         elif self.blocks is not None:
             what = f"exchanged within {self.blocks.max() + 1} blocks"
         elif self.has_repeats:
@@ -290,6 +301,11 @@ class Design:
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(str(self))}</p>"
+
+
+def _is_one(labels: Any) -> bool:
+    """Whether all labels are one, which says nothing."""
+    return len(np.unique(numbers_of(labels))) == 1
 
 
 def _positions(order: Any) -> FloatArray:

@@ -637,6 +637,9 @@ _SMALL, _FOLLOWS = 0.1, 0.2
 # multiplications from which on a tail stands in the place of draws.
 _BLOCK, _MOST_PRODUCTS, _MOST_WORK = 4_000_000, 150_000, 1.5e9
 
+# Multiplications of the deviations of products, in an arranged design.
+_MOST_SCALED = 5e9
+
 # Entries of draws, and of settings, that are kept for the next input.
 _KEPT_DRAWS, _KEPT_SETTING = 4_000_000, 1_000_000
 
@@ -809,6 +812,10 @@ class _Setting:
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
         if design.order is not None and exchange.kind != "none":
+            if design.series_has_blocks:
+                assert design.blocks is not None
+                values = without_means(values, design.blocks)
+                own = own.centred(design.blocks)
             exchange = _of_series(design, values, own)
         if exchange.kind == "none":
             return None
@@ -836,8 +843,15 @@ class _Setting:
             own, tied = _left_of(inputs, others, own, unit)
             is_left = True
         partners = []
-        # In an arranged design products of two inputs are confounded with others.
-        for k in [] if fit.covariances else others.tolist():
+        n_products = own.n_leading * sum(inputs.terms[k].n_leading for k in others)
+        n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
+        n_terms = 1 + n_inputs * (n_inputs + 1) // 2  # all inputs, and their products
+        without = (
+            # of so few settings of levels, products are confounded with others
+            (2 * n_levels <= design.n_settings < 2 * n_terms)
+            or n_products * len(residuals) ** 2 * problem.n_draws > _MOST_SCALED
+        )
+        for k in [] if fit.covariances and without else others.tolist():
             leading = inputs.terms[k].leading
             partners.append((k, leading if unit is None else mean_of(leading, unit)))
         return cls(
@@ -956,20 +970,33 @@ class _Setting:
         alone = moved.reshape(-1, n_units) @ self.residuals
         flat = self.products.reshape(n_units, -1)
         pairs = moved[:n_leading].reshape(-1, n_units) @ flat
-        return (
-            alone.reshape(n_terms, n_orders, -1) / self.deviations(moved),
-            pairs.reshape(n_leading, n_orders, *self.products.shape[1:]),
-        )
+        pairs = pairs.reshape(n_leading, n_orders, *self.products.shape[1:])
+        alone = alone.reshape(n_terms, n_orders, -1)
+        return self._over_deviations(alone, pairs, moved)
 
-    def deviations(self, moved: FloatArray) -> FloatArray | float:
-        """Return deviations of scores by the priors, where inputs were arranged.
+    def _over_deviations(
+        self, alone: FloatArray, pairs: FloatArray, moved: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Divide scores by their deviations under the priors, in an arranged design.
 
-        Columns of a design that are orthogonal to one another keep all of their length
-        in residuals, of which a fit has taken some directions away; redrawn, they do
-        not. Over their deviations the scores of both are alike.
+        Columns that are orthogonal to one another keep all of their length in
+        residuals, of which a fit has taken some directions away; redrawn, they do not.
         """
         if not self.covariances:
-            return 1.0
+            return alone, pairs
+        alone = alone / self._deviations(moved)
+        lead = moved[: self.own.n_leading]
+        for k, column in enumerate(self._partner_columns().T):
+            pairs[..., k] /= self._deviations(lead * column)
+        return alone, pairs
+
+    def _partner_columns(self) -> FloatArray:  # shape: (n_units, n_products)
+        if not self.products.shape[2]:
+            return np.zeros((self.n_units, 0))
+        return np.hstack([table for _, table in self.partners])
+
+    def _deviations(self, moved: FloatArray) -> FloatArray:
+        """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
         assert self.prior_of is not None
         squares = [
             np.einsum("...u,...u", moved @ one, moved) / np.trace(one)
@@ -997,8 +1024,8 @@ class _Setting:
         pairs = scores(self.lead, self.products.reshape(self.n_units, -1))
         shape = *pairs.shape[:2], *self.products.shape[1:]
         alone = scores(self.own.values, self.residuals)
-        alone /= self.deviations(self.own.values.T[:, np.newaxis])
-        return alone, pairs.reshape(shape)
+        in_place = self.own.values.T[:, np.newaxis]
+        return self._over_deviations(alone, pairs.reshape(shape), in_place)
 
     def statistics(
         self, scores: tuple[FloatArray, FloatArray], expected: FloatArray | None = None
@@ -1213,7 +1240,9 @@ class _Setting:
         wild = (self.far > _FAR) & elsewhere[:, np.newaxis]
         wild &= wild.mean(axis=0) <= _MOST_OUTLYING
         largest = -np.partition(-self.far, _FEW - 1, axis=0)[_FEW - 1]
-        return np.asarray(wild | (self.far > np.maximum(_OUTLYING, largest - 1e-12)))
+        lone = self.far > np.maximum(_OUTLYING, largest - 1e-12)
+        lone &= lone.sum(axis=0) <= max(_FEW, _MOST_OUTLYING * len(lone))
+        return np.asarray(wild | lone)
 
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
@@ -1223,8 +1252,8 @@ class _Setting:
         By the tails of the scores, over exchanges and over signs; the larger counts.
         """
         found = np.ones((len(partners), self.n_outputs))
-        if self.exchange.kind == "signs" or self.too_many_products:
-            return found
+        if self.exchange.kind == "signs" or self.too_many_products or self.covariances:
+            return found  # in an arranged design pairs are confounded
         own = self.own.values
         q = np.linalg.qr(own)[0]
         left = self.residuals - q @ (q.T @ self.residuals)
@@ -1338,9 +1367,13 @@ def _sizes(
 
 
 def _in_deviations(values: FloatArray, groups: IndexArray) -> FloatArray:
-    """Return the sizes of rows for each output, in robust deviations."""
+    """Return the sizes of rows for each output, in robust deviations.
+
+    Where most rows are equal these are 0: at least a third of the root mean square.
+    """
     size = _sizes(values - np.median(values, axis=0), groups)
     unit = 1.4826 * np.median(size, axis=0)
+    unit = np.maximum(unit, np.sqrt(np.square(size).mean(axis=0)) / 3.0)
     return np.asarray(size / np.where(unit > 0, unit, np.inf))
 
 

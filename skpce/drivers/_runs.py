@@ -698,12 +698,27 @@ def read_json(path: Any) -> list[dict[str, Any]]:
         raise ValueError(
             f"{shown} is no list of runs in JSON, and has no run in each line: {error}."
         ) from None
+    if len(rows) == 1 and isinstance(rows[0], dict):
+        rows = _rows_of_columns(rows[0])
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise ValueError(
             f"{shown} has no runs; expected objects, such as "
             '{"rate": 0.1, "loss": 2.3}, in a list or one in each line.'
         )
     return rows
+
+
+def _rows_of_columns(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return rows of an object of columns, as frames are written by default."""
+    columns = [
+        dict(enumerate(column)) if isinstance(column, list) else column
+        for column in found.values()
+    ]
+    if not all(isinstance(column, dict) for column in columns):
+        return [found]
+    if len({tuple(column) for column in columns}) != 1 or len(columns[0]) < 2:
+        return [found]
+    return [{n: c[k] for n, c in zip(found, columns, strict=True)} for k in columns[0]]
 
 
 def read_csv(path: Any) -> Columns:
@@ -733,7 +748,15 @@ def read_csv(path: Any) -> Columns:
     refuse_twice(header, shown)
     table = np.array(body, dtype=object)
     table[table == ""] = None
+    if delimiter != ",":  # then a comma may be the point of numbers
+        for column in table.T:
+            given = [entry for entry in column if entry is not None]
+            if given and all(map(_DECIMAL.fullmatch, given)):
+                column[:] = [e and e.replace(",", ".") for e in column]
     return Columns({n: _numbers_or_text(table[:, k]) for k, n in enumerate(header)})
+
+
+_DECIMAL = re.compile(r"\s*[-+]?\d*(,\d+)?([eE][-+]?\d+)?\s*")
 
 
 def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
@@ -1143,9 +1166,7 @@ def _ensemble_of(
             wanted = [*wanted, *(n for n in counted if n not in wanted)]
         return _said_here(lambda: from_study(data, wanted)), _adaptive(data)
     if hasattr(data, "cv_results_") or _is_results(data):
-        ensemble = _said_here(lambda: from_cv_results(data, log=asked.log))
-        halved = Caution("adaptive", {"sampler": "successive halving"})
-        return ensemble, () if ensemble.order is False else (halved,)
+        return _said_here(lambda: from_cv_results(data, log=asked.log)), ()
     return None, ()
 
 

@@ -25,8 +25,12 @@ from ._exchange import rotated, without_means
 # Draws of the posterior, and coordinates from which there are moments in their place.
 _DRAWS, _MOST_DRAWN = 120, 500
 
-# Outputs with priors of their own; more share one.
+# Outputs with priors of their own; more share one, and each has its own noise.
 _MOST_PRIORS = 8
+
+# Runs, and the share of the variance of two of them, from which on shares have no lower
+# end: whatever explains these would explain everything.
+_MANY_RUNS, _MOST_OF_VARIANCE = 20, 0.7
 
 # Largest number of inputs of which shares have intervals, and pairs.
 _MOST_INPUTS, _MOST_PAIRED = 400, 60
@@ -95,9 +99,11 @@ def shares_of(
     expansion = Expansion(problem.basis, problem.coefficients)
     expansion = expansion.grouped(groups)
     n_settings = int(setting.max()) + 1
-    explained = _explained(problem, expansion, variance)
+    explained = _explained(problem, expansion, groups, variance)
     given = problem, expansion, groups, members, explained, variance
     first, total = _simultaneous(*given, n_settings)
+    few = of_few_runs(values, groups)
+    first[1, few] = total[1, few] = 0.0
     missed = _missed_beyond(problem, values, groups, q2)
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
     pairs = _pairs(expansion, members, explained)
@@ -131,7 +137,7 @@ def shares_along(
         variance = np.atleast_1d(np.square(own - own.mean(axis=0)).mean(axis=0).sum())
         problem = _fitted(X, laws, own, one)
         expansion = Expansion(problem.basis, problem.coefficients).grouped(one)
-        explained = _explained(problem, expansion, variance)
+        explained = _explained(problem, expansion, one, variance)
         shares = _variances(expansion, members) * explained[:, np.newaxis]
         found.explained[output] = explained[0]
         found.first[0, output], found.total[0, output] = shares[:, 0]
@@ -148,8 +154,35 @@ def shares_along(
     return found
 
 
+def of_few_runs(
+    values: FloatArray,  # shape: (n_rows, n_coordinates)
+    groups: IndexArray,  # shape: (n_coordinates,)
+) -> BoolArray:  # shape: (n_outputs,)
+    """Whether most of the variance of an output is that of a run or two of many."""
+    squares = _added(np.square(values - values.mean(axis=0)), groups)
+    if len(squares) < _MANY_RUNS:
+        return np.zeros(squares.shape[1], dtype=bool)
+    largest = np.sort(squares, axis=0)[-2:].sum(axis=0)
+    return np.asarray(largest > _MOST_OF_VARIANCE * squares.sum(axis=0))
+
+
+def _noise_of(
+    problem: FittedProblem, groups: IndexArray, variance: FloatArray
+) -> FloatArray:  # shape: (n_outputs,)
+    """Return the variance of the noise, as learned; of a shared prior, as left over."""
+    assert isinstance(problem.solver, LearnedRidgeSolver)
+    if len(variance) > _MOST_PRIORS:
+        left = np.asarray(problem.fit.scaled_residuals)
+        return np.asarray(_added(np.square(left), groups).mean(axis=0))
+    share = np.array([prior.or_nothing().noise for prior in problem.solver.priors])
+    return np.asarray(variance * share[problem.solver.prior_of[: len(variance)]])
+
+
 def _explained(
-    problem: FittedProblem, expansion: Expansion, variance: FloatArray
+    problem: FittedProblem,
+    expansion: Expansion,
+    groups: IndexArray,
+    variance: FloatArray,
 ) -> FloatArray:  # shape: (n_outputs,)
     """Return the share of the variance that the fit does not take for noise.
 
@@ -157,9 +190,7 @@ def _explained(
     have not learned yet as not explained. Inputs of real trainings explain more
     (``benchmarks.exact_truth``).
     """
-    assert isinstance(problem.solver, LearnedRidgeSolver)
-    share = np.array([prior.or_nothing().noise for prior in problem.solver.priors])
-    noise = variance * share[problem.solver.prior_of[: len(variance)]]
+    noise = _noise_of(problem, groups, variance)
     fitted = np.asarray(expansion.sobol_indices().total_variance)
     return np.asarray(fitted / np.maximum(fitted + noise, 1e-300))
 
@@ -176,7 +207,7 @@ def _fitted(
     basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
     solver = LearnedRidgeSolver(
         *(solver.scales, solver.noise, np.zeros(n_outputs, np.int64)),
-        *(False, False, solver.priors),
+        *(True, False, solver.priors),
     )
     return solve_samples(solver, basis, samples, groups)
 
@@ -322,10 +353,7 @@ def _drawn(
         drawn[:, 1, :, place] = squares[:, :, n_inputs + at].sum(axis=2)
         settled[0, :, place] = known[:, at].any(axis=1)
         settled[1, :, place] = known[:, n_inputs + at].any(axis=1)
-    assert isinstance(problem.solver, LearnedRidgeSolver)
-    priors = problem.solver.priors
-    share = np.array([prior.or_nothing().noise for prior in priors])
-    noise = variance * share[problem.solver.prior_of[: len(variance)]]
+    noise = _noise_of(problem, groups, variance)
     # The variance of the noise is drawn too: a scaled inverse chi-square.
     free = max(len(problem.samples.inputs) if problem.samples else 0, 8) * 0.75
     factor = free / generator.chisquare(free, size=(len(squares), 1))
@@ -389,7 +417,7 @@ def _by_moments(
     gram = design.T @ design
     np.einsum("ii->i", gram)[...] += prior.noise
     covariance = np.linalg.inv(gram) * np.outer(solver.scales[0], solver.scales[0])
-    noise = prior.noise * variance  # of the noise of an output
+    noise = _noise_of(problem, groups, variance)
     active = problem.basis.multi_indices > 0
     order = active.sum(axis=1)
     reach = stats.norm.isf((1.0 - CONFIDENCE) / (4 * len(members)))

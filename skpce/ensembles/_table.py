@@ -442,7 +442,7 @@ def read_runs(
         table = {"runs": "frame", "trials": "study"}.get(what, "cv_results")
         raise ValueError(
             f"{len(y)} {what} of {table} have an output; expected at least "
-            f"{FEWEST_MEMBERS}, as a verdict needs."
+            f"{FEWEST_MEMBERS}, of which inputs can be exchanged."
         )
     must_vary = [k for k, name in enumerate(outputs) if name not in may_agree]
     _refuse_constant([list(outputs)[k] for k in must_vary], y[:, must_vary], what)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import warnings
 from types import SimpleNamespace
 
@@ -674,3 +676,87 @@ def test_inputs_are_tested_together(X, y):
     answer = explain(X, y, together={"both": ["x0", "x1"]})
     assert answer.input_names == ("x2", "both")
     assert answer.drivers.state[0, 1] == "drives"
+
+
+@pytest.mark.parametrize("orient", ["columns", "list"])
+def test_json_of_columns_is_read_as_its_rows(tmp_path, orient):
+    x = np.random.default_rng(0).uniform(size=40).round(6)
+    table = {"rate": x, "loss": np.sqrt(x)}
+    if orient == "list":
+        found = {name: column.tolist() for name, column in table.items()}
+    else:
+        found = {n: {str(k): v for k, v in enumerate(c)} for n, c in table.items()}
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps(found), encoding="utf-8")
+    np.testing.assert_array_equal(read(path, outputs="loss").data.X[:, 0], x)
+
+
+def test_decimal_commas_beside_semicolons_are_points(tmp_path):
+    x = np.random.default_rng(0).uniform(size=40).round(6)
+    rows = [
+        f"{a};{b:.3e};n{k % 2}" for k, (a, b) in enumerate(zip(x, x**2, strict=True))
+    ]
+    path = tmp_path / "runs.csv"
+    text = "\n".join(["rate;loss;kind", *rows]).replace(".", ",")
+    path.write_text(text, encoding="utf-8")
+    found = read(path, outputs="loss")
+    np.testing.assert_array_equal(found.data.X[:, 0], x)
+    assert found.data.levels["kind"] == ("n0", "n1")
+
+
+def test_steps_and_other_outputs_of_one_table_are_explained_together():
+    p = np.random.default_rng(0).uniform(0.1, 0.9, size=60)
+    table = {"a": p, "loss": p**2, "p": p, "q": 1 - p}
+    found = skpce.explain(table, outputs="loss", steps={"s": ["p", "q"]}, inputs=["a"])
+    assert found.output_names == ("s", "loss")
+    assert found.attributable == (True, True)
+
+
+def test_one_block_says_nothing(X, y):
+    assert skpce.explain(X, y, blocks=np.ones(N)).design.blocks is None
+
+
+def test_inputs_that_are_one_group_may_add_up_to_one():
+    rng = np.random.default_rng(1)
+    kind = rng.integers(0, 3, 80)
+    table = {"rate": rng.uniform(size=80)}
+    table |= {name: 1.0 * (kind == k) for k, name in enumerate("ABC")}
+    table["y"] = table["rate"] + table["A"] + 0.1 * rng.normal(size=80)
+    found = skpce.explain(table, outputs="y", together={"kind": ["A", "B", "C"]})
+    assert not [c for c in found.cautions if c.code == "constraint"]
+
+
+def test_where_a_claim_holds_is_said_of_claims_only():
+    X = np.random.default_rng(3).uniform(size=(60, 2))
+    found = skpce.explain(X, X[:, 0])
+    shown = dict(found.columns_in_words(0))["shown"]
+    assert shown == ["beyond the settings tried", "–"]
+
+
+def test_shares_of_one_enormous_run_have_no_lower_end():
+    rng = np.random.default_rng(11)
+    X = rng.uniform(size=(80, 4))
+    y = X[:, 0] + 0.3 * rng.normal(size=80)
+    y[:3] = [1e3, -1e4, 1e5]
+    found = skpce.explain(X, y)
+    assert found.drivers.total_low.max() == 0.0
+    assert [c.code for c in found.cautions] == ["few runs differ"]
+
+
+def test_an_additive_grid_rests_on_no_members():
+    rows = list(itertools.product(range(4), "abc"))
+    table = {"x": [x for x, _ in rows], "kind": [k for _, k in rows]}
+    table["y"] = [x * x + 2.0 * (k == "a") for x, k in rows]
+    found = skpce.explain(table, outputs="y")
+    assert (found.drivers.state == "drives").all()
+    assert not [c for c in found.cautions if c.code == "rests on members"]
+
+
+@pytest.mark.parametrize("shift", [0, 5])
+def test_means_of_blocks_of_a_series_are_taken_out(shift):
+    rng = np.random.default_rng(0)
+    X, day = rng.uniform(size=(60, 3)), np.repeat([0, 1, 2], 20)
+    y = 2 * X[:, 0] + 0.3 * rng.normal(size=60) + shift * (day - 1)
+    found = skpce.explain(X, y, order=np.arange(60), blocks=day)
+    assert found.drivers.state[0].tolist() == ["drives", "not settled", "not settled"]
+    assert "means of 3 blocks are taken out" in str(found.design)
