@@ -171,11 +171,12 @@ def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
         if several:
             ax.plot([], [], color=color, linewidth=2, label=label(name, 14, 1))
     if effect.levels:
-        width = max(_LETTERS // len(effect.grid), 4)
-        names = [
-            short_name(str(effect.levels[int(code)]), width) for code in effect.grid
-        ]
-        ax.set_xticks(effect.grid, names, fontsize=9)
+        names = [str(effect.levels[int(code)]) for code in effect.grid]
+        if max(map(len, names)) <= _LETTERS // len(names):
+            ax.set_xticks(effect.grid, names, fontsize=9)
+        else:  # long names would run into one another
+            short = [short_name(name, 18, 1) for name in names]
+            ax.set_xticks(effect.grid, short, fontsize=8, rotation=25, ha="right")
     elif effect.is_log:
         ax.set_xscale("log")
     scale = " (log scale)" if effect.is_log else ""
