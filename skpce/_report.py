@@ -36,7 +36,7 @@ from ._page import Column, HtmlReport
 from ._result import Result, error_in_percent
 from ._version import __version__, installed_version
 from .drivers import Answer, State
-from .drivers._answer import percent
+from .drivers._findings import percent
 from .inspection._reading import Reading, expansion_of, group_matrix
 from .metrics import coverage_interval
 from .metrics._coverage import output_coverage

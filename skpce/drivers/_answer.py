@@ -33,7 +33,16 @@ from ._cautions import (
 )
 from ._cautions import listed as listed_in_words
 from ._design import Design
-from ._findings import _SMALL, Findings, State, find_drivers
+from ._findings import (
+    _SMALL,
+    Findings,
+    State,
+    between,
+    find_drivers,
+    percent,
+    percent_in_words,
+    rest_of,
+)
 from ._runs import Asked, read_runs
 
 if TYPE_CHECKING:
@@ -809,59 +818,6 @@ def _with_capitals(text: str) -> str:
     return _OWN_WORDS.sub(lambda found: found[2].capitalize(), text)
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, for a table."""
-    if 0.0 < share < 0.005:
-        return "<1 %"
-    return f"{100.0 * share:.0f} %"
-
-
-def percent_in_words(share: float) -> str:
-    """Return a share in percent, for a sentence: none is nothing, and none is all."""
-    if share < 0.005:
-        return "less than 1 %"
-    return f"{100.0 * share:.0f} %"
-
-
-def between(low: float, high: float) -> str:
-    """Return an interval in percent; ends that round to one number have a decimal."""
-    if high < 0.005:
-        return "<1 %"
-    ends = [f"{100.0 * end:.0f}" for end in (low, high)]
-    whole = ends[0]
-    if ends[0] == ends[1]:
-        ends = [f"{100.0 * end:.1f}" for end in (low, high)]
-    if ends[0] == ends[1]:
-        return f"{whole} %"
-    return f"{ends[0]} to {ends[1]} %"
-
-
-def parts_of(findings: Findings, output: int) -> list[tuple[str, float]]:
-    """Return what is left of the variance beside inputs alone, with its names.
-
-    Shares of inputs alone, of several together, what the fit does not predict, and
-    the noise between repeats are all of the variance.
-    """
-    left, noise, together = _rest_of(findings, output)
-    parts = []
-    if together >= 0.005:
-        parts.append(("several together", together))
-    parts.append(("not predicted", left))
-    if not np.isnan(noise):
-        parts.append(("noise of repeats", noise))
-    return parts
-
-
-def _rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
-    """Return the shares not predicted, of noise between repeats, and of several."""
-    shares = findings.shares
-    explained = float(shares.explained[output])
-    noise = min(float(shares.noise[output]), 1.0)
-    left = 1.0 - explained if np.isnan(noise) else max(1.0 - explained - noise, 0.0)
-    alone = float(np.nansum(shares.first[0, output]))
-    return left, noise, max(explained - alone, 0.0)
-
-
 _UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "constraint": lambda f: f"cannot be told apart: they {tie_of(f)} in every run",
     "alike": lambda f: "cannot be told apart: in these runs they vary together",
@@ -1033,7 +989,7 @@ class _Words:
 
     def _rest(self) -> str:
         """Split all of the variance; without drivers, say what is predicted."""
-        left, noise, together = _rest_of(self.findings, self.output)
+        left, noise, together = rest_of(self.findings, self.output)
         parts = []
         if self.rows(State.DRIVES):
             if together >= 0.005:
@@ -1098,7 +1054,7 @@ def _range_sentence(
         some = [names[i] for i in order if states[i] is state]
         if some:
             text += f" {listed_in_words(some)} {one if len(some) == 1 else several}."
-    left = [_rest_of(findings, o)[0] for o in rows]
+    left = [rest_of(findings, o)[0] for o in rows]
     if drivers:
         text += f" {between(min(left), max(left))} is not predicted by this model."
     return text

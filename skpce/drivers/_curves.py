@@ -12,7 +12,6 @@ import numpy as np
 
 from .._checks import FEWEST_MEMBERS, FloatArray, IndexArray, one_thread_if_small
 from .._result import Result
-from ._answer import percent
 from ._cautions import cautions_in_words
 from ._cautions import listed as listed_in_words
 from ._design import first_of
@@ -22,6 +21,7 @@ from ._findings import (
     State,
     canonical_order,
     order_of_inputs,
+    percent,
     without_untested_shares,
 )
 from ._runs import Data

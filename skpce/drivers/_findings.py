@@ -403,3 +403,59 @@ def without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) -
         for i, state in enumerate(row):
             if state is not State.DRIVES:
                 shares.first[1, output, i] = shares.total[1, output, i] = 0.0
+
+
+# Figures in words
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, for a table."""
+    if 0.0 < share < 0.005:
+        return "<1 %"
+    return f"{100.0 * share:.0f} %"
+
+
+def percent_in_words(share: float) -> str:
+    """Return a share in percent, for a sentence: none is nothing, and none is all."""
+    if share < 0.005:
+        return "less than 1 %"
+    return f"{100.0 * share:.0f} %"
+
+
+def between(low: float, high: float) -> str:
+    """Return an interval in percent; ends that round to one number have a decimal."""
+    if high < 0.005:
+        return "<1 %"
+    ends = [f"{100.0 * end:.0f}" for end in (low, high)]
+    whole = ends[0]
+    if ends[0] == ends[1]:
+        ends = [f"{100.0 * end:.1f}" for end in (low, high)]
+    if ends[0] == ends[1]:
+        return f"{whole} %"
+    return f"{ends[0]} to {ends[1]} %"
+
+
+def parts_of(findings: Findings, output: int) -> list[tuple[str, float]]:
+    """Return what is left of the variance beside inputs alone, with its names.
+
+    Shares of inputs alone, of several together, what the fit does not predict, and
+    the noise between repeats are all of the variance.
+    """
+    left, noise, together = rest_of(findings, output)
+    parts = []
+    if together >= 0.005:
+        parts.append(("several together", together))
+    parts.append(("not predicted", left))
+    if not np.isnan(noise):
+        parts.append(("noise of repeats", noise))
+    return parts
+
+
+def rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
+    """Return the shares not predicted, of noise between repeats, and of several."""
+    shares = findings.shares
+    explained = float(shares.explained[output])
+    noise = min(float(shares.noise[output]), 1.0)
+    left = 1.0 - explained if np.isnan(noise) else max(1.0 - explained - noise, 0.0)
+    alone = float(np.nansum(shares.first[0, output]))
+    return left, noise, max(explained - alone, 0.0)

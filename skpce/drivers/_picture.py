@@ -9,8 +9,7 @@ import numpy as np
 
 from .._bars import make_panels
 from .._checks import import_extra
-from ._answer import between, parts_of, percent
-from ._findings import State
+from ._findings import State, between, parts_of, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

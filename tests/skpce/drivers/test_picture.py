@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from skpce import explain
-from skpce.drivers._answer import parts_of
 from skpce.drivers._effects import effects_of
+from skpce.drivers._findings import parts_of
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

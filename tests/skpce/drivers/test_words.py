@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from skpce.drivers import Caution, Design, State
-from skpce.drivers._answer import (
+from skpce.drivers._answer import sentences_of
+from skpce.drivers._cautions import cautions_in_words, listed
+from skpce.drivers._design import Exchange
+from skpce.drivers._exchange import Tested as Evidence
+from skpce.drivers._findings import (
+    Findings,
     between,
     parts_of,
     percent,
     percent_in_words,
-    sentences_of,
 )
-from skpce.drivers._cautions import cautions_in_words, listed
-from skpce.drivers._design import Exchange
-from skpce.drivers._exchange import Tested as Evidence
-from skpce.drivers._findings import Findings
 from skpce.drivers._shares import Shares
 
 D, S, N, O = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN  # noqa: E741
