@@ -799,7 +799,7 @@ class _Setting:
     X: FloatArray  # shape: (n_units, n_own): values of the inputs that are tested
     far: FloatArray  # shape: (n_units, n_outputs): sizes of residuals in deviations
     is_left: bool = False  # whether terms are what the other inputs leave of them
-    # Of an arranged design, see ``information``.
+    # Of an arranged design, by which scores are scaled.
     covariances: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_units)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
 
@@ -1252,8 +1252,8 @@ class _Setting:
         By the tails of the scores, over exchanges and over signs; the larger counts.
         """
         found = np.ones((len(partners), self.n_outputs))
-        if self.exchange.kind == "signs" or self.too_many_products or self.covariances:
-            return found  # in an arranged design pairs are confounded
+        if self.exchange.kind == "signs" or self.too_many_products:
+            return found
         own = self.own.values
         q = np.linalg.qr(own)[0]
         left = self.residuals - q @ (q.T @ self.residuals)
