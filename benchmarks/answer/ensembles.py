@@ -119,6 +119,9 @@ def arranged(n: int, generator: Generator, design: str) -> Case:
         X = np.array(list(product_of([-1.0, 1.0], repeat=4)))
         X = np.c_[X, X.prod(axis=1)]
         X = np.repeat(X, n // 16, axis=0)
+    elif design == "Box-Behnken":
+        every = np.array(list(product_of([-1.0, 0.0, 1.0], repeat=4)))
+        X = np.vstack([every[np.abs(every).sum(axis=1) == 2], np.zeros((n - 24, 4))])
     else:
         sampler = LatinHypercube(5, optimization="random-cd", rng=generator)
         X = 2.0 * sampler.random(n) - 1.0
@@ -329,6 +332,7 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "Plackett-Burman design": (12, partial(arranged, design="Plackett-Burman")),
     "2^(5-1) runs": (16, partial(arranged, design="fractional")),
     "2^(5-1) settings, twice": (32, partial(arranged, design="fractional")),
+    "Box-Behnken design": (27, partial(arranged, design="Box-Behnken")),
     "optimised latin hypercube": (16, partial(arranged, design="hypercube")),
 }
 
