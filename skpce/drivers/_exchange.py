@@ -12,11 +12,14 @@ For an input j:
 Where inputs were drawn independently the p-value is exact whatever the outputs depend
 on: conditional randomisation [1]_ [2]_. Where an input depends on the others, what a
 fit of its terms to the others leaves of them is exchanged in place of the terms
-(Freedman and Lane). A second p-value keeps the places and changes the signs of the
-contributions of the members [3]_: it holds where the spread of the noise follows the
-input. Where it seems to, and where inputs depend on each other, the larger of both
-counts. Where draws would be too many, the tail of a quadratic
-form stands in their place, which is conservative.
+(Freedman and Lane). Where inputs were arranged to be orthogonal, redrawn values are
+not: there the score of terms f is divided by the root of
+:math:`f' D^{-1} V^{-1} D^{-1} f`, its variance where the outputs have the covariance V
+of the fit of the others, with the diagonal D of :math:`V^{-1}`. A second p-value keeps
+the places and changes the signs of the contributions of the members [3]_: it holds
+where the spread of the noise follows the input. Where it seems to, and where inputs
+depend on each other, the larger of both counts. Where draws would be too many, the tail
+of a quadratic form stands in their place, which is conservative.
 
 P-values are ranks among draws, or tails of quadratic forms.
 Where an input does nothing, a statistic is :math:`\sum_{ac} w_a s_{ac}^2` with scores
@@ -107,8 +110,8 @@ _SEARCH_ROWS, _KERNEL_ROWS, _LISTED = 250, 1200, 600
 # So many groups of coordinates have priors of their own; more share one.
 _MOST_PRIORS = 8
 
-# Largest square of a correlation of terms, times the rows, that is none; probability
-# below which inputs are as orthogonal by arrangement, and rows of such a design.
+# Largest square of a correlation of terms, times the rows, that is none; probability of
+# so little correlation, below which inputs were arranged; most rows of such a design.
 _NO_CORRELATION, _ARRANGED, _MOST_ARRANGED = 14.0, 0.03, 256
 
 
@@ -219,7 +222,7 @@ class Inputs:
     def nearness(
         self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
     ) -> float:
-        """Return the squared correlations of first terms with the others', times n."""
+        """Add up squared correlations of the first terms with the others', times n."""
         own = joined([self.terms[k] for k in members]).values[:, 0]
         table = np.stack([self.terms[k].values[:, 0] for k in others.tolist()])
         n_units = len(own) if unit is None else int(unit.max()) + 1
