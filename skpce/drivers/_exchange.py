@@ -13,9 +13,11 @@ Where inputs were drawn independently the p-value is exact whatever the outputs 
 on: conditional randomisation [1]_ [2]_. Where an input depends on the others, what a
 fit of its terms to the others leaves of them is exchanged in place of the terms
 (Freedman and Lane). Where inputs were arranged to be orthogonal, redrawn values are
-not: there the score of terms f is divided by the root of
-:math:`f' D^{-1} V^{-1} D^{-1} f`, its variance where the outputs have the covariance V
-of the fit of the others, with the diagonal D of :math:`V^{-1}`. A second p-value keeps
+not: there the terms keep their places, and the residuals, in the directions that the
+terms of the others leave, are rotated [6]_. Left out one by one they have the
+covariance :math:`D^{-1} V^{-1} D^{-1}` where the outputs have the covariance V of the
+fit of the others, with the diagonal D of :math:`V^{-1}`: it is made the identity before
+the rotation, and scores are divided by their deviations. A second p-value keeps
 the places and changes the signs of the contributions of the members [3]_: it holds
 where the spread of the noise follows the input. Where it seems to, and where inputs
 depend on each other, the larger of both counts. Where draws would be too many, the tail
@@ -41,6 +43,7 @@ References
 .. [4] D. Kuonen, "Saddlepoint approximations for distributions of quadratic forms in
    normal variables", Biometrika 86 (1999).
 .. [5] P. Westfall, S. Young, "Resampling-based multiple testing", Wiley (1993).
+.. [6] Ø. Langsrud, "Rotation tests", Statistics and Computing 15 (2005).
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
+from scipy import linalg, stats
 
 from .._basis.basis import categorical_inputs, tables_of
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
@@ -114,6 +117,9 @@ _MOST_PRIORS = 8
 # so little correlation, below which inputs were arranged; most rows of such a design.
 _NO_CORRELATION, _ARRANGED, _MOST_ARRANGED = 14.0, 0.03, 256
 
+# Share of its directions that the terms of the other inputs leave at least.
+_LEFT = 0.4
+
 
 @dataclass(frozen=True, eq=False)
 class Terms:
@@ -132,6 +138,11 @@ class Terms:
     def centred(self, strata: IndexArray) -> Terms:
         """Take the means of strata off."""
         return replace(self, values=without_means(self.values, strata))
+
+    def first(self, most: int) -> Terms:
+        """Keep so many terms."""
+        kept = self.values[:, :most], self.weights[:most]
+        return Terms(*kept, min(self.n_leading, most))
 
     def of_units(self, first: IndexArray) -> Terms:
         """Return the terms of some rows, of mean 0."""
@@ -227,6 +238,36 @@ class Inputs:
         table = np.stack([self.terms[k].values[:, 0] for k in others.tolist()])
         n_units = len(own) if unit is None else int(unit.max()) + 1
         return float(n_units * np.square(table @ own / len(own)).sum())
+
+    def free_directions(
+        self, others: IndexArray, unit: IndexArray | None
+    ) -> FloatArray:  # shape: (n_units, n_directions), orthonormal
+        """Return directions that terms of other inputs leave, the constant among them.
+
+        First terms are taken away, then second ones, then products of first ones, as
+        long as enough is left.
+        """
+        first, second = [], []
+        for k in others.tolist():
+            leading = self.terms[k].leading
+            table = leading if unit is None else mean_of(leading, unit)
+            n_first = table.shape[1] if self.is_category[k] else 1
+            first.append(table[:, :n_first])
+            second.append(table[:, n_first:])
+        products = [
+            (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+            for i, one in enumerate(first)
+            for other in first[i + 1 :]
+        ]
+        columns = np.ones((len(first[0]), 1))
+        found = linalg.null_space(columns.T)
+        for kind in (first, second, products):
+            columns = np.hstack([columns, *kind])
+            free = linalg.null_space(columns.T, rcond=1e-9)
+            if free.shape[1] < _LEFT * len(free):
+                break
+            found = free
+        return np.asarray(found)
 
     def dependence(
         self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
@@ -640,9 +681,6 @@ _SMALL, _FOLLOWS = 0.1, 0.2
 # multiplications from which on a tail stands in the place of draws.
 _BLOCK, _MOST_PRODUCTS, _MOST_WORK = 4_000_000, 150_000, 1.5e9
 
-# Multiplications of the deviations of products, in an arranged design.
-_MOST_SCALED = 5e9
-
 # Entries of draws, and of settings, that are kept for the next input.
 _KEPT_DRAWS, _KEPT_SETTING = 4_000_000, 1_000_000
 
@@ -802,8 +840,8 @@ class _Setting:
     X: FloatArray  # shape: (n_units, n_own): values of the inputs that are tested
     far: FloatArray  # shape: (n_units, n_outputs): sizes of residuals in deviations
     is_left: bool = False  # whether terms are what the other inputs leave of them
-    # Of an arranged design, by which scores are scaled.
-    covariances: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_units)
+    # Of an arranged design: roots of covariances of the residuals, by their priors.
+    roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
 
     @classmethod
@@ -837,7 +875,7 @@ class _Setting:
         fit = fit_others(
             inputs, others, values, groups, unit, with_covariances=arranged
         )
-        residuals = fit.residuals
+        residuals = bounded(fit.residuals, groups)
         tied: tuple[int, ...] = ()
         is_left = False
         if exchange.strata is not None:
@@ -845,30 +883,33 @@ class _Setting:
         elif is_correlated(inputs.dependence(members, others, unit)):
             own, tied = _left_of(inputs, others, own, unit)
             is_left = True
+        roots: tuple[FloatArray, ...] = ()
+        if fit.covariances:
+            free = inputs.free_directions(others, unit)
+            residuals = free @ (free.T @ residuals)
+            roots = tuple(free @ _root(free.T @ one @ free) for one in fit.covariances)
+            if len(members) == 1 and not inputs.is_category[members[0]]:
+                own = own.first(max(free.shape[1] // 3, 1))
         partners = []
-        n_products = own.n_leading * sum(inputs.terms[k].n_leading for k in others)
         n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
         n_terms = 1 + n_inputs * (n_inputs + 1) // 2  # all inputs, and their products
-        without = (
-            # of so few settings of levels, products are confounded with others
-            (2 * n_levels <= design.n_settings < 2 * n_terms)
-            or n_products * len(residuals) ** 2 * problem.n_draws > _MOST_SCALED
-        )
-        for k in [] if fit.covariances and without else others.tolist():
+        # Of so few settings of levels, products are confounded with others.
+        confounded = 2 * n_levels <= design.n_settings < 2 * n_terms
+        for k in [] if roots and confounded else others.tolist():
             leading = inputs.terms[k].leading
             partners.append((k, leading if unit is None else mean_of(leading, unit)))
         return cls(
             problem,
             own,
-            _equally_large(bounded(residuals, groups), groups),
+            _equally_large(residuals, groups),
             groups,
             tuple(partners),
             exchange,
             tied,
             X,
-            _in_deviations(residuals, groups),
+            _in_deviations(fit.residuals, groups),
             is_left,
-            fit.covariances,
+            roots,
             fit.prior_of,
         )
 
@@ -892,13 +933,13 @@ class _Setting:
     @cached_property
     def products(self) -> FloatArray:  # shape: (n_units, n_coordinates, n_leading)
         """Residuals times the leading terms of all partners."""
-        return self._products_of(self.residuals)
+        return self.residuals[:, :, None] * self._partner_columns()[:, None, :]
 
-    def _products_of(self, residuals: FloatArray) -> FloatArray:
-        if not self.partners or self.too_many_products:
-            return np.zeros((*residuals.shape, 0))
-        leading = np.hstack([table for _, table in self.partners])
-        return np.asarray(residuals[:, :, None] * leading[:, None, :])
+    def _partner_columns(self) -> FloatArray:  # shape: (n_units, n_products)
+        if self.too_many_products:
+            return np.zeros((self.n_units, 0))
+        columns = [table for _, table in self.partners]
+        return np.hstack([np.zeros((self.n_units, 0)), *columns])
 
     @property
     def n_products(self) -> int:
@@ -948,7 +989,7 @@ class _Setting:
             exchange=exchange,
             X=self.X[keep],
             far=self.far[keep],
-            covariances=tuple(one[np.ix_(keep, keep)] for one in self.covariances),
+            roots=tuple(one[keep] for one in self.roots),
         )
 
     def orders(self, number: int, start: int) -> IndexArray:
@@ -975,39 +1016,59 @@ class _Setting:
         pairs = moved[:n_leading].reshape(-1, n_units) @ flat
         pairs = pairs.reshape(n_leading, n_orders, *self.products.shape[1:])
         alone = alone.reshape(n_terms, n_orders, -1)
-        return self._over_deviations(alone, pairs, moved)
-
-    def _over_deviations(
-        self, alone: FloatArray, pairs: FloatArray, moved: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Divide scores by their deviations under the priors, in an arranged design.
-
-        Columns that are orthogonal to one another keep all of their length in
-        residuals, of which a fit has taken some directions away; redrawn, they do not.
-        """
-        if not self.covariances:
-            return alone, pairs
-        alone = alone / self._deviations(moved)
-        lead = moved[: self.own.n_leading]
-        for k, column in enumerate(self._partner_columns().T):
-            pairs[..., k] /= self._deviations(lead * column)
         return alone, pairs
 
-    def _partner_columns(self) -> FloatArray:  # shape: (n_units, n_products)
-        if not self.products.shape[2]:
-            return np.zeros((self.n_units, 0))
-        return np.hstack([table for _, table in self.partners])
+    def scores_in_place(
+        self,
+        residuals: FloatArray,  # shape: (n, n_units, C)
+    ) -> tuple[FloatArray, FloatArray]:  # (n_terms, n, C), (n_leading, n, C, P)
+        """Return scores of other residuals."""
+        alone = np.tensordot(self.own.values.T, residuals, axes=(1, 1))
+        table = self._partner_columns()
+        whole = (self.lead[:, :, None] * table[:, None, :]).reshape(self.n_units, -1)
+        pairs = np.tensordot(whole.T, residuals, axes=(1, 1))
+        pairs = pairs.reshape(self.own.n_leading, table.shape[1], *alone.shape[1:])
+        return self._over_deviations(alone, np.moveaxis(pairs, 1, 3))
 
-    def _deviations(self, moved: FloatArray) -> FloatArray:
-        """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
+    def residuals_of_draws(self, number: int, start: int) -> FloatArray:
+        """Draw residuals as long as these, and as alike, from their covariances."""
         assert self.prior_of is not None
-        squares = [
-            np.einsum("...u,...u", moved @ one, moved) / np.trace(one)
-            for one in self.covariances
+        roots = [self.roots[k] for k in self.prior_of.tolist()]
+        white = [
+            np.linalg.lstsq(root, column, rcond=None)[0]
+            for root, column in zip(roots, self.residuals.T, strict=True)
         ]
-        size = np.square(moved).sum(axis=2) * 1e-9
-        found = np.stack([np.maximum(one, size) for one in squares], axis=2)
-        return np.asarray(np.sqrt(found[:, :, self.prior_of]))
+        length = np.linalg.norm(white, axis=1)
+        half = _root(np.array(white) @ np.array(white).T)
+        generator = np.random.default_rng([start, 4])
+        normal = generator.normal(size=(number, roots[0].shape[1], len(half)))
+        drawn = normal @ half.T
+        drawn *= (length / np.maximum(np.linalg.norm(drawn, axis=1), 1e-300))[:, None]
+        found = [root @ drawn[:, :, k].T for k, root in enumerate(roots)]
+        return np.moveaxis(np.array(found), 2, 0).swapaxes(1, 2)
+
+    def _over_deviations(
+        self, alone: FloatArray, pairs: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Divide scores by their deviations, in an arranged design."""
+        if not self.roots:
+            return alone, pairs
+        alone = alone / self._deviations(self.own.values)[:, np.newaxis]
+        for k, column in enumerate(self._partner_columns().T):
+            lead = self.lead * column[:, np.newaxis]
+            pairs[..., k] /= self._deviations(lead)[:, np.newaxis]
+        return alone, pairs
+
+    def _deviations(self, terms: FloatArray) -> FloatArray:
+        """Return deviations of scores; shape (n_terms, n_coordinates)."""
+        assert self.prior_of is not None
+        found = [
+            np.linalg.norm(terms.T @ root, axis=1) / np.linalg.norm(root)
+            for root in self.roots
+        ]
+        least = 1e-6 * np.linalg.norm(terms, axis=0) / np.sqrt(self.n_units)
+        known = [np.where(one > least, one, np.inf) for one in found]
+        return np.stack(known, axis=1)[:, self.prior_of]
 
     def scores_of_signs(
         self, signs: FloatArray, unit: IndexArray | None = None
@@ -1027,8 +1088,7 @@ class _Setting:
         pairs = scores(self.lead, self.products.reshape(self.n_units, -1))
         shape = *pairs.shape[:2], *self.products.shape[1:]
         alone = scores(self.own.values, self.residuals)
-        in_place = self.own.values.T[:, np.newaxis]
-        return self._over_deviations(alone, pairs.reshape(shape), in_place)
+        return self._over_deviations(alone, pairs.reshape(shape))
 
     def statistics(
         self, scores: tuple[FloatArray, FloatArray], expected: FloatArray | None = None
@@ -1048,6 +1108,9 @@ class _Setting:
     def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
         """Mean of the scores of products where the input does nothing."""
         size = float(np.square(self.lead).mean(axis=0) @ self.lead_weights)
+        if self.roots:
+            columns = self.of_partners(np.ones(self.products.shape[2]))
+            return np.outer(np.bincount(self.groups), columns) * size
         sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
         sums = np.add.reduceat(sums, _starts(self.groups), axis=0)
         return np.asarray(np.maximum(size * self.of_partners(sums), 1e-300))
@@ -1055,6 +1118,8 @@ class _Setting:
     @cached_property
     def observed(self) -> tuple[FloatArray, FloatArray]:
         """Both statistics; shape (1, n_outputs) each."""
+        if self.roots:
+            return self.statistics(self.scores_in_place(self.residuals[np.newaxis]))
         return self.statistics(self.scores_of_orders(np.arange(self.n_units)[None]))
 
     @property
@@ -1068,7 +1133,7 @@ class _Setting:
         """Return p-values; more draws for those that are small, then signs."""
         found = self._of_exchange(_FIRST)
         open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and (self.covariances or self.work * _FIRST <= _MOST_WORK):
+        if len(open_) and (self.roots or self.work * _FIRST <= _MOST_WORK):
             found[open_] = self.only(open_)._of_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
         few = self.exchange.strata is not None and self.n_units < _EXACT
@@ -1087,7 +1152,7 @@ class _Setting:
         return holm(found) if self.work * n_draws > _MOST_WORK else found
 
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        if self.work * n_draws > _MOST_WORK and not self.covariances:
+        if self.work * n_draws > _MOST_WORK and not self.roots:
             return self._of_tails(self.residuals, self.exchange.kind == "signs")
         drawn = []
         each = max(int(self.work), self.own.values.size)
@@ -1098,6 +1163,8 @@ class _Setting:
                 unit = self.exchange.unit
                 signs = _signs(size, int(unit.max()) + 1, start)
                 scores = self.scores_of_signs(signs, unit)
+            elif self.roots:
+                scores = self.scores_in_place(self.residuals_of_draws(size, start))
             else:
                 scores = self.scores_of_orders(self.orders(size, start))
             drawn.append(self.statistics(scores))
@@ -1215,7 +1282,7 @@ class _Setting:
             residuals=size,
             groups=np.arange(size.shape[1]),
             partners=(),
-            covariances=(),
+            roots=(),
         )
         found = other._alone_of_exchange(_FIRST)
         open_ = np.flatnonzero(found <= _CLEAR)
@@ -1285,6 +1352,12 @@ class _Setting:
                 other._of_tails(left, signs=False), other._of_tails(of_signs, True)
             )
         return found
+
+
+def _root(matrix: FloatArray) -> FloatArray:
+    """Return a matrix whose product with its transpose is the given one."""
+    sizes, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(sizes, 0.0)))
 
 
 def _signs(number: int, n_units: int, start: int) -> FloatArray:
