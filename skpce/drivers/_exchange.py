@@ -117,8 +117,9 @@ _MOST_PRIORS = 8
 # so little correlation, below which inputs were arranged; most rows of such a design.
 _NO_CORRELATION, _ARRANGED, _MOST_ARRANGED = 14.0, 0.03, 256
 
-# Share of its directions that the terms of the other inputs leave at least.
-_LEFT = 0.4
+# Share of its directions that the terms of the other inputs leave at least; square in
+# deviations up to which what a fit shrank is taken for noise.
+_LEFT, _NOISE = 0.4, 3.84
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,12 +241,13 @@ class Inputs:
         return float(n_units * np.square(table @ own / len(own)).sum())
 
     def free_directions(
-        self, others: IndexArray, unit: IndexArray | None
-    ) -> FloatArray:  # shape: (n_units, n_directions), orthonormal
-        """Return directions that terms of other inputs leave, the constant among them.
+        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
+    ) -> tuple[FloatArray, bool]:  # shape: (n_units, n_directions), orthonormal
+        """Return directions that other inputs leave, and whether terms are arranged.
 
-        First terms are taken away, then second ones, then products of first ones, as
-        long as enough is left.
+        Terms of others to which the first own one was arranged to be orthogonal are
+        taken away as long as enough is left: first ones, second ones, products of first
+        ones. Where none but first ones were, as of principal components, nothing is.
         """
         first, second = [], []
         for k in others.tolist():
@@ -259,15 +261,22 @@ class Inputs:
             for i, one in enumerate(first)
             for other in first[i + 1 :]
         ]
-        columns = np.ones((len(first[0]), 1))
-        found = linalg.null_space(columns.T)
+        columns = np.ones((len(own), 1))
+        nothing = found = linalg.null_space(columns.T)
+        arranged = False
         for kind in (first, second, products):
-            columns = np.hstack([columns, *kind])
+            table = nothing @ (nothing.T @ np.hstack([columns[:, :1], *kind]))
+            length = np.linalg.norm(table, axis=0)
+            table = table[:, length > 1e-9] / length[length > 1e-9]
+            share = np.square(own @ table).sum() / np.square(own).sum()
+            if not is_arranged(len(own) * share, table.shape[1]):
+                continue
+            arranged |= kind is not first
+            columns = np.hstack([columns, table])
             free = linalg.null_space(columns.T, rcond=1e-9)
-            if free.shape[1] < _LEFT * len(free):
-                break
-            found = free
-        return np.asarray(found)
+            if free.shape[1] >= _LEFT * len(free):
+                found = free
+        return (found, True) if arranged else (nothing, False)
 
     def dependence(
         self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
@@ -843,6 +852,7 @@ class _Setting:
     # Of an arranged design: roots of covariances of the residuals, by their priors.
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
+    turns: bool = False  # whether residuals are rotated, the terms in their places
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
@@ -884,11 +894,13 @@ class _Setting:
             own, tied = _left_of(inputs, others, own, unit)
             is_left = True
         roots: tuple[FloatArray, ...] = ()
+        turns = False
         if fit.covariances:
-            free = inputs.free_directions(others, unit)
+            first = own.values[:, 0]
+            free, turns = inputs.free_directions(first, others, unit)
             residuals = free @ (free.T @ residuals)
             roots = tuple(free @ _root(free.T @ one @ free) for one in fit.covariances)
-            if len(members) == 1 and not inputs.is_category[members[0]]:
+            if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
         partners = []
         n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
@@ -911,6 +923,7 @@ class _Setting:
             is_left,
             roots,
             fit.prior_of,
+            turns,
         )
 
     @property
@@ -1016,7 +1029,7 @@ class _Setting:
         pairs = moved[:n_leading].reshape(-1, n_units) @ flat
         pairs = pairs.reshape(n_leading, n_orders, *self.products.shape[1:])
         alone = alone.reshape(n_terms, n_orders, -1)
-        return alone, pairs
+        return self._over_deviations(alone, pairs, moved)
 
     def scores_in_place(
         self,
@@ -1038,7 +1051,7 @@ class _Setting:
             np.linalg.lstsq(root, column, rcond=None)[0]
             for root, column in zip(roots, self.residuals.T, strict=True)
         ]
-        length = np.linalg.norm(white, axis=1)
+        length = np.sqrt([_unshrunken(*one) for one in zip(white, roots, strict=True)])
         half = _root(np.array(white) @ np.array(white).T)
         generator = np.random.default_rng([start, 4])
         normal = generator.normal(size=(number, roots[0].shape[1], len(half)))
@@ -1048,27 +1061,29 @@ class _Setting:
         return np.moveaxis(np.array(found), 2, 0).swapaxes(1, 2)
 
     def _over_deviations(
-        self, alone: FloatArray, pairs: FloatArray
+        self, alone: FloatArray, pairs: FloatArray, moved: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Divide scores by their deviations, in an arranged design."""
+        """Divide scores, of terms in other places or in their own, by deviations."""
         if not self.roots:
             return alone, pairs
-        alone = alone / self._deviations(self.own.values)[:, np.newaxis]
+        if moved is None:
+            moved = self.own.values.T[:, np.newaxis]
+        alone = alone / self._deviations(moved)
+        lead = moved[: self.own.n_leading]
         for k, column in enumerate(self._partner_columns().T):
-            lead = self.lead * column[:, np.newaxis]
-            pairs[..., k] /= self._deviations(lead)[:, np.newaxis]
+            pairs[..., k] /= self._deviations(lead * column)
         return alone, pairs
 
-    def _deviations(self, terms: FloatArray) -> FloatArray:
-        """Return deviations of scores; shape (n_terms, n_coordinates)."""
+    def _deviations(self, moved: FloatArray) -> FloatArray:
+        """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
         assert self.prior_of is not None
         found = [
-            np.linalg.norm(terms.T @ root, axis=1) / np.linalg.norm(root)
+            np.linalg.norm(moved @ root, axis=2) / np.linalg.norm(root)
             for root in self.roots
         ]
-        least = 1e-6 * np.linalg.norm(terms, axis=0) / np.sqrt(self.n_units)
+        least = 1e-6 * np.linalg.norm(moved, axis=2) / np.sqrt(self.n_units)
         known = [np.where(one > least, one, np.inf) for one in found]
-        return np.stack(known, axis=1)[:, self.prior_of]
+        return np.stack(known, axis=2)[:, :, self.prior_of]
 
     def scores_of_signs(
         self, signs: FloatArray, unit: IndexArray | None = None
@@ -1118,8 +1133,6 @@ class _Setting:
     @cached_property
     def observed(self) -> tuple[FloatArray, FloatArray]:
         """Both statistics; shape (1, n_outputs) each."""
-        if self.roots:
-            return self.statistics(self.scores_in_place(self.residuals[np.newaxis]))
         return self.statistics(self.scores_of_orders(np.arange(self.n_units)[None]))
 
     @property
@@ -1163,7 +1176,7 @@ class _Setting:
                 unit = self.exchange.unit
                 signs = _signs(size, int(unit.max()) + 1, start)
                 scores = self.scores_of_signs(signs, unit)
-            elif self.roots:
+            elif self.turns:
                 scores = self.scores_in_place(self.residuals_of_draws(size, start))
             else:
                 scores = self.scores_of_orders(self.orders(size, start))
@@ -1283,6 +1296,7 @@ class _Setting:
             groups=np.arange(size.shape[1]),
             partners=(),
             roots=(),
+            turns=False,
         )
         found = other._alone_of_exchange(_FIRST)
         open_ = np.flatnonzero(found <= _CLEAR)
@@ -1352,6 +1366,14 @@ class _Setting:
                 other._of_tails(left, signs=False), other._of_tails(of_signs, True)
             )
         return found
+
+
+def _unshrunken(white: FloatArray, root: FloatArray) -> float:
+    """Add up squares, not divided by more than the noise where they are small."""
+    squares, sizes = np.square(white), np.square(root).sum(axis=0)
+    most = np.maximum(squares, _NOISE * squares.mean())
+    whole = squares * sizes.max() / np.maximum(sizes, 1e-300)
+    return float(np.minimum(whole, most).sum())
 
 
 def _root(matrix: FloatArray) -> FloatArray:
