@@ -15,13 +15,6 @@ test at 5 % lets pass as normal; the epoch that was used; CPU seconds of the fit
 the end" trains all epochs without held-out rows. Medians over seeds, which are those of
 the ensemble and of the embedding (*yields*: of the embedding alone).
 
-A second table is about policy-relevant features on *yields*, all reactions and exact
-policies: per step, how much of the change of the log-policy of fresh members (from that
-of the pilot, in clr coordinates) the first order explains, what the second order adds
-(half the variance of the change of log R over the objects behind a choice), and the
-root mean squares of the change and of its first order. A third is about the modes of a
-Gaussian process that saw 30 % of the data.
-
 Two settings were chosen on ensembles like *sources* and *flat*: where training starts
 (at the linear optimum) and the learning rate of the β-VAE. Kernel PCA was changed after
 first runs, in which its R² was 0 by the way it was measured: its width now follows the
@@ -43,8 +36,6 @@ import numpy as np
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.linear_model import LinearRegression
 
-from gflownet_envs import policies_along, solve_exact
-from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from skpce.embedding import BetaVAE, NormalizingFlow
 from skpce.inspection import input_tests
 
@@ -149,64 +140,6 @@ def embeddings_table(ensembles: dict[str, Callable], n_seeds: int) -> str:
     return markdown_table(["ensemble", "embedding", *columns], rows)
 
 
-def first_order_table(reactions: Reactions) -> str:
-    environment, trajectory = reactions.environment, reactions.reference
-    log_reward = reactions.log_reward(N_FIT + N_FRESH)
-    started = time.process_time()
-    features = PolicyRelevantFeatures(environment, trajectory=trajectory)
-    features.fit(log_reward[:N_FIT])
-    seconds = time.process_time() - started
-    fresh = log_reward[N_FIT:]
-    members = solve_exact(environment, fresh)
-    pilot, y = (
-        np.log(policies_along(environment, policies, trajectory).y)
-        for policies in (features.pilot_, members)
-    )
-    changes = [
-        y - pilot,
-        *(features.log_policy_change(fresh, order=order) for order in (1, 2)),
-    ]
-    rows = []
-    for step, name in enumerate(environment.step_names):
-        own = features.feature_steps_ == step
-        change, first, second = (
-            part[:, own] - part[:, own].mean(axis=1, keepdims=True) for part in changes
-        )
-        shares = [
-            1 - np.square(change - part).sum() / np.square(change).sum()
-            for part in (first, second)
-        ]
-        spreads = [np.sqrt(np.square(part).mean()) for part in (change, first)]
-        shown = [f"{value:.2f}" for value in (*shares, *spreads)]
-        rows.append([name, str(own.sum()), *shown])
-    columns = ["step", "actions", "R² of first order", "R² to second order"]
-    columns += ["rms change", "rms first order"]
-    return f"{markdown_table(columns, rows)}\nCPU seconds of the fit: {seconds:.2f}\n"
-
-
-def modes_table(reactions: Reactions) -> str:
-    started = time.process_time()
-    modes, unseen = reactions.modes(50)
-    seconds = time.process_time() - started
-    data, sizes = reactions.data, reactions.environment.sizes
-    places = np.ravel_multi_index(data.data[unseen].T, sizes)
-    target = data.target[unseen]
-    score = (
-        1
-        - np.square(modes.mean[places] - target).sum()
-        / np.square(target - target.mean()).sum()
-    )
-    shares = np.cumsum(modes.explained_variance_ratio)
-    deviation = np.sqrt(np.diag(modes.covariance))
-    rows = [
-        ["R² of the mean on unseen reactions", f"{score:.3f}"],
-        ["posterior standard deviation, mean, percent", f"{deviation.mean():.2f}"],
-        *([f"variance held by {d} modes", f"{shares[d - 1]:.1%}"] for d in (5, 15, 50)),
-        ["CPU seconds", f"{seconds:.1f}"],
-    ]
-    return markdown_table(["Gaussian process", "value"], rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seeds", type=int, default=5)
@@ -214,14 +147,10 @@ def main() -> None:
     add_options(parser)
     arguments = parser.parse_args()
     ensembles: dict[str, Callable] = {"sources": sources, "flat": flat}
-    reactions = None if arguments.no_yields else Reactions(arguments.blocks)
-    if reactions is not None:
-        entries = yields(reactions)
+    if not arguments.no_yields:
+        entries = yields(Reactions(arguments.blocks))
         ensembles["yields"] = lambda seed: entries
-    tables = [embeddings_table(ensembles, arguments.seeds)]
-    if reactions is not None:
-        tables += [first_order_table(reactions), modes_table(reactions)]
-    publish("\n".join(tables), arguments.write)
+    publish(embeddings_table(ensembles, arguments.seeds), arguments.write)
 
 
 if __name__ == "__main__":
