@@ -1,11 +1,9 @@
 """How far indices of dependent inputs are from the truth, and what they cost.
 
-Four tables in Markdown go to the standard output:
+Three tables in Markdown go to the standard output:
 
 - *linear*: a linear model of 3 and 5 jointly normal inputs, random covariances, against
   the closed form [1]_. The law is given, so that all error is that of sampling.
-- *ishigami*: uniform inputs, the first and the third with a Gaussian copula, against a
-  double loop of plain Monte Carlo over the function itself.
 - *cost*: CPU seconds by the number of columns, for both joint laws.
 - *entries*: the change that ``back_to_reward`` predicts when one entry of the reward
   rises, against the policy solved again, by the number of components of the PCA. Twelve
@@ -28,8 +26,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, permutations
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import norm, uniform
+from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
@@ -46,12 +43,8 @@ KINDS = {
     "total_order": "total",
     "shapley": "Shapley",
 }
-CORRELATIONS = (-0.8, 0.4, 0.9)
 COLUMNS = (2, 3, 5, 8, 9, 16, 32)
 COMPONENTS = (1, 2, 3, 4, 6, 8, 10, 12)
-
-# Of the double loop: draws of the known inputs, and of the others for each of them.
-OUTER, INNER, BATCHES = 16384, 16, 16
 
 
 def print_table(columns: Sequence[str], rows: list[list[str]]) -> None:
@@ -141,71 +134,6 @@ def linear_table(n_seeds: int) -> None:
     print_table(columns, rows)
 
 
-def ishigami(X: np.ndarray) -> np.ndarray:
-    return np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
-
-
-def double_loop(rho: float, seed: int) -> dict[tuple[int, ...], float]:
-    """Estimate Var E[f | x_u] for every u, without bias: the inner noise is taken off.
-
-    Given u, x_1 or x_3 is normal with mean rho times the score of the other where that
-    is known, else both are drawn together.
-    """
-    rng = np.random.default_rng(seed)
-    root = np.sqrt(1.0 - rho**2)
-
-    def draw(size: tuple[int, ...]) -> np.ndarray:
-        z = rng.normal(size=(*size, 3))
-        z[..., 2] = rho * z[..., 0] + root * z[..., 2]
-        return z
-
-    def values_at(z: np.ndarray) -> np.ndarray:
-        x = np.pi * (2.0 * ndtr(z) - 1.0)
-        return ishigami(x.reshape(-1, 3)).reshape(z.shape[:-1])
-
-    values = {(): 0.0, (0, 1, 2): values_at(draw((OUTER * INNER,))).var(ddof=1)}
-    for u in subsets(3)[1:-1]:
-        known = draw((OUTER, 1))
-        z = draw((OUTER, INNER))
-        for one, other in ((0, 2), (2, 0)):
-            if one in u and other not in u:
-                noise = rng.normal(size=(OUTER, INNER))
-                z[..., other] = rho * known[..., one] + root * noise
-        z[..., list(u)] = known[..., list(u)]
-        f = values_at(z)
-        inner = f.var(axis=1, ddof=1).mean() / INNER
-        values[u] = f.mean(axis=1).var(ddof=1) - inner
-    return values
-
-
-def ishigami_table() -> None:
-    laws = [uniform(-np.pi, 2 * np.pi)] * 3
-    pce, X = expand(ishigami, laws, 12, 1500)
-    print(f"Ishigami: leave-one-out Q² of the expansion {pce.q2_[0]:.6f}\n")
-    rows = []
-    for rho in CORRELATIONS:
-        correlation = np.eye(3)
-        correlation[0, 2] = correlation[2, 0] = rho
-        law = NatafTransformer(laws, correlation=correlation)
-        found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-        loops = [indices_of(double_loop(rho, seed), 3) for seed in range(BATCHES)]
-        for kind, name in KINDS.items():
-            own = getattr(found, kind)[0]
-            own_error = getattr(found, f"{kind}_standard_error")[0]
-            parts = np.array([loop[kind] for loop in loops])
-            brute, spread = parts.mean(axis=0), parts.std(axis=0, ddof=1)
-            brute_error = spread / np.sqrt(len(parts))
-            ratio = np.abs(own - brute) / np.hypot(own_error, brute_error)
-            rows.append([f"{rho:g}", name])
-            for value, error in ((own, own_error), (brute, brute_error)):
-                pairs = zip(value, error, strict=True)
-                rows[-1].append(", ".join(f"{v + 0.0:.3f} ± {e:.3f}" for v, e in pairs))
-            rows[-1].append(f"{ratio.max():.1f}")
-    columns = ["correlation", "index", "of x1, x2, x3 by the expansion"]
-    columns += ["by the double loop", "largest difference, in standard errors"]
-    print_table(columns, rows)
-
-
 def seconds_of(call: Callable) -> float:
     started = time.process_time()
     call()
@@ -272,7 +200,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     n_seeds = parser.parse_args().seeds
     linear_table(n_seeds)
-    ishigami_table()
     cost_table()
     entries_table(n_seeds)
 

@@ -8,9 +8,6 @@ import numpy as np
 
 from .routes import SOLVED
 
-#: Correlations over fewer parts than this are not printed.
-LEAST_PARTS = 3
-
 
 def page(tasks: list[dict[str, Any]]) -> str:
     """Return the page of some tasks."""
@@ -28,9 +25,6 @@ def page(tasks: list[dict[str, Any]]) -> str:
         "\n".join(f"- {line}" for task in tasks for line in limits(task)),
         "## Agreement of the routes",
         summary(tasks),
-        *(text for task in tasks for text in agreement(task)),
-        "### What each route costs",
-        costs(tasks),
         "## Parts destroyed on real data",
         *(destroyed_summary(task) for task in tasks),
         *(text for task in tasks for text in destroyed(task)),
@@ -204,38 +198,6 @@ def leading(step: dict[str, Any]) -> int:
     return int(np.argmax(step["first"]))
 
 
-def agreement(task: dict[str, Any]) -> list[str]:
-    """Return the tables of one task: a row per choice, a column per route."""
-    routes = beside_solved(task)
-    if not routes:
-        return []
-    solved = [one for one, _ in routes[0][1]]
-    rows = [
-        [
-            step["step"],
-            f"{max(step['total_error']):.3f}",
-            *(compared(*pairs[place]) for _, pairs in routes),
-        ]
-        for place, step in enumerate(solved)
-    ]
-    found = task["routes"]
-    n_parts = len(found["found"][0]["steps"][0]["total"])
-    title = found["title"]
-    return [
-        f"### {task['task']}",
-        f"{title[0].upper()}{title[1:]}: {n_parts} parts, {found['n_draws']} draws.",
-        table(("decision", "standard error", *(name for name, _ in routes)), rows),
-    ]
-
-
-def compared(solved: dict[str, Any], other: dict[str, Any]) -> str:
-    """Return the largest difference of an index, and the correlation."""
-    text = number(gap(solved, other))
-    if len(solved["total"]) >= LEAST_PARTS:
-        text += f" ({correlation(solved, other)})"
-    return text
-
-
 def gap(solved: dict[str, Any], other: dict[str, Any]) -> float:
     """Return the largest difference of an index, first-order or total."""
     return float(
@@ -246,33 +208,9 @@ def gap(solved: dict[str, Any], other: dict[str, Any]) -> float:
     )
 
 
-def correlation(solved: dict[str, Any], other: dict[str, Any]) -> str:
-    """Return the correlation of total indices over the parts; a dash if all are 0."""
-    if np.ptp(other["total"]) == 0:
-        return "–"
-    return f"{np.corrcoef(solved['total'], other['total'])[0, 1]:.2f}"
-
-
 def number(value: float) -> str:
     """Return a difference; a power of ten where it is rounding."""
     return f"{value:.3f}" if value >= 5e-4 else f"{value:.0e}"
-
-
-def costs(tasks: list[dict[str, Any]]) -> str:
-    """Return CPU-seconds of each route, a row per task."""
-    known = {
-        task["task"]: {
-            route["route"]: route["cpu_seconds"] for route in task["routes"]["found"]
-        }
-        for task in tasks
-        if task.get("routes")
-    }
-    names = list(dict.fromkeys(name for seconds in known.values() for name in seconds))
-    rows = [
-        [task, *(f"{own[name]:.1f}" if name in own else "–" for name in names)]
-        for task, own in known.items()
-    ]
-    return table(("task", *names), rows)
 
 
 def destroyed(task: dict[str, Any]) -> list[str]:
