@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.measuring import publish, table
 from gflownet_envs.experiments.tasks import TASKS
 
 COLUMNS = (
@@ -138,12 +139,6 @@ def claims(folder: Path) -> list[list[str]]:
     return found
 
 
-def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [list(columns), ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
 #: What a count of one run is worth.
 OTHER_DRAWS = (
     "Counts of attributable steps are those of one draw of the members to fit. In ten "
@@ -196,11 +191,7 @@ def main() -> None:
             folder = arguments.out / f"{task}-{preset}"
             run(task, preset, folder)
             its_folders.append(folder)
-    text = page(folders)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(page(folders), arguments.write)
 
 
 if __name__ == "__main__":

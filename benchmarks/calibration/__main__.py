@@ -16,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import publish
+
 from .ensembles import ENSEMBLES, POOL_BLOCK
 from .measure import measure
 from .tables import page
@@ -56,10 +58,7 @@ def main() -> None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
     text = page(results)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import table
+
 from .measure import LAWS, LEVELS
 
 TOLERANCE = 0.03
@@ -18,12 +20,6 @@ ensemble, ± the standard deviation between draws; in bold further than {toleran
 nominal. *off*: draws in which some level is. *step*: the distance of the worst step
 of a draw, mean over draws. *width*: of 90 % intervals; width and CRPS in probability.
 """
-
-
-def table(columns: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def page(results: dict[str, Any]) -> str:

@@ -36,10 +36,11 @@ import numpy as np
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.linear_model import LinearRegression
 
+from benchmarks.measuring import publish, table
 from skpce.embedding import BetaVAE, NormalizingFlow
 from skpce.inspection import input_tests
 
-from .reactions import Reactions, add_options, markdown_table, publish
+from .reactions import Reactions, add_options
 
 N_FIT, N_FRESH, N_ENTRIES, N_INPUTS = 50, 100, 500, 5
 _COUNTS = ("normal fit", "normal fresh", "epoch")
@@ -137,7 +138,7 @@ def embeddings_table(ensembles: dict[str, Callable], n_seeds: int) -> str:
                 for c, m in zip(columns, medians, strict=True)
             ]
             rows.append([ensemble, name, *shown])
-    return markdown_table(["ensemble", "embedding", *columns], rows)
+    return table(["ensemble", "embedding", *columns], rows)
 
 
 def main() -> None:

@@ -46,6 +46,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
+from benchmarks.measuring import publish, table
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from gflownet_envs.rewards.proxies import yield_log_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
@@ -53,7 +54,7 @@ from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
 
 from .latents import DecodedKernelPCA
-from .reactions import RECIPES, Reactions, add_options, markdown_table, publish
+from .reactions import RECIPES, Reactions, add_options
 
 MEMBERS = (50, 500)
 DIMENSIONS = (2, 5, 10, 15)
@@ -285,12 +286,12 @@ def shown(cell: Cell, step: str, figures: dict[str, Any], last: str) -> str:
     return f"**{text}**" if figures["attributable"] else text
 
 
-def table(results: Results, wanted: list[Cell], steps: list[str]) -> str:
+def cells_table(results: Results, wanted: list[Cell], steps: list[str]) -> str:
     rows = []
     for cell in wanted:
         found = [shown(cell, step, results[cell][step], steps[-1]) for step in steps]
         rows.append([cell.embedding, str(cell.d), *found])
-    return markdown_table(["embedding", "d", *steps], rows)
+    return table(["embedding", "d", *steps], rows)
 
 
 def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
@@ -310,7 +311,7 @@ def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
         if embedding == PLS_SCALED:
             found = ["–"] * len(steps)
         rows.append([ensemble, str(n_members), embedding, *found])
-    return markdown_table(["ensemble", "members", "embedding", *steps], rows)
+    return table(["ensemble", "members", "embedding", *steps], rows)
 
 
 HEAD = """# Which embedding predicts which choice
@@ -353,7 +354,7 @@ def page(
         tables.setdefault(key, []).append(cell)
     for (name, n_members, degree), wanted in tables.items():
         title = f"{name[0].upper()}{name[1:]}, {n_members} members, degree {degree}"
-        parts += [f"## {title}\n", table(results, wanted, steps)]
+        parts += [f"## {title}\n", cells_table(results, wanted, steps)]
     return "\n".join(parts)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 
-from benchmarks.all_tasks import table
+from benchmarks.measuring import publish, table
 from gflownet_envs import PolicyDataset
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.policies import make_policies
@@ -322,10 +322,7 @@ def main() -> None:
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = page(arguments.out, arguments.seed)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ import torch
 from scipy.stats import binomtest
 
 import skpce
-from benchmarks.all_tasks import table
+from benchmarks.measuring import publish, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
 from gflownet_envs import (
     HypergridEnvironment,
@@ -601,10 +601,7 @@ def main() -> None:
     pieces += ["**Sachs: marginals of edges**\n", sachs_table()]
     pieces.append(f"Made in {time.process_time():.0f} CPU-seconds.\n")
     text = "\n".join(pieces)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 if __name__ == "__main__":

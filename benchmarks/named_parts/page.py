@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import measuring
+
 from .routes import SOLVED
 
 
@@ -94,7 +96,7 @@ def task_tables(task: dict[str, Any]) -> str:
             f"({split['n_draws']} draws of {split['n_members']} members, "
             f"{split['cpu_seconds']:.0f} CPU-s):"
         )
-        texts.append(table(head, rows).rstrip())
+        texts.append(table(head, rows))
         if split.get("entries"):
             texts += entries(split["entries"])
     return "\n\n".join(texts) + "\n"
@@ -110,7 +112,7 @@ def entries(found: dict[str, Any]) -> list[str]:
     caption = found["caption"].replace("each step", "each decision")
     columns = ("decision" if name == "step" else name for name in found["columns"])
     shown = f"{caption} (the first {_ENTRIES} of each decision):"
-    return [shown, table(tuple(columns), rows).rstrip()]
+    return [shown, table(tuple(columns), rows)]
 
 
 def percent(value: float, error: float) -> str:
@@ -285,7 +287,6 @@ def destroyed_row(row: dict[str, Any]) -> list[str]:
 
 
 def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table, in which a bar is no end of a cell."""
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    lines = [columns, ("---",) * len(columns), *cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return measuring.table(columns, cells).rstrip()

@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import publish
+
 from .methods import METHODS
 from .record import record
 from .runner import QUICK, Limits, run_all
@@ -44,10 +46,7 @@ def main() -> None:
     else:
         results = run(arguments)
     text = page(results)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 def merge(paths: list[Path]) -> dict[str, Any]:

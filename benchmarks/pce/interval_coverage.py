@@ -39,6 +39,7 @@ from .functions import (
     SOBOL_G,
     BenchmarkFunction,
 )
+from .tables import table
 
 FloatArray = NDArray[np.float64]
 
@@ -155,13 +156,13 @@ def print_table(
 ) -> None:
     """Print one row per case: coverage and width of each method and level."""
     heads = [f"{method} {level:.0%}" for level in levels for method in METHODS]
-    print("| solver | function | n | noise | laws |", " | ".join(heads), "|")
-    print("| --- " * (5 + len(heads)) + "|")
+    rows = []
     for case, cells in covered.items():
         row = [f'`"{case.solver}"`', case.name, str(case.n_samples), str(case.noise)]
         row += [case.laws]
         row += [f"{held:.0%}, {width:.2g}" for held, width in cells.reshape(-1, 2)]
-        print("| " + " | ".join(row) + " |")
+        rows.append(row)
+    print(table(["solver", "function", "n", "noise", "laws", *heads], rows))
 
 
 def main() -> None:

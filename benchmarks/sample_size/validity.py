@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm, uniform
 
+from benchmarks.measuring import table
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce.sample_size import (
     paper_ensemble_size,
@@ -139,8 +140,8 @@ def check_bounds(case, n_repetitions, seed):
     return [
         law,
         f"{n_inputs}, {degree}",
-        n_terms,
-        n_members,
+        str(n_terms),
+        str(n_members),
         f"{noise:g}",
         f"{np.median(eigenvalues):.3f}",
         *(f"{share} ({ratio})" for share, ratio in zip(shares, ratios, strict=True)),
@@ -207,26 +208,17 @@ def check_paper(case, n_repetitions, seed):
     return [
         law,
         f"{n_inputs}, {degree}",
-        actions,
+        str(actions),
         f"{tolerance:g}",
         f"{noise:g}",
-        n_terms,
-        printed,
+        str(n_terms),
+        str(printed),
         f"{np.mean(worst <= tolerance):.3f}",
         f"{np.mean(squared) / claimed:.3g}",
-        ours,
+        str(ours),
         f"{np.mean(worst_of_ours <= tolerance):.3f}",
-        markov,
+        str(markov),
     ]
-
-
-def print_table(title, header, rows):
-    print(f"{title}\n")
-    print("| " + " | ".join(header) + " |")
-    print("| " + " | ".join("---" for _ in header) + " |")
-    for row in rows:
-        print("| " + " | ".join(str(entry) for entry in row) + " |")
-    print()
 
 
 def main() -> None:
@@ -234,49 +226,23 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repetitions", type=int, default=1000)
     arguments = parser.parse_args()
-    print_table(
-        f"Share of {arguments.repetitions} repetitions in which a bound held (median "
-        "of bound over error)",
-        [
-            "basis",
-            "d, p",
-            "P",
-            "L",
-            "σ²/D",
-            "λ_min",
-            "chi2",
-            "f",
-            "markov",
-            "indices",
-            "mean ‖ĉ−c‖² over Pσ²/(L−P)",
-        ],
-        [
-            check_bounds(case, arguments.repetitions, arguments.seed)
-            for case in BOUND_CASES
-        ],
+    n_repetitions, seed = arguments.repetitions, arguments.seed
+    print(
+        f"Share of {n_repetitions} repetitions in which a bound held (median of bound "
+        "over error)\n"
     )
-    print_table(
+    columns = ["basis", "d, p", "P", "L", "σ²/D", "λ_min", "chi2", "f", "markov"]
+    columns += ["indices", "mean ‖ĉ−c‖² over Pσ²/(L−P)"]
+    rows = [check_bounds(case, n_repetitions, seed) for case in BOUND_CASES]
+    print(table(columns, rows))
+    print(
         "Share of repetitions in which all first-order indices are within ε (claimed: "
-        "0.95)",
-        [
-            "basis",
-            "d, p",
-            "K",
-            "ε",
-            "σ²/D",
-            "P",
-            "Theorem A",
-            "within ε",
-            "mean ‖ĉ−c‖² over Pσ²/(L−P)",
-            "ours",
-            "within ε",
-            "Theorem A by Markov",
-        ],
-        [
-            check_paper(case, arguments.repetitions, arguments.seed)
-            for case in PAPER_CASES
-        ],
+        "0.95)\n"
     )
+    columns = ["basis", "d, p", "K", "ε", "σ²/D", "P", "Theorem A", "within ε"]
+    columns += ["mean ‖ĉ−c‖² over Pσ²/(L−P)", "ours", "within ε", "Theorem A by Markov"]
+    rows = [check_paper(case, n_repetitions, seed) for case in PAPER_CASES]
+    print(table(columns, rows))
 
 
 if __name__ == "__main__":

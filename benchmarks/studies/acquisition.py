@@ -29,16 +29,17 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
-from benchmarks.studies.bayesian_optimization import r_squared
-from benchmarks.studies.best_of_n import answers_of, learn
-from benchmarks.studies.rewards import ENSEMBLES, components_of, reward_ensemble
-from benchmarks.studies.tables import (
+from benchmarks.measuring import (
     mean_and_error,
     publish,
     stored_sections,
+    study_page,
     study_parser,
     table,
 )
+from benchmarks.studies.bayesian_optimization import r_squared
+from benchmarks.studies.best_of_n import answers_of, learn
+from benchmarks.studies.rewards import ENSEMBLES, components_of, reward_ensemble
 from benchmarks.studies.worth_of_rewards import policy_values
 from skpce import PolynomialChaosRegressor
 from skpce.decision import value_of_information
@@ -251,7 +252,7 @@ def main() -> None:
     make[f"preferences {n_prompts}"] = partial(preference_section, n_prompts)
     sections, spent = stored_sections("acquisition", make, arguments.blocks)
     command = f"{COMMAND} --repetitions {arguments.repetitions}"
-    publish(sections, command, arguments.write, spent)
+    publish(study_page(sections, command, spent), arguments.write)
 
 
 if __name__ == "__main__":

@@ -27,14 +27,15 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.studies.bayesian_optimization import centred_logs, r_squared
-from benchmarks.studies.tables import (
+from benchmarks.measuring import (
     mean_and_error,
     numbers,
     publish,
+    study_page,
     study_parser,
     table,
 )
+from benchmarks.studies.bayesian_optimization import centred_logs, r_squared
 from skpce import (
     CompositionalPCESurrogate,
     DependentInputsWarning,
@@ -234,7 +235,7 @@ def main() -> None:
         sections.append(worth_section(rewards, n_comparisons))
     sections.append(published())
     command = f"{COMMAND} --repetitions {arguments.repetitions}"
-    publish(sections, command, arguments.write)
+    publish(study_page(sections, command), arguments.write)
 
 
 if __name__ == "__main__":

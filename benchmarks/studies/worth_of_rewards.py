@@ -24,15 +24,16 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from benchmarks.studies.bayesian_optimization import r_squared
-from benchmarks.studies.rewards import ENSEMBLES, RewardEnsemble, reward_ensemble
-from benchmarks.studies.tables import (
+from benchmarks.measuring import (
     numbers,
     publish,
     stored_sections,
+    study_page,
     study_parser,
     table,
 )
+from benchmarks.studies.bayesian_optimization import r_squared
+from benchmarks.studies.rewards import ENSEMBLES, RewardEnsemble, reward_ensemble
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from skpce import DependentInputsWarning, PolynomialChaosRegressor
 from skpce.decision import value_of_information
@@ -232,7 +233,7 @@ def main() -> None:
         {name: partial(sections_of, name, arguments.blocks) for name in ENSEMBLES},
         arguments.blocks,
     )
-    publish(sections, COMMAND, arguments.write, spent)
+    publish(study_page(sections, COMMAND, spent), arguments.write)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import publish
 from benchmarks.pce.record import record
 
 from . import members
@@ -55,10 +56,7 @@ def main() -> None:
     else:
         results = json.loads(arguments.tables.read_text(encoding="utf-8"))
     text = (members.page if "of" in results["record"] else page)(results)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
