@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -77,16 +76,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def record() -> dict[str, str]:
-    """Return what the run stood on; without the arguments that only name files."""
-    command = ["python", "-m", "benchmarks.calibration"]
-    kept = iter(sys.argv[1:])
-    for argument in kept:
-        if argument in ("--cache", "--out", "--write"):
-            next(kept)
-        else:
-            command.append(argument)
+    """Return what the run stood on."""
     return {
-        "command": shlex.join(command),
+        "command": "python -m benchmarks.calibration",
         "numpy": version("numpy"),
         "scipy": version("scipy"),
         "sklearn": version("scikit-learn"),

@@ -28,8 +28,7 @@ def measure(ensemble: Ensemble, seed: int) -> dict[str, Any]:
     """Fit, and compare every law with the held-out members.
 
     Coverages are means over the action-step pairs of a member first: members are
-    independent, the pairs of one member are not. ``error`` is the standard error of
-    the mean over the held-out members.
+    independent, the pairs of one member are not.
     """
     n_fit = ensemble.n_fit
     fitted, held_out = ensemble.y[:n_fit], ensemble.y[n_fit:]
@@ -52,7 +51,6 @@ def measure(ensemble: Ensemble, seed: int) -> dict[str, Any]:
         crps = crps_score(held_out, draws, **shape)
         laws[law] = {
             "coverage": by_member.mean(axis=1).tolist(),
-            "error": (by_member.std(axis=1, ddof=1) / np.sqrt(len(X))).tolist(),
             "worst_step": _worst_step(np.mean(inside, axis=1), step),
             "width": [float(value) for value in width],
             "crps": float(np.nanmean(crps[step])),

@@ -54,7 +54,6 @@ class Shape:
     n_predicted: int = 0
     n_resamples: int = 0
     smaller: str | None = None
-    in_quick: bool = True
 
     def training_data(self) -> tuple[FloatArray, FloatArray]:
         """Inputs and outputs of shapes (n_samples, ·)."""
