@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import statistics
 import subprocess
 import sys
 import time
@@ -115,13 +114,12 @@ def methods_of(shape: Shape, chosen: Iterable[str] | None) -> list[Method]:
 def run_shape(
     shape: Shape,
     chosen: Iterable[str] | None,
-    smaller: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Return the results by method: ``cpu`` seconds of every round or ``failed``."""
     results: dict[str, Any] = {}
     alive: dict[str, Process] = {}
     for method in methods_of(shape, chosen):
-        results[method.name] = found = _start(method, shape, smaller, alive)
+        results[method.name] = found = _start(method, shape, alive)
         _say(shape.name, method.name, found)
     for _ in range(ROUNDS):
         for name, process in list(alive.items()):
@@ -145,18 +143,11 @@ def run_shape(
 def _start(
     method: Method,
     shape: Shape,
-    smaller: dict[str, Any] | None,
     alive: dict[str, Process],
 ) -> dict[str, Any]:
     """Start a worker and take its first call."""
     if not method.is_installed():
         return {"failed": "not installed"}
-    if smaller is not None:
-        before = smaller.get(method.name, {})
-        if "failed" in before:
-            return {"failed": f"with a tenth of the samples: {before['failed']}"}
-        if before and 10 * statistics.median(before["cpu"]) > CALL_SECONDS:
-            return {"failed": f"would take > {CALL_SECONDS:.0f} s"}
     process = Process(method)
     answer = process.ask(do="prepare", shape=shape.name)
     if "failed" not in answer:
@@ -178,8 +169,7 @@ def run_all(
     results: dict[str, Any] = {"shapes": {}}
     for name in names:
         shape = SHAPES[name]
-        smaller = results["shapes"].get(shape.smaller)
-        results["shapes"][name] = run_shape(shape, chosen, smaller)
+        results["shapes"][name] = run_shape(shape, chosen)
         save(results)
 
 
