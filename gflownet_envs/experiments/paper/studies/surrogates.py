@@ -91,18 +91,23 @@ def split_of(
     if rows is not None:
         is_fitted = np.zeros(dataset.n_members, dtype=bool)
         is_fitted[rows] = True
-    X, X_test = dataset.X[is_fitted], dataset.X[~is_fitted]
+    places = np.arange(dataset.n_members)
+    return split_rows(dataset, n_components, places[is_fitted], places[~is_fitted])
+
+
+def split_rows(
+    dataset: PolicyDataset,
+    n_components: int | None,
+    fitted: np.ndarray,
+    held_out: np.ndarray,
+) -> Split:
+    """Return the split of some members to fit and some held out."""
+    X, X_test = dataset.X[fitted], dataset.X[held_out]
     if n_components is not None:
         pca = PCA(n_components, whiten=True, svd_solver="full").fit(X)
         X, X_test = pca.transform(X), pca.transform(X_test)
-    return Split(
-        X,
-        dataset.y[is_fitted],
-        X_test,
-        dataset.y[~is_fitted],
-        dataset.steps,
-        dataset.mask,
-    )
+    y, y_test = dataset.y[fitted], dataset.y[held_out]
+    return Split(X, y, X_test, y_test, dataset.steps, dataset.mask)
 
 
 def evaluate(method: str, split: Split, degree: int, seed: int) -> dict[str, Any]:
