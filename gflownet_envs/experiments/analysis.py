@@ -204,12 +204,19 @@ def _log_ratio_bias(trained: PolicyDataset, exact: np.ndarray) -> np.ndarray:
     clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
     values = clr.fit_transform(trained.y)
     mean_difference = (values - clr.transform(exact)).mean(axis=0)
-    bias = np.full(trained.n_steps, np.nan)
-    for step in np.unique(clr.coordinate_steps_):
-        columns = clr.coordinate_steps_ == step
-        variance = values[:, columns].var(axis=0).sum()
-        bias[step] = np.square(mean_difference[columns]).sum() / variance
-    return bias
+    variance = sums_of_steps(values.var(axis=0), clr)
+    return sums_of_steps(np.square(mean_difference), clr) / variance
+
+
+def sums_of_steps(
+    values: np.ndarray,  # shape: (n_coordinates,)
+    ratios: LogRatioTransformer,
+) -> np.ndarray:  # shape: (n_steps,)
+    """Add up what belongs to the coordinates of each step; NaN for one without any."""
+    steps, n_steps = ratios.coordinate_steps_, len(ratios.steps_)
+    counts = np.bincount(steps, minlength=n_steps)
+    sums = np.bincount(steps, values, minlength=n_steps)
+    return np.where(counts > 0, sums, np.nan)
 
 
 def level_shares(
@@ -355,13 +362,9 @@ def held_out_q2(pipeline: Pipeline, test: PolicyDataset) -> np.ndarray:
     clr = LogRatioTransformer("clr", steps=test.steps, mask=test.mask).fit(test.y)
     observed = clr.transform(test.y)
     residual = observed - clr.transform(pipeline.predict(test.X))
-    deviation = observed - observed.mean(axis=0)
-    q2 = np.full(test.n_steps, np.nan)
-    for step in np.unique(clr.coordinate_steps_):
-        columns = clr.coordinate_steps_ == step
-        spread = np.square(deviation[:, columns]).sum()
-        q2[step] = 1.0 - np.square(residual[:, columns]).sum() / spread
-    return q2
+    spread = np.square(observed - observed.mean(axis=0)).sum(axis=0)
+    missed = np.square(residual).sum(axis=0)
+    return np.asarray(1.0 - sums_of_steps(missed, clr) / sums_of_steps(spread, clr))
 
 
 def calibrate(

@@ -38,6 +38,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Task,
     TrainingNoise,
+    silent,
 )
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.extras import OF_A_RUN, require_extras
@@ -113,7 +114,7 @@ def run_task(
     if not os.fspath(out):
         raise ValueError("out must name a folder, got ''.")
     copies = _checked_copies(n_replicates, n_control, solver)
-    report = progress if progress is not None else _silent
+    report = progress if progress is not None else silent
     with writable_folder(Path(out)) as folder:
         results = _find(
             task,
@@ -259,10 +260,6 @@ def _peak_working_set() -> int:
     process = ctypes.c_void_p(kernel.GetCurrentProcess())
     found = kernel.K32GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb)
     return int(counters.peak) if found else 0
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Show nothing."""
 
 
 def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:

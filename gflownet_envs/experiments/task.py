@@ -576,6 +576,10 @@ class Task(ABC):
         """
 
 
+def silent(stage: str, done: int, total: int) -> None:
+    """Show no progress."""
+
+
 def stage(progress: Progress, name: str) -> Callable[[int, int], None]:
     """Bind the name of a stage to a progress callback."""
     return lambda done, total: progress(name, done, total)

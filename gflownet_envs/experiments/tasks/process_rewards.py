@@ -162,18 +162,21 @@ def _reward_table(
     )
 
 
-def draw_problem_variance(study: Study, ax: Any) -> None:
-    """Draw the variance of each problem's score between members."""
-    variance = study.reward_features.var(axis=0)
-    groups = study.levels["problems"]
-    for number, (name, columns) in enumerate(groups.items()):
-        ax.bar(columns, variance[columns], color=f"C{number}", label=name)
-    ax.set(
-        xlabel="labelled problem",
-        ylabel="variance of its score",
-        title="what the reward models disagree on",
-    )
-    ax.legend(frameon=False, fontsize="small")
+class _ProcessRewardTask(Task):
+    """What both tasks draw."""
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the variance of each problem's score between members."""
+        variance = results.study.reward_features.var(axis=0)
+        groups = results.study.levels["problems"]
+        for number, (name, columns) in enumerate(groups.items()):
+            ax.bar(columns, variance[columns], color=f"C{number}", label=name)
+        ax.set(
+            xlabel="labelled problem",
+            ylabel="variance of its score",
+            title="what the reward models disagree on",
+        )
+        ax.legend(frameon=False, fontsize="small")
 
 
 def _in_words(environment: TokenSequenceEnvironment, problem: Tensor) -> str:
@@ -190,7 +193,7 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(distinct)
 
 
-class LlmArithmeticTask(Task):
+class LlmArithmeticTask(_ProcessRewardTask):
     """Five tokens of arithmetic, scored by a reward model that saw 20 problems."""
 
     name = "llm-arithmetic"
@@ -263,12 +266,8 @@ class LlmArithmeticTask(Task):
             kinds=equations(environment),
         )
 
-    def draw_system(self, results: RunResults, ax: Any) -> None:
-        """Draw the variance of each problem's score between members."""
-        draw_problem_variance(results.study, ax)
 
-
-class StrategyReasoningTask(Task):
+class StrategyReasoningTask(_ProcessRewardTask):
     """Five strategies of ten, scored by a reward model that saw 20 problems."""
 
     name = "strategy-reasoning"
@@ -334,10 +333,6 @@ class StrategyReasoningTask(Task):
             seen=_by_quality(labels.numpy()),
             nouns=("strategy", "strategies"),
         )
-
-    def draw_system(self, results: RunResults, ax: Any) -> None:
-        """Draw the variance of each problem's score between members."""
-        draw_problem_variance(results.study, ax)
 
 
 def _by_operation(
