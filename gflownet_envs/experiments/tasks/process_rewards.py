@@ -49,6 +49,9 @@ from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 # Members whose parts are exchanged, and objects above which that is dear.
 _N_EXCHANGED, _N_LARGE = 40, 500_000
 
+_PAPER_TRAINING = replace(PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100)
+_SMOKE_REWARD = ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20)
+
 
 def process_reward_study(
     environment: TokenSequenceEnvironment,
@@ -221,7 +224,7 @@ class LlmArithmeticTask(_ProcessRewardTask):
             n_components=2,
             degrees=(1, 2),
             n_part_draws=16,
-            proxy=ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20),
+            proxy=_SMOKE_REWARD,
         ),
         "default": Preset(
             n_train=30,
@@ -235,9 +238,7 @@ class LlmArithmeticTask(_ProcessRewardTask):
         "paper": Preset(
             n_train=30,
             n_test=50,
-            training=replace(
-                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100
-            ),
+            training=_PAPER_TRAINING,
             n_components=2,
             degrees=(5, 1),
             solver="paper",
@@ -290,7 +291,7 @@ class StrategyReasoningTask(_ProcessRewardTask):
             n_components=2,
             degrees=(1,),
             n_part_draws=16,
-            proxy=ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20),
+            proxy=_SMOKE_REWARD,
         ),
         "default": Preset(
             n_train=15,
@@ -304,9 +305,7 @@ class StrategyReasoningTask(_ProcessRewardTask):
         "paper": Preset(
             n_train=15,
             n_test=25,
-            training=replace(
-                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100
-            ),
+            training=_PAPER_TRAINING,
             n_components=2,
             degrees=(5, 1),
             n_part_draws=128,
