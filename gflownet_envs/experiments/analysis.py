@@ -173,6 +173,10 @@ def noise_against_exact(
     share = variance_decomposition(
         trained.y, exact=exact_y, steps=trained.steps, mask=trained.mask
     ).noise_share
+    clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
+    values = clr.fit_transform(trained.y)
+    bias = (values - clr.transform(exact_y)).mean(axis=0)
+    variance = sums_of_steps(values.var(axis=0), clr)
     blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
     return NoiseAgainstExact(
         log_ratio_share=share,
@@ -182,7 +186,7 @@ def noise_against_exact(
                 for s, (y, d) in zip(share, blocks, strict=True)
             ]
         ),
-        log_ratio_bias=_log_ratio_bias(trained, exact_y),
+        log_ratio_bias=sums_of_steps(np.square(bias), clr) / variance,
         total_variation=np.array(
             [
                 np.nan if np.isnan(s) else 0.5 * np.abs(d).sum(axis=1).mean()
@@ -197,15 +201,6 @@ def _split(trained: PolicyDataset, **known: Any) -> ResultRow:
     return variance_decomposition(
         trained.y, steps=trained.steps, mask=trained.mask, **known
     ).aitchison_variance
-
-
-def _log_ratio_bias(trained: PolicyDataset, exact: np.ndarray) -> np.ndarray:
-    # shapes: exact (n_members, ΣK)
-    clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
-    values = clr.fit_transform(trained.y)
-    mean_difference = (values - clr.transform(exact)).mean(axis=0)
-    variance = sums_of_steps(values.var(axis=0), clr)
-    return sums_of_steps(np.square(mean_difference), clr) / variance
 
 
 def sums_of_steps(

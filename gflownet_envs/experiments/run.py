@@ -30,14 +30,12 @@ from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.space_maps import find_reasons
 from gflownet_envs.experiments.task import (
     Copies,
-    Policies,
     Preset,
     Progress,
     RunResults,
     SourceResults,
     Study,
     Task,
-    TrainingNoise,
     silent,
 )
 from gflownet_envs.experiments.tasks import find_task
@@ -190,7 +188,9 @@ def _find(
     clock = time.process_time()
     study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
     findings_seconds = time.process_time() - clock
-    noise = _training_noise(policies)
+    trained, noise = policies.trained, None
+    if trained is not None:
+        noise = training_noise(trained.train, policies.exact, policies.control)
     parts = find_part_effects(
         study,
         policies,
@@ -279,12 +279,6 @@ def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
     if n_control == 1:
         raise ValueError("n_control must be 0 or at least 2: one member has no spread.")
     return Copies(n_replicates, n_control)
-
-
-def _training_noise(policies: Policies) -> TrainingNoise | None:
-    if policies.trained is None:
-        return None
-    return training_noise(policies.trained.train, policies.exact, policies.control)
 
 
 def _analyse_source(
