@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.measuring import publish, table
 from gflownet_envs.experiments.tasks import TASKS
 
 COLUMNS = (
@@ -128,22 +129,6 @@ def seconds(value: float) -> str:
     return f"{float(f'{value:.3g}'):g}"
 
 
-def claims(folder: Path) -> list[list[str]]:
-    """Return the claims of the paper that a run has figures for."""
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    found = []
-    for claim in results["beside_the_paper"]:
-        ours = [claim.get(source, "–") for source in ("exact", "trained")]
-        found.append([results["task"], claim["claim"], claim["paper"], *ours])
-    return found
-
-
-def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [list(columns), ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
 #: What a count of one run is worth.
 OTHER_DRAWS = (
     "Counts of attributable steps are those of one draw of the members to fit. In ten "
@@ -165,21 +150,6 @@ def page(folders: dict[str, list[Path]]) -> str:
             table(COLUMNS, rows),
             f"All together: {total:.1f} CPU-minutes.\n",
         ]
-    parts.append("### The paper's claims\n")
-    parts.append(
-        "Figures of one draw of the members to fit; which agree, the [page of the "
-        "paper](../paper.md) says\nfrom many draws.\n"
-    )
-    for preset, its_folders in folders.items():
-        found = [line for folder in its_folders for line in claims(folder)]
-        if not found:  # only runs with the paper's settings are compared
-            continue
-        parts += [
-            f"Preset `{preset}`:\n",
-            table(
-                ("task", "claim", "paper", "exact policies", "trained policies"), found
-            ),
-        ]
     return "\n".join(parts)
 
 
@@ -196,11 +166,7 @@ def main() -> None:
             folder = arguments.out / f"{task}-{preset}"
             run(task, preset, folder)
             its_folders.append(folder)
-    text = page(folders)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(page(folders), arguments.write)
 
 
 if __name__ == "__main__":

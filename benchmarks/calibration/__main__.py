@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from benchmarks.measuring import publish
 
 from .ensembles import ENSEMBLES, POOL_BLOCK
 from .measure import measure
@@ -56,10 +57,7 @@ def main() -> None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
     text = page(results)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -78,16 +76,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def record() -> dict[str, str]:
-    """Return what the run stood on; without the arguments that only name files."""
-    command = ["python", "-m", "benchmarks.calibration"]
-    kept = iter(sys.argv[1:])
-    for argument in kept:
-        if argument in ("--cache", "--out", "--write"):
-            next(kept)
-        else:
-            command.append(argument)
+    """Return what the run stood on."""
     return {
-        "command": shlex.join(command),
+        "command": "python -m benchmarks.calibration",
         "numpy": version("numpy"),
         "scipy": version("scipy"),
         "sklearn": version("scikit-learn"),

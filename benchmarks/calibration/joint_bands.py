@@ -10,12 +10,14 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.calibration.joint_bands``
 from __future__ import annotations
 
 import argparse
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import norm
 
+from benchmarks.measuring import table
 from skpce import CompositionalPCESurrogate
 from skpce.metrics import coverage_interval
 
@@ -59,13 +61,12 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    print("| members | parts |", " | ".join(f"{level:.0%}" for level in LEVELS), "|")
-    print("| --- " * (2 + len(LEVELS)) + "|")
-    for n_members in arguments.members:
-        for n_parts in arguments.parts:
-            each = [joint_coverage(n_members, n_parts, seed) for seed in seeds]
-            cells = " | ".join(f"{value:.3f}" for value in np.mean(each, axis=0))
-            print(f"| {n_members} | {n_parts} | {cells} |", flush=True)
+    rows = []
+    for n_members, n_parts in product(arguments.members, arguments.parts):
+        each = [joint_coverage(n_members, n_parts, seed) for seed in seeds]
+        cells = [f"{value:.3f}" for value in np.mean(each, axis=0)]
+        rows.append([str(n_members), str(n_parts), *cells])
+    print(table(["members", "parts", *(f"{level:.0%}" for level in LEVELS)], rows))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Coverage, width, CRPS and Kolmogorov-Smirnov fraction of one ensemble."""
+"""Coverage, width and CRPS of one ensemble."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skpce import CompositionalPCESurrogate, LogRatioTransformer
-from skpce.metrics import crps_score, ks_indistinguishable_fraction
+from skpce import CompositionalPCESurrogate
+from skpce.metrics import crps_score
 
 from .ensembles import Ensemble
 
@@ -21,13 +21,6 @@ PUSH_FORWARD = "push-forward alone"
 RAW = "quantiles of the members"
 LAWS = (GIVEN_INPUTS, NEW_MEMBER, PUSH_FORWARD, RAW)
 
-#: Laws that are put to the Kolmogorov-Smirnov test.
-FULL = "full distribution"
-HALF = "half the spread"
-KS_LAWS = (FULL, PUSH_FORWARD, HALF)
-
-N_KS_MEMBERS = 100
-N_KS_DRAWS = 10_000
 _N_CRPS_DRAWS = 500
 
 
@@ -35,8 +28,7 @@ def measure(ensemble: Ensemble, seed: int) -> dict[str, Any]:
     """Fit, and compare every law with the held-out members.
 
     Coverages are means over the action-step pairs of a member first: members are
-    independent, the pairs of one member are not. ``error`` is the standard error of
-    the mean over the held-out members.
+    independent, the pairs of one member are not.
     """
     n_fit = ensemble.n_fit
     fitted, held_out = ensemble.y[:n_fit], ensemble.y[n_fit:]
@@ -59,19 +51,16 @@ def measure(ensemble: Ensemble, seed: int) -> dict[str, Any]:
         crps = crps_score(held_out, draws, **shape)
         laws[law] = {
             "coverage": by_member.mean(axis=1).tolist(),
-            "error": (by_member.std(axis=1, ddof=1) / np.sqrt(len(X))).tolist(),
             "worst_step": _worst_step(np.mean(inside, axis=1), step),
             "width": [float(value) for value in width],
             "crps": float(np.nanmean(crps[step])),
         }
-    fractions = _ks_fractions(surrogate, held_out[:N_KS_MEMBERS], shape, seed)
     return {
         "n_held_out": len(held_out),
         "n_pairs": len(active),
         "loo_q2": surrogate.diagnostics_.loo_q2[np.unique(step)].tolist(),
         "n_terms": len(surrogate.multi_indices_),
         "laws": laws,
-        "ks": fractions,
     }
 
 
@@ -122,25 +111,3 @@ def _worst_step(
     """Return the largest distance of the mean of one step from nominal."""
     means = [by_part[:, step == one].mean(axis=1) for one in np.unique(step)]
     return float(np.abs(np.array(means) - np.array(LEVELS)).max())
-
-
-def _ks_fractions(
-    surrogate: CompositionalPCESurrogate,
-    members: np.ndarray,
-    shape: dict[str, Any],
-    seed: int,
-) -> dict[str, float]:
-    full = surrogate.sample(N_KS_DRAWS, random_state=seed)
-    alone = surrogate.sample(N_KS_DRAWS, residual=None, random_state=seed)
-    drawn = {FULL: full, PUSH_FORWARD: alone, HALF: _half_spread(full, shape)}
-    return {
-        law: ks_indistinguishable_fraction(members, drawn[law], **shape).fraction
-        for law in KS_LAWS
-    }
-
-
-def _half_spread(draws: np.ndarray, shape: dict[str, Any]) -> np.ndarray:
-    """Halve the distances of the log-ratios from their means."""
-    ilr = LogRatioTransformer("ilr", **shape).fit(draws)
-    values = ilr.transform(draws)
-    return ilr.inverse_transform((values + values.mean(axis=0)) / 2)

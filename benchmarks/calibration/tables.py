@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .measure import FULL, KS_LAWS, LAWS, LEVELS, N_KS_DRAWS, N_KS_MEMBERS
+from benchmarks.measuring import table
+
+from .measure import LAWS, LEVELS
 
 TOLERANCE = 0.03
-KS_TARGET = 0.9
 
 _HEAD = """<!-- Written by benchmarks/calibration; do not edit. -->
 
@@ -19,12 +20,6 @@ ensemble, ± the standard deviation between draws; in bold further than {toleran
 nominal. *off*: draws in which some level is. *step*: the distance of the worst step
 of a draw, mean over draws. *width*: of 90 % intervals; width and CRPS in probability.
 """
-
-
-def table(columns: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def page(results: dict[str, Any]) -> str:
@@ -39,14 +34,6 @@ def page(results: dict[str, Any]) -> str:
     for n_fit in results["members"]:
         parts.append(f"### {n_fit} members to fit\n")
         parts.append(coverage_table(results["draws"], str(n_fit)))
-    parts.append("### Kolmogorov–Smirnov\n")
-    parts.append(
-        f"Share of action-step pairs in which {N_KS_MEMBERS} held-out members cannot "
-        f"be distinguished from {N_KS_DRAWS:,} draws of the distribution (Bonferroni): "
-        "mean over draws of the ensemble, smallest and largest. In bold: the full "
-        f"distribution below {KS_TARGET}, another one not below.\n"
-    )
-    parts.append(ks_table(results["draws"], results["members"]))
     return "\n".join(parts)
 
 
@@ -94,24 +81,3 @@ def _marked(mean: float, level: float, deviation: float) -> str:
 def _described(name: str, runs: list[dict[str, Any]]) -> str:
     q2 = np.mean([run["loo_q2"] for run in runs], axis=0)
     return f"{name} ({runs[0]['n_terms']} terms; Q² {q2.min():.2f} to {q2.max():.2f})"
-
-
-def ks_table(draws: dict[str, Any], members: list[int]) -> str:
-    """Return the fractions of the full distribution and of those that are to fail."""
-    columns = ["ensemble", "members", "pairs", *KS_LAWS]
-    rows = []
-    for name, by_size in draws.items():
-        for n_fit in members:
-            runs = by_size[str(n_fit)]
-            cells = [
-                _fraction(law, [run["ks"][law] for run in runs]) for law in KS_LAWS
-            ]
-            rows.append([name, str(n_fit), str(runs[0]["n_pairs"]), *cells])
-    return table(columns, rows)
-
-
-def _fraction(law: str, found: list[float]) -> str:
-    """Return mean and range; in bold when it is not as it is to be."""
-    as_it_should = (np.mean(found) >= KS_TARGET) == (law == FULL)
-    mean = f"{np.mean(found):.2f}" if as_it_should else f"**{np.mean(found):.2f}**"
-    return f"{mean} ({min(found):.2f} to {max(found):.2f})"

@@ -26,11 +26,13 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import softmax
 
+from benchmarks.measuring import table
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 
 LEVEL = 0.9
@@ -135,25 +137,22 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     last = arguments.first_seed + arguments.ensembles
-    print(f"| case | n | {' | '.join(METHODS)} |")
-    print(f"| --- | ---: |{' --- |' * len(METHODS)}")
-    largest_error, seconds = 0.0, 0.0
-    for case in arguments.cases:
-        for n_members in arguments.members:
-            found = Parallel(n_jobs=arguments.jobs)(
-                delayed(measure)(case, n_members, seed)
-                for seed in range(arguments.first_seed, last)
-            )
-            values = np.array([one for one, _ in found])
-            seconds += sum(spent for _, spent in found)
-            deviation = values[:, :, 0].std(axis=0, ddof=1)
-            error = deviation.max() / np.sqrt(arguments.ensembles)
-            largest_error = max(largest_error, error)
-            cells = [f"{a:.2f} / {b:.2f}, {c:.2f}" for a, b, c in values.mean(axis=0)]
-            row = " | ".join([case, str(n_members), *cells])
-            print(f"| {row} |", flush=True)
+    rows, largest_error, seconds = [], 0.0, 0.0
+    for case, n_members in product(arguments.cases, arguments.members):
+        found = Parallel(n_jobs=arguments.jobs)(
+            delayed(measure)(case, n_members, seed)
+            for seed in range(arguments.first_seed, last)
+        )
+        values = np.array([one for one, _ in found])
+        seconds += sum(spent for _, spent in found)
+        deviation = values[:, :, 0].std(axis=0, ddof=1)
+        error = deviation.max() / np.sqrt(arguments.ensembles)
+        largest_error = max(largest_error, error)
+        cells = [f"{a:.2f} / {b:.2f}, {c:.2f}" for a, b, c in values.mean(axis=0)]
+        rows.append([case, str(n_members), *cells])
+    print(table(["case", "n", *METHODS], rows))
     print(
-        f"\n{arguments.ensembles} ensembles a row; largest standard error of a "
+        f"{arguments.ensembles} ensembles a row; largest standard error of a "
         f"coverage overall {largest_error:.3f}; {seconds:.0f} CPU-seconds."
     )
 

@@ -15,7 +15,6 @@ Arms. "sampled" acts by the probabilities of a policy, "greedy" by its likeliest
   at one draw: no policy at all.
 - *ensemble*: weights on the members, whose utilities and policies are known exactly.
 - *exact*: the same as the surrogate, with the true functions in place of both fits.
-- *true policy*: the exact policy of the true reward; nothing to learn.
 
 All settings were fixed before the first run. Run:
 ``python -m benchmarks.decision.regret``
@@ -29,17 +28,20 @@ import argparse
 import time
 
 import numpy as np
+from scipy.special import softmax
 from scipy.stats import norm
 
+from benchmarks.measuring import table
+from benchmarks.studies.closed_loop_arms import node_widths, walk
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.decision import ThompsonPolicy
 
-from .tree_problem import N_INPUTS, TreeProblem, act, node_widths, walk
+from .tree_problem import N_INPUTS, WIDTHS, TreeProblem
 
 DEGREE = 2
 NOISE_SD = 0.5
-# The comparisons: every arm minus these.
-REFERENCES = ("surrogate, draw, sampled", "surrogate, draw, greedy")
+#: What every other arm is compared with.
+REFERENCE = "surrogate, draw, greedy"
 
 
 class Setting:
@@ -57,7 +59,7 @@ class Setting:
         self.member_utilities = self.problem.utilities(self.X)
         self.member_policies = self.problem.policies(self.X)
         self.surrogate = CompositionalPCESurrogate(
-            DEGREE, steps=node_widths(), solver="ridge", distribution="normal"
+            DEGREE, steps=node_widths(WIDTHS), solver="ridge", distribution="normal"
         )
         self.surrogate.fit(self.X, self.member_policies)
         self.outcome = PolynomialChaosRegressor(
@@ -72,6 +74,12 @@ class Setting:
         return np.random.default_rng((self.seed, 1))
 
 
+def greedy_leaf(policy: np.ndarray) -> int:
+    """Walk by the likeliest action of a policy at every node; return the leaf."""
+    blocks = np.split(policy, np.cumsum(node_widths(WIDTHS))[:-1])
+    return walk(np.array([block.argmax() for block in blocks]), WIDTHS)
+
+
 class Surrogate:
     """Any rule of ThompsonPolicy."""
 
@@ -82,7 +90,7 @@ class Surrogate:
         ).fit()
 
     def choose(self) -> int:
-        return walk(self.policy.choose().actions)
+        return walk(self.policy.choose().actions, WIDTHS)
 
     def learn(self, leaf: int, value: float) -> None:
         if self.learns:
@@ -106,9 +114,8 @@ class OutcomeModel(Surrogate):
 class Exact:
     """Thompson sampling with the true functions."""
 
-    def __init__(self, setting, greedy) -> None:
-        self.setting, self.greedy = setting, greedy
-        self.rng = setting.action_rng()
+    def __init__(self, setting) -> None:
+        self.setting, self.rng = setting, setting.action_rng()
         self.policy = ThompsonPolicy(
             setting.surrogate,
             inputs=[norm(0, 1)] * N_INPUTS,
@@ -117,8 +124,7 @@ class Exact:
 
     def choose(self) -> int:
         draw = self.policy.belief_.sample(1, self.rng)
-        policy = self.setting.problem.policies(draw)[0]
-        return act(policy, self.greedy, self.rng)
+        return greedy_leaf(self.setting.problem.policies(draw)[0])
 
     def learn(self, leaf: int, value: float) -> None:
         utilities = self.setting.problem.utilities
@@ -128,81 +134,35 @@ class Exact:
 class Ensemble:
     """Weights on the members; nothing between them."""
 
-    def __init__(self, setting, rule, greedy=False, learns=True) -> None:
-        self.setting, self.rule, self.greedy = setting, rule, greedy
-        self.learns = learns
+    def __init__(self, setting) -> None:
+        self.setting = setting
         self.log_weights = np.zeros(len(setting.X))
         self.rng = setting.action_rng()
 
-    @property
-    def weights(self) -> np.ndarray:
-        weights = np.exp(self.log_weights - self.log_weights.max())
-        return weights / weights.sum()
-
     def choose(self) -> int:
         policies = self.setting.member_policies
-        if self.rule == "draw":
-            policy = policies[self.rng.choice(len(policies), p=self.weights)]
-        else:
-            policy = self.weights @ policies
-        return act(policy, self.greedy, self.rng)
+        weights = softmax(self.log_weights)
+        return greedy_leaf(policies[self.rng.choice(len(policies), p=weights)])
 
     def learn(self, leaf: int, value: float) -> None:
-        if self.learns:
-            error = value - self.setting.member_utilities[:, leaf]
-            self.log_weights -= 0.5 * (error / NOISE_SD) ** 2
-
-
-class Fixed:
-    """One policy for ever."""
-
-    def __init__(self, setting, policy) -> None:
-        self.policy, self.rng = policy, setting.action_rng()
-
-    def choose(self) -> int:
-        return act(self.policy, False, self.rng)
-
-    def learn(self, leaf: int, value: float) -> None:
-        """Nothing."""
-
-
-def uniform(setting):
-    return np.concatenate([np.full(width, 1 / width) for width in node_widths()])
-
-
-def true_policy(setting):
-    return setting.problem.policies(setting.truth[np.newaxis])[0]
+        error = value - self.setting.member_utilities[:, leaf]
+        self.log_weights -= 0.5 * (error / NOISE_SD) ** 2
 
 
 ARMS = {
     "surrogate, draw, sampled": lambda s: Surrogate(s),
-    "surrogate, draw, greedy": lambda s: Surrogate(s, greedy=True),
+    REFERENCE: lambda s: Surrogate(s, greedy=True),
     "surrogate, draw, greedy, Kalman": lambda s: Surrogate(
         s, greedy=True, method="kalman"
     ),
     "surrogate, vote": lambda s: Surrogate(s, rule="vote"),
-    "surrogate, mean, sampled": lambda s: Surrogate(s, rule="mean"),
     "surrogate, mean, greedy": lambda s: Surrogate(s, rule="mean", greedy=True),
     "outcome model, draw": OutcomeModel,
-    "ensemble, draw, sampled": lambda s: Ensemble(s, "draw"),
-    "ensemble, draw, greedy": lambda s: Ensemble(s, "draw", greedy=True),
-    "ensemble, mean, sampled": lambda s: Ensemble(s, "mean"),
-    "ensemble, mean, greedy": lambda s: Ensemble(s, "mean", greedy=True),
-    "surrogate, draw, sampled, no update": lambda s: Surrogate(s, learns=False),
-    "surrogate, mean, sampled, no update": lambda s: Surrogate(
-        s, rule="mean", learns=False
-    ),
+    "ensemble, draw, greedy": Ensemble,
     "surrogate, mean, greedy, no update": lambda s: Surrogate(
         s, rule="mean", greedy=True, learns=False
     ),
-    "ensemble, draw, sampled, no update": lambda s: Ensemble(s, "draw", learns=False),
-    "ensemble, mean, greedy, no update": lambda s: Ensemble(
-        s, "mean", greedy=True, learns=False
-    ),
-    "uniform": lambda s: Fixed(s, uniform(s)),
-    "exact, draw, sampled": lambda s: Exact(s, greedy=False),
-    "exact, draw, greedy": lambda s: Exact(s, greedy=True),
-    "true policy, sampled": lambda s: Fixed(s, true_policy(s)),
+    "exact, draw, greedy": Exact,
 }
 
 
@@ -219,24 +179,19 @@ def regrets(setting: Setting, arms: list[str]) -> np.ndarray:
     return found
 
 
-def table(found: np.ndarray, arms: list[str]) -> str:
-    """Markdown rows from regrets of shape (n_repetitions, n_arms, n_rounds)."""
+def rows_of(found: np.ndarray, arms: list[str]) -> list[list[str]]:
+    """Return a row for each arm, of regrets (n_repetitions, n_arms, n_rounds)."""
     total = found.sum(axis=2)
-    references = [name for name in REFERENCES if name in arms]
-    heads = ["arm", "median regret (10-90 %)", "last 10 rounds, each"]
-    heads += [f"minus {name.removeprefix('surrogate, ')}" for name in references]
-    rows = [heads, ["---"] * len(heads)]
+    rows = []
     for a, name in enumerate(arms):
         low, middle, high = np.quantile(total[:, a], [0.1, 0.5, 0.9])
         cells = [name, f"{middle:.1f} ({low:.1f} to {high:.1f})"]
         cells.append(f"{found[:, a, -10:].mean():.2f}")
-        for reference in references:
-            difference = total[:, a] - total[:, arms.index(reference)]
-            half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
-            shown = f"{difference.mean():+.1f} ± {half:.1f}"
-            cells.append("" if name == reference else shown)
-        rows.append(cells)
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        difference = total[:, a] - total[:, arms.index(REFERENCE)]
+        half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
+        shown = f"{difference.mean():+.1f} ± {half:.1f}"
+        rows.append([*cells, "" if name == REFERENCE else shown])
+    return rows
 
 
 def main() -> None:
@@ -258,7 +213,9 @@ def main() -> None:
             f"{n_members} members, {arguments.rounds} rounds, {len(found)} "
             f"repetitions, {seconds:.0f} s CPU\n"
         )
-        print(table(found, arguments.arms), end="\n\n", flush=True)
+        heads = ["arm", "median regret (10-90 %)", "last 10 rounds, each"]
+        heads.append("minus draw, greedy")
+        print(table(heads, rows_of(found, arguments.arms)), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+
+from benchmarks.studies.closed_loop_arms import policies_of_tree
 
 WIDTHS = (4, 3, 3)
 N_INPUTS = 4
@@ -51,38 +52,4 @@ class TreeProblem:
 
     def policies(self, X: np.ndarray) -> np.ndarray:  # shape: (n, n_parts)
         """Exact policies at all nodes, level by level, side by side."""
-        log_reward = REWARD_EXPONENT * self.utilities(X)
-        levels = []
-        for depth in range(len(WIDTHS)):
-            children = int(np.prod(WIDTHS[: depth + 1]))
-            flows = logsumexp(log_reward.reshape(len(X), children, -1), axis=2)
-            nodes = flows.reshape(len(X), -1, WIDTHS[depth])
-            levels.append(softmax(nodes, axis=2).reshape(len(X), -1))
-        return np.hstack(levels)
-
-
-def node_widths() -> tuple[int, ...]:
-    """Number of actions of each node, level by level."""
-    widths: list[int] = []
-    for depth, width in enumerate(WIDTHS):
-        widths += [width] * int(np.prod(WIDTHS[:depth]))
-    return tuple(widths)
-
-
-def walk(actions: np.ndarray) -> int:
-    """Return the leaf that is reached with one action given at every node."""
-    first, node = 0, 0
-    for depth, width in enumerate(WIDTHS):
-        action = int(actions[first + node])
-        first += int(np.prod(WIDTHS[:depth]))
-        node = node * width + action
-    return node
-
-
-def act(policy: np.ndarray, greedy: bool, rng: np.random.Generator) -> int:
-    """Walk with a policy (n_parts,) at all nodes; return the leaf."""
-    ends = np.cumsum(node_widths())
-    blocks = np.split(policy, ends[:-1])
-    if greedy:
-        return walk(np.array([block.argmax() for block in blocks]))
-    return walk(np.array([rng.choice(len(b), p=b / b.sum()) for b in blocks]))
+        return policies_of_tree(REWARD_EXPONENT * self.utilities(X), WIDTHS)

@@ -1,21 +1,12 @@
-"""How far indices of dependent inputs are from the truth, and what they cost.
+"""What indices of dependent inputs cost, and how far predicted changes are right.
 
-Four tables in Markdown go to the standard output:
+Two tables in Markdown go to the standard output:
 
-- *linear*: a linear model of 3 and 5 jointly normal inputs, random covariances, against
-  the closed form [1]_. The law is given, so that all error is that of sampling.
-- *ishigami*: uniform inputs, the first and the third with a Gaussian copula, against a
-  double loop of plain Monte Carlo over the function itself.
-- *cost*: CPU seconds by the number of columns, for both joint laws.
+- *cost*: CPU seconds by the number of columns.
 - *entries*: the change that ``back_to_reward`` predicts when one entry of the reward
   rises, against the policy solved again, by the number of components of the PCA. Twelve
   correlated entries; an object is of one of three actions, which its policy takes with
   probabilities proportional to the sums of exp(entry).
-
-References
-----------
-.. [1] A. B. Owen and C. Prieur, "On Shapley value for measuring importance of dependent
-   inputs", SIAM/ASA Journal on Uncertainty Quantification 5 (2017), section 4.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.dependence.accuracy --seeds 20``
 """
@@ -23,193 +14,21 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.dependence.accuracy --seeds 20``
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
-from itertools import combinations, permutations
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
+from benchmarks.measuring import cpu_seconds, table
 from skpce import (
     CompositionalPCESurrogate,
     LogRatioTransformer,
-    NatafTransformer,
     PolynomialChaosRegressor,
 )
 from skpce.inspection import back_to_reward, dependent_sobol_indices
 
-KINDS = {
-    "first_order": "first order",
-    "total_order": "total",
-    "shapley": "Shapley",
-}
-CORRELATIONS = (-0.8, 0.4, 0.9)
 COLUMNS = (2, 3, 5, 8, 9, 16, 32)
 COMPONENTS = (1, 2, 3, 4, 6, 8, 10, 12)
-
-# Of the double loop: draws of the known inputs, and of the others for each of them.
-OUTER, INNER, BATCHES = 16384, 16, 16
-
-
-def print_table(columns: Sequence[str], rows: list[list[str]]) -> None:
-    print(f"| {' | '.join(columns)} |")
-    print("|" + " --- |" * len(columns))
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
-    print(flush=True)
-
-
-def expand(
-    function: Callable, laws: list, degree: int, size: int
-) -> tuple[PolynomialChaosRegressor, np.ndarray]:
-    """Expand a function of independent inputs; its laws give the basis only."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([law.rvs(size=size, random_state=rng) for law in laws])
-    pce = PolynomialChaosRegressor(degree, distribution=laws, solver="ols")
-    return pce.fit(X, function(X)), X
-
-
-def indices_of(
-    values: dict[tuple[int, ...], float],  # Var E[f | x_u] of every subset
-    n_inputs: int,
-) -> dict[str, np.ndarray]:
-    """Return first-order, total and Shapley shares from their definitions."""
-    everyone = tuple(range(n_inputs))
-    whole = values[everyone]
-    rest = [values[everyone[:i] + everyone[i + 1 :]] for i in everyone]
-    effects = np.zeros(n_inputs)
-    orders = list(permutations(everyone))
-    for order in orders:
-        for size, i in enumerate(order):
-            after, before = (tuple(sorted(order[:k])) for k in (size + 1, size))
-            effects[i] += values[after] - values[before]
-    return {
-        "first_order": np.array([values[i,] for i in everyone]) / whole,
-        "total_order": 1.0 - np.array(rest) / whole,
-        "shapley": effects / len(orders) / whole,
-    }
-
-
-def subsets(n_inputs: int) -> list[tuple[int, ...]]:
-    sizes = range(n_inputs + 1)
-    return [u for size in sizes for u in combinations(range(n_inputs), size)]
-
-
-def linear_values(
-    beta: np.ndarray, covariance: np.ndarray
-) -> dict[tuple[int, ...], float]:
-    """Var E[beta x | x_u] = c' S_uu^-1 c with c = S_u beta, of jointly normal x."""
-    values = {(): 0.0}
-    for u in subsets(len(beta))[1:]:
-        cross = covariance[list(u)] @ beta
-        values[u] = cross @ np.linalg.solve(covariance[np.ix_(u, u)], cross)
-    return values
-
-
-def linear_table(n_seeds: int) -> None:
-    rows = []
-    for n_inputs in (3, 5):
-        differences = {kind: [] for kind in KINDS}
-        errors = {kind: [] for kind in KINDS}
-        for seed in range(n_seeds):
-            rng = np.random.default_rng(seed)
-            A = rng.normal(size=(n_inputs, n_inputs))
-            covariance = A @ A.T / n_inputs + 0.2 * np.eye(n_inputs)
-            beta = rng.normal(size=n_inputs)
-            scale = np.sqrt(np.diag(covariance))
-            laws = [norm(0, s) for s in scale]
-            pce, X = expand(lambda X, beta=beta: X @ beta, laws, 1, 100)
-            law = NatafTransformer(
-                laws, correlation=covariance / np.outer(scale, scale)
-            )
-            found = dependent_sobol_indices(pce, X, distribution=law, random_state=seed)
-            exact = indices_of(linear_values(beta, covariance), n_inputs)
-            for kind in KINDS:
-                off = np.abs(getattr(found, kind)[0] - exact[kind])
-                differences[kind].append(off)
-                errors[kind].append(getattr(found, f"{kind}_standard_error")[0])
-        for kind, name in KINDS.items():
-            off, error = np.array(differences[kind]), np.array(errors[kind])
-            within = np.mean(off <= 2.0 * error + 1e-9)
-            cells = [f"{off.max():.4f}", f"{np.median(off):.5f}", f"{error.max():.4f}"]
-            rows.append([str(n_inputs), name, *cells, f"{within:.0%}"])
-    columns = ["inputs", "index", "largest difference", "median difference"]
-    columns += ["largest standard error", "within two"]
-    print_table(columns, rows)
-
-
-def ishigami(X: np.ndarray) -> np.ndarray:
-    return np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
-
-
-def double_loop(rho: float, seed: int) -> dict[tuple[int, ...], float]:
-    """Estimate Var E[f | x_u] for every u, without bias: the inner noise is taken off.
-
-    Given u, x_1 or x_3 is normal with mean rho times the score of the other where that
-    is known, else both are drawn together.
-    """
-    rng = np.random.default_rng(seed)
-    root = np.sqrt(1.0 - rho**2)
-
-    def draw(size: tuple[int, ...]) -> np.ndarray:
-        z = rng.normal(size=(*size, 3))
-        z[..., 2] = rho * z[..., 0] + root * z[..., 2]
-        return z
-
-    def values_at(z: np.ndarray) -> np.ndarray:
-        x = np.pi * (2.0 * ndtr(z) - 1.0)
-        return ishigami(x.reshape(-1, 3)).reshape(z.shape[:-1])
-
-    values = {(): 0.0, (0, 1, 2): values_at(draw((OUTER * INNER,))).var(ddof=1)}
-    for u in subsets(3)[1:-1]:
-        known = draw((OUTER, 1))
-        z = draw((OUTER, INNER))
-        for one, other in ((0, 2), (2, 0)):
-            if one in u and other not in u:
-                noise = rng.normal(size=(OUTER, INNER))
-                z[..., other] = rho * known[..., one] + root * noise
-        z[..., list(u)] = known[..., list(u)]
-        f = values_at(z)
-        inner = f.var(axis=1, ddof=1).mean() / INNER
-        values[u] = f.mean(axis=1).var(ddof=1) - inner
-    return values
-
-
-def ishigami_table() -> None:
-    laws = [uniform(-np.pi, 2 * np.pi)] * 3
-    pce, X = expand(ishigami, laws, 12, 1500)
-    print(f"Ishigami: leave-one-out Q² of the expansion {pce.q2_[0]:.6f}\n")
-    rows = []
-    for rho in CORRELATIONS:
-        correlation = np.eye(3)
-        correlation[0, 2] = correlation[2, 0] = rho
-        law = NatafTransformer(laws, correlation=correlation)
-        found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-        loops = [indices_of(double_loop(rho, seed), 3) for seed in range(BATCHES)]
-        for kind, name in KINDS.items():
-            own = getattr(found, kind)[0]
-            own_error = getattr(found, f"{kind}_standard_error")[0]
-            parts = np.array([loop[kind] for loop in loops])
-            brute, spread = parts.mean(axis=0), parts.std(axis=0, ddof=1)
-            brute_error = spread / np.sqrt(len(parts))
-            ratio = np.abs(own - brute) / np.hypot(own_error, brute_error)
-            rows.append([f"{rho:g}", name])
-            for value, error in ((own, own_error), (brute, brute_error)):
-                pairs = zip(value, error, strict=True)
-                rows[-1].append(", ".join(f"{v + 0.0:.3f} ± {e:.3f}" for v, e in pairs))
-            rows[-1].append(f"{ratio.max():.1f}")
-    columns = ["correlation", "index", "of x1, x2, x3 by the expansion"]
-    columns += ["by the double loop", "largest difference, in standard errors"]
-    print_table(columns, rows)
-
-
-def seconds_of(call: Callable) -> float:
-    started = time.process_time()
-    call()
-    return time.process_time() - started
 
 
 def cost_table() -> None:
@@ -220,11 +39,11 @@ def cost_table() -> None:
         pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
             X, X.sum(axis=1)
         )
-        seconds = seconds_of(
+        seconds = cpu_seconds(
             lambda pce=pce, X=X: dependent_sobol_indices(pce, X, random_state=0)
         )
         rows.append([str(n_columns), f"{seconds:.1f}"])
-    print_table(["columns", "seconds"], rows)
+    print(table(["columns", "seconds"], rows))
 
 
 def solve(X: np.ndarray) -> np.ndarray:
@@ -264,15 +83,13 @@ def entries_table(n_seeds: int) -> None:
         rows.append([str(n_components), *cells, *(f"{v:.2f}" for v in middle[1:])])
     columns = ["components", "R² of predicted changes", "smallest and largest"]
     columns += ["`retained`, mean", "leave-one-out Q²"]
-    print_table(columns, rows)
+    print(table(columns, rows))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seeds", type=int, default=20)
     n_seeds = parser.parse_args().seeds
-    linear_table(n_seeds)
-    ishigami_table()
     cost_table()
     entries_table(n_seeds)
 

@@ -31,11 +31,11 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.policy_q2``
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
@@ -46,6 +46,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
+from benchmarks.measuring import publish, stored, table
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from gflownet_envs.rewards.proxies import yield_log_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
@@ -53,7 +54,7 @@ from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
 
 from .latents import DecodedKernelPCA
-from .reactions import RECIPES, Reactions, add_options, markdown_table, publish
+from .reactions import RECIPES, Reactions, add_options
 
 MEMBERS = (50, 500)
 DIMENSIONS = (2, 5, 10, 15)
@@ -186,6 +187,7 @@ class Cell:
 
 
 Figures = dict[str, dict[str, Any]]  # by step
+Results = dict[Cell, dict[str, Any]]  # steps and CPU seconds
 
 
 def judge(
@@ -240,35 +242,13 @@ def measure(cell: Cell, ensemble: Ensemble, reactions: Reactions) -> Figures:
     return figures
 
 
-class Results:
-    """Figures by cell, stored in a file after each, so that a run can go on."""
-
-    def __init__(self, path: str | None) -> None:
-        self._path = Path(path) if path else None
-        self._figures: dict[str, Any] = {}
-        if self._path is not None and self._path.exists():
-            self._figures = json.loads(self._path.read_text(encoding="utf-8"))
-
-    def __getitem__(self, cell: Cell) -> Figures:
-        return self._figures[str(cell)]["steps"]
-
-    @property
-    def cpu_seconds(self) -> float:
-        return sum(each["cpu_seconds"] for each in self._figures.values())
-
-    def fill(self, cell: Cell, ensemble: Ensemble, reactions: Reactions) -> None:
-        """Measure a cell that is not there."""
-        if str(cell) in self._figures:
-            return
-        started = time.process_time()
-        steps = measure(cell, ensemble, reactions)
-        seconds = time.process_time() - started
-        self._figures[str(cell)] = {"steps": steps, "cpu_seconds": seconds}
-        print(f"{cell}: {seconds:.1f} CPU s", file=sys.stderr, flush=True)
-        if self._path is not None:
-            part = self._path.with_suffix(".part")
-            part.write_text(json.dumps(self._figures, indent=1), encoding="utf-8")
-            part.replace(self._path)
+def timed(cell: Cell, ensemble: Ensemble, reactions: Reactions) -> dict[str, Any]:
+    """Measure a cell, with its CPU seconds."""
+    started = time.process_time()
+    steps = measure(cell, ensemble, reactions)
+    seconds = time.process_time() - started
+    print(f"{cell}: {seconds:.1f} CPU s", file=sys.stderr, flush=True)
+    return {"steps": steps, "cpu_seconds": seconds}
 
 
 def number(value: float) -> str:
@@ -285,12 +265,14 @@ def shown(cell: Cell, step: str, figures: dict[str, Any], last: str) -> str:
     return f"**{text}**" if figures["attributable"] else text
 
 
-def table(results: Results, wanted: list[Cell], steps: list[str]) -> str:
+def cells_table(results: Results, wanted: list[Cell], steps: list[str]) -> str:
     rows = []
     for cell in wanted:
-        found = [shown(cell, step, results[cell][step], steps[-1]) for step in steps]
+        found = [
+            shown(cell, step, results[cell]["steps"][step], steps[-1]) for step in steps
+        ]
         rows.append([cell.embedding, str(cell.d), *found])
-    return markdown_table(["embedding", "d", *steps], rows)
+    return table(["embedding", "d", *steps], rows)
 
 
 def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
@@ -302,7 +284,7 @@ def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
     rows = []
     for (ensemble, n_members, embedding), same in groups.items():
         found = [
-            str(sum(results[cell][step]["attributable"] for cell in same))
+            str(sum(results[cell]["steps"][step]["attributable"] for cell in same))
             for step in steps
         ]
         if embedding == RELEVANT:
@@ -310,7 +292,7 @@ def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
         if embedding == PLS_SCALED:
             found = ["–"] * len(steps)
         rows.append([ensemble, str(n_members), embedding, *found])
-    return markdown_table(["ensemble", "members", "embedding", *steps], rows)
+    return table(["ensemble", "members", "embedding", *steps], rows)
 
 
 HEAD = """# Which embedding predicts which choice
@@ -333,38 +315,35 @@ the networks.
 """
 
 
-def page(
-    results: Results, all_cells: list[Cell], steps: list[str], shares: np.ndarray
-) -> str:
+def page(results: Results, steps: list[str], shares: np.ndarray) -> str:
     """Return the page."""
-    linear = [cell for cell in all_cells if cell.degree == 1]
+    linear = [cell for cell in results if cell.degree == 1]
     parts = [
         HEAD.format(
             interval=WITH_INTERVAL,
             held=", ".join(f"{shares[d - 1]:.1%} by {d}" for d in DIMENSIONS),
-            minutes=results.cpu_seconds / 60,
+            minutes=sum(each["cpu_seconds"] for each in results.values()) / 60,
         ),
         "## In how many of four dimensions a step is attributable, degree 1\n",
         counts(results, linear, steps),
     ]
     tables: dict[tuple[str, int, int], list[Cell]] = {}
-    for cell in all_cells:
+    for cell in results:
         key = (cell.ensemble, cell.n_members, cell.degree)
         tables.setdefault(key, []).append(cell)
     for (name, n_members, degree), wanted in tables.items():
         title = f"{name[0].upper()}{name[1:]}, {n_members} members, degree {degree}"
-        parts += [f"## {title}\n", table(results, wanted, steps)]
+        parts += [f"## {title}\n", cells_table(results, wanted, steps)]
     return "\n".join(parts)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--cells", help="file of the figures, to go on from; JSON")
+    parser.add_argument("--cells", type=Path, help="folder of finished figures")
     add_options(parser)
     arguments = parser.parse_args()
-    reactions, results = Reactions(arguments.blocks), Results(arguments.cells)
+    reactions, results = Reactions(arguments.blocks), Results()
     drawn, shares = process(reactions)
-    all_cells: list[Cell] = []
     for ensemble in (*(proxies(reactions, recipe) for recipe in RECIPES), drawn):
         for n_members in MEMBERS:
             members = ensemble.first(n_members)
@@ -372,10 +351,12 @@ def main() -> None:
             for degree, dimensions in ((1, DIMENSIONS), (2, QUADRATIC)):
                 for embedding, d in product(ensemble.embeddings, dimensions):
                     cell = Cell(ensemble.name, n_members, embedding, d, degree)
-                    results.fill(cell, members, reactions)
-                    all_cells.append(cell)
+                    file = arguments.cells and arguments.cells / f"{cell}.json"
+                    results[cell] = stored(
+                        file, partial(timed, cell, members, reactions)
+                    )
     steps = list(reactions.steps)
-    publish(page(results, all_cells, steps, shares), arguments.write)
+    publish(page(results, steps, shares), arguments.write)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measuring import table as markdown_table
 from gflownet_envs import (
     SequentialSelectionEnvironment,
     policies_along,
@@ -29,6 +30,8 @@ from gflownet_envs.rewards.gaussian_process import (
     one_hot_levels,
 )
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
+
+__all__ = ["RECIPES", "Reactions", "add_options", "markdown_table"]
 
 RECIPES = {"default": ProxySpec(), "paper": PAPER_PROXY}
 TRAINED_ON = 0.3  # share of the measured reactions behind a proxy and the process
@@ -129,21 +132,4 @@ class Reactions:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add where trained networks are stored and where the page goes."""
     parser.add_argument("--blocks", help="folder where trained networks are stored")
-    parser.add_argument("--write", help="file of the page, Markdown; else printed only")
-
-
-def publish(
-    page: str,
-    path: str | None,
-) -> None:
-    """Print a page; write it too where a path is given."""
-    print(page)
-    if path is not None:
-        Path(path).write_text(page, encoding="utf-8")
-
-
-def markdown_table(columns: list[str], rows: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines) + "\n"
+    parser.add_argument("--write", type=Path, help="file of the page, Markdown")

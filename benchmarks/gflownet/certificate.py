@@ -24,19 +24,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.gflownet.converged import Space, expressions, spaces
+from benchmarks.gflownet.converged import Space, expressions, graphs, spaces
 from gflownet_envs import (
     PAPER_TRAINING,
-    DagEnvironment,
     HypergridEnvironment,
     StateGraph,
     TrainingSpec,
     distance_to_exact,
     hypergrid_mode_rewards,
-    log_reward_table,
     train_ensemble,
 )
-from gflownet_envs.rewards.graph_scores import LocalScoreReward
 from gflownet_envs.training import certificate
 from gflownet_envs.training.convergence import NotConvergedWarning
 from gflownet_envs.training.ensemble import TrainedEnsemble
@@ -59,7 +56,7 @@ def certified_spaces(n_members: int, seed: int) -> Iterator[Space]:
     for _, space in zip(names, listed, strict=False):
         yield space
     scores = np.random.default_rng(seed).normal(size=(n_members, 4, 16))
-    yield _graphs("graphs of 4 nodes, adjacency", 4, "adjacency", scores)
+    yield graphs("adjacency", "adjacency", scores)
     modes = HypergridEnvironment(n_dims=2, side=32)
     r0 = np.geomspace(1e-5, 1e-3, n_members)
     table = hypergrid_mode_rewards(modes, r0=r0).numpy()
@@ -67,14 +64,7 @@ def certified_spaces(n_members: int, seed: int) -> Iterator[Space]:
     shown = expressions(np.random.default_rng(seed).normal(size=(n_members, 2)))
     yield list(shown)[-1]
     scores = np.random.default_rng(seed).normal(size=(n_members, 5, 32))
-    yield _graphs("graphs of 5 nodes, sets", 5, "parent_sets", scores)
-
-
-def _graphs(name: str, n_nodes: int, encoding: str, scores: np.ndarray) -> Space:
-    dag = DagEnvironment(n_nodes, encoding=encoding)
-    reward = LocalScoreReward(dag, scores)
-    table = log_reward_table(reward, StateGraph.from_environment(dag))
-    return Space(name, dag, table.numpy())
+    yield graphs("sets", "parent_sets", scores)
 
 
 def measure(space: Space, n_iterations: int) -> dict[str, object]:

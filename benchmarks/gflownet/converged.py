@@ -83,17 +83,20 @@ def spaces(n_members: int, seed: int) -> Iterator[Space]:
     weights = rng.normal(size=(n_members, 6, 5))
     table = weights[:, states, np.arange(5)].sum(axis=-1)
     yield Space("4 tokens and an end, 5 steps", tokens, table)
-    yield from graphs(rng.normal(size=(n_members, 5, 32)))
+    scores = rng.normal(size=(n_members, 5, 32))
+    yield graphs("adjacency", "adjacency", scores)
+    yield graphs("sets", "parent_sets", scores)
     yield from expressions(np.random.default_rng(seed).normal(size=(n_members, 2)))
 
 
-def graphs(scores: np.ndarray) -> Iterator[Space]:
-    """Yield graphs of five nodes in both encodings, for scores of shape (E, 5, 32)."""
-    for label, encoding in (("adjacency", "adjacency"), ("sets", "parent_sets")):
-        dag = DagEnvironment(5, encoding=encoding)
-        reward = LocalScoreReward(dag, scores)
-        table = log_reward_table(reward, StateGraph.from_environment(dag))
-        yield Space(f"graphs of 5 nodes, {label}", dag, table.numpy())
+def graphs(label: str, encoding: str, scores: np.ndarray) -> Space:
+    """Return graphs in an encoding, for scores of shape (E, d, 2^d)."""
+    n_nodes = scores.shape[1]
+    dag = DagEnvironment(n_nodes, encoding=encoding)
+    table = log_reward_table(
+        LocalScoreReward(dag, scores), StateGraph.from_environment(dag)
+    )
+    return Space(f"graphs of {n_nodes} nodes, {label}", dag, table.numpy())
 
 
 def expressions(scores: np.ndarray) -> Iterator[Space]:

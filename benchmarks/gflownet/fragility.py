@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 
-from benchmarks.all_tasks import table
+from benchmarks.measuring import publish, table
 from gflownet_envs import PolicyDataset
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.policies import make_policies
@@ -123,24 +123,14 @@ class Steps:
             return 0.0
         return float(np.corrcoef(one, two)[0, 1] ** 2)
 
-    def within_explained(self, measure: str, by: str, *, keep: Any = None) -> float:
-        """Return R² of logarithms less the mean of their task."""
-        rows = np.ones(len(self.task), dtype=bool) if keep is None else keep
-        one, two = (self._centred(name, rows) for name in (measure, by))
-        total = float(one @ one) * float(two @ two)
-        return float(one @ two) ** 2 / total if total > 0 else 0.0
-
-    def _centred(self, name: str, rows: np.ndarray) -> np.ndarray:
-        values, tasks = np.log(self.columns[name][rows]), self.task[rows]
-        means = {task: values[tasks == task].mean() for task in np.unique(tasks)}
-        return values - np.array([means[task] for task in tasks])
-
-    def with_error(self, share: Any, measure: str, by: str) -> str:
-        """Return a share with the jackknife's error, a task left out at a time."""
+    def with_error(self, measure: str, by: str) -> str:
+        """Return that with the jackknife's error, a task left out at a time."""
         tasks = np.unique(self.task)
-        left = [share(measure, by, keep=self.task != task) for task in tasks]
+        left = [
+            self.ranks_explained(measure, by, keep=self.task != task) for task in tasks
+        ]
         error = np.sqrt((len(tasks) - 1) * np.var(left))
-        return f"{share(measure, by):.0%} ± {error:.0%}"
+        return f"{self.ranks_explained(measure, by):.0%} ± {error:.0%}"
 
 
 def _numbers(found: Any, step: int) -> dict[str, float]:
@@ -157,12 +147,8 @@ def confound_table(steps: Steps) -> str:
     rows = []
     for title, measure in MEASURES.items():
         cells = [
-            steps.with_error(steps.ranks_explained, measure, by)
+            steps.with_error(measure, by)
             for by in ("n_possible", "contestedness", "expected")
-        ]
-        cells += [
-            steps.with_error(steps.within_explained, measure, by)
-            for by in ("n_possible", "expected")
         ]
         rows.append([title, *cells])
     return table(
@@ -170,8 +156,6 @@ def confound_table(steps: Steps) -> str:
             "measure",
             "ranks, all steps: K alone",
             "contestedness alone",
-            "equal noise",
-            "within tasks: K alone",
             "equal noise",
         ),
         rows,
@@ -296,8 +280,7 @@ def page(folder: Path, seed: int) -> str:
         [
             "<!-- Written by python -m benchmarks.gflownet.fragility -->\n",
             f"**Share of the ranking of {len(steps.tasks)} steps that is explained** "
-            "(R² of ranks; within tasks R² of logarithms less the mean of the task; ± "
-            "jackknife over the nine tasks):\n",
+            "(R² of ranks; ± jackknife over the nine tasks):\n",
             confound_table(steps),
             f"The four steps of Buchwald–Hartwig alone, ranks by K: {shares}.\n",
             "**Every step beside equal noise** (exact policies of the members of the "
@@ -322,10 +305,7 @@ def main() -> None:
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = page(arguments.out, arguments.seed)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 if __name__ == "__main__":

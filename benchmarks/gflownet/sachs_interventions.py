@@ -24,7 +24,7 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.all_tasks import table
+from benchmarks.measuring import publish, table
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
@@ -189,10 +189,7 @@ def main() -> None:
         for seed in arguments.seeds
     ]
     text = page(rows)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 if __name__ == "__main__":

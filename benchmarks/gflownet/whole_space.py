@@ -37,7 +37,7 @@ import torch
 from scipy.stats import binomtest
 
 import skpce
-from benchmarks.all_tasks import table
+from benchmarks.measuring import publish, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
 from gflownet_envs import (
     HypergridEnvironment,
@@ -60,7 +60,6 @@ from gflownet_envs.experiments.task import Reasons, Study
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.rewards.closed_form import quadrant_shift_rewards
 from gflownet_envs.storage import write_bytes
-from skpce.inspection import Result, part_effects
 
 IMAGES = {
     "grid": "space_grid.png",
@@ -164,40 +163,6 @@ def neighbours_of(name: str, study: Study) -> np.ndarray:  # shape: (n_pairs, 2)
 
 
 # Why states are fragile
-
-
-def effects_on_objects(task: Space, n_draws: int) -> Result:
-    """The same for the statistics of the distribution over objects."""
-    named, graph = task.study.named_parts[0], task.solution.graph
-    names = list(task.statistics())
-    fixed = {key: v for key, v in task.values.items() if np.ndim(v) == 1}
-    leading = np.argsort(-task.space.law.mean(axis=0), kind="stable")[:5]
-
-    def model(parts: Mapping[str, np.ndarray]) -> np.ndarray:
-        solution = solve_exact(graph, named.reward(parts))
-        space = WholeSpace.from_policies(graph, solution)
-        law = space.law
-        found = space.statistics(
-            n_leading=0,
-            classes=task.classes,
-            values=fixed,
-            neighbours=task.neighbours,
-        )
-        columns = [law[:, i] for i in leading]
-        columns += [v for key, v in found.items()]
-        return np.stack(columns, axis=1)
-
-    kept = [n for n in names if not n.startswith("expected ") or n[9:] in fixed]
-    return part_effects(
-        model,
-        named.parts,
-        combine=dict,
-        n_draws=n_draws,
-        dependent=False,
-        outputs=dict.fromkeys(kept, 1),
-        batch_size=32,
-        random_state=0,
-    )
 
 
 def save_map(figure: Any, path: Path) -> None:
@@ -346,21 +311,6 @@ def drivers_table(task: Space) -> str:
     n = len(next(iter(inputs.values())))
     return f"**{TITLES[task.name]}**, {n} members:\n\n" + table(
         ("statistic", "mean", "sd", "drivers, with their share in all"), rows
-    )
-
-
-def parts_on_objects_table(task: Space, effects: Result) -> str:
-    """Say which named part is behind each statistic."""
-    parts = list(task.study.named_parts[0].parts)
-    rows = []
-    for row, name in enumerate(effects.output_names):
-        first, error = effects.first[row], effects.first_error[row]
-        order = np.argsort(-first)[:3]
-        shown = ", ".join(f"{parts[i]} {first[i]:.0%} ± {error[i]:.0%}" for i in order)
-        reason = "" if effects.supported[row] else "not supported"
-        rows.append([name, shown, reason])
-    return f"**{TITLES[task.name]}**:\n\n" + table(
-        ("statistic", "leading named parts, share alone", ""), rows
     )
 
 
@@ -571,7 +521,7 @@ def main() -> None:
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     tasks = {name: solved(name, arguments.out) for name in arguments.tasks}
-    states, drivers, parts = [], [], []
+    states, drivers = [], []
     for name, task in tasks.items():
         named = task.study.named_parts[0]
         effects = effects_everywhere(named, task.solution.graph, n_draws=_N_DRAWS[name])
@@ -582,16 +532,12 @@ def main() -> None:
         driven, sentence = drivers_of_states(task)
         states += [states_table(task, reasons, driven), sentence]
         drivers.append(drivers_table(task))
-        on_objects = effects_on_objects(task, _N_DRAWS[name] // 2)
-        parts.append(parts_on_objects_table(task, on_objects))
     pieces = [
         "<!-- Written by python -m benchmarks.gflownet.whole_space -->\n",
         "**The states that add most to the fragility of the objects**\n",
         *states,
         "**Drivers of the distribution over objects** (`skpce.explain`)\n",
         *drivers,
-        "**Named parts behind the distribution over objects**\n",
-        *parts,
     ]
     if arguments.repetitions and {"grid", "buchwald-hartwig"} <= set(tasks):
         pieces += [
@@ -601,10 +547,7 @@ def main() -> None:
     pieces += ["**Sachs: marginals of edges**\n", sachs_table()]
     pieces.append(f"Made in {time.process_time():.0f} CPU-seconds.\n")
     text = "\n".join(pieces)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import publish
 from gflownet_envs.experiments.tasks import TASKS
 
 from .measure import measure
@@ -69,10 +70,7 @@ def main() -> None:
             file = arguments.write_tasks / f"{task['task']}.md"
             file.write_text(task_tables(task), encoding="utf-8")
     text = page(known)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 def finished(folder: Path, name: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -54,7 +53,7 @@ def measure(
     @cache
     def findings() -> tuple[PartFindings, ...]:
         return find_part_effects(
-            *prepared(), None, n_draws=preset.n_part_draws, seed=seed, progress=progress
+            *prepared(), n_draws=preset.n_part_draws, seed=seed, progress=progress
         )
 
     def splits() -> dict[str, Any]:
@@ -128,15 +127,11 @@ def by_route(
     """Return the effects of the first split by every route, from the same draws."""
     named = study.named_parts[0]
     found = []
-    for route in routes(study, policies, named, preset, n_draws, seed, store):
-        started = time.process_time()
-        effects = route.effects()
-        seconds = route.seconds + time.process_time() - started
-        print(f"  {route.name}: {seconds:.1f} CPU-s", file=sys.stderr)
+    for name, find in routes(study, policies, named, preset, n_draws, seed, store):
+        effects = find()
         found.append(
             {
-                "route": route.name,
-                "cpu_seconds": seconds,
+                "route": name,
                 "steps": [
                     indices(effects, place, step)
                     for place, step in enumerate(effects.steps)

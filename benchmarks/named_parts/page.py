@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .routes import SOLVED
+from benchmarks import measuring
 
-#: Correlations over fewer parts than this are not printed.
-LEAST_PARTS = 3
+from .routes import SOLVED
 
 
 def page(tasks: list[dict[str, Any]]) -> str:
@@ -28,9 +27,6 @@ def page(tasks: list[dict[str, Any]]) -> str:
         "\n".join(f"- {line}" for task in tasks for line in limits(task)),
         "## Agreement of the routes",
         summary(tasks),
-        *(text for task in tasks for text in agreement(task)),
-        "### What each route costs",
-        costs(tasks),
         "## Parts destroyed on real data",
         *(destroyed_summary(task) for task in tasks),
         *(text for task in tasks for text in destroyed(task)),
@@ -100,7 +96,7 @@ def task_tables(task: dict[str, Any]) -> str:
             f"({split['n_draws']} draws of {split['n_members']} members, "
             f"{split['cpu_seconds']:.0f} CPU-s):"
         )
-        texts.append(table(head, rows).rstrip())
+        texts.append(table(head, rows))
         if split.get("entries"):
             texts += entries(split["entries"])
     return "\n\n".join(texts) + "\n"
@@ -116,7 +112,7 @@ def entries(found: dict[str, Any]) -> list[str]:
     caption = found["caption"].replace("each step", "each decision")
     columns = ("decision" if name == "step" else name for name in found["columns"])
     shown = f"{caption} (the first {_ENTRIES} of each decision):"
-    return [shown, table(tuple(columns), rows).rstrip()]
+    return [shown, table(tuple(columns), rows)]
 
 
 def percent(value: float, error: float) -> str:
@@ -204,38 +200,6 @@ def leading(step: dict[str, Any]) -> int:
     return int(np.argmax(step["first"]))
 
 
-def agreement(task: dict[str, Any]) -> list[str]:
-    """Return the tables of one task: a row per choice, a column per route."""
-    routes = beside_solved(task)
-    if not routes:
-        return []
-    solved = [one for one, _ in routes[0][1]]
-    rows = [
-        [
-            step["step"],
-            f"{max(step['total_error']):.3f}",
-            *(compared(*pairs[place]) for _, pairs in routes),
-        ]
-        for place, step in enumerate(solved)
-    ]
-    found = task["routes"]
-    n_parts = len(found["found"][0]["steps"][0]["total"])
-    title = found["title"]
-    return [
-        f"### {task['task']}",
-        f"{title[0].upper()}{title[1:]}: {n_parts} parts, {found['n_draws']} draws.",
-        table(("decision", "standard error", *(name for name, _ in routes)), rows),
-    ]
-
-
-def compared(solved: dict[str, Any], other: dict[str, Any]) -> str:
-    """Return the largest difference of an index, and the correlation."""
-    text = number(gap(solved, other))
-    if len(solved["total"]) >= LEAST_PARTS:
-        text += f" ({correlation(solved, other)})"
-    return text
-
-
 def gap(solved: dict[str, Any], other: dict[str, Any]) -> float:
     """Return the largest difference of an index, first-order or total."""
     return float(
@@ -246,33 +210,9 @@ def gap(solved: dict[str, Any], other: dict[str, Any]) -> float:
     )
 
 
-def correlation(solved: dict[str, Any], other: dict[str, Any]) -> str:
-    """Return the correlation of total indices over the parts; a dash if all are 0."""
-    if np.ptp(other["total"]) == 0:
-        return "–"
-    return f"{np.corrcoef(solved['total'], other['total'])[0, 1]:.2f}"
-
-
 def number(value: float) -> str:
     """Return a difference; a power of ten where it is rounding."""
     return f"{value:.3f}" if value >= 5e-4 else f"{value:.0e}"
-
-
-def costs(tasks: list[dict[str, Any]]) -> str:
-    """Return CPU-seconds of each route, a row per task."""
-    known = {
-        task["task"]: {
-            route["route"]: route["cpu_seconds"] for route in task["routes"]["found"]
-        }
-        for task in tasks
-        if task.get("routes")
-    }
-    names = list(dict.fromkeys(name for seconds in known.values() for name in seconds))
-    rows = [
-        [task, *(f"{own[name]:.1f}" if name in own else "–" for name in names)]
-        for task, own in known.items()
-    ]
-    return table(("task", *names), rows)
 
 
 def destroyed(task: dict[str, Any]) -> list[str]:
@@ -347,7 +287,6 @@ def destroyed_row(row: dict[str, Any]) -> list[str]:
 
 
 def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table, in which a bar is no end of a cell."""
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    lines = [columns, ("---",) * len(columns), *cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return measuring.table(columns, cells).rstrip()

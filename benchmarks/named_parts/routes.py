@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -34,15 +32,6 @@ MAX_WEIGHTS = 2**27
 Parts = Mapping[str, np.ndarray]
 
 
-@dataclass(frozen=True)
-class Route:
-    """One route, with the CPU time that its preparation took."""
-
-    name: str
-    effects: Callable[[], Result]
-    seconds: float
-
-
 def routes(
     study: Study,
     policies: Policies,
@@ -51,7 +40,7 @@ def routes(
     n_draws: int,
     seed: int,
     store: Store | None,
-) -> Iterator[Route]:
+) -> Iterator[tuple[str, Callable[[], Result]]]:
     """Prepare one route after another, where the task allows it."""
     solve = exact_solver(study, policies)
     exact = policies.exact
@@ -72,11 +61,11 @@ def routes(
         **columns,
     )
     again = partial(policies_of_parts, named, study, solve)
-    yield Route(SOLVED, partial(recombined, again), 0.0)
+    yield SOLVED, partial(recombined, again)
     if policies.solution is not None and not why_no_pilot(study):
         models = pilots(study, policies, named, preset, seed, store)
-        for name, model, seconds in models:
-            yield Route(name, partial(recombined, model), seconds)
+        for name, model in models:
+            yield name, partial(recombined, model)
 
 
 def pilots(
@@ -86,11 +75,8 @@ def pilots(
     preset: Preset,
     seed: int,
     store: Store | None,
-) -> Iterator[tuple[str, Callable[[Parts], np.ndarray], float]]:
-    """Solve the mean reward, and train a GFlowNet on it; what is predicted from them.
-
-    Each with the CPU time that it took.
-    """
+) -> Iterator[tuple[str, Callable[[Parts], np.ndarray]]]:
+    """Yield what is predicted from the mean reward, solved or trained."""
     assert policies.solution is not None
     graph = policies.solution.graph
     train = study.reward.select(slice(0, study.n_train))
@@ -102,26 +88,22 @@ def pilots(
         seed=seed,
         store=store,
     )
-    training = float(trained.diagnostics.cpu_seconds.sum())
     settings = {
-        "exact pilot": ({"pilot": "exact"}, 0.0, (None, 2)),
-        "trained pilot": ({"pilot": trained}, training, (None,)),
+        "exact pilot": ({"pilot": "exact"}, (None, 2)),
+        "trained pilot": ({"pilot": trained}, (None,)),
         "trained pilot, sampled": (
             {"pilot": trained, "n_samples": 4096, "random_state": seed},
-            training,
             (None, 2),
         ),
     }
-    for name, (parameters, seconds, orders) in settings.items():
-        started = time.process_time()
+    for name, (parameters, orders) in settings.items():
         features = PolicyRelevantFeatures(
             graph, trajectory=study.trajectory, **parameters
         ).fit(log_reward)
-        seconds += time.process_time() - started
         for order in orders:
             text = "all orders" if order is None else "second order"
             model = partial(changed_policies, features, named, graph, order)
-            yield f"{name}, {text}", model, seconds
+            yield f"{name}, {text}", model
 
 
 def why_no_pilot(study: Study) -> str:

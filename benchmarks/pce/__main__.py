@@ -1,10 +1,10 @@
 """Compare skpce with its peers and with the floor, all in one run.
 
-Run: ``python -m benchmarks.pce --quick --out runs/pce.json
+Run: ``python -m benchmarks.pce --out runs/pce.json
 --write docs/downloads/benchmarks.txt`` from the root of the repository, with a Python
 that has the packages of ``benchmarks/pce/requirements.txt``; packages that are missing
 are reported and left out. ``--tables runs/pce.json`` writes the tables of a finished
-run; with several files, each shape is taken from the last file that has it.
+run.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import publish
+
 from .methods import METHODS
 from .record import record
-from .runner import QUICK, Limits, run_all
+from .runner import run_all
 from .shapes import SHAPES
 from .tables import page
 
@@ -25,14 +27,11 @@ from .tables import page
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--quick", action="store_true", help="fewer rounds, 30 s a call"
-    )
     parser.add_argument("--shapes", nargs="*", choices=sorted(SHAPES), metavar="SHAPE")
     parser.add_argument("--peers", nargs="*", choices=sorted(METHODS), metavar="PEER")
     parser.add_argument("--out", type=Path, default=Path("runs/pce.json"))
     parser.add_argument("--write", type=Path, help="the page of tables")
-    parser.add_argument("--tables", type=Path, nargs="+", help="finished runs")
+    parser.add_argument("--tables", type=Path, help="a finished run")
     return parser.parse_args()
 
 
@@ -40,27 +39,11 @@ def main() -> None:
     """Run and write, or write the tables of a finished run."""
     arguments = parse()
     if arguments.tables is not None:
-        results = merge(arguments.tables)
+        results = json.loads(arguments.tables.read_text(encoding="utf-8"))
     else:
         results = run(arguments)
     text = page(results)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
-
-
-def merge(paths: list[Path]) -> dict[str, Any]:
-    """Join finished runs; the record is that of the first, with all commands."""
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    merged = {"record": dict(runs[0]["record"]), "shapes": {}}
-    commands = [found["record"]["command"] for found in runs]
-    merged["record"]["command"] = "; ".join(commands)
-    for found in runs:
-        merged["shapes"] |= found["shapes"]
-    known = [name for name in SHAPES if name in merged["shapes"]]
-    merged["shapes"] = {name: merged["shapes"][name] for name in known}
-    return merged
+    publish(text, arguments.write)
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -73,12 +56,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
     names = list(SHAPES) if arguments.shapes is None else arguments.shapes
-    run_all(
-        names,
-        QUICK if arguments.quick else Limits(),
-        arguments.peers,
-        save,
-    )
+    run_all(names, arguments.peers, save)
     return results
 
 

@@ -3,8 +3,7 @@
 One symmetric eigendecomposition (of the smaller of the two Gram matrices), 17 penalties
 by generalised cross-validation for every output, products of matrices to predict. The
 intercept is free. The index set is given; nothing is validated and nothing is stored
-but the coefficients. ``fit_by_leaving_out`` has leave-one-out in place of generalised
-cross-validation, as it is written down: residuals of every penalty over 1 - leverage.
+but the coefficients.
 """
 
 from __future__ import annotations
@@ -34,35 +33,6 @@ def fit(X: FloatArray, Y: FloatArray, laws: Sequence[Any], degree: int) -> Fitte
         predict=lambda points: evaluate(points, laws, degree, coefficients),
         total_indices=lambda: total_indices(coefficients, len(laws), degree),
     )
-
-
-def fit_by_leaving_out(
-    X: FloatArray, Y: FloatArray, laws: Sequence[Any], degree: int
-) -> FloatArray:
-    """Return the coefficients for the penalties of the least leave-one-out errors."""
-    columns, x_mean = _centred_columns(X, laws, degree)
-    y_mean = Y.mean(axis=0)
-    centred = Y - y_mean
-    if len(X) < len(columns):
-        values, left = eigh(columns.T @ columns, check_finite=False, driver="evd")
-        values, left = values[1:], left[:, 1:]  # without the direction of the ones
-        right = columns @ (left / np.sqrt(values))
-    else:
-        values, right = eigh(columns @ columns.T, check_finite=False, driver="evd")
-        left = columns.T @ (right / np.sqrt(values))
-    rotated, squares = left.T @ centred, left**2
-    outside = 1.0 - 1.0 / len(X) - squares.sum(axis=1)
-    outside[outside < 1e-12] = 0.0
-    rest = centred - left @ rotated
-    scores = np.empty((len(ALPHAS), Y.shape[1]))
-    for row, alpha in enumerate(ALPHAS):
-        kept = alpha / (values + alpha)
-        residuals = rest + left @ (kept[:, None] * rotated)
-        residuals /= (outside + squares @ kept)[:, None]
-        scores[row] = np.einsum("ij,ij->j", residuals, residuals)
-    chosen = ALPHAS[np.argmin(scores, axis=0)]
-    shrunk = np.sqrt(values)[:, None] / (values[:, None] + chosen) * rotated
-    return _with_intercept(right @ shrunk, y_mean, x_mean)
 
 
 def total_indices(coefficients: FloatArray, n_features: int, degree: int) -> FloatArray:

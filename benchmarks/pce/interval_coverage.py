@@ -15,16 +15,14 @@ it. That for learned laws was not chosen on these functions.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.pce.interval_coverage --first-seed 400``;
 learned laws: ``--first-seed 1000 --seeds 6 --samples 50 100 200 400 --noise 0 0.1 0.5
---laws frozen learned --levels 0.8 0.9``; the price of learned laws: ``--speed``.
+--laws frozen learned --levels 0.8 0.9``.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -34,7 +32,6 @@ from numpy.typing import NDArray
 
 from skpce import PolynomialChaosRegressor
 
-from . import floor
 from .functions import (
     BOREHOLE,
     G_WEIGHTS,
@@ -42,7 +39,7 @@ from .functions import (
     SOBOL_G,
     BenchmarkFunction,
 )
-from .shapes import SHAPES
+from .tables import table
 
 FloatArray = NDArray[np.float64]
 
@@ -159,42 +156,13 @@ def print_table(
 ) -> None:
     """Print one row per case: coverage and width of each method and level."""
     heads = [f"{method} {level:.0%}" for level in levels for method in METHODS]
-    print("| solver | function | n | noise | laws |", " | ".join(heads), "|")
-    print("| --- " * (5 + len(heads)) + "|")
+    rows = []
     for case, cells in covered.items():
         row = [f'`"{case.solver}"`', case.name, str(case.n_samples), str(case.noise)]
         row += [case.laws]
         row += [f"{held:.0%}, {width:.2g}" for held, width in cells.reshape(-1, 2)]
-        print("| " + " | ".join(row) + " |")
-
-
-def cpu_milliseconds(work: Callable[[], Any], n_calls: int = 7) -> float:
-    """Return the median processor time of a call, after one that warms up."""
-    work()
-    times = []
-    for _ in range(n_calls):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return 1000 * float(np.median(times))
-
-
-def print_speed() -> None:
-    """Print the processor time of 200 resamples of the shape "BH", and of its floor."""
-    shape = SHAPES["bootstrap 200, BH"]
-    (X, Y), rows = shape.training_data(), shape.resamples()
-    batched = partial(floor.bootstrap, X, Y, shape.laws, shape.degree, rows)
-    print(f"floor: {cpu_milliseconds(batched):.0f} ms")
-    for laws in (list(shape.laws), "normal", "uniform"):
-        pce = PolynomialChaosRegressor(
-            shape.degree, distribution=laws, solver="ridge"
-        ).fit(X, Y)
-        for method in METHODS:
-            interval = partial(
-                pce.sobol_interval, method=method, n_resamples=len(rows), random_state=0
-            )
-            name = laws if isinstance(laws, str) else "frozen"
-            print(f"{method}, {name}: {cpu_milliseconds(interval):.0f} ms")
+        rows.append(row)
+    print(table(["solver", "function", "n", "noise", "laws", *heads], rows))
 
 
 def main() -> None:
@@ -209,13 +177,9 @@ def main() -> None:
     parser.add_argument("--levels", type=float, nargs="+", default=[0.9])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--truth", action="store_true", help="only the borehole")
-    parser.add_argument("--speed", action="store_true", help="only the time it takes")
     arguments = parser.parse_args()
     if arguments.truth:
         borehole_truth()
-        return
-    if arguments.speed:
-        print_speed()
         return
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     cases = [

@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 from scipy import stats
 
+from benchmarks.measuring import table
 from skpce import PolynomialChaosRegressor
 from skpce._input_laws.choice import choose_laws
 
@@ -128,17 +129,18 @@ def quality(draw, natural, true, n):
 def main():
     """Print the tables."""
     warnings.simplefilter("ignore")
-    print("| input | n = 30 | n = 60 | n = 200 |\n| --- | --- | --- | --- |")
-    for kind, (draw, _, _) in KINDS.items():
-        cells = " | ".join(chosen(draw, n) for n in (30, 60, 200))
-        print(f"| {kind} | {cells} |", flush=True)
-    print("\n| input | n | all normal | true | all smoothed | auto |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    rows = [
+        [kind, *(chosen(draw, n) for n in (30, 60, 200))]
+        for kind, (draw, _, _) in KINDS.items()
+    ]
+    print(table(["input", "n = 30", "n = 60", "n = 200"], rows))
+    rows = []
     for kind, (draw, natural, true) in KINDS.items():
         for n in (60, 200):
             figures = quality(draw, natural, true, n)
-            cells = " | ".join("–" if np.isnan(q) else f"{q:.3f}" for q in figures)
-            print(f"| {kind} | {n} | {cells} |", flush=True)
+            cells = ["–" if np.isnan(q2) else f"{q2:.3f}" for q2 in figures]
+            rows.append([kind, str(n), *cells])
+    print(table(["input", "n", "all normal", "true", "all smoothed", "auto"], rows))
 
 
 if __name__ == "__main__":

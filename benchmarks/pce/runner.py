@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import select
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,23 +32,14 @@ ONE_THREAD = dict.fromkeys(
 PATIENCE = 6
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How long and how often: seconds of CPU time, rounds, megabytes."""
-
-    call_seconds: float = 240.0
-    total_seconds: float = 60.0
-    rounds: int = 5
-    memory_mb: float = 8192.0
-
-
-QUICK = Limits(call_seconds=30.0, total_seconds=10.0, rounds=3)
+#: CPU time of a call, and of all calls of a method on a shape; rounds; memory.
+CALL_SECONDS, TOTAL_SECONDS, ROUNDS, MEMORY_MB = 30.0, 10.0, 3, 8192.0
 
 
 class Process:
     """A worker and its answers; ended by its own handle when it is too slow."""
 
-    def __init__(self, method: Method, limits: Limits) -> None:
+    def __init__(self, method: Method) -> None:
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.process = subprocess.Popen(
             [
@@ -58,7 +47,7 @@ class Process:
                 "-m",
                 "benchmarks.pce.worker",
                 method.name,
-                str(limits.memory_mb),
+                str(MEMORY_MB),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -66,26 +55,26 @@ class Process:
             text=True,
         )
 
-    def ask(self, seconds: float, **order: Any) -> dict[str, Any]:
-        """Send an order and wait for the answer; ``seconds`` are of CPU time."""
+    def ask(self, **order: Any) -> dict[str, Any]:
+        """Send an order and wait for the answer, for so much CPU time."""
         try:
             self.process.stdin.write(json.dumps(order) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             return {"failed": "killed"}
-        if not self._ready(seconds):
+        if not self._ready():
             self.end()
-            return {"failed": f"> {seconds:.0f} s"}
+            return {"failed": f"> {CALL_SECONDS:.0f} s"}
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"failed": "killed (memory)"}
 
-    def _ready(self, seconds: float) -> bool:
+    def _ready(self) -> bool:
         """Wait for an answer; say no after so much CPU time or, at last, wall time."""
         used, began = self._cpu_seconds(), time.monotonic()
         while not select.select([self.process.stdout], [], [], 0.5)[0]:
-            if self._cpu_seconds() - used > seconds:
+            if self._cpu_seconds() - used > CALL_SECONDS:
                 return False
-            if time.monotonic() - began > PATIENCE * seconds:
+            if time.monotonic() - began > PATIENCE * CALL_SECONDS:
                 return False
         return True
 
@@ -124,23 +113,21 @@ def methods_of(shape: Shape, chosen: Iterable[str] | None) -> list[Method]:
 
 def run_shape(
     shape: Shape,
-    limits: Limits,
     chosen: Iterable[str] | None,
-    smaller: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Return the results by method: ``cpu`` seconds of every round or ``failed``."""
     results: dict[str, Any] = {}
     alive: dict[str, Process] = {}
     for method in methods_of(shape, chosen):
-        results[method.name] = found = _start(method, shape, limits, smaller, alive)
+        results[method.name] = found = _start(method, shape, alive)
         _say(shape.name, method.name, found)
-    for _ in range(limits.rounds):
+    for _ in range(ROUNDS):
         for name, process in list(alive.items()):
             runs = results[name]["cpu"]
-            if sum(runs) + results[name]["first"] > limits.total_seconds:
+            if sum(runs) + results[name]["first"] > TOTAL_SECONDS:
                 alive.pop(name).end()
                 continue
-            answer = process.ask(limits.call_seconds, do="run")
+            answer = process.ask(do="run")
             if "failed" in answer:
                 alive.pop(name).end()
             else:
@@ -156,23 +143,15 @@ def run_shape(
 def _start(
     method: Method,
     shape: Shape,
-    limits: Limits,
-    smaller: dict[str, Any] | None,
     alive: dict[str, Process],
 ) -> dict[str, Any]:
     """Start a worker and take its first call."""
     if not method.is_installed():
         return {"failed": "not installed"}
-    if smaller is not None:
-        before = smaller.get(method.name, {})
-        if "failed" in before:
-            return {"failed": f"with a tenth of the samples: {before['failed']}"}
-        if before and 10 * statistics.median(before["cpu"]) > limits.call_seconds:
-            return {"failed": f"would take > {limits.call_seconds:.0f} s"}
-    process = Process(method, limits)
-    answer = process.ask(limits.call_seconds, do="prepare", shape=shape.name)
+    process = Process(method)
+    answer = process.ask(do="prepare", shape=shape.name)
     if "failed" not in answer:
-        answer = process.ask(limits.call_seconds, do="first")
+        answer = process.ask(do="first")
     if "failed" in answer:
         process.end()
         return answer
@@ -183,7 +162,6 @@ def _start(
 
 def run_all(
     names: list[str],
-    limits: Limits,
     chosen: Iterable[str] | None,
     save: Any,
 ) -> None:
@@ -191,8 +169,7 @@ def run_all(
     results: dict[str, Any] = {"shapes": {}}
     for name in names:
         shape = SHAPES[name]
-        smaller = results["shapes"].get(shape.smaller)
-        results["shapes"][name] = run_shape(shape, limits, chosen, smaller)
+        results["shapes"][name] = run_shape(shape, chosen)
         save(results)
 
 

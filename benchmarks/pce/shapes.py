@@ -40,8 +40,7 @@ class Shape:
     """One row of the comparison.
 
     ``work`` is what is timed: "fit", "predict", "sobol" or "bootstrap". ``solvers``
-    are ours that take part. ``smaller`` names a shape of the same kind with a tenth
-    of the samples: who is too slow there is not run here.
+    are ours that take part.
     """
 
     name: str
@@ -53,8 +52,6 @@ class Shape:
     target: Target
     n_predicted: int = 0
     n_resamples: int = 0
-    smaller: str | None = None
-    in_quick: bool = True
 
     def training_data(self) -> tuple[FloatArray, FloatArray]:
         """Inputs and outputs of shapes (n_samples, ·)."""
@@ -165,7 +162,6 @@ SHAPES: dict[str, Shape] = {
             target=Target(
                 "≤ 1.3 × floor, ≤ 0.6 GB", max_over_floor=1.3, max_megabytes=600
             ),
-            smaller="fit big, n=10k",
         ),
         Shape(
             "fit 1000 outputs",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from benchmarks.measuring import table
+
 from .methods import METHODS
 from .shapes import SHAPES, Shape, Target
 
@@ -13,22 +15,15 @@ TOLERANCE = 1.1
 
 
 def page(results: dict[str, Any]) -> str:
-    """Return the page: summary, one table a shape, record."""
+    """Return the page: targets, one table a shape, record."""
     found = results["shapes"]
     parts = [f"<!-- Written by `{results['record']['command']}`; do not edit. -->\n"]
     if found:
         sections = [shape_section(SHAPES[name], rows) for name, rows in found.items()]
         parts += ["## Our targets\n", targets(found)]
-        parts += ["## All our solvers\n", summary(found)]
         parts += ["## All methods\n", *sections]
     parts += ["## The run\n", about(results["record"])]
     return "\n".join(parts)
-
-
-def table(columns: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def seconds(value: float | None) -> str:
@@ -75,27 +70,6 @@ def error_of(shape: Shape, found: dict[str, Any]) -> float | None:
     """The error by which accuracy is judged: of the indices where they are known."""
     key = "relative_error" if shape.total_indices is None else "index_error"
     return found.get(key)
-
-
-def most_accurate_peer(shape: Shape, rows: dict[str, Any]) -> str:
-    """Name, accuracy and seconds of the most accurate peer."""
-    errors = {
-        name: error_of(shape, found)
-        for name, found in rows.items()
-        if METHODS[name].role == "peer" and error_of(shape, found) is not None
-    }
-    if not errors:
-        return "–"
-    best = min(errors, key=errors.get)
-    return f"{best} {accuracy(shape, rows[best])} in {seconds(cpu(rows[best]))}"
-
-
-def accuracy(shape: Shape, found: dict[str, Any]) -> str:
-    """Q² or the error of the total indices."""
-    if shape.total_indices is None:
-        return q2(found)
-    error = found.get("index_error")
-    return "–" if error is None else f"{error:.1e}"
 
 
 def reached(shape: Shape, rows: dict[str, Any], name: str) -> str:
@@ -154,48 +128,6 @@ def targets(shapes: dict[str, Any]) -> str:
         )
     return table(
         ["work", "our solver", "CPU time", "÷ quickest peer", "our target", "reached"],
-        rows,
-    )
-
-
-def summary(shapes: dict[str, Any]) -> str:
-    """One row for each of our solvers on each shape."""
-    rows = []
-    for shape_name, found in shapes.items():
-        shape = SHAPES[shape_name]
-        peer, floor = quickest_peer(found), cpu(found.get("floor"))
-        for solver in shape.solvers:
-            name = f"skpce {solver}"
-            if name not in found or found[name].get("failed") == "not there yet":
-                continue
-            spent = cpu(found[name])
-            rows.append(
-                [
-                    shape_name,
-                    solver,
-                    seconds(spent),
-                    ratio(spent, floor),
-                    "–" if peer is None else f"{peer[0]} {seconds(peer[1])}",
-                    ratio(spent, peer[1] if peer else None),
-                    accuracy(shape, found[name]),
-                    most_accurate_peer(shape, found),
-                    shape.target.text,
-                    reached(shape, found, name),
-                ]
-            )
-    return table(
-        [
-            "work",
-            "our solver",
-            "CPU time",
-            "÷ floor",
-            "quickest peer",
-            "÷ quickest peer",
-            "accuracy",
-            "most accurate peer",
-            "our target",
-            "reached",
-        ],
         rows,
     )
 

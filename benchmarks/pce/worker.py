@@ -119,36 +119,19 @@ class Task:
         return {"cpu": (time.process_time() - start) / calls}
 
 
-class Worker:
-    """Answers the orders of the runner."""
-
-    def __init__(self, method: Method) -> None:
-        self.method = method
-        self.task: Task | None = None
-
-    def prepare(self, shape: str) -> dict[str, Any]:
-        """Import the package and draw the data."""
-        self.task = Task(self.method, SHAPES[shape])
-        return {}
-
-    def first(self) -> dict[str, Any]:
-        """The first call."""
-        return self.task.first()
-
-    def run(self) -> dict[str, Any]:
-        """A later call."""
-        return self.task.run()
-
-    def answer(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Carry out one order; failures become text."""
-        try:
-            return getattr(self, order.pop("do"))(**order)
-        except NotSupportedError as reason:
-            return {"failed": str(reason)}
-        except MemoryError:
-            return {"failed": "out of memory"}
-        except Exception as error:
-            return {"failed": _short(error)}
+def answer(method: Method, task: Task | None, order: dict[str, Any]) -> Any:
+    """Prepare a task, or carry it out; failures become text."""
+    try:
+        if order["do"] == "prepare":
+            return Task(method, SHAPES[order["shape"]]), {}
+        return task, getattr(task, order["do"])()
+    except NotSupportedError as reason:
+        failed = str(reason)
+    except MemoryError:
+        failed = "out of memory"
+    except Exception as error:
+        failed = _short(error)
+    return task, {"failed": failed}
 
 
 def _short(error: Exception) -> str:
@@ -167,9 +150,10 @@ def main() -> None:
     os.dup2(silence, 2)
     limit = int(float(sys.argv[2]) * 1024**2)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    worker = Worker(METHODS[sys.argv[1]])
+    task = None
     for line in sys.stdin:
-        answers.write(json.dumps(worker.answer(json.loads(line))) + "\n")
+        task, found = answer(METHODS[sys.argv[1]], task, json.loads(line))
+        answers.write(json.dumps(found) + "\n")
         answers.flush()
 
 

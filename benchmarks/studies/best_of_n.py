@@ -27,14 +27,15 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.studies.bayesian_optimization import centred_logs, r_squared
-from benchmarks.studies.tables import (
+from benchmarks.measuring import (
     mean_and_error,
     numbers,
     publish,
+    study_page,
     study_parser,
     table,
 )
+from benchmarks.studies.bayesian_optimization import centred_logs, r_squared
 from skpce import (
     CompositionalPCESurrogate,
     DependentInputsWarning,
@@ -71,7 +72,6 @@ class RewardModels:
 
     weights: np.ndarray  # shape: (n_members, n_features)
     offsets: np.ndarray  # shape: (n_members,)
-    gold: np.ndarray  # shape: (n_features,), behind the comparisons
 
     def rewards(self, answers: np.ndarray) -> np.ndarray:  # shape: (n_members, K)
         """Return rewards in units of their standard deviation over the answers."""
@@ -96,7 +96,7 @@ def learn(
         weights.append(head.fit(differences[rows], prefers[rows]).coef_[0])
     scale = np.linalg.norm(weights, axis=1).mean()
     offsets = OFFSET * scale * rng.normal(size=n_members)
-    return RewardModels(np.array(weights), offsets, gold)
+    return RewardModels(np.array(weights), offsets)
 
 
 def answers_of(seed: int) -> np.ndarray:  # shape: (K, n_features)
@@ -234,7 +234,7 @@ def main() -> None:
         sections.append(worth_section(rewards, n_comparisons))
     sections.append(published())
     command = f"{COMMAND} --repetitions {arguments.repetitions}"
-    publish(sections, command, arguments.write)
+    publish(study_page(sections, command), arguments.write)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -32,7 +32,7 @@ TEMPERATURE = 4.0  # of the policies, percent
 
 @dataclass
 class Laboratory:
-    """What all arms of a repetition share, and what one of them has measured.
+    """What can be measured, and what one arm of a repetition has measured.
 
     Attributes
     ----------
@@ -49,10 +49,6 @@ class Laboratory:
     yields: np.ndarray
     measured: list[int]
     seed: int
-
-    def copy(self) -> Laboratory:
-        """Start from the same measurements."""
-        return replace(self, measured=list(self.measured))
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -47,15 +47,12 @@ class RewardEnsemble:
     unit : str
     parts : mapping of str to ndarray of shape (n_members, ...)
         Named parts of the rewards.
-    measured : ndarray of shape (n_objects,) or None
-        What measurements say of each object; NaN for those without one.
     """
 
     predictions: np.ndarray
     n_train: int
     unit: str
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)
-    measured: np.ndarray | None = None
 
     def actions(self, n_actions: int = N_ACTIONS) -> np.ndarray:  # shape: (n_actions,)
         """Return the objects with the largest mean over training members."""
@@ -116,15 +113,11 @@ def reward_ensemble(name: str, blocks: Path | None = None) -> RewardEnsemble:
     named = study.named_parts[0].parts if study.named_parts else {}
     n_members = study.n_train + study.n_test
     predictions = scale * study.reward.log_reward[:n_members].numpy()
-    measured = None
-    if task_name == "buchwald-hartwig":
-        measured = measured_yields(predictions.shape[1])
     return RewardEnsemble(
         predictions,
         study.n_train,
         unit,
         {part: values[:n_members] for part, values in named.items()},
-        measured,
     )
 
 

@@ -18,6 +18,7 @@ import argparse
 import numpy as np
 from scipy.special import expit
 
+from benchmarks.measuring import table
 from skpce.drivers._exchange import holm
 from skpce.inspection._modes import (
     _NULL_P_VALUES,
@@ -59,22 +60,19 @@ def p_values(samples: np.ndarray) -> np.ndarray:  # of shape (n_tests, n_members
 
 def single_tests(n_samples: int, rng: np.random.Generator) -> None:
     """Print the share of samples with two modes, on both scales."""
-    heads = [f"{n} members" for n in MEMBERS]
-    print(f"| log-odds | {' | '.join(heads)} |")
-    print(f"| --- |{' --- |' * len(heads)}")
+    rows = []
     for name, law in LAWS.items():
-        cells = []
+        rows.append([name])
         for n in MEMBERS:
             samples = np.array([law(rng, n) for _ in range(n_samples)])
             found = [np.mean(p_values(s) <= LEVEL) for s in (samples, expit(samples))]
-            cells.append("{:.2f} ({:.2f})".format(*found))
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+            rows[-1].append("{:.2f} ({:.2f})".format(*found))
+    print(table(["log-odds", *(f"{n} members" for n in MEMBERS)], rows))
 
 
 def families(n_families: int, rng: np.random.Generator) -> None:
     """Print how often any of many tests is significant, with none or one that is so."""
-    print("\n| members | none has two modes | one has | others called so beside it |")
-    print("| --- | --- | --- | --- |")
+    rows = []
     for n in MEMBERS:
         called = np.zeros(3)
         for _ in range(n_families):
@@ -83,8 +81,9 @@ def families(n_families: int, rng: np.random.Generator) -> None:
             found[0] = p_values(mixture(rng, n, 5.0)[np.newaxis])[0]
             adjusted = holm(found)
             called[1:] += adjusted[0] <= LEVEL, adjusted[1:].min() <= LEVEL
-        shares = (f"{share:.2f}" for share in called / n_families)
-        print(f"| {n} | {' | '.join(shares)} |", flush=True)
+        rows.append([str(n), *(f"{share:.2f}" for share in called / n_families)])
+    heads = ["members", "none has two modes", "one has", "others called so beside it"]
+    print(table(heads, rows))
 
 
 def null(rng: np.random.Generator) -> None:

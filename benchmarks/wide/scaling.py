@@ -25,14 +25,8 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.base import clone
 
-from benchmarks.wide.problems import PROBLEMS
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-    report,
-)
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.ensembles import member_blocks
-from skpce.inspection import verdict
 
 Work = Callable[[], object]
 
@@ -75,21 +69,6 @@ def interval(*size: int) -> Work:
     return lambda: model.predict_interval(X)
 
 
-def judge(*size: int) -> Work:
-    model, X, y = surrogate(*size)
-    return lambda: verdict(model, X, y)
-
-
-def judge_noise(n_noise: int, *size: int) -> Work:
-    """Judge steps of which the first have nothing to do with the inputs."""
-    model, X, y = surrogate(*size)
-    rng = np.random.default_rng(1)
-    by_step = y.reshape(size[:3])
-    for step in range(n_noise):
-        by_step[:, step] = by_step[rng.permutation(size[0]), step]
-    return lambda: verdict(model, X, y)
-
-
 def stream(n_members: int, n_actions: int, n_intervals: int = 0) -> Work:
     """Add up blocks of members from a file; they are drawn as they are written.
 
@@ -125,21 +104,6 @@ def stream(n_members: int, n_actions: int, n_intervals: int = 0) -> Work:
     return work
 
 
-def learn(n_members: int) -> Work:
-    """Fit a function of 100 inputs without settings."""
-    problem = PROBLEMS[0]
-    X, y = problem.sample(n_members, 0)
-    fresh = problem.draw(2000, np.random.default_rng(1))
-    truth = problem.evaluate(fresh)
-    model = PolynomialChaosRegressor(distribution=list(problem.laws))
-
-    def work() -> None:
-        miss = model.fit(X, y).predict(fresh) - truth
-        print(f"relative error {np.mean(miss**2) / truth.var():.4f}", file=sys.stderr)
-
-    return work
-
-
 def sparse(solver: str) -> Work:
     """Fit a million rows of five inputs by a sparse solver."""
     rng = np.random.default_rng(0)
@@ -149,24 +113,11 @@ def sparse(solver: str) -> Work:
     return lambda: model.fit(X, y)
 
 
-def page(n_inputs: int) -> Work:
-    """Make a report of many inputs."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, n_inputs))
-    y = X[:, 0] * X[:, 1] + X[:, 2]
-    model = PolynomialChaosRegressor(distribution=norm()).fit(X, y)
-    return lambda: report(model, X[:50], y[:50])
-
-
 WORKS: dict[str, Callable[..., Work]] = {
     "fit": fit,
     "interval": interval,
-    "judge": judge,
-    "judge_noise": judge_noise,
     "stream": stream,
-    "learn": learn,
     "sparse": sparse,
-    "page": page,
 }
 
 #: Name of the curve, the work, its sizes, and what grows.
@@ -206,16 +157,6 @@ CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
         [(n, 1, 10) for n in (500, 1000, 2000, 4000, 8000)],
         (500, 1000, 2000, 4000, 8000),
     ),
-    "verdict: actions, 50 members": (
-        "judge",
-        [(50, 1, k) for k in (1000, 4000, 16000)],
-        (1000, 4000, 16000),
-    ),
-    "verdict: steps of 10 actions, 100 members": (
-        "judge",
-        [(100, k, 10) for k in (25, 100, 400)],
-        (25, 100, 400),
-    ),
     "partial_fit: members, 200 actions": (
         "stream",
         [(n, 200) for n in (2500, 10000, 40000)],
@@ -226,24 +167,11 @@ CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
 GOALS = {
     "fit, 200 × 50,000": ("fit", (200, 1, 50_000)),
     "intervals, 200 × 50,000": ("interval", (200, 1, 50_000)),
-    "verdict, 200 × 50,000": ("judge", (200, 1, 50_000)),
     "fit, 200 × (1,000 × 50)": ("fit", (200, 1000, 50)),
     "intervals, 200 × (1,000 × 50)": ("interval", (200, 1000, 50)),
-    "verdict, 200 × (1,000 × 50)": ("judge", (200, 1000, 50)),
-    "verdict, half of the 1,000 steps noise": (
-        "judge_noise",
-        (500, 200, 1000, 50),
-    ),
-    "verdict, all of the 1,000 steps noise": (
-        "judge_noise",
-        (1000, 200, 1000, 50),
-    ),
-    "verdict, 50 members, 4 steps": ("judge", (50, 4, 10)),
-    "100 inputs, 400 members, without settings": ("learn", (400,)),
     "partial_fit, 10⁵ × 1,000": ("stream", (100_000, 1000)),
     "and indices, and intervals of 2,000": ("stream", (100_000, 1000, 2000)),
     "subspace pursuit, 10⁶ rows, 56 terms": ("sparse", ("subspace_pursuit",)),
-    "report of 1,000 inputs": ("page", (1000,)),
 }
 
 

@@ -173,6 +173,10 @@ def noise_against_exact(
     share = variance_decomposition(
         trained.y, exact=exact_y, steps=trained.steps, mask=trained.mask
     ).noise_share
+    clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
+    values = clr.fit_transform(trained.y)
+    bias = (values - clr.transform(exact_y)).mean(axis=0)
+    variance = sums_of_steps(values.var(axis=0), clr)
     blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
     return NoiseAgainstExact(
         log_ratio_share=share,
@@ -182,7 +186,7 @@ def noise_against_exact(
                 for s, (y, d) in zip(share, blocks, strict=True)
             ]
         ),
-        log_ratio_bias=_log_ratio_bias(trained, exact_y),
+        log_ratio_bias=sums_of_steps(np.square(bias), clr) / variance,
         total_variation=np.array(
             [
                 np.nan if np.isnan(s) else 0.5 * np.abs(d).sum(axis=1).mean()
@@ -199,17 +203,15 @@ def _split(trained: PolicyDataset, **known: Any) -> ResultRow:
     ).aitchison_variance
 
 
-def _log_ratio_bias(trained: PolicyDataset, exact: np.ndarray) -> np.ndarray:
-    # shapes: exact (n_members, ΣK)
-    clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
-    values = clr.fit_transform(trained.y)
-    mean_difference = (values - clr.transform(exact)).mean(axis=0)
-    bias = np.full(trained.n_steps, np.nan)
-    for step in np.unique(clr.coordinate_steps_):
-        columns = clr.coordinate_steps_ == step
-        variance = values[:, columns].var(axis=0).sum()
-        bias[step] = np.square(mean_difference[columns]).sum() / variance
-    return bias
+def sums_of_steps(
+    values: np.ndarray,  # shape: (n_coordinates,)
+    ratios: LogRatioTransformer,
+) -> np.ndarray:  # shape: (n_steps,)
+    """Add up what belongs to the coordinates of each step; NaN for one without any."""
+    steps, n_steps = ratios.coordinate_steps_, len(ratios.steps_)
+    counts = np.bincount(steps, minlength=n_steps)
+    sums = np.bincount(steps, values, minlength=n_steps)
+    return np.where(counts > 0, sums, np.nan)
 
 
 def level_shares(
@@ -355,13 +357,9 @@ def held_out_q2(pipeline: Pipeline, test: PolicyDataset) -> np.ndarray:
     clr = LogRatioTransformer("clr", steps=test.steps, mask=test.mask).fit(test.y)
     observed = clr.transform(test.y)
     residual = observed - clr.transform(pipeline.predict(test.X))
-    deviation = observed - observed.mean(axis=0)
-    q2 = np.full(test.n_steps, np.nan)
-    for step in np.unique(clr.coordinate_steps_):
-        columns = clr.coordinate_steps_ == step
-        spread = np.square(deviation[:, columns]).sum()
-        q2[step] = 1.0 - np.square(residual[:, columns]).sum() / spread
-    return q2
+    spread = np.square(observed - observed.mean(axis=0)).sum(axis=0)
+    missed = np.square(residual).sum(axis=0)
+    return np.asarray(1.0 - sums_of_steps(missed, clr) / sums_of_steps(spread, clr))
 
 
 def calibrate(

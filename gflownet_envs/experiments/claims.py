@@ -70,22 +70,7 @@ def rising_claim(text: str) -> PaperClaim:
     return PaperClaim(f"{text} (Aitchison variance)", "rising", measure)
 
 
-def shift_claim(text: str, early: str, late: str) -> PaperClaim:
-    """Claim that the second input gains on the first from an early to a late step."""
-
-    def measure(source: SourceResults) -> str:
-        indices = source.main.surrogate.step_total_sobol_indices_
-        names = source.dataset.step_names
-        before, after = indices[names.index(early)], indices[names.index(late)]
-        return (
-            f"{early} {before[0]:.2f} and {before[1]:.2f}, "
-            f"{late} {after[0]:.2f} and {after[1]:.2f}"
-        )
-
-    return PaperClaim(text, "PC1 leads early, PC2 late", measure)
-
-
-def gain_claim(text: str, early: str, late: str) -> PaperClaim:
+def gain_claim(text: str, early: str, late: str, paper: str = "yes") -> PaperClaim:
     """Claim that the first input leads early and the second gains until a late step."""
 
     def measure(source: SourceResults) -> str:
@@ -100,7 +85,7 @@ def gain_claim(text: str, early: str, late: str) -> PaperClaim:
             f"{late_step} {after[0]:.2f} and {after[1]:.2f}"
         )
 
-    return PaperClaim(text, "yes", measure)
+    return PaperClaim(text, paper, measure)
 
 
 def _last_choice(source: SourceResults) -> str:

@@ -30,14 +30,13 @@ from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.space_maps import find_reasons
 from gflownet_envs.experiments.task import (
     Copies,
-    Policies,
     Preset,
     Progress,
     RunResults,
     SourceResults,
     Study,
     Task,
-    TrainingNoise,
+    silent,
 )
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.extras import OF_A_RUN, require_extras
@@ -113,7 +112,7 @@ def run_task(
     if not os.fspath(out):
         raise ValueError("out must name a folder, got ''.")
     copies = _checked_copies(n_replicates, n_control, solver)
-    report = progress if progress is not None else _silent
+    report = progress if progress is not None else silent
     with writable_folder(Path(out)) as folder:
         results = _find(
             task,
@@ -189,7 +188,9 @@ def _find(
     clock = time.process_time()
     study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
     findings_seconds = time.process_time() - clock
-    noise = _training_noise(policies)
+    trained, noise = policies.trained, None
+    if trained is not None:
+        noise = training_noise(trained.train, policies.exact, policies.control)
     parts = find_part_effects(
         study,
         policies,
@@ -261,10 +262,6 @@ def _peak_working_set() -> int:
     return int(counters.peak) if found else 0
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    """Show nothing."""
-
-
 def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
     for name, value, least in (
         ("n_replicates", n_replicates, 1),
@@ -282,12 +279,6 @@ def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
     if n_control == 1:
         raise ValueError("n_control must be 0 or at least 2: one member has no spread.")
     return Copies(n_replicates, n_control)
-
-
-def _training_noise(policies: Policies) -> TrainingNoise | None:
-    if policies.trained is None:
-        return None
-    return training_noise(policies.trained.train, policies.exact, policies.control)
 
 
 def _analyse_source(

@@ -576,6 +576,15 @@ class Task(ABC):
         """
 
 
+def mean_and_ends(values: np.ndarray) -> tuple[float, float, float]:
+    """Return mean, smallest and largest, for a row of a table."""
+    return float(np.mean(values)), float(np.min(values)), float(np.max(values))
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Show no progress."""
+
+
 def stage(progress: Progress, name: str) -> Callable[[int, int], None]:
     """Bind the name of a stage to a progress callback."""
     return lambda done, total: progress(name, done, total)

@@ -46,8 +46,7 @@ def warn_outside(
     """Warn once of values outside the supports, except in a cross-validation.
 
     There the row with the largest value of an input is held out once, and lies
-    outside a range that was learned without it. A wider range changes no index
-    (``benchmarks/pce/learned_range.py``).
+    outside a range that was learned without it.
     """
     columns = zip(laws, X.T, names, strict=True)
     found = [law.outside_in_words(column, name) for law, column, name in columns]

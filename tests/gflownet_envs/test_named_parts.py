@@ -2,7 +2,7 @@
 
 The shares are known: in closed form for the last step, whose log-ratios are linear in
 the parts, and by quadrature with exact policies for the step before, where they
-interact. ``benchmarks/embedding/named_parts.py`` is the whole study.
+interact.
 """
 
 from itertools import product

@@ -1,7 +1,7 @@
 """The surrogate against an ensemble whose true values are closed forms.
 
 Two actions whose logit is ``a x1 + b He2(x2) + c x1 x2`` with standard normal inputs,
-plus a normal residual. ``benchmarks/surrogate/ground_truth.py`` is the whole study.
+plus a normal residual.
 """
 
 from __future__ import annotations

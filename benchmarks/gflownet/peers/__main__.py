@@ -6,9 +6,7 @@ of the repository. PEERS is an environment with the packages of
 ``benchmarks/gflownet/peers/requirements.txt``; what it lacks is reported and left out.
 ``--members 1 10 50 200 --out runs/gflownet_members.json`` compares trainings of so many
 members, and nothing else; where the file is there, its rounds are kept.
-``--quick`` takes one round and one learning rate; ``--cost`` measures the costs of a
-finished run again, in three rounds, and keeps its searches; ``--tables FILE`` writes
-the tables of a finished run.
+``--tables FILE`` writes the tables of a finished run.
 """
 
 from __future__ import annotations
@@ -20,10 +18,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import publish
 from benchmarks.pce.record import record
 
 from . import members
-from .runner import QUICK, Limits, run_shape
+from .runner import run_shape
 from .shapes import SHAPES
 from .tables import page
 
@@ -31,15 +30,11 @@ from .tables import page
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one round, one rate")
     parser.add_argument("--shapes", nargs="*", choices=sorted(SHAPES), metavar="SHAPE")
     parser.add_argument("--peer-python", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--out", type=Path, default=Path("runs/gflownet_peers.json"))
     parser.add_argument("--write", type=Path, help="the page of tables")
     parser.add_argument("--tables", type=Path, help="a finished run")
-    parser.add_argument(
-        "--cost", action="store_true", help="the costs of the run in --out again"
-    )
     parser.add_argument(
         "--members", type=int, nargs="+", choices=sorted(members.N_ITERATIONS)
     )
@@ -55,10 +50,7 @@ def main() -> None:
     else:
         results = json.loads(arguments.tables.read_text(encoding="utf-8"))
     text = (members.page if "of" in results["record"] else page)(results)
-    if arguments.write is None:
-        print(text)
-    else:
-        arguments.write.write_text(text, encoding="utf-8")
+    publish(text, arguments.write)
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -67,9 +59,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     about_run["command"] = command(sys.argv[1:], arguments.peer_python)
     about_run["versions"] = {}
     results: dict[str, Any] = {"record": about_run, "shapes": {}}
-    if arguments.cost:
-        results = json.loads(arguments.out.read_text(encoding="utf-8"))
-        results["cost_record"] = about_run
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     if arguments.members:
         if arguments.out.exists():  # one more round for some of the sizes
@@ -82,17 +71,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             )
             arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
         return results
-    limits = QUICK if arguments.quick else Limits()
-    if arguments.cost:
-        limits = Limits(left_out=QUICK.left_out)
     for name in SHAPES if arguments.shapes is None else arguments.shapes:
 
         def save(found: dict[str, Any], name: str = name) -> None:
             results["shapes"][name] = found
             arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
-        searches = results["shapes"][name]["search"] if arguments.cost else None
-        run_shape(SHAPES[name], limits, arguments.peer_python, save, searches)
+        run_shape(SHAPES[name], arguments.peer_python, save)
     return results
 
 

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 class Method:
     """An implementation: its file and function, and how many members it is given.
 
-    ``members`` are trained in one call. Where it is 1 the figures are means over
-    ``repeats`` members, each in a process of its own.
+    ``members`` are trained in one call, in a process of its own.
     """
 
     name: str
     module: str
     packages: tuple[str, ...]
     members: int
-    repeats: int = 1
     function: str = "train"
     is_ours: bool = False
 
@@ -26,9 +24,9 @@ METHODS = {
     method.name: method
     for method in (
         Method("ours, 50 members at once", "ours", ("torch",), 50, is_ours=True),
-        Method("ours, one at a time", "ours", ("torch",), 1, 3, is_ours=True),
-        Method("torchgfn", "torchgfn", ("torchgfn", "torch"), 1, 3),
-        Method("gfnx", "gfnx", ("gfnx", "jax"), 1, 3),
+        Method("ours, one at a time", "ours", ("torch",), 1, is_ours=True),
+        Method("torchgfn", "torchgfn", ("torchgfn", "torch"), 1),
+        Method("gfnx", "gfnx", ("gfnx", "jax"), 1),
         Method(
             "gfnx, 50 members by vmap",
             "gfnx",

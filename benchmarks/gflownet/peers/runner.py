@@ -25,33 +25,14 @@ from .shapes import Shape, write_task
 #: Total variation at which the clock stops.
 DISTANCE = 0.02
 LENGTHS = (300, 500, 800, 1300, 2000, 3000, 5000, 8000)
-LEARNING_RATES = (3e-3, 1e-3, 1e-2)
+LEARNING_RATE = 3e-3  # of the search
+N_SINGLES = 2  # members that are trained one after another in the search
 COST = Settings()
+#: Who is in the table of costs: all but those that take long and lead nowhere.
+COSTS = [name for name in METHODS if not name.endswith("by vmap")]
 ONE_THREAD_XLA = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 }
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Rounds of the cost table; learning rates, lengths and members of the search.
-
-    ``left_out`` names implementations that take long and lead nowhere.
-    """
-
-    rounds: int = 3
-    left_out: tuple[str, ...] = ()
-    learning_rates: tuple[float, ...] = LEARNING_RATES
-    lengths: tuple[int, ...] = LENGTHS
-    singles: int = 3
-
-
-QUICK = Limits(
-    rounds=1,
-    left_out=("gfnx, 50 members by vmap",),
-    learning_rates=(3e-3,),
-    singles=2,
-)
 
 
 @dataclass(frozen=True)
@@ -66,14 +47,14 @@ class Entry:
         """Return the name of the row."""
         return f"{self.method}: {self.objective.replace('_', ' ')}"
 
-    def settings(self, limits: Limits) -> list[Settings]:
-        """Return the settings to try; a preset has nothing to be tuned."""
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the search; a preset has nothing to be tuned."""
         if self.objective == "defaults":
-            return [Settings(our_defaults=True)]
-        return [
-            Settings(self.objective, learning_rate=rate, final_fraction=0.01)
-            for rate in limits.learning_rates
-        ]
+            return Settings(our_defaults=True)
+        return Settings(
+            self.objective, learning_rate=LEARNING_RATE, final_fraction=0.01
+        )
 
 
 ENTRIES = (
@@ -142,50 +123,35 @@ class Bench:
         log_reward = self.task.log_reward[list(members)]
         return distance_to_exact(self.graph, torch.from_numpy(log_policy), log_reward)
 
-    def cost(self, limits: Limits) -> dict[str, Any]:
+    def cost(self) -> dict[str, Any]:
         """Train with equal settings, the implementations in turn."""
-        chosen = [name for name in METHODS if name not in limits.left_out]
-        results: dict[str, Any] = {name: {"runs": []} for name in chosen}
-        for turn in range(limits.rounds):
-            for name in chosen:
-                method, runs = METHODS[name], results[name]["runs"]
-                if turn >= method.repeats or any("failed" in run for run in runs):
-                    continue
-                members = range(method.members) if method.members > 1 else (turn,)
-                runs.append(self.train(method, COST, tuple(members)))
-                say("cost", name, runs[-1])
+        results: dict[str, Any] = {}
+        for name in COSTS:
+            run = self.train(METHODS[name], COST, tuple(range(METHODS[name].members)))
+            say("cost", name, run)
+            results[name] = {"runs": [run]}
         return results
 
-    def search(self, entry: Entry, limits: Limits) -> dict[str, Any]:
-        """Find the shortest training whose mean distance is small enough.
+    def search(self, entry: Entry) -> dict[str, Any]:
+        """Find the shortest training whose mean distance is small enough."""
+        method, tried = METHODS[entry.method], []
+        for length in LENGTHS:
+            chosen = replace(entry.settings, n_iterations=length)
+            found = self._trial(method, chosen)
+            say("search", entry.name, found)
+            if "failed" in found:
+                return found
+            tried.append(found)
+            if found["mean"] <= DISTANCE:
+                return {"best": found, "tried": tried}
+        return {"best": None, "tried": tried}
 
-        The lengths are tried from below for every learning rate, until one is
-        reached or is no shorter than the best so far.
-        """
-        method, tried, best = METHODS[entry.method], [], None
-        for settings in entry.settings(limits):
-            for length in limits.lengths:
-                if best is not None and length >= best["n_iterations"]:
-                    break
-                chosen = replace(settings, n_iterations=length)
-                found = self._trial(method, chosen, limits.singles)
-                say("search", entry.name, found)
-                if "failed" in found:
-                    return found
-                tried.append(found)
-                if found["mean"] <= DISTANCE:
-                    best = found
-                    break
-        return {"best": best, "tried": tried}
-
-    def _trial(
-        self, method: Method, settings: Settings, singles: int
-    ) -> dict[str, Any]:
+    def _trial(self, method: Method, settings: Settings) -> dict[str, Any]:
         """Train all members at once, or a few one after another."""
         groups = (
             [tuple(range(method.members))]
             if method.members > 1
-            else [(member,) for member in range(singles)]
+            else [(member,) for member in range(N_SINGLES)]
         )
         runs = [self.train(method, settings, group) for group in groups]
         for run in runs:
@@ -204,25 +170,15 @@ class Bench:
 
 
 def run_shape(
-    shape: Shape,
-    limits: Limits,
-    peer_python: str,
-    save: Callable[[dict[str, Any]], None],
-    searches: dict[str, Any] | None = None,
+    shape: Shape, peer_python: str, save: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Run both tables of a shape; ``save`` gets the results so far.
-
-    With the searches of a finished run the table of costs alone is made.
-    """
+    """Run both tables of a shape; ``save`` gets the results so far."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(shape, peer_python, Path(folder))
-        results: dict[str, Any] = {"cost": bench.cost(limits), "search": {}}
-        if searches is not None:
-            save(results | {"search": searches})
-            return
+        results: dict[str, Any] = {"cost": bench.cost(), "search": {}}
         save(results)
         for entry in ENTRIES:
-            results["search"][entry.name] = bench.search(entry, limits)
+            results["search"][entry.name] = bench.search(entry)
             save(results)
 
 

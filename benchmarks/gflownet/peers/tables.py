@@ -33,9 +33,6 @@ def page(results: dict[str, Any]) -> str:
             ]
     versions = {"versions": record["versions"] | packages(results)}
     parts += ["## The run\n", about(record | versions)]
-    if "cost_record" in results:
-        parts += ["The tables of costs were measured again:\n"]
-        parts += [about(results["cost_record"] | versions)]
     return "\n".join(parts)
 
 

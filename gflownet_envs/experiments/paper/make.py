@@ -33,7 +33,7 @@ from gflownet_envs.experiments.paper.systems import (
     settings_checksum,
 )
 from gflownet_envs.experiments.run import writable_folder
-from gflownet_envs.experiments.task import Progress
+from gflownet_envs.experiments.task import Progress, silent
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.storage import write_together
@@ -169,7 +169,7 @@ def make_paper(
             f"seed={seed}; expected one of {sorted(there)}, or a call without "
             "finished, which makes the pieces."
         )
-    report = progress if progress is not None else _silent
+    report = progress if progress is not None else silent
     with writable_folder(Path(out)) as folder:
         pieces = Pieces(folder / "pieces", places, asked)
         call = _Call(
@@ -192,10 +192,6 @@ def make_paper(
         )
         report("writing the page", 1, 1)
     return {"page": folder / "paper.html", "preset": preset, **counts}
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Show nothing."""
 
 
 def _folder_of_runs(places: Sequence[Path]) -> Path | None:

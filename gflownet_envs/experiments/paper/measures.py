@@ -243,36 +243,25 @@ def _timed_samples(
 
 def _coverage(samples: np.ndarray, test: PolicyDataset) -> np.ndarray:
     """Return the coverage of the push-forward's intervals, (n_levels, n_steps)."""
-    return np.array(
-        [
-            coverage_interval(
-                test.y,
-                *np.quantile(samples, ((1 - level) / 2, (1 + level) / 2), axis=0)[
-                    :, np.newaxis
-                ],
-                steps=test.steps,
-                mask=test.mask,
-            ).coverage
-            for level in LEVELS
-        ]
-    )
+    ends = (((1 - level) / 2, (1 + level) / 2) for level in LEVELS)
+    bands = [np.quantile(samples, both, axis=0)[:, np.newaxis] for both in ends]
+    return _covered(test, bands)
 
 
 def _coverage_given(pipeline: Pipeline, test: PolicyDataset, seed: int) -> np.ndarray:
     """Return the coverage given the inputs, with residuals, (n_levels, n_steps)."""
     inputs = pipeline[:-1].transform(test.X)
+    bands = [
+        pipeline[-1].predict_interval(inputs, confidence_level=level, random_state=seed)
+        for level in LEVELS
+    ]
+    return _covered(test, bands)
+
+
+def _covered(test: PolicyDataset, bands: Sequence[Any]) -> np.ndarray:
+    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
     return np.array(
-        [
-            coverage_interval(
-                test.y,
-                *pipeline[-1].predict_interval(
-                    inputs, confidence_level=level, random_state=seed
-                ),
-                steps=test.steps,
-                mask=test.mask,
-            ).coverage
-            for level in LEVELS
-        ]
+        [coverage_interval(test.y, *band, **shape).coverage for band in bands]
     )
 
 

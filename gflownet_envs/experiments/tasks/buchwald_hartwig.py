@@ -25,6 +25,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    mean_and_ends,
     stage,
 )
 from gflownet_envs.rewards.proxies import (
@@ -201,21 +202,20 @@ def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:
     recipe = "full batch" if spec.batch_size is None else f"batch {spec.batch_size}"
     recipe += ", early stopping" if spec.patience is not None else ", fixed length"
     spread = float(proxies.predictions.std(axis=0, ddof=1).mean())
+    rows = {
+        "R² on the rows never seen": proxies.r2_held_out,
+        "mean squared error on them, percent²": proxies.mse_held_out,
+        "mean squared error on all rows, percent²": proxies.mse_all,
+        "epochs retained": proxies.n_epochs,
+    }
     return Table(
         f"Yield proxies ({len(proxies.predictions)} networks, {recipe})",
         ("what", "mean", "smallest", "largest"),
         (
-            ("R² on the rows never seen", *_summary(proxies.r2_held_out)),
-            ("mean squared error on them, percent²", *_summary(proxies.mse_held_out)),
-            ("mean squared error on all rows, percent²", *_summary(proxies.mse_all)),
-            ("epochs retained", *_summary(proxies.n_epochs)),
+            *((name, *mean_and_ends(values)) for name, values in rows.items()),
             ("standard deviation between networks, percent", spread, "", ""),
         ),
     )
-
-
-def _summary(values: np.ndarray) -> tuple[float, float, float]:
-    return float(np.mean(values)), float(np.min(values)), float(np.max(values))
 
 
 def _reference_table(data: Any, best: int) -> Table:

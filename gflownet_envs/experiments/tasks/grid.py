@@ -11,7 +11,7 @@ import numpy as np
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import rising_claim, shift_claim
+from gflownet_envs.experiments.claims import gain_claim, rising_claim
 from gflownet_envs.experiments.named_parts import group_parts
 from gflownet_envs.experiments.task import (
     Preset,
@@ -41,7 +41,12 @@ class GridTask(Task):
     )
     paper_claims = (
         rising_claim("later steps have the higher variance"),
-        shift_claim("the second component gains on the first", "move 1", "move 5"),
+        gain_claim(
+            "the second component gains on the first",
+            "move 1",
+            "move 5",
+            "PC1 leads early, PC2 late",
+        ),
     )
     presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(

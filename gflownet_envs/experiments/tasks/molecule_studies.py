@@ -35,6 +35,7 @@ from gflownet_envs.experiments.task import (
     RunSettings,
     Study,
     Table,
+    mean_and_ends,
     stage,
 )
 from gflownet_envs.experiments.tasks.sequence_parts import sequence_parts
@@ -351,10 +352,7 @@ def _proxy_table(
         f"{title} ({len(predicted)} networks)",
         ("what", "mean", "smallest", "largest"),
         (
-            *(
-                (name, float(v.mean()), float(v.min()), float(v.max()))
-                for name, v in rows.items()
-            ),
+            *((name, *mean_and_ends(values)) for name, values in rows.items()),
             (f"standard deviation between networks (median), {unit}", spread, "", ""),
             (
                 f"standard deviation over objects of the mean, {unit}",

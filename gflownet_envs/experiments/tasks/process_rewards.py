@@ -49,6 +49,9 @@ from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 # Members whose parts are exchanged, and objects above which that is dear.
 _N_EXCHANGED, _N_LARGE = 40, 500_000
 
+_PAPER_TRAINING = replace(PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100)
+_SMOKE_REWARD = ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20)
+
 
 def process_reward_study(
     environment: TokenSequenceEnvironment,
@@ -162,18 +165,21 @@ def _reward_table(
     )
 
 
-def draw_problem_variance(study: Study, ax: Any) -> None:
-    """Draw the variance of each problem's score between members."""
-    variance = study.reward_features.var(axis=0)
-    groups = study.levels["problems"]
-    for number, (name, columns) in enumerate(groups.items()):
-        ax.bar(columns, variance[columns], color=f"C{number}", label=name)
-    ax.set(
-        xlabel="labelled problem",
-        ylabel="variance of its score",
-        title="what the reward models disagree on",
-    )
-    ax.legend(frameon=False, fontsize="small")
+class _ProcessRewardTask(Task):
+    """What both tasks draw."""
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the variance of each problem's score between members."""
+        variance = results.study.reward_features.var(axis=0)
+        groups = results.study.levels["problems"]
+        for number, (name, columns) in enumerate(groups.items()):
+            ax.bar(columns, variance[columns], color=f"C{number}", label=name)
+        ax.set(
+            xlabel="labelled problem",
+            ylabel="variance of its score",
+            title="what the reward models disagree on",
+        )
+        ax.legend(frameon=False, fontsize="small")
 
 
 def _in_words(environment: TokenSequenceEnvironment, problem: Tensor) -> str:
@@ -190,7 +196,7 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(distinct)
 
 
-class LlmArithmeticTask(Task):
+class LlmArithmeticTask(_ProcessRewardTask):
     """Five tokens of arithmetic, scored by a reward model that saw 20 problems."""
 
     name = "llm-arithmetic"
@@ -218,7 +224,7 @@ class LlmArithmeticTask(Task):
             n_components=2,
             degrees=(1, 2),
             n_part_draws=16,
-            proxy=ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20),
+            proxy=_SMOKE_REWARD,
         ),
         "default": Preset(
             n_train=30,
@@ -232,9 +238,7 @@ class LlmArithmeticTask(Task):
         "paper": Preset(
             n_train=30,
             n_test=50,
-            training=replace(
-                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100
-            ),
+            training=_PAPER_TRAINING,
             n_components=2,
             degrees=(5, 1),
             solver="paper",
@@ -263,12 +267,8 @@ class LlmArithmeticTask(Task):
             kinds=equations(environment),
         )
 
-    def draw_system(self, results: RunResults, ax: Any) -> None:
-        """Draw the variance of each problem's score between members."""
-        draw_problem_variance(results.study, ax)
 
-
-class StrategyReasoningTask(Task):
+class StrategyReasoningTask(_ProcessRewardTask):
     """Five strategies of ten, scored by a reward model that saw 20 problems."""
 
     name = "strategy-reasoning"
@@ -291,7 +291,7 @@ class StrategyReasoningTask(Task):
             n_components=2,
             degrees=(1,),
             n_part_draws=16,
-            proxy=ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20),
+            proxy=_SMOKE_REWARD,
         ),
         "default": Preset(
             n_train=15,
@@ -305,9 +305,7 @@ class StrategyReasoningTask(Task):
         "paper": Preset(
             n_train=15,
             n_test=25,
-            training=replace(
-                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100
-            ),
+            training=_PAPER_TRAINING,
             n_components=2,
             degrees=(5, 1),
             n_part_draws=128,
@@ -334,10 +332,6 @@ class StrategyReasoningTask(Task):
             seen=_by_quality(labels.numpy()),
             nouns=("strategy", "strategies"),
         )
-
-    def draw_system(self, results: RunResults, ax: Any) -> None:
-        """Draw the variance of each problem's score between members."""
-        draw_problem_variance(results.study, ax)
 
 
 def _by_operation(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -38,6 +38,8 @@ from gflownet_envs.experiments.tasks.graph_parts import (
     topological_order,
 )
 from gflownet_envs.experiments.tasks.graphs import (
+    PAPER_TRAINING_OF_GRAPHS,
+    SMOKE_TRAINING_OF_GRAPHS,
     Edge,
     alr_range_claim,
     covariance_names,
@@ -60,7 +62,7 @@ from gflownet_envs.rewards.graph_scores import (
 )
 from gflownet_envs.sampling import PlainSampler
 from gflownet_envs.training.ensemble import TrainedEnsemble
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.training.spec import TrainingSpec
 from gflownet_envs.training.train import train_ensemble
 
 #: The paper's largest number of edges.
@@ -118,7 +120,7 @@ class SachsTask(Task):
         "smoke": Preset(
             n_train=12,
             n_test=4,
-            training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8),
+            training=SMOKE_TRAINING_OF_GRAPHS,
             n_components=2,
             degrees=(1,),
             n_part_draws=16,
@@ -145,14 +147,7 @@ class SachsTask(Task):
         "paper": Preset(
             n_train=30,
             n_test=50,
-            training=replace(
-                PAPER_TRAINING,
-                n_iterations=3000,
-                batch_size=16,
-                hidden=(128, 128),
-                max_gradient_norm=1.0,
-                block_size=10,
-            ),
+            training=PAPER_TRAINING_OF_GRAPHS,
             n_components=2,
             degrees=(5, 1),
             n_part_draws=32,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, Unpack, cast
 
@@ -37,6 +37,8 @@ from gflownet_envs.experiments.tasks.graph_parts import (
     topological_order,
 )
 from gflownet_envs.experiments.tasks.graphs import (
+    PAPER_TRAINING_OF_GRAPHS,
+    SMOKE_TRAINING_OF_GRAPHS,
     Edge,
     covariance_names,
     draw_graph,
@@ -56,7 +58,7 @@ from gflownet_envs.rewards.graph_scores import (
 )
 from gflownet_envs.rewards.source import RewardTable, log_reward_table, mean_log_reward
 from gflownet_envs.training.ensemble import TrainedEnsemble
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.training.spec import TrainingSpec
 
 _STANDARDIZE = "global"
 _SOLVED_AT_ONCE = 64  # rewards of recombined parts, 29,281 graphs each
@@ -94,7 +96,7 @@ class StructureLearningTask(Task):
         "smoke": Preset(
             n_train=12,
             n_test=4,
-            training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8),
+            training=SMOKE_TRAINING_OF_GRAPHS,
             n_components=2,
             degrees=(1,),
             n_part_draws=16,
@@ -112,14 +114,7 @@ class StructureLearningTask(Task):
         "paper": Preset(
             n_train=30,
             n_test=50,
-            training=replace(
-                PAPER_TRAINING,
-                n_iterations=3000,
-                batch_size=16,
-                hidden=(128, 128),
-                max_gradient_norm=1.0,
-                block_size=10,
-            ),
+            training=PAPER_TRAINING_OF_GRAPHS,
             n_components=2,
             degrees=(5, 1),
             n_part_draws=40,

@@ -13,7 +13,6 @@ from gflownet_envs.experiments.claims import (
     gain_claim,
     order_claim,
     rising_claim,
-    shift_claim,
     two_modes_claim,
 )
 from gflownet_envs.experiments.tasks.graphs import alr_range_claim
@@ -48,7 +47,6 @@ def source():
         (coverage_claim("last", 0.97), "0.93"),
         (coverage_claim("first", 0.97), "0.50"),
         (order_claim("x", "last", "first"), "last 3.00, first 1.00"),
-        (shift_claim("x", "first", "last"), "first 0.90 and 0.20, last 0.30 and 0.80"),
     ],
 )
 def test_our_figure_stands_beside_the_papers(source, claim, figure):

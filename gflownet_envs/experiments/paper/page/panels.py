@@ -212,44 +212,6 @@ def policies(panels: Sequence[Mapping[str, Any]]) -> Any:
     return figure
 
 
-def graph(
-    nodes: Sequence[str],
-    known: Sequence[tuple[str, str]],
-    added: Sequence[tuple[str, str]],
-) -> Any:
-    """Draw a graph on a circle: known edges, and those of our trajectory."""
-    figure = new_figure(4.4)
-    ax = figure.subplots()
-    angles = np.linspace(0, 2 * np.pi, len(nodes), endpoint=False) + np.pi / 2
-    place = {
-        node: np.array([np.cos(angle), np.sin(angle)])
-        for node, angle in zip(nodes, angles, strict=True)
-    }
-    for edges, color, width, curve in (
-        (known, "0.65", 1.0, 0.0),
-        (added, COLORS[0], 1.8, 0.12),
-    ):
-        for one, other in edges:
-            style = {
-                "arrowstyle": "-|>",
-                "color": color,
-                "lw": width,
-                "shrinkA": 14,
-                "shrinkB": 14,
-                "connectionstyle": f"arc3,rad={curve}",
-            }
-            ax.annotate("", place[other], place[one], arrowprops=style)
-    for node, (x, y) in place.items():
-        box = {"boxstyle": "circle,pad=0.25", "fc": "white", "ec": "0.4"}
-        ax.text(x, y, node, ha="center", va="center", fontsize=8, bbox=box)
-    ax.plot([], [], color="0.65", label="published")
-    ax.plot([], [], color=COLORS[0], label="our reference trajectory")
-    ax.set(xlim=(-1.25, 1.25), ylim=(-1.25, 1.25), aspect="equal")
-    ax.set_axis_off()
-    _legend(figure, ax)
-    return figure
-
-
 def chain(names: Sequence[str], texts: Sequence[str]) -> Any:
     """Draw the steps of a construction, one below another, each with a line."""
     figure = new_figure(0.6 + 0.62 * len(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from gflownet_envs.experiments.paper.page import panels
 from gflownet_envs.experiments.paper.page.panels import Range
 from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import LEVELS
+from gflownet_envs.experiments.tasks.graphs import draw_graph
 from skpce.plotting._style import COLORS
 
 Found = Mapping[str, Any]  # pieces by name
@@ -49,8 +51,8 @@ def draw_figures(found: Found) -> dict[str, Panels]:
         The pieces of the page.
     """
     return {
-        label: draw(found) if all(name in found for name in _NEEDED[label]) else []
-        for label, draw in _FIGURES.items()
+        label: draw(found) if all(name in found for name in needed) else []
+        for label, (needed, draw) in _FIGURES.items()
     }
 
 
@@ -257,15 +259,18 @@ def _sachs(found: Found) -> Panels:
     sources = _sources(found, "sachs")
     some = next(iter(sources.values()))
     edges = [
-        tuple(action.split(" → ")) for action in some["trajectory"] if " → " in action
+        (one, other)
+        for one, arrow, other in (a.partition(" → ") for a in some["trajectory"])
+        if arrow
     ]
     nodes = sorted({node for edge in CONSENSUS_EDGES for node in edge})
     nodes += sorted({node for edge in edges for node in edge} - set(nodes))
+    figure = panels.new_figure(5.0)
+    draw_graph(
+        figure.subplots(), nodes, edges, known=CONSENSUS_EDGES, known_name="published"
+    )
     return [
-        (
-            "The published edges, and those that our reference trajectory adds.",
-            panels.graph(nodes, list(CONSENSUS_EDGES), edges),
-        ),
+        ("The published edges, and those that our reference trajectory adds.", figure),
         _total(found, "sachs"),
         *_policies(found, "sachs"),
     ]
@@ -471,12 +476,7 @@ def _compared(found: Found, other: str, title: str) -> Panels:
     return pictures
 
 
-def _mlp(found: Found) -> Panels:
-    return _compared(found, "mlp", "network")
-
-
-def _gp(found: Found) -> Panels:
-    return _compared(found, "gp", "process")
+_COMPARED = ("surrogates-buchwald-hartwig", "surrogates-sachs")
 
 
 def _ablation(found: Found) -> Panels:
@@ -525,39 +525,21 @@ def _strategies(found: Found) -> Panels:
     return [_first(found, task), _total(found, task)]
 
 
-_FIGURES: Mapping[str, Callable[[Found], Panels]] = {
-    "fig:framework": _prism,
-    "fig:buchwald": _buchwald,
-    "fig:sachs": _sachs,
-    "fig:gridworld": _grid,
-    "fig:symreg": _symbolic,
-    "fig:llm": _llm,
-    "fig:moldesign": _molecules,
-    "fig:s_discrete": _discrete,
-    "fig:s_continuous": _continuous,
-    "fig:s_sobol_all": _all_indices,
-    "fig:s_calibration": _all_calibration,
-    "fig:s_mlp": _mlp,
-    "fig:s_gp": _gp,
-    "fig:s_ablation": _ablation,
-    "fig:s_controlled_llm": _strategies,
-}
-
-# The pieces that a figure cannot do without.
-_NEEDED: Mapping[str, tuple[str, ...]] = {
-    "fig:framework": ("buchwald-hartwig-paper",),
-    "fig:buchwald": ("buchwald-hartwig-paper",),
-    "fig:sachs": ("sachs-paper",),
-    "fig:gridworld": ("grid-paper",),
-    "fig:symreg": ("symbolic-regression-paper",),
-    "fig:llm": ("llm-arithmetic-paper",),
-    "fig:moldesign": ("molecules-paper",),
-    "fig:s_discrete": ("grid-paper",),
-    "fig:s_continuous": ("continuous-grid-paper",),
-    "fig:s_sobol_all": (),
-    "fig:s_calibration": (),
-    "fig:s_mlp": ("surrogates-buchwald-hartwig", "surrogates-sachs"),
-    "fig:s_gp": ("surrogates-buchwald-hartwig", "surrogates-sachs"),
-    "fig:s_ablation": ("ablation",),
-    "fig:s_controlled_llm": ("strategy-reasoning-paper",),
+#: Of each figure the pieces that it cannot do without, and what draws it.
+_FIGURES: Mapping[str, tuple[tuple[str, ...], Callable[[Found], Panels]]] = {
+    "fig:framework": (("buchwald-hartwig-paper",), _prism),
+    "fig:buchwald": (("buchwald-hartwig-paper",), _buchwald),
+    "fig:sachs": (("sachs-paper",), _sachs),
+    "fig:gridworld": (("grid-paper",), _grid),
+    "fig:symreg": (("symbolic-regression-paper",), _symbolic),
+    "fig:llm": (("llm-arithmetic-paper",), _llm),
+    "fig:moldesign": (("molecules-paper",), _molecules),
+    "fig:s_discrete": (("grid-paper",), _discrete),
+    "fig:s_continuous": (("continuous-grid-paper",), _continuous),
+    "fig:s_sobol_all": ((), _all_indices),
+    "fig:s_calibration": ((), _all_calibration),
+    "fig:s_mlp": (_COMPARED, partial(_compared, other="mlp", title="network")),
+    "fig:s_gp": (_COMPARED, partial(_compared, other="gp", title="process")),
+    "fig:s_ablation": (("ablation",), _ablation),
+    "fig:s_controlled_llm": (("strategy-reasoning-paper",), _strategies),
 }

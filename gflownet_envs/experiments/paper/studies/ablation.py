@@ -7,6 +7,7 @@ of held-out members that no fit of a curve sees.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
     errors_and_times,
     make_surrogate,
     policy_errors,
+    split_rows,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
@@ -115,19 +117,9 @@ def _split(
     n_fit: int,
     n_components: int | None,
 ) -> Split:
-    fitted, held_out = draw[0][:n_fit], draw[1]
-    X, X_test = dataset.X[fitted], dataset.X[held_out]
     if n_components is not None:
-        pca = PCA(min(n_components, n_fit - 1), whiten=True, svd_solver="full").fit(X)
-        X, X_test = pca.transform(X), pca.transform(X_test)
-    return Split(
-        X,
-        dataset.y[fitted],
-        X_test,
-        dataset.y[held_out],
-        dataset.steps,
-        dataset.mask,
-    )
+        n_components = min(n_components, n_fit - 1)
+    return split_rows(dataset, n_components, draw[0][:n_fit], draw[1])
 
 
 def _at(
@@ -163,13 +155,7 @@ def _at(
             row["explained"] = float(ratios[:n_components].sum())
         rows.append(row)
     found: dict[str, Any] = {key: [row[key] for row in rows] for key in rows[0]}
-    return found | {"n_terms": _n_terms(split.X.shape[1], degree)}
-
-
-def _n_terms(n_inputs: int, degree: int) -> int:
-    from math import comb
-
-    return comb(n_inputs + degree, degree)
+    return found | {"n_terms": comb(split.X.shape[1] + degree, degree)}
 
 
 def pushed_coverage(

@@ -23,6 +23,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.utils import Tags
 from threadpoolctl import threadpool_limits
 
+from gflownet_envs.experiments.analysis import sums_of_steps
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
@@ -91,18 +92,23 @@ def split_of(
     if rows is not None:
         is_fitted = np.zeros(dataset.n_members, dtype=bool)
         is_fitted[rows] = True
-    X, X_test = dataset.X[is_fitted], dataset.X[~is_fitted]
+    places = np.arange(dataset.n_members)
+    return split_rows(dataset, n_components, places[is_fitted], places[~is_fitted])
+
+
+def split_rows(
+    dataset: PolicyDataset,
+    n_components: int | None,
+    fitted: np.ndarray,
+    held_out: np.ndarray,
+) -> Split:
+    """Return the split of some members to fit and some held out."""
+    X, X_test = dataset.X[fitted], dataset.X[held_out]
     if n_components is not None:
         pca = PCA(n_components, whiten=True, svd_solver="full").fit(X)
         X, X_test = pca.transform(X), pca.transform(X_test)
-    return Split(
-        X,
-        dataset.y[is_fitted],
-        X_test,
-        dataset.y[~is_fitted],
-        dataset.steps,
-        dataset.mask,
-    )
+    y, y_test = dataset.y[fitted], dataset.y[held_out]
+    return Split(X, y, X_test, y_test, dataset.steps, dataset.mask)
 
 
 def evaluate(method: str, split: Split, degree: int, seed: int) -> dict[str, Any]:
@@ -216,15 +222,11 @@ def aitchison_q2(predicted: np.ndarray, split: Split) -> np.ndarray:  # (n_steps
     """
     clr = LogRatioTransformer("clr", **split.shape).fit(split.y)
     observed = clr.transform(split.y_test)
-    missed = observed - clr.transform(predicted)
+    missed = np.square(observed - clr.transform(predicted)).sum(axis=0)
     deviation = observed - clr.transform(split.y).mean(axis=0)
-    q2 = np.full(len(split.steps), np.nan)
-    for step in np.unique(clr.coordinate_steps_):
-        columns = clr.coordinate_steps_ == step
-        spread = np.square(deviation[:, columns]).sum()
-        if spread > 0:
-            q2[step] = 1.0 - np.square(missed[:, columns]).sum() / spread
-    return q2
+    spread = sums_of_steps(np.square(deviation).sum(axis=0), clr)
+    missed = sums_of_steps(missed, clr)
+    return np.asarray(1.0 - missed / np.where(spread > 0, spread, np.nan))
 
 
 def _without_fit(method: str, split: Split) -> dict[str, Any]:
@@ -350,17 +352,15 @@ def given_data_indices(split: Split) -> np.ndarray:  # shape: (n_steps, n_inputs
     n, n_inputs = split.X.shape
     n_bins = min(_BINS, n // 4)
     by_chance = (n_bins - 1) / (n - 1)
-    indices = np.full((len(split.steps), n_inputs), np.nan)
+    spread = sums_of_steps(values.var(axis=0), clr)
+    spread[spread == 0] = np.nan
+    indices = np.empty((len(split.steps), n_inputs))
     for column in range(n_inputs):
         rank = np.argsort(np.argsort(split.X[:, column], kind="stable"))
         group = rank * n_bins // n
         means = np.array([values[group == g].mean(axis=0) for g in range(n_bins)])
         weight = np.bincount(group)[:, None] / n
         between = (weight * np.square(means - values.mean(axis=0))).sum(axis=0)
-        for step in np.unique(clr.coordinate_steps_):
-            some = clr.coordinate_steps_ == step
-            spread = values[:, some].var(axis=0).sum()
-            if spread > 0:
-                share = between[some].sum() / spread
-                indices[step, column] = (share - by_chance) / (1 - by_chance)
+        share = sums_of_steps(between, clr) / spread
+        indices[:, column] = (share - by_chance) / (1 - by_chance)
     return indices

@@ -1,4 +1,4 @@
-"""Tables of the studies: cells with standard errors, and the file they stand in."""
+"""What programs share: tables, pages, CPU times, and results that are stored."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +15,42 @@ from numpy.typing import ArrayLike
 from benchmarks.results_page import table
 
 __all__ = [
+    "cpu_seconds",
     "mean_and_error",
     "numbers",
     "publish",
+    "stored",
     "stored_sections",
+    "study_page",
     "study_parser",
     "table",
 ]
+
+
+def cpu_seconds(call: Callable[[], object]) -> float:
+    """Return the CPU time of one call."""
+    started = time.process_time()
+    call()
+    return time.process_time() - started
+
+
+def publish(text: str, path: Path | None) -> None:
+    """Write a page, or print it where no file is named."""
+    if path is None:
+        print(text)
+    else:
+        path.write_text(text, encoding="utf-8")
+
+
+def stored(file: Path | None, make: Callable[[], Any]) -> Any:
+    """Return what a file has as JSON; where it is not there, make and write it."""
+    if file is not None and file.exists():
+        return json.loads(file.read_text(encoding="utf-8"))
+    found = make()
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return found
 
 
 def mean_and_error(values: ArrayLike, digits: int = 3) -> str:
@@ -52,32 +82,23 @@ def stored_sections(
     """Return sections and their CPU seconds; finished ones come from the folder."""
     texts, spent = [], 0.0
     for name, make in sections.items():
-        file = None if folder is None else folder / f"{study} {name}.json"
-        if file is not None and file.exists():
-            text, seconds = json.loads(file.read_text(encoding="utf-8"))
-        else:
+
+        def timed(make: Callable[[], str] = make) -> tuple[str, float]:
             started = time.process_time()
-            text = make()
-            seconds = time.process_time() - started
-            if file is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(json.dumps([text, seconds]), encoding="utf-8")
+            return make(), time.process_time() - started
+
+        file = None if folder is None else folder / f"{study} {name}.json"
+        text, seconds = stored(file, timed)
         texts.append(text)
         spent += seconds
     return texts, spent
 
 
-def publish(
-    sections: Sequence[str],
-    command: str,
-    write: Path | None,
-    seconds: float | None = None,
-) -> None:
-    """Print the tables with the CPU time, so far or given, and write them if asked."""
+def study_page(
+    sections: Sequence[str], command: str, seconds: float | None = None
+) -> str:
+    """Return the tables with their command and the CPU time, so far or given."""
     seconds = time.process_time() if seconds is None else seconds
     spent = f"`{command}`: {seconds:.0f} CPU-seconds on one core."
     head = f"<!-- Written by `{command}`; do not edit. -->"
-    text = "\n\n".join(part.strip() for part in (head, *sections, spent)) + "\n"
-    print(text)
-    if write is not None:
-        write.write_text(text, encoding="utf-8")
+    return "\n\n".join(part.strip() for part in (head, *sections, spent)) + "\n"

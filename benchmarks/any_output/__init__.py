@@ -1,1 +1,0 @@
-"""Benchmarks of ensembles whose outputs are scores, losses or columns of logits."""
