@@ -381,14 +381,23 @@ def variance_decomposition(
     )
     values = _table_of(y, "y", read)
     weights = checked_sample_weight(sample_weight, values)
+    figures = {
+        "source": "exact" if exact is not None else "replicates",
+        "n_members": len(values),
+        "n_groups": None,
+        "n_control": None,
+        "confidence_level": confidence_level,
+    }
     if exact is not None:
         reference = _table_of(exact, "exact", read)
-        splits = _from_exact(read, values, reference, weights)
-        figures = _figures("exact", len(values), None, None, confidence_level)
-        return _result(read, splits, figures)
-    splits = np.full((len(_measures(read)), 5, read.n_groups), np.nan)
-    sizes: list[tuple[int, int | None, int | None]] = []
-    for rows, groups in read.blocks(values):
+        return _result(read, _from_exact(read, values, reference, weights), figures)
+    fixed = None
+    if control is not None:
+        fixed, figures["source"] = _table_of(control, "control", read), "control"
+    n_measures = len(MEASURES) if read.are_compositions else 1
+    splits = np.full((n_measures, 5, read.n_groups), np.nan)
+    blocks = read.blocks(values)
+    for rows, groups in blocks[::-1]:  # the figures are those of the first
         if len(rows) < 2:
             names = ", ".join(read.names[group] for group in groups)
             raise ValueError(
@@ -398,21 +407,22 @@ def variance_decomposition(
         some, columns = read, np.arange(read.n_columns)
         if len(groups) < read.n_groups:
             some, columns = read.of_groups(groups)
-        present = np.isin(np.arange(len(values)), rows)
-        found, size = split_variance(
-            some,
-            values[:, columns],
-            replicate,
-            None
-            if control is None
-            else _table_of(control, "control", read)[:, columns],
-            weights * present,
-            confidence_level,
-        )
-        splits[:, :, groups] = found
-        sizes.append(size)
-    source = "replicates" if control is None else "control"
-    return _result(read, splits, _figures(source, *sizes[0], confidence_level))
+        counted = weights * np.isin(np.arange(len(values)), rows)
+        group = None if replicate is None else reward_groups(replicate, counted)
+        ensemble = _Ensemble.of(values[counted > 0][:, columns], some, "y")
+        counted = counted[counted > 0]
+        figures["n_members"] = len(counted)
+        if group is not None:
+            figures["n_groups"] = int(group.max()) + 1
+            found = _from_replicates(ensemble, group, counted, confidence_level)
+        else:
+            assert fixed is not None  # one of the two is given
+            of_control = _Ensemble.of(fixed[:, columns], some, "control")
+            figures["n_control"] = len(of_control.values)
+            found = _from_control(ensemble, of_control, counted, confidence_level)
+        varies = some.sum_by_group(some.spread(ensemble.values, counted)) > 0
+        splits[:, :, groups] = np.where(varies, np.array(found), np.nan)
+    return _result(read, splits, figures)
 
 
 def _table_of(given: Any, name: str, outputs: Outputs) -> FloatArray:
@@ -425,22 +435,6 @@ def _table_of(given: Any, name: str, outputs: Outputs) -> FloatArray:
             f"{outputs.n_columns})."
         )
     return values
-
-
-def _figures(
-    source: str,
-    n_members: int,
-    n_groups: int | None,
-    n_control: int | None,
-    confidence_level: float,
-) -> dict[str, Any]:
-    return {
-        "source": source,
-        "n_members": n_members,
-        "n_groups": n_groups,
-        "n_control": n_control,
-        "confidence_level": confidence_level,
-    }
 
 
 def _from_exact(
@@ -466,41 +460,6 @@ def _from_exact(
     return np.where(total > 0, np.stack(rows), np.nan)[np.newaxis]
 
 
-def _measures(outputs: Outputs) -> tuple[str, ...]:
-    return MEASURES if outputs.are_compositions else ("variance",)
-
-
-def split_variance(
-    outputs: Outputs,
-    values: FloatArray,  # shape: (n_members, n_columns)
-    replicate: Any,
-    control: FloatArray | None,
-    weights: FloatArray,  # shape: (n_members,); 0 for members that do not count
-    confidence_level: float,
-) -> tuple[FloatArray, tuple[int, int | None, int | None]]:
-    # the first: (n_measures, 5, n_groups)
-    """Split the disagreement of members that are complete; also count them."""
-    group = None if replicate is None else reward_groups(replicate, weights)
-    ensemble = _Ensemble.of(values[weights > 0], outputs, "y")
-    weights = weights[weights > 0]
-    if group is not None:
-        splits = _from_replicates(ensemble, group, weights, confidence_level)
-        n_groups, n_control = int(group.max()) + 1, None
-    else:
-        assert control is not None  # one of the two is given
-        fixed = _Ensemble.of(control, outputs, "control")
-        n_groups, n_control = None, len(fixed.values)
-        if weights.sum() <= 1:
-            raise ValueError(
-                f"sample_weight sums to {weights.sum():.3g}; a variance needs more "
-                "than one member."
-            )
-        splits = _from_control(ensemble, fixed, weights, confidence_level)
-    varies = outputs.sum_by_group(outputs.spread(ensemble.values, weights)) > 0
-    sizes = len(weights), n_groups, n_control
-    return np.where(varies, np.array(splits), np.nan), sizes
-
-
 def _result(
     outputs: Outputs,
     splits: FloatArray,  # shape: (n_measures, 5, n_groups)
@@ -514,8 +473,9 @@ def _result(
         "control": f"a control of {figures['n_control']} members",
         "exact": "exact outputs",
     }
+    measures = MEASURES if outputs.are_compositions else ("variance",)
     return Result(
-        {"measure": _measures(outputs)[: len(splits)], outputs.noun: outputs.names},
+        {"measure": measures[: len(splits)], outputs.noun: outputs.names},
         columns,
         title=f"Training noise of {figures['n_members']} members, from "
         f"{origins[figures['source']]}:",
@@ -612,6 +572,11 @@ def _from_control(
 ) -> list[tuple[FloatArray, ...]]:
     """Compare the dispersion of the control with that of all members."""
     n_members, n_control = len(weights), len(fixed.values)
+    if weights.sum() <= 1:
+        raise ValueError(
+            f"sample_weight sums to {weights.sum():.3g}; a variance needs more than "
+            "one member."
+        )
     splits: list[tuple[FloatArray, ...]] = []
     for of_all, of_control in zip(
         ensemble.sums(np.arange(n_members), weights),

@@ -204,7 +204,7 @@ def verdict(
     )
     check_order(order, len(table))
     check_replicates(table, labels["replicate"])
-    shares = given_shares(noise_share, read)[0]
+    shares = given_shares(noise_share, read)
     values = numeric(table)
     design = Design.of(
         _numbers_of_rows(table) if values is None else values,
