@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
@@ -36,7 +36,7 @@ from .._reading import final_estimator, last_and_inputs
 from .cross_fit import CrossFit, Split, quiet, quiet_fit, without_draws
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
-from .verdict import judged_again, verdict
+from .verdict import is_integer, judged_again, verdict
 
 OWNER = "compare_embeddings"
 
@@ -214,7 +214,6 @@ def compare_embeddings(
         raise ValueError("X has no column that varies; expected at least one.")
     given_shares(noise_share, read)  # refuses bad shares
     comparison = _Comparison(
-        {grid.name: grid for grid in grids},
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
         *(table, y, read, steps),
         _inner_folds(inner_cv, table, groups),
@@ -259,7 +258,6 @@ class _Grid:
 class _Comparison:
     """Searches over a Pipeline, and the data that judge them."""
 
-    grids: Mapping[str, _Grid]
     pipeline: Pipeline
     X: Any
     y: Any
@@ -303,14 +301,14 @@ class _Comparison:
 
     def _row(self, name: str, grids: Sequence[_Grid], answer: Answer) -> dict[str, Any]:
         fitted = answer.model
-        owners = [grid for grid in grids for _ in ParameterGrid(grid.parameters)]
-        dimension, degree = owners[fitted.best_index_].setting(fitted.best_params_)
+        chosen_grid = _settings_of(grids)[fitted.best_index_][0]
+        dimension, degree = chosen_grid.setting(fitted.best_params_)
         chosen = clone(fitted.best_params_, safe=False)
         pipeline = clone(self.pipeline).set_params(**chosen)
         pipeline = quiet_fit(pipeline, self.X, self.y)
         return {
             "candidate": name,
-            "chosen": owners[fitted.best_index_],
+            "chosen": chosen_grid,
             "dimension": dimension,
             "degree": degree,
             "n_inputs": int(np.shape(last_and_inputs(pipeline, self.X)[1])[1]),
@@ -332,14 +330,11 @@ class _Comparison:
     def _refuse_failing(self, grids: Sequence[_Grid]) -> None:
         """Name the first setting that inner folds of all members cannot fit."""
         splits = list(check_cv(self.inner_cv).split(self.X, self.y))
-        for grid in grids:
-            for parameters in ParameterGrid(grid.parameters):
-                self._refuse_if_failing(grid, parameters, splits)
-
-    def _refuse_if_failing(
-        self, grid: _Grid, parameters: dict[str, Any], splits: list[Split]
-    ) -> None:
-        for train, test in splits:
+        for grid, parameters, (train, test) in (
+            (grid, parameters, split)
+            for grid, parameters in _settings_of(grids)
+            for split in splits
+        ):
             model = clone(self.pipeline).set_params(**clone(parameters, safe=False))
             try:
                 with quiet():
@@ -352,6 +347,11 @@ class _Comparison:
                     "and dimensions that X and y of so many members allow. It says: "
                     f"{error}"
                 ) from error
+
+
+def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:
+    """Return the settings of a search over candidates, in its order."""
+    return [(grid, own) for grid in grids for own in ParameterGrid(grid.parameters)]
 
 
 class _Scorer:
@@ -379,8 +379,10 @@ class _InnerFolds:
     """Folds inside of any training members, with units that stay together."""
 
     def __init__(self, n_folds: int, X: Any, groups: Any) -> None:
-        self.n_folds = n_folds
-        unit = numbers_of(_keys(X) if groups is None else groups)
+        unit: IndexArray = numbers_of(_keys(X) if groups is None else groups)
+        high = int(unit.max()) + 1
+        check_integer(OWNER, "inner_cv", n_folds, low=2, high=high)
+        self.n_folds = int(n_folds)
         self.unit_of = dict(zip(_keys(X), unit.tolist(), strict=True))
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[Split]:
@@ -411,11 +413,8 @@ def _keys(X: Any) -> list[Any]:
 
 
 def _inner_folds(inner_cv: Any, X: Any, groups: Any) -> Any:
-    if isinstance(inner_cv, (int, np.integer)) and not isinstance(inner_cv, bool):
-        units: IndexArray = numbers_of(_keys(X) if groups is None else groups)
-        n_units = int(units.max()) + 1
-        check_integer(OWNER, "inner_cv", inner_cv, low=2, high=n_units)
-        return _InnerFolds(int(inner_cv), X, groups)
+    if is_integer(inner_cv):
+        return _InnerFolds(inner_cv, X, groups)
     if isinstance(inner_cv, (str, bytes)) or not hasattr(inner_cv, "split"):
         expected = "an int or a splitter, as it divides many sets"
         raise fail(OWNER, "inner_cv", expected, inner_cv)
@@ -551,8 +550,12 @@ def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
     for name in ("q2", "q2_low", "q2_high", "noise_share"):
         columns[name] = np.stack([getattr(one, name) for one in answers])
     corrected = [_corrected(row["verdict"], row["n_chosen_from"]) for row in judged]
-    for name in corrected[0]:
-        columns[name] = np.array([one[name] for one in corrected])
+    for name, values in zip(
+        ("p_value", "attributable", "reasons"),
+        zip(*corrected, strict=True),
+        strict=True,
+    ):
+        columns[name] = np.array(values)
     for name in ("verdict", "pipeline"):
         columns[name] = [row[name] for row in judged]
     names, search = [grid.name for grid in grids], answers[-1].model
@@ -589,26 +592,18 @@ def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
     )
 
 
-def _corrected(answer: Answer, n_chosen_from: int) -> dict[str, Any]:
-    """Return p-values corrected for a choice of inputs, and what they support."""
+def _corrected(answer: Answer, n_chosen_from: int) -> tuple[NDArray[Any], ...]:
+    """Return p-values corrected for a choice of inputs, what they support, reasons."""
     p_values = np.minimum(n_chosen_from * answer.p_value, 1.0)
-    attributable = np.array(answer.attributable) & (p_values <= LEVEL)
-    reasons = []
-    for own, was, good, p_value in zip(
-        answer.reasons, answer.attributable, attributable, p_values, strict=True
-    ):
-        text = "; ".join(own)
-        if was and not good:
-            text = (
-                f"p = {p_value:.2g}, corrected for a choice among {n_chosen_from} sets "
-                f"of inputs, more than {LEVEL:g}"
-            )
-        reasons.append(text)
-    return {
-        "p_value": p_values,
-        "attributable": attributable,
-        "reasons": np.array(reasons, dtype=object),
-    }
+    was = np.array(answer.attributable)
+    attributable = was & (p_values <= LEVEL)
+    reasons = np.array(["; ".join(own) for own in answer.reasons], dtype=object)
+    for k in np.flatnonzero(was & ~attributable):
+        reasons[k] = (
+            f"p = {p_values[k]:.2g}, corrected for a choice among {n_chosen_from} sets "
+            f"of inputs, more than {LEVEL:g}"
+        )
+    return p_values, attributable, reasons
 
 
 def _numbers(values: list[Any]) -> Any:
@@ -624,11 +619,10 @@ def _table_of_settings(
     scores = np.stack(
         [found[f"split{fold}_test_score"] for fold in range(search.n_splits_)], axis=1
     )
-    owners = [grid for grid in grids for _ in ParameterGrid(grid.parameters)]
-    pairs = list(zip(owners, found["params"], strict=True))
+    pairs = _settings_of(grids)
     settings = [grid.setting(parameters) for grid, parameters in pairs]
     columns = {
-        "candidate": np.array([grid.name for grid in owners]),
+        "candidate": np.array([grid.name for grid, _ in pairs]),
         "dimension": _numbers([one for one, _ in settings]),
         "degree": _numbers([one for _, one in settings]),
         "mean_score": scores.mean(axis=1),

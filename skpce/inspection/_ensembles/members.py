@@ -121,7 +121,7 @@ def read_members(
 
 
 def with_amalgamated(
-    pipeline: Any, y: Any, steps: Steps = None, mask: Mask = "infer"
+    pipeline: Any, y: Any, steps: Steps = None
 ) -> tuple[Any, Any, Any, Any]:
     """Add up rare parts once, as all members give them, and fix steps and mask by it.
 
@@ -129,9 +129,8 @@ def with_amalgamated(
     """
     _, last = final_estimator(pipeline)
     if getattr(last, "amalgamate", None) is None or y is None:
-        return pipeline, y, steps, mask
-    given = mask if not isinstance(mask, str) else None
-    values, steps, mask = amalgamated_once(last, y, steps, given)
+        return pipeline, y, steps, "infer"
+    values, steps, mask = amalgamated_once(last, y, steps, None)
     fixed = with_parameters(pipeline, steps=steps, mask=mask, amalgamate=None)
     return fixed, values, steps, mask
 

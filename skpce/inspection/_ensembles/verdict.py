@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -206,11 +206,9 @@ def verdict(
     check_replicates(table, labels["replicate"])
     shares = given_shares(noise_share, read)
     values = numeric(table)
-    design = Design.of(
-        _numbers_of_rows(table) if values is None else values,
-        order=order,
-        **labels,
-    )
+    if values is None:  # equal numbers for equal rows of text
+        values = numbers_of(np.asarray(table).astype(str)).astype(float)[:, np.newaxis]
+    design = Design.of(values, order=order, **labels)
     fit = CrossFit(without_draws(pipeline, read, steps), table, y, read)
     _check_folds(fit, design, cv)
     fitted = _fitted_to_most(fit)
@@ -233,12 +231,6 @@ def verdict(
         cautions=cautions,
         q2=q2,
     )
-
-
-def _numbers_of_rows(table: Any) -> FloatArray:  # shape: (n_members, 1)
-    """Return equal numbers for equal rows of text."""
-    numbers = numbers_of(np.asarray(table).astype(str))
-    return numbers[:, np.newaxis].astype(np.float64)
 
 
 def judged_again(answer: Answer, fit: CrossFit, cv: Any) -> Answer:
@@ -283,7 +275,7 @@ def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
     """Refuse folds that cannot be made, before any fit."""
     for rows, own in fit.outputs.blocks(fit.y):
         part, unit = fit.of_block(rows, own), design.of_rows(rows).units
-        if not _is_integer(cv):
+        if not is_integer(cv):
             refuse_divided(make_splits(cv, part.X, unit), unit)
             continue
         n_units = int(unit.max()) + 1
@@ -294,7 +286,8 @@ def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
             )
 
 
-def _is_integer(cv: Any) -> bool:
+def is_integer(cv: Any) -> bool:
+    """Whether folds are given by their number."""
     return isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
 
 
@@ -330,7 +323,7 @@ def _splits_of(
     cv: Any, part: CrossFit, order: IndexArray, unit: IndexArray
 ) -> list[list[tuple[IndexArray, IndexArray]]]:
     """Return the folds: as they are given, or dealt several times."""
-    if not _is_integer(cv):
+    if not is_integer(cv):
         return [make_splits(cv, part.X, unit)]
     n_folds = min(int(cv), int(unit.max()) + 1)
     once = part.observed.size > _SMALL or n_folds > unit.max()
@@ -350,19 +343,14 @@ def _tested_inputs(
     """Return what the last estimator gets, or X where an embedding has looked at y."""
     last, inputs = last_and_inputs(fitted, fit.X)
     coded = with_codes(last, inputs, reset=False)
-    values = numeric(coded)
-    names = input_names_of(fitted, coded)
     if looks_at_y(fitted, fit.X, fit.y):
-        names = column_names(fit.X)
-        values = numeric(fit.X)
-        caution = Caution("embedding saw y", {"tested": values is not None})
+        names, values = column_names(fit.X), numeric(fit.X)
         if values is None or values.shape[1] > len(values) - FEWEST_MEMBERS:
-            empty = np.zeros((len(fit.X), 0))
-            none: NDArray[np.bool_] = np.zeros(0, dtype=bool)
-            caution = Caution("embedding saw y", {"tested": False})
-            return _TestedInputs(empty, (), none, None), (caution,)
+            names, values = (), np.zeros((len(fit.X), 0))
+        caution = Caution("embedding saw y", {"tested": bool(names)})
         flags = np.zeros(len(names), dtype=bool)
         return _TestedInputs(values, names, flags, None), (caution,)
+    values, names = numeric(coded), input_names_of(fitted, coded)
     if values is None:
         raise ValueError(
             f"{type(last).__name__} gets text or values that are not finite; expected "
@@ -371,8 +359,8 @@ def _tested_inputs(
         )
     basis = getattr(last, "basis_", None)
     if not isinstance(basis, PolynomialBasis):
-        none = np.zeros(len(names), dtype=bool)
-        return _TestedInputs(values, names, none, None), ()
+        flags = np.zeros(len(names), dtype=bool)
+        return _TestedInputs(values, names, flags, None), ()
     is_category = categorical_inputs(basis.laws)
     laws = [
         own if category or not own.learned else chosen
