@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,14 +17,13 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     OutputGroups,
-    Steps,
     check_integer,
     fail,
     listed,
     remembers_frames,
     take,
 )
-from ..._compositions.outputs import Outputs, read_outputs
+from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
@@ -33,10 +31,10 @@ from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from ...drivers._findings import LEVEL
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import CrossFit, Split, quiet, quiet_fit, without_draws
+from .cross_fit import Split, quiet, quiet_fit, seeded
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
-from .verdict import is_integer, judged_again, verdict
+from .verdict import is_integer, verdict
 
 OWNER = "compare_embeddings"
 
@@ -207,7 +205,7 @@ def compare_embeddings(
     grids = _grids_of(candidates, dimensions, degrees, surrogate)
     groups = labels_of("groups", groups, y)
     surrogate, y, _, _ = with_amalgamated(surrogate, y)
-    table, y, read, steps = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
+    table, y, read, _ = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
     refuse_failed(read.coordinates(y), "y")
     members = np.asarray(table)
     if bool((members[:1] == members).all()):
@@ -215,13 +213,15 @@ def compare_embeddings(
     given_shares(noise_share, read)  # refuses bad shares
     comparison = _Comparison(
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
-        *(table, y, read, steps),
+        *(table, y),
         _inner_folds(inner_cv, table, groups),
         _Scorer(scoring),
         {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share},
     )
-    judged = [comparison.judge(grid) for grid in grids]
-    return _table([*judged, comparison.best_of_all(grids, judged)], grids)
+    judged = [comparison.judge(grid.name, [grid]) for grid in grids]
+    # On all members the choice among all is that of the candidate with the best score.
+    best = judged[0] if len(grids) == 1 else comparison.judge(BEST_OF_ALL, grids)
+    return _table([*judged, best], grids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,54 +261,32 @@ class _Comparison:
     pipeline: Pipeline
     X: Any
     y: Any
-    outputs: Outputs
-    steps: Steps
     inner_cv: Any
     scorer: _Scorer
     given: Mapping[str, Any]  # arguments of ``verdict``
 
-    def judge(self, grid: _Grid) -> dict[str, Any]:
-        """Return the figures of a search over one candidate."""
-        with self._naming([grid], grid.name):
-            answer = verdict(self._search([grid]), self.X, self.y, **self.given)
-        return self._row(grid.name, [grid], answer)
-
-    def best_of_all(
-        self, grids: Sequence[_Grid], judged: Sequence[dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Return the figures of a search over all candidates.
-
-        On all members it chooses what the best of the others has chosen, so that the
-        inputs are those of its verdict.
-        """
-        best = judged[int(np.argmax([row["score"] for row in judged]))]
-        if len(grids) == 1:
-            return best | {"candidate": BEST_OF_ALL}
-        pipeline = without_draws(self._search(grids), self.outputs, self.steps)
-        fit = CrossFit(pipeline, self.X, self.y, self.outputs)
-        with self._naming(grids, BEST_OF_ALL):
-            answer = judged_again(best["verdict"], fit, self.given["cv"])
-        return self._row(BEST_OF_ALL, grids, answer)
-
-    def _search(self, grids: Sequence[_Grid]) -> GridSearchCV:
-        return GridSearchCV(
+    def judge(self, name: str, grids: Sequence[_Grid]) -> dict[str, Any]:
+        """Return the figures of a search over some candidates."""
+        search = GridSearchCV(
             self.pipeline,
             [dict(grid.parameters) for grid in grids],
             scoring=self.scorer,
             cv=self.inner_cv,
             error_score="raise",
         )
-
-    def _row(self, name: str, grids: Sequence[_Grid], answer: Answer) -> dict[str, Any]:
+        try:
+            answer = verdict(search, self.X, self.y, **self.given)
+        except ValueError as error:
+            self._refuse_failing(grids)
+            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
         fitted = answer.model
-        chosen_grid = _settings_of(grids)[fitted.best_index_][0]
-        dimension, degree = chosen_grid.setting(fitted.best_params_)
-        chosen = clone(fitted.best_params_, safe=False)
-        pipeline = clone(self.pipeline).set_params(**chosen)
+        chosen = _settings_of(grids)[fitted.best_index_][0]
+        parameters = clone(fitted.best_params_, safe=False)
+        pipeline = clone(self.pipeline).set_params(**parameters)
         pipeline = quiet_fit(pipeline, self.X, self.y)
+        dimension, degree = chosen.setting(fitted.best_params_)
         return {
-            "candidate": name,
-            "chosen": chosen_grid,
+            "chosen": chosen,
             "dimension": dimension,
             "degree": degree,
             "n_inputs": int(np.shape(last_and_inputs(pipeline, self.X)[1])[1]),
@@ -317,15 +295,6 @@ class _Comparison:
             "pipeline": pipeline,
             "n_chosen_from": sum(grid.n_inputs_chosen_from for grid in grids),
         }
-
-    @contextmanager
-    def _naming(self, grids: Sequence[_Grid], name: str) -> Iterator[None]:
-        """Name the setting that cannot be fitted."""
-        try:
-            yield
-        except ValueError as error:
-            self._refuse_failing(grids)
-            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
 
     def _refuse_failing(self, grids: Sequence[_Grid]) -> None:
         """Name the first setting that inner folds of all members cannot fit."""
@@ -354,11 +323,11 @@ def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:
     return [(grid, own) for grid in grids for own in ParameterGrid(grid.parameters)]
 
 
+@dataclass(frozen=True)
 class _Scorer:
     """A scorer whose scores are finite numbers: a search cannot choose by others."""
 
-    def __init__(self, scoring: Any) -> None:
-        self.scoring = scoring
+    scoring: Any
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Score, or raise ``ValueError``."""
@@ -448,10 +417,10 @@ def _grids_of(
         degree = f"surrogate__{prefix}degree"
         degrees = _integers("degrees", degrees, low=0)
     found = []
-    for number, (name, given) in enumerate(candidates.items()):
+    for name, given in candidates.items():
         embedding, parameter = _read_embedding(name, given)
         own = _own_dimensions(name, embedding, parameter, dimensions)
-        grid: dict[str, Sequence[Any]] = {"embedding": [_seeded(embedding, number)]}
+        grid: dict[str, Sequence[Any]] = {"embedding": [seeded(embedding)]}
         dimension = None if own is None else f"embedding__{parameter}"
         if own is not None:
             grid[f"embedding__{parameter}"] = own
@@ -521,20 +490,6 @@ def _read_embedding(name: Any, given: Any) -> tuple[Any, str | None]:
             f"of {', '.join(sorted(embedding.get_params()))}."
         )
     return embedding, parameter
-
-
-def _seeded(embedding: Any, number: int) -> Any:
-    """Return a clone whose open random states are ints: all refits are then alike."""
-    if isinstance(embedding, str):
-        return embedding
-    same = clone(embedding)
-    open_states = [
-        name
-        for name, value in sorted(same.get_params().items())
-        if name.split("__")[-1] == "random_state" and value is None
-    ]
-    seeds = np.random.SeedSequence(number).generate_state(max(len(open_states), 1))
-    return same.set_params(**dict(zip(open_states, seeds.tolist(), strict=False)))
 
 
 # The table

@@ -49,7 +49,14 @@ def without_draws(pipeline: Any, outputs: Outputs, steps: Steps) -> Any:
     fixed: dict[str, Any] = {}
     if outputs.geometry is not None:
         fixed = {"steps": steps, "mask": outputs.geometry.mask}
-    copy = with_parameters(pipeline, **fixed)
+    return seeded(with_parameters(pipeline, **fixed))
+
+
+def seeded(estimator: Any) -> Any:
+    """Clone an estimator with ints for open random states: all refits are alike."""
+    if isinstance(estimator, str):  # "passthrough"
+        return estimator
+    copy = clone(estimator)
     seeds = {
         name: place
         for place, (name, value) in enumerate(sorted(copy.get_params().items()))

@@ -233,23 +233,6 @@ def verdict(
     )
 
 
-def judged_again(answer: Answer, fit: CrossFit, cv: Any) -> Answer:
-    """Return the answer of another pipeline whose last step gets the same inputs.
-
-    Only what the pipeline decides is found anew: its Q², and the fit to all members.
-    """
-    mine = len(answer.cautions) - len(answer.findings.cautions)
-    fitted = _fitted_to_most(fit)
-    inputs = _tested_inputs(fit, fitted)[0].values
-    return make_answer(
-        *(answer.findings, answer.input_names, answer.figures["measured_as"]),
-        _Fitted(fitted),
-        negligible=answer.figures["negligible"],
-        cautions=answer.cautions[:mine],
-        q2=_cross_fitted(fit, inputs, answer.design, cv),
-    )
-
-
 @dataclass(frozen=True)
 class _Fitted:
     """A pipeline that is fitted already: the source of an answer."""
