@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -192,7 +193,7 @@ class ConvergenceDisplay:
         chosen = _checked_sizes(sizes, n_train)
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
-        refit = _Refit.of(pipeline, inputs, targets, quantity, step, outputs)
+        refit = _Refit(pipeline, inputs, targets, quantity, step, outputs).with_mask()
         found = workers(n_jobs)(
             delayed(refit.curve)(order, n_test, chosen) for order in orders
         )
@@ -236,49 +237,34 @@ class ConvergenceDisplay:
         return self
 
 
+@dataclass(frozen=True)
 class _Refit:
     """Fits a pipeline on subsets and scores it on members that are held out."""
 
-    def __init__(
-        self,
-        pipeline: Any,
-        X: Any,
-        y: Any,
-        quantity: str,
-        step: int | str,
-        outputs: OutputGroups,
-        geometry: Any,
-    ) -> None:
-        self.pipeline, self.X, self.y = pipeline, X, y
-        self.quantity, self.step = quantity, step
-        self.outputs, self.geometry = outputs, geometry
+    pipeline: Any
+    X: Any
+    y: Any
+    quantity: str
+    step: int | str
+    outputs: OutputGroups
+    geometry: Any = None  # of compositions
 
-    @classmethod
-    def of(
-        cls,
-        pipeline: Any,
-        X: Any,
-        y: Any,
-        quantity: str,
-        step: int | str,
-        outputs: OutputGroups,
-    ) -> _Refit:
+    def with_mask(self) -> _Refit:
         """Fix the mask by all members, so that no subset infers another."""
-        _, last = final_estimator(pipeline)
+        _, last = final_estimator(self.pipeline)
         if not hasattr(last, "fit") or not hasattr(last, "get_params"):
             raise ValueError(
                 f"The pipeline ends in {last!r}; expected an estimator that can be "
                 "fitted to subsets."
             )
-        pipeline, y, _, _ = with_amalgamated(pipeline, y)
+        pipeline, y, _, _ = with_amalgamated(self.pipeline, self.y)
         _, last = final_estimator(pipeline)
         if getattr(last, "mask", None) is None:  # not of compositions
-            copy = with_parameters(pipeline)
-            return cls(copy, X, y, quantity, step, outputs, None)
+            return replace(self, pipeline=pipeline, y=y)
         owner = "ConvergenceDisplay.from_estimator"
         geometry = composition_geometry(y, last.steps, last.mask, owner)
-        copy = with_parameters(pipeline, mask=geometry.mask)
-        return cls(copy, X, y, quantity, step, outputs, geometry)
+        fixed = with_parameters(pipeline, mask=geometry.mask)
+        return replace(self, pipeline=fixed, y=y, geometry=geometry)
 
     def curve(
         self, order: Any, n_test: int, sizes: Sequence[int]

@@ -17,7 +17,6 @@ from .._checks import (
     check_integer,
     check_option,
     check_real,
-    is_position,
     listed,
     make_generator,
     refuse_extremes,
@@ -401,18 +400,11 @@ def _chosen_targets(
         return sorted(np.argsort(-size, kind="stable")[:_MOST_TARGETS].tolist())
     if isinstance(targets, (str, Integral)):
         targets = [targets]
-    chosen = []
-    for target in listed(targets, "targets", "None, or names or positions of targets"):
-        if isinstance(target, str) and target in labels:
-            chosen.append(list(labels).index(target))
-        elif is_position(target, len(labels)):
-            chosen.append(int(target))
-        else:
-            shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
-            raise ValueError(
-                f"targets has {target!r}; expected one of {shown} or a position from "
-                f"0 to {len(labels) - 1}."
-            )
+    expected = "None, or names or positions of targets"
+    chosen = [
+        check_position("targets", target, len(labels), labels)
+        for target in listed(targets, "targets", expected)
+    ]
     if not chosen:
         raise ValueError(f"targets={targets!r} is empty; expected one or more.")
     return chosen
@@ -524,29 +516,29 @@ class InteractionDisplay:
             of_inputs = inputs_of(verdict, expansion.input_names)
             display = cls._of_drivers(verdict, step, of_inputs, ci)
             return display.plot(ax=ax, **kwargs)
-        expansion, share = _with_pairs(expansion, step)
+        expansion, part = _with_pairs(expansion, step)
         indices = expansion.interaction_indices(2)
         unexplained = float(found.unexplained[step])
         explained = 0.0 if np.isnan(unexplained) else 1.0 - unexplained
-        shares = explained * share * indices.values[step]
+        shares = explained * part * indices.values[step]
         values = np.zeros((expansion.n_inputs,) * 2)
         for subset, share in zip(indices.subsets, shares, strict=True):
             values[subset[-1], subset[0]] = share
         higher = max(explained - float(shares.sum()), 0.0)
-        shown = values, 0.0 if higher < _NO_SHARE else higher, unexplained
-        title = names[step]
-        good = found.supported is None or found.supported[step]
         interval = interval_of(reading, ci)
+        errors = None
+        if interval is not None:
+            errors = np.diff(interval.first_order[:, step], axis=0)[0] * explained / 2.0
         display = cls(
-            *shown,
+            values,
+            0.0 if higher < _NO_SHARE else higher,
+            unexplained,
             expansion.input_names,
-            title=title,
-            supported=good,
-            errors=None
-            if interval is None
-            else explained * np.diff(interval.first_order[:, step], axis=0)[0] / 2.0,
+            title=names[step],
+            supported=found.supported is None or found.supported[step],
+            errors=errors,
         )
-        if share < 1.0:
+        if part < 1.0:
             display._rest = "other inputs, three or more"
         return display.plot(ax=ax, **kwargs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -301,25 +302,22 @@ class SobolDisplay:
     def some(self, steps: Iterable[int]) -> SobolDisplay:
         """Return the shares of some steps, by position."""
         chosen = [int(step) for step in steps]
-        interval = self.interval
-        if interval is not None:
-            interval = replace(
-                interval,
-                first_order=interval.first_order[:, chosen],
-                total_order=interval.total_order[:, chosen],
-                shapley=interval.shapley[:, chosen],
+        found = copy(self)
+        found.first_order = self.first_order[chosen]
+        found.unexplained = self.unexplained[chosen]
+        found.step_names = [self.step_names[step] for step in chosen]
+        if self.supported is not None:
+            found.supported = [self.supported[step] for step in chosen]
+        if self.total_order is not None:
+            found.total_order = self.total_order[chosen]
+        if self.interval is not None:
+            found.interval = replace(
+                self.interval,
+                first_order=self.interval.first_order[:, chosen],
+                total_order=self.interval.total_order[:, chosen],
+                shapley=self.interval.shapley[:, chosen],
             )
-        return type(self)(
-            self.first_order[chosen],
-            self.unexplained[chosen],
-            [self.step_names[step] for step in chosen],
-            self.input_names,
-            supported=self.supported and [self.supported[step] for step in chosen],
-            sampled=self.sampled,
-            total_order=None if self.total_order is None else self.total_order[chosen],
-            interval=interval,
-            of_variance=self.of_variance,
-        )
+        return found
 
     def plot(
         self, ax: Axes | None = None, *, kind: str = "stacked", **kwargs: Any
@@ -343,17 +341,15 @@ class SobolDisplay:
         notes = [] if n_steps <= most else [f"{most} of {n_steps} are shown"]
         if kind == "bars":
             self.axes_, self.bars_ = shown._plot_panels(ax, kwargs)
-            self.ax_: Any = self.axes_[0]
-            if notes:
-                last = self.axes_[-1]
-                last.set_xlabel("\n".join([last.get_xlabel(), *notes]))
-            self.figure_: Any = readable(*self.axes_)[1]
+            last = self.axes_[-1]
+            last.set_xlabel("\n".join([last.get_xlabel(), *notes]))
+            self.ax_, self.figure_ = readable(*self.axes_)
             return self
         if kind == "heatmap":
-            self.ax_, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
+            panel, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
         else:
-            self.ax_, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
-        self.figure_ = readable(self.ax_)[1]
+            panel, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
+        self.ax_, self.figure_ = readable(panel)
         return self
 
     @property
@@ -472,9 +468,9 @@ class SobolDisplay:
                 style["xerr"] = _distances(pair, table)[:, order]
                 style["error_kw"] = {"elinewidth": 1.0, "capsize": 2}
             drawn.append(ax.barh(places + down, table[order], **(style | kwargs)))
-        for bar in (bar for bars in drawn for bar in bars):
             if self._refused[step]:
-                bar.set_hatch(HATCH)
+                for bar in drawn[-1]:
+                    bar.set_hatch(HATCH)
         ax.set_yticks(places, [label(self.input_names[i], 28, 1) for i in order])
         ax.invert_yaxis()
         ax.axvline(0.0, color="black", linewidth=0.8)
