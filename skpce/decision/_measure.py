@@ -25,7 +25,7 @@ from .._checks import (
 from .._input_laws import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
 from .._result import Result
-from ._belief import InputBelief, as_function
+from ._belief import InputBelief, as_function, read_noise
 from ._value.envelope import value_of_input
 from ._value.observations import value_of_signal
 
@@ -137,7 +137,7 @@ def measure_next(
     elif by == "evppi":
         worth = np.array([_known(column, utilities, belief) for column in chosen.T])
     else:
-        noise = _noise(noise_sd, len(columns))
+        noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
         of = _gradients if by == "knowledge_gradient" else _linear_gradients
         worth = of(chosen, utilities, noise, belief)
     rank = np.empty(len(columns), dtype=np.int64)
@@ -197,14 +197,6 @@ def _candidates(which: Any, n_columns: int) -> IndexArray:
         expected = f"None, or positions of columns from 0 to {n_columns - 1}"
         raise fail(OWNER, "which", expected, which)
     return columns.astype(np.int64)
-
-
-def _noise(noise_sd: Any, n_candidates: int) -> FloatArray:
-    expected = f"a positive finite float, or one for each of {n_candidates} candidates"
-    noise = np.atleast_1d(finite_floats(OWNER, "noise_sd", noise_sd, expected))
-    if noise.ndim != 1 or len(noise) not in (1, n_candidates) or np.any(noise <= 0):
-        raise fail(OWNER, "noise_sd", expected, noise_sd)
-    return np.broadcast_to(noise, (n_candidates,))
 
 
 def _gradients(

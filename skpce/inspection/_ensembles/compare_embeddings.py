@@ -31,7 +31,7 @@ from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from ...drivers._findings import LEVEL
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, quiet, quiet_fit, seeded
+from .cross_fit import Split, quiet, quiet_fit, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
@@ -365,8 +365,7 @@ class _InnerFolds:
             )
         values = np.asarray(y, dtype=np.float64).reshape(len(unit), -1)
         fold = deal_folds(sorted_units(values, unit), unit, self.n_folds)
-        for k in range(self.n_folds):
-            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        yield from splits_of_folds(fold)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds."""

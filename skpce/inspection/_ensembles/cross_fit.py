@@ -30,6 +30,12 @@ from .._reading import final_estimator
 Split = tuple[IndexArray, IndexArray]
 
 
+def splits_of_folds(fold: IndexArray) -> list[Split]:
+    """Return the members that train, and those that are held out, of each fold."""
+    every = range(int(fold.max()) + 1)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
+
+
 def with_parameters(pipeline: Any, **parameters: Any) -> Any:
     """Clone a pipeline, without callbacks, and set what its last estimator has."""
     copy = without_callbacks(clone(pipeline))

@@ -36,7 +36,7 @@ from ...drivers._findings import find_drivers
 from ...ensembles import Ensemble
 from .._input_tests import numeric
 from .._reading import column_names, input_names_of, last_and_inputs
-from .cross_fit import CrossFit, quiet_fit, without_draws
+from .cross_fit import CrossFit, quiet_fit, splits_of_folds, without_draws
 from .members import (
     check_order,
     check_replicates,
@@ -310,14 +310,10 @@ def _splits_of(
         return [make_splits(cv, part.X, unit)]
     n_folds = min(int(cv), int(unit.max()) + 1)
     once = part.observed.size > _SMALL or n_folds > unit.max()
-    found = []
-    for seed in range(1 if once else _TIMES):
-        fold = deal_folds(order, unit, n_folds, seed)
-        every = range(int(fold.max()) + 1)
-        found.append(
-            [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
-        )
-    return found
+    return [
+        splits_of_folds(deal_folds(order, unit, n_folds, seed))
+        for seed in range(1 if once else _TIMES)
+    ]
 
 
 def _tested_inputs(
