@@ -46,7 +46,6 @@ from ._reading import (
     FittedModel,
     fitted_model,
     group_matrix,
-    group_shares,
     numeric_expansion_of,
     q2_reasons,
 )
@@ -282,10 +281,10 @@ class NormalParts:
         along = self.loading / np.where(length > 0, length, 1.0)
         if noise:
             along *= np.sqrt(self.retained)[:, np.newaxis]
-        coefficients, multi_indices = expansion.coefficients, expansion.multi_indices
-        return group_shares(
-            expansion, variance_along(coefficients, multi_indices, along)
-        )
+        parts = variance_along(expansion.coefficients, expansion.multi_indices, along)
+        variance = expansion.total_variance
+        safe = np.where(variance > 0, variance, 1.0)
+        return (group_matrix(expansion) @ parts) / safe[:, np.newaxis]
 
     def shapley(self, expansion: Expansion) -> FloatArray | None:
         """Shapley effects when X is jointly normal; None where they cost too much."""
