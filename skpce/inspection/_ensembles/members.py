@@ -260,7 +260,7 @@ def check_replicates(X: Any, replicate: Any) -> None:
         row = int(np.argmax(differs))
         raise ValueError(
             f"Members {int(first[group][row])} and {row} are of the group "
-            f"{_plain(replicate[row])!r} and have other rows of X; expected the same: "
+            f"{replicate.tolist()[row]!r} and have other rows of X; expected the same: "
             "replicates share their inputs, X before any embedding that is random."
         )
 
@@ -320,35 +320,3 @@ def check_order(order: Any, n_members: int) -> None:
         raise ValueError(
             "order has NaN, NaT or infinity; give the position of each member."
         )
-
-
-def _plain(label: Any) -> Any:
-    """Return a label as an object of Python, for messages."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def reward_groups(
-    replicate: Any,
-    weights: FloatArray,  # shape: (n_members,)
-) -> IndexArray:
-    """Number the groups of members of positive weight; refuse them without repeats."""
-    unweighted = bool(np.all(weights == 1))
-    names, group = np.unique(replicate[weights > 0], return_inverse=True)
-    if unweighted and len(names) == len(replicate):
-        raise ValueError(
-            "replicate has no repeats; expected at least two members with one label: "
-            "where every member has its own, the noise of training cannot be separated "
-            "from the effect of the inputs."
-        )
-    if unweighted and len(names) < 2:
-        raise ValueError(
-            f"replicate has one label only, {_plain(names[0])!r}; the share of "
-            "training noise needs at least two labels (or control= for members of "
-            "equal inputs)."
-        )
-    if len(names) < 2 or weights.sum() <= len(names):
-        raise ValueError(
-            f"sample_weight sums to {weights.sum():.3g} over {len(names)} groups; "
-            "replicates need at least two groups and more members than groups."
-        )
-    return group
