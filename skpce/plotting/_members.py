@@ -15,7 +15,6 @@ from .._checks import (
     RandomState,
     Steps,
     as_floats,
-    check_boolean,
     check_integer,
     check_real,
     check_rows,
@@ -145,8 +144,6 @@ class PolicyDistributionDisplay:
         y: ArrayLike,
         *,
         step: int = 0,
-        part_names: Sequence[str] | None = None,
-        horizontal: bool | None = None,
         n_samples: int = 2000,
         random_state: RandomState = 0,
         max_parts: int | None = 12,
@@ -163,10 +160,6 @@ class PolicyDistributionDisplay:
             Policies of members, all steps side by side.
         step : int, default=0
             Which step.
-        part_names : sequence of str of length n_parts or None, default=None
-            Labels of all parts; None takes those seen in ``fit``.
-        horizontal : bool or None, default=None
-            Whether parts are rows; None decides by the length of their names.
         n_samples : int, default=2000
             Draws of the predictive distribution.
         random_state : int, RandomState instance or None, default=0
@@ -181,8 +174,6 @@ class PolicyDistributionDisplay:
             instead="StepVarianceDisplay (the spread of members) and "
             "MainEffectsDisplay (what is predicted)",
         )
-        if horizontal is not None:
-            check_boolean(OWNER, "horizontal", horizontal)
         geometry, surrogate = fitted.geometry, reading.estimator
         layout = geometry.layout
         step = check_position("step", step, layout.n_steps)
@@ -191,19 +182,10 @@ class PolicyDistributionDisplay:
         shown = np.arange(columns.start, columns.stop)[geometry.mask[columns]]
         draws = surrogate.sample(n_samples, random_state=random_state)
         samples = {"ensemble": y[:, shown], "surrogate": draws[:, shown]}
-        labels = layout.part_names
-        if part_names is not None:
-            labels = tuple(listed(part_names, "part_names"))
-        if len(labels) != layout.n_parts:
-            raise ValueError(
-                f"part_names has {len(labels)} labels; expected {layout.n_parts}, "
-                "one for each part of all steps."
-            )
-        names = [labels[part] for part in shown]
+        names = [layout.part_names[part] for part in shown]
         display = cls.from_samples(
             samples, names, step_name=layout.step_names[step], max_parts=max_parts
         )
-        display.horizontal = horizontal
         return display.plot(ax=ax, **kwargs)
 
     @property
