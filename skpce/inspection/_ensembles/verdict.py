@@ -295,7 +295,7 @@ def _cross_fitted(
         order = units_by_inputs(inputs[rows], part.observed, unit)
         dealt = _splits_of(cv, part, order, unit)
         for splits in dealt:
-            missed = replace(part, splits=splits).squared_errors()
+            missed = part.squared_errors(splits)
             errors += part.outputs.sum_by_group(missed) / len(dealt)
         deviations = part.outputs.sum_by_group(part.squared_deviations())
         q2[:, own] = q2_with_interval(errors, deviations, order, unit)
