@@ -462,11 +462,9 @@ class EmbeddingDisplay:
 
     def _plot_correlation(self, ax: Any) -> None:
         names = self.input_names
-        image = draw_heat_map(
-            ax, self.correlation, names, names, cmap="PuOr", vmin=-1.0, vmax=1.0
-        )
-        ax.figure.colorbar(image, ax=ax)
-        ax.set_title("Pearson correlation", fontsize=10)
+        style: Any = {"cmap": "PuOr", "vmin": -1.0, "vmax": 1.0, "scale": ""}
+        style["heads"] = ["Pearson correlation"]
+        draw_heat_map(ax, self.correlation, names, names, **style)
 
     def _plot_quantiles(self, ax: Any, kwargs: dict[str, Any]) -> None:
         both = np.concatenate([self.distribution_quantiles, self.data_quantiles])

@@ -589,9 +589,8 @@ class InteractionDisplay:
         errors = np.full_like(shown, np.nan)
         if self.errors is not None and self.supported:
             np.fill_diagonal(errors, self.errors)
-        self.image_ = draw_heat_map(ax, shown, names, names, errors=errors, **style)
-        ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
-        ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
+        style |= {"errors": errors, "heads": self._heads()}
+        self.image_ = draw_heat_map(ax, shown, names, names, **style)
         self.ax_, self.figure_ = readable(ax)
         return self
 

@@ -20,11 +20,11 @@ from ._style import (
     COLORS,
     HATCH,
     NO_VARIANCE,
-    NOT_PREDICTED,
     NOT_SUPPORTED,
     Support,
     draw_heat_map,
     draw_whisker,
+    heads_of,
     hide_spines,
     legend_right,
     make_axes,
@@ -33,6 +33,7 @@ from ._style import (
     refused,
     share_colors,
     share_names,
+    write_over,
 )
 
 if TYPE_CHECKING:
@@ -422,9 +423,7 @@ class SobolDisplay:
         elif self._refused[step]:
             for bars in drawn[:-1]:
                 bars[step].set_hatch(HATCH)
-            style = {"ha": "right", "va": "center", "fontsize": 9}
-            box = {"facecolor": "white", "alpha": 0.85, "linewidth": 0}
-            ax.text(0.985, position, NOT_SUPPORTED, bbox=box, **style)
+            write_over(ax, position, NOT_SUPPORTED)
 
     def _plot_panels(
         self, ax: Any, kwargs: dict[str, Any]
@@ -479,14 +478,12 @@ class SobolDisplay:
         return drawn
 
     def _heads(self, step: int) -> list[str]:
-        """Name a step, what is not predicted of it, and whether it is supported."""
-        name = label(self.step_names[step])
-        if np.isnan(self.unexplained[step]):
-            return [name, NO_VARIANCE]
-        tail = [NOT_SUPPORTED] if self._refused[step] else []
-        if len(self.input_names) > _MOST_ROWS:
-            tail.append(f"{_MOST_ROWS} of {len(self.input_names)} inputs are shown")
-        return [name, f"{NOT_PREDICTED}: {self.unexplained[step]:z.2f}", *tail]
+        """Name a step, and say how many of its inputs are shown."""
+        rest = self.unexplained[step]
+        heads = heads_of(self.step_names[step], rest, not self._refused[step])
+        if len(self.input_names) > _MOST_ROWS and not np.isnan(rest):
+            heads.append(f"{_MOST_ROWS} of {len(self.input_names)} inputs are shown")
+        return heads
 
     def _plot_heat_map(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
@@ -502,15 +499,11 @@ class SobolDisplay:
         marks = [" *" if is_refused else "" for is_refused in self._refused]
         for step in np.flatnonzero(np.isnan(self.unexplained)):
             marks[step] = f" ({NO_VARIANCE})"
-        style = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | kwargs
-        image: Any = draw_heat_map(
-            ax, shares, self.step_names, names, marks=marks, errors=errors, **style
-        )
-        ax.figure.colorbar(image, ax=ax, label=self._axis_label("\n"))
+        style: Any = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | kwargs
         heads = [f"* {NOT_SUPPORTED}"] if self._refused.any() else []
-        if heads or notes:
-            ax.set_title("\n".join([*heads, *notes]), fontsize=9, loc="left")
-        return ax, image
+        style |= {"marks": marks, "errors": errors, "heads": [*heads, *notes]}
+        style["scale"] = self._axis_label("\n")
+        return ax, draw_heat_map(ax, shares, self.step_names, names, **style)
 
     def _axis_label(self, separator: str = " ") -> str:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""

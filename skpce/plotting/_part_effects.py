@@ -26,6 +26,7 @@ from ._style import (
     points_across,
     readable,
     text_width,
+    write_over,
 )
 
 if TYPE_CHECKING:
@@ -286,15 +287,12 @@ class PartEffectsDisplay:
         ax = make_axes(ax, (max(4.6, 3.2 + each), 2.4 + 0.8 * each))
         largest = max(float(np.nan_to_num(values).max(initial=0.0)), 0.1)
         style: dict[str, Any] = {"cmap": "Blues", "vmin": 0.0, "vmax": largest}
-        self.image_: Any = draw_heat_map(
-            ax, values, names[1:], names[:-1], **style | kwargs
-        )
-        ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
         heads = [label(self.output_names[output], 32), *self._reason(output)]
         left_out = len(self.part_names) - len(order)
         if left_out:
             heads.append(f"the {len(order)} parts with the largest total index")
-        ax.set_title("\n".join(heads), fontsize=10, loc="left")
+        style |= {"heads": heads} | kwargs
+        self.image_: Any = draw_heat_map(ax, values, names[1:], names[:-1], **style)
         self.ax_, self.figure_ = readable(ax)
         return self
 
@@ -313,9 +311,7 @@ class PartEffectsDisplay:
                 bars[row].set_hatch(HATCH)
         if reason:
             text = label(reason[0], max(12, int(room / 5.5)), 2)
-            style = {"ha": "right", "va": "center", "fontsize": 9}
-            box = {"facecolor": "white", "alpha": 0.9, "linewidth": 0, "pad": 2}
-            ax.text(0.985, position, text, bbox=box, **style)
+            write_over(ax, position, text)
             return
         values, errors = (table[output] for table in self.estimates)
         narrow = 0
