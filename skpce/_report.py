@@ -255,16 +255,6 @@ def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
     ]
 
 
-def pair_columns(verdict: Answer) -> list[Column]:
-    """Return the pairs that act together."""
-    table = verdict.pairs
-    return [
-        ("pair", list(table.keys["pair"])),
-        ("p (Holm)", table.p_value),
-        ("share that neither explains alone", list(map(percent, table.share))),
-    ]
-
-
 def with_ends(share: float, low: float, high: float) -> str:
     """Return a share in percent with its interval; a dash for none."""
     if np.isnan(share):
@@ -449,13 +439,6 @@ class ReportContent:
         variance = share * self.variance
         order = np.argsort(-variance, kind="stable")
         return [int(step) for step in order if variance[step] > 0]
-
-    def explained_steps(self) -> list[int]:
-        """Return the steps of which something is predicted, the largest first."""
-        share = 1.0 - np.nan_to_num(self.support.unexplained, nan=1.0)
-        if self.support.supported is not None:
-            share = share * np.array(self.support.supported)
-        return self.ranked_steps(share)
 
 
 # Sections.
@@ -706,10 +689,17 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
             "intervals that hold together",
         )
     if len(verdict.pairs.rows):
-        page.add_columns(pair_columns(verdict), "Pairs that act together")
+        table = verdict.pairs
+        cells = list(map(percent, table.share))
+        columns = [
+            ("pair", list(table.keys["pair"])),
+            ("p (Holm)", table.p_value),
+            ("share that neither explains alone", cells),
+        ]
+        page.add_columns(columns, "Pairs that act together")
     ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     repeats = {"noise between repeats": "noise_share", "lack of fit, p": "lack_of_fit"}
-    columns: list[Column] = [
+    columns = [
         (content.noun, verdict.step_names),
         ("members", verdict.members),
         ("Q², runs left out", verdict.q2),
@@ -800,7 +790,10 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         "exceed one."
     )
     if len(content.input_names) > 1:
-        for step in content.explained_steps()[:1]:
+        share = 1.0 - np.nan_to_num(content.support.unexplained, nan=1.0)
+        if content.support.supported is not None:
+            share = share * np.array(content.support.supported)
+        for step in content.ranked_steps(share)[:1]:
             pairs = InteractionDisplay.from_estimator(
                 content.pipeline, step=step, **known
             )

@@ -211,7 +211,10 @@ def original_space_indices(
         first, with_residual, error = _sampled_first_order(
             expansion, embedding, parts, int(n_samples), make_generator(random_state)
         )
-    measure = _derivative_measure(expansion, embedding)
+    moments = gradient_moments(expansion.coefficients, expansion.multi_indices, laws)
+    W = embedding.matrix
+    measure = np.einsum("ai,tab,bi->ti", W, moments, W)
+    measure = group_matrix(expansion) @ measure
     activity = measure * embedding.inputs.values.var(axis=0)
     whole = activity.sum(axis=1, keepdims=True)
     names = [f"embedded input {i}" for i in range(embedding.outputs.shape[1])]
@@ -324,14 +327,6 @@ def _sampled_first_order(
     mean = found.mean(axis=0)
     error = found.std(axis=0, ddof=1).max(axis=0) / np.sqrt(_BATCHES)
     return mean[0], mean[1], error
-
-
-def _derivative_measure(expansion: Expansion, embedding: AffineMap) -> FloatArray:
-    moments = gradient_moments(
-        expansion.coefficients, expansion.multi_indices, expansion.basis.laws
-    )
-    W = embedding.matrix
-    return group_matrix(expansion) @ np.einsum("ai,tab,bi->ti", W, moments, W)
 
 
 def _cautions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -508,7 +508,10 @@ class Redraws:
         others = [redraw(everyone - {i}) for i in range(n_players)]
         n_orders = _orders(n_players, self.n_permutations)
         if n_orders is None:
-            costs = [cost(one) for one in _every_set(n_players)]
+            costs = [
+                cost(frozenset(i for i in everyone if position >> i & 1))
+                for position in range(2**n_players)
+            ]
             effects = subset_shapley(np.array(costs).T, n_players) * variance[:, None]
         else:
             orders = [generator.permutation(n_players) for _ in range(n_orders)]
@@ -516,12 +519,6 @@ class Redraws:
         whole = np.tile(variance[:, np.newaxis], n_players)
         parts = [np.array(one)[:, k].T for one in (alone, others) for k in (0, 1)]
         return np.array([*parts, effects, whole])
-
-
-def _every_set(n_players: int) -> Iterator[frozenset[int]]:
-    """Yield all sets of players, in the order of their binary numbers."""
-    for position in range(2**n_players):
-        yield frozenset(i for i in range(n_players) if position >> i & 1)
 
 
 def _shapley_of_orders(

@@ -453,18 +453,15 @@ class EmbeddingDisplay:
         widths = [max(_PANEL, 2.2 + 0.27 * size)] + [_PANEL] * (n_panels - 1)
         figsize = sum(widths), max(3.6, 1.4 + 0.27 * size)
         self.axes_ = make_panels(ax, n_panels, figsize, width_ratios=widths)
-        self._plot_correlation(self.axes_[0])
+        style: Any = {"cmap": "PuOr", "vmin": -1.0, "vmax": 1.0, "scale": ""}
+        style |= {"heads": ["Pearson correlation"]}
+        names = self.input_names
+        draw_heat_map(self.axes_[0], self.correlation, names, names, **style)
         self._plot_quantiles(self.axes_[1], kwargs)
         if shares is not None:
             self._plot_retained_variance(self.axes_[2], shares)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
-
-    def _plot_correlation(self, ax: Any) -> None:
-        names = self.input_names
-        style: Any = {"cmap": "PuOr", "vmin": -1.0, "vmax": 1.0, "scale": ""}
-        style["heads"] = ["Pearson correlation"]
-        draw_heat_map(ax, self.correlation, names, names, **style)
 
     def _plot_quantiles(self, ax: Any, kwargs: dict[str, Any]) -> None:
         both = np.concatenate([self.distribution_quantiles, self.data_quantiles])

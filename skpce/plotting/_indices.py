@@ -402,8 +402,13 @@ class SobolDisplay:
             left += shares[:, column]
             drawn.append(bars)
         for step, position in enumerate(positions):
-            self._mark_step(ax, drawn, step, position)
-            if errors is not None and not self._refused[step]:
+            if np.isnan(self.unexplained[step]):
+                ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
+            elif self._refused[step]:
+                for bars in drawn[:-1]:
+                    bars[step].set_hatch(HATCH)
+                write_over(ax, position, NOT_SUPPORTED)
+            elif errors is not None:
                 ends = zip(drawn, *errors[:, step], strict=False)
                 seen = [end for end in ends if end[0][step].get_width() >= _VISIBLE]
                 for number, (bars, low, high) in enumerate(seen):
@@ -416,14 +421,6 @@ class SobolDisplay:
         legend_right(ax, zip(names, colors, strict=True))
         hide_spines(ax)
         return ax, drawn
-
-    def _mark_step(self, ax: Any, drawn: list[Any], step: int, position: int) -> None:
-        if np.isnan(self.unexplained[step]):
-            ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
-        elif self._refused[step]:
-            for bars in drawn[:-1]:
-                bars[step].set_hatch(HATCH)
-            write_over(ax, position, NOT_SUPPORTED)
 
     def _plot_panels(
         self, ax: Any, kwargs: dict[str, Any]

@@ -321,22 +321,19 @@ class PartEffectsDisplay:
                 values[segment], errors[segment], room * bar.get_width()
             )
             if text:
-                self._write_inside(ax, segment, bar, text)
+                style: dict[str, Any] = {"ha": "center", "va": "center"}
+                if self.segment_names[segment] == _NOISE:
+                    box = {"facecolor": "white", "linewidth": 0, "pad": 1.5}
+                    style["bbox"] = box
+                style |= {"fontsize": _SIZE, "color": ink_on(bar.get_facecolor())}
+                middle = bar.get_x() + bar.get_width() / 2.0
+                ax.text(middle, bar.get_y() + bar.get_height() / 2.0, text, **style)
                 narrow = 0
             elif bar.get_width() >= _VISIBLE and not np.isnan(errors[segment]):
                 # Neighbours that are all narrow have whiskers at different heights.
                 place = position + (0.33, -0.33, 0.24)[narrow % 3]
                 draw_whisker(ax, bar, errors[segment], place)
                 narrow += 1
-
-    def _write_inside(self, ax: Any, segment: int, bar: Any, text: str) -> None:
-        is_noise = self.segment_names[segment] == _NOISE
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": _SIZE}
-        if is_noise:
-            style["bbox"] = {"facecolor": "white", "linewidth": 0, "pad": 1.5}
-        style["color"] = ink_on(bar.get_facecolor())
-        middle = bar.get_x() + bar.get_width() / 2.0
-        ax.text(middle, bar.get_y() + bar.get_height() / 2.0, text, **style)
 
     def _reason(self, output: int) -> list[str]:
         """Say in short why the effects of an output are not supported."""

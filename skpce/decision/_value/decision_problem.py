@@ -116,7 +116,10 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
             f"X has {table.shape[1]} columns; expected {n_inputs}, as many as the "
             "surrogate was fitted to."
         )
-    regressor = _regressor_like(reading.estimator)
+    regressor = clone(reading.estimator)
+    if not isinstance(regressor, PolynomialChaosRegressor):
+        settings = regressor.get_params(deep=False)
+        regressor = PolynomialChaosRegressor(**{one: settings[one] for one in _SHARED})
     laws = by_position(OWNER, regressor.distribution, reading.expansion.input_names)
     regressor.set_params(distribution=laws)
     contrasts = values - values.mean(axis=1, keepdims=True)
@@ -206,14 +209,6 @@ def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]
     names = getattr(X, "columns", None)
     refuse_other_names("X", names, getattr(surrogate, "feature_names_in_", None))
     return expansion_of(surrogate, X), True
-
-
-def _regressor_like(last: Any) -> Any:
-    """Return a regressor with the settings of a surrogate, not fitted."""
-    if isinstance(last, PolynomialChaosRegressor):
-        return clone(last)
-    given = last.get_params(deep=False)
-    return PolynomialChaosRegressor(**{name: given[name] for name in _SHARED})
 
 
 def _is_fit_to(reading: Reading, values: FloatArray) -> bool:

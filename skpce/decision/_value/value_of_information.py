@@ -241,7 +241,10 @@ def value_of_information(
         expected = "a positive float or a mapping, with n_observations"
         raise fail(OWNER, "noise_sd", expected, noise_sd)
     prices = None if costs is None else _prices(costs, players, given.inputs)
-    _refuse_large(given, int(n_samples))
+    n_actions, n_terms = given.contrasts.shape
+    a_point = 2 * len(given.inputs) + 2 * n_terms + 7 * n_actions
+    needed = 8.0 * a_point * int(n_samples) / N_BATCHES
+    refuse_memory(OWNER, needed, f"n_samples={int(n_samples)}")
     generator = make_generator(random_state)
     seed = int(generator.integers(2**31))
     make = Row.marginal if form == "marginal" else Row.regression
@@ -257,7 +260,15 @@ def value_of_information(
     columns |= held_out
     evpi = worths[-1].value
     columns["share_of_evpi"] = columns["plug_in"] / (evpi if evpi > 0 else np.nan)
-    columns["variance_share"] = _variance_shares(given, players)
+    # Closed indices of all utilities together.
+    known = given.expansion
+    norms = np.sqrt(np.square(known.coefficients).sum(axis=0, keepdims=True))
+    columns["variance_share"] = np.array(
+        [
+            float(closed_index(norms, known.multi_indices, own)[0])
+            for own in players.values()
+        ]
+    )
     columns["flip_probability"] = np.array([w.flip_probability for w in worths])
     if n_observations is not None:
         root, tiny = math.sqrt(int(n_observations)), float(np.finfo(float).tiny)
@@ -273,14 +284,6 @@ def value_of_information(
             columns[name] = np.where(failed, np.nan, columns[name])
     cautions = _cautions(given, form)
     return _table(given, tuple(players), columns, reasons, evpi, cautions)
-
-
-def _refuse_large(given: DecisionProblem, n_samples: int) -> None:
-    """Refuse points that do not fit into the memory."""
-    n_actions, n_terms = given.contrasts.shape
-    a_point = 2 * len(given.inputs) + 2 * n_terms + 7 * n_actions
-    at_once = n_samples / N_BATCHES
-    refuse_memory(OWNER, 8.0 * at_once * a_point, f"n_samples={n_samples}")
 
 
 def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
@@ -393,20 +396,6 @@ def _reason(p_value: float) -> tuple[str, ...]:
     return (
         "what the actions differ by is not shown to depend on it "
         f"(p = {p_value:.3g}, more than {_SIGNIFICANCE:g})",
-    )
-
-
-def _variance_shares(
-    given: DecisionProblem, players: Mapping[str, list[int]]
-) -> FloatArray:  # shape: (n_rows,)
-    """Return closed indices of all utilities together."""
-    expansion = given.expansion
-    norms = np.sqrt(np.square(expansion.coefficients).sum(axis=0, keepdims=True))
-    return np.array(
-        [
-            float(closed_index(norms, expansion.multi_indices, own)[0])
-            for own in players.values()
-        ]
     )
 
 

@@ -211,10 +211,15 @@ def compare_embeddings(
     if bool((members[:1] == members).all()):
         raise ValueError("X has no column that varies; expected at least one.")
     given_shares(noise_share, read)  # refuses bad shares
+    if isinstance(inner_cv, (str, bytes)) or not (
+        is_integer(inner_cv) or hasattr(inner_cv, "split")
+    ):
+        expected = "an int or a splitter, as it divides many sets"
+        raise fail(OWNER, "inner_cv", expected, inner_cv)
     comparison = _Comparison(
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
         *(table, y),
-        _inner_folds(inner_cv, table, groups),
+        _InnerFolds(inner_cv, table, groups) if is_integer(inner_cv) else inner_cv,
         _Scorer(scoring),
         {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share},
     )
@@ -378,15 +383,6 @@ def _keys(X: Any) -> list[Any]:
     if rows.dtype.kind in "fiub":
         return [row.tobytes() for row in rows.astype(np.float64) + 0.0]
     return [repr(row) for row in rows.tolist()]
-
-
-def _inner_folds(inner_cv: Any, X: Any, groups: Any) -> Any:
-    if is_integer(inner_cv):
-        return _InnerFolds(inner_cv, X, groups)
-    if isinstance(inner_cv, (str, bytes)) or not hasattr(inner_cv, "split"):
-        expected = "an int or a splitter, as it divides many sets"
-        raise fail(OWNER, "inner_cv", expected, inner_cv)
-    return inner_cv
 
 
 # Candidates and their grids

@@ -162,7 +162,8 @@ def part_entries(
         )
         for name in _parts_of(part, solver.names)
     }
-    rows = _in_even_steps(solver.n_members, n_verifying)
+    size = min(n_verifying or solver.n_members, solver.n_members)
+    rows = np.arange(size) * solver.n_members // size  # in even steps
     n_candidates = sum(len(one.candidates) for one in entries.values())
     n_screened = len(rows) + 1 + n_candidates
     solver.n_solutions = n_screened + 2 * len(rows) * n_candidates  # at most
@@ -325,13 +326,6 @@ def _verified(
     alone = solver.shares_of({**means, one.part: varying.reshape(shape)})
     left = solver.shares_of({**parts, one.part: fixed.reshape(shape)})
     return dict(zip(_VERIFIED, (*alone, *left), strict=True))
-
-
-def _in_even_steps(n_members: int, n_chosen: int | None) -> IndexArray:
-    """Return positions of members in even steps."""
-    if n_chosen is None or n_chosen >= n_members:
-        return np.arange(n_members)
-    return np.arange(n_chosen) * n_members // n_chosen
 
 
 def _table(
