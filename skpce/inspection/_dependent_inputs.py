@@ -28,7 +28,6 @@ from ._correlated_features import subset_shapley
 from ._ensembles.training_noise import jackknife_error
 from ._input_tests import input_tests
 from ._reading import (
-    Inputs,
     Reading,
     column_groups,
     group_matrix,
@@ -420,22 +419,7 @@ def _law_cautions(
             "the joint distribution, a Gaussian copula, leaves dependence in X that it "
             f"should take out: {left}"
         )
-    found += _tied_columns(inputs, law)
-    Z, laws = reading.latent(draws), reading.expansion.basis.laws
-    outside = np.any([one.outside(z) for one, z in zip(laws, Z.T, strict=True)], axis=0)
-    share = float(np.mean(outside))
-    if share > _OUTSIDE_SHARE:
-        found.append(
-            f"{share:.0%} of the draws lie outside the supports of the distributions "
-            "of the expansion, which extrapolates there"
-        )
-    return tuple(found)
-
-
-def _tied_columns(inputs: Inputs, law: NatafTransformer) -> list[str]:
-    """Name columns of few values, which the distribution spreads too much."""
     scores = ndtri((np.arange(_GRID) + 0.5) / _GRID)
-    found = []
     for name, column, one in zip(inputs.names, inputs.values.T, law.maps_, strict=True):
         if not isinstance(one, EmpiricalMap) or 2 * len(one.values) > len(column):
             continue
@@ -446,7 +430,15 @@ def _tied_columns(inputs: Inputs, law: NatafTransformer) -> list[str]:
                 f"values of {name}, whose standard deviation becomes {1 + excess:.2f} "
                 "times that of X; its share of the variance is too large"
             )
-    return found
+    Z, laws = reading.latent(draws), reading.expansion.basis.laws
+    outside = np.any([one.outside(z) for one, z in zip(laws, Z.T, strict=True)], axis=0)
+    share = float(np.mean(outside))
+    if share > _OUTSIDE_SHARE:
+        found.append(
+            f"{share:.0%} of the draws lie outside the supports of the distributions "
+            "of the expansion, which extrapolates there"
+        )
+    return tuple(found)
 
 
 @dataclass(frozen=True)
