@@ -130,17 +130,6 @@ _BADGES = {
 }
 
 
-def _contents(titles: Sequence[str]) -> str:
-    """Return the list of the sections; a link opens the one that it leads to."""
-    if len(titles) < 2:
-        return ""
-    items = (
-        f'<li><a href="#section-{number}">{title}</a></li>'
-        for number, title in enumerate(titles)
-    )
-    return f"<nav><ul>{''.join(items)}</ul></nav>"
-
-
 class HtmlReport:
     """Collects sections and writes them to one file."""
 
@@ -196,13 +185,14 @@ class HtmlReport:
         headings, values = zip(*columns, strict=True)
         self.add_table(headings, list(zip(*values, strict=True)), caption)
 
-    def add_png(self, payload: bytes, description: str) -> None:
-        """Add the bytes of a PNG file, inlined."""
-        self._add_picture(payload, "png", description)
-
-    def _add_picture(
-        self, payload: bytes, kind: str, description: str, is_narrow: bool = False
+    def add_png(
+        self,
+        payload: bytes,
+        description: str,
+        kind: str = "png",
+        is_narrow: bool = False,
     ) -> None:
+        """Add the bytes of a PNG file, or of one of another kind, inlined."""
         encoded = base64.b64encode(payload).decode("ascii")
         narrow = 'class="narrow" ' if is_narrow else ""
         self._parts.append(
@@ -227,7 +217,7 @@ class HtmlReport:
         if len(svg.getvalue()) < len(payload):
             kind, payload = "svg+xml", svg.getvalue()
         is_narrow = display.figure_.get_size_inches()[0] <= _NARROW
-        self._add_picture(payload, kind, description, is_narrow)
+        self.add_png(payload, description, kind, is_narrow)
 
     def to_html(self) -> str:
         """Return the page."""
@@ -246,11 +236,15 @@ class HtmlReport:
         begin, *sections = ["".join(parts) for _, parts in self._sections]
         titles = [escape(title) for title, _ in self._sections[1:]]
         found = [begin]
+        links = "".join(
+            f'<li><a href="#section-{number}">{title}</a></li>'
+            for number, title in enumerate(titles)
+        )
         for number, (title, text) in enumerate(zip(titles, sections, strict=True)):
             anchor = f'<span id="section-{number}"></span>'
             if number == 0:
                 found.append(f"<section>{anchor}<h2>{title}</h2>{text}</section>")
-                found.append(_contents(titles))
+                found += [f"<nav><ul>{links}</ul></nav>"] * (len(titles) > 1)
             else:
                 found.append(
                     f"<details><summary><h2>{title}</h2></summary>{anchor}{text}"

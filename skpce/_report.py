@@ -6,8 +6,7 @@ import os
 import platform
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -90,11 +89,8 @@ def fragility_columns(found: Result) -> list[Column]:
 
 def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]:
     """Return shares of the variance; NaN for a step without variance."""
-    shares = display.shares
-    columns: list[Any] = list(_without_empty(display, shares).T)
-    if display.share_bounds is not None:
-        cells = _with_intervals(display, shares, display.share_bounds[0])
-        columns = [*cells, *columns[len(cells) :]]
+    bounds = display.share_bounds
+    columns = _cells(display, display.shares, None if bounds is None else bounds[0])
     return list(
         zip([noun, *display.column_names], [display.step_names, *columns], strict=True)
     )
@@ -105,36 +101,30 @@ def total_columns(display: SobolDisplay, noun: str, inputs: IndexArray) -> list[
     total = display.total_order
     assert total is not None  # of a fit
     assert not display.of_variance
-    cells: list[Any] = list(_without_empty(display, total).T)
-    if display.interval is not None:
-        cells = _with_intervals(display, total, display.interval.total_order)
+    interval = display.interval
+    cells = _cells(display, total, None if interval is None else interval.total_order)
     names = [display.input_names[i] for i in inputs]
     chosen = [cells[i] for i in inputs]
     return list(zip([noun, *names], [display.step_names, *chosen], strict=True))
 
 
-def _without_empty(display: SobolDisplay, values: FloatArray) -> FloatArray:
-    """Return numbers that are NaN for a step without variance."""
-    empty = np.isnan(display.unexplained)[:, np.newaxis]
-    return np.asarray(np.where(empty, np.nan, without_rounding(values)))
-
-
-def _with_intervals(
+def _cells(
     display: SobolDisplay,
     values: FloatArray,  # shape: (n_steps, n_features or more)
-    bounds: FloatArray,  # shape: (2, n_steps, n_features)
-) -> list[list[str]]:
-    """Return a column of cells for each input: the number and its interval."""
-    values = without_rounding(values[:, : bounds.shape[2]])
+    bounds: FloatArray | None,  # shape: (2, n_steps, n_features)
+) -> list[Any]:
+    """Return columns of numbers, with intervals where known; none for no variance."""
     empty = np.isnan(display.unexplained)
-
-    def cell(step: int, i: int) -> str:
-        ends = interval_in_words(*bounds[:, step, i])
-        return "–" if empty[step] else f"{values[step, i]:z.2f} {ends}"
-
-    return [
-        [cell(step, i) for step in range(len(values))] for i in range(values.shape[1])
-    ]
+    values = np.where(empty[:, np.newaxis], np.nan, without_rounding(values))
+    columns: list[Any] = list(values.T)
+    if bounds is None:
+        return columns
+    for i in range(bounds.shape[2]):
+        columns[i] = [
+            "–" if np.isnan(value) else f"{value:z.2f} {interval_in_words(*ends)}"
+            for value, ends in zip(columns[i], bounds[:, :, i].T, strict=True)
+        ]
+    return columns
 
 
 def coverage_columns(
@@ -198,6 +188,11 @@ def of_largest(variance: FloatArray, most: int) -> IndexArray:
     return np.sort(order[:most])
 
 
+def _leading_inputs(total: FloatArray) -> IndexArray:
+    """Return the inputs of the largest total indices in any row."""
+    return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
+
+
 def some_of(values: Any, rows: IndexArray) -> Any:
     """Return some entries of a tuple, a list or an array; None stays None."""
     if values is None or isinstance(values, np.ndarray):
@@ -208,13 +203,6 @@ def some_of(values: Any, rows: IndexArray) -> Any:
 def some_rows(columns: Iterable[Column], rows: IndexArray) -> list[Column]:
     """Return some rows of a table."""
     return [(heading, some_of(values, rows)) for heading, values in columns]
-
-
-def some_spread(found: Any, rows: IndexArray) -> Any:
-    """Return the disagreement at some steps, or of some outputs."""
-    keys = {name: some_of(labels, rows) for name, labels in found.keys.items()}
-    columns = {name: some_of(values, rows) for name, values in found.columns.items()}
-    return replace(found, keys=keys, columns=columns)
 
 
 def some_inputs(shares: SobolDisplay, inputs: IndexArray) -> SobolDisplay:
@@ -267,16 +255,6 @@ def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
     ]
 
 
-def pair_columns(verdict: Answer) -> list[Column]:
-    """Return the pairs that act together."""
-    table = verdict.pairs
-    return [
-        ("pair", list(table.keys["pair"])),
-        ("p (Holm)", table.p_value),
-        ("share that neither explains alone", list(map(percent, table.share))),
-    ]
-
-
 def with_ends(share: float, low: float, high: float) -> str:
     """Return a share in percent with its interval; a dash for none."""
     if np.isnan(share):
@@ -321,7 +299,19 @@ class ReportContent:
         self.input_names = self.expansion.input_names
         self.step_names = self.expansion.group_names
         self.inputs = reading.inputs
-        self.y = self._checked(y)
+        self.is_real = reading.compositions is None  # else of compositions
+        # What a row of the tables is, the same at the start of a sentence, the fit.
+        self.noun, self.one, self.model = (
+            ("output", "An output", "expansion")
+            if self.is_real
+            else ("decision", "A decision", "surrogate")
+        )
+        n_members = len(self.inputs)
+        if self.is_real:
+            names = self.expansion.output_names
+            self.y = checked_outputs(y, names, n_members, "y_test")
+        else:
+            self.y = checked_policies(y, self.surrogate, n_members, "y_test")
         if verdict is not None:
             refuse_other_steps(verdict, self.step_names)
             if len(verdict.input_names) == len(self.input_names):
@@ -329,33 +319,6 @@ class ReportContent:
         self.verdict, self.random_state = verdict, random_state
         self.support = Support.of(self.expansion, verdict)
         self.fragility: Any = spread_of(reading, self.y)
-
-    def _checked(self, y: Any) -> FloatArray:
-        n_members = len(self.inputs)
-        if self.is_real:
-            names = self.expansion.output_names
-            return checked_outputs(y, names, n_members, "y_test")
-        return checked_policies(y, self.surrogate, n_members, "y_test")
-
-    @property
-    def is_real(self) -> bool:
-        """Whether the fit is one of real outputs, not of compositions."""
-        return self.reading.compositions is None
-
-    @property
-    def noun(self) -> str:
-        """What a row of the tables is."""
-        return "output" if self.is_real else "decision"
-
-    @property
-    def one(self) -> str:
-        """The same at the start of a sentence."""
-        return "An output" if self.is_real else "A decision"
-
-    @property
-    def model(self) -> str:
-        """What was fitted."""
-        return "expansion" if self.is_real else "surrogate"
 
     @property
     def sizes(self) -> tuple[str, Any]:
@@ -439,29 +402,18 @@ class ReportContent:
     @cached_property
     def leading(self) -> IndexArray:
         """Inputs that tables and figures show: all, or those that matter most."""
-        total = self.expansion.sobol_indices().total_order
-        return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
+        return _leading_inputs(self.expansion.sobol_indices().total_order)
 
     @cached_property
     def leading_shares(self) -> IndexArray:
         """Inputs whose shares are shown: those of a verdict, else the leading ones."""
         if self.verdict is None or not self.verdict.input_names:
             return self.leading
-        total = self.verdict.drivers.total
-        return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
+        return _leading_inputs(self.verdict.drivers.total)
 
     def rows(self, columns: Iterable[Column]) -> list[Column]:
         """Return the rows of a table that are listed."""
         return some_rows(columns, self.listed)
-
-    def spread_display(self) -> StepVarianceDisplay:
-        """Draw how much the members disagree, cut into what is predicted."""
-        display = StepVarianceDisplay(
-            some_spread(self.fragility, self.drawn),
-            unexplained=self.support.unexplained[self.drawn],
-            supported=some_of(self.support.supported, self.drawn),
-        )
-        return display.plot()
 
     @cached_property
     def diagnostics(self) -> SurrogateDiagnostics:
@@ -487,13 +439,6 @@ class ReportContent:
         variance = share * self.variance
         order = np.argsort(-variance, kind="stable")
         return [int(step) for step in order if variance[step] > 0]
-
-    def explained_steps(self) -> list[int]:
-        """Return the steps of which something is predicted, the largest first."""
-        share = 1.0 - np.nan_to_num(self.support.unexplained, nan=1.0)
-        if self.support.supported is not None:
-            share = share * np.array(self.support.supported)
-        return self.ranked_steps(share)
 
 
 # Sections.
@@ -575,8 +520,17 @@ def add_spread(page: HtmlReport, content: ReportContent) -> None:
     caption = f"{what} of the {len(content.y)} members of the test data"
     page.add_columns(content.rows(columns), caption)
     page.add_text(text)
+    drawn = content.drawn
+    keys = {name: some_of(labels, drawn) for name, labels in found.keys.items()}
+    display = StepVarianceDisplay(
+        replace(
+            found, keys=keys, columns=dict(some_rows(found.columns.items(), drawn))
+        ),
+        unexplained=content.support.unexplained[drawn],
+        supported=some_of(content.support.supported, drawn),
+    )
     page.add_figure(
-        content.spread_display(),
+        display.plot(),
         f"Disagreement per {content.noun}. Variance bars are cut into what is "
         "predicted from the inputs and what is not.",
     )
@@ -735,10 +689,17 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
             "intervals that hold together",
         )
     if len(verdict.pairs.rows):
-        page.add_columns(pair_columns(verdict), "Pairs that act together")
+        table = verdict.pairs
+        cells = list(map(percent, table.share))
+        columns = [
+            ("pair", list(table.keys["pair"])),
+            ("p (Holm)", table.p_value),
+            ("share that neither explains alone", cells),
+        ]
+        page.add_columns(columns, "Pairs that act together")
     ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     repeats = {"noise between repeats": "noise_share", "lack of fit, p": "lack_of_fit"}
-    columns: list[Column] = [
+    columns = [
         (content.noun, verdict.step_names),
         ("members", verdict.members),
         ("Q², runs left out", verdict.q2),
@@ -829,7 +790,10 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         "exceed one."
     )
     if len(content.input_names) > 1:
-        for step in content.explained_steps()[:1]:
+        share = 1.0 - np.nan_to_num(content.support.unexplained, nan=1.0)
+        if content.support.supported is not None:
+            share = share * np.array(content.support.supported)
+        for step in content.ranked_steps(share)[:1]:
             pairs = InteractionDisplay.from_estimator(
                 content.pipeline, step=step, **known
             )
@@ -997,34 +961,19 @@ def report(
     if content.is_real and title == _TITLE:
         title = "What drives each output"
     page = HtmlReport(title)
-    with _warned_once(reading):
-        _add_sections(page, content, date)
+    expansion, inputs = reading.expansion, np.asarray(reading.inputs, dtype=np.float64)
+    warn_outside(expansion.basis.laws, inputs, expansion.input_names)
+    with warnings.catch_warnings():  # once, and in no section
+        warnings.simplefilter("ignore", InputOutsideSupportWarning)
+        for section in (add_answer, add_verdict, add_goodness, add_spread, add_indices):
+            section(page, content)
+        add_coverage(page, content)
+        (add_effects if content.is_real else add_policies)(page, content)
+        add_inputs(page, content)
+        add_origin(page, content, date)
     if path is not None:
         page.save(path)
     return page.to_html()
-
-
-@contextmanager
-def _warned_once(reading: Reading) -> Iterator[None]:
-    """Warn of inputs outside their distributions here, and in no section."""
-    expansion = reading.expansion
-    inputs = np.asarray(reading.inputs, dtype=np.float64)
-    warn_outside(expansion.basis.laws, inputs, expansion.input_names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputOutsideSupportWarning)
-        yield
-
-
-def _add_sections(page: HtmlReport, content: ReportContent, date: str | None) -> None:
-    """Add the answer, and what it rests on."""
-    add_answer(page, content)
-    add_verdict(page, content)
-    add_goodness(page, content)
-    for section in (add_spread, add_indices, add_coverage):
-        section(page, content)
-    (add_effects if content.is_real else add_policies)(page, content)
-    add_inputs(page, content)
-    add_origin(page, content, date)
 
 
 def _check_arguments(

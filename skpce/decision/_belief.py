@@ -267,7 +267,12 @@ def reweighted(
     left = 1.0
     for stage in range(_MOST_STAGES):
         logs = log_likelihood(belief.particles)
-        _refuse_impossible(belief, logs)
+        if np.all(np.isneginf(logs[belief.weights > 0])):
+            raise ValueError(
+                "What was observed is impossible at every particle: the log-likelihood "
+                f"is -inf at all {len(logs)}; expected observed values that noise_sd "
+                "or log_likelihood makes possible at one or more of them."
+            )
         power = left
         if smallest and stage < _MOST_STAGES - 1:
             power = _largest_power(belief.weights, logs, left, smallest)
@@ -291,15 +296,6 @@ def _warn_of_few(belief: InputBelief) -> None:
             "closer to what was observed.",
             DegenerateBeliefWarning,
             stacklevel=5,
-        )
-
-
-def _refuse_impossible(belief: InputBelief, logs: FloatArray) -> None:
-    if np.all(np.isneginf(logs[belief.weights > 0])):
-        raise ValueError(
-            "What was observed is impossible at every particle: the log-likelihood is "
-            f"-inf at all {len(logs)}; expected observed values that noise_sd or "
-            "log_likelihood makes possible at one or more of them."
         )
 
 
@@ -392,10 +388,7 @@ def read_observation(
 ) -> Observation:
     """Check the arguments of an observation of inputs with these names."""
     values = _numbers(owner, "observed", observed, "a finite number, or several")
-    expected = f"a positive finite float, or one for each of {len(values)} outcomes"
-    noise = _numbers(owner, "noise_sd", noise_sd, expected)
-    if len(noise) not in (1, len(values)) or np.any(noise <= 0):
-        raise fail(owner, "noise_sd", expected, noise_sd)
+    noise = read_noise(owner, noise_sd, len(values), "outcomes")
     predict = as_function(owner, outcome, names)
     columns = None if which is None else _columns(owner, which, len(values))
 
@@ -424,7 +417,7 @@ def read_observation(
             )
         return found
 
-    return Observation(values, np.broadcast_to(noise**2, values.shape), checked)
+    return Observation(values, noise**2, checked)
 
 
 def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
@@ -447,6 +440,15 @@ def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
         return found
 
     return checked
+
+
+def read_noise(owner: str, noise_sd: Any, size: int, what: str) -> FloatArray:
+    """Return a positive standard deviation for each of some things."""
+    expected = f"a positive finite float, or one for each of {size} {what}"
+    noise = _numbers(owner, "noise_sd", noise_sd, expected)
+    if len(noise) not in (1, size) or np.any(noise <= 0):
+        raise fail(owner, "noise_sd", expected, noise_sd)
+    return np.broadcast_to(noise, (size,))
 
 
 def _numbers(owner: str, name: str, value: Any, expected: str) -> FloatArray:

@@ -25,7 +25,7 @@ from .._checks import (
 from .._input_laws import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
 from .._result import Result
-from ._belief import InputBelief, as_function
+from ._belief import InputBelief, as_function, read_noise
 from ._value.envelope import value_of_input
 from ._value.observations import value_of_signal
 
@@ -137,9 +137,18 @@ def measure_next(
     elif by == "evppi":
         worth = np.array([_known(column, utilities, belief) for column in chosen.T])
     else:
-        noise = _noise(noise_sd, len(columns))
-        of = _gradients if by == "knowledge_gradient" else _linear_gradients
-        worth = of(chosen, utilities, noise, belief)
+        noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
+        if by == "linear_knowledge_gradient":
+            worth = _linear_gradients(chosen, utilities, noise, belief)
+        else:  # exact for the particles
+            present = belief.weights > 0
+            points, masses = chosen[present], belief.weights[present]
+            pairs = zip(points.T, noise, strict=True)
+            signals = [
+                value_of_signal(column, masses, utilities[present].T, deviation)
+                for column, deviation in pairs
+            ]
+            worth = np.array([signal.value for signal in signals])
     rank = np.empty(len(columns), dtype=np.int64)
     rank[np.argsort(-worth, kind="stable")] = np.arange(1, len(columns) + 1)
     best = int(np.argmin(rank))
@@ -197,28 +206,6 @@ def _candidates(which: Any, n_columns: int) -> IndexArray:
         expected = f"None, or positions of columns from 0 to {n_columns - 1}"
         raise fail(OWNER, "which", expected, which)
     return columns.astype(np.int64)
-
-
-def _noise(noise_sd: Any, n_candidates: int) -> FloatArray:
-    expected = f"a positive finite float, or one for each of {n_candidates} candidates"
-    noise = np.atleast_1d(finite_floats(OWNER, "noise_sd", noise_sd, expected))
-    if noise.ndim != 1 or len(noise) not in (1, n_candidates) or np.any(noise <= 0):
-        raise fail(OWNER, "noise_sd", expected, noise_sd)
-    return np.broadcast_to(noise, (n_candidates,))
-
-
-def _gradients(
-    outcomes: FloatArray, utilities: FloatArray, noise: FloatArray, belief: InputBelief
-) -> FloatArray:
-    """Integrate over the observation of each outcome; exact for the particles."""
-    present = belief.weights > 0
-    points, masses = outcomes[present], belief.weights[present]
-    return np.array(
-        [
-            value_of_signal(column, masses, utilities[present].T, deviation).value
-            for column, deviation in zip(points.T, noise, strict=True)
-        ]
-    )
 
 
 def _linear_gradients(

@@ -183,7 +183,14 @@ class ThompsonPolicy(BaseEstimator):
 
     def fit(self, X: Any = None, y: Any = None) -> ThompsonPolicy:
         """Start from the first belief again; X and y are not used."""
-        self._check_parameters()
+        owner, share = type(self).__name__, {"low": 0.0, "high": 1.0}
+        check_option(owner, "rule", self.rule, RULES)
+        check_option(owner, "method", self.method, METHODS)
+        check_boolean(owner, "greedy", self.greedy)
+        check_draws(owner, "n_particles", self.n_particles, low=2)
+        check_draws(owner, "n_draws", self.n_draws)
+        check_real(owner, "resample_below", self.resample_below, **share, closed="left")
+        check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")
         reading, fitted = compositions_of(self.surrogate)
         generator = make_generator(self.random_state)
         names = list(reading.expansion.input_names)
@@ -192,17 +199,6 @@ class ThompsonPolicy(BaseEstimator):
         self.belief_: InputBelief = belief
         self.n_updates_: int = 0
         return self
-
-    def _check_parameters(self) -> None:
-        owner = type(self).__name__
-        check_option(owner, "rule", self.rule, RULES)
-        check_option(owner, "method", self.method, METHODS)
-        check_boolean(owner, "greedy", self.greedy)
-        check_draws(owner, "n_particles", self.n_particles, low=2)
-        check_draws(owner, "n_draws", self.n_draws)
-        share = {"low": 0.0, "high": 1.0}
-        check_real(owner, "resample_below", self.resample_below, **share, closed="left")
-        check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")
 
     def _first_belief(
         self, fitted: Any, names: list[str], generator: np.random.Generator
@@ -334,16 +330,33 @@ class ThompsonPolicy(BaseEstimator):
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.update"
-        if log_likelihood is not None:
-            self._refuse_both(owner, (observed, outcome, noise_sd, which))
-            belief = self._reweighted(checked_log_likelihood(owner, log_likelihood))
-        else:
+        seen, likelihood = None, log_likelihood
+        if log_likelihood is None:
             names = self.belief_.names
             seen = read_observation(owner, observed, outcome, noise_sd, which, names)
-            if self.method == "kalman":
-                belief = kalman_updated(self.belief_, seen)
-            else:
-                belief = self._reweighted(seen.log_likelihood)
+            likelihood = seen.log_likelihood
+        elif any(one is not None for one in (observed, outcome, noise_sd, which)):
+            raise ValueError(
+                f"{owner} expects log_likelihood alone, or observed, outcome and "
+                "noise_sd. Got both."
+            )
+        elif self.method == "kalman":
+            raise ValueError(
+                f"{owner}: method='kalman' needs an outcome and noise_sd, not a "
+                "log_likelihood. Use method='weights'."
+            )
+        else:
+            likelihood = checked_log_likelihood(owner, log_likelihood)
+        if self.method == "kalman" and seen is not None:
+            belief = kalman_updated(self.belief_, seen)
+        else:
+            belief = reweighted(
+                self.belief_,
+                likelihood,
+                resample_below=self.resample_below,
+                shrinkage=self.shrinkage,
+                generator=self._generator,
+            )
         self.belief_ = belief
         self.n_updates_ += 1
         return self
@@ -396,27 +409,6 @@ class ThompsonPolicy(BaseEstimator):
             which=which,
             names=names,
         )
-
-    def _reweighted(self, log_likelihood: Any) -> InputBelief:
-        return reweighted(
-            self.belief_,
-            log_likelihood,
-            resample_below=self.resample_below,
-            shrinkage=self.shrinkage,
-            generator=self._generator,
-        )
-
-    def _refuse_both(self, owner: str, others: tuple[Any, ...]) -> None:
-        if any(other is not None for other in others):
-            raise ValueError(
-                f"{owner} expects log_likelihood alone, or observed, outcome and "
-                "noise_sd. Got both."
-            )
-        if self.method == "kalman":
-            raise ValueError(
-                f"{owner}: method='kalman' needs an outcome and noise_sd, not a "
-                "log_likelihood. Use method='weights'."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -523,7 +515,15 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
 
 def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief:
     """Move the particles to the mean and covariance of Kalman's formulas."""
-    _refuse_single_values(belief)
+    for i, law in enumerate(belief.distributions):
+        low, high = np.min(belief.particles[:, i]), np.max(belief.particles[:, i])
+        between = low + (high - low) * np.array([0.2718281828, 0.6180339887])
+        between = np.clip(between, *law.support)
+        if high > low and law.outside(between).any():
+            raise ValueError(
+                f"Input {belief.names[i]!r} takes single values; expected inputs "
+                "that can move. Use method='weights'."
+            )
     n_features = belief.particles.shape[1]
     # Inputs and outcomes move together.
     state = np.hstack([belief.particles, observation.outcome(belief.particles)])
@@ -554,15 +554,3 @@ def _moved(
     innovation = value - weights @ state[:, column]
     damping = 1.0 / (1.0 + np.sqrt(noise / total))
     return state + np.outer(innovation - damping * outcome, covariances / total)
-
-
-def _refuse_single_values(belief: InputBelief) -> None:
-    for i, law in enumerate(belief.distributions):
-        low, high = np.min(belief.particles[:, i]), np.max(belief.particles[:, i])
-        between = low + (high - low) * np.array([0.2718281828, 0.6180339887])
-        between = np.clip(between, *law.support)
-        if high > low and law.outside(between).any():
-            raise ValueError(
-                f"Input {belief.names[i]!r} takes single values; expected inputs "
-                "that can move. Use method='weights'."
-            )

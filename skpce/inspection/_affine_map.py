@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class AffineMap:
     inputs: Inputs  # X as given
     outputs: FloatArray  # X after the transformers
 
-    @property
+    @cached_property
     def loading(self) -> FloatArray:  # shape: (n_features, n_outputs)
         """Coefficients A of least squares: x = m + A (z - mean) + rest."""
         X, Z = self.inputs.values, self.outputs

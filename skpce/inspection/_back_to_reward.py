@@ -363,9 +363,11 @@ class MovedColumns:
 
     def alone(self, columns: list[int]) -> FloatArray:  # shape: (n_samples, n_rows)
         """Predict where these columns are those of X, and all others their mean."""
-        X = self.reading.rows.values
-        if self.embedding is not None:
-            moved = (X[:, columns] - self.mean[columns]) @ self._matrix[:, columns].T
+        X, embedding = self.reading.rows.values, self.embedding
+        if embedding is not None:
+            moved = (X[:, columns] - self.mean[columns]) @ embedding.matrix[
+                :, columns
+            ].T
             return self.reading.at_latent(self.latent.mean(axis=0) + moved)
         rows = np.tile(self.mean, (len(X), 1))
         rows[:, columns] = X[:, columns]
@@ -374,7 +376,7 @@ class MovedColumns:
     def raised(self, columns: list[int]) -> FloatArray:  # shape: (n_rows,)
         """Return half the mean change from one deviation below to one above."""
         if self.embedding is not None:
-            step = self._matrix[:, columns] @ self.scale[columns]
+            step = self.embedding.matrix[:, columns] @ self.scale[columns]
             high, low = (self.latent + sign * step for sign in (1.0, -1.0))
             change = self.reading.at_latent(high) - self.reading.at_latent(low)
         else:
@@ -393,18 +395,8 @@ class MovedColumns:
         if self.embedding is None or whole == 0.0:
             return float("nan")
         step = self.scale[columns]
-        there = self._matrix[:, columns] @ step
-        return float(step @ self._loading[columns] @ there) / whole
-
-    @cached_property
-    def _loading(self) -> FloatArray:
-        assert self.embedding is not None
-        return self.embedding.loading
-
-    @property
-    def _matrix(self) -> FloatArray:
-        assert self.embedding is not None
-        return self.embedding.matrix
+        there = self.embedding.matrix[:, columns] @ step
+        return float(step @ self.embedding.loading[columns] @ there) / whole
 
     def explained_alone(self) -> FloatArray:  # shape: (n_rows, n_features)
         """Return the variance that a cubic in one column explains, less chance."""

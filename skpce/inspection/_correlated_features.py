@@ -46,7 +46,6 @@ from ._reading import (
     FittedModel,
     fitted_model,
     group_matrix,
-    group_shares,
     numeric_expansion_of,
     q2_reasons,
 )
@@ -212,7 +211,10 @@ def original_space_indices(
         first, with_residual, error = _sampled_first_order(
             expansion, embedding, parts, int(n_samples), make_generator(random_state)
         )
-    measure = _derivative_measure(expansion, embedding)
+    moments = gradient_moments(expansion.coefficients, expansion.multi_indices, laws)
+    W = embedding.matrix
+    measure = np.einsum("ai,tab,bi->ti", W, moments, W)
+    measure = group_matrix(expansion) @ measure
     activity = measure * embedding.inputs.values.var(axis=0)
     whole = activity.sum(axis=1, keepdims=True)
     names = [f"embedded input {i}" for i in range(embedding.outputs.shape[1])]
@@ -282,10 +284,10 @@ class NormalParts:
         along = self.loading / np.where(length > 0, length, 1.0)
         if noise:
             along *= np.sqrt(self.retained)[:, np.newaxis]
-        coefficients, multi_indices = expansion.coefficients, expansion.multi_indices
-        return group_shares(
-            expansion, variance_along(coefficients, multi_indices, along)
-        )
+        parts = variance_along(expansion.coefficients, expansion.multi_indices, along)
+        variance = expansion.total_variance
+        safe = np.where(variance > 0, variance, 1.0)
+        return (group_matrix(expansion) @ parts) / safe[:, np.newaxis]
 
     def shapley(self, expansion: Expansion) -> FloatArray | None:
         """Shapley effects when X is jointly normal; None where they cost too much."""
@@ -325,14 +327,6 @@ def _sampled_first_order(
     mean = found.mean(axis=0)
     error = found.std(axis=0, ddof=1).max(axis=0) / np.sqrt(_BATCHES)
     return mean[0], mean[1], error
-
-
-def _derivative_measure(expansion: Expansion, embedding: AffineMap) -> FloatArray:
-    moments = gradient_moments(
-        expansion.coefficients, expansion.multi_indices, expansion.basis.laws
-    )
-    W = embedding.matrix
-    return group_matrix(expansion) @ np.einsum("ai,tab,bi->ti", W, moments, W)
 
 
 def _cautions(
@@ -474,9 +468,7 @@ def shapley_effects(
         options.check(owner)
         model = fitted_model(owner, estimator, X, response)
         options = options.of_names(owner, model.inputs.names)
-        effects, reasons, expanded = _normal_effects(
-            NormalDesign(model, generator), options
-        )
+        effects, reasons, expanded = _normal_effects(model, options, generator)
         targets, features = model.target_names(len(reasons)), model.inputs.names
         variance = expanded.expansion.total_variance
         figures = variance, expanded.fidelity, expanded.standard_error
@@ -495,62 +487,50 @@ def shapley_effects(
     )
 
 
-@dataclass(frozen=True)
-class NormalDesign:
-    """Rows drawn from a normal distribution with the mean and the covariance of X."""
-
-    model: FittedModel
-    generator: np.random.Generator
-
-    @property
-    def loading(self) -> FloatArray:  # shape: (n_features, rank)
-        """Map of standard normal principal axes to deviations of X from its mean."""
-        values = self.model.inputs.values
-        scale = values.std(axis=0)
-        scale = np.where(np.ptp(values, axis=0) > 0, scale, 0.0)
-        standard = (values - values.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-        _, singular, axes = np.linalg.svd(standard * (scale > 0), full_matrices=False)
-        retained = singular > 1e-6 * singular.max(initial=0.0)
-        axes = axes[retained].T * singular[retained] / np.sqrt(len(values))
-        return scale[:, np.newaxis] * axes
-
-    def draw(self, size: int) -> tuple[FloatArray, FloatArray]:
-        """Return principal axes and predictions."""
-        axes = self.generator.normal(size=(size, self.loading.shape[1]))
-        return axes, self.model(self.rows(axes))
-
-    def rows(self, axes: FloatArray) -> FloatArray:
-        """Map principal axes to rows of X."""
-        return self.model.inputs.values.mean(axis=0) + axes @ self.loading.T
+def _principal_loading(values: FloatArray) -> FloatArray:  # shape: (n_features, rank)
+    """Map standard normal principal axes to deviations of X from its mean."""
+    scale = values.std(axis=0)
+    scale = np.where(np.ptp(values, axis=0) > 0, scale, 0.0)
+    standard = (values - values.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    _, singular, axes = np.linalg.svd(standard * (scale > 0), full_matrices=False)
+    retained = singular > 1e-6 * singular.max(initial=0.0)
+    axes = axes[retained].T * singular[retained] / np.sqrt(len(values))
+    return scale[:, np.newaxis] * axes
 
 
 def _normal_effects(
-    design: NormalDesign, options: ExpansionOptions
+    model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
 ) -> tuple[FloatArray, tuple[tuple[str, ...], ...], ModelExpansion]:
-    """Expand a model in principal axes; return its effects and what speaks against."""
-    loading = design.loading
+    """Expand a model of normal columns; return its effects, and what speaks against."""
+    values = model.inputs.values
+    loading = _principal_loading(values)
+    rank = loading.shape[1]
     varying = np.flatnonzero(np.abs(loading).max(axis=1, initial=0.0) > 0)
     if not 1 <= len(varying) <= _LARGEST_GAME:
         raise ValueError(
             f"X has {len(varying)} columns that vary; dependence='gaussian' needs 1 to "
             f"{_LARGEST_GAME}, because it visits every subset."
         )
-    rank = loading.shape[1]
     if options.degree is not None and not tensors_fit(rank, int(options.degree), 1):
         raise ValueError(
             f"degree={options.degree} is too high for {rank} dependent columns; "
             "expected a smaller one, or None."
         )
+
+    def drawn(size: int) -> tuple[FloatArray, FloatArray]:
+        axes = generator.normal(size=(size, rank))
+        return axes, values.mean(axis=0) + axes @ loading.T
+
+    def draw(size: int) -> tuple[FloatArray, FloatArray]:
+        axes, rows = drawn(size)
+        return axes, model(rows)
+
     expanded = expand_model(
-        design.draw,
-        options,
-        np.zeros((1, rank)),
-        lambda degree: tensors_fit(rank, degree, 1),
+        draw, options, np.zeros((1, rank)), lambda degree: tensors_fit(rank, degree, 1)
     )
     effects = normal_shapley(expanded.expansion, loading, loading @ loading.T, varying)
     assert effects is not None  # the sizes were checked above
-    axes = design.generator.normal(size=(OUTSIDE_POINTS, rank))
-    outside = outside_share(design.model.inputs.values, design.rows(axes))
+    outside = outside_share(values, drawn(OUTSIDE_POINTS)[1])
     common = outside_reason(outside, MOST_OUTSIDE)
     return effects, expanded.reasons(options.min_fidelity, *common), expanded
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import clone
 
 from .._checks import (
     FloatArray,
+    IndexArray,
     RandomState,
     check_draws,
     check_integer,
@@ -26,7 +28,6 @@ from ._correlated_features import subset_shapley
 from ._ensembles.training_noise import jackknife_error
 from ._input_tests import input_tests
 from ._reading import (
-    Inputs,
     Reading,
     column_groups,
     group_matrix,
@@ -198,31 +199,67 @@ def dependent_sobol_indices(
             f"or None. Got {distribution!r} instead."
         )
     reading = numeric_expansion_of(owner, estimator, X, min_q2)
+    expansion = reading.expansion
     players = column_groups(groups, reading.rows.names)
     n_permutations = None if n_permutations is None else int(n_permutations)
     _refuse_work(owner, len(players), n_samples, n_permutations, n_resamples)
     generator = make_generator(random_state)
-    fitted = clone(distribution)
-    fitted.fit(reading.rows.values)
+    law = clone(distribution)
+    law.fit(reading.rows.values)
     redraws = Redraws(
         reading,
-        fitted,
+        law,
         list(players.values()),
-        group_matrix(reading.expansion),
+        group_matrix(expansion),
         _points_of_a_batch(n_samples),
         n_permutations,
         generator.integers(2**31, size=_BATCHES).tolist(),
     )
     shares, errors = redraws.estimate()
     law_errors = _law_errors(redraws, reading.rows.values, int(n_resamples), generator)
-    draws = fitted.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
-    return _result(
-        reading,
-        players,
-        fitted,
-        (shares, errors, law_errors),
-        float(min_q2),
-        law_cautions(reading, fitted, draws),
+    varies = has_variance(expansion)[:, np.newaxis]
+    columns = {}
+    for name in _KINDS:
+        columns[name] = np.where(varies, shares[name], 0.0)
+        columns[f"{name}_standard_error"] = np.where(varies, errors[name], 0.0)
+        columns[f"{name}_distribution_error"] = np.where(varies, law_errors[name], 0.0)
+    first, total = _closed_form(reading, players)
+    columns |= {"closed_form_first_order": first, "closed_form_total_order": total}
+    variance, variance_error = (
+        np.where(varies, tables["variance"], 0.0)[:, 0] for tables in (shares, errors)
+    )
+    largest_error = np.max(
+        [columns[f"{name}_standard_error"] for name in _KINDS], axis=(0, 2)
+    )
+    draws = law.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
+    cautions = _law_cautions(reading, law, draws)
+    independence = _independence_words(reading, tuple(players), columns)
+    return table_of_targets(
+        expansion.group_names,
+        tuple(players),
+        columns,
+        q2_reasons(expansion, float(min_q2)),
+        [
+            f"{type(law).__name__}, variance {own:.3g} against {closed:.3g} for "
+            f"independent inputs, largest standard error of sampling {error:.2g}"
+            for own, closed, error in zip(
+                variance, expansion.total_variance, largest_error, strict=True
+            )
+        ],
+        printed=("shapley", "first_order", "total_order"),
+        notes=(
+            f"Independence: {independence}.",
+            *cautions_in_words(cautions),
+            "Note: with dependent inputs first-order indices may add up to more than "
+            "one, and a total index may be below the first-order one. Shapley effects "
+            "add up to one.",
+        ),
+        total_variance=variance,
+        variance_standard_error=variance_error,
+        closed_form_variance=expansion.total_variance,
+        distribution=law,
+        independence=independence,
+        cautions=cautions,
     )
 
 
@@ -291,64 +328,7 @@ def _law_errors(
     }
 
 
-def _result(
-    reading: Reading,
-    players: dict[str, list[int]],
-    law: NatafTransformer,
-    estimates: tuple[Shares, Shares, Shares],
-    min_q2: float,
-    cautions: tuple[str, ...],
-) -> Result:
-    expansion = reading.expansion
-    varies = has_variance(expansion)
-    shares, errors, law_errors = (
-        {name: np.where(varies, table.T, 0.0).T for name, table in tables.items()}
-        for tables in estimates
-    )
-    first, total = closed_form(reading, players)
-    columns = {}
-    for name in _KINDS:
-        columns[name] = shares[name]
-        columns[f"{name}_standard_error"] = errors[name]
-        columns[f"{name}_distribution_error"] = law_errors[name]
-    columns |= {"closed_form_first_order": first, "closed_form_total_order": total}
-    independence = independence_words(
-        reading, tuple(players), total, shares["total_order"], shares["shapley"]
-    )
-    largest_error = np.max([errors[name] for name in _KINDS], axis=(0, 2))
-    return table_of_targets(
-        expansion.group_names,
-        tuple(players),
-        columns,
-        q2_reasons(expansion, min_q2),
-        [
-            f"{type(law).__name__}, variance {variance:.3g} against {closed:.3g} for "
-            f"independent inputs, largest standard error of sampling {error:.2g}"
-            for variance, closed, error in zip(
-                shares["variance"][:, 0],
-                expansion.total_variance,
-                largest_error,
-                strict=True,
-            )
-        ],
-        printed=("shapley", "first_order", "total_order"),
-        notes=(
-            f"Independence: {independence}.",
-            *cautions_in_words(cautions),
-            "Note: with dependent inputs first-order indices may add up to more than "
-            "one, and a total index may be below the first-order one. Shapley effects "
-            "add up to one.",
-        ),
-        total_variance=shares["variance"][:, 0],
-        variance_standard_error=errors["variance"][:, 0],
-        closed_form_variance=expansion.total_variance,
-        distribution=law,
-        independence=independence,
-        cautions=cautions,
-    )
-
-
-def closed_form(
+def _closed_form(
     reading: Reading, players: dict[str, list[int]]
 ) -> tuple[FloatArray, FloatArray]:
     """Return closed and total indices of groups; NaN behind transformers."""
@@ -394,12 +374,10 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     return f"{names[first]} and {names[second]} are dependent ({how})"
 
 
-def independence_words(
+def _independence_words(
     reading: Reading,
     players: Sequence[str],
-    closed_total: FloatArray,  # shape: (n_targets, n_players), NaN if unknown
-    total: FloatArray,  # shape: (n_targets, n_players)
-    shapley: FloatArray,  # shape: (n_targets, n_players)
+    columns: Mapping[str, FloatArray],  # each of shape (n_targets, n_players)
 ) -> str:
     """Say what X shows, and where the closed form is farthest off."""
     inputs = reading.rows
@@ -411,6 +389,7 @@ def independence_words(
         head = f"no dependence of two columns is visible in {tested}"
     else:
         head = f"{seen}, and the closed form assumes that they are not"
+    closed_total, total = columns["closed_form_total_order"], columns["total_order"]
     if np.isnan(closed_total).any():
         return f"{head}; there is none for the columns before an embedding"
     difference = np.abs(closed_total - total)
@@ -421,11 +400,11 @@ def independence_words(
         f"{reading.expansion.group_names[target]}: total index "
         f"{closed_total[target, player]:z.2f} in closed form, "
         f"{total[target, player]:z.2f} under the joint distribution, Shapley effect "
-        f"{shapley[target, player]:z.2f}"
+        f"{columns['shapley'][target, player]:z.2f}"
     )
 
 
-def law_cautions(
+def _law_cautions(
     reading: Reading,
     law: NatafTransformer,
     draws: FloatArray,  # shape: (n_draws, n_features)
@@ -440,22 +419,7 @@ def law_cautions(
             "the joint distribution, a Gaussian copula, leaves dependence in X that it "
             f"should take out: {left}"
         )
-    found += _tied_columns(inputs, law)
-    Z, laws = reading.latent(draws), reading.expansion.basis.laws
-    outside = np.any([one.outside(z) for one, z in zip(laws, Z.T, strict=True)], axis=0)
-    share = float(np.mean(outside))
-    if share > _OUTSIDE_SHARE:
-        found.append(
-            f"{share:.0%} of the draws lie outside the supports of the distributions "
-            "of the expansion, which extrapolates there"
-        )
-    return tuple(found)
-
-
-def _tied_columns(inputs: Inputs, law: NatafTransformer) -> list[str]:
-    """Name columns of few values, which the distribution spreads too much."""
     scores = ndtri((np.arange(_GRID) + 0.5) / _GRID)
-    found = []
     for name, column, one in zip(inputs.names, inputs.values.T, law.maps_, strict=True):
         if not isinstance(one, EmpiricalMap) or 2 * len(one.values) > len(column):
             continue
@@ -466,7 +430,15 @@ def _tied_columns(inputs: Inputs, law: NatafTransformer) -> list[str]:
                 f"values of {name}, whose standard deviation becomes {1 + excess:.2f} "
                 "times that of X; its share of the variance is too large"
             )
-    return found
+    Z, laws = reading.latent(draws), reading.expansion.basis.laws
+    outside = np.any([one.outside(z) for one, z in zip(laws, Z.T, strict=True)], axis=0)
+    share = float(np.mean(outside))
+    if share > _OUTSIDE_SHARE:
+        found.append(
+            f"{share:.0%} of the draws lie outside the supports of the distributions "
+            "of the expansion, which extrapolates there"
+        )
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -493,92 +465,67 @@ class Redraws:
         return whole, errors
 
     def _batch(self, seed: int) -> FloatArray:  # shape: (6, n_targets, n_players)
-        """Return what the shares of one batch are made of."""
-        batch = _Batch.draw(self, np.random.default_rng(seed))
-        everyone = frozenset(range(len(self.players)))
-        sets = [frozenset([i]) for i in range(len(self.players))]
-        alone = np.array([batch.redraw(one) for one in sets])
-        others = np.array([batch.redraw(everyone - one) for one in sets])
-        parts = [self.group @ one[:, k].T for one in (alone, others) for k in (0, 1)]
-        variance = self.group @ batch.variance
-        parts.append(self._shapley(batch, variance))
-        parts.append(np.tile(variance[:, np.newaxis], len(sets)))
-        return np.array(parts)
+        """Return what the shares of one scrambled point set are made of."""
+        generator = np.random.default_rng(seed)
+        n_columns, n_players = len(self.law.maps_), len(self.players)
+        points = qmc.Sobol(2 * n_columns, scramble=True, seed=generator)
+        uniforms = points.random_base2(int(self.n_points).bit_length() - 1)
+        normals = ndtri(np.clip(uniforms, 2.0**-40, 1.0 - 2.0**-40))
+        redraw_scores = self.law.distribution_.redraw
+        empty, noise = np.zeros((len(normals), n_columns)), normals[:, n_columns:]
+        scores = redraw_scores(empty, [], normals[:, :n_columns])
+        values = self.values(self.law.from_scores(scores))
+        variance = self.group @ values.var(axis=0)
 
-    def _shapley(self, batch: _Batch, variance: FloatArray) -> FloatArray:
-        n_players = len(self.players)
+        @cache
+        def redraw(players: frozenset[int]) -> FloatArray:  # shape: (2, n_targets)
+            """Return c(w) of some players, and the variance of f at both points."""
+            if not players:
+                return np.array([np.zeros_like(variance), variance])
+            drawn = [i for player in players for i in self.players[player]]
+            given = sorted(set(range(n_columns)) - set(drawn))
+            again = self.values(
+                self.law.from_scores(redraw_scores(scores, given, noise))
+            )
+            cost = 0.5 * np.square(values - again).mean(axis=0)
+            both = np.concatenate([values, again]).var(axis=0)
+            return np.array([cost, both]) @ self.group.T
+
         everyone = frozenset(range(n_players))
 
         def cost(players: frozenset[int]) -> FloatArray:
-            if not players:
-                return np.zeros_like(variance)
-            if players == everyone:
-                return variance
-            return self.group @ batch.redraw(players)[0]
+            return variance if players == everyone else redraw(players)[0]
 
+        alone = [redraw(frozenset([i])) for i in range(n_players)]
+        others = [redraw(everyone - {i}) for i in range(n_players)]
         n_orders = _orders(n_players, self.n_permutations)
         if n_orders is None:
-            values = [
+            costs = [
                 cost(frozenset(i for i in everyone if position >> i & 1))
                 for position in range(2**n_players)
             ]
-            return subset_shapley(np.array(values).T, n_players) * variance[:, None]
-        gains = np.zeros((len(variance), n_players))
-        for _ in range(n_orders):
-            order = batch.generator.permutation(n_players)
-            for direction in (order, order[::-1]):
-                before = cost(frozenset())
-                for size, player in enumerate(direction, start=1):
-                    after = cost(frozenset(direction[:size].tolist()))
-                    gains[:, player] += after - before
-                    before = after
-        return gains / (2 * n_orders)
+            effects = subset_shapley(np.array(costs).T, n_players) * variance[:, None]
+        else:
+            orders = [generator.permutation(n_players) for _ in range(n_orders)]
+            effects = _shapley_of_orders(cost, orders)
+        whole = np.tile(variance[:, np.newaxis], n_players)
+        parts = [np.array(one)[:, k].T for one in (alone, others) for k in (0, 1)]
+        return np.array([*parts, effects, whole])
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """One scrambled point set: draws of the inputs, and noise for the redraws."""
-
-    setting: Redraws
-    scores: FloatArray
-    noise: FloatArray
-    values: FloatArray
-    generator: np.random.Generator
-    known: dict[frozenset[int], FloatArray] = field(default_factory=dict)
-
-    @classmethod
-    def draw(cls, setting: Redraws, generator: np.random.Generator) -> _Batch:
-        n_noise = len(setting.law.maps_)
-        points = qmc.Sobol(2 * n_noise, scramble=True, seed=generator)
-        n_bits = int(setting.n_points).bit_length() - 1
-        uniforms = np.clip(points.random_base2(n_bits), 2.0**-40, 1.0 - 2.0**-40)
-        normals = ndtri(uniforms)
-        empty = np.zeros((len(normals), len(setting.law.maps_)))
-        scores = setting.law.distribution_.redraw(empty, [], normals[:, :n_noise])
-        values = setting.values(setting.law.from_scores(scores))
-        return cls(setting, scores, normals[:, n_noise:], values, generator)
-
-    @property
-    def variance(self) -> FloatArray:  # shape: (n_rows,)
-        return self.values.var(axis=0)
-
-    def redraw(self, players: frozenset[int]) -> FloatArray:  # shape: (2, n_rows)
-        """Return c(w) of some players, and the variance of f at both points."""
-        if players not in self.known:
-            self.known[players] = self._compare(players)
-        return self.known[players]
-
-    def _compare(self, players: frozenset[int]) -> FloatArray:
-        """Draw the columns of some players again, given the others."""
-        if not players:
-            return np.array([np.zeros_like(self.variance), self.variance])
-        setting = self.setting
-        drawn = [i for player in players for i in setting.players[player]]
-        given = sorted(set(range(self.scores.shape[1])) - set(drawn))
-        scores = setting.law.distribution_.redraw(self.scores, given, self.noise)
-        again = setting.values(setting.law.from_scores(scores))
-        cost = 0.5 * np.square(self.values - again).mean(axis=0)
-        return np.array([cost, np.concatenate([self.values, again]).var(axis=0)])
+def _shapley_of_orders(
+    cost: Callable[[frozenset[int]], FloatArray], orders: Sequence[IndexArray]
+) -> FloatArray:  # shape: (n_targets, n_players)
+    """Return the mean gains of each player over orders and their reverses."""
+    gains = np.zeros((len(cost(frozenset())), len(orders[0])))
+    for order in orders:
+        for direction in (order, order[::-1]):
+            before = cost(frozenset())
+            for size, player in enumerate(direction, start=1):
+                after = cost(frozenset(direction[:size].tolist()))
+                gains[:, player] += after - before
+                before = after
+    return gains / (2 * len(orders))
 
 
 def _shares(sums: FloatArray) -> Shares:

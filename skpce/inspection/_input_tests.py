@@ -12,7 +12,6 @@ from scipy.spatial.distance import cdist
 
 from .._checks import (
     FloatArray,
-    as_floats,
     binary_scales,
     remembers_frames,
     validated_array,
@@ -26,7 +25,7 @@ _LARGEST_SHAPIRO = 5000
 
 
 @remembers_frames
-def input_tests(X: ArrayLike, distribution_p_values: ArrayLike | None = None) -> Result:
+def input_tests(X: ArrayLike) -> Result:
     r"""Test pairs of inputs for dependence, and each input for a normal distribution.
 
     Closed-form Sobol indices assume independent inputs with the stated distributions.
@@ -35,9 +34,6 @@ def input_tests(X: ArrayLike, distribution_p_values: ArrayLike | None = None) ->
     ----------
     X : array-like of shape (n_members, n_features)
         Inputs as the surrogate sees them, after any embedding.
-    distribution_p_values : array-like of shape (n_features,) or None, default=None
-        P-values of tests of the distributions stated for a surrogate
-        (its ``diagnostics_.distribution_p_values``); they stand beside the others.
 
     Returns
     -------
@@ -57,17 +53,15 @@ def input_tests(X: ArrayLike, distribution_p_values: ArrayLike | None = None) ->
         normality_p_values : ndarray of shape (n_features,)
             Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant
             input or fewer than 8 members.
-        distribution_p_values : ndarray of shape (n_features,)
-            Goodness of fit to the stated distribution; NaN where there is none.
         smallest_dependence_p_value : float
             Smallest of ``dependence_p_values``, times the number of pairs.
-        smallest_normality_p_value, smallest_distribution_p_value : float
-            Smallest of these p-values, times their number.
+        smallest_normality_p_value : float
+            Smallest of ``normality_p_values``, times their number.
 
     Raises
     ------
     ValueError
-        If X is not 2-D or has NaN, or ``distribution_p_values`` has another length.
+        If X is not 2-D or has NaN.
 
     See Also
     --------
@@ -107,19 +101,12 @@ def input_tests(X: ArrayLike, distribution_p_values: ArrayLike | None = None) ->
     """
     inputs = validated_array(X, "X")
     inputs = inputs / binary_scales(inputs)  # no test depends on the units
-    n_members, n_features = inputs.shape
-    stated = np.full(n_features, np.nan)
-    if distribution_p_values is not None:
-        stated = as_floats(distribution_p_values, "distribution_p_values")
-        if stated.shape != (n_features,):
-            raise ValueError(
-                f"distribution_p_values has shape {stated.shape}; expected "
-                f"({n_features},), one per input."
-            )
+    n_members = len(inputs)
     varying = np.ptp(inputs, axis=0) > 0
     pearson = _correlation(inputs, varying)
     spearman = _correlation(stats.rankdata(inputs, axis=0), varying)
-    squared = _squared_distance_correlation(inputs)
+    width = np.ptp(inputs, axis=0)
+    squared = squared_distance_correlation((inputs / np.where(varying, width, 1.0)).T)
     p_values = np.fmin(
         np.fmin(_student_p(pearson, n_members), _student_p(spearman, n_members)),
         distance_p_values(squared, n_members),
@@ -128,50 +115,42 @@ def input_tests(X: ArrayLike, distribution_p_values: ArrayLike | None = None) ->
         "pearson": pearson,
         "spearman": spearman,
         "distance": np.sqrt(np.maximum(squared, 0.0)),
-        "dependence_p_values": np.minimum(3.0 * p_values, 1.0),
     }
+    dependence = np.minimum(3.0 * p_values, 1.0)
     normality = np.array([_normality_p(column) for column in inputs.T])
-    found = _table_of_pairs(matrices, normality=normality, distribution=stated)
-    return replace(found, title=_in_words(found, distribution_p_values is not None))
+    first, second = above = np.triu_indices(len(pearson), k=1)
+    columns = {"first": first, "second": second}
+    columns |= {name: matrix[above] for name, matrix in matrices.items()}
+    columns["p_value"] = dependence[above]
+    found = Result(
+        {"pair": range(len(first))},
+        columns,
+        figures={
+            **matrices,
+            "dependence_p_values": dependence,
+            "normality_p_values": normality,
+            "smallest_dependence_p_value": smallest_p_value(dependence[above]),
+            "smallest_normality_p_value": smallest_p_value(normality),
+        },
+        framed=tuple(columns),
+    )
+    return replace(found, title=_in_words(found))
 
 
-def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Result:
-    """Return one row per pair of inputs; ``tests`` has p-values of each input."""
-    above = np.triu_indices(len(matrices["dependence_p_values"]), k=1)
-    pairs = {name: matrix[above] for name, matrix in matrices.items()}
-    p_values = pairs.pop("dependence_p_values")
-    columns = {"first": above[0], "second": above[1], **pairs, "p_value": p_values}
-    figures: dict[str, Any] = dict(matrices)
-    for kind, values in tests.items():
-        figures[f"{kind}_p_values"] = values
-    for kind, values in {"dependence": p_values, **tests}.items():
-        figures[f"smallest_{kind}_p_value"] = smallest_p_value(values)
-    keys = {"pair": range(len(p_values))}
-    return Result(keys, columns, figures=figures, framed=tuple(columns))
-
-
-def _in_words(tests: Result, is_stated: bool) -> str:
+def _in_words(tests: Result) -> str:
     facts = []
     if np.isfinite(tests.largest("pearson")):
         facts.append(
             "largest correlation of two inputs "
-            f"{without_sign(tests.largest('pearson'))} (Pearson), "
-            f"{without_sign(tests.largest('spearman'))} (Spearman), "
-            f"{without_sign(tests.largest('distance'))} (distance), "
+            f"{tests.largest('pearson'):z.2f} (Pearson), "
+            f"{tests.largest('spearman'):z.2f} (Spearman), "
+            f"{tests.largest('distance'):z.2f} (distance), "
             f"p = {tests.smallest_dependence_p_value:.2g} over all pairs"
         )
-    if np.isfinite(tests.smallest_normality_p_value) and not is_stated:
+    if np.isfinite(tests.smallest_normality_p_value):
         normality = tests.smallest_normality_p_value
         facts.append(f"normality p = {normality:.2g} over all inputs")
-    if np.isfinite(tests.smallest_distribution_p_value):
-        stated = tests.smallest_distribution_p_value
-        facts.append(f"stated distributions p = {stated:.2g} over all inputs")
     return "; ".join(facts) if facts else "one input, too few members to test it"
-
-
-def without_sign(value: float) -> str:
-    """Return two digits behind the point, 0.00 for -0.00."""
-    return f"{float(value):z.2f}"
 
 
 def numeric(inputs: Any) -> FloatArray | None:
@@ -211,12 +190,6 @@ def _normality_p(column: FloatArray) -> float:
         return float("nan")
     test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
     return float(test(column).pvalue)
-
-
-def _squared_distance_correlation(X: FloatArray) -> FloatArray:
-    """Return the bias-corrected squares; NaN for a constant input or under 4 rows."""
-    width = np.ptp(X, axis=0)
-    return squared_distance_correlation((X / np.where(width > 0, width, 1.0)).T)
 
 
 def distance_p_values(squared: FloatArray, n_members: int) -> FloatArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from .._regressor import LARGEST_WHOLE_DESIGN
 from .._result import Result, table_of_targets
 from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread
-from ._reading import FittedModel, fitted_model
+from ._reading import fitted_model
 
 #: Design points that are enough to say how many lie outside the data, and the largest
 #: share that may.
@@ -178,12 +177,37 @@ def indices_of(
     model = fitted_model(owner, estimator, X, response)
     data, names = model.inputs.values, model.inputs.names
     options = options.of_names(owner, names)
-    design = IndependentDesign.of(model, options.distribution, generator)
-    varying = design.varying
+    features = PolynomialChaosFeatures(1, distribution=options.distribution)
+    basis = features.fit(data).basis_
+    # One value alone has no distribution: such a column is held fixed.
+    learned = np.array([law.learned for law in basis.laws])
+    varying = np.flatnonzero((np.ptp(data, axis=0) > 0) | ~learned)
+    if varying.size == 0:
+        raise ValueError("X has no column that varies; expected at least one.")
+    fixed = np.setdiff1d(np.arange(len(names)), varying)
+
+    def rows_of(size: int) -> FloatArray:
+        drawn = basis.sample(size, generator)
+        drawn[:, fixed] = data[0, fixed]
+        return drawn
+
+    def draw(size: int) -> tuple[FloatArray, FloatArray]:
+        rows = rows_of(size)
+        return rows[:, varying], model(rows)
+
+    def accepts(degree: int) -> bool:
+        """Whether every distribution carries polynomials of this degree."""
+        try:
+            for i in varying.tolist():
+                basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)
+        except ValueError:
+            return False
+        return True
+
     expanded = expand_model(
-        design.draw, options.of_columns(varying), data[:, varying], design.accepts
+        draw, options.of_columns(varying), data[:, varying], accepts
     )
-    outside = outside_share(data, design.rows(OUTSIDE_POINTS))
+    outside = outside_share(data, rows_of(OUTSIDE_POINTS))
     reasons = expanded.reasons(
         options.min_fidelity,
         *correlation_reason(data, options.max_correlation, names),
@@ -230,55 +254,6 @@ def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str
     """Return the fidelity of each target with its standard error."""
     pairs = zip(fidelity, standard_error, strict=True)
     return [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error in pairs]
-
-
-@dataclass(frozen=True)
-class IndependentDesign:
-    """Rows drawn from the distribution of each column of X, independently."""
-
-    model: FittedModel
-    basis: Any  # knows the law of each column
-    generator: np.random.Generator
-
-    @classmethod
-    def of(
-        cls, model: FittedModel, distribution: Any, generator: np.random.Generator
-    ) -> IndependentDesign:
-        """Learn the distributions; refuse bad ones, and an X where nothing varies."""
-        features = PolynomialChaosFeatures(1, distribution=distribution)
-        found = cls(model, features.fit(model.inputs.values).basis_, generator)
-        if found.varying.size == 0:
-            raise ValueError("X has no column that varies; expected at least one.")
-        return found
-
-    @cached_property
-    def varying(self) -> IndexArray:
-        """Columns that are not held fixed: one value alone has no distribution."""
-        spread = np.ptp(self.model.inputs.values, axis=0)
-        learned = np.array([law.learned for law in self.basis.laws])
-        return np.flatnonzero((spread > 0) | ~learned)
-
-    def rows(self, size: int) -> FloatArray:
-        """Draw rows of X."""
-        data = self.model.inputs.values
-        drawn = self.basis.sample(size, self.generator)
-        fixed = np.setdiff1d(np.arange(data.shape[1]), self.varying)
-        drawn[:, fixed] = data[0, fixed]
-        return drawn
-
-    def draw(self, size: int) -> tuple[FloatArray, FloatArray]:
-        """Return the columns that vary, and the predictions."""
-        rows = self.rows(size)
-        return rows[:, self.varying], self.model(rows)
-
-    def accepts(self, degree: int) -> bool:
-        """Whether every distribution carries polynomials of this degree."""
-        try:
-            for i in self.varying:
-                self.basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)
-        except ValueError:
-            return False
-        return True
 
 
 # Whose parameters the options are, for messages.

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -137,6 +136,8 @@ def modes_test(
     check_real("modes_test", "significance_level", significance_level, low=0, high=1)
     reading, fitted = compositions_of(pipeline)
     geometry, members = fitted.geometry, fitted.weights > 0
+    steps = np.array(geometry.layout.step_names, dtype=object)
+    parts = np.array(geometry.layout.part_names, dtype=object)
     rows = _tested(geometry, action)
     clr = fitted.clr[members]
     by_step = [log_odds_of_step(clr[:, columns]) for columns in geometry.active_slices]
@@ -152,22 +153,14 @@ def modes_test(
     p_values, n_tests = _adjusted(p_values, geometry, rows)
     bimodal = p_values <= significance_level
     columns = {
-        **_names_of(geometry, rows),
+        "step": steps[geometry.step_of_active[rows]],
+        "action": parts[geometry.active_parts[rows]],
         "dip": dips,
         "p_value": p_values,
         **_described(fitted, rows, bimodal, log_odds, reading.expansion.input_names),
     }
     names = [geometry.active_names[k] for k in rows]
     return _in_words(names, columns, bimodal, n_tests, significance_level)
-
-
-def _names_of(geometry: LogRatioGeometry, rows: IndexArray) -> dict[str, Any]:
-    """Return the step and the action of some active parts."""
-    steps, parts = geometry.layout.step_names, geometry.layout.part_names
-    return {
-        "step": _objects([steps[k] for k in geometry.step_of_active[rows]]),
-        "action": _objects([parts[k] for k in geometry.active_parts[rows]]),
-    }
 
 
 def _described(
@@ -178,13 +171,9 @@ def _described(
     input_names: Sequence[str],
 ) -> dict[str, Any]:
     """Return the columns that describe the modes; NaN or empty for other rows."""
-    columns: dict[str, Any] = {
-        **{name: np.full(len(rows), np.nan) for name in ("lower", "upper")},
-        "upper_share": np.full(len(rows), np.nan),
-        "rule": _objects([""] * len(rows)),
-        "rule_accuracy": np.full(len(rows), np.nan),
-        "expansion_dip": np.full(len(rows), np.nan),
-    }
+    names = ("lower", "upper", "upper_share", "rule", "rule_accuracy", "expansion_dip")
+    columns: dict[str, Any] = {name: np.full(len(rows), np.nan) for name in names}
+    columns["rule"] = np.full(len(rows), "", dtype=object)
     for k in np.flatnonzero(bimodal):
         has = ~np.isnan(log_odds[:, k])
         members = np.flatnonzero(fitted.weights > 0)[has]
@@ -265,12 +254,8 @@ def _tested(geometry: LogRatioGeometry, action: str | int | None) -> IndexArray:
     """Return the positions, among the active parts, of those that are tested."""
     layout, parts = geometry.layout, geometry.active_parts
     names = np.array(layout.part_names)[parts]
-    places = (
-        parts
-        - np.array([columns.start for columns in layout.slices])[
-            geometry.step_of_active
-        ]
-    )
+    starts = np.array([columns.start for columns in layout.slices])
+    places = parts - starts[geometry.step_of_active]
     if action is None:
         return np.arange(len(parts))
     rows = np.flatnonzero((names if isinstance(action, str) else places) == action)
@@ -292,10 +277,6 @@ def _adjusted(
     _, one, test = np.unique(test, return_index=True, return_inverse=True)
     tested = p_values[one]
     return holm(tested)[test], int(np.count_nonzero(~np.isnan(tested)))
-
-
-def _objects(names: Sequence[str]) -> NDArray[np.object_]:
-    return np.array(names, dtype=object)
 
 
 def _dips_of_expansion(fitted: FittedCompositions, rows: IndexArray) -> FloatArray:

@@ -148,7 +148,18 @@ def expansion_of(
     if X is not None:
         check_rows("The reading of a pipeline", "X", X, dense=False)
     steps, last, names = _taken_apart(pipeline, None)
-    expansion, problem, compositions = _fitted_parts(last)
+    problem = compositions = None
+    expansion = last
+    if not isinstance(last, Expansion):
+        if isinstance(last, _EXPANSIONS):
+            check_is_fitted(last)
+        expansion = getattr(last, "expansion_", None)
+        if not isinstance(expansion, Expansion):
+            raise NoExpansionError(last)
+        compositions = getattr(last, "_fitted", None)
+        problem = getattr(last, "_problem", None)
+        if compositions is not None:
+            problem = compositions.problem
     names = list(expansion.input_names) if names is None else names
     renamed_to = tuple(renamed("input_features", input_features, names))
     if renamed_to != expansion.input_names:
@@ -213,23 +224,6 @@ def compositions_of(
             f"{instead and f' For real outputs use {instead}.'}"
         )
     return reading, compositions
-
-
-def _fitted_parts(
-    last: Any,
-) -> tuple[Expansion, FittedProblem | None, FittedCompositions | None]:
-    """Return the expansion of an estimator, the problem and the compositions."""
-    if isinstance(last, Expansion):
-        return last, None, None
-    if isinstance(last, _EXPANSIONS):
-        check_is_fitted(last)
-    expansion = getattr(last, "expansion_", None)
-    if not isinstance(expansion, Expansion):
-        raise NoExpansionError(last)
-    compositions = getattr(last, "_fitted", None)
-    if compositions is None:
-        return expansion, getattr(last, "_problem", None), None
-    return expansion, compositions.problem, compositions
 
 
 def _taken_apart(
@@ -342,16 +336,6 @@ def group_matrix(expansion: Expansion) -> FloatArray:  # shape: (n_groups, n_out
     n_outputs = expansion.n_outputs
     groups = np.arange(n_outputs) if expansion.groups is None else expansion.groups
     return (np.arange(expansion.n_groups)[:, np.newaxis] == groups).astype(np.float64)
-
-
-def group_shares(
-    expansion: Expansion,
-    parts: FloatArray,  # shape: (n_outputs, n_features)
-) -> FloatArray:  # shape: (n_groups, n_features)
-    """Add up parts of the variances of a group, as shares of it; 0 without variance."""
-    variance = expansion.total_variance
-    safe = np.where(variance > 0, variance, 1.0)
-    return (group_matrix(expansion) @ parts) / safe[:, np.newaxis]
 
 
 def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -192,7 +193,7 @@ class ConvergenceDisplay:
         chosen = _checked_sizes(sizes, n_train)
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
-        refit = _Refit.of(pipeline, inputs, targets, quantity, step, outputs)
+        refit = _Refit(pipeline, inputs, targets, quantity, step, outputs).with_mask()
         found = workers(n_jobs)(
             delayed(refit.curve)(order, n_test, chosen) for order in orders
         )
@@ -236,49 +237,34 @@ class ConvergenceDisplay:
         return self
 
 
+@dataclass(frozen=True)
 class _Refit:
     """Fits a pipeline on subsets and scores it on members that are held out."""
 
-    def __init__(
-        self,
-        pipeline: Any,
-        X: Any,
-        y: Any,
-        quantity: str,
-        step: int | str,
-        outputs: OutputGroups,
-        geometry: Any,
-    ) -> None:
-        self.pipeline, self.X, self.y = pipeline, X, y
-        self.quantity, self.step = quantity, step
-        self.outputs, self.geometry = outputs, geometry
+    pipeline: Any
+    X: Any
+    y: Any
+    quantity: str
+    step: int | str
+    outputs: OutputGroups
+    geometry: Any = None  # of compositions
 
-    @classmethod
-    def of(
-        cls,
-        pipeline: Any,
-        X: Any,
-        y: Any,
-        quantity: str,
-        step: int | str,
-        outputs: OutputGroups,
-    ) -> _Refit:
+    def with_mask(self) -> _Refit:
         """Fix the mask by all members, so that no subset infers another."""
-        _, last = final_estimator(pipeline)
+        _, last = final_estimator(self.pipeline)
         if not hasattr(last, "fit") or not hasattr(last, "get_params"):
             raise ValueError(
                 f"The pipeline ends in {last!r}; expected an estimator that can be "
                 "fitted to subsets."
             )
-        pipeline, y, _, _ = with_amalgamated(pipeline, y)
+        pipeline, y, _, _ = with_amalgamated(self.pipeline, self.y)
         _, last = final_estimator(pipeline)
         if getattr(last, "mask", None) is None:  # not of compositions
-            copy = with_parameters(pipeline)
-            return cls(copy, X, y, quantity, step, outputs, None)
+            return replace(self, pipeline=pipeline, y=y)
         owner = "ConvergenceDisplay.from_estimator"
         geometry = composition_geometry(y, last.steps, last.mask, owner)
-        copy = with_parameters(pipeline, mask=geometry.mask)
-        return cls(copy, X, y, quantity, step, outputs, geometry)
+        fixed = with_parameters(pipeline, mask=geometry.mask)
+        return replace(self, pipeline=fixed, y=y, geometry=geometry)
 
     def curve(
         self, order: Any, n_test: int, sizes: Sequence[int]
@@ -467,20 +453,15 @@ class EmbeddingDisplay:
         widths = [max(_PANEL, 2.2 + 0.27 * size)] + [_PANEL] * (n_panels - 1)
         figsize = sum(widths), max(3.6, 1.4 + 0.27 * size)
         self.axes_ = make_panels(ax, n_panels, figsize, width_ratios=widths)
-        self._plot_correlation(self.axes_[0])
+        style: Any = {"cmap": "PuOr", "vmin": -1.0, "vmax": 1.0, "scale": ""}
+        style |= {"heads": ["Pearson correlation"]}
+        names = self.input_names
+        draw_heat_map(self.axes_[0], self.correlation, names, names, **style)
         self._plot_quantiles(self.axes_[1], kwargs)
         if shares is not None:
             self._plot_retained_variance(self.axes_[2], shares)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
-
-    def _plot_correlation(self, ax: Any) -> None:
-        names = self.input_names
-        image = draw_heat_map(
-            ax, self.correlation, names, names, cmap="PuOr", vmin=-1.0, vmax=1.0
-        )
-        ax.figure.colorbar(image, ax=ax)
-        ax.set_title("Pearson correlation", fontsize=10)
 
     def _plot_quantiles(self, ax: Any, kwargs: dict[str, Any]) -> None:
         both = np.concatenate([self.distribution_quantiles, self.data_quantiles])

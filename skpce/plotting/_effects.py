@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
+    IndexArray,
     OutputGroups,
     RandomState,
     check_draws,
     check_integer,
     check_option,
     check_real,
-    is_position,
     listed,
     make_generator,
     refuse_extremes,
@@ -401,18 +401,11 @@ def _chosen_targets(
         return sorted(np.argsort(-size, kind="stable")[:_MOST_TARGETS].tolist())
     if isinstance(targets, (str, Integral)):
         targets = [targets]
-    chosen = []
-    for target in listed(targets, "targets", "None, or names or positions of targets"):
-        if isinstance(target, str) and target in labels:
-            chosen.append(list(labels).index(target))
-        elif is_position(target, len(labels)):
-            chosen.append(int(target))
-        else:
-            shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
-            raise ValueError(
-                f"targets has {target!r}; expected one of {shown} or a position from "
-                f"0 to {len(labels) - 1}."
-            )
+    expected = "None, or names or positions of targets"
+    chosen = [
+        check_position("targets", target, len(labels), labels)
+        for target in listed(targets, "targets", expected)
+    ]
     if not chosen:
         raise ValueError(f"targets={targets!r} is empty; expected one or more.")
     return chosen
@@ -520,64 +513,42 @@ class InteractionDisplay:
         found = Support.of(expansion, verdict)
         names = expansion.group_names
         step = check_position("step", step, len(names), names)
-        if verdict is not None and verdict.input_names:
-            of_inputs = inputs_of(verdict, expansion.input_names)
-            display = cls._of_drivers(verdict, step, of_inputs, ci)
-            return display.plot(ax=ax, **kwargs)
-        expansion, share = _with_pairs(expansion, step)
-        indices = expansion.interaction_indices(2)
         unexplained = float(found.unexplained[step])
         explained = 0.0 if np.isnan(unexplained) else 1.0 - unexplained
-        shares = explained * share * indices.values[step]
-        values = np.zeros((expansion.n_inputs,) * 2)
-        for subset, share in zip(indices.subsets, shares, strict=True):
-            values[subset[-1], subset[0]] = share
-        higher = max(explained - float(shares.sum()), 0.0)
-        shown = values, 0.0 if higher < _NO_SHARE else higher, unexplained
-        title = names[step]
-        good = found.supported is None or found.supported[step]
-        interval = interval_of(reading, ci)
+        inputs, rest = list(expansion.input_names), cls._rest
+        errors: FloatArray | None = None
+        if verdict is not None and verdict.input_names:
+            inputs = inputs_of(verdict, inputs)
+            values, errors, chosen = _pairs_of_drivers(verdict, step)
+            if len(chosen) < len(inputs):
+                inputs = [inputs[i] for i in chosen.tolist()]
+                rest = "pairs, other inputs, three or more"
+        else:
+            expansion, chosen, part = _with_pairs(expansion, step)
+            inputs = list(expansion.input_names)
+            indices = expansion.interaction_indices(2)
+            values = np.zeros((len(inputs),) * 2)
+            shares = explained * part * indices.values[step]
+            for subset, share in zip(indices.subsets, shares, strict=True):
+                values[subset[-1], subset[0]] = share
+            if part < 1.0:
+                rest = "other inputs, three or more"
+            interval = interval_of(reading, ci)
+            if interval is not None:
+                low, high = interval.first_order[:, step, chosen]
+                errors = (high - low) * explained / 2.0
+        higher = explained - float(values.sum())
         display = cls(
-            *shown,
-            expansion.input_names,
-            title=title,
-            supported=good,
-            errors=None
-            if interval is None
-            else explained * np.diff(interval.first_order[:, step], axis=0)[0] / 2.0,
-        )
-        if share < 1.0:
-            display._rest = "other inputs, three or more"
-        return display.plot(ax=ax, **kwargs)
-
-    @classmethod
-    def _of_drivers(
-        cls, verdict: Answer, step: int, names: Sequence[str], ci: float | None
-    ) -> InteractionDisplay:
-        """Collect the shares of a verdict, of the leading ones of many inputs."""
-        table, pairs = verdict.drivers, verdict.findings.shares.pairs[step]
-        chosen = np.arange(len(names))
-        if len(names) > _MOST_DRAWN:
-            order = np.argsort(-table.total[step], kind="stable")
-            chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
-        first = np.nan_to_num(table.first[step, chosen])
-        values = np.tril(np.nan_to_num(pairs[np.ix_(chosen, chosen)]), k=-1)
-        rest = float(verdict.not_predicted[step])
-        explained = 0.0 if np.isnan(rest) else 1.0 - rest
-        higher = explained - float(first.sum() + values.sum())
-        half = (table.first_high - table.first_low)[step, chosen] / 2.0
-        display = cls(
-            values + np.diag(first),
+            values,
             higher if higher > _NO_SHARE else 0.0,
-            rest,
-            [names[i] for i in chosen.tolist()],
-            title=str(verdict.step_names[step]),
-            supported=verdict.attributable[step],
-            errors=None if ci is None else half,
+            unexplained,
+            inputs,
+            title=str(names[step]),
+            supported=found.supported is None or found.supported[step],
+            errors=None if ci is None else errors,
         )
-        if len(chosen) < len(names):
-            display._rest = "pairs, other inputs, three or more"
-        return display
+        display._rest = rest
+        return display.plot(ax=ax, **kwargs)
 
     _rest = "three or more inputs"  # what the map does not show
 
@@ -597,9 +568,8 @@ class InteractionDisplay:
         errors = np.full_like(shown, np.nan)
         if self.errors is not None and self.supported:
             np.fill_diagonal(errors, self.errors)
-        self.image_ = draw_heat_map(ax, shown, names, names, errors=errors, **style)
-        ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
-        ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
+        style |= {"errors": errors, "heads": self._heads()}
+        self.image_ = draw_heat_map(ax, shown, names, names, **style)
         self.ax_, self.figure_ = readable(ax)
         return self
 
@@ -621,14 +591,30 @@ _MOST_DRAWN = 60
 _NO_SHARE = 1e-12
 
 
-def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
+def _pairs_of_drivers(
+    verdict: Answer, step: int
+) -> tuple[FloatArray, FloatArray, IndexArray]:
+    """Return shares and half intervals of a verdict, of the leading of many inputs."""
+    table, pairs = verdict.drivers, verdict.findings.shares.pairs[step]
+    chosen = np.arange(len(verdict.input_names))
+    if len(chosen) > _MOST_DRAWN:
+        order = np.argsort(-table.total[step], kind="stable")
+        chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
+    values = np.tril(np.nan_to_num(pairs[np.ix_(chosen, chosen)]), k=-1)
+    values += np.diag(np.nan_to_num(table.first[step, chosen]))
+    return values, (table.first_high - table.first_low)[step, chosen] / 2.0, chosen
+
+
+def _with_pairs(
+    expansion: Expansion, group: int
+) -> tuple[Expansion, IndexArray, float]:
     """Return an expansion with its terms, of the leading inputs where they are many.
 
     And its share of the variance of the group.
     """
     is_listed = not isinstance(expansion.basis, KernelBasis)
     if is_listed and expansion.n_inputs <= _MOST_DRAWN:
-        return expansion, 1.0
+        return expansion, np.arange(expansion.n_inputs), 1.0
     indices = expansion.sobol_indices()
     order = np.argsort(-indices.total_order[group], kind="stable")
     chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
@@ -636,4 +622,4 @@ def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
     listed = listed if is_listed else listed.explicit()
     whole = float(indices.total_variance[group])
     part = float(listed.total_variance[group])
-    return listed, min(part / whole, 1.0) if whole > 0 else 1.0
+    return listed, chosen, min(part / whole, 1.0) if whole > 0 else 1.0

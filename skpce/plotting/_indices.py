@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,11 @@ from ._style import (
     COLORS,
     HATCH,
     NO_VARIANCE,
-    NOT_PREDICTED,
     NOT_SUPPORTED,
     Support,
     draw_heat_map,
     draw_whisker,
+    heads_of,
     hide_spines,
     legend_right,
     make_axes,
@@ -32,6 +33,7 @@ from ._style import (
     refused,
     share_colors,
     share_names,
+    write_over,
 )
 
 if TYPE_CHECKING:
@@ -301,25 +303,22 @@ class SobolDisplay:
     def some(self, steps: Iterable[int]) -> SobolDisplay:
         """Return the shares of some steps, by position."""
         chosen = [int(step) for step in steps]
-        interval = self.interval
-        if interval is not None:
-            interval = replace(
-                interval,
-                first_order=interval.first_order[:, chosen],
-                total_order=interval.total_order[:, chosen],
-                shapley=interval.shapley[:, chosen],
+        found = copy(self)
+        found.first_order = self.first_order[chosen]
+        found.unexplained = self.unexplained[chosen]
+        found.step_names = [self.step_names[step] for step in chosen]
+        if self.supported is not None:
+            found.supported = [self.supported[step] for step in chosen]
+        if self.total_order is not None:
+            found.total_order = self.total_order[chosen]
+        if self.interval is not None:
+            found.interval = replace(
+                self.interval,
+                first_order=self.interval.first_order[:, chosen],
+                total_order=self.interval.total_order[:, chosen],
+                shapley=self.interval.shapley[:, chosen],
             )
-        return type(self)(
-            self.first_order[chosen],
-            self.unexplained[chosen],
-            [self.step_names[step] for step in chosen],
-            self.input_names,
-            supported=self.supported and [self.supported[step] for step in chosen],
-            sampled=self.sampled,
-            total_order=None if self.total_order is None else self.total_order[chosen],
-            interval=interval,
-            of_variance=self.of_variance,
-        )
+        return found
 
     def plot(
         self, ax: Axes | None = None, *, kind: str = "stacked", **kwargs: Any
@@ -343,17 +342,15 @@ class SobolDisplay:
         notes = [] if n_steps <= most else [f"{most} of {n_steps} are shown"]
         if kind == "bars":
             self.axes_, self.bars_ = shown._plot_panels(ax, kwargs)
-            self.ax_: Any = self.axes_[0]
-            if notes:
-                last = self.axes_[-1]
-                last.set_xlabel("\n".join([last.get_xlabel(), *notes]))
-            self.figure_: Any = readable(*self.axes_)[1]
+            last = self.axes_[-1]
+            last.set_xlabel("\n".join([last.get_xlabel(), *notes]))
+            self.ax_, self.figure_ = readable(*self.axes_)
             return self
         if kind == "heatmap":
-            self.ax_, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
+            panel, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
         else:
-            self.ax_, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
-        self.figure_ = readable(self.ax_)[1]
+            panel, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
+        self.ax_, self.figure_ = readable(panel)
         return self
 
     @property
@@ -405,8 +402,13 @@ class SobolDisplay:
             left += shares[:, column]
             drawn.append(bars)
         for step, position in enumerate(positions):
-            self._mark_step(ax, drawn, step, position)
-            if errors is not None and not self._refused[step]:
+            if np.isnan(self.unexplained[step]):
+                ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
+            elif self._refused[step]:
+                for bars in drawn[:-1]:
+                    bars[step].set_hatch(HATCH)
+                write_over(ax, position, NOT_SUPPORTED)
+            elif errors is not None:
                 ends = zip(drawn, *errors[:, step], strict=False)
                 seen = [end for end in ends if end[0][step].get_width() >= _VISIBLE]
                 for number, (bars, low, high) in enumerate(seen):
@@ -419,16 +421,6 @@ class SobolDisplay:
         legend_right(ax, zip(names, colors, strict=True))
         hide_spines(ax)
         return ax, drawn
-
-    def _mark_step(self, ax: Any, drawn: list[Any], step: int, position: int) -> None:
-        if np.isnan(self.unexplained[step]):
-            ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
-        elif self._refused[step]:
-            for bars in drawn[:-1]:
-                bars[step].set_hatch(HATCH)
-            style = {"ha": "right", "va": "center", "fontsize": 9}
-            box = {"facecolor": "white", "alpha": 0.85, "linewidth": 0}
-            ax.text(0.985, position, NOT_SUPPORTED, bbox=box, **style)
 
     def _plot_panels(
         self, ax: Any, kwargs: dict[str, Any]
@@ -472,9 +464,9 @@ class SobolDisplay:
                 style["xerr"] = _distances(pair, table)[:, order]
                 style["error_kw"] = {"elinewidth": 1.0, "capsize": 2}
             drawn.append(ax.barh(places + down, table[order], **(style | kwargs)))
-        for bar in (bar for bars in drawn for bar in bars):
             if self._refused[step]:
-                bar.set_hatch(HATCH)
+                for bar in drawn[-1]:
+                    bar.set_hatch(HATCH)
         ax.set_yticks(places, [label(self.input_names[i], 28, 1) for i in order])
         ax.invert_yaxis()
         ax.axvline(0.0, color="black", linewidth=0.8)
@@ -483,14 +475,12 @@ class SobolDisplay:
         return drawn
 
     def _heads(self, step: int) -> list[str]:
-        """Name a step, what is not predicted of it, and whether it is supported."""
-        name = label(self.step_names[step])
-        if np.isnan(self.unexplained[step]):
-            return [name, NO_VARIANCE]
-        tail = [NOT_SUPPORTED] if self._refused[step] else []
-        if len(self.input_names) > _MOST_ROWS:
-            tail.append(f"{_MOST_ROWS} of {len(self.input_names)} inputs are shown")
-        return [name, f"{NOT_PREDICTED}: {self.unexplained[step]:z.2f}", *tail]
+        """Name a step, and say how many of its inputs are shown."""
+        rest = self.unexplained[step]
+        heads = heads_of(self.step_names[step], rest, not self._refused[step])
+        if len(self.input_names) > _MOST_ROWS and not np.isnan(rest):
+            heads.append(f"{_MOST_ROWS} of {len(self.input_names)} inputs are shown")
+        return heads
 
     def _plot_heat_map(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
@@ -506,15 +496,11 @@ class SobolDisplay:
         marks = [" *" if is_refused else "" for is_refused in self._refused]
         for step in np.flatnonzero(np.isnan(self.unexplained)):
             marks[step] = f" ({NO_VARIANCE})"
-        style = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | kwargs
-        image: Any = draw_heat_map(
-            ax, shares, self.step_names, names, marks=marks, errors=errors, **style
-        )
-        ax.figure.colorbar(image, ax=ax, label=self._axis_label("\n"))
+        style: Any = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | kwargs
         heads = [f"* {NOT_SUPPORTED}"] if self._refused.any() else []
-        if heads or notes:
-            ax.set_title("\n".join([*heads, *notes]), fontsize=9, loc="left")
-        return ax, image
+        style |= {"marks": marks, "errors": errors, "heads": [*heads, *notes]}
+        style["scale"] = self._axis_label("\n")
+        return ax, draw_heat_map(ax, shares, self.step_names, names, **style)
 
     def _axis_label(self, separator: str = " ") -> str:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""

@@ -15,7 +15,6 @@ from .._checks import (
     RandomState,
     Steps,
     as_floats,
-    check_boolean,
     check_integer,
     check_real,
     check_rows,
@@ -145,8 +144,6 @@ class PolicyDistributionDisplay:
         y: ArrayLike,
         *,
         step: int = 0,
-        part_names: Sequence[str] | None = None,
-        horizontal: bool | None = None,
         n_samples: int = 2000,
         random_state: RandomState = 0,
         max_parts: int | None = 12,
@@ -163,10 +160,6 @@ class PolicyDistributionDisplay:
             Policies of members, all steps side by side.
         step : int, default=0
             Which step.
-        part_names : sequence of str of length n_parts or None, default=None
-            Labels of all parts; None takes those seen in ``fit``.
-        horizontal : bool or None, default=None
-            Whether parts are rows; None decides by the length of their names.
         n_samples : int, default=2000
             Draws of the predictive distribution.
         random_state : int, RandomState instance or None, default=0
@@ -181,8 +174,6 @@ class PolicyDistributionDisplay:
             instead="StepVarianceDisplay (the spread of members) and "
             "MainEffectsDisplay (what is predicted)",
         )
-        if horizontal is not None:
-            check_boolean(OWNER, "horizontal", horizontal)
         geometry, surrogate = fitted.geometry, reading.estimator
         layout = geometry.layout
         step = check_position("step", step, layout.n_steps)
@@ -191,19 +182,10 @@ class PolicyDistributionDisplay:
         shown = np.arange(columns.start, columns.stop)[geometry.mask[columns]]
         draws = surrogate.sample(n_samples, random_state=random_state)
         samples = {"ensemble": y[:, shown], "surrogate": draws[:, shown]}
-        labels = layout.part_names
-        if part_names is not None:
-            labels = tuple(listed(part_names, "part_names"))
-        if len(labels) != layout.n_parts:
-            raise ValueError(
-                f"part_names has {len(labels)} labels; expected {layout.n_parts}, "
-                "one for each part of all steps."
-            )
-        names = [labels[part] for part in shown]
+        names = [layout.part_names[part] for part in shown]
         display = cls.from_samples(
             samples, names, step_name=layout.step_names[step], max_parts=max_parts
         )
-        display.horizontal = horizontal
         return display.plot(ax=ax, **kwargs)
 
     @property
@@ -393,19 +375,20 @@ class CoverageDisplay:
                 "has no residuals and no intervals."
             )
         inputs, is_real = reading.inputs, reading.compositions is None
-        score = (_score_of_outputs if is_real else _score_of_steps)(reading, y)
+        score = _score_of(reading, y)
         kinds: dict[str, dict[str, Any]] = {
             "given the inputs": {"X": inputs},
             "ignoring the inputs": {"X": None},
             "push-forward alone": {"X": None, "residual": None},
         }
-        coverages: dict[str, list[float]] = {name: [] for name in kinds}
-        for name, arguments in kinds.items():
-            for level in levels:
-                interval = reading.estimator.predict_interval(
-                    confidence_level=level, random_state=random_state, **arguments
-                )
-                coverages[name].append(_mean_of_known(score(*interval)))
+        interval = reading.estimator.predict_interval
+        coverages = {
+            name: [
+                score(*interval(confidence_level=level, random_state=random_state, **x))
+                for level in levels
+            ]
+            for name, x in kinds.items()
+        }
         what = "values" if is_real else "probabilities"
         display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
         return display.plot(ax=ax, **kwargs)
@@ -446,23 +429,18 @@ class CoverageDisplay:
         read = read_outputs(y, owner, steps=steps, outputs=outputs, mask=mask)
         shape = np.shape(np.asarray(y))
         tables = {name: _checked_draws(given, shape) for name, given in draws.items()}
-        coverages: dict[str, list[float]] = {name: [] for name in draws}
-        for name, values in tables.items():
-            for level in levels:
-                tail = (1.0 - level) / 2.0
-                tails = [tail, 1.0 - tail]
-                bounds = np.quantile(values, tails, axis=0, method=QUANTILE)
-                if read.are_compositions:
-                    found = coverage_interval(y, *bounds, steps=steps, mask=mask)
-                else:
-                    table = np.asarray(y, dtype=np.float64)
-                    found = output_coverage(
-                        table.reshape(len(table), -1),
-                        bounds[0],
-                        bounds[1],
-                        read.group_of_coordinate,
-                    )
-                coverages[name].append(_mean_of_known(found.coverage))
+        groups, values = None, y
+        if not read.are_compositions:
+            groups = read.group_of_coordinate
+            values = np.asarray(y, dtype=np.float64).reshape(shape[0], -1)
+        score = _score(values, groups, steps=steps, mask=mask)
+        coverages = {
+            name: [
+                score(*np.quantile(table, tails, axis=0, method=QUANTILE))
+                for tails in map(_tails, levels)
+            ]
+            for name, table in tables.items()
+        }
         what = "probabilities" if read.are_compositions else "values"
         display = cls(levels, coverages, n_members=len(np.asarray(y)), quantity=what)
         return display.plot(ax=ax, **kwargs)
@@ -494,32 +472,37 @@ class CoverageDisplay:
         return self
 
 
-# Coverage of each step, or output, of lower and upper bounds.
-_Score = Callable[[Any, Any], FloatArray]
+def _tails(level: float) -> list[float]:
+    """Return the quantiles at which a central interval ends."""
+    tail = (1.0 - level) / 2.0
+    return [tail, 1.0 - tail]
 
 
-def _score_of_steps(reading: Reading, y: ArrayLike) -> _Score:
-    assert reading.compositions is not None  # of a surrogate
+# From lower and upper bounds to their mean coverage.
+_Score = Callable[[Any, Any], float]
+
+
+def _score_of(reading: Reading, y: ArrayLike) -> _Score:
+    """Return the score of intervals of members that have not been fitted."""
+    assert reading.table is not None  # X is given
+    n_members = len(reading.table)
+    if reading.compositions is None:
+        values = checked_outputs(y, reading.expansion.output_names, n_members)
+        return _score(values, group_matrix(reading.expansion).argmax(axis=0))
     geometry = reading.compositions.geometry
-    assert reading.table is not None  # X is given
-    policies = checked_policies(y, reading.estimator, len(reading.table))
-    layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
-    return lambda *bounds: coverage_interval(policies, *bounds, **layout).coverage
+    policies = checked_policies(y, reading.estimator, n_members)
+    return _score(policies, None, steps=geometry.layout.widths, mask=geometry.mask)
 
 
-def _score_of_outputs(reading: Reading, y: ArrayLike) -> _Score:
-    names = reading.expansion.output_names
-    assert reading.table is not None  # X is given
-    values = checked_outputs(y, names, len(reading.table))
-    groups = group_matrix(reading.expansion).argmax(axis=0)
+def _score(y: Any, groups: Any, **layout: Any) -> _Score:
+    """Return the mean over steps with a choice, or outputs; NaN without any."""
 
-    def score(lower: Any, upper: Any) -> FloatArray:
-        return output_coverage(values, lower, upper, groups).coverage
+    def score(lower: Any, upper: Any) -> float:
+        if groups is None:
+            found = coverage_interval(y, lower, upper, **layout).coverage
+        else:
+            found = output_coverage(y, lower, upper, groups).coverage
+        known = found[~np.isnan(found)]
+        return float(known.mean()) if known.size else float("nan")
 
     return score
-
-
-def _mean_of_known(scores: FloatArray) -> float:
-    """Return the mean over the steps with a choice; NaN without any."""
-    known = scores[~np.isnan(scores)]
-    return float(known.mean()) if known.size else float("nan")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import squareform
 
-from .._checks import FloatArray, as_floats, check_integer
+from .._checks import BoolArray, FloatArray, as_floats, check_integer
 from .._fonts import label
 from ..inspection import Result
 from ._style import (
@@ -25,6 +26,7 @@ from ._style import (
     points_across,
     readable,
     text_width,
+    write_over,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ TOGETHER_COLOR = "#C6C6C6"
 #: Of training noise: white, with lines that lean the other way than those of a bar
 #: that is not supported.
 NOISE_COLOR, NOISE_HATCH, NOISE_INK = "#FFFFFF", "\\\\\\\\", "#777777"
+_NOISE = "training noise"
 #: Label of a bar without room for parts.
 DROWNED = "training noise exceeds the differences between inputs"
 #: Rows of a panel of bars, and parts of a map of pairs, at most.
@@ -129,53 +132,84 @@ class PartEffectsDisplay:
     ) -> None:
         check_integer(OWNER, "max_parts", max_parts, low=1)
         self.effects, self.max_parts = effects, max_parts
-        first = _table_of(effects, "first")
+        self._first = _table_of(effects, "first")
+        n_outputs = len(self._first)
         self.output_names: list[str] = list(map(str, next(iter(effects.keys.values()))))
         self.part_names: list[str] = list(map(str, effects.part_names))
         self.has_noise = noise_share is not None
-        self.noise_share: FloatArray = np.clip(
-            np.nan_to_num(_by_output(noise_share, "noise_share", len(first), 0.0)),
-            0.0,
-            1.0,
-        )
-        self.noise_error: FloatArray = _by_output(
-            noise_error, "noise_error", len(first), np.nan
-        )
+        share = _by_output(noise_share, "noise_share", n_outputs, 0.0)
+        self.noise_share: FloatArray = np.clip(np.nan_to_num(share), 0.0, 1.0)
+        self.noise_error = _by_output(noise_error, "noise_error", n_outputs, np.nan)
+        # Outputs without variance between members, and first-order indices without
+        # sampling error below zero.
+        self._is_flat: BoolArray = np.asarray(np.isnan(self._first).any(axis=1))
+        self._widths = np.maximum(self._first, 0.0)
 
     @property
     def leading(self) -> NDArray[np.intp]:
         """Positions of the parts with a colour of their own, the largest first."""
-        widths = self._widths
-        whole = np.where(np.isnan(widths), 0.0, widths)
+        whole = np.where(np.isnan(self._widths), 0.0, self._widths)
         order = np.argsort(-whole.sum(axis=0), kind="stable")
         seen = order[whole[:, order].max(axis=0, initial=0.0) >= _VISIBLE]
         return seen[: self.max_parts]
 
     @property
+    def _segments(self) -> list[tuple[str, str, NDArray[np.intp]]]:
+        """Name and colour of what a bar is cut into, and the parts of it."""
+        named, none = self.leading, np.zeros(0, dtype=np.intp)
+        found = [
+            (self.part_names[part], color(place), named[[place]])
+            for place, part in enumerate(named)
+        ]
+        rest = np.setdiff1d(np.arange(len(self.part_names)), named)
+        if len(rest):
+            one = self.part_names[rest[0]]
+            name = one if len(rest) == 1 else f"others ({len(rest)})"
+            found.append((name, OTHERS_COLOR, rest))
+        found.append(("interactions", TOGETHER_COLOR, none))
+        if self.has_noise:
+            found.append((_NOISE, NOISE_COLOR, none))
+        return found
+
+    @property
     def segment_names(self) -> list[str]:
         """Names of what a bar is cut into."""
-        names = [self.part_names[part] for part in self.leading]
-        rest = self._others
-        if len(rest) == 1:
-            names.append(self.part_names[rest[0]])
-        elif len(rest):
-            names.append(f"others ({len(rest)})")
-        return [*names, "interactions", *["training noise"] * self.has_noise]
+        return [name for name, _, _ in self._segments]
+
+    def _table(
+        self, parts: FloatArray, together: FloatArray, noise: FloatArray
+    ) -> FloatArray:  # shape: (n_outputs, n_segments)
+        """Add up a table of parts in segments, beside interactions and noise."""
+        columns = [
+            parts[:, own].sum(axis=1) for _, _, own in self._segments if len(own)
+        ]
+        scale = 1.0 - self.noise_share
+        table = [column * scale for column in (*columns, together)]
+        return np.column_stack([*table, noise] if self.has_noise else table)
 
     @property
     def shares(self) -> FloatArray:
         """Widths of the segments (n_outputs, n_segments); rows add up to 1, or NaN."""
         drawn = self._widths
         drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), 1.0)
-        columns = [drawn[:, self.leading]]
-        if len(self._others):
-            columns.append(drawn[:, self._others].sum(axis=1, keepdims=True))
-        columns.append(np.maximum(1.0 - drawn.sum(axis=1, keepdims=True), 0.0))
-        shares = np.hstack(columns) * (1.0 - self.noise_share[:, np.newaxis])
-        if self.has_noise:
-            noise = np.where(self._is_flat, np.nan, self.noise_share)
-            shares = np.column_stack([shares, noise])
-        return shares
+        together = np.maximum(1.0 - drawn.sum(axis=1), 0.0)
+        noise = np.where(self._is_flat, np.nan, self.noise_share)
+        return self._table(drawn, together, noise)
+
+    @property
+    def estimates(self) -> tuple[FloatArray, FloatArray]:
+        """Estimates of the segments and their standard errors, (n_outputs, n_segments).
+
+        Unlike ``shares`` they are not clipped. The standard error of training noise
+        is ``noise_error``, NaN where that is not given.
+        """
+        first = self._first
+        values = self._table(first, 1.0 - first.sum(axis=1), self.noise_share)
+        # Variances take the square of the scale, which the table has once.
+        scale = 1.0 - self.noise_share
+        squares = np.square(_table_of(self.effects, "first_error")) * scale[:, None]
+        noise = np.square(self.noise_error)
+        return values, np.sqrt(self._table(squares, squares.sum(axis=1), noise))
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> PartEffectsDisplay:
         """Draw a bar for each output, a dozen at most.
@@ -187,30 +221,35 @@ class PartEffectsDisplay:
         **kwargs
             Passed on to ``Axes.barh``.
         """
-        shown = self._shown_outputs
-        names, colors = self.segment_names, self._colors
-        height = max(1.5 + 0.55 * len(shown), 0.9 + 0.24 * len(names))
+        n_outputs, segments = len(self.output_names), self._segments
+        shown, notes = np.arange(n_outputs), []
+        if n_outputs > MOST_ROWS:  # those with a choice first
+            chosen = np.argsort(self._is_flat, kind="stable")[:MOST_ROWS]
+            shown = np.sort(chosen)
+            notes.append(f"{MOST_ROWS} of {n_outputs} are shown; the table has all.")
+        height = max(1.5 + 0.55 * len(shown), 0.9 + 0.24 * len(segments))
         ax = make_axes(ax, (9.0, height))
         positions = np.arange(len(shown))[::-1]
         widths = np.nan_to_num(self.shares[shown])
         left = np.zeros(len(shown))
         style = {"edgecolor": "white", "linewidth": 0.5, "height": _HEIGHT} | kwargs
         self.bars_: list[Any] = []
-        for segment, (name, shade) in enumerate(zip(names, colors, strict=True)):
+        for width, (name, shade, _) in zip(widths.T, segments, strict=True):
             look: dict[str, Any] = style | {"color": shade} | kwargs
-            if name == "training noise":
+            if name == _NOISE:
                 look |= {"hatch": NOISE_HATCH, "edgecolor": NOISE_INK}
-            width = widths[:, segment]
             self.bars_.append(ax.barh(positions, width, left=left, label=name, **look))
             left += width
         ax.set_yticks(positions, [label(self.output_names[i], 24) for i in shown])
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(-0.6, len(shown) - 0.4)
-        ax.set_xlabel("\n".join(["share of the variance", *self._left_out(shown)]))
-        _legend(ax, names, colors)
+        ax.set_xlabel("\n".join(["share of the variance", *notes]))
+        _legend(ax, segments)
         hide_spines(ax)
         room = self._points_of_the_bar(ax)
-        for row, (output, position) in enumerate(zip(shown, positions, strict=True)):
+        for row, (output, position) in enumerate(
+            zip(shown.tolist(), positions, strict=True)
+        ):
             self._write(ax, output, position, row, room)
         self.ax_, self.figure_ = readable(ax)
         return self
@@ -232,7 +271,12 @@ class PartEffectsDisplay:
         output = check_position(
             "output", output, len(self.output_names), self.output_names
         )
-        values = self._pair_table(output)
+        pairs = self.effects.figures.get("pairs")
+        if not isinstance(pairs, Result):
+            raise ValueError(
+                "effects has no pairs; expected the Result of part_effects."
+            )
+        values = squareform(pairs.columns["interaction"][output])
         total = np.nan_to_num(_table_of(self.effects, "total")[output])
         order = np.argsort(-total, kind="stable")[:MOST_ROWS]
         values = values[np.ix_(order, order)]
@@ -243,80 +287,14 @@ class PartEffectsDisplay:
         ax = make_axes(ax, (max(4.6, 3.2 + each), 2.4 + 0.8 * each))
         largest = max(float(np.nan_to_num(values).max(initial=0.0)), 0.1)
         style: dict[str, Any] = {"cmap": "Blues", "vmin": 0.0, "vmax": largest}
-        self.image_: Any = draw_heat_map(
-            ax, values, names[1:], names[:-1], **style | kwargs
-        )
-        ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
         heads = [label(self.output_names[output], 32), *self._reason(output)]
         left_out = len(self.part_names) - len(order)
         if left_out:
             heads.append(f"the {len(order)} parts with the largest total index")
-        ax.set_title("\n".join(heads), fontsize=10, loc="left")
+        style |= {"heads": heads} | kwargs
+        self.image_: Any = draw_heat_map(ax, values, names[1:], names[:-1], **style)
         self.ax_, self.figure_ = readable(ax)
         return self
-
-    @property
-    def _widths(self) -> FloatArray:
-        """First-order indices without sampling error below zero."""
-        return np.maximum(_table_of(self.effects, "first"), 0.0)
-
-    @property
-    def _others(self) -> NDArray[np.intp]:
-        """Positions of the parts that are drawn as one."""
-        return np.setdiff1d(np.arange(len(self.part_names)), self.leading)
-
-    @property
-    def _colors(self) -> list[str]:
-        named = list(map(color, range(len(self.leading))))
-        others = [OTHERS_COLOR] * bool(len(self._others))
-        return [*named, *others, TOGETHER_COLOR, *[NOISE_COLOR] * self.has_noise]
-
-    @property
-    def _is_flat(self) -> NDArray[np.bool_]:
-        """Whether an output has no variance between members."""
-        return np.asarray(np.isnan(_table_of(self.effects, "first")).any(axis=1))
-
-    @property
-    def _shown_outputs(self) -> NDArray[np.intp]:
-        """Positions of the outputs that have a row: a dozen, and any choice first."""
-        every = np.arange(len(self.output_names))
-        if len(every) <= MOST_ROWS:
-            return every
-        return np.sort(np.argsort(self._is_flat, kind="stable")[:MOST_ROWS])
-
-    def _left_out(self, shown: NDArray[np.intp]) -> list[str]:
-        """Say in a sentence that the panel does not have all outputs."""
-        n_outputs = len(self.output_names)
-        if len(shown) == n_outputs:
-            return []
-        return [f"{len(shown)} of {n_outputs} are shown; the table has all."]
-
-    @property
-    def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """Estimates of the segments and their standard errors, (n_outputs, n_segments).
-
-        Unlike ``shares`` they are not clipped. The standard error of training noise
-        is ``noise_error``, NaN where that is not given.
-        """
-        first = _table_of(self.effects, "first")
-        error = _table_of(self.effects, "first_error")
-        named, rest = self.leading, self._others
-        values, errors = [first[:, named]], [error[:, named]]
-        sums = [first[:, rest].sum(axis=1)] * bool(len(rest))
-        squares = np.square(error)
-        spreads = [squares[:, rest].sum(axis=1)] * bool(len(rest))
-        values.append(np.column_stack([*sums, 1.0 - first.sum(axis=1)]))
-        errors.append(
-            np.sqrt(np.column_stack([*spreads, np.square(error).sum(axis=1)]))
-        )
-        scale = 1.0 - self.noise_share[:, np.newaxis]
-        found = np.hstack(values) * scale, np.hstack(errors) * scale
-        if not self.has_noise:
-            return found
-        return (
-            np.column_stack([found[0], self.noise_share]),
-            np.column_stack([found[1], self.noise_error]),
-        )
 
     def _write(
         self, ax: Any, output: int, position: float, row: int, room: float
@@ -333,9 +311,7 @@ class PartEffectsDisplay:
                 bars[row].set_hatch(HATCH)
         if reason:
             text = label(reason[0], max(12, int(room / 5.5)), 2)
-            style = {"ha": "right", "va": "center", "fontsize": 9}
-            box = {"facecolor": "white", "alpha": 0.9, "linewidth": 0, "pad": 2}
-            ax.text(0.985, position, text, bbox=box, **style)
+            write_over(ax, position, text)
             return
         values, errors = (table[output] for table in self.estimates)
         narrow = 0
@@ -345,22 +321,19 @@ class PartEffectsDisplay:
                 values[segment], errors[segment], room * bar.get_width()
             )
             if text:
-                self._write_inside(ax, segment, bar, text)
+                style: dict[str, Any] = {"ha": "center", "va": "center"}
+                if self.segment_names[segment] == _NOISE:
+                    box = {"facecolor": "white", "linewidth": 0, "pad": 1.5}
+                    style["bbox"] = box
+                style |= {"fontsize": _SIZE, "color": ink_on(bar.get_facecolor())}
+                middle = bar.get_x() + bar.get_width() / 2.0
+                ax.text(middle, bar.get_y() + bar.get_height() / 2.0, text, **style)
                 narrow = 0
             elif bar.get_width() >= _VISIBLE and not np.isnan(errors[segment]):
                 # Neighbours that are all narrow have whiskers at different heights.
                 place = position + (0.33, -0.33, 0.24)[narrow % 3]
                 draw_whisker(ax, bar, errors[segment], place)
                 narrow += 1
-
-    def _write_inside(self, ax: Any, segment: int, bar: Any, text: str) -> None:
-        is_noise = self.segment_names[segment] == "training noise"
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": _SIZE}
-        if is_noise:
-            style["bbox"] = {"facecolor": "white", "linewidth": 0, "pad": 1.5}
-        style["color"] = ink_on(bar.get_facecolor())
-        middle = bar.get_x() + bar.get_width() / 2.0
-        ax.text(middle, bar.get_y() + bar.get_height() / 2.0, text, **style)
 
     def _reason(self, output: int) -> list[str]:
         """Say in short why the effects of an output are not supported."""
@@ -390,19 +363,6 @@ class PartEffectsDisplay:
         for texts in (map(label, self.segment_names), names):
             room -= 0.88 * text_width("\n".join(texts).split("\n"), 10.0)
         return max(room, 60.0)
-
-    def _pair_table(self, output: int) -> FloatArray:  # shape: (n_parts, n_parts)
-        """Return the interaction of every two parts, symmetric."""
-        n_parts = len(self.part_names)
-        pairs = self.effects.figures.get("pairs")
-        if not isinstance(pairs, Result):
-            raise ValueError(
-                "effects has no pairs; expected the Result of part_effects."
-            )
-        values = np.zeros((n_parts, n_parts))
-        rows, columns = np.triu_indices(n_parts, k=1)
-        values[rows, columns] = pairs.columns["interaction"][output]
-        return values + values.T
 
 
 def _table_of(effects: Any, column: str) -> FloatArray:
@@ -453,14 +413,14 @@ def _error_text(error: float) -> str:
     return "<1" if error < 0.005 else f"{100 * error:.0f}"
 
 
-def _legend(ax: Any, names: list[str], colors: list[str]) -> None:
+def _legend(ax: Any, segments: Sequence[tuple[str, str, Any]]) -> None:
     """Name the segments beside the axes."""
     from matplotlib.patches import Patch
 
     handles = []
-    for name, shade in zip(names, colors, strict=True):
+    for name, shade, _ in segments:
         look: dict[str, Any] = {"facecolor": shade}
-        if name == "training noise":
+        if name == _NOISE:
             look |= {"hatch": NOISE_HATCH, "edgecolor": NOISE_INK, "linewidth": 0.5}
         handles.append(Patch(label=label(name), **look))
     place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}

@@ -17,11 +17,9 @@ from ..inspection._reading import expansion_of
 from ._style import (
     COLORS,
     HATCH,
-    NO_VARIANCE,
-    NOT_PREDICTED,
-    NOT_SUPPORTED,
     check_position,
     draw_heat_map,
+    heads_of,
     hide_spines,
     make_axes,
     make_panels,
@@ -214,7 +212,7 @@ class RewardEffectsDisplay:
         ax.set_yticks(places, [label(features[i], 28, 1) for i in shown])
         ax.axvline(0.0, color="black", linewidth=0.8)
         ax.set_xlabel(self._label(measure))
-        ax.set_title(self._title(target), loc="left", fontsize=10)
+        ax.set_title("\n".join(self._heads(target)), loc="left", fontsize=10)
         if not self.supported[target]:
             for bar in bars:
                 bar.set_hatch(HATCH)
@@ -227,13 +225,9 @@ class RewardEffectsDisplay:
             return _OUTPUT_CHANGE
         return MEASURES[measure]
 
-    def _title(self, target: int) -> str:
-        name = label(self.effects.target_names[target])
-        unexplained = self.unexplained[target]
-        if np.isnan(unexplained):
-            return f"{name}\n{NO_VARIANCE}"
-        tail = "" if self.supported[target] else f"\n{NOT_SUPPORTED}"
-        return f"{name}\n{NOT_PREDICTED}: {unexplained:z.2f}{tail}"
+    def _heads(self, target: int) -> list[str]:
+        name, rest = self.effects.target_names[target], self.unexplained[target]
+        return heads_of(name, rest, self.supported[target])
 
     def _plot_heat_map(
         self, ax: Any, target: int, shown: Any, kwargs: dict[str, Any]
@@ -247,7 +241,6 @@ class RewardEffectsDisplay:
         style: dict[str, Any] = {"cmap": "PuOr", "vmin": -largest, "vmax": largest}
         features = [effects.feature_names[i] for i in shown]
         columns = [effects.row_names[row].removeprefix(prefix) for row in rows]
+        style |= {"scale": self._label("effect_size"), "heads": self._heads(target)}
         self.image_: Any = draw_heat_map(ax, table, features, columns, **style | kwargs)
-        ax.figure.colorbar(self.image_, ax=ax, label=self._label("effect_size"))
-        ax.set_title(self._title(target), loc="left", fontsize=10)
         self.axes_ = [ax]

@@ -160,6 +160,8 @@ def draw_heat_map(
     *,
     marks: Sequence[str] | None = None,  # after names of rows, however short these
     errors: Any = None,  # shape: (n_rows, n_columns); NaN cells have none
+    scale: str = "share of the variance",  # label of the colours
+    heads: Sequence[str] = (),  # lines above
     **kwargs: Any,
 ) -> Any:
     """Draw a table in colours, with its numbers, and return the image."""
@@ -171,6 +173,8 @@ def draw_heat_map(
     _write_cells(ax, image, np.asarray(values), errors)
     hide_spines(ax, ax.spines)
     ax.tick_params(length=0)
+    ax.figure.colorbar(image, ax=ax, label=scale)
+    ax.set_title("\n".join(heads), fontsize=10, loc="left")
     return image
 
 
@@ -252,6 +256,21 @@ def draw_whisker(
     style: dict[str, Any] = {"color": "black", "linewidth": 1.2}
     style["path_effects"] = [withStroke(linewidth=3.0, foreground="white")]
     ax.plot([low, high], [place, place], solid_capstyle="butt", **style)
+
+
+def heads_of(name: Any, unexplained: float, supported: bool) -> list[str]:
+    """Name a step, what is not predicted of it, and whether it is supported."""
+    if np.isnan(unexplained):
+        return [label(name), NO_VARIANCE]
+    tail = [] if supported else [NOT_SUPPORTED]
+    return [label(name), f"{NOT_PREDICTED}: {unexplained:z.2f}", *tail]
+
+
+def write_over(ax: Any, position: float, text: str) -> None:
+    """Write why a bar is not to be read over its end."""
+    style = {"ha": "right", "va": "center", "fontsize": 9}
+    box = {"facecolor": "white", "alpha": 0.9, "linewidth": 0, "pad": 2}
+    ax.text(0.985, position, text, bbox=box, **style)
 
 
 def text_width(lines: Iterable[str], size: float) -> float:

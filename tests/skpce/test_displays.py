@@ -490,8 +490,8 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
         "'quantity' .* Got 'odds'": lambda: MainEffectsDisplay.from_estimator(
             fitted, quantity="odds"
         ),
-        "targets has 'first:9'; expected one of": lambda: (
-            MainEffectsDisplay.from_estimator(fitted, targets=["first:9"])
+        "targets='first:9' must be one of": lambda: MainEffectsDisplay.from_estimator(
+            fitted, targets=["first:9"]
         ),
         r"targets=\[\] is empty": lambda: MainEffectsDisplay.from_estimator(
             fitted, targets=[]

@@ -39,16 +39,15 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.base import clone
 
-from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, IndexArray
 from ..._expansion.expansion import Expansion
 from ..._input_laws import InputOutsideSupportWarning
-from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
+from ..._input_laws.pieces import means_of_pieces
 from ...drivers._design import deal_folds, numbers_of, sorted_units
-from ...inspection._ensembles.cross_fit import Split, quiet
+from ...inspection._ensembles.cross_fit import Split, quiet, splits_of_folds
 from .decision_problem import Members, quiet_fit
 from .envelope import upper_envelope
-from .expected_value import by_degree, sobol_points
+from .expected_value import by_degree, rule_of
 
 # With fewer members for whom a rule leaves an action, they check too little of what the
 # expansion says of it.
@@ -88,12 +87,8 @@ class HeldOut:
     ) -> HeldOut:
         """Deal the members into folds, whatever their order."""
         setting = numbers_of(members.inputs)
-        return cls(members, _splits_of(members, setting), setting, temperature)
-
-    @property
-    def has_known_laws(self) -> bool:
-        """Whether no distribution of an input was learned from the members."""
-        return not any(law.learned for law in self.members.problem.basis.laws)
+        fold = deal_folds(sorted_units(members.contrasts, setting), setting)
+        return cls(members, splits_of_folds(fold), setting, temperature)
 
     def bound(self, features: list[int]) -> Bound:
         """Value the rules of some inputs on held-out members.
@@ -106,7 +101,8 @@ class HeldOut:
             regressor = self.members.regressor_of(features)
             rules, predicted = self._fits(regressor, self.members.inputs[:, features])
         gained = self._gains(predicted)
-        if self.has_known_laws and self.temperature is None:
+        learned = any(law.learned for law in self.members.problem.basis.laws)
+        if not learned and self.temperature is None:
             elsewhere = _best(predicted) != np.arange(predicted.shape[1])
             checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
             controls = self._controls(features, rules, predicted)
@@ -182,14 +178,6 @@ class HeldOut:
         return found, predicted
 
 
-def _splits_of(members: Members, setting: IndexArray) -> Sequence[Split]:
-    """Return five folds, settings as a whole, whatever the order of the rows."""
-    order = sorted_units(members.contrasts, setting)
-    fold = deal_folds(order, setting)
-    every = range(int(fold.max()) + 1)
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
-
-
 def _best(scores: FloatArray) -> IndexArray:
     """Return the best action, the first of equal ones, and keep the axis."""
     return np.asarray(scores.argmax(axis=-1)[..., np.newaxis])
@@ -207,7 +195,7 @@ def _mean_under_rule(
     basis, rule = utilities.basis, scores.basis
     law = basis.laws[0]
     if len(basis.laws) > 1 or law.atoms(1) is not None:
-        points, masses = _points_of(basis.with_terms)
+        points, masses = rule_of(basis.with_terms, range(len(basis.laws)), _RULE_POINTS)
         known = basis.combine(points, utilities.coefficients)
         said = rule.combine(points, scores.coefficients)
         return np.asarray(masses @ _taken_less_fixed(known, said))
@@ -218,15 +206,3 @@ def _mean_under_rule(
     table = by_degree(basis.multi_indices[:, 0], utilities.coefficients)
     means = means_of_pieces(law, edges, table.shape[1] - 1)
     return np.asarray(np.sum(table[found.owners] * means) - table[:, 0])
-
-
-def _points_of(basis: PolynomialBasis) -> tuple[FloatArray, FloatArray]:
-    """Return points and masses at which the mean under a rule is accurate."""
-    laws, degrees = basis.laws, basis.multi_indices.max(axis=0).tolist()
-    if len(laws) == 1:
-        points, masses = rule_of_pieces(laws[0], np.empty(0), degrees[0])
-        return points[:, np.newaxis], masses
-    uniforms = sobol_points(len(laws), _RULE_POINTS, np.random.default_rng(0))
-    columns = zip(laws, uniforms.T, degrees, strict=True)
-    inputs = [quantiles(law, column, degree) for law, column, degree in columns]
-    return np.column_stack(inputs), np.full(len(uniforms), 1.0 / len(uniforms))

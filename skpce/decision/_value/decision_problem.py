@@ -86,7 +86,14 @@ class Members:
 def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
     """Read a surrogate with utilities of members, or an expansion of utilities."""
     if isinstance(surrogate, Expansion):
-        return _of_expansion(surrogate, X, utility)
+        for given, value in (("X", X), ("utility", utility)):
+            if value is not None:
+                raise ValueError(
+                    f"{given} must be None with an Expansion, whose outputs are the "
+                    f"utilities of the actions. Got {type(value).__name__}."
+                )
+        _refuse_one_action(surrogate.n_outputs)
+        return DecisionProblem(surrogate, centred(surrogate.coefficients), None)
     if not hasattr(surrogate, "get_params") or isinstance(surrogate, type):
         name = surrogate if isinstance(surrogate, type) else type(surrogate)
         raise TypeError(
@@ -109,13 +116,19 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
             f"X has {table.shape[1]} columns; expected {n_inputs}, as many as the "
             "surrogate was fitted to."
         )
-    regressor = _regressor_like(reading.estimator)
+    regressor = clone(reading.estimator)
+    if not isinstance(regressor, PolynomialChaosRegressor):
+        settings = regressor.get_params(deep=False)
+        regressor = PolynomialChaosRegressor(**{one: settings[one] for one in _SHARED})
     laws = by_position(OWNER, regressor.distribution, reading.expansion.input_names)
     regressor.set_params(distribution=laws)
     contrasts = values - values.mean(axis=1, keepdims=True)
-    contrasts[np.abs(contrasts) <= _rounding(values)] = 0.0
+    size = np.abs(values).max(axis=1, keepdims=True)
+    contrasts[np.abs(contrasts) <= 4.0 * np.finfo(float).eps * size] = 0.0
     expansion, problem = reading.expansion, reading.problem
-    weighted = _is_weighted(problem)
+    weighted = False
+    if problem is not None and problem.samples is not None:
+        weighted = bool(np.ptp(problem.samples.weights) > 0)
     if not was_fitted or weighted or not _is_fit_to(reading, values):
         expansion = quiet_fit(clone(regressor), table, values).expansion_
         problem = quiet_fit(clone(regressor), table, contrasts)._problem
@@ -133,17 +146,6 @@ def centred(
 ) -> FloatArray:
     """Subtract what all actions share, which decides nothing."""
     return coefficients - coefficients.mean(axis=-2, keepdims=True)
-
-
-def _of_expansion(expansion: Expansion, X: Any, utility: Any) -> DecisionProblem:
-    for name, value in (("X", X), ("utility", utility)):
-        if value is not None:
-            raise ValueError(
-                f"{name} must be None with an Expansion, whose outputs are the "
-                f"utilities of the actions. Got {type(value).__name__}."
-            )
-    _refuse_one_action(expansion.n_outputs)
-    return DecisionProblem(expansion, centred(expansion.coefficients), None)
 
 
 def _refuse_one_action(n_actions: int) -> None:
@@ -191,11 +193,6 @@ def _utilities(
     return values, tuple(str(name) for name in columns)
 
 
-def _rounding(values: FloatArray) -> FloatArray:  # shape: (n_members, 1)
-    size = np.abs(values).max(axis=1, keepdims=True)
-    return 4.0 * np.finfo(float).eps * size
-
-
 def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]:
     """Read a fitted pipeline, or one that is fitted to the utilities for it.
 
@@ -214,14 +211,6 @@ def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]
     return expansion_of(surrogate, X), True
 
 
-def _regressor_like(last: Any) -> Any:
-    """Return a regressor with the settings of a surrogate, not fitted."""
-    if isinstance(last, PolynomialChaosRegressor):
-        return clone(last)
-    given = last.get_params(deep=False)
-    return PolynomialChaosRegressor(**{name: given[name] for name in _SHARED})
-
-
 def _is_fit_to(reading: Reading, values: FloatArray) -> bool:
     """Whether the estimator was fitted to these utilities of these members."""
     problem = reading.problem
@@ -229,13 +218,6 @@ def _is_fit_to(reading: Reading, values: FloatArray) -> bool:
         return False
     targets = problem.samples.targets
     return targets.shape == values.shape and np.allclose(targets, values, 1e-12, 0.0)
-
-
-def _is_weighted(problem: FittedProblem | None) -> bool:
-    """Whether a fit counts some members more than others."""
-    if problem is None or problem.samples is None:
-        return False
-    return bool(np.ptp(problem.samples.weights) > 0)
 
 
 def quiet_fit(regressor: Any, table: Any, targets: FloatArray) -> Any:

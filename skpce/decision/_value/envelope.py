@@ -181,7 +181,7 @@ def upper_envelope(
     if lines.coefficients.shape[1] <= 2:
         found = lines.of_lines()
     else:
-        found = lines.polished(lines.envelope(lines.survivors()))
+        found = lines.envelope(lines.survivors())
     return Envelope(found.edges, order[found.owners])
 
 
@@ -259,26 +259,6 @@ class _Polynomials:
         last = last if np.isfinite(last) else points[-1] + step[1]
         return np.concatenate([[first], (points[1:] + points[:-1]) / 2.0, [last]])
 
-    def polished(self, envelope: Envelope) -> Envelope:
-        """Move each edge to where its two polynomials are equal, by Newton's steps."""
-        edges, owners = envelope.edges.copy(), envelope.owners
-        if not len(edges):
-            return envelope
-        between = self._between(edges)
-        low, high = between[:-1], between[1:]
-        left, right = self.coefficients[owners[:-1]], self.coefficients[owners[1:]]
-        difference = left - right
-        for _ in range(3):
-            values, slopes = _with_slopes(edges, self.a, self.root)
-            now = np.einsum("ek,ke->e", difference, values)
-            slope = np.einsum("ek,ke->e", difference, slopes)
-            step = np.divide(now, slope, out=np.zeros_like(now), where=slope != 0)
-            moved = np.clip(edges - step, low, high)
-            there = evaluate_recurrence(moved, self.a, self.root)
-            better = np.abs(np.einsum("ek,ke->e", difference, there)) < np.abs(now)
-            edges = np.where(better, moved, edges)
-        return Envelope(edges, owners)
-
     def of_lines(self) -> Envelope:
         """Return the envelope of lines, in the order of their slopes."""
         if self.coefficients.shape[1] == 1:
@@ -335,17 +315,3 @@ def comrade_roots(
     matrices[:, place[:-1], place[1:]] = root[: degree - 1]
     matrices[:, -1] -= root[degree - 1] * ratio
     return np.asarray(np.linalg.eigvals(matrices).real.ravel())
-
-
-def _with_slopes(
-    points: FloatArray, a: FloatArray, root: FloatArray
-) -> tuple[FloatArray, FloatArray]:  # shape of each: (degree + 1, n_points)
-    """Evaluate orthonormal polynomials and their derivatives."""
-    values = evaluate_recurrence(points, a, root)
-    slopes = np.zeros_like(values)
-    for k in range(len(a)):
-        slopes[k + 1] = values[k] + (points - a[k]) * slopes[k]
-        if k > 0:
-            slopes[k + 1] -= root[k - 1] * slopes[k - 1]
-        slopes[k + 1] /= root[k]
-    return values, slopes

@@ -25,7 +25,7 @@ from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, IndexArray
 from ..._expansion.moments import marginal_basis
 from ..._input_laws import NormalLaw
-from ..._input_laws.pieces import quantiles
+from ..._input_laws.pieces import quantiles, rule_of_pieces
 from .envelope import Worth, gained, gains, of_points, value_of_input
 
 #: From uniform numbers (n, n_dimensions) to utilities (n_actions, n).
@@ -70,9 +70,7 @@ def value_of_inputs(
         return of_points(values, masses, gain[:, 0], temperature)
 
     def values_at(uniforms: FloatArray) -> FloatArray:
-        columns = zip(own.laws, uniforms.T, own.multi_indices.max(axis=0), strict=True)
-        inputs = [quantiles(law, column, int(k)) for law, column, k in columns]
-        return own.combine(np.column_stack(inputs), gain).T
+        return own.combine(_inputs_at(own, range(len(matter)), uniforms), gain).T
 
     return Draws(len(matter), n_samples, seed).worth(values_at, gain[:, 0], temperature)
 
@@ -120,6 +118,32 @@ def _every_combination(
     weights = np.meshgrid(*(masses for _, masses in tables), indexing="ij")
     points = np.column_stack([grid.ravel() for grid in grids])
     return points, np.prod([weight.ravel() for weight in weights], axis=0)
+
+
+def rule_of(
+    basis: PolynomialBasis, places: Sequence[int], n_points: int, parts: int = 1
+) -> tuple[FloatArray, FloatArray]:  # shapes: (n_points, n_places), (n_points,)
+    """Return points and masses of some inputs: those of pieces of one, else drawn."""
+    if len(places) == 1:
+        law, degree = basis.laws[places[0]], basis.multi_indices[:, places[0]].max()
+        points, masses = rule_of_pieces(law, np.empty(0), int(degree), parts)
+        return points[:, np.newaxis], masses
+    uniforms = sobol_points(len(places), n_points, np.random.default_rng(0))
+    inputs = _inputs_at(basis, places, uniforms)
+    return inputs, np.full(n_points, 1.0 / n_points)
+
+
+def _inputs_at(
+    basis: PolynomialBasis, places: Sequence[int], uniforms: FloatArray
+) -> FloatArray:  # shape: (n, n_places)
+    """Return quantiles of some inputs."""
+    degrees = basis.multi_indices.max(axis=0).tolist()
+    return np.column_stack(
+        [
+            quantiles(basis.laws[place], column, degrees[place])
+            for place, column in zip(places, uniforms.T, strict=True)
+        ]
+    )
 
 
 def sobol_points(

@@ -77,9 +77,12 @@ def value_of_observations(
     shrunk = coefficients[:, rows] * shrinkage
     others = [i for i, law in enumerate(own.laws) if not isinstance(law, NormalLaw)]
     if not any((own.multi_indices[shrunk.any(axis=0)][:, i] > 0).any() for i in others):
-        every = range(len(features))
-        settings = {"temperature": temperature, "n_samples": n_samples, "seed": seed}
-        return value_of_inputs(own, shrunk, every, **settings)  # type: ignore[arg-type]
+        return value_of_inputs(
+            *(own, shrunk, range(len(features))),
+            temperature=temperature,
+            n_samples=n_samples,
+            seed=seed,
+        )
     if len(features) == 1:
         table = by_degree(own.multi_indices[:, 0], shrunk)
         return value_of_noisy_input(own.laws[0], table, noise[0], temperature)

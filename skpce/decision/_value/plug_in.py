@@ -14,10 +14,9 @@ from ..._expansion.problem import (
     RelearningSolver,
     resample_counts,
 )
-from ..._input_laws.pieces import quantiles, rule_of_pieces
 from .decision_problem import DecisionProblem, centred
 from .envelope import Worth, gained, of_points
-from .expected_value import sobol_points, value_of_inputs
+from .expected_value import rule_of, value_of_inputs
 from .observations import value_of_observations
 
 # Points and panels of resamples, whose spread is much larger than what they leave.
@@ -123,7 +122,11 @@ class Row:
         linear = problem.linear
         with one_thread_if_small(linear.design.size):
             drawn = centred(solver.resample(linear, problem.fit, counts))
-        points, masses = self._points(basis)
+        if self.table is None:  # accurate enough for a spread
+            points, masses = rule_of(basis, self.places, _POINTS, _PARTS)
+        else:
+            points = self.table
+            masses = np.full(len(points), 1.0 / len(points))
         own, kept = marginal_basis(basis, self.places)
         copies = 2 if temperature is None else 7
         needed = 8.0 * copies * drawn.shape[0] * drawn.shape[1] * len(points)
@@ -136,20 +139,3 @@ class Row:
         by_action = np.moveaxis(values, 1, 0)
         found = gained(by_action, means.T[:, :, np.newaxis], temperature)
         return np.asarray(found @ masses)
-
-    def _points(self, basis: PolynomialBasis) -> tuple[FloatArray, FloatArray]:
-        """Return points and masses that are accurate enough for a spread."""
-        if self.table is not None:
-            return self.table, np.full(len(self.table), 1.0 / len(self.table))
-        degrees = basis.multi_indices.max(axis=0).tolist()
-        if len(self.places) == 1:
-            place = self.places[0]
-            law, degree = basis.laws[place], degrees[place]
-            points, masses = rule_of_pieces(law, np.empty(0), degree, _PARTS)
-            return points[:, np.newaxis], masses
-        uniforms = sobol_points(len(self.places), _POINTS, np.random.default_rng(0))
-        columns = [
-            quantiles(basis.laws[place], column, degrees[place])
-            for place, column in zip(self.places, uniforms.T, strict=True)
-        ]
-        return np.column_stack(columns), np.full(_POINTS, 1.0 / _POINTS)

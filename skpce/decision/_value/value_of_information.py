@@ -221,13 +221,14 @@ def value_of_information(
     >>> found.variance_share.round(2)
     array([0.98, 0.02, 1.  ])
     """
-    _check_arguments(
-        temperature=temperature,
-        n_observations=n_observations,
-        form=form,
-        n_resamples=n_resamples,
-        n_samples=n_samples,
-    )
+    check_option(OWNER, "form", form, ("marginal", "regression"))
+    if temperature is not None:
+        check_real(OWNER, "temperature", temperature, low=0.0)
+    if n_observations is not None:
+        most = _MOST_OBSERVATIONS
+        check_integer(OWNER, "n_observations", n_observations, low=1, high=most)
+    check_integer(OWNER, "n_resamples", n_resamples, high=MOST_REPEATS)
+    check_integer(OWNER, "n_samples", n_samples, low=128)
     soft = None if temperature is None else float(temperature)
     if not isinstance(surrogate, Expansion) and hasattr(X, "__len__"):
         refuse_no_numbers(X, "X")
@@ -240,7 +241,10 @@ def value_of_information(
         expected = "a positive float or a mapping, with n_observations"
         raise fail(OWNER, "noise_sd", expected, noise_sd)
     prices = None if costs is None else _prices(costs, players, given.inputs)
-    _refuse_large(given, int(n_samples))
+    n_actions, n_terms = given.contrasts.shape
+    a_point = 2 * len(given.inputs) + 2 * n_terms + 7 * n_actions
+    needed = 8.0 * a_point * int(n_samples) / N_BATCHES
+    refuse_memory(OWNER, needed, f"n_samples={int(n_samples)}")
     generator = make_generator(random_state)
     seed = int(generator.integers(2**31))
     make = Row.marginal if form == "marginal" else Row.regression
@@ -256,11 +260,19 @@ def value_of_information(
     columns |= held_out
     evpi = worths[-1].value
     columns["share_of_evpi"] = columns["plug_in"] / (evpi if evpi > 0 else np.nan)
-    columns["variance_share"] = _variance_shares(given, players)
+    # Closed indices of all utilities together.
+    known = given.expansion
+    norms = np.sqrt(np.square(known.coefficients).sum(axis=0, keepdims=True))
+    columns["variance_share"] = np.array(
+        [
+            float(closed_index(norms, known.multi_indices, own)[0])
+            for own in players.values()
+        ]
+    )
     columns["flip_probability"] = np.array([w.flip_probability for w in worths])
     if n_observations is not None:
-        count = int(n_observations)
-        deviations = {i: _of_mean(sd, count) for i, sd in noise.items()}
+        root, tiny = math.sqrt(int(n_observations)), float(np.finfo(float).tiny)
+        deviations = {i: max(sd / root, tiny) for i, sd in noise.items()}
         settings = (deviations, soft, int(n_samples), seed)
         columns["evsi"] = np.array([r.worth_of_observations(*settings) for r in rows])
     if prices is not None:
@@ -272,28 +284,6 @@ def value_of_information(
             columns[name] = np.where(failed, np.nan, columns[name])
     cautions = _cautions(given, form)
     return _table(given, tuple(players), columns, reasons, evpi, cautions)
-
-
-def _check_arguments(**given: Any) -> None:
-    check_option(OWNER, "form", given["form"], ("marginal", "regression"))
-    if given["temperature"] is not None:
-        check_real(OWNER, "temperature", given["temperature"], low=0.0)
-    check_integer(
-        *(OWNER, "n_observations", given["n_observations"]),
-        low=1,
-        high=_MOST_OBSERVATIONS,
-        none_allowed=True,
-    )
-    check_integer(OWNER, "n_resamples", given["n_resamples"], high=MOST_REPEATS)
-    check_integer(OWNER, "n_samples", given["n_samples"], low=128)
-
-
-def _refuse_large(given: DecisionProblem, n_samples: int) -> None:
-    """Refuse points that do not fit into the memory."""
-    n_actions, n_terms = given.contrasts.shape
-    a_point = 2 * len(given.inputs) + 2 * n_terms + 7 * n_actions
-    at_once = n_samples / N_BATCHES
-    refuse_memory(OWNER, 8.0 * at_once * a_point, f"n_samples={n_samples}")
 
 
 def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
@@ -324,12 +314,6 @@ def _by_row(name: str, value: Any, inputs: Sequence[str]) -> dict[int, float]:
     for one in value.values():
         check_real(OWNER, name, one, low=0.0)
     return {i: float(value[n]) for i, n in enumerate(inputs) if n in value}
-
-
-def _of_mean(noise_sd: float, n_observations: int) -> float:
-    """Return the standard deviation of the mean of observations, not 0."""
-    mean = noise_sd / math.sqrt(n_observations)
-    return max(mean, float(np.finfo(float).tiny))
 
 
 def _refuse_unknown(name: str, value: Mapping[Any, Any], known: Sequence[str]) -> None:
@@ -368,9 +352,7 @@ def _spreads(
     """Return standard errors and quantiles over resampled members."""
     found = np.full((3, len(rows)), np.nan)
     seed = int(generator.integers(2**31))
-    for place, row in enumerate(rows):
-        if n_resamples < 2:
-            break
+    for place, row in enumerate(rows if n_resamples > 1 else ()):
         # The same resamples for all rows.
         draws = row.resampled(temperature, n_resamples, np.random.default_rng(seed))
         if len(draws):
@@ -414,20 +396,6 @@ def _reason(p_value: float) -> tuple[str, ...]:
     return (
         "what the actions differ by is not shown to depend on it "
         f"(p = {p_value:.3g}, more than {_SIGNIFICANCE:g})",
-    )
-
-
-def _variance_shares(
-    given: DecisionProblem, players: Mapping[str, list[int]]
-) -> FloatArray:  # shape: (n_rows,)
-    """Return closed indices of all utilities together."""
-    expansion = given.expansion
-    norms = np.sqrt(np.square(expansion.coefficients).sum(axis=0, keepdims=True))
-    return np.array(
-        [
-            float(closed_index(norms, expansion.multi_indices, own)[0])
-            for own in players.values()
-        ]
     )
 
 

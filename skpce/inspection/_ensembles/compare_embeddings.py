@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
@@ -18,14 +17,13 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     OutputGroups,
-    Steps,
     check_integer,
     fail,
     listed,
     remembers_frames,
     take,
 )
-from ..._compositions.outputs import Outputs, read_outputs
+from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
@@ -33,10 +31,10 @@ from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from ...drivers._findings import LEVEL
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import CrossFit, Split, quiet, quiet_fit, without_draws
+from .cross_fit import Split, quiet, quiet_fit, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
-from .verdict import judged_again, verdict
+from .verdict import is_integer, verdict
 
 OWNER = "compare_embeddings"
 
@@ -207,22 +205,28 @@ def compare_embeddings(
     grids = _grids_of(candidates, dimensions, degrees, surrogate)
     groups = labels_of("groups", groups, y)
     surrogate, y, _, _ = with_amalgamated(surrogate, y)
-    table, y, read, steps = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
+    table, y, read, _ = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
     refuse_failed(read.coordinates(y), "y")
     members = np.asarray(table)
     if bool((members[:1] == members).all()):
         raise ValueError("X has no column that varies; expected at least one.")
     given_shares(noise_share, read)  # refuses bad shares
+    if isinstance(inner_cv, (str, bytes)) or not (
+        is_integer(inner_cv) or hasattr(inner_cv, "split")
+    ):
+        expected = "an int or a splitter, as it divides many sets"
+        raise fail(OWNER, "inner_cv", expected, inner_cv)
     comparison = _Comparison(
-        {grid.name: grid for grid in grids},
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
-        *(table, y, read, steps),
-        _inner_folds(inner_cv, table, groups),
+        *(table, y),
+        _InnerFolds(inner_cv, table, groups) if is_integer(inner_cv) else inner_cv,
         _Scorer(scoring),
         {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share},
     )
-    judged = [comparison.judge(grid) for grid in grids]
-    return _table([*judged, comparison.best_of_all(grids, judged)], grids)
+    judged = [comparison.judge(grid.name, [grid]) for grid in grids]
+    # On all members the choice among all is that of the candidate with the best score.
+    best = judged[0] if len(grids) == 1 else comparison.judge(BEST_OF_ALL, grids)
+    return _table([*judged, best], grids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,58 +263,35 @@ class _Grid:
 class _Comparison:
     """Searches over a Pipeline, and the data that judge them."""
 
-    grids: Mapping[str, _Grid]
     pipeline: Pipeline
     X: Any
     y: Any
-    outputs: Outputs
-    steps: Steps
     inner_cv: Any
     scorer: _Scorer
     given: Mapping[str, Any]  # arguments of ``verdict``
 
-    def judge(self, grid: _Grid) -> dict[str, Any]:
-        """Return the figures of a search over one candidate."""
-        with self._naming([grid], grid.name):
-            answer = verdict(self._search([grid]), self.X, self.y, **self.given)
-        return self._row(grid.name, [grid], answer)
-
-    def best_of_all(
-        self, grids: Sequence[_Grid], judged: Sequence[dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Return the figures of a search over all candidates.
-
-        On all members it chooses what the best of the others has chosen, so that the
-        inputs are those of its verdict.
-        """
-        best = judged[int(np.argmax([row["score"] for row in judged]))]
-        if len(grids) == 1:
-            return best | {"candidate": BEST_OF_ALL}
-        pipeline = without_draws(self._search(grids), self.outputs, self.steps)
-        fit = CrossFit(pipeline, self.X, self.y, self.outputs)
-        with self._naming(grids, BEST_OF_ALL):
-            answer = judged_again(best["verdict"], fit, self.given["cv"])
-        return self._row(BEST_OF_ALL, grids, answer)
-
-    def _search(self, grids: Sequence[_Grid]) -> GridSearchCV:
-        return GridSearchCV(
+    def judge(self, name: str, grids: Sequence[_Grid]) -> dict[str, Any]:
+        """Return the figures of a search over some candidates."""
+        search = GridSearchCV(
             self.pipeline,
             [dict(grid.parameters) for grid in grids],
             scoring=self.scorer,
             cv=self.inner_cv,
             error_score="raise",
         )
-
-    def _row(self, name: str, grids: Sequence[_Grid], answer: Answer) -> dict[str, Any]:
+        try:
+            answer = verdict(search, self.X, self.y, **self.given)
+        except ValueError as error:
+            self._refuse_failing(grids)
+            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
         fitted = answer.model
-        owners = [grid for grid in grids for _ in ParameterGrid(grid.parameters)]
-        dimension, degree = owners[fitted.best_index_].setting(fitted.best_params_)
-        chosen = clone(fitted.best_params_, safe=False)
-        pipeline = clone(self.pipeline).set_params(**chosen)
+        chosen = _settings_of(grids)[fitted.best_index_][0]
+        parameters = clone(fitted.best_params_, safe=False)
+        pipeline = clone(self.pipeline).set_params(**parameters)
         pipeline = quiet_fit(pipeline, self.X, self.y)
+        dimension, degree = chosen.setting(fitted.best_params_)
         return {
-            "candidate": name,
-            "chosen": owners[fitted.best_index_],
+            "chosen": chosen,
             "dimension": dimension,
             "degree": degree,
             "n_inputs": int(np.shape(last_and_inputs(pipeline, self.X)[1])[1]),
@@ -320,26 +301,14 @@ class _Comparison:
             "n_chosen_from": sum(grid.n_inputs_chosen_from for grid in grids),
         }
 
-    @contextmanager
-    def _naming(self, grids: Sequence[_Grid], name: str) -> Iterator[None]:
-        """Name the setting that cannot be fitted."""
-        try:
-            yield
-        except ValueError as error:
-            self._refuse_failing(grids)
-            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
-
     def _refuse_failing(self, grids: Sequence[_Grid]) -> None:
         """Name the first setting that inner folds of all members cannot fit."""
         splits = list(check_cv(self.inner_cv).split(self.X, self.y))
-        for grid in grids:
-            for parameters in ParameterGrid(grid.parameters):
-                self._refuse_if_failing(grid, parameters, splits)
-
-    def _refuse_if_failing(
-        self, grid: _Grid, parameters: dict[str, Any], splits: list[Split]
-    ) -> None:
-        for train, test in splits:
+        for grid, parameters, (train, test) in (
+            (grid, parameters, split)
+            for grid, parameters in _settings_of(grids)
+            for split in splits
+        ):
             model = clone(self.pipeline).set_params(**clone(parameters, safe=False))
             try:
                 with quiet():
@@ -354,11 +323,16 @@ class _Comparison:
                 ) from error
 
 
+def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:
+    """Return the settings of a search over candidates, in its order."""
+    return [(grid, own) for grid in grids for own in ParameterGrid(grid.parameters)]
+
+
+@dataclass(frozen=True)
 class _Scorer:
     """A scorer whose scores are finite numbers: a search cannot choose by others."""
 
-    def __init__(self, scoring: Any) -> None:
-        self.scoring = scoring
+    scoring: Any
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Score, or raise ``ValueError``."""
@@ -379,8 +353,10 @@ class _InnerFolds:
     """Folds inside of any training members, with units that stay together."""
 
     def __init__(self, n_folds: int, X: Any, groups: Any) -> None:
-        self.n_folds = n_folds
-        unit = numbers_of(_keys(X) if groups is None else groups)
+        unit: IndexArray = numbers_of(_keys(X) if groups is None else groups)
+        high = int(unit.max()) + 1
+        check_integer(OWNER, "inner_cv", n_folds, low=2, high=high)
+        self.n_folds = int(n_folds)
         self.unit_of = dict(zip(_keys(X), unit.tolist(), strict=True))
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[Split]:
@@ -394,8 +370,7 @@ class _InnerFolds:
             )
         values = np.asarray(y, dtype=np.float64).reshape(len(unit), -1)
         fold = deal_folds(sorted_units(values, unit), unit, self.n_folds)
-        for k in range(self.n_folds):
-            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        yield from splits_of_folds(fold)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds."""
@@ -408,18 +383,6 @@ def _keys(X: Any) -> list[Any]:
     if rows.dtype.kind in "fiub":
         return [row.tobytes() for row in rows.astype(np.float64) + 0.0]
     return [repr(row) for row in rows.tolist()]
-
-
-def _inner_folds(inner_cv: Any, X: Any, groups: Any) -> Any:
-    if isinstance(inner_cv, (int, np.integer)) and not isinstance(inner_cv, bool):
-        units: IndexArray = numbers_of(_keys(X) if groups is None else groups)
-        n_units = int(units.max()) + 1
-        check_integer(OWNER, "inner_cv", inner_cv, low=2, high=n_units)
-        return _InnerFolds(int(inner_cv), X, groups)
-    if isinstance(inner_cv, (str, bytes)) or not hasattr(inner_cv, "split"):
-        expected = "an int or a splitter, as it divides many sets"
-        raise fail(OWNER, "inner_cv", expected, inner_cv)
-    return inner_cv
 
 
 # Candidates and their grids
@@ -449,10 +412,10 @@ def _grids_of(
         degree = f"surrogate__{prefix}degree"
         degrees = _integers("degrees", degrees, low=0)
     found = []
-    for number, (name, given) in enumerate(candidates.items()):
+    for name, given in candidates.items():
         embedding, parameter = _read_embedding(name, given)
         own = _own_dimensions(name, embedding, parameter, dimensions)
-        grid: dict[str, Sequence[Any]] = {"embedding": [_seeded(embedding, number)]}
+        grid: dict[str, Sequence[Any]] = {"embedding": [seeded(embedding)]}
         dimension = None if own is None else f"embedding__{parameter}"
         if own is not None:
             grid[f"embedding__{parameter}"] = own
@@ -524,20 +487,6 @@ def _read_embedding(name: Any, given: Any) -> tuple[Any, str | None]:
     return embedding, parameter
 
 
-def _seeded(embedding: Any, number: int) -> Any:
-    """Return a clone whose open random states are ints: all refits are then alike."""
-    if isinstance(embedding, str):
-        return embedding
-    same = clone(embedding)
-    open_states = [
-        name
-        for name, value in sorted(same.get_params().items())
-        if name.split("__")[-1] == "random_state" and value is None
-    ]
-    seeds = np.random.SeedSequence(number).generate_state(max(len(open_states), 1))
-    return same.set_params(**dict(zip(open_states, seeds.tolist(), strict=False)))
-
-
 # The table
 
 
@@ -551,8 +500,12 @@ def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
     for name in ("q2", "q2_low", "q2_high", "noise_share"):
         columns[name] = np.stack([getattr(one, name) for one in answers])
     corrected = [_corrected(row["verdict"], row["n_chosen_from"]) for row in judged]
-    for name in corrected[0]:
-        columns[name] = np.array([one[name] for one in corrected])
+    for name, values in zip(
+        ("p_value", "attributable", "reasons"),
+        zip(*corrected, strict=True),
+        strict=True,
+    ):
+        columns[name] = np.array(values)
     for name in ("verdict", "pipeline"):
         columns[name] = [row[name] for row in judged]
     names, search = [grid.name for grid in grids], answers[-1].model
@@ -589,26 +542,18 @@ def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
     )
 
 
-def _corrected(answer: Answer, n_chosen_from: int) -> dict[str, Any]:
-    """Return p-values corrected for a choice of inputs, and what they support."""
+def _corrected(answer: Answer, n_chosen_from: int) -> tuple[NDArray[Any], ...]:
+    """Return p-values corrected for a choice of inputs, what they support, reasons."""
     p_values = np.minimum(n_chosen_from * answer.p_value, 1.0)
-    attributable = np.array(answer.attributable) & (p_values <= LEVEL)
-    reasons = []
-    for own, was, good, p_value in zip(
-        answer.reasons, answer.attributable, attributable, p_values, strict=True
-    ):
-        text = "; ".join(own)
-        if was and not good:
-            text = (
-                f"p = {p_value:.2g}, corrected for a choice among {n_chosen_from} sets "
-                f"of inputs, more than {LEVEL:g}"
-            )
-        reasons.append(text)
-    return {
-        "p_value": p_values,
-        "attributable": attributable,
-        "reasons": np.array(reasons, dtype=object),
-    }
+    was = np.array(answer.attributable)
+    attributable = was & (p_values <= LEVEL)
+    reasons = np.array(["; ".join(own) for own in answer.reasons], dtype=object)
+    for k in np.flatnonzero(was & ~attributable):
+        reasons[k] = (
+            f"p = {p_values[k]:.2g}, corrected for a choice among {n_chosen_from} sets "
+            f"of inputs, more than {LEVEL:g}"
+        )
+    return p_values, attributable, reasons
 
 
 def _numbers(values: list[Any]) -> Any:
@@ -624,11 +569,10 @@ def _table_of_settings(
     scores = np.stack(
         [found[f"split{fold}_test_score"] for fold in range(search.n_splits_)], axis=1
     )
-    owners = [grid for grid in grids for _ in ParameterGrid(grid.parameters)]
-    pairs = list(zip(owners, found["params"], strict=True))
+    pairs = _settings_of(grids)
     settings = [grid.setting(parameters) for grid, parameters in pairs]
     columns = {
-        "candidate": np.array([grid.name for grid in owners]),
+        "candidate": np.array([grid.name for grid, _ in pairs]),
         "dimension": _numbers([one for one, _ in settings]),
         "degree": _numbers([one for _, one in settings]),
         "mean_score": scores.mean(axis=1),

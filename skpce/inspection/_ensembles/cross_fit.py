@@ -30,6 +30,12 @@ from .._reading import final_estimator
 Split = tuple[IndexArray, IndexArray]
 
 
+def splits_of_folds(fold: IndexArray) -> list[Split]:
+    """Return the members that train, and those that are held out, of each fold."""
+    every = range(int(fold.max()) + 1)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
+
+
 def with_parameters(pipeline: Any, **parameters: Any) -> Any:
     """Clone a pipeline, without callbacks, and set what its last estimator has."""
     copy = without_callbacks(clone(pipeline))
@@ -49,7 +55,14 @@ def without_draws(pipeline: Any, outputs: Outputs, steps: Steps) -> Any:
     fixed: dict[str, Any] = {}
     if outputs.geometry is not None:
         fixed = {"steps": steps, "mask": outputs.geometry.mask}
-    copy = with_parameters(pipeline, **fixed)
+    return seeded(with_parameters(pipeline, **fixed))
+
+
+def seeded(estimator: Any) -> Any:
+    """Clone an estimator with ints for open random states: all refits are alike."""
+    if isinstance(estimator, str):  # "passthrough"
+        return estimator
+    copy = clone(estimator)
     seeds = {
         name: place
         for place, (name, value) in enumerate(sorted(copy.get_params().items()))
@@ -66,7 +79,6 @@ class CrossFit:
     X: Any  # array or data frame: inputs of all members
     y: Any  # array or data frame
     outputs: Outputs  # what the columns of y are, read from all of y
-    splits: Sequence[Split] = ()
 
     def of_block(self, rows: IndexArray, groups: IndexArray) -> CrossFit:
         """Take the members and columns of some groups."""
@@ -90,44 +102,35 @@ class CrossFit:
             self, pipeline=pipeline, X=take(self.X, rows), y=y, outputs=outputs
         )
 
-    def squared_errors(self) -> FloatArray:  # shape: (n_members, n_coordinates)
+    def squared_errors(
+        self, splits: Sequence[Split]
+    ) -> FloatArray:  # shape: (n_members, n_coordinates)
         """Return squared errors of held-out members; NaN where never held out."""
-        return np.square(self.residuals())
-
-    def residuals(self) -> FloatArray:  # shape: (n_members, n_coordinates)
-        """Return what refits miss of held-out members; NaN where never held out."""
         errors = np.full_like(self.observed, np.nan)
-        for train, test in self.splits:
-            model = quiet_fit(self.pipeline, take(self.X, train), take(self.y, train))
-            errors[test] = self.missed(model, test)
+        for train, test in splits:
+            with quiet():
+                model = clone(self.pipeline)
+                model.fit(take(self.X, train), take(self.y, train))
+                found = model.predict(take(self.X, test))
+            values = np.asarray(found, dtype=np.float64)
+            parts = values.reshape(len(values), -1)[:, : self.outputs.n_parts]
+            if parts.size and parts.min() < 0:
+                _, last = final_estimator(model)
+                raise ValueError(
+                    f"{type(last).__name__} predicts the negative probability "
+                    f"{parts.min():.3g} of a member that is held out; expected one "
+                    "that predicts probabilities, such as "
+                    "skpce.CompositionalPCESurrogate. To judge the columns of y as "
+                    "real numbers, group them by outputs=."
+                )
+            expected = self.outputs.coordinates(values, "prediction")
+            errors[test] = np.square(self.observed[test] - expected)
         return errors
-
-    def missed(self, model: Any, rows: IndexArray) -> FloatArray:
-        """Return what a fitted pipeline misses of some members, by coordinates."""
-        with warnings.catch_warnings():  # a learned distribution is that of a fold
-            warnings.simplefilter("ignore", InputOutsideSupportWarning)
-            found = model.predict(take(self.X, rows))
-        values = np.asarray(found, dtype=np.float64)
-        self._refuse_negative(values, model)
-        return self.observed[rows] - self.outputs.coordinates(values, "prediction")
 
     @cached_property
     def observed(self) -> FloatArray:  # shape: (n_members, n_coordinates)
         """Return the coordinates of y."""
         return self.outputs.coordinates(self.y)
-
-    def _refuse_negative(self, predicted: FloatArray, model: Any) -> None:
-        """Refuse predictions of compositions that have no log-ratios."""
-        table = predicted.reshape(len(predicted), -1)
-        parts = table[:, : self.outputs.n_parts]
-        if parts.size and parts.min() < 0:
-            _, last = final_estimator(model)
-            raise ValueError(
-                f"{type(last).__name__} predicts the negative probability "
-                f"{parts.min():.3g} of a member that is held out; expected one that "
-                "predicts probabilities, such as skpce.CompositionalPCESurrogate. To "
-                "judge the columns of y as real numbers, group them by outputs=."
-            )
 
     def squared_deviations(self) -> FloatArray:
         """Return squared deviations from the mean of all members; 0 where rounding."""

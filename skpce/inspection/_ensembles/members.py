@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
 from ..._checks import (
@@ -122,7 +121,7 @@ def read_members(
 
 
 def with_amalgamated(
-    pipeline: Any, y: Any, steps: Steps = None, mask: Mask = "infer"
+    pipeline: Any, y: Any, steps: Steps = None
 ) -> tuple[Any, Any, Any, Any]:
     """Add up rare parts once, as all members give them, and fix steps and mask by it.
 
@@ -130,9 +129,8 @@ def with_amalgamated(
     """
     _, last = final_estimator(pipeline)
     if getattr(last, "amalgamate", None) is None or y is None:
-        return pipeline, y, steps, mask
-    given = mask if not isinstance(mask, str) else None
-    values, steps, mask = amalgamated_once(last, y, steps, given)
+        return pipeline, y, steps, "infer"
+    values, steps, mask = amalgamated_once(last, y, steps, None)
     fixed = with_parameters(pipeline, steps=steps, mask=mask, amalgamate=None)
     return fixed, values, steps, mask
 
@@ -168,19 +166,30 @@ def _without_nullable_types(y: Any) -> Any:
 
 def given_shares(
     noise_share: Any, outputs: Outputs
-) -> FloatArray:  # shape: (3, n_groups)
-    """Return given shares of training noise and intervals, NaN where not known."""
-    found = np.full((3, outputs.n_groups), np.nan)
-    interval: Any = np.nan
+) -> FloatArray:  # shape: (n_groups,)
+    """Return given shares of training noise, NaN where not known."""
+    if noise_share is None:
+        return np.full(outputs.n_groups, np.nan)
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:
         _refuse_other_steps(noise_share.step_names, outputs.names)
-        split = noise_share.rows[0]
-        noise_share = split.noise_share
-        interval = split.noise_share_low, split.noise_share_high
-    if noise_share is not None:
-        found[0] = _given_share(noise_share, outputs.n_groups)
-        found[1:] = interval
-    return found
+        noise_share = noise_share.rows[0].noise_share
+    try:
+        share = as_floats(noise_share, "noise_share")
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"noise_share must be {outputs.n_groups} numbers, got {noise_share!r}."
+        ) from None
+    if share.shape != (outputs.n_groups,):
+        raise ValueError(
+            f"noise_share has shape {share.shape}; expected ({outputs.n_groups},), one "
+            "value per step (NaN where not known)."
+        )
+    if np.any(share < 0) or np.any(np.isinf(share)):
+        raise ValueError(
+            f"noise_share must be finite and not negative (NaN where not known), "
+            f"got {share.tolist()}."
+        )
+    return share
 
 
 def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
@@ -195,32 +204,44 @@ def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
         )
 
 
-def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
-    try:
-        share = as_floats(noise_share, "noise_share")
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"noise_share must be {n_steps} numbers, got {noise_share!r}."
-        ) from None
-    if share.shape != (n_steps,):
-        raise ValueError(
-            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
-            "per step (NaN where not known)."
-        )
-    if np.any(share < 0) or np.any(np.isinf(share)):
-        raise ValueError(
-            f"noise_share must be finite and not negative (NaN where not known), "
-            f"got {share.tolist()}."
-        )
-    return share
-
-
 def labels_of(name: str, labels: Any, y: Any) -> Any:
     """Check the labels of members: one each, that can be sorted; None stays None."""
     refuse_other_rows(y=y, **{name: labels})
     if labels is None or not hasattr(y, "__len__"):  # then y itself is refused
         return None
-    return checked_labels(labels, len(y), name)
+    if np.ma.is_masked(labels):
+        raise ValueError(f"{name} is masked; give one label per member.")
+    try:
+        labels = np.asarray(labels)
+    except ValueError:
+        raise ValueError(
+            f"{name} has entries of different length; give one label per member."
+        ) from None
+    if labels.dtype.kind in "fMm" and np.isnan(labels).any():
+        raise ValueError(f"{name} has NaN labels; give one label per member.")
+    kinds = {type(label).__name__ for label in labels.ravel().tolist()}
+    if labels.dtype.kind == "O" and len(kinds) > 1:
+        raise ValueError(
+            f"{name} has labels of the kinds {', '.join(sorted(kinds))}; give one "
+            "label per member, all strings or all numbers."
+        )
+    if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
+        raise ValueError(f"{name} has missing labels (None); give one per member.")
+    try:
+        can_be_sorted = labels.dtype.kind not in "cV" and np.unique(labels) is not None
+    except TypeError:
+        can_be_sorted = False
+    if not can_be_sorted:
+        raise ValueError(
+            f"{name} has labels of the type {type(labels.flat[0]).__name__}; expected "
+            "numbers, text or dates."
+        )
+    if labels.shape != (len(y),):
+        raise ValueError(
+            f"{name} has shape {labels.shape}; expected ({len(y)},), one label "
+            "per member of y."
+        )
+    return labels
 
 
 def check_replicates(X: Any, replicate: Any) -> None:
@@ -228,8 +249,7 @@ def check_replicates(X: Any, replicate: Any) -> None:
     if replicate is None:
         return
     inputs = np.asarray(X)
-    labels = checked_labels(replicate, len(inputs))
-    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
+    _, first, group = np.unique(replicate, return_index=True, return_inverse=True)
     reference = inputs[first[group]]
     same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
     if inputs.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
@@ -240,7 +260,7 @@ def check_replicates(X: Any, replicate: Any) -> None:
         row = int(np.argmax(differs))
         raise ValueError(
             f"Members {int(first[group][row])} and {row} are of the group "
-            f"{_plain(labels[row])!r} and have other rows of X; expected the same: "
+            f"{replicate.tolist()[row]!r} and have other rows of X; expected the same: "
             "replicates share their inputs, X before any embedding that is random."
         )
 
@@ -300,82 +320,3 @@ def check_order(order: Any, n_members: int) -> None:
         raise ValueError(
             "order has NaN, NaT or infinity; give the position of each member."
         )
-
-
-def checked_labels(
-    replicate: Any, n_members: int, name: str = "replicate"
-) -> NDArray[Any]:
-    """Return labels that can be sorted; refuse missing and mixed ones."""
-    if np.ma.is_masked(replicate):
-        raise ValueError(f"{name} is masked; give one label per member.")
-    try:
-        labels = np.asarray(replicate)
-    except ValueError:
-        raise ValueError(
-            f"{name} has entries of different length; give one label per member."
-        ) from None
-    if labels.dtype.kind in "fMm" and np.isnan(labels).any():
-        raise ValueError(f"{name} has NaN labels; give one label per member.")
-    kinds = {type(label).__name__ for label in labels.ravel().tolist()}
-    if labels.dtype.kind == "O" and len(kinds) > 1:
-        raise ValueError(
-            f"{name} has labels of the kinds {', '.join(sorted(kinds))}; give one "
-            "label per member, all strings or all numbers."
-        )
-    if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
-        raise ValueError(f"{name} has missing labels (None); give one per member.")
-    if labels.dtype.kind in "cV" or not _can_be_sorted(labels):
-        raise ValueError(
-            f"{name} has labels of the type {type(labels.flat[0]).__name__}; expected "
-            "numbers, text or dates."
-        )
-    if labels.shape != (n_members,):
-        raise ValueError(
-            f"{name} has shape {labels.shape}; expected ({n_members},), one label "
-            "per member of y."
-        )
-    return labels
-
-
-def _can_be_sorted(labels: NDArray[Any]) -> bool:
-    try:
-        np.unique(labels)
-    except TypeError:
-        return False
-    return True
-
-
-def _plain(label: Any) -> Any:
-    """Return a label as an object of Python, for messages."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def reward_groups(
-    replicate: Any,
-    weights: FloatArray,  # shape: (n_members,)
-) -> IndexArray:
-    """Number the groups of members of positive weight; refuse them without repeats."""
-    unweighted = bool(np.all(weights == 1))
-    known = isinstance(replicate, np.ndarray) and replicate.shape == weights.shape
-    labels = replicate if known else checked_labels(replicate, len(weights))
-    if unweighted:
-        labels = checked_labels(replicate, len(weights))
-    names, group = np.unique(labels[weights > 0], return_inverse=True)
-    if unweighted and len(names) == len(labels):
-        raise ValueError(
-            "replicate has no repeats; expected at least two members with one label: "
-            "where every member has its own, the noise of training cannot be separated "
-            "from the effect of the inputs."
-        )
-    if unweighted and len(names) < 2:
-        raise ValueError(
-            f"replicate has one label only, {_plain(names[0])!r}; the share of "
-            "training noise needs at least two labels (or control= for members of "
-            "equal inputs)."
-        )
-    if len(names) < 2 or weights.sum() <= len(names):
-        raise ValueError(
-            f"sample_weight sums to {weights.sum():.3g} over {len(names)} groups; "
-            "replicates need at least two groups and more members than groups."
-        )
-    return group

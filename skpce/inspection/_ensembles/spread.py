@@ -40,25 +40,16 @@ def _spread_of(values: FloatArray) -> dict[str, Any]:
     values = values[~np.isnan(values).any(axis=1)]
     n_members, n_columns = values.shape
     if not n_members:
-        return {"members": 0, "columns": n_columns} | dict.fromkeys(_FIGURES, np.nan)
+        values = np.full((1, n_columns), np.nan)
     variance = float(values.var(axis=0).sum())
     if (np.ptp(values, axis=0) == 0).all():
         variance = 0.0  # the rest is rounding
-    found = (
-        variance,
-        variance / n_columns,
-        np.sqrt(variance / n_columns),
-        values.min(),
-        values.max(),
-    )
-    sizes = {"members": n_members, "columns": n_columns}
-    return sizes | dict(zip(_FIGURES, map(float, found), strict=True))
-
-
-_FIGURES = (
-    "variance",
-    "variance_per_column",
-    "standard_deviation",
-    "minimum",
-    "maximum",
-)
+    return {
+        "members": n_members,
+        "columns": n_columns,
+        "variance": variance,
+        "variance_per_column": variance / n_columns,
+        "standard_deviation": float(np.sqrt(variance / n_columns)),
+        "minimum": float(values.min()),
+        "maximum": float(values.max()),
+    }

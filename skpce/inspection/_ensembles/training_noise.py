@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
@@ -19,13 +19,12 @@ from ..._checks import (
     OutputGroups,
     Steps,
     check_real,
-    checked_sample_weight,
     remembers_frames,
 )
 from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
 from ..._result import Result
-from .members import labels_of, reward_groups
+from .members import labels_of
 
 # Dispersion between and within groups of members, and its jackknife.
 #
@@ -60,8 +59,8 @@ class ConvexSums:
     """Sums over groups for the dispersion of a convex function: it adds up exactly."""
 
     function: Callable[[FloatArray], FloatArray]  # (..., n_columns) to (..., n_steps)
-    sizes: FloatArray  # (n_groups, 1): sum of the weights
-    sums: FloatArray  # (n_groups, n_columns): weighted sums of the values
+    sizes: FloatArray  # (n_groups, 1): number of members
+    sums: FloatArray  # (n_groups, n_columns): sums of the values
     of_members: FloatArray  # (n_groups, n_steps): sums of its values
     of_means: FloatArray  # the same for the group means
 
@@ -71,11 +70,10 @@ class ConvexSums:
         function: Callable[[FloatArray], FloatArray],
         values: FloatArray,  # shape: (n_members, n_columns)
         group: IndexArray,  # shape: (n_members,)
-        weights: FloatArray,  # shape: (n_members,)
     ) -> ConvexSums:
-        sizes = _add_by_group(np.ones((len(values), 1)), group, weights)
-        sums = _add_by_group(values, group, weights)
-        members = _add_by_group(function(values), group, weights)
+        sizes = _add_by_group(np.ones((len(values), 1)), group)
+        sums = _add_by_group(values, group)
+        members = _add_by_group(function(values), group)
         return cls(function, sizes, sums, members, sizes * function(sums / sizes))
 
     def components(self, leave_out: bool = False) -> Components:
@@ -104,8 +102,8 @@ class ConvexSums:
 class PairSums:
     """Sums over groups for the dispersion of pairs."""
 
-    sizes: FloatArray  # (n_groups, 1): sum of the weights
-    own: FloatArray  # (n_groups, n_steps): weighted distances of members to their group
+    sizes: FloatArray  # (n_groups, 1): number of members
+    own: FloatArray  # (n_groups, n_steps): distances of members to their group
     all: FloatArray  # the same to all members
 
     @classmethod
@@ -113,19 +111,17 @@ class PairSums:
         cls,
         steps: list[FloatArray],  # each of shape (n_members, n_parts)
         group: IndexArray,
-        weights: FloatArray,
     ) -> PairSums:
         """Sum total variation distances, one array of parts per step."""
         members = [np.flatnonzero(group == name) for name in range(group.max() + 1)]
 
         def own_of(rows: IndexArray, parts: FloatArray) -> Any:
-            distances = _distances_to(parts[rows], parts[rows], weights[rows])
-            return weights[rows] @ distances
+            return _distances_to(parts[rows], parts[rows]).sum()
 
         own = np.array([[own_of(rows, parts) for parts in steps] for rows in members])
-        to_all = [_distances_to(parts, parts, weights) for parts in steps]
-        sizes = _add_by_group(np.ones((len(group), 1)), group, weights)
-        return cls(sizes, own, _add_by_group(np.stack(to_all, axis=1), group, weights))
+        to_all = [_distances_to(parts, parts) for parts in steps]
+        sizes = _add_by_group(np.ones((len(group), 1)), group)
+        return cls(sizes, own, _add_by_group(np.stack(to_all, axis=1), group))
 
     def components(self, leave_out: bool = False) -> Components:
         """Mean distance within groups, and how much more between them (DISCO)."""
@@ -153,22 +149,20 @@ def _total(per_group: FloatArray, leave_out: bool) -> FloatArray:
     return total - per_group if leave_out else total
 
 
-def _distances_to(
-    parts: FloatArray, others: FloatArray, weights: FloatArray
-) -> FloatArray:
-    """Sum weighted total variation distances to all others; shape (n_members,)."""
+def _distances_to(parts: FloatArray, others: FloatArray) -> FloatArray:
+    """Sum total variation distances to all others; shape (n_members,)."""
     blocks = np.split(parts, range(_LARGEST_BLOCK, len(parts), _LARGEST_BLOCK))
     return 0.5 * np.concatenate(
-        [cdist(block, others, "cityblock") @ weights for block in blocks]
+        [cdist(block, others, "cityblock").sum(axis=1) for block in blocks]
     )
 
 
 def _add_by_group(
-    values: FloatArray, group: IndexArray, weights: FloatArray
+    values: FloatArray, group: IndexArray
 ) -> FloatArray:  # shape: (n_groups, n_columns)
-    """Add up the weighted rows of each group."""
+    """Add up the rows of each group."""
     sums = np.zeros((group.max() + 1, values.shape[1]))
-    np.add.at(sums, group, weights[:, np.newaxis] * values)
+    np.add.at(sums, group, values)
     return sums
 
 
@@ -217,7 +211,6 @@ def variance_decomposition(
     exact: ArrayLike | None = None,
     steps: Steps = None,
     mask: Mask = "infer",
-    sample_weight: ArrayLike | None = None,
     confidence_level: float = 0.9,
     zero_replacement: float = 1e-12,
     outputs: OutputGroups = None,
@@ -247,8 +240,6 @@ def variance_decomposition(
         ``step__action`` of a data frame, else all columns are one step.
     mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
         True where a part is possible.
-    sample_weight : array-like of shape (n_members,) or None, default=None
-        Frequency of each row of y: weight 2 is two equal replicates.
     confidence_level : float, default=0.9
         Of the intervals of the share of noise.
     zero_replacement : float, default=1e-12
@@ -361,8 +352,8 @@ def variance_decomposition(
     Training noise of 120 members, from 40 groups:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
-    replicate = labels_of("replicate", replicate, y)
-    given = sum(values is not None for values in (replicate, control, exact))
+    labels: Any = labels_of("replicate", replicate, y)
+    given = sum(values is not None for values in (labels, control, exact))
     if given != 1:
         raise ValueError(
             f"Give exactly one of replicate=, control= and exact=; got {given} of them."
@@ -380,15 +371,23 @@ def variance_decomposition(
         standardize=standardize,
     )
     values = _table_of(y, "y", read)
-    weights = checked_sample_weight(sample_weight, values)
+    figures = {
+        "source": "exact" if exact is not None else "replicates",
+        "n_members": len(values),
+        "n_groups": None,
+        "n_control": None,
+        "confidence_level": confidence_level,
+    }
     if exact is not None:
         reference = _table_of(exact, "exact", read)
-        splits = _from_exact(read, values, reference, weights)
-        figures = _figures("exact", len(values), None, None, confidence_level)
-        return _result(read, splits, figures)
-    splits = np.full((len(_measures(read)), 5, read.n_groups), np.nan)
-    sizes: list[tuple[int, int | None, int | None]] = []
-    for rows, groups in read.blocks(values):
+        return _result(read, _from_exact(read, values, reference), figures)
+    fixed = None
+    if control is not None:
+        fixed, figures["source"] = _table_of(control, "control", read), "control"
+    n_measures = len(MEASURES) if read.are_compositions else 1
+    splits = np.full((n_measures, 5, read.n_groups), np.nan)
+    blocks = read.blocks(values)
+    for rows, groups in blocks[::-1]:  # the figures are those of the first
         if len(rows) < 2:
             names = ", ".join(read.names[group] for group in groups)
             raise ValueError(
@@ -398,21 +397,20 @@ def variance_decomposition(
         some, columns = read, np.arange(read.n_columns)
         if len(groups) < read.n_groups:
             some, columns = read.of_groups(groups)
-        present = np.isin(np.arange(len(values)), rows)
-        found, size = split_variance(
-            some,
-            values[:, columns],
-            replicate,
-            None
-            if control is None
-            else _table_of(control, "control", read)[:, columns],
-            weights * present,
-            confidence_level,
-        )
-        splits[:, :, groups] = found
-        sizes.append(size)
-    source = "replicates" if control is None else "control"
-    return _result(read, splits, _figures(source, *sizes[0], confidence_level))
+        ensemble = _Ensemble.of(values[np.ix_(rows, columns)], some, "y")
+        figures["n_members"] = len(rows)
+        if labels is not None:
+            group = _groups_of(labels[rows])
+            figures["n_groups"] = int(group.max()) + 1
+            found = _from_replicates(ensemble, group, confidence_level)
+        else:
+            assert fixed is not None  # one of the two is given
+            of_control = _Ensemble.of(fixed[:, columns], some, "control")
+            figures["n_control"] = len(of_control.values)
+            found = _from_control(ensemble, of_control, confidence_level)
+        varies = some.sum_by_group(some.spread(ensemble.values)) > 0
+        splits[:, :, groups] = np.where(varies, np.array(found), np.nan)
+    return _result(read, splits, figures)
 
 
 def _table_of(given: Any, name: str, outputs: Outputs) -> FloatArray:
@@ -427,24 +425,8 @@ def _table_of(given: Any, name: str, outputs: Outputs) -> FloatArray:
     return values
 
 
-def _figures(
-    source: str,
-    n_members: int,
-    n_groups: int | None,
-    n_control: int | None,
-    confidence_level: float,
-) -> dict[str, Any]:
-    return {
-        "source": source,
-        "n_members": n_members,
-        "n_groups": n_groups,
-        "n_control": n_control,
-        "confidence_level": confidence_level,
-    }
-
-
 def _from_exact(
-    outputs: Outputs, y: FloatArray, exact: FloatArray, weights: FloatArray
+    outputs: Outputs, y: FloatArray, exact: FloatArray
 ) -> FloatArray:  # shape: (1, 5, n_groups)
     """Compare the variance of what differs from exact outputs with that of all."""
     if len(exact) != len(y) or len(y) < 2:
@@ -455,50 +437,15 @@ def _from_exact(
     refuse_failed(np.hstack([y, exact]), "y or exact")
     trained = outputs.coordinates(y)
     noise = trained - outputs.coordinates(exact, "exact")
-    noise = noise - np.average(noise, axis=0, weights=weights)
-    total = outputs.sum_by_group(outputs.spread(trained, weights))
-    within = outputs.sum_by_group(weights @ np.square(noise))
-    freedom = max(float(weights.sum()) - 1.0, 1e-300)
+    noise = noise - noise.mean(axis=0)
+    total = outputs.sum_by_group(outputs.spread(trained))
+    within = outputs.sum_by_group(np.square(noise).sum(axis=0))
+    freedom = len(y) - 1.0
     share = within / np.where(total > 0, total, np.nan)
     nothing = np.full_like(share, np.nan)
     between = np.maximum(total - within, 0.0)
     rows = between / freedom, within / freedom, share, nothing, nothing
     return np.where(total > 0, np.stack(rows), np.nan)[np.newaxis]
-
-
-def _measures(outputs: Outputs) -> tuple[str, ...]:
-    return MEASURES if outputs.are_compositions else ("variance",)
-
-
-def split_variance(
-    outputs: Outputs,
-    values: FloatArray,  # shape: (n_members, n_columns)
-    replicate: Any,
-    control: FloatArray | None,
-    weights: FloatArray,  # shape: (n_members,); 0 for members that do not count
-    confidence_level: float,
-) -> tuple[FloatArray, tuple[int, int | None, int | None]]:
-    # the first: (n_measures, 5, n_groups)
-    """Split the disagreement of members that are complete; also count them."""
-    group = None if replicate is None else reward_groups(replicate, weights)
-    ensemble = _Ensemble.of(values[weights > 0], outputs, "y")
-    weights = weights[weights > 0]
-    if group is not None:
-        splits = _from_replicates(ensemble, group, weights, confidence_level)
-        n_groups, n_control = int(group.max()) + 1, None
-    else:
-        assert control is not None  # one of the two is given
-        fixed = _Ensemble.of(control, outputs, "control")
-        n_groups, n_control = None, len(fixed.values)
-        if weights.sum() <= 1:
-            raise ValueError(
-                f"sample_weight sums to {weights.sum():.3g}; a variance needs more "
-                "than one member."
-            )
-        splits = _from_control(ensemble, fixed, weights, confidence_level)
-    varies = outputs.sum_by_group(outputs.spread(ensemble.values, weights)) > 0
-    sizes = len(weights), n_groups, n_control
-    return np.where(varies, np.array(splits), np.nan), sizes
 
 
 def _result(
@@ -514,8 +461,9 @@ def _result(
         "control": f"a control of {figures['n_control']} members",
         "exact": "exact outputs",
     }
+    measures = MEASURES if outputs.are_compositions else ("variance",)
     return Result(
-        {"measure": _measures(outputs)[: len(splits)], outputs.noun: outputs.names},
+        {"measure": measures[: len(splits)], outputs.noun: outputs.names},
         columns,
         title=f"Training noise of {figures['n_members']} members, from "
         f"{origins[figures['source']]}:",
@@ -562,17 +510,15 @@ class _Ensemble:
         layout = outputs.geometry.layout
         return cls(outputs, values, close_compositions(y, layout, "renormalize", name))
 
-    def sums(
-        self, group: IndexArray, weights: FloatArray
-    ) -> tuple[ConvexSums | PairSums, ...]:
+    def sums(self, group: IndexArray) -> tuple[ConvexSums | PairSums, ...]:
         """Return the sums over groups, one for each measure."""
         outputs = self.outputs
-        centre = np.average(self.values, axis=0, weights=weights)
+        centre = self.values.mean(axis=0)
 
         def square(values: FloatArray) -> FloatArray:
             return outputs.sum_by_group(np.square(values))
 
-        squares = ConvexSums.of(square, self.values - centre, group, weights)
+        squares = ConvexSums.of(square, self.values - centre, group)
         if self.closed is None or outputs.geometry is None:
             return (squares,)
         layout = outputs.geometry.layout
@@ -583,13 +529,31 @@ class _Ensemble:
 
         return (
             squares,
-            ConvexSums.of(negative_entropy, self.closed, group, weights),
-            PairSums.of([self.closed[:, c] for c in layout.slices], group, weights),
+            ConvexSums.of(negative_entropy, self.closed, group),
+            PairSums.of([self.closed[:, c] for c in layout.slices], group),
         )
 
 
+def _groups_of(replicate: NDArray[Any]) -> IndexArray:  # shape: (n_members,)
+    """Number the groups of members; refuse labels without repeats."""
+    names, group = np.unique(replicate, return_inverse=True)
+    if len(names) == len(replicate):
+        raise ValueError(
+            "replicate has no repeats; expected at least two members with one label: "
+            "where every member has its own, the noise of training cannot be separated "
+            "from the effect of the inputs."
+        )
+    if len(names) < 2:
+        raise ValueError(
+            f"replicate has one label only, {names.tolist()[0]!r}; the share of "
+            "training noise needs at least two labels (or control= for members of "
+            "equal inputs)."
+        )
+    return group
+
+
 def _from_replicates(
-    ensemble: _Ensemble, group: IndexArray, weights: FloatArray, confidence_level: float
+    ensemble: _Ensemble, group: IndexArray, confidence_level: float
 ) -> list[tuple[FloatArray, ...]]:
     """Return between, within and the three ``SHARES`` of each measure."""
 
@@ -597,7 +561,7 @@ def _from_replicates(
         return 1.0 / (1.0 + np.maximum(ratio, 0.0))
 
     splits: list[tuple[FloatArray, ...]] = []
-    for sums in ensemble.sums(group, weights):
+    for sums in ensemble.sums(group):
         with np.errstate(divide="ignore", invalid="ignore"):
             whole, without = sums.components(), sums.components(True)
             low, high = ratio_interval(whole, without, confidence_level)
@@ -608,14 +572,14 @@ def _from_replicates(
 
 
 def _from_control(
-    ensemble: _Ensemble, fixed: _Ensemble, weights: FloatArray, confidence_level: float
+    ensemble: _Ensemble, fixed: _Ensemble, confidence_level: float
 ) -> list[tuple[FloatArray, ...]]:
     """Compare the dispersion of the control with that of all members."""
-    n_members, n_control = len(weights), len(fixed.values)
+    n_members, n_control = len(ensemble.values), len(fixed.values)
     splits: list[tuple[FloatArray, ...]] = []
     for of_all, of_control in zip(
-        ensemble.sums(np.arange(n_members), weights),
-        fixed.sums(np.arange(n_control), np.ones(n_control)),
+        ensemble.sums(np.arange(n_members)),
+        fixed.sums(np.arange(n_control)),
         strict=True,
     ):
         total, within = of_all.dispersion(), of_control.dispersion()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -36,7 +36,7 @@ from ...drivers._findings import find_drivers
 from ...ensembles import Ensemble
 from .._input_tests import numeric
 from .._reading import column_names, input_names_of, last_and_inputs
-from .cross_fit import CrossFit, quiet_fit, without_draws
+from .cross_fit import CrossFit, quiet_fit, splits_of_folds, without_draws
 from .members import (
     check_order,
     check_replicates,
@@ -204,13 +204,11 @@ def verdict(
     )
     check_order(order, len(table))
     check_replicates(table, labels["replicate"])
-    shares = given_shares(noise_share, read)[0]
+    shares = given_shares(noise_share, read)
     values = numeric(table)
-    design = Design.of(
-        _numbers_of_rows(table) if values is None else values,
-        order=order,
-        **labels,
-    )
+    if values is None:  # equal numbers for equal rows of text
+        values = numbers_of(np.asarray(table).astype(str)).astype(float)[:, np.newaxis]
+    design = Design.of(values, order=order, **labels)
     fit = CrossFit(without_draws(pipeline, read, steps), table, y, read)
     _check_folds(fit, design, cv)
     fitted = _fitted_to_most(fit)
@@ -232,29 +230,6 @@ def verdict(
         negligible=_NEGLIGIBLE,
         cautions=cautions,
         q2=q2,
-    )
-
-
-def _numbers_of_rows(table: Any) -> FloatArray:  # shape: (n_members, 1)
-    """Return equal numbers for equal rows of text."""
-    numbers = numbers_of(np.asarray(table).astype(str))
-    return numbers[:, np.newaxis].astype(np.float64)
-
-
-def judged_again(answer: Answer, fit: CrossFit, cv: Any) -> Answer:
-    """Return the answer of another pipeline whose last step gets the same inputs.
-
-    Only what the pipeline decides is found anew: its Q², and the fit to all members.
-    """
-    mine = len(answer.cautions) - len(answer.findings.cautions)
-    fitted = _fitted_to_most(fit)
-    inputs = _tested_inputs(fit, fitted)[0].values
-    return make_answer(
-        *(answer.findings, answer.input_names, answer.figures["measured_as"]),
-        _Fitted(fitted),
-        negligible=answer.figures["negligible"],
-        cautions=answer.cautions[:mine],
-        q2=_cross_fitted(fit, inputs, answer.design, cv),
     )
 
 
@@ -283,7 +258,7 @@ def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
     """Refuse folds that cannot be made, before any fit."""
     for rows, own in fit.outputs.blocks(fit.y):
         part, unit = fit.of_block(rows, own), design.of_rows(rows).units
-        if not _is_integer(cv):
+        if not is_integer(cv):
             refuse_divided(make_splits(cv, part.X, unit), unit)
             continue
         n_units = int(unit.max()) + 1
@@ -294,7 +269,8 @@ def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
             )
 
 
-def _is_integer(cv: Any) -> bool:
+def is_integer(cv: Any) -> bool:
+    """Whether folds are given by their number."""
     return isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
 
 
@@ -319,7 +295,7 @@ def _cross_fitted(
         order = units_by_inputs(inputs[rows], part.observed, unit)
         dealt = _splits_of(cv, part, order, unit)
         for splits in dealt:
-            missed = replace(part, splits=splits).squared_errors()
+            missed = part.squared_errors(splits)
             errors += part.outputs.sum_by_group(missed) / len(dealt)
         deviations = part.outputs.sum_by_group(part.squared_deviations())
         q2[:, own] = q2_with_interval(errors, deviations, order, unit)
@@ -330,18 +306,14 @@ def _splits_of(
     cv: Any, part: CrossFit, order: IndexArray, unit: IndexArray
 ) -> list[list[tuple[IndexArray, IndexArray]]]:
     """Return the folds: as they are given, or dealt several times."""
-    if not _is_integer(cv):
+    if not is_integer(cv):
         return [make_splits(cv, part.X, unit)]
     n_folds = min(int(cv), int(unit.max()) + 1)
     once = part.observed.size > _SMALL or n_folds > unit.max()
-    found = []
-    for seed in range(1 if once else _TIMES):
-        fold = deal_folds(order, unit, n_folds, seed)
-        every = range(int(fold.max()) + 1)
-        found.append(
-            [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
-        )
-    return found
+    return [
+        splits_of_folds(deal_folds(order, unit, n_folds, seed))
+        for seed in range(1 if once else _TIMES)
+    ]
 
 
 def _tested_inputs(
@@ -350,19 +322,14 @@ def _tested_inputs(
     """Return what the last estimator gets, or X where an embedding has looked at y."""
     last, inputs = last_and_inputs(fitted, fit.X)
     coded = with_codes(last, inputs, reset=False)
-    values = numeric(coded)
-    names = input_names_of(fitted, coded)
     if looks_at_y(fitted, fit.X, fit.y):
-        names = column_names(fit.X)
-        values = numeric(fit.X)
-        caution = Caution("embedding saw y", {"tested": values is not None})
+        names, values = column_names(fit.X), numeric(fit.X)
         if values is None or values.shape[1] > len(values) - FEWEST_MEMBERS:
-            empty = np.zeros((len(fit.X), 0))
-            none: NDArray[np.bool_] = np.zeros(0, dtype=bool)
-            caution = Caution("embedding saw y", {"tested": False})
-            return _TestedInputs(empty, (), none, None), (caution,)
+            names, values = (), np.zeros((len(fit.X), 0))
+        caution = Caution("embedding saw y", {"tested": bool(names)})
         flags = np.zeros(len(names), dtype=bool)
         return _TestedInputs(values, names, flags, None), (caution,)
+    values, names = numeric(coded), input_names_of(fitted, coded)
     if values is None:
         raise ValueError(
             f"{type(last).__name__} gets text or values that are not finite; expected "
@@ -371,8 +338,8 @@ def _tested_inputs(
         )
     basis = getattr(last, "basis_", None)
     if not isinstance(basis, PolynomialBasis):
-        none = np.zeros(len(names), dtype=bool)
-        return _TestedInputs(values, names, none, None), ()
+        flags = np.zeros(len(names), dtype=bool)
+        return _TestedInputs(values, names, flags, None), ()
     is_category = categorical_inputs(basis.laws)
     laws = [
         own if category or not own.learned else chosen

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..._checks import BoolArray, FloatArray, IndexArray
+from ..._checks import FloatArray, IndexArray
+from ..._compositions.outputs import Outputs
 from .recombination import Solver
+
+Estimate = tuple[FloatArray, FloatArray]  # values, and their standard errors
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
-    """Coordinates of y for recombined members."""
+class Contributions:
+    """Half squared distances of each draw, of which all effects are means."""
 
+    outputs: Outputs
     members: IndexArray  # (2, n_draws, n_parts): those of A and of B
     first: FloatArray  # (n_draws, n_coordinates): of A
     second: FloatArray  # (n_draws, n_coordinates): of B
-    parts: FloatArray  # (n_parts, n_draws, n_coordinates): of A with a part of B
-    sets: FloatArray  # (n_sets, n_draws, n_coordinates): of A with several parts of B
+    parts: list[FloatArray]  # each (n_draws, n_coordinates): of A with a part of B
+    sets: list[FloatArray]  # the same: of A with several parts of B
+    by_group: bool = True  # else by coordinate
+
+    @classmethod
+    def solve(
+        cls, solver: Solver, members: IndexArray, sets: Iterable[IndexArray]
+    ) -> Contributions:
+        """Solve for A, for B, and for A with each part, and each set, of B."""
+        first, second = members
+
+        def exchanged(places: Iterable[Any]) -> list[FloatArray]:
+            found = []
+            for place in places:
+                rows = first.copy()
+                rows[:, place] = second[:, place]
+                found.append(solver.of_members(rows))
+            return found
+
+        return cls(
+            solver.outputs,
+            members,
+            solver.of_members(first),
+            solver.of_members(second),
+            exchanged(range(first.shape[1])),
+            exchanged(sets),
+        )
 
     @cached_property
     def sharing(self) -> list[csr_array]:
@@ -35,41 +65,9 @@ class Draws:
             for members in np.moveaxis(self.members, 2, 0)
         ]
 
-
-def solve_draws(
-    solver: Solver, members: IndexArray, sets: Sequence[IndexArray]
-) -> Draws:
-    """Solve for A, for B, and for A with each part, and each set of parts, of B."""
-    first, second = members
-
-    def exchanged(places: Sequence[IndexArray]) -> FloatArray:
-        found = []
-        for place in places:
-            rows = first.copy()
-            rows[:, place] = second[:, place]
-            found.append(solver.of_members(rows))
-        shape = (0, len(first), len(solver.outputs.group_of_coordinate))
-        return np.array(found) if found else np.empty(shape)
-
-    return Draws(
-        members,
-        solver.of_members(first),
-        solver.of_members(second),
-        exchanged([np.array([part]) for part in range(first.shape[1])]),
-        exchanged(sets),
-    )
-
-
-Estimate = tuple[FloatArray, FloatArray]  # values, and their standard errors
-
-
-@dataclass(frozen=True, eq=False)
-class Contributions:
-    """Half squared distances of each draw, of which all effects are means."""
-
-    draws: Draws
-    add_up: Callable[[FloatArray], FloatArray]  # squares of coordinates, in groups
-    varies: BoolArray  # shape: (n_groups,)
+    def add_up(self, values: FloatArray) -> FloatArray:
+        """Add up coordinates in groups."""
+        return self.outputs.sum_by_group(values) if self.by_group else values
 
     def between(
         self, one: FloatArray, two: FloatArray
@@ -80,7 +78,7 @@ class Contributions:
     @cached_property
     def whole(self) -> FloatArray:  # shape: (n_draws, n_groups)
         """From A to B, of which the mean is the variance."""
-        return self.between(self.draws.first, self.draws.second)
+        return self.between(self.first, self.second)
 
     def total(self, exchanged: FloatArray) -> FloatArray:
         """From A to A with something of B: what it causes with all interactions.
@@ -88,7 +86,7 @@ class Contributions:
         Of independent draws the mean has no bias: ``recombination_total``, checked in
         ``lean/Core``.
         """
-        return self.between(self.draws.first, exchanged)
+        return self.between(self.first, exchanged)
 
     def closed(self, exchanged: FloatArray) -> FloatArray:
         """What is left of the whole: what something causes alone.
@@ -96,14 +94,15 @@ class Contributions:
         Of independent draws the mean has no bias: ``recombination_closed``, checked in
         ``lean/Core`` for the variance itself in place of ``whole``.
         """
-        return self.whole - self.between(exchanged, self.draws.second)
+        return self.whole - self.between(exchanged, self.second)
 
     def ratios(
         self,
         values: Sequence[FloatArray],  # each of shape (n_draws, n_groups)
     ) -> Estimate:  # each of shape (n_groups, n_values)
         """Return means as shares of the variance, with their standard errors."""
-        sums = np.where(self.varies, self.whole.sum(axis=0), np.nan)
+        varies = self.add_up(self.outputs.spread(self.first)) > 0
+        sums = np.where(varies, self.whole.sum(axis=0), np.nan)
         stacked = np.stack(values, axis=2)
         shares = stacked.sum(axis=0) / sums[:, np.newaxis]
         whole = np.broadcast_to(self.whole[:, :, np.newaxis], stacked.shape)
@@ -120,6 +119,36 @@ class Contributions:
         scaled = values / np.where(whole > 0, whole, np.nan)
         mean = scaled.mean(axis=0)
         return mean, self._standard_error(scaled - mean, np.ones_like(scaled))
+
+    def first_and_total(self) -> dict[str, FloatArray]:
+        """Return first-order and total indices with errors; (n_groups, n_parts)."""
+        first = [self.closed(exchanged) for exchanged in self.parts]
+        total = [self.total(exchanged) for exchanged in self.parts]
+        both = [all_of - alone for all_of, alone in zip(total, first, strict=True)]
+        return self._with_errors(first=first, total=total, interaction=both)
+
+    def closed_and_total(self) -> dict[str, FloatArray]:
+        """Return closed and total effects of sets, with errors; (n_groups, n_sets)."""
+        closed = [self.closed(exchanged) for exchanged in self.sets]
+        total = [self.total(exchanged) for exchanged in self.sets]
+        return self._with_errors(closed=closed, total=total)
+
+    def interactions_of_pairs(self) -> dict[str, FloatArray]:
+        """Return total interactions of two parts with errors; (n_groups, n_pairs)."""
+        shares = [
+            self.total(one) + self.total(two) - self.between(one, two)
+            for one, two in combinations(self.parts, 2)
+        ]
+        return self._with_errors(interaction=shares)
+
+    def _with_errors(
+        self, **columns: Sequence[FloatArray]
+    ) -> dict[str, FloatArray]:  # each of shape (n_groups, n_values)
+        """Return the shares of several things, with a column of errors for each."""
+        table: dict[str, FloatArray] = {}
+        for name, values in columns.items():
+            table[name], table[f"{name}_error"] = self.ratios(values)
+        return table
 
     def _standard_error(
         self,
@@ -145,7 +174,7 @@ class Contributions:
         plain = n_draws * residuals / _positive(sums)
         squares = 2.0 * np.square(plain).sum(axis=0)
         projections, shared = np.zeros_like(sigma), np.zeros_like(sigma)
-        for sharing in self.draws.sharing:
+        for sharing in self.sharing:
             counts = np.diff(sharing.indptr).astype(np.float64)
             of_member = sharing[counts > 0]
             counts = counts[counts > 0][:, np.newaxis]
@@ -175,49 +204,3 @@ class Contributions:
 def _positive(values: FloatArray) -> FloatArray:
     """Return positive values, NaN in place of others."""
     return np.where(values > 0, values, np.nan)
-
-
-def contributions(solver: Solver, draws: Draws, by_group: bool = True) -> Contributions:
-    """Return what each draw adds to the effects, by group or by coordinate."""
-    outputs = solver.outputs
-    varies = outputs.spread(draws.first) > 0
-    if by_group:
-        varies = outputs.sum_by_group(varies.astype(np.float64)) > 0
-        return Contributions(draws, outputs.sum_by_group, varies)
-    return Contributions(draws, lambda values: values, varies)
-
-
-def first_and_total(found: Contributions) -> dict[str, FloatArray]:
-    """Return first-order and total indices with their errors; (n_groups, n_parts)."""
-    first = [found.closed(exchanged) for exchanged in found.draws.parts]
-    total = [found.total(exchanged) for exchanged in found.draws.parts]
-    both = [all_of - alone for all_of, alone in zip(total, first, strict=True)]
-    return _with_errors(found, first=first, total=total, interaction=both)
-
-
-def closed_and_total(found: Contributions) -> dict[str, FloatArray]:
-    """Return closed and total effects of sets, with errors; (n_groups, n_sets)."""
-    sets = found.draws.sets
-    closed = [found.closed(exchanged) for exchanged in sets]
-    return _with_errors(found, closed=closed, total=[found.total(one) for one in sets])
-
-
-def interactions_of_pairs(found: Contributions) -> dict[str, FloatArray]:
-    """Return total interactions of two parts, with errors; (n_groups, n_pairs)."""
-    total = [found.total(exchanged) for exchanged in found.draws.parts]
-    both = [found.between(*pair) for pair in combinations(found.draws.parts, 2)]
-    shares = [
-        one + two - pair
-        for (one, two), pair in zip(combinations(total, 2), both, strict=True)
-    ]
-    return _with_errors(found, interaction=shares)
-
-
-def _with_errors(
-    found: Contributions, **columns: Sequence[FloatArray]
-) -> dict[str, FloatArray]:  # each of shape (n_groups, n_values)
-    """Return the shares of several things, with a column of errors for each."""
-    table: dict[str, FloatArray] = {}
-    for name, values in columns.items():
-        table[name], table[f"{name}_error"] = found.ratios(values)
-    return table

@@ -23,6 +23,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -39,35 +40,19 @@ from ..._checks import (
     check_boolean,
     check_draws,
     check_integer,
-    check_progress,
     fail,
     listed,
     make_generator,
 )
 from ..._compositions.outputs import Outputs
-from ..._result import Result
+from ..._result import Result, error_in_percent
 from .._input_tests import (
     distance_p_values,
     smallest_p_value,
     squared_distance_correlation,
 )
-from .contributions import (
-    Contributions,
-    closed_and_total,
-    contributions,
-    first_and_total,
-    interactions_of_pairs,
-    solve_draws,
-)
-from .recombination import (
-    Recombination,
-    Solver,
-    draw_pairs,
-    leading_parts,
-    read_parts,
-    sum_of_parts,
-    without_independence,
-)
+from .contributions import Contributions
+from .recombination import Solver, draw_pairs
 
 OWNER = "part_effects"
 
@@ -195,52 +180,40 @@ def part_effects(
     array([[0.8, 0.2]])
     """
     check_integer(OWNER, "n_draws", n_draws, low=16)
-    check_integer(OWNER, "batch_size", batch_size, low=1)
     check_boolean(OWNER, "dependent", dependent)
-    if not callable(model):
-        raise fail(OWNER, "model", "callable", model)
-    if combine is not None and not callable(combine):
-        raise fail(OWNER, "combine", "callable or None", combine)
-    check_progress(OWNER, progress)
-    named = read_parts(OWNER, parts)
-    source = Recombination(model, named, combine or sum_of_parts)
+    solver = Solver(OWNER, model, parts, combine, batch_size, progress)
     generator = make_generator(random_state)
-    n_parts, n_members = len(named), source.n_members
-    together = _checked_sets(sets, source.names)
-    n_each = n_parts + 2 + len(together)
+    names, n_members = solver.names, solver.n_members
+    together = _checked_sets(sets, names)
+    n_each = len(names) + 2 + len(together)
     check_draws(OWNER, "n_draws", n_draws, low=16, each=n_each)
-    n_solutions = n_members + n_draws * n_each
-    n_solutions += 2 * n_members * n_parts * dependent
-    solver = Solver(source, batch_size, n_solutions, progress)
-    spread = solver.of_all_members(
-        OWNER,
-        steps=steps,
-        outputs=outputs,
-        mask=mask,
-    )
+    solver.n_solutions = n_members + n_draws * n_each
+    solver.n_solutions += 2 * n_members * len(names) * dependent
+    every = np.arange(n_members)
+    solver.read_members(every, steps=steps, outputs=outputs, mask=mask)
     read = solver.outputs
-    members = draw_pairs(n_members, n_parts, n_draws, generator)
-    draws = solve_draws(solver, members, list(together.values()))
-    found = contributions(solver, draws)
-    columns = first_and_total(found)
+    members = draw_pairs(n_members, len(names), n_draws, generator)
+    found = Contributions.solve(solver, members, together.values())
+    columns = found.first_and_total()
     if dependent:
-        columns |= without_independence(solver, spread)
-    ratio, error = found.mean_over(found.whole, spread)
+        columns |= _without_independence(solver)
+    ratio, error = found.mean_over(found.whole, solver.variance)
     columns |= {"variance_ratio": ratio, "variance_ratio_error": error}
+    pairs = tuple(f"{one} and {two}" for one, two in combinations(names, 2))
     figures = {
         "n_members": n_members,
         "n_draws": n_draws,
-        "n_solutions": n_solutions,
-        "pairs": _table_of_pairs(found, read, source.names),
-        "actions": _table_of_actions(
-            contributions(solver, draws, by_group=False), read, source.names
+        "n_solutions": solver.n_solutions,
+        "pairs": Result(
+            {read.noun: read.names, "pair": pairs}, found.interactions_of_pairs()
         ),
-        "dependence": table_of_dependence(named),
+        "actions": _table_of_actions(replace(found, by_group=False), names),
+        "dependence": _table_of_dependence(solver.parts, pairs),
     }
     if sets is not None:
         keys = {read.noun: read.names, "set": tuple(together)}
-        figures["sets"] = Result(keys, closed_and_total(found))
-    return _table(read, source.names, columns, figures)
+        figures["sets"] = Result(keys, found.closed_and_total())
+    return _table(read, names, columns, figures)
 
 
 def _checked_sets(sets: Any, names: Sequence[str]) -> dict[str, IndexArray]:
@@ -262,23 +235,22 @@ def _checked_sets(sets: Any, names: Sequence[str]) -> dict[str, IndexArray]:
     return found
 
 
-def _table_of_pairs(
-    found: Contributions, outputs: Outputs, names: Sequence[str]
-) -> Result:
-    """Return the total interaction of every two parts."""
-    pairs = tuple(f"{one} and {two}" for one, two in combinations(names, 2))
-    return Result(
-        {outputs.noun: outputs.names, "pair": pairs}, interactions_of_pairs(found)
-    )
+def _without_independence(solver: Solver) -> dict[str, FloatArray]:
+    """Return variances with one part varying, and with one part fixed at its mean."""
+    parts, means = solver.parts, solver.means
+    alone, left = [], []
+    for name in solver.names:
+        alone.append(solver.shares_of({**means, name: parts[name]})[0])
+        left.append(solver.shares_of({**parts, name: means[name]})[0])
+    return {"alone": np.array(alone).T, "left": np.array(left).T}
 
 
-def _table_of_actions(
-    found: Contributions, outputs: Outputs, names: Sequence[str]
-) -> Result:
+def _table_of_actions(found: Contributions, names: Sequence[str]) -> Result:
     """Return the effects on each column of y, and its share of its output."""
+    outputs = found.outputs
     group = outputs.group_of_coordinate
     own = [outputs.names[i] for i in group]
-    columns = first_and_total(found)
+    columns = found.first_and_total()
     del columns["interaction"], columns["interaction_error"]
     variance = found.whole.mean(axis=0)
     whole = outputs.sum_by_group(variance)[group]
@@ -293,17 +265,18 @@ def _table_of_actions(
     )
 
 
-def table_of_dependence(parts: Mapping[str, NDArray[Any]]) -> Result:
+def _table_of_dependence(
+    parts: Mapping[str, NDArray[Any]], pairs: tuple[str, ...]
+) -> Result:
     """Return distance correlations of every two parts; NaN for one that is constant."""
     tables = [
         np.reshape(values, (len(values), -1)).astype(np.float64)
         for values in parts.values()
     ]
     found = squared_distance_correlation(tables)[np.triu_indices(len(tables), k=1)]
-    pairs = list(combinations(parts, 2))
     p_values = distance_p_values(found, len(tables[0]))
     return Result(
-        {"pair": tuple(f"{one} and {two}" for one, two in pairs)},
+        {"pair": pairs},
         {
             "distance_correlation": np.sqrt(np.maximum(found, 0.0)),
             "p_value": np.where(np.isnan(found), np.nan, p_values),
@@ -356,7 +329,7 @@ def _table(
         notes=(
             f"From {figures['n_draws']} draws of {figures['n_members']} members, "
             f"{figures['n_solutions']} solutions; ± is a standard error.",
-            f"Independence: {most_dependent(dependent)}smallest p-value of two parts "
+            f"Independence: {_most_dependent(dependent)}smallest p-value of two parts "
             f"{smallest:.2g} over all pairs.",
         ),
         figures=figures,
@@ -364,7 +337,7 @@ def _table(
     )
 
 
-def most_dependent(dependence: Result) -> str:
+def _most_dependent(dependence: Result) -> str:
     """Name the two parts that depend most on each other; nothing where none vary."""
     values = np.nan_to_num(dependence.distance_correlation, nan=-1.0)
     largest = int(np.argmax(values))
@@ -375,11 +348,15 @@ def most_dependent(dependence: Result) -> str:
 
 
 def _leading(names: Sequence[str], columns: dict[str, FloatArray], group: int) -> str:
-    """Name the parts that explain most, alone."""
-    first, error = columns["first"][group], columns["first_error"][group]
+    """Name the three parts that explain most, alone."""
+    first, errors = columns["first"][group], columns["first_error"][group]
     together = round(1.0 - float(first.sum()), 2) + 0.0  # no sign before zero
     ratio = columns["variance_ratio"][group]
+    alone = ", ".join(
+        f"{names[i]} {first[i]:z.0%} ± {error_in_percent(errors[i])}"
+        for i in np.argsort(-first, kind="stable")[:3]
+    )
     return (
-        f"alone {leading_parts(names, first, error)}; interactions {together:z.0%}; "
+        f"alone {alone}; interactions {together:z.0%}; "
         f"recombined variance {ratio:.2f} of the members'"
     )

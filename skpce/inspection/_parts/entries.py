@@ -17,11 +17,10 @@ from ..._checks import (
     OutputGroups,
     Steps,
     check_integer,
-    check_progress,
     fail,
 )
 from ..._result import Result
-from .recombination import Recombination, Solver, read_parts, sum_of_parts
+from .recombination import Solver
 
 OWNER = "part_entries"
 # What solving again says of an entry.
@@ -152,47 +151,42 @@ def part_entries(
     254
     """
     check_integer(OWNER, "n_best", n_best, low=1)
-    check_integer(OWNER, "batch_size", batch_size, low=1)
     if n_verifying is not None:
         check_integer(OWNER, "n_verifying", n_verifying, low=3)
-    if not callable(model):
-        raise fail(OWNER, "model", "callable", model)
-    if combine is not None and not callable(combine):
-        raise fail(OWNER, "combine", "callable or None", combine)
-    check_progress(OWNER, progress)
-    named = read_parts(OWNER, parts)
+    solver = Solver(OWNER, model, parts, combine, batch_size, progress)
     entries = {
-        name: _Entries.read(name, named[name], _of_part(labels, name))
-        for name in _parts_of(part, named)
+        name: _Entries.read(
+            name,
+            solver.parts[name],
+            labels.get(name) if isinstance(labels, Mapping) else labels,
+        )
+        for name in _parts_of(part, solver.names)
     }
-    source = Recombination(model, named, combine or sum_of_parts)
+    size = min(n_verifying or solver.n_members, solver.n_members)
+    rows = np.arange(size) * solver.n_members // size  # in even steps
     n_candidates = sum(len(one.candidates) for one in entries.values())
-    rows = _in_even_steps(source.n_members, n_verifying)
     n_screened = len(rows) + 1 + n_candidates
-    most = n_screened + 2 * len(rows) * n_candidates
-    solver = Solver(source, batch_size, most, progress)
-    y = solver.read_members(
-        OWNER,
-        rows,
-        steps=steps,
-        outputs=outputs,
-        mask=mask,
-    )
-    variance = solver.variance_of(y)
+    solver.n_solutions = n_screened + 2 * len(rows) * n_candidates  # at most
+    solver.read_members(rows, steps=steps, outputs=outputs, mask=mask)
     part_of = _part_of_outputs(part, solver.outputs.names)
-    screened = _screened(solver, entries, variance)
-    leading = _leading(screened, entries, part_of, n_best)
+    screened = _screened(solver, entries)
+    leading = []
+    for group, name in part_of.items():
+        shares = screened[name][:, group]
+        best = np.argsort(-shares, kind="stable")[:n_best]
+        leading.append([(name, i) for i in best if not np.isnan(shares[i])])
     verified = list(dict.fromkeys(pair for row in leading for pair in row))
     solver.n_solutions = n_screened + 2 * len(rows) * len(verified)
-    squares = np.where(variance > 0, solver.squares_of(y), np.nan)
-    shares = {
-        pair: _verified(solver, entries, *pair, rows, squares) for pair in verified
+    figures = {
+        (name, i): {"screened": screened[name][i]}
+        | _verified(solver, entries[name], i, rows)
+        for name, i in verified
     }
     ranked = [
-        sorted(pairs, key=lambda pair: -shares[pair]["alone"][group])
+        sorted(pairs, key=lambda pair: -figures[pair]["alone"][group])
         for group, pairs in zip(part_of, leading, strict=True)
     ]
-    return _table(solver, entries, part_of, ranked, screened, shares, len(rows))
+    return _table(solver, entries, part_of, ranked, screened, figures)
 
 
 @dataclass(frozen=True)
@@ -223,20 +217,23 @@ class _Entries:
             )
         return cls(part, found, elements, flat, tuple(varying))
 
+    @property
+    def candidate_names(self) -> tuple[str, ...]:
+        """Names of the entries that are compared."""
+        return tuple(self.names[i] for i in self.candidates)
+
     def move(self, entry: int) -> FloatArray:  # shape: (n_elements of the entry,)
         """Return one standard deviation along the first principal direction."""
         own = self.values[:, self.elements[entry]]
         centred = own - own.mean(axis=0)
         scale = 1.0 / np.sqrt(len(own) - 1)
-        if centred.shape[1] == 1:
-            return np.array([scale * np.linalg.norm(centred)])
         _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
         sign = 1.0 if directions[0].sum() >= 0 else -1.0
         found: FloatArray = sign * scale * sizes[0] * directions[0]
         return found
 
 
-def _parts_of(part: Any, named: Mapping[str, Any]) -> list[str]:
+def _parts_of(part: Any, named: Sequence[str]) -> list[str]:
     """Return the names of the parts whose entries are compared."""
     given = list(part.values()) if isinstance(part, Mapping) else [part]
     is_text = all(isinstance(name, str) for name in given)
@@ -245,11 +242,6 @@ def _parts_of(part: Any, named: Mapping[str, Any]) -> list[str]:
         expected = f"one of {known}, or a dict of outputs to these"
         raise fail(OWNER, "part", expected, part)
     return list(dict.fromkeys(given))
-
-
-def _of_part(given: Any, name: str) -> Any:
-    """Return what is given for a part; a dict has it by the name of the part."""
-    return given.get(name) if isinstance(given, Mapping) else given
 
 
 def _part_of_outputs(part: Any, outputs: Sequence[str]) -> dict[int, str]:
@@ -292,130 +284,84 @@ def _labels(
 
 
 def _screened(
-    solver: Solver,
-    entries: Mapping[str, _Entries],
-    variance: FloatArray,  # shape: (n_groups,)
+    solver: Solver, entries: Mapping[str, _Entries]
 ) -> dict[str, FloatArray]:  # each of shape (n_candidates, n_groups)
     """Move each candidate once from the mean of all parts."""
-    source = solver.source
-    means = {name: values[:1] for name, values in source.means.items()}
-    at_mean = solver.outputs.coordinates(solver.of_parts(means))
-    safe = np.where(variance > 0, variance, np.nan)
+    means = {name: values[:1] for name, values in solver.means.items()}
+    at_mean = solver.coordinates(1, lambda _: means)
     found = {}
     for name, one in entries.items():
-        moved = []
-        for start in range(0, len(one.candidates), solver.batch_size):
-            some = one.candidates[start : start + solver.batch_size]
+
+        def moved(some: slice, one: _Entries = one) -> dict[str, NDArray[Any]]:
+            chosen = one.candidates[some]
+            own = np.tile(means[one.part].reshape(1, -1), (len(chosen), 1))
+            for row, entry in zip(own, chosen, strict=True):
+                row[one.elements[entry]] += one.move(entry)
             rows = {
-                other: np.broadcast_to(mean, (len(some), *mean.shape[1:]))
+                other: np.broadcast_to(mean, (len(chosen), *mean.shape[1:]))
                 for other, mean in means.items()
             }
-            own = np.array(rows[name], dtype=np.float64).reshape(len(some), -1)
-            for row, entry in zip(own, some, strict=True):
-                row[one.elements[entry]] += one.move(entry)
-            rows[name] = own.reshape(rows[name].shape)
-            change = solver.outputs.coordinates(solver.of_parts(rows)) - at_mean
-            moved.append(solver.outputs.sum_by_group(np.square(change)) / safe)
-        found[name] = np.concatenate(moved)
-    return found
+            return {**rows, one.part: own.reshape(rows[one.part].shape)}
 
-
-def _leading(
-    screened: Mapping[str, FloatArray],
-    entries: Mapping[str, _Entries],
-    part_of: Mapping[int, str],
-    n_best: int,
-) -> list[list[tuple[str, int]]]:
-    """Return (part, entry) of the largest shares of each output; none without any."""
-    found = []
-    for group, name in part_of.items():
-        shares = screened[name][:, group]
-        order = np.argsort(-shares, kind="stable")[:n_best]
-        order = order[~np.isnan(shares[order])]
-        found.append([(name, entries[name].candidates[i]) for i in order])
+        change = solver.coordinates(len(one.candidates), moved) - at_mean
+        found[name] = solver.outputs.sum_by_group(np.square(change)) / solver.variance
     return found
 
 
 def _verified(
     solver: Solver,
-    entries: Mapping[str, _Entries],
-    name: str,
-    entry: int,
+    one: _Entries,
+    candidate: int,
     rows: IndexArray,  # of the verifying members
-    squares: FloatArray,  # of these members as they are, shape: (n_rows, n_groups)
 ) -> dict[str, FloatArray]:  # each of shape (n_groups,)
     """Return the variance with one entry varying, and with it fixed at its mean."""
-    parts = {key: values[rows] for key, values in solver.source.parts.items()}
-    means = {key: values[rows] for key, values in solver.source.means.items()}
-    shape = parts[name].shape
-    one = entries[name]
-    columns = one.elements[entry]
-    varying = np.array(means[name], dtype=np.float64).reshape(len(rows), -1)
+    parts = {key: values[rows] for key, values in solver.parts.items()}
+    means = {key: values[rows] for key, values in solver.means.items()}
+    shape = parts[one.part].shape
+    columns = one.elements[one.candidates[candidate]]
+    varying = np.array(means[one.part]).reshape(len(rows), -1)
     fixed = one.values[rows]
     fixed[:, columns] = varying[:, columns]
     varying[:, columns] = one.values[np.ix_(rows, columns)]
-    chosen = {
-        "alone": {**means, name: varying.reshape(shape)},
-        "left": {**parts, name: fixed.reshape(shape)},
-    }
-    found = {}
-    for key, values in chosen.items():
-        own = solver.squares_of(solver.outputs.coordinates(solver.of_parts(values)))
-        found[key], found[f"{key}_error"] = _ratio(own, squares)
-    return found
-
-
-def _in_even_steps(n_members: int, n_chosen: int | None) -> IndexArray:
-    """Return positions of members in even steps."""
-    if n_chosen is None or n_chosen >= n_members:
-        return np.arange(n_members)
-    return np.arange(n_chosen) * n_members // n_chosen
-
-
-def _ratio(
-    own: FloatArray, whole: FloatArray
-) -> tuple[FloatArray, FloatArray]:  # shapes: twice (n, n_groups) -> (n_groups,)
-    """Return the ratio of two means of the same members, and its standard error."""
-    mean = whole.mean(axis=0)
-    ratio = own.mean(axis=0) / mean
-    deviation = (own - ratio * whole) / mean
-    return ratio, deviation.std(axis=0, ddof=1) / np.sqrt(len(own))
+    alone = solver.shares_of({**means, one.part: varying.reshape(shape)})
+    left = solver.shares_of({**parts, one.part: fixed.reshape(shape)})
+    return dict(zip(_VERIFIED, (*alone, *left), strict=True))
 
 
 def _table(
     solver: Solver,
     entries: Mapping[str, _Entries],
     part_of: Mapping[int, str],
-    leading: Sequence[Sequence[tuple[str, int]]],
+    ranked: Sequence[Sequence[tuple[str, int]]],
     screened: Mapping[str, FloatArray],
-    shares: Mapping[tuple[str, int], Mapping[str, FloatArray]],
-    n_verifying: int,
+    figures: Mapping[tuple[str, int], Mapping[str, FloatArray]],
 ) -> Result:
     """Put the leading entries into words."""
-    outputs = solver.outputs
+    outputs, n_members = solver.outputs, solver.n_members
+    n_verifying = len(solver.squares)
     names = tuple(outputs.names[group] for group in part_of)
-    shape = (len(names), max(map(len, leading)))
-    numbers = {key: np.full(shape, np.nan) for key in ("screened", *_VERIFIED)}
-    words = {key: np.full(shape, "", dtype=object) for key in ("entry", "part")}
-    for row, (group, found) in enumerate(zip(part_of, leading, strict=True)):
-        for rank, (name, entry) in enumerate(found):
-            one, place = entries[name], (row, rank)
-            words["entry"][place], words["part"][place] = one.names[entry], name
-            position = one.candidates.index(entry)
-            numbers["screened"][place] = screened[name][position, group]
-            for key in _VERIFIED:
-                numbers[key][place] = shares[name, entry][key][group]
-    columns = words | numbers
-    n_members = solver.source.n_members
+    shape = (len(names), max(map(len, ranked)))
+    columns: dict[str, NDArray[Any]] = {
+        **{key: np.full(shape, "", dtype=object) for key in ("entry", "part")},
+        **{key: np.full(shape, np.nan) for key in ("screened", *_VERIFIED)},
+    }
+    for row, (group, found) in enumerate(zip(part_of, ranked, strict=True)):
+        for rank, (name, i) in enumerate(found):
+            columns["entry"][row, rank] = entries[name].candidate_names[i]
+            columns["part"][row, rank] = name
+            for key, values in figures[name, i].items():
+                columns[key][row, rank] = values[group]
     few = f", {n_verifying} of them verifying" if n_verifying < n_members else ""
+    screening = {}
+    for name, one in entries.items():
+        keys = {outputs.noun: outputs.names, "entry": one.candidate_names}
+        screening[name] = Result(keys, {"screened": screened[name].T})
+    nothing = ("no choice, or no variance between members",)
     return Result(
         {outputs.noun: names, "rank": tuple(range(1, shape[1] + 1))},
         columns,
-        supported=tuple(len(found) > 0 for found in leading),
-        reasons=tuple(
-            () if found else ("no choice, or no variance between members",)
-            for found in leading
-        ),
+        supported=tuple(len(found) > 0 for found in ranked),
+        reasons=tuple(() if found else nothing for found in ranked),
         facts=tuple(_in_words(columns, row) for row in range(len(names))),
         notes=(
             f"Of {n_members} members{few}, {solver.n_done} solutions. Alone: only the "
@@ -426,16 +372,7 @@ def _table(
             "n_members": n_members,
             "n_verifying": n_verifying,
             "n_solutions": solver.n_done,
-            "screening": {
-                name: Result(
-                    {
-                        outputs.noun: outputs.names,
-                        "entry": tuple(one.names[i] for i in one.candidates),
-                    },
-                    {"screened": screened[name].T},
-                )
-                for name, one in entries.items()
-            },
+            "screening": screening,
         },
         framed=(outputs.noun, "rank", *columns),
     )

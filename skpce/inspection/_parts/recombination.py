@@ -2,48 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._checks import FloatArray, IndexArray, fail, refuse_extremes
+from ..._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_progress,
+    fail,
+    refuse_extremes,
+)
 from ..._compositions.outputs import Outputs, read_outputs
-from ..._result import error_in_percent
-
-
-@dataclass(frozen=True)
-class Recombination:
-    """A model of inputs that are put together from parts of members."""
-
-    model: Callable[[Any], Any]
-    parts: Mapping[str, NDArray[Any]]  # each of shape (n_members, ...)
-    combine: Callable[[Mapping[str, NDArray[Any]]], Any]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the parts."""
-        return tuple(self.parts)
-
-    @property
-    def n_members(self) -> int:
-        """Number of members."""
-        return len(next(iter(self.parts.values())))
-
-    @cached_property
-    def means(self) -> dict[str, FloatArray]:
-        """Each part at its mean over the members, in the shape of all members."""
-        return {
-            name: np.broadcast_to(values.mean(axis=0), values.shape)
-            for name, values in self.parts.items()
-        }
-
-    def of_parts(self, chosen: Mapping[str, NDArray[Any]]) -> Any:
-        """Solve for given parts."""
-        return self.model(self.combine(chosen))
 
 
 def sum_of_parts(chosen: Mapping[str, NDArray[Any]]) -> Any:
@@ -83,53 +57,85 @@ def read_parts(owner: str, parts: Any) -> dict[str, NDArray[Any]]:
     return found
 
 
-def leading_parts(
-    names: Sequence[str],
-    shares: FloatArray,  # shape: (n_parts,)
-    errors: FloatArray,  # shape: (n_parts,)
-) -> str:
-    """Name the parts of the three largest shares."""
-    order = np.argsort(-shares, kind="stable")[:3]
-    return ", ".join(
-        f"{names[i]} {shares[i]:z.0%} ± {error_in_percent(errors[i])}" for i in order
-    )
-
-
 class Solver:
-    """Solves a model in batches, counts the solutions and reads its outputs."""
+    """Solves a model for members put together from parts, and reads its outputs."""
 
     outputs: Outputs
+    n_solutions: int  # of all, as far as they are known
+    squares: FloatArray  # of the members as they are, shape: (n_rows, n_groups)
 
     def __init__(
         self,
-        source: Recombination,
+        owner: str,
+        model: Any,
+        parts: Any,
+        combine: Any,
         batch_size: int,
-        n_solutions: int,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        self.source, self.batch_size = source, batch_size
-        self.n_solutions, self.progress = n_solutions, progress
+        check_integer(owner, "batch_size", batch_size, low=1)
+        if not callable(model):
+            raise fail(owner, "model", "callable", model)
+        if combine is not None and not callable(combine):
+            raise fail(owner, "combine", "callable or None", combine)
+        check_progress(owner, progress)
+        self.owner, self.model, self.combine = owner, model, combine or sum_of_parts
+        self.parts = read_parts(owner, parts)
+        self.batch_size, self.progress = batch_size, progress
+        self.names = tuple(self.parts)
+        self.n_members = len(self.parts[self.names[0]])
         self.n_done = 0
 
-    def of_all_members(
-        self, owner: str, **columns: Any
-    ) -> FloatArray:  # shape: (n_groups,)
-        """Solve for the members as they are, and return the variance of each group."""
-        every = np.arange(self.source.n_members)
-        return self.variance_of(self.read_members(owner, every, **columns))
+    @cached_property
+    def means(self) -> dict[str, FloatArray]:
+        """Each part at its mean over the members, in the shape of all members."""
+        return {
+            name: np.broadcast_to(values.mean(axis=0), values.shape)
+            for name, values in self.parts.items()
+        }
 
-    def read_members(
-        self, owner: str, rows: IndexArray, **columns: Any
-    ) -> FloatArray:  # shape: (n_rows, n_coordinates)
-        """Solve for members as they are, and return the coordinates of y.
+    def read_members(self, rows: IndexArray, **columns: Any) -> None:
+        """Solve for members as they are, and read what the columns of y are.
 
-        Reads from y what its columns are, as ``columns`` say.
+        The squares of an output that does not vary are NaN.
         """
-        y = self.of_parts({name: own[rows] for name, own in self.source.parts.items()})
-        self.outputs = read_outputs(y, owner, **columns)
-        return self.outputs.coordinates(y)
+        y = self._solve(len(rows), lambda some: _of_rows(self.parts, rows[some]))
+        self.outputs = read_outputs(y, self.owner, **columns)
+        squares = self._squares_of(self.outputs.coordinates(y))
+        self.squares = np.where(squares.any(axis=0), squares, np.nan)
 
-    def squares_of(
+    @property
+    def variance(self) -> FloatArray:  # shape: (n_groups,), NaN where it is zero
+        """Variance between members of each group."""
+        return self.squares.sum(axis=0) / (len(self.squares) - 1)
+
+    def coordinates(
+        self, size: int, chosen: Callable[[slice], Mapping[str, NDArray[Any]]]
+    ) -> FloatArray:  # shape: (size, n_coordinates)
+        """Solve for inputs whose parts are chosen a batch at a time."""
+        return self.outputs.coordinates(self._solve(size, chosen))
+
+    def of_members(self, members: IndexArray) -> FloatArray:
+        """Return coordinates of y for rows of members, a column for each part."""
+
+        def chosen(some: slice) -> dict[str, NDArray[Any]]:
+            columns = zip(self.parts.items(), members[some].T, strict=True)
+            return {name: values[own] for (name, values), own in columns}
+
+        return self.coordinates(len(members), chosen)
+
+    def shares_of(
+        self, chosen: Mapping[str, NDArray[Any]]
+    ) -> tuple[FloatArray, FloatArray]:  # each of shape (n_groups,)
+        """Return the variance for given parts over that of the members, with errors."""
+        n = len(self.squares)
+        own = self._squares_of(self.coordinates(n, lambda some: _of_rows(chosen, some)))
+        mean = self.squares.mean(axis=0)
+        ratio = own.mean(axis=0) / mean
+        deviation = (own - ratio * self.squares) / mean
+        return ratio, deviation.std(axis=0, ddof=1) / np.sqrt(n)
+
+    def _squares_of(
         self,
         coordinates: FloatArray,  # shape: (n, n_coordinates)
     ) -> FloatArray:  # shape: (n, n_groups)
@@ -138,45 +144,17 @@ class Solver:
         centred = np.where(varies, coordinates - coordinates.mean(axis=0), 0.0)
         return self.outputs.sum_by_group(np.square(centred))
 
-    def variance_of(
-        self,
-        coordinates: FloatArray,  # shape: (n_members, n_coordinates)
-    ) -> FloatArray:  # shape: (n_groups,)
-        """Return the variance between members of each group."""
-        sums = self.outputs.sum_by_group(self.outputs.spread(coordinates))
-        return sums / (len(coordinates) - 1)
-
-    def share_of(
-        self,
-        chosen: Mapping[str, NDArray[Any]],
-        variance: FloatArray,  # shape: (n_groups,)
-    ) -> FloatArray:  # shape: (n_groups,)
-        """Return the variance for given parts, over a known one; NaN over zero."""
-        own = self.variance_of(self.outputs.coordinates(self.of_parts(chosen)))
-        return own / np.where(variance > 0, variance, np.nan)
-
-    def of_parts(self, chosen: Mapping[str, NDArray[Any]]) -> FloatArray:
-        """Return y for given parts, one row for each."""
-        size = len(next(iter(chosen.values())))
-        found = []
-        for start in range(0, size, self.batch_size):
-            rows = slice(start, start + self.batch_size)
-            some = {name: values[rows] for name, values in chosen.items()}
-            found.append(self._solved(some, len(next(iter(some.values())))))
-        return np.concatenate(found)
-
-    def of_members(self, members: IndexArray) -> FloatArray:
-        """Return coordinates of y for rows of members, a column for each part."""
-        found = []
-        for start in range(0, len(members), self.batch_size):
-            rows = members[start : start + self.batch_size]
-            columns = zip(self.source.parts.items(), rows.T, strict=True)
-            chosen = {name: values[own] for (name, values), own in columns}
-            found.append(self.outputs.coordinates(self._solved(chosen, len(rows))))
-        return np.concatenate(found)
+    def _solve(
+        self, size: int, chosen: Callable[[slice], Mapping[str, NDArray[Any]]]
+    ) -> FloatArray:
+        starts = range(0, size, self.batch_size)
+        batches = [slice(one, min(one + self.batch_size, size)) for one in starts]
+        return np.concatenate(
+            [self._solved(chosen(some), some.stop - some.start) for some in batches]
+        )
 
     def _solved(self, chosen: Mapping[str, NDArray[Any]], size: int) -> FloatArray:
-        y = np.asarray(self.source.of_parts(chosen), dtype=np.float64)
+        y = np.asarray(self.model(self.combine(chosen)), dtype=np.float64)
         if y.ndim not in (1, 2) or len(y) != size:
             raise ValueError(
                 f"model returned shape {y.shape} for {size} inputs; expected ({size},) "
@@ -192,6 +170,10 @@ class Solver:
         if self.progress is not None:
             self.progress(self.n_done, self.n_solutions)
         return y
+
+
+def _of_rows(parts: Mapping[str, NDArray[Any]], rows: Any) -> dict[str, NDArray[Any]]:
+    return {name: values[rows] for name, values in parts.items()}
 
 
 def draw_pairs(
@@ -214,19 +196,3 @@ def draw_pairs(
         found[0, :, part] = np.concatenate(circles)[:n_draws]
         found[1, :, part] = np.concatenate(rolled)[:n_draws]
     return found
-
-
-def without_independence(
-    solver: Solver,
-    variance: FloatArray,  # shape: (n_groups,)
-) -> dict[str, FloatArray]:
-    """Return variances with one part varying, and with one part fixed at its mean."""
-    parts = solver.source.parts
-    means = solver.source.means
-    columns: dict[str, list[FloatArray]] = {"alone": [], "left": []}
-    for name in parts:
-        alone = {**means, name: parts[name]}
-        left = {**parts, name: means[name]}
-        columns["alone"].append(solver.share_of(alone, variance))
-        columns["left"].append(solver.share_of(left, variance))
-    return {name: np.array(values).T for name, values in columns.items()}

@@ -223,21 +223,6 @@ def test_the_share_does_not_depend_on_the_basis_or_the_order_of_actions():
         np.testing.assert_allclose(one.noise_share, two.noise_share, rtol=1e-9)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_weights_are_copies(measure):
-    rng = np.random.default_rng(13)
-    y = draw(rng, UNEQUAL)
-    counts = rng.integers(0, 4, size=len(y))
-    counts[UNEQUAL == 2] = 2
-    weighted = variance_decomposition(y, UNEQUAL, steps=WIDTHS, sample_weight=counts)
-    copies = variance_decomposition(
-        np.repeat(y, counts, axis=0), np.repeat(UNEQUAL, counts), steps=WIDTHS
-    )
-    one, two = getattr(weighted, measure), getattr(copies, measure)
-    for name in ("between", "within", "noise_share_low", "noise_share_high"):
-        np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-9)
-
-
 def test_no_noise_and_no_choice():
     rng = np.random.default_rng(14)
     reward = np.repeat(np.arange(5), 2)
@@ -293,14 +278,6 @@ Y = draw(np.random.default_rng(17), UNEQUAL)
         ),
         ({"replicate": UNEQUAL, "zero_replacement": 0}, "'zero_replacement' .* Got 0"),
         ({"replicate": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
-        (
-            {"replicate": UNEQUAL, "sample_weight": np.r_[1, np.zeros(15), 1]},
-            "sums to 2 over 2 groups",
-        ),
-        (
-            {"control": Y, "sample_weight": np.full(17, 0.01)},
-            "sample_weight sums to 0.17",
-        ),
     ],
 )
 def test_bad_arguments(kwargs, message):
