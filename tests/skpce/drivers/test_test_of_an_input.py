@@ -163,10 +163,14 @@ def test_an_input_that_acts_on_the_spread_alone():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("design", "n_runs"), [("Plackett-Burman", 12), ("fractional", 16)]
+    ("design", "n_runs"),
+    [
+        *(("Plackett-Burman", 12), ("fractional", 16), ("fractional", 32)),
+        *(("Box-Behnken", 27), ("hypercube", 16)),
+    ],
 )
 def test_nulls_of_orthogonal_designs_are_not_named(design, n_runs):
-    # Of residuals as they are 1.00 and .30 of the answers named a null.
+    # Of residuals as they are 1.00, .30, .20, .09 and .12 of the answers named a null.
     wrong, found = 0, 0
     for seed in range(40):
         case = arranged(n_runs, np.random.default_rng(seed), design)
@@ -192,6 +196,51 @@ def test_information_is_that_of_the_prior():
     own = case.X[:, 4]
     moved = rng.permutation(own)
     assert own @ covariance @ own > moved @ covariance @ moved
+
+
+@pytest.fixture
+def setting_of_a_design():
+    rng = np.random.default_rng(4)
+    case = arranged(27, rng, "Box-Behnken")
+    inputs = Inputs.of(case.X, np.zeros(4, dtype=bool))
+    y = np.column_stack([case.y, rng.normal(size=27), rng.normal(size=27)])
+    problem = Problem(
+        *(inputs, y, np.array([0, 1, 1]), Design.of(case.X)),
+        members=tuple((k,) for k in range(4)),
+        n_hypotheses=8,
+    )
+    return problem.setting((3,))
+
+
+def test_residuals_are_rotated_beside_the_terms_of_the_others(setting_of_a_design):
+    setting = setting_of_a_design
+    assert setting.turns
+    drawn = setting.residuals_of_draws(4000, 0)
+    assert drawn.shape == (4000, 25, 3)  # the three runs in the centre are one unit
+    for _, table in setting.partners:
+        leading = table - table.mean(axis=0)
+        assert np.abs(leading.T @ drawn).max() < 1e-8
+    # As long as the residuals, but for what the fit of the others shrank of them.
+    root = setting.roots[setting.prior_of[1]]
+    white = [np.linalg.lstsq(root, r[:, 1], rcond=None)[0] for r in drawn[:5]]
+    lengths = np.linalg.norm(white, axis=1)
+    observed = np.linalg.lstsq(root, setting.residuals[:, 1], rcond=None)[0]
+    np.testing.assert_allclose(lengths, lengths[0])
+    assert lengths[0] >= np.linalg.norm(observed) * (1 - 1e-9)
+    alike = np.corrcoef(setting.residuals[:, 1], setting.residuals[:, 2])[0, 1]
+    found = [np.corrcoef(r[:, 1], r[:, 2])[0, 1] for r in drawn]
+    assert np.mean(found) == pytest.approx(alike, abs=0.1)
+
+
+def test_rotated_scores_have_the_size_that_is_stated(setting_of_a_design):
+    setting = setting_of_a_design
+    alone, pairs = setting.scores_in_place(setting.residuals_of_draws(4000, 0))
+    for scores in (alone, np.moveaxis(pairs, 3, 0).reshape(-1, *pairs.shape[1:3])):
+        size = np.square(scores).mean(axis=1)
+        known = size > 0  # but for terms that the others' take away
+        assert known.mean() > 0.5
+        ratio = size / size.max(axis=0)
+        np.testing.assert_allclose(ratio[known], 1.0, atol=0.1)
 
 
 def test_two_inputs_that_act_only_together_are_named_as_a_pair():
