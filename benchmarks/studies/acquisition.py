@@ -7,6 +7,9 @@ components of some order are observed, the others are averaged out.
   explained.
 - *Regret*: the utility that is lost by taking the action which is best by the expansion
   given these components, over what is lost by the best fixed action.
+- *Value*: share of the variance of the policy's expected value, under measured yields
+  or under the gold reward, that is not explained by an expansion of degree two. This is
+  what the release reports.
 
 Orders: by the value of information of each component (``value_of_information`` on the
 training members), by its Sobol share of the utilities, by its own variance, and the
@@ -24,6 +27,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.special import softmax
 
 from benchmarks.measuring import (
     mean_and_error,
@@ -44,8 +48,19 @@ COMMAND = (
 )
 N_COMPONENTS, N_OF_PREFERENCES = 6, 4
 N_RANDOM, N_RANDOM_OF_A_PROMPT, N_RESAMPLES = 20, 4, 200
+TEMPERATURE = 0.5  # of the selection under a reward model
 N_COMPARISONS = 40
 ORDERS = ("value", "Sobol share", "variance", "random")
+#: Published residuals of the value after k components.
+RELEASE = {
+    ("reactions", "value"): (1.103, 0.500, 0.380, 0.368, 0.359, 0.338, 0.336),
+    ("reactions", "variance"): (1.103, 0.500, 0.380, 0.368, 0.365, 0.338, 0.336),
+    ("reactions", "random"): (1.103, 1.104, 1.103, 0.557, 0.524, 0.362, 0.336),
+    ("preferences", "value"): (1.018, 0.829, 0.788, 0.808, 0.845),
+    ("preferences", "variance"): (1.018, 1.020, 0.929, 0.875, 0.845),
+    ("preferences", "random"): (1.018, 0.949, 0.852, 0.875, 0.845),
+}
+
 Loss = Callable[[np.ndarray, np.ndarray], float]
 
 
@@ -71,13 +86,14 @@ def predictions_after(
     targets: np.ndarray,
     order: np.ndarray,
     n_train: int,
+    degree: int,
 ) -> list[np.ndarray]:  # each (n_test, n_targets)
     """Return what is expected of held-out members after 0, 1, ... components."""
     train, test = slice(n_train), slice(n_train, None)
     n_test = len(inputs) - n_train
     found = [np.tile(targets[train].mean(axis=0), (n_test, 1))]
     for k in range(1, len(order) + 1):
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+        model = PolynomialChaosRegressor(degree, solver="ridge", distribution="normal")
         model.fit(inputs[train][:, order[:k]], targets[train])
         found.append(model.predict(inputs[test][:, order[:k]]).reshape(n_test, -1))
     return found
@@ -95,29 +111,25 @@ def lost(truth: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def curves(
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    utility: np.ndarray,
-    n_train: int,
-    *,
-    loss: Loss,
-    n_resamples: int = 0,
-    orders: dict[str, list[np.ndarray]] | None = None,
+    inputs: np.ndarray, targets: np.ndarray, utility: np.ndarray, n_train: int, **how
 ) -> dict[str, np.ndarray]:  # order -> (n_resamples + 1, n_components + 1)
     """Return the loss after k components; the first row is that of all members."""
+    degree, loss = how["degree"], how["loss"]
     truth = targets[n_train:]
-    rng, n_test = np.random.default_rng(1), len(truth)
+    rng = np.random.default_rng(1)
+    n_test = len(truth)
     resamples = [np.arange(n_test)]
-    resamples += [rng.integers(n_test, size=n_test) for _ in range(n_resamples)]
+    resamples += [
+        rng.integers(n_test, size=n_test) for _ in range(how.get("n_resamples", 0))
+    ]
     found = {}
-    if orders is None:
-        orders = orders_of(inputs[:n_train], utility[:n_train])
-    for name, own in orders.items():
+    every = how.get("orders") or orders_of(inputs[:n_train], utility[:n_train])
+    for name, orders in every.items():
         curve = np.zeros((len(resamples), inputs.shape[1] + 1))
-        for order in own:
-            after = predictions_after(inputs, targets, order, n_train)
+        for order in orders:
+            after = predictions_after(inputs, targets, order, n_train, degree)
             curve += [[loss(truth[rows], p[rows]) for p in after] for rows in resamples]
-        found[name] = curve / len(own)
+        found[name] = curve / len(orders)
     return found
 
 
@@ -126,13 +138,20 @@ def relative(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: curve / curve[:, :1] for name, curve in found.items()}
 
 
-def rows_of(what: str, found: dict[str, np.ndarray]) -> list[list[str]]:
-    """Return a row for each order, with bootstrap errors."""
+def rows_of(system: str, what: str, found: dict[str, np.ndarray]) -> list[list[str]]:
+    """Return a row for each order, with bootstrap errors, and those of the release."""
     rows = []
     for name in ORDERS:
         mean, errors = found[name][0], found[name][1:].std(axis=0, ddof=1)
         cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, errors, strict=True)]
         rows.append([what, name, *cells])
+    if what == "value":
+        for name in ORDERS:
+            if (system.split(",")[0], name) in RELEASE:
+                cells = [
+                    f"{value:.2f}" for value in RELEASE[system.split(",")[0], name]
+                ]
+                rows.append(["value, published", name, *cells])
     return rows
 
 
@@ -142,11 +161,21 @@ def task_section(system: str, blocks: Path | None) -> str:
     inputs = ensemble.components(N_COMPONENTS)
     utility, n_train = ensemble.utilities(), ensemble.n_train
     contrasts = utility - utility.mean(axis=1, keepdims=True)
-    given = inputs, contrasts, utility, n_train
-    of_utilities = curves(*given, loss=unexplained, n_resamples=N_RESAMPLES)
-    of_choice = curves(*given, loss=lost, n_resamples=N_RESAMPLES)
-    rows = rows_of("utilities", of_utilities)
-    rows += rows_of("regret", relative(of_choice))
+    common = {"n_resamples": N_RESAMPLES}
+    of_utilities = curves(
+        *(inputs, contrasts, utility, n_train), degree=1, loss=unexplained, **common
+    )
+    of_choice = curves(
+        *(inputs, contrasts, utility, n_train), degree=1, loss=lost, **common
+    )
+    rows = rows_of(system, "utilities", of_utilities)
+    rows += rows_of(system, "regret", relative(of_choice))
+    if ensemble.measured is not None:
+        values = ensemble.policy_values()[:, np.newaxis]
+        of_value = curves(
+            *(inputs, values, utility, n_train), degree=2, loss=unexplained, **common
+        )
+        rows += rows_of(system, "value", of_value)
     n_members = len(utility)
     split = f"{n_train} members to learn from, {n_members - n_train} held out."
     return f"### {system}\n\n{split}\n\n{table(_columns(inputs.shape[1]), rows)}"
@@ -157,13 +186,22 @@ def preference_curves(seed: int) -> dict[str, dict[str, np.ndarray]]:
     models, answers = learn(seed, N_COMPARISONS), answers_of(seed)
     rewards = models.rewards(answers)
     n_train = 80
+    gold = answers @ models.gold
+    values = softmax(rewards / TEMPERATURE, axis=1) @ gold
     inputs = components_of(rewards, n_train, N_OF_PREFERENCES)
     contrasts = rewards - rewards.mean(axis=1, keepdims=True)
     orders = orders_of(inputs[:n_train], rewards[:n_train], N_RANDOM_OF_A_PROMPT, seed)
-    given = inputs, contrasts, rewards, n_train
+    given, how = (inputs, contrasts, rewards, n_train), {"degree": 1, "orders": orders}
+    of_value = curves(
+        *(inputs, values[:, np.newaxis], rewards, n_train),
+        degree=2,
+        loss=unexplained,
+        orders=orders,
+    )
     return {
-        "utilities": curves(*given, loss=unexplained, orders=orders),
-        "regret": relative(curves(*given, loss=lost, orders=orders)),
+        "utilities": curves(*given, loss=unexplained, **how),
+        "regret": relative(curves(*given, loss=lost, **how)),
+        "value": of_value,
     }
 
 
@@ -172,17 +210,22 @@ def preference_section(repetitions: int) -> str:
     found = [preference_curves(seed) for seed in range(repetitions)]
     found = [f for f in found if _is_complete(f)]
     rows = []
-    for what in ("utilities", "regret"):
+    for what in ("utilities", "regret", "value"):
         for name in ORDERS:
             values = np.array([one[what][name][0] for one in found])
             cells = [mean_and_error(column, 2) for column in values.T]
             rows.append([what, name, *cells])
+    for name in ORDERS:
+        if ("preferences", name) in RELEASE:
+            cells = [f"{value:.2f}" for value in RELEASE["preferences", name]]
+            rows.append(["value, published", name, *cells])
+    n_components = N_OF_PREFERENCES
     title = (
-        f"### Simulated preferences\n\n{N_COMPARISONS} comparisons, mean ± standard "
-        f"error over {len(found)} prompts; 80 members to learn from, 200 held out. The "
-        "first component is mostly the offset."
+        f"### Simulated preferences\n\n{N_COMPARISONS} comparisons, β = "
+        f"{TEMPERATURE:g}, mean ± standard error over {len(found)} prompts; 80 members "
+        "to learn from, 200 held out. The first component is mostly the offset."
     )
-    return f"{title}\n\n{table(_columns(N_OF_PREFERENCES), rows)}"
+    return f"{title}\n\n{table(_columns(n_components), rows)}"
 
 
 def _is_complete(found: dict[str, dict[str, np.ndarray]]) -> bool:

@@ -72,6 +72,7 @@ class RewardModels:
 
     weights: np.ndarray  # shape: (n_members, n_features)
     offsets: np.ndarray  # shape: (n_members,)
+    gold: np.ndarray  # shape: (n_features,), behind the comparisons
 
     def rewards(self, answers: np.ndarray) -> np.ndarray:  # shape: (n_members, K)
         """Return rewards in units of their standard deviation over the answers."""
@@ -96,7 +97,7 @@ def learn(
         weights.append(head.fit(differences[rows], prefers[rows]).coef_[0])
     scale = np.linalg.norm(weights, axis=1).mean()
     offsets = OFFSET * scale * rng.normal(size=n_members)
-    return RewardModels(np.array(weights), offsets)
+    return RewardModels(np.array(weights), offsets, gold)
 
 
 def answers_of(seed: int) -> np.ndarray:  # shape: (K, n_features)

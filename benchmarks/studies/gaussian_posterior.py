@@ -61,6 +61,27 @@ class Posterior:
         xi = rng.normal(size=(n_draws, len(variances)))
         return xi, self.mean + (xi * np.sqrt(variances)) @ modes
 
+    def without(self, candidate: int) -> Posterior:
+        """Leave out a candidate."""
+        kept = np.delete(np.arange(len(self.mean)), candidate)
+        return Posterior(
+            self.mean[kept],
+            self.covariance[np.ix_(kept, kept)],
+            self.noise_variance,
+            self.truth[kept],
+        )
+
+    def observing(self, candidate: int) -> Posterior:
+        """Update by the true value at a candidate, with the noise of a measurement."""
+        gain = self.covariance[candidate] / (
+            self.covariance[candidate, candidate] + self.noise_variance
+        )
+        surprise = self.truth[candidate] - self.mean[candidate]
+        covariance = self.covariance - np.outer(gain, self.covariance[candidate])
+        return Posterior(
+            self.mean + gain * surprise, covariance, self.noise_variance, self.truth
+        )
+
 
 def synthetic(
     seed: int, n_candidates: int = 25, n_observed: int = 6, width: float = 0.15
