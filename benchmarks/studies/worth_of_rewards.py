@@ -27,6 +27,7 @@ from benchmarks.measuring import (
     numbers,
     publish,
     stored_sections,
+    study_page,
     study_parser,
     table,
 )
@@ -222,7 +223,7 @@ def main() -> None:
         {name: partial(sections_of, name, arguments.blocks) for name in ENSEMBLES},
         arguments.blocks,
     )
-    publish(sections, COMMAND, arguments.write, spent)
+    publish(study_page(sections, COMMAND, spent), arguments.write)
 
 
 if __name__ == "__main__":
