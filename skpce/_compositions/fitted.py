@@ -23,6 +23,7 @@ from .._basis.basis import (
     BasisParameters,
     PolynomialBasis,
     check_design_fits,
+    index_masks,
 )
 from .._checks import (
     FloatArray,
@@ -41,7 +42,7 @@ from .._checks import (
     unchanged_on_failure,
     validated,
 )
-from .._expansion.expansion import Expansion, index_masks
+from .._expansion.expansion import Expansion
 from .._expansion.intervals import (
     SobolInterval,
     ordered_interval,
@@ -66,7 +67,7 @@ from .._solvers import (
     LinearProblem,
     make_solver,
 )
-from .._solvers.external import copies_of, cross_validated_fit, require_weights
+from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, sum_rows, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import (
@@ -126,7 +127,7 @@ class InputModelFit(LinearFit):
         return {"models": InputModels(tuple(models), n_fitted)}
 
 
-class InputModelSolver(CoefficientSolver):
+class InputModelSolver(ExternalSolver):
     """Fit clones of a regressor to the inputs and expand them.
 
     The design of its problems is the inputs themselves. Where the regressor takes
@@ -134,12 +135,10 @@ class InputModelSolver(CoefficientSolver):
     five-fold cross-validation.
     """
 
-    resamples_together = False
-
     def __init__(
         self, regressor: Any, basis: PolynomialBasis, generator: np.random.Generator
     ) -> None:
-        self.regressor = regressor
+        super().__init__(regressor)
         self.basis = basis
         n_draws = max(_FEWEST_DRAWS, _DRAWS_A_TERM * len(basis.multi_indices))
         self.draws = basis.sample(n_draws, generator)
@@ -157,12 +156,6 @@ class InputModelSolver(CoefficientSolver):
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
         return self._expand(self._fit_models(problem))
-
-    def resample(
-        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
-    ) -> FloatArray:
-        """Refit the models on one resample after another."""
-        return np.array([self.refit(part, fit) for part in copies_of(problem, counts)])
 
     def _expand(self, models: InputModels) -> FloatArray:
         design = self.basis.evaluate(self.draws)

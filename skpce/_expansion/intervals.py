@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from .._basis.basis import index_masks
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -47,7 +48,6 @@ from .._solvers.external import folds_of
 from .._solvers.problem import weighted_spread
 from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
-from .expansion import index_masks
 from .problem import (
     EACH_TARGET,
     LARGEST_BLOCK,
@@ -323,7 +323,10 @@ def residual_bounds(
     """Return bounds of the shares of the variance."""
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
     below, masks = masks, masks[: coefficients.shape[1]]
-    shares = _bayesian_bootstrap(weights, n_resamples, generator)
+    # Dirichlet shares; a weight of at least 1 is a number of copies.
+    copies = weights * max(1.0, len(weights) / weights.sum())
+    shares = generator.standard_gamma(copies, size=(n_resamples, len(weights)))
+    shares /= shares.sum(axis=1, keepdims=True)
     residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
@@ -454,15 +457,6 @@ def regression_variance(
         size += hidden / np.where(penalty > 0, penalty, np.inf)
         variance[mine] = fit.residual_variance[mine] * size
     return np.nan_to_num(variance)
-
-
-def _bayesian_bootstrap(
-    weights: FloatArray, n_resamples: int, generator: np.random.Generator
-) -> FloatArray:  # shape: (n_resamples, n_samples)
-    """Draw Dirichlet shares; a weight of at least 1 is a number of copies."""
-    copies = weights * max(1.0, len(weights) / weights.sum())
-    drawn = generator.standard_gamma(copies, size=(n_resamples, len(weights)))
-    return drawn / drawn.sum(axis=1, keepdims=True)
 
 
 Components = Iterator[tuple[FloatArray, FloatArray]]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .._basis.basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis, index_masks
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -689,7 +689,7 @@ def posterior_squares(
         ):
             settled[part.targets] = part.settled.ravel()
             everything = np.ones((len(part.multi_indices), 1))
-            masks = np.hstack([_masks_of(part.multi_indices), everything])
+            masks = np.hstack([index_masks(part.multi_indices), everything])
             placed = np.eye(n_targets)[part.targets]  # (n_chosen, n_targets)
             weights = np.square(rows.image(placed))  # (n_chosen, n_images)
             own = []
@@ -700,10 +700,3 @@ def posterior_squares(
             squares = squares + np.array(own)
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
     return np.maximum(squares, 0.0), known
-
-
-def _masks_of(multi_indices: IndexArray) -> FloatArray:  # (n_terms, 3 n_inputs)
-    """Return parts of squares that are first-order, total and Shapley variances."""
-    active = (multi_indices > 0).astype(np.float64)
-    order = active.sum(axis=1, keepdims=True)
-    return np.hstack([active * (order == 1), active, active / order])

@@ -466,17 +466,14 @@ def solve_moments(
     [1]_. It differs from leave-one-out by the spread of the leverages, which is small
     where there are many samples for every term.
     """
-    if scale is None:  # as below with ones, without copies
-        used, scale = np.arange(1, len(moments.mean)), np.ones(len(moments.mean) - 1)
-        squares, vectors = _eigen(moments.gram[1:, 1:])
-        loadings = vectors.T @ moments.cross[1:]
-    else:
-        used = np.flatnonzero(scale)
-        used = used[used > 0]
-        scale = scale[used]
-        gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
-        squares, vectors = _eigen(gram)
-        loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
+    if scale is None:
+        scale = np.ones(len(moments.mean))
+    used = np.flatnonzero(scale)
+    used = used[used > 0]
+    scale = scale[used]
+    gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
+    squares, vectors = _eigen(gram)
+    loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
     scores, freedom = _gcv_scores(moments, squares, loadings, alphas)
     best, criterion = best_penalties(scores, groups)
     alpha = alphas[best]
