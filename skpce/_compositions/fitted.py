@@ -23,7 +23,6 @@ from .._basis.basis import (
     BasisParameters,
     PolynomialBasis,
     check_design_fits,
-    index_masks,
 )
 from .._checks import (
     FloatArray,
@@ -35,7 +34,6 @@ from .._checks import (
     input_names,
     make_generator,
     one_table,
-    one_thread_if_small,
     refuse_class_labels,
     refuse_nan,
     refuse_other_rows,
@@ -43,15 +41,8 @@ from .._checks import (
     validated,
 )
 from .._expansion.expansion import Expansion
-from .._expansion.intervals import (
-    SobolInterval,
-    ordered_interval,
-    posterior_bounds,
-    residual_bounds,
-)
 from .._expansion.problem import (
     FittedProblem,
-    LearnedLaws,
     RowSums,
     solve_samples,
     spread_of_targets,
@@ -490,36 +481,6 @@ def fit_compositions(
     return FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
     )
-
-
-def residual_interval(
-    fitted: FittedCompositions,
-    level: str,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    method: str = "residual",
-) -> SobolInterval:
-    """Return the bounds of ``sobol_interval`` of a regressor, for sums over parts."""
-    problem, basis = fitted.problem, fitted.basis
-    if method == "posterior":
-        draws = n_resamples, confidence_level, generator
-        bounds = posterior_bounds(problem, *draws, fitted.row_sums(level))
-        return ordered_interval(bounds, float(confidence_level), method)
-    assert isinstance(basis, PolynomialBasis)  # the others are refused
-    linear, laws = problem.linear, LearnedLaws(basis, fitted.inputs)
-    with one_thread_if_small(linear.design.size):
-        bounds = residual_bounds(
-            problem,
-            linear,
-            laws,
-            index_masks(laws.multi_indices),
-            n_resamples,
-            confidence_level,
-            generator,
-            fitted.row_sums(level),
-        )
-    return ordered_interval(bounds, float(confidence_level), "residual")
 
 
 # Fits from sums over the members, which are never in memory together.

@@ -343,20 +343,6 @@ def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list
     return columns
 
 
-def sum_by_group(
-    values: FloatArray,  # shape: (..., n_outputs)
-    groups: IndexArray | None,  # shape: (n_outputs,); None leaves each alone
-    n_groups: int,
-) -> FloatArray:  # shape: (..., n_groups)
-    """Add up what belongs to the outputs of each group."""
-    if groups is None:
-        return values
-    sums = np.zeros((*values.shape[:-1], n_groups))
-    for output, group in enumerate(groups):
-        sums[..., group] += values[..., output]
-    return sums
-
-
 def q2_of_groups(
     loo_error: FloatArray | None,  # shape: (n_outputs,)
     target_variance: FloatArray | None,  # shape: (n_outputs,)
@@ -368,10 +354,12 @@ def q2_of_groups(
         return np.full(n_groups, np.nan)
     varies = target_variance > 0
     error = np.where(varies, loo_error, 0.0)
-    return q2_from_sums(
-        sum_by_group(error, groups, n_groups),
-        sum_by_group(target_variance, groups, n_groups),
+    places = np.arange(n_groups) if groups is None else groups
+    press, spread = (
+        np.bincount(places, part, n_groups).astype(np.float64)
+        for part in (error, target_variance)
     )
+    return q2_from_sums(press, spread)
 
 
 def group_numbers(

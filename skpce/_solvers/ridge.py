@@ -287,20 +287,6 @@ def solve_path(
     return _fit_of(decomposition, targets, mean, loadings, alphas[best], least)
 
 
-def fit_scale(
-    problem: LinearProblem,
-    targets: IndexArray,  # shape: (n_chosen,)
-    scale: FloatArray,  # shape: (n_terms,)
-    penalty: float,
-) -> LinearFit:
-    """Fit some targets with a scale and a penalty; the criterion is leave-one-out."""
-    decomposition = DesignDecomposition.from_design(
-        problem.design, problem.weights, scale=scale
-    )
-    alpha = np.full(len(targets), penalty)
-    return fit_penalties(decomposition, problem.targets[:, targets], alpha)
-
-
 def fit_penalties(
     decomposition: DesignDecomposition,
     targets: FloatArray,  # shape: (n_samples, n_targets)
