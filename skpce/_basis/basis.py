@@ -22,6 +22,7 @@ References
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
@@ -469,16 +470,6 @@ def _kept_products(multi_indices: bytes, polynomial: bytes) -> Products:
     return _made(rows, inputs)
 
 
-def sparse_rows(multi_indices: IndexArray) -> list[tuple[tuple[int, int], ...]]:
-    """Return, for each term, its (feature, exponent) pairs."""
-    terms, features = np.nonzero(multi_indices)
-    exponents = multi_indices[terms, features]
-    pairs = list(zip(features.tolist(), exponents.tolist(), strict=True))
-    ends = np.searchsorted(terms, np.arange(len(multi_indices)), "right")
-    starts = [0, *ends[:-1].tolist()]
-    return [tuple(pairs[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)]
-
-
 TRUNCATIONS = ("total_degree", "hyperbolic")
 
 # Entries of a block of the design matrix: 4 MiB, which stay in the cache for a matrix
@@ -538,8 +529,40 @@ def evaluate_within(
 _SHOWN = 12  # inputs that are printed
 
 
+class Functions(ABC):
+    """Functions of independent inputs, in which an expansion is expanded."""
+
+    laws: Sequence[InputLaw]  # one per input
+
+    @abstractmethod
+    def blocks(
+        self, X: FloatArray, *, max_entries: int = _BLOCK_ENTRIES
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Iterate over blocks of rows of the values of the functions."""
+
+    def combine(
+        self,
+        X: FloatArray,  # shape: (n_samples, n_features)
+        coefficients: FloatArray,  # shape: (n_targets, n_functions)
+    ) -> FloatArray:  # shape: (n_samples, n_targets)
+        """Evaluate expansions, without the whole design matrix."""
+        values = np.empty((len(X), len(coefficients)))
+        for rows, design in self.blocks(X):
+            np.matmul(design, coefficients.T, out=values[rows])
+        return values
+
+    def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
+        """Return the goodness of fit of each input to its distribution."""
+        columns = zip(self.laws, X.T, strict=True)
+        return np.array([law.p_value(column) for law, column in columns])
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        """Draw independent inputs; shape (size, n_features)."""
+        return sample_laws(self.laws, size, generator)
+
+
 @dataclass(frozen=True)
-class PolynomialBasis:
+class PolynomialBasis(Functions):
     """Products of univariate orthonormal functions.
 
     Row 0 of the multi-indices is zero. They are evaluated fastest in graded order; no
@@ -729,33 +752,13 @@ class PolynomialBasis:
             self._fill(X[rows], columns, slope_of, largest_product)
             yield rows, columns[:n_terms].T
 
-    def combine(
-        self,
-        X: FloatArray,  # shape: (n_samples, n_features)
-        coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
-        """Evaluate expansions, without the whole design matrix."""
-        values = np.empty((len(X), len(coefficients)))
-        for rows, design in self.blocks(X):
-            np.matmul(design, coefficients.T, out=values[rows])
-        return values
-
-    def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
-        """Return the goodness of fit of each input to its distribution."""
-        columns = zip(self.laws, X.T, strict=True)
-        return np.array([law.p_value(column) for law, column in columns])
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw independent inputs; shape (size, n_features)."""
-        return sample_laws(self.laws, size, generator)
-
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Return one name per term, such as ``He2(x0)*He1(x1)``."""
-        return [
-            "*".join(f"{self.laws[i].polynomial}{k}({input_names[i]})" for i, k in row)
-            or "1"
-            for row in sparse_rows(self.multi_indices)
-        ]
+        found: list[list[str]] = [[] for _ in self.multi_indices]
+        for term, i in np.argwhere(self.multi_indices).tolist():
+            function = f"{self.laws[i].polynomial}{self.multi_indices[term, i]}"
+            found[term].append(f"{function}({input_names[i]})")
+        return ["*".join(factors) or "1" for factors in found]
 
 
 def sample_laws(
@@ -873,6 +876,25 @@ class BasisParameters:
         if kinds.any():  # of others the degrees are checked
             check_degrees(owner, "degree", cut.function_numbers())
         return cut.listed()
+
+
+def terms_of_inputs(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> tuple[BoolArray, BoolArray, FloatArray]:  # shape of each: (n_terms, n_features)
+    """Return which terms hold an input alone, which hold it, and its Shapley share.
+
+    Shapley effects sum to one: ``shapley_sum_one``, checked in ``lean/Core``.
+    """
+    active = multi_indices > 0
+    size = active.sum(axis=1, keepdims=True)
+    return active & (size == 1), active, active / np.maximum(size, 1)
+
+
+def index_masks(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> FloatArray:  # shape: (n_terms, 3 * n_features)
+    """Return the part of each square in first-order, total and Shapley indices."""
+    return np.hstack(terms_of_inputs(multi_indices))
 
 
 def categorical_inputs(laws: Sequence[InputLaw]) -> BoolArray:

@@ -91,7 +91,6 @@ def learn_amalgamation(
     estimator: Any,
     y: Any,  # may have names of columns
     values: FloatArray,  # shape: (n_members, n_given)
-    name: str = "y",
     *,
     steps: Steps = None,
     mask: Mask = None,
@@ -101,14 +100,14 @@ def learn_amalgamation(
     check_amalgamate(owner, estimator.amalgamate)
     steps = estimator.steps if steps is None else steps
     mask = estimator.mask if mask is None else mask
-    given = resolve_layout(y, steps, values.shape[1], owner, name=name)
-    refuse_lost_steps(values, given, name)
-    refuse_negative(values, given, name)
-    flags = resolve_mask(mask, values, given, owner, name)
+    given = resolve_layout(y, steps, values.shape[1], owner)
+    refuse_lost_steps(values, given, "y")
+    refuse_negative(values, given, "y")
+    flags = resolve_mask(mask, values, given, owner)
     is_inferred = isinstance(mask, str)
     possible = np.ones_like(flags) if is_inferred else flags
-    refuse_masked(values, possible, given, name)
-    closed = close_compositions(values, given, transformer_of(estimator).closure, name)
+    refuse_masked(values, possible, given)
+    closed = close_compositions(values, given, transformer_of(estimator).closure)
     place = _places(
         np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
     )

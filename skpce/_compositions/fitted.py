@@ -34,23 +34,15 @@ from .._checks import (
     input_names,
     make_generator,
     one_table,
-    one_thread_if_small,
     refuse_class_labels,
     refuse_nan,
     refuse_other_rows,
     unchanged_on_failure,
     validated,
 )
-from .._expansion.expansion import Expansion, index_masks
-from .._expansion.intervals import (
-    SobolInterval,
-    ordered_interval,
-    posterior_bounds,
-    residual_bounds,
-)
+from .._expansion.expansion import Expansion
 from .._expansion.problem import (
     FittedProblem,
-    LearnedLaws,
     RowSums,
     solve_samples,
     spread_of_targets,
@@ -66,7 +58,7 @@ from .._solvers import (
     LinearProblem,
     make_solver,
 )
-from .._solvers.external import copies_of, cross_validated_fit, require_weights
+from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, sum_rows, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import (
@@ -126,7 +118,7 @@ class InputModelFit(LinearFit):
         return {"models": InputModels(tuple(models), n_fitted)}
 
 
-class InputModelSolver(CoefficientSolver):
+class InputModelSolver(ExternalSolver):
     """Fit clones of a regressor to the inputs and expand them.
 
     The design of its problems is the inputs themselves. Where the regressor takes
@@ -134,12 +126,10 @@ class InputModelSolver(CoefficientSolver):
     five-fold cross-validation.
     """
 
-    resamples_together = False
-
     def __init__(
         self, regressor: Any, basis: PolynomialBasis, generator: np.random.Generator
     ) -> None:
-        self.regressor = regressor
+        super().__init__(regressor)
         self.basis = basis
         n_draws = max(_FEWEST_DRAWS, _DRAWS_A_TERM * len(basis.multi_indices))
         self.draws = basis.sample(n_draws, generator)
@@ -157,12 +147,6 @@ class InputModelSolver(CoefficientSolver):
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
         return self._expand(self._fit_models(problem))
-
-    def resample(
-        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
-    ) -> FloatArray:
-        """Refit the models on one resample after another."""
-        return np.array([self.refit(part, fit) for part in copies_of(problem, counts)])
 
     def _expand(self, models: InputModels) -> FloatArray:
         design = self.basis.evaluate(self.draws)
@@ -497,36 +481,6 @@ def fit_compositions(
     return FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
     )
-
-
-def residual_interval(
-    fitted: FittedCompositions,
-    level: str,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    method: str = "residual",
-) -> SobolInterval:
-    """Return the bounds of ``sobol_interval`` of a regressor, for sums over parts."""
-    problem, basis = fitted.problem, fitted.basis
-    if method == "posterior":
-        draws = n_resamples, confidence_level, generator
-        bounds = posterior_bounds(problem, *draws, fitted.row_sums(level))
-        return ordered_interval(bounds, float(confidence_level), method)
-    assert isinstance(basis, PolynomialBasis)  # the others are refused
-    linear, laws = problem.linear, LearnedLaws(basis, fitted.inputs)
-    with one_thread_if_small(linear.design.size):
-        bounds = residual_bounds(
-            problem,
-            linear,
-            laws,
-            index_masks(laws.multi_indices),
-            n_resamples,
-            confidence_level,
-            generator,
-            fitted.row_sums(level),
-        )
-    return ordered_interval(bounds, float(confidence_level), "residual")
 
 
 # Fits from sums over the members, which are never in memory together.

@@ -22,10 +22,8 @@ from .._checks import (
     check_progress,
     check_real,
     chosen_names,
-    collected,
     counted,
     make_frame,
-    one_thread_if_small,
     takes_callbacks,
 )
 from .._expansion.expansion import (
@@ -34,16 +32,21 @@ from .._expansion.expansion import (
     indices_of_terms,
     shares,
 )
-from .._expansion.intervals import SobolInterval, checked_method
+from .._expansion.intervals import (
+    SobolInterval,
+    bounds_of_shares,
+    checked_method,
+    ordered_interval,
+)
 from .._expansion.problem import (
     RelearningSolver,
+    bootstrap_shares,
     percentile_bounds,
     resample_counts,
 )
 from .._learned.kernel_basis import KernelBasis
-from .._solvers import LinearProblem
 from .._solvers.problem import q2_from_sums, sum_rows
-from .fitted import FittedCompositions, map_rows, residual_interval
+from .fitted import FittedCompositions, map_rows
 from .log_ratio import LOG_RATIOS, LogRatioGeometry, check_log_ratio_parameters
 
 #: Levels at which indices are given.
@@ -359,12 +362,15 @@ def sobol_interval(
             f"{owner} has method='residual' for fits with a coefficient for each term. "
             "This one has none: expected method='bootstrap'."
         )
-    draws = n_resamples, confidence_level, generator, method
+    draws = method, n_resamples, confidence_level, generator
+
+    def interval_of(part: FittedCompositions, _: IndexLevel) -> SobolInterval:
+        bounds = bounds_of_shares(part.problem, *draws, part.row_sums(level))
+        return ordered_interval(bounds, float(confidence_level), method)
+
     if fitted.problem.lacks_targets:
-        return _interval_of_parts(
-            fitted, rows, lambda part, _: residual_interval(part, level, *draws)
-        )
-    return residual_interval(fitted, level, *draws)
+        return _interval_of_parts(fitted, rows, interval_of)
+    return interval_of(fitted, rows)
 
 
 def _interval_of_parts(
@@ -429,9 +435,9 @@ def bootstrap_indices(
 ) -> SobolInterval:
     """Return percentile intervals of first-order, total and Shapley shares."""
     if fitted.problem.lacks_targets:
-        given = n_resamples, confidence_level, generator, progress
+        draws = n_resamples, confidence_level, generator, progress
         return _interval_of_parts(
-            fitted, level, lambda part, own: bootstrap_indices(part, own, *given)
+            fitted, level, lambda part, own: bootstrap_indices(part, own, *draws)
         )
     problem = fitted.problem
     linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
@@ -441,32 +447,16 @@ def bootstrap_indices(
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
     if not problem.solver.resamples_together:
         step = 1
-    blocks = [counts[start : start + step] for start in range(0, len(counts), step)]
-    draws = collected(
-        (_resampled_indices(fitted, solver, linear, level, each) for each in blocks),
-        counted(progress, n_resamples, lambda draw: len(draw.first_order)),
-    )
-    first, total, shapley = (
-        percentile_bounds(
-            np.concatenate([getattr(draw, name) for draw in draws]), confidence_level
-        )
-        for name in ("first_order", "total_order", "shapley")
-    )
-    return SobolInterval(first, total, shapley, float(confidence_level), "bootstrap")
 
-
-def _resampled_indices(
-    fitted: FittedCompositions,
-    solver: RelearningSolver,
-    linear: LinearProblem,
-    level: IndexLevel,
-    counts: IndexArray,
-) -> SobolIndices:
-    """Return the indices of some resamples."""
-    with one_thread_if_small(linear.design.size):
-        coefficients = solver.resample(linear, fitted.fit, counts)
+    def squares_of(coefficients: FloatArray) -> FloatArray:
         clr_coefficients = fitted.clr_coefficients(coefficients)
-        return level.indices(clr_coefficients, solver.laws.basis.multi_indices)
+        return level.sums(np.square(level.coefficients(clr_coefficients)))
+
+    done = counted(progress, n_resamples, len)
+    given = linear, fitted.fit, counts, squares_of, step, done
+    bounds = percentile_bounds(bootstrap_shares(solver, *given), confidence_level)
+    first, total, shapley = np.split(bounds, 3, axis=2)
+    return SobolInterval(first, total, shapley, float(confidence_level), "bootstrap")
 
 
 def sobol_frame(

@@ -444,10 +444,6 @@ class CoordinateRun:
     place: int  # of the reference part
     n_steps: int = 1
 
-    def is_like(self, other: CoordinateRun) -> bool:
-        """Return whether the steps are mapped alike."""
-        return (self.n_parts, self.place) == (other.n_parts, other.place)
-
     @property
     def n_coordinates(self) -> int:
         """Number of coordinates of a step."""
@@ -557,7 +553,7 @@ class LogRatioGeometry:
                 continue
             place = self._reference_position(parts, columns)
             one = CoordinateRun(self.log_ratio, len(parts), place)
-            if runs and runs[-1].is_like(one):
+            if runs and replace(runs[-1], n_steps=1) == one:
                 one = replace(one, n_steps=runs.pop().n_steps + 1)
             runs.append(one)
         return runs

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._basis.basis import terms_of_inputs
 from .._checks import (
     LARGEST_NUMBER,
     BoolArray,
@@ -94,11 +95,8 @@ def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     return np.where(missing, 0.0, values), missing
 
 
-def warn_of_targets(expansion: Any, problem: Any, wrappers: int = 0) -> None:
-    """Warn of constant targets and of missing ones, from two calls up.
-
-    ``wrappers`` counts the functions around the caller.
-    """
+def warn_of_targets(expansion: Any, problem: Any) -> None:
+    """Warn of constant targets and of missing ones, from two calls up."""
     constant = np.flatnonzero(problem.spread == 0.0).tolist()
     if constant:
         named = [expansion.output_names[i] for i in constant]
@@ -107,7 +105,7 @@ def warn_of_targets(expansion: Any, problem: Any, wrappers: int = 0) -> None:
         warnings.warn(
             f"{which} no variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,
-            stacklevel=3 + wrappers,
+            stacklevel=3,
         )
     warn_of_failed(
         expansion.output_names,
@@ -115,7 +113,7 @@ def warn_of_targets(expansion: Any, problem: Any, wrappers: int = 0) -> None:
         problem.total_weight,
         "sample",
         "target",
-        stacklevel=4 + wrappers,
+        stacklevel=4,
     )
 
 
@@ -220,8 +218,8 @@ def checked_names(
 ) -> tuple[str, ...]:
     """Return names as a tuple; numbered ones for None."""
     if given is None:
-        if prefix == "y" and size == 1:
-            return ("y",)
+        if prefix == "y":
+            return numbered_outputs(size)
         return tuple([f"{prefix}{i}" for i in range(size)])
     names = () if isinstance(given, str) else tuple(map(str, listed(given, name)))
     if len(names) != size:
@@ -345,20 +343,6 @@ def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list
     return columns
 
 
-def sum_by_group(
-    values: FloatArray,  # shape: (..., n_outputs)
-    groups: IndexArray | None,  # shape: (n_outputs,); None leaves each alone
-    n_groups: int,
-) -> FloatArray:  # shape: (..., n_groups)
-    """Add up what belongs to the outputs of each group."""
-    if groups is None:
-        return values
-    sums = np.zeros((*values.shape[:-1], n_groups))
-    for output, group in enumerate(groups):
-        sums[..., group] += values[..., output]
-    return sums
-
-
 def q2_of_groups(
     loo_error: FloatArray | None,  # shape: (n_outputs,)
     target_variance: FloatArray | None,  # shape: (n_outputs,)
@@ -370,10 +354,12 @@ def q2_of_groups(
         return np.full(n_groups, np.nan)
     varies = target_variance > 0
     error = np.where(varies, loo_error, 0.0)
-    return q2_from_sums(
-        sum_by_group(error, groups, n_groups),
-        sum_by_group(target_variance, groups, n_groups),
+    places = np.arange(n_groups) if groups is None else groups
+    press, spread = (
+        np.bincount(places, part, n_groups).astype(np.float64)
+        for part in (error, target_variance)
     )
+    return q2_from_sums(press, spread)
 
 
 def group_numbers(
@@ -453,25 +439,6 @@ class SobolIndices(Shown):
             del keys["target"]
         shown = tuple(columns)[:2]
         return Result(keys, columns, printed=shown)
-
-
-def terms_of_inputs(
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> tuple[BoolArray, BoolArray, FloatArray]:  # shape of each: (n_terms, n_features)
-    """Return which terms hold an input alone, which hold it, and its Shapley share.
-
-    Shapley effects sum to one: ``shapley_sum_one``, checked in ``lean/Core``.
-    """
-    active = multi_indices > 0
-    size = active.sum(axis=1, keepdims=True)
-    return active & (size == 1), active, active / np.maximum(size, 1)
-
-
-def index_masks(
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> FloatArray:  # shape: (n_terms, 3 * n_features)
-    """Return the part of each square in first-order, total and Shapley indices."""
-    return np.hstack(terms_of_inputs(multi_indices))
 
 
 def partial_variances(
@@ -677,12 +644,8 @@ def aggregated_shares(
     weights: FloatArray,  # shape: (n_targets,), not negative
 ) -> SobolIndices:
     """Return the same of partial variances and the variance."""
-    first, total, shapley, variance = parts
-    whole = float(weights @ variance)
-    safe = whole if whole > 0 else 1.0
-    return SobolIndices(
-        weights @ first / safe, weights @ total / safe, whole, weights @ shapley / safe
-    )
+    first, total, shapley, variance = (weights @ part for part in parts)
+    return shares(first, total, shapley, variance)
 
 
 def sensitivity_frame(
@@ -703,13 +666,14 @@ def sensitivity_frame(
     subsets = [(i,) for i in range(n_features)] + pairs_and_more
     column = {subset: i for i, subset in enumerate(indices.subsets)}
     places = np.array([column.get(subset, -1) for subset in subsets])
+    missing = (0, 0), (0, 1)  # at the position -1: 0
     labels = ["*".join(str(names[i]) for i in subset) for subset in subsets]
     columns: dict[str, Any] = {
         "target": [target for target in targets for _ in subsets],
         "input": np.tile(np.array(labels, dtype=object), n_targets),
         "order": np.tile([len(subset) for subset in subsets], n_targets),
-        "first_order": _taken(indices.values, places).ravel(),
-        "total_order": _taken(indices.superset_values, places).ravel(),
+        "first_order": np.pad(indices.values, missing)[:, places].ravel(),
+        "total_order": np.pad(indices.superset_values, missing)[:, places].ravel(),
         "shapley": _padded(shapley, len(subsets)).ravel(),
         "loo_unexplained": np.repeat(unexplained, len(subsets)),
     }
@@ -719,11 +683,6 @@ def sensitivity_frame(
             for name, bound in zip(("low", "high"), bounds, strict=True):
                 columns[prefix + name] = _padded(bound, len(subsets)).ravel()
     return make_frame(columns, columns.values(), of=of)
-
-
-def _taken(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:
-    """Take columns by position; 0 where the position is -1."""
-    return np.pad(values, ((0, 0), (0, 1)))[:, places]
 
 
 def _padded(values: FloatArray, width: int) -> FloatArray:

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from .._basis.basis import index_masks
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -47,7 +48,6 @@ from .._solvers.external import folds_of
 from .._solvers.problem import weighted_spread
 from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
-from .expansion import index_masks
 from .problem import (
     EACH_TARGET,
     LARGEST_BLOCK,
@@ -228,7 +228,7 @@ def sobol_interval(
     draws = method, n_resamples, confidence_level
     bounds = np.empty((2, len(problem.spread), 3 * len(problem.basis.laws)))
     for part, targets in problem.parts:
-        bounds[:, targets] = _bounds_of_shares(part, *draws, generator)
+        bounds[:, targets] = bounds_of_shares(part, *draws, generator)
     return ordered_interval(bounds, confidence_level, method)
 
 
@@ -246,28 +246,37 @@ def ordered_interval(
     return SobolInterval(first, total, shapley, confidence_level, method)
 
 
-def _bounds_of_shares(
+def bounds_of_shares(
     problem: FittedProblem,
     method: str,
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
-) -> FloatArray:  # shape: (2, n_targets, 3 * n_features)
+    rows: RowSums = EACH_TARGET,  # unless by the bootstrap
+) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
     """Return bounds of first-order, total and Shapley shares of complete targets."""
+    draws = n_resamples, confidence_level, generator, rows
     if method == "posterior":
-        return posterior_bounds(problem, n_resamples, confidence_level, generator)
+        return posterior_bounds(problem, *draws)
     linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
     laws = LearnedLaws(problem.basis.with_terms, inputs)
+    if method == "bootstrap":
+        counts = resample_counts(linear.weights, n_resamples, generator)
+        solver = RelearningSolver(problem.solver, laws.basis, laws.X, generator)
+        spread = weighted_spread(linear.targets, linear.weights)
+        varies = (spread > 0).astype(np.float64)[:, np.newaxis]
+        found = bootstrap_shares(
+            solver,
+            linear,
+            problem.fit,
+            counts,
+            lambda coefficients: varies * np.square(coefficients),
+            max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1)),
+        )
+        return percentile_bounds(found, confidence_level)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
-        if method == "bootstrap":
-            counts = resample_counts(linear.weights, n_resamples, generator)
-            solver = RelearningSolver(problem.solver, laws.basis, laws.X, generator)
-            draws = bootstrap_shares(solver, linear, problem.fit, counts, masks)
-            return percentile_bounds(draws, confidence_level)
-        return residual_bounds(
-            problem, linear, laws, masks, n_resamples, confidence_level, generator
-        )
+        return residual_bounds(problem, linear, laws, masks, *draws)
 
 
 def checked_method(
@@ -291,7 +300,7 @@ def posterior_bounds(
     n_draws: int,
     confidence_level: float,
     generator: np.random.Generator,
-    rows: RowSums = EACH_TARGET,
+    rows: RowSums,
 ) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
     """Return quantiles of shares over draws of the coefficients; 0 below if unsettled.
 
@@ -318,12 +327,15 @@ def residual_bounds(
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
-    rows: RowSums = EACH_TARGET,
+    rows: RowSums,
 ) -> FloatArray:  # shape: (2, n_rows, n_masks)
     """Return bounds of the shares of the variance."""
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
     below, masks = masks, masks[: coefficients.shape[1]]
-    shares = _bayesian_bootstrap(weights, n_resamples, generator)
+    # Dirichlet shares; a weight of at least 1 is a number of copies.
+    copies = weights * max(1.0, len(weights) / weights.sum())
+    shares = generator.standard_gamma(copies, size=(n_resamples, len(weights)))
+    shares /= shares.sum(axis=1, keepdims=True)
     residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
@@ -454,15 +466,6 @@ def regression_variance(
         size += hidden / np.where(penalty > 0, penalty, np.inf)
         variance[mine] = fit.residual_variance[mine] * size
     return np.nan_to_num(variance)
-
-
-def _bayesian_bootstrap(
-    weights: FloatArray, n_resamples: int, generator: np.random.Generator
-) -> FloatArray:  # shape: (n_resamples, n_samples)
-    """Draw Dirichlet shares; a weight of at least 1 is a number of copies."""
-    copies = weights * max(1.0, len(weights) / weights.sum())
-    drawn = generator.standard_gamma(copies, size=(n_resamples, len(weights)))
-    return drawn / drawn.sum(axis=1, keepdims=True)
 
 
 Components = Iterator[tuple[FloatArray, FloatArray]]

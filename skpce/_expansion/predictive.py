@@ -77,7 +77,8 @@ class OutputSpace(ABC):
 
     The targets of the fit have a linear *image*, in which residuals are added to
     predictions. *Values* are what y shows; *scores* are those that vary, on a scale
-    without bounds, on which distances are measured.
+    without bounds, on which distances are measured. All three are the same unless a
+    space says otherwise.
     """
 
     joint: Sequence[str] = ()  # over what a band may be joint
@@ -95,19 +96,18 @@ class OutputSpace(ABC):
     def noise_groups(self) -> IndexArray:
         """Fitted targets whose residuals share a scale; shape (n_fitted,)."""
 
-    @abstractmethod
     def image(self, fitted: FloatArray) -> FloatArray:
         """Map targets of the fit, (..., n_fitted) -> (..., n_image)."""
+        return fitted
 
-    @abstractmethod
     def values(self, image: FloatArray) -> FloatArray:
         """Map (..., n_image) -> (..., n_values)."""
+        return image
 
-    @abstractmethod
     def scores(self, values: FloatArray) -> FloatArray:
         """Map (..., n_values) -> (..., n_scores)."""
+        return values
 
-    @abstractmethod
     def bounds(
         self,
         lower: FloatArray,  # shape: (n_members, n_scores)
@@ -115,6 +115,7 @@ class OutputSpace(ABC):
         like: FloatArray,  # shape: (n_members, n_values), for what does not vary
     ) -> FloatArray:  # shape: (2, n_members, n_values)
         """Map bounds of scores to those of values."""
+        return np.stack([lower, upper])
 
     def quantiles(
         self,
@@ -147,17 +148,17 @@ class OutputSpace(ABC):
         ordered = np.sort(np.ascontiguousarray(values.T), axis=-1)
         return sorted_quantiles(ordered, levels)
 
-    @abstractmethod
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
+        return scale
 
     @abstractmethod
     def deviation(self, problem: FittedProblem) -> FloatArray:
         """Return the spread of the residuals of each score; shape (n_scores,)."""
 
-    @abstractmethod
     def groups(self, joint: str) -> IndexArray:  # shape: (n_scores,)
         """Return which scores lie in a band together."""
+        return np.zeros(self.n_values, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -177,20 +178,6 @@ class RealSpace(OutputSpace):
     def noise_groups(self) -> IndexArray:
         return np.arange(self.n_targets)
 
-    def image(self, fitted: FloatArray) -> FloatArray:
-        return fitted
-
-    def values(self, image: FloatArray) -> FloatArray:
-        return image
-
-    def scores(self, values: FloatArray) -> FloatArray:
-        return values
-
-    def bounds(
-        self, lower: FloatArray, upper: FloatArray, like: FloatArray
-    ) -> FloatArray:
-        return np.stack([lower, upper])
-
     def quantiles(
         self,
         rows: FloatArray,
@@ -202,14 +189,8 @@ class RealSpace(OutputSpace):
         ordered = np.sort(rows.T, axis=-1)
         return sorted_quantiles(ordered, levels, lambda one: centre + scale * one)
 
-    def score_scale(self, scale: FloatArray) -> FloatArray:
-        return scale
-
     def deviation(self, problem: FittedProblem) -> FloatArray:
         return np.sqrt(problem.fit.residual_variance) * problem.optimism
-
-    def groups(self, joint: str) -> IndexArray:
-        return np.zeros(self.n_targets, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

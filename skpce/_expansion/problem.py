@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .._basis.basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis, index_masks
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -382,27 +382,25 @@ def resample_counts(
 
 
 def bootstrap_shares(
-    solver: CoefficientSolver,
+    solver: RelearningSolver,
     problem: LinearProblem,
     fit: LinearFit,
     counts: IndexArray,  # shape: (n_resamples, n_samples)
-    masks: FloatArray,  # shape: (n_terms, n_masks), parts of the squares that count
-) -> FloatArray:  # shape: (n_resamples, n_targets, n_masks)
-    """Return shares of the variance in each resample; 0 where there is none."""
-    constant = weighted_spread(problem.targets, problem.weights) == 0
-    shares = np.empty((len(counts), len(fit.coefficients), masks.shape[1]))
-    step = max(1, LARGEST_BLOCK // max(fit.coefficients.size, 1))
-    for start in range(0, len(counts), step):
-        rows = slice(start, start + step)
-        slopes = solver.resample(problem, fit, counts[rows])[:, :, 1:]
-        squares = np.square(slopes, out=slopes)
-        squares[:, constant] = 0.0  # rounding
-        variance = squares.sum(axis=2, keepdims=True)
-        n_rows = squares.shape[0] * squares.shape[1]
-        parts = squares.reshape(n_rows, squares.shape[2]) @ masks[1:]
-        safe = np.where(variance > 0, variance, 1.0)
-        shares[rows] = parts.reshape(*squares.shape[:2], masks.shape[1]) / safe
-    return shares
+    squares_of: Callable[[FloatArray], FloatArray],  # of coefficients, for each row
+    step: int,  # resamples at a time
+    done: Callable[[FloatArray], None] = lambda found: None,
+) -> FloatArray:  # shape: (n_resamples, n_rows, 3 * n_features)
+    """Return first-order, total and Shapley shares; 0 where there is no variance."""
+    masks = index_masks(solver.laws.multi_indices)[1:]
+    shares = []
+    with one_thread_if_small(problem.design.size):
+        for start in range(0, len(counts), step):
+            some = counts[start : start + step]
+            squares = squares_of(solver.resample(problem, fit, some))[..., 1:]
+            variance = squares.sum(axis=-1, keepdims=True)
+            shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
+            done(shares[-1])
+    return np.concatenate(shares)
 
 
 def percentile_bounds(
@@ -689,7 +687,7 @@ def posterior_squares(
         ):
             settled[part.targets] = part.settled.ravel()
             everything = np.ones((len(part.multi_indices), 1))
-            masks = np.hstack([_masks_of(part.multi_indices), everything])
+            masks = np.hstack([index_masks(part.multi_indices), everything])
             placed = np.eye(n_targets)[part.targets]  # (n_chosen, n_targets)
             weights = np.square(rows.image(placed))  # (n_chosen, n_images)
             own = []
@@ -700,10 +698,3 @@ def posterior_squares(
             squares = squares + np.array(own)
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
     return np.maximum(squares, 0.0), known
-
-
-def _masks_of(multi_indices: IndexArray) -> FloatArray:  # (n_terms, 3 n_inputs)
-    """Return parts of squares that are first-order, total and Shapley variances."""
-    active = (multi_indices > 0).astype(np.float64)
-    order = active.sum(axis=1, keepdims=True)
-    return np.hstack([active * (order == 1), active, active / order])

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._basis.basis import PolynomialBasis, categorical_inputs, sort_graded
+from .._basis.basis import PolynomialBasis, Truncation, categorical_inputs
 from .._checks import FloatArray, IndexArray, one_thread_if_small
 from .._input_laws import InputLaw
 from .._solvers import solve_path
@@ -212,11 +212,6 @@ def _squares(
 
 def _additive_basis(laws: Sequence[InputLaw]) -> PolynomialBasis:
     """Return functions of single inputs, of degree 2; all contrasts of a category."""
-    rows = [np.zeros(len(laws), dtype=np.int64)]
-    for i, law in enumerate(laws):
-        last = min(2.0, law.largest_degree) if law.is_polynomial else law.largest_degree
-        for exponent in range(1, int(last) + 1):
-            rows.append(np.zeros(len(laws), dtype=np.int64))
-            rows[-1][i] = exponent
-    multi_indices = sort_graded(np.array(rows), categorical_inputs(laws))
-    return PolynomialBasis(laws, multi_indices)
+    ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
+    kinds = categorical_inputs(laws)
+    return PolynomialBasis(laws, Truncation(2, 1.0, 1, ends, kinds).listed())

@@ -247,7 +247,9 @@ def learn_input_laws(
         for given in _distinct(specifications)
         if not isinstance(given, str)
     }
-    chosen = iter(_chosen(specifications, X, weights))
+    auto = [isinstance(given, str) and given == AUTO for given in specifications]
+    columns = X if all(auto) else X[:, auto]
+    chosen = iter(choose_laws(columns, weights) if any(auto) else [])
     return [
         next(chosen)
         if isinstance(given, str) and given == AUTO
@@ -256,16 +258,6 @@ def learn_input_laws(
         else frozen[id(given)]
         for given, column in zip(specifications, X.T, strict=True)
     ]
-
-
-def _chosen(
-    specifications: Sequence[Any], X: FloatArray, weights: FloatArray
-) -> list[InputLaw]:
-    """Return the distributions of the columns whose family is chosen, in order."""
-    auto = [isinstance(given, str) and given == AUTO for given in specifications]
-    if not any(auto):
-        return []
-    return choose_laws(X if all(auto) else X[:, auto], weights)
 
 
 def _family_of(frozen: Any) -> type[InputLaw]:

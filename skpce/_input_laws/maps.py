@@ -97,12 +97,7 @@ class IsoprobabilisticMap:
         inputs : ndarray of shape (n_samples, n_features)
             With the fitted distribution. A constant column comes back constant.
         """
-        normals = validated_array(X, "X")
-        if normals.shape[1] != len(self.names):
-            raise ValueError(
-                f"X has {normals.shape[1]} columns; expected {len(self.names)}, one "
-                "per input."
-            )
+        normals = self._checked(X, "X")
         return self.from_scores(self.scores.from_independent(normals))
 
     def from_scores(self, scores: FloatArray) -> FloatArray:
@@ -118,14 +113,18 @@ class IsoprobabilisticMap:
         inputs : ndarray of shape (n_samples, n_features)
             In the units of the inputs.
         """
-        scores = validated_array(scores, "scores")
-        if scores.shape[1] != len(self.names):
+        columns = zip(self.columns, self._checked(scores, "scores").T, strict=True)
+        return np.column_stack([one.from_normal(column) for one, column in columns])
+
+    def _checked(self, values: ArrayLike, name: str) -> FloatArray:
+        """Return finite values with a column for each input."""
+        checked = validated_array(values, name)
+        if checked.shape[1] != len(self.names):
             raise ValueError(
-                f"scores has {scores.shape[1]} columns; expected {len(self.names)}, "
+                f"{name} has {checked.shape[1]} columns; expected {len(self.names)}, "
                 "one per input."
             )
-        columns = zip(self.columns, scores.T, strict=True)
-        return np.column_stack([one.from_normal(column) for one, column in columns])
+        return checked
 
     def sample(
         self, n_samples: int = 1, *, random_state: RandomState = None

@@ -355,10 +355,29 @@ def _cell_edges(frozen: Any, size: int) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class EmpiricalLaw(TabulatedLaw):
-    """The distribution of the data; polynomials orthonormal under the sample [4]_."""
+class LevelsLaw(InputLaw):
+    """The distribution of the data: values, and how often each is seen."""
 
     table: FiniteMeasure = field(kw_only=True)  # in the units of the input
+
+    @property
+    def largest_degree(self) -> float:
+        return len(self.table) - 1
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return float(self.table.points[0]), float(self.table.points[-1])
+
+    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
+        return self.table.points, self.table.masses
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return generator.choice(self.table.points, size=size, p=self.table.masses)
+
+
+@dataclass(frozen=True)
+class EmpiricalLaw(LevelsLaw, TabulatedLaw):
+    """The distribution of the data; polynomials orthonormal under the sample [4]_."""
 
     polynomial = "E"
 
@@ -384,24 +403,10 @@ class EmpiricalLaw(TabulatedLaw):
             "Lower the degree, or name a family."
         )
 
-    @property
-    def largest_degree(self) -> float:
-        return len(self.table) - 1
-
-    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
-        return self.table.points, self.table.masses
-
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         if n_nodes >= len(self.table):
             return self.table.points.copy(), self.table.masses.copy()
         return super().quadrature(n_nodes)
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return generator.choice(self.table.points, size=size, p=self.table.masses)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return float(self.table.points[0]), float(self.table.points[-1])
 
 
 # More levels than this are not listed.
@@ -458,12 +463,6 @@ class OrdinalLaw(EmpiricalLaw):
     def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
         return super().differentiate(column, degree) * self._steps(column)[1]
 
-    def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
-        steps = np.arange(float(len(self.table)))
-        points = (steps - self.location) / self.scale
-        standardised = FiniteMeasure(points, self.table.masses)
-        return standardised, standardised
-
     def describe(self) -> str:
         return describe_levels(self.table.points, "ordered levels")
 
@@ -473,7 +472,7 @@ class OrdinalLaw(EmpiricalLaw):
 
 
 @dataclass(frozen=True)
-class CategoricalLaw(InputLaw):
+class CategoricalLaw(LevelsLaw):
     r"""Levels given by numeric codes; contrasts orthonormal under their frequencies.
 
     With the levels in increasing order, :math:`p_i` their weighted frequencies and
@@ -488,8 +487,6 @@ class CategoricalLaw(InputLaw):
     the choice of contrasts. They are no polynomials: each counts as of degree one. A
     level not seen in ``fit`` has all functions 0, which is the average level.
     """
-
-    table: FiniteMeasure = field(kw_only=True)
 
     polynomial = "C"
     is_polynomial = False
@@ -536,23 +533,9 @@ class CategoricalLaw(InputLaw):
             "inputs that are numbers."
         )
 
-    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
-        return self.table.points, self.table.masses
-
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return the levels and their frequencies, for any number of nodes."""
         return self.table.points.copy(), self.table.masses.copy()
-
-    @property
-    def largest_degree(self) -> float:
-        return len(self.table) - 1
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return generator.choice(self.table.points, size=size, p=self.table.masses)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return float(self.table.points[0]), float(self.table.points[-1])
 
     def outside(self, column: FloatArray) -> BoolArray:
         return self._position(column) < 0

@@ -17,10 +17,10 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from .._basis.basis import (
+    Functions,
     PolynomialBasis,
     categorical_inputs,
     ends_of,
-    sample_laws,
     sort_graded,
     tables_of,
 )
@@ -44,7 +44,7 @@ class NoTermsError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class KernelBasis:
+class KernelBasis(Functions):
     """Kernels to the rows of a fit, as functions that are orthonormal under a prior.
 
     Column 0 is the constant. A prior has a column for each direction of its kernel
@@ -170,26 +170,6 @@ class KernelBasis:
         for rows, design in self.blocks(X):
             values[rows] = design
         return values
-
-    def combine(
-        self,
-        X: FloatArray,  # shape: (n_rows, n_features)
-        coefficients: FloatArray,  # shape: (n_targets, n_functions)
-    ) -> FloatArray:  # shape: (n_rows, n_targets)
-        """Evaluate expansions."""
-        values = np.empty((len(X), len(coefficients)))
-        for rows, design in self.blocks(X):
-            np.matmul(design, coefficients.T, out=values[rows])
-        return values
-
-    def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
-        """Return the goodness of fit of each input to its distribution."""
-        columns = zip(self.laws, X.T, strict=True)
-        return np.array([law.p_value(column) for law, column in columns])
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw independent inputs; shape (size, n_features)."""
-        return sample_laws(self.laws, size, generator)
 
     # Parts
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,13 @@ class TermPrior:
     @cached_property
     def shares(self) -> FloatArray:  # shape: (n_inputs, n_functions)
         """Share of each function in the weight of its input."""
-        return decay_shares(self.decays, self.exponent, self.n_functions)
+        n_functions = self.n_functions
+        degrees = np.arange(n_functions.max(initial=0))
+        steps = np.outer(-np.log(self.decays), degrees)
+        powers = np.exp(-np.power(steps, self.exponent))
+        powers[degrees >= n_functions[:, np.newaxis]] = 0.0
+        sums = powers.sum(axis=1, keepdims=True)
+        return np.asarray(powers / np.maximum(sums, 1e-300))
 
     def variances(
         self, multi_indices: IndexArray
@@ -269,40 +275,6 @@ def _products_above(
     return np.concatenate(found), np.concatenate(variances)
 
 
-def decay_shares(
-    decays: FloatArray,  # shape: (n_inputs,)
-    exponent: float,
-    n_functions: IndexArray,  # shape: (n_inputs,)
-) -> FloatArray:  # shape: (n_inputs, largest n_functions)
-    """Return the share of each function in the weight of its input."""
-    degrees = np.arange(n_functions.max(initial=0))
-    powers = np.exp(-np.power(np.outer(-np.log(decays), degrees), exponent))
-    powers[degrees >= n_functions[:, np.newaxis]] = 0.0
-    return np.asarray(powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
-
-
-class Terms(Protocol):
-    """What sums terms into a kernel, and hands its slopes back to them.
-
-    Of symmetric matrices the lower triangle is held; what stands above is not read.
-    """
-
-    @property
-    def n_orders(self) -> int:
-        """Largest number of inputs in a term."""
-
-    def forward(self, prior: TermPrior) -> tuple[FloatArray, Any]:
-        """Return the kernel, (n_rows, n_rows), and what the slopes need."""
-
-    def backward(
-        self,
-        prior: TermPrior,
-        state: Any,
-        slope: FloatArray,  # shape: (n_rows, n_rows), by the entries of the kernel
-    ) -> tuple[FloatArray, FloatArray]:  # (n_inputs, n_functions), (n_orders,)
-        """Return slopes by the logarithms of function weights and order weights."""
-
-
 def power_sums(
     weighted: FloatArray,  # shape: (n_inputs, n_functions, n_rows)
     functions: FloatArray,  # shape: (n_inputs, n_functions, n_others)
@@ -372,6 +344,7 @@ class AllTerms:
         return [slice(start, min(start + step, n_rows)) for start in starts]
 
     def forward(self, prior: TermPrior) -> tuple[FloatArray, Any]:
+        """Return the kernel, (n_rows, n_rows), and what the slopes need."""
         n_inputs, _, n_rows = self.tables.shape
         felt = _felt(prior.by_degree)
         functions = self.tables[:, :felt]
@@ -390,6 +363,10 @@ class AllTerms:
     def backward(
         self, prior: TermPrior, state: Any, slope: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
+        """Return slopes by the logarithms of function weights and order weights.
+
+        Given are those by the entries of the kernel.
+        """
         felt, weighted, blocks = state
         functions = self.tables[:, :felt]
         orders, found = np.zeros(3), np.zeros(prior.by_degree.shape)
@@ -457,6 +434,11 @@ class ListedTerms:
             sums: Any = np.bincount(degree, forms, found.shape[1] + 1)
             found[i] = sums[1:]
         return found, orders[1:].astype(np.float64)
+
+
+#: What sums terms into a kernel, and hands its slopes back to them. Of symmetric
+#: matrices the lower triangle is held; what stands above is not read.
+Terms = AllTerms | ListedTerms
 
 
 @dataclass(frozen=True)
@@ -700,7 +682,7 @@ class Search:
                 _common_mean(weights - self.shift, _WEIGHT_SPREAD),
                 _common_mean(logits - _DECAY_MEAN, _DECAY_SPREAD),
                 _independent(exponent, _EXPONENT_MEAN, _EXPONENT_SPREAD),
-                _independent(orders, *_order_prior(more)),
+                _independent(orders, _ORDER_MEAN * more, 1.0 + _ORDER_SPREAD * more),
                 _independent(noise, _NOISE_MEAN, _NOISE_SPREAD),
             ),
             strict=True,
@@ -724,11 +706,6 @@ class Search:
         by_decay = (1.0 - decays) * (slopes * powers / rates).sum(axis=1)
         logs = np.log(np.maximum(fall, 1e-300))
         return by_decay, -float((slopes * powers * logs).sum())
-
-
-def _order_prior(more: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return means and deviations of the logarithms of weights of orders."""
-    return np.asarray(_ORDER_MEAN * more), np.asarray(1.0 + _ORDER_SPREAD * more)
 
 
 def _common_mean(

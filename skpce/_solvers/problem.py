@@ -493,14 +493,10 @@ class DesignDecomposition:
         scaled = columns - center[used]
         if scale is not None:
             scaled *= scale[used]
-        if (weights == 1.0).all():
-            left, values, right = factorize(scaled)
-        else:
-            root = np.sqrt(weights)[:, np.newaxis]
-            left, values, right = factorize(scaled * root)
-            left = left / root
+        root = np.sqrt(weights)[:, np.newaxis]
+        left, values, right = factorize(scaled * root)
         factor = LeverageFactor(right, values, center, used, given[used], base)
-        return cls(left, factor, weights)
+        return cls(left / root, factor, weights)
 
     def target_mean(self, targets: FloatArray) -> FloatArray:
         """Return the weighted mean of the targets; 0 without a free intercept."""
@@ -518,11 +514,8 @@ class DesignDecomposition:
     ) -> FloatArray:
         """Return the loadings of targets about a center; shape (rank, n_targets)."""
         loadings = np.zeros((self.left.shape[1], targets.shape[1]))
-        weighted = bool((self.weights != 1.0).any())
         for rows in blocks_of_rows(targets.shape, FEWEST_ROWS):
-            rest = targets[rows] - center
-            if weighted:
-                rest *= self.weights[rows, np.newaxis]
+            rest = (targets[rows] - center) * self.weights[rows, np.newaxis]
             loadings += self.left[rows].T @ rest
         return loadings
 
@@ -545,8 +538,7 @@ class DesignDecomposition:
         complement = np.empty((len(self.left), len(alphas)))
         for rows in blocks_of_rows(self.left.shape):
             np.matmul(np.square(self.left[rows]), kept, out=complement[rows])
-        if (self._left_out != 1.0).any():
-            complement *= self._left_out[:, np.newaxis]
+        complement *= self._left_out[:, np.newaxis]
         complement += self._unpenalized_complement[:, np.newaxis]
         return complement
 

@@ -287,20 +287,6 @@ def solve_path(
     return _fit_of(decomposition, targets, mean, loadings, alphas[best], least)
 
 
-def fit_scale(
-    problem: LinearProblem,
-    targets: IndexArray,  # shape: (n_chosen,)
-    scale: FloatArray,  # shape: (n_terms,)
-    penalty: float,
-) -> LinearFit:
-    """Fit some targets with a scale and a penalty; the criterion is leave-one-out."""
-    decomposition = DesignDecomposition.from_design(
-        problem.design, problem.weights, scale=scale
-    )
-    alpha = np.full(len(targets), penalty)
-    return fit_penalties(decomposition, problem.targets[:, targets], alpha)
-
-
 def fit_penalties(
     decomposition: DesignDecomposition,
     targets: FloatArray,  # shape: (n_samples, n_targets)
@@ -466,17 +452,14 @@ def solve_moments(
     [1]_. It differs from leave-one-out by the spread of the leverages, which is small
     where there are many samples for every term.
     """
-    if scale is None:  # as below with ones, without copies
-        used, scale = np.arange(1, len(moments.mean)), np.ones(len(moments.mean) - 1)
-        squares, vectors = _eigen(moments.gram[1:, 1:])
-        loadings = vectors.T @ moments.cross[1:]
-    else:
-        used = np.flatnonzero(scale)
-        used = used[used > 0]
-        scale = scale[used]
-        gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
-        squares, vectors = _eigen(gram)
-        loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
+    if scale is None:
+        scale = np.ones(len(moments.mean))
+    used = np.flatnonzero(scale)
+    used = used[used > 0]
+    scale = scale[used]
+    gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
+    squares, vectors = _eigen(gram)
+    loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
     scores, freedom = _gcv_scores(moments, squares, loadings, alphas)
     best, criterion = best_penalties(scores, groups)
     alpha = alphas[best]

@@ -28,8 +28,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
 from .._checks import FloatArray, IndexArray
-from .problem import LinearFit, LinearProblem, join_fits, weighted_spread
-from .ridge import GeneralizedRidgeSolver, fit_scale
+from .problem import (
+    DesignDecomposition,
+    LinearFit,
+    LinearProblem,
+    join_fits,
+    weighted_spread,
+)
+from .ridge import GeneralizedRidgeSolver, fit_penalties
 
 
 @dataclass(frozen=True)
@@ -50,17 +56,16 @@ class SparseSolver(GeneralizedRidgeSolver):
         """Choose the terms of every target."""
 
     def fit(self, problem: LinearProblem) -> LinearFit:
-        return fit_chosen(problem, self.search(problem))
-
-
-def fit_chosen(problem: LinearProblem, chosen: ChosenTerms) -> LinearFit:
-    """Fit each set of terms by least squares."""
-    parts = []
-    for terms, targets in zip(chosen.terms, chosen.targets, strict=True):
-        scale = np.zeros(problem.design.shape[1])
-        scale[0] = scale[terms] = 1.0  # of the subset and the constant
-        parts.append(fit_scale(problem, targets, scale, 0.0))
-    return join_fits(parts, chosen.targets)
+        chosen, parts = self.search(problem), []
+        for terms, targets in zip(chosen.terms, chosen.targets, strict=True):
+            scale = np.zeros(problem.design.shape[1])
+            scale[0] = scale[terms] = 1.0  # of the subset and the constant
+            decomposition = DesignDecomposition.from_design(
+                problem.design, problem.weights, scale=scale
+            )
+            some, nothing = problem.targets[:, targets], np.zeros(len(targets))
+            parts.append(fit_penalties(decomposition, some, nothing))
+        return join_fits(parts, chosen.targets)
 
 
 # Below this share of its length a column is a combination of those before it.

@@ -15,8 +15,6 @@ References
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from scipy.linalg.lapack import dposv, dpotrf, dtrtri
 
@@ -140,18 +138,12 @@ def _pursue(
     """
     coefficients, gained, found = candidates.solve(subsets, targets)
     rows = found.nonzero()[0]
-    whole = None
-    if 2 * subsets.shape[1] >= len(candidates.terms):
-        whole = candidates.whole
-    for _ in range(_MOST_SWEEPS if whole is None else 1):
+    for _ in range(_MOST_SWEEPS):
         if not len(rows):
             break
-        mine, old = targets[rows], subsets[rows]
-        if whole is None:
-            wide = _largest_of_wide(candidates, mine, old, coefficients[rows])
-        else:
-            wide = _largest_of_whole(whole, mine, old)
-        new, changed, regular = wide
+        new, changed, regular = _largest_of_wide(
+            candidates, targets[rows], subsets[rows], coefficients[rows]
+        )
         found[rows] = regular
         rows, new = rows[regular & changed], new[regular & changed]
         if not len(rows):
@@ -183,17 +175,6 @@ def _largest_of_wide(
     changed = (retained >= size).any(axis=1)
     new = wide[np.arange(len(wide))[:, np.newaxis], retained]
     return new, changed, regular
-
-
-def _largest_of_whole(
-    whole: FloatArray,  # shape: (n_targets, n_columns), coefficients of all terms
-    targets: IndexArray,
-    subsets: IndexArray,
-) -> tuple[IndexArray, BoolArray, BoolArray]:
-    """Do so where all terms take part, whatever the subset was."""
-    new = _largest(_row_length(whole[targets]), subsets.shape[1])
-    changed = (np.sort(new, axis=1) != np.sort(subsets, axis=1)).any(axis=1)
-    return new, changed, np.full(len(new), True)
 
 
 def _enlarge(
@@ -229,9 +210,6 @@ _LARGEST_GRAM = 5000
 
 # Added to the unit diagonal of Gram matrices.
 _JITTER = 1e-14
-
-# Below this eigenvalue of a Gram matrix rounding shows in the coefficients.
-_SMALLEST_EIGENVALUE = 1e-8
 
 
 class Pursuit(Dictionary):
@@ -302,17 +280,6 @@ class Pursuit(Dictionary):
         gains = np.einsum("gtk,gtk->g", right, coefficients)
         return coefficients, gains, regular
 
-    @cached_property
-    def whole(self) -> FloatArray | None:  # shape: (n_targets, n_columns)
-        """The coefficients of all terms; None where these are close to dependent.
-
-        Then the order of the terms matters: those that were found first come first.
-        """
-        gram = self.grams(np.arange(len(self.terms))[np.newaxis])
-        if np.linalg.eigvalsh(gram[0])[0] < _SMALLEST_EIGENVALUE:
-            return None
-        return solve_each(gram, self.correlations[np.newaxis])[0][0]
-
     def remaining(
         self, subsets: IndexArray, coefficients: FloatArray, targets: IndexArray
     ) -> FloatArray:  # shape: (n_groups, n_targets, n_columns)
@@ -342,22 +309,13 @@ def solve_each(
     right: FloatArray,  # shape: (n, n_right, size)
 ) -> tuple[FloatArray, BoolArray]:  # shapes: (n, n_right, size), (n,)
     """Solve positive definite systems, and return which of them are so."""
-    found, regular = np.empty_like(right), np.full(len(matrices), True)
-    factors = _factors_of_many(matrices)
-    if factors is None:
-        for k in range(len(matrices) if right.size else 0):
-            _, solved, failed = dposv(matrices[k], right[k].T, lower=1)
-            found[k] = 0.0 if failed else solved.T
-            regular[k] = not failed
-        return found, regular
-    found = np.ascontiguousarray(right.transpose(2, 1, 0))
-    for k in range(len(found)):
-        found[k] /= factors[k, k]
-        found[k + 1 :] -= factors[k + 1 :, k, np.newaxis] * found[k]
-    for k in range(len(found) - 1, -1, -1):
-        found[k] /= factors[k, k]
-        found[:k] -= factors[k, :k, np.newaxis] * found[k]
-    return np.ascontiguousarray(found.transpose(2, 1, 0)), regular
+    found, regular = np.zeros_like(right), np.full(len(matrices), True)
+    for k in range(len(matrices) if right.size else 0):
+        _, solved, failed = dposv(matrices[k], right[k].T, lower=1)
+        regular[k] = not failed
+        if not failed:
+            found[k] = solved.T
+    return found, regular
 
 
 def inverse_roots(
@@ -365,32 +323,9 @@ def inverse_roots(
 ) -> tuple[FloatArray, BoolArray]:  # shapes: (n, size, size), (n,)
     """Return inverse Cholesky factors; zeros, and False, where there is none."""
     inverse, regular = np.zeros_like(matrices), np.full(len(matrices), True)
-    factors = _factors_of_many(matrices)
-    if factors is None:
-        for k in range(len(matrices) if matrices.size else 0):
-            factor, failed = dpotrf(matrices[k], lower=1, clean=1)
-            if not failed:
-                inverse[k] = dtrtri(factor, lower=1)[0]
-            regular[k] = not failed
-        return inverse, regular
-    inverse = np.zeros_like(factors)
-    for k in range(len(factors)):
-        inverse[k, k] = 1.0
-        inverse[k, : k + 1] /= factors[k, k]
-        column = factors[k + 1 :, k, np.newaxis]
-        inverse[k + 1 :, : k + 1] -= column * inverse[k, : k + 1]
-    return np.ascontiguousarray(inverse.transpose(2, 0, 1)), regular
-
-
-def _factors_of_many(matrices: FloatArray) -> FloatArray | None:
-    """Return Cholesky factors of shape (size, size, n), where one step takes them all.
-
-    None where LAPACK is as quick one by one, or some matrix is not positive definite.
-    """
-    if len(matrices) <= 2 * matrices.shape[1]:
-        return None
-    try:
-        factors = np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:  # it does not say of which matrix
-        return None
-    return np.ascontiguousarray(factors.transpose(1, 2, 0))
+    for k in range(len(matrices) if matrices.size else 0):
+        factor, failed = dpotrf(matrices[k], lower=1, clean=1)
+        regular[k] = not failed
+        if not failed:
+            inverse[k] = dtrtri(factor, lower=1)[0]
+    return inverse, regular

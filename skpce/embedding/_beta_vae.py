@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -194,8 +193,11 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self : BetaVAE
             The fitted transformer.
         """
-        spec = self._spec()
-        torch = import_extra("torch", "torch", type(self).__name__)
+        owner = type(self).__name__
+        check_training_parameters(self)
+        check_real(owner, "beta", self.beta, low=0)
+        check_real(owner, "noise_variance", self.noise_variance, low=0)
+        torch = import_extra("torch", "torch", owner)
         values = validated(self, X, ensure_min_samples=2)
         rng = checked_random_state(self.random_state)
         train, held_out = split_rows(len(values), self.validation_fraction, rng)
@@ -204,20 +206,11 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.scale_: float = spread if spread > 0 else 1.0
         standard = (values - self.mean_) / self.scale_
         with one_torch_thread(torch):
-            best = train_vae(torch, standard[train], standard[held_out], spec, rng)
+            best = train_vae(torch, standard[train], standard[held_out], self, rng)
         self._store(best, standard[train])
         self.reconstruction_r2_: float = self._r2(values[train])
         self.held_out_r2_: float = self._r2(values[held_out])
         return self
-
-    def _spec(self) -> VAESpec:
-        check_training_parameters(self)
-        owner = type(self).__name__
-        check_real(owner, "beta", self.beta, low=0)
-        check_real(owner, "noise_variance", self.noise_variance, low=0)
-        return VAESpec(
-            **{each.name: getattr(self, each.name) for each in fields(VAESpec)}
-        )
 
     def _store(self, best: BestEpoch, standard: FloatArray) -> None:
         """Store the layers, the inputs in the order of their variance."""
@@ -271,25 +264,11 @@ _HELD_OUT_DRAWS = 8
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
-class VAESpec:
-    """Parameters of the training; the decoder has the hidden layers in reverse."""
-
-    n_components: int
-    hidden_layer_sizes: Sequence[int]  # of the encoder; reversed in the decoder
-    beta: float
-    noise_variance: float
-    learning_rate: float
-    batch_size: int
-    max_epochs: int
-    patience: int
-
-
 def train_vae(
     torch: Any,
     X: FloatArray,  # shape: (n_samples, n_features), of mean zero
     held_out: FloatArray,  # shape: (n_held_out, n_features)
-    spec: VAESpec,
+    spec: BetaVAE,
     rng: np.random.RandomState,
 ) -> BestEpoch:  # its parameters: encoder (to means, then log-variances) and decoder
     """Minimise the loss by Adam, from the optimum of the linear β-VAE on."""
@@ -312,7 +291,7 @@ def train_vae(
 
 def linear_optimum(
     eigenvalues: FloatArray,  # shape: (n_axes,)
-    spec: VAESpec,
+    spec: BetaVAE,
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
     """Return the (weight, bias) of the best linear encoder and decoder."""
     # Lucas et al. 2019, section 4: in coordinates of variances λ_1 ≥ λ_2 ≥ ... and with
@@ -338,7 +317,7 @@ def _descend(
     X: FloatArray,
     held_out: FloatArray,
     start: tuple[Layers, Layers],
-    spec: VAESpec,
+    spec: BetaVAE,
     rng: np.random.RandomState,
 ) -> BestEpoch:
     encoder, decoder = (_tensors(torch, layers) for layers in start)
@@ -365,7 +344,7 @@ def _descend(
 
 
 def negative_elbo(
-    torch: Any, encoder: Any, decoder: Any, X: Any, noise: Any, spec: VAESpec
+    torch: Any, encoder: Any, decoder: Any, X: Any, noise: Any, spec: BetaVAE
 ) -> Any:
     """Return the mean loss of some rows, without the constant of the normal density."""
     d = spec.n_components
@@ -378,7 +357,7 @@ def negative_elbo(
     return (0.5 * error / spec.noise_variance + weighted).mean()
 
 
-def _noise(torch: Any, n_rows: int, spec: VAESpec, rng: np.random.RandomState) -> Any:
+def _noise(torch: Any, n_rows: int, spec: BetaVAE, rng: np.random.RandomState) -> Any:
     return torch.from_numpy(rng.normal(size=(n_rows, spec.n_components)))
 
 

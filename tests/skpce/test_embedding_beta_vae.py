@@ -7,7 +7,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 from skpce.embedding import BetaVAE
-from skpce.embedding._beta_vae import VAESpec, linear_optimum, negative_elbo
+from skpce.embedding._beta_vae import linear_optimum, negative_elbo
 
 torch = pytest.importorskip("torch")
 
@@ -25,7 +25,9 @@ def with_eigenvalues(n_samples=60, n_features=30):
 
 
 def spec(n_components=3, beta=2.0, noise_variance=1.0):
-    return VAESpec(n_components, (), beta, noise_variance, 1e-3, 100, 1, 1)
+    return BetaVAE(
+        n_components, beta=beta, noise_variance=noise_variance, hidden_layer_sizes=()
+    )
 
 
 def expected_loss(layers, X, s):

@@ -8,7 +8,8 @@ from scipy.stats import norm, uniform
 from sklearn.linear_model import LassoCV, LinearRegression
 
 from skpce import PolynomialChaosRegressor
-from skpce._expansion.expansion import index_masks, indices_of_terms
+from skpce._basis.basis import index_masks
+from skpce._expansion.expansion import indices_of_terms
 from skpce._expansion.intervals import _left_out, regression_variance, search_price
 from skpce._expansion.problem import resample_counts
 from skpce._solvers import SOLVERS

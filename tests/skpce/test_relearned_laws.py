@@ -8,9 +8,8 @@ from scipy.special import softmax
 from scipy.stats import norm, uniform
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._basis.basis import PolynomialBasis
+from skpce._basis.basis import PolynomialBasis, index_masks
 from skpce._checks import make_generator
-from skpce._expansion.expansion import index_masks
 from skpce._expansion.intervals import _law_errors
 from skpce._expansion.problem import LearnedLaws, resample_counts
 
