@@ -37,6 +37,8 @@ from .._checks import (
     refuse_no_numbers,
     refuse_other_rows,
     refuse_swapped,
+    take,
+    take_columns,
 )
 from .._compositions.outputs import Outputs, read_outputs
 from .._expansion.expansion import ConstantTargetWarning
@@ -54,7 +56,7 @@ from ..ensembles._table import (
     read_inputs,
     read_table,
 )
-from ._cautions import Caution
+from ._cautions import Caution, listed
 from ._design import COUNTERS, Design, find_counter
 
 # Names of columns
@@ -117,16 +119,9 @@ def quoted(names: Sequence[Any]) -> str:
     return shown + (f", ... ({len(names)} in all)" if len(names) > MOST_SHOWN else "")
 
 
-def take_columns_of(table: Any, places: Sequence[int]) -> Any:
-    """Return some columns of a data frame."""
-    if hasattr(table, "iloc"):
-        return table.iloc[:, list(places)]
-    return table[:, list(places)]
-
-
-def take_rows_of(table: Any, used: BoolArray) -> Any:
-    """Return some rows of a data frame."""
-    return table[used] if hasattr(table, "iloc") else table.filter(used.tolist())
+def _beginning(names: Sequence[Any]) -> str:
+    shown = [*map(str, names[:MOST_SHOWN])]
+    return ", ".join(shown if len(names) <= MOST_SHOWN else [*shown, "..."])
 
 
 def is_categorical(law: Any) -> bool:
@@ -135,13 +130,11 @@ def is_categorical(law: Any) -> bool:
 
 def stated_laws(laws: Iterable[Any]) -> tuple[Any, ...] | None:
     """Return distributions; None where none but those of categories was stated."""
-    found = tuple("auto" if _is_named(law, "empirical") else law for law in laws)
-    chosen = [_is_named(law, "auto") or is_categorical(law) for law in found]
-    return None if all(chosen) else found
-
-
-def _is_named(law: Any, name: str) -> bool:
-    return isinstance(law, str) and law == name
+    own = {"auto": "auto", "empirical": "auto", "categorical": "categorical"}
+    given = list(laws)
+    if all(isinstance(law, str) and law in own for law in given):
+        return None
+    return tuple(own.get(law, law) if isinstance(law, str) else law for law in given)
 
 
 # Columns that are inputs, or outputs, where nobody has said
@@ -181,22 +174,15 @@ def inputs_of(
     known = [name for name in columns if _PARAMETERS.match(str(name))]
     if known:
         left = [str(name) for name in columns if name not in known]
-        if not left:
-            return known, []
-        return known, [
-            f"The inputs are the columns of parameters; {_listed(left)} "
-            f"{'is' if len(left) == 1 else 'are'} left out, unless inputs= has "
-            f"{'it' if len(left) == 1 else 'them'}"
-        ]
+        said = f"{_said(left, 'is left out', 'are left out')}, {_unless(left)}"
+        notes = [f"The inputs are the columns of parameters; {said}"]
+        return known, notes if left else []
     why = {name: _why_no_input(name, values) for name, values in columns.items()}
     notes = []
     for reason in dict.fromkeys(filter(None, why.values())):
         names = [str(name) for name, own in why.items() if own == reason]
-        one, several = reason
         notes.append(
-            f"{_listed(names)} {one if len(names) == 1 else several}, and "
-            f"{'is no input' if len(names) == 1 else 'are no inputs'} unless inputs= "
-            f"has {'it' if len(names) == 1 else 'them'}"
+            f"{_said(names, *reason)}, and {_no_input(names)} {_unless(names)}"
         )
     return [name for name, reason in why.items() if reason is None], notes
 
@@ -212,44 +198,34 @@ def outputs_among(columns: Mapping[Any, NDArray[Any]]) -> list[Any]:
     ]
 
 
-_EMPTY = "is empty", "are empty"
-_DATES = "holds dates", "hold dates"
-_DURATIONS = "holds durations", "hold durations"
-_NAMES = "names the runs", "name the runs"
-_COUNTS = "numbers the runs", "number the runs"
-_IS_RESULT = "looks like a result", "look like results"
-
-
 def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
+    """Say why a column is no input, of one and of several; None for an input."""
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
     if not entries:
-        return _EMPTY
+        return "is empty", "are empty"
     if values.dtype.kind == "m":
-        return _DURATIONS
-    if _are_dates(values, entries):
-        return _DATES
+        return "holds durations", "hold durations"
+    if values.dtype.kind == "M" or all(map(_is_date, entries)):
+        return "holds dates", "hold dates"
     distinct = len(set(map(str, entries))) / len(values)
     numbers = _numbers(values)
     if numbers is None:
         texts = [v for v in entries if isinstance(v, str)]
         like = sum(bool(LIKE_A_NUMBER.fullmatch(text.strip())) for text in texts)
         is_name = distinct > _DISTINCT_TEXT and like <= len(entries) / 2
-        return _NAMES if is_name else None
+        return ("names the runs", "name the runs") if is_name else None
     known = numbers[~np.isnan(numbers)]
     if distinct == 1 and _NUMBERS.search(str(name)) and (known == known.round()).all():
-        return _COUNTS
+        return "numbers the runs", "number the runs"
     if distinct > _DISTINCT_NUMBERS and _RESULTS.search(str(name)):
-        return _IS_RESULT
+        return "looks like a result", "look like results"
     return None
 
 
-def _are_dates(values: NDArray[Any], entries: Sequence[Any]) -> bool:
-    if values.dtype.kind in "mM":
-        return True
-    return all(
-        isinstance(v, date) or (isinstance(v, str) and _DATE.match(v.strip()))
-        for v in entries
-    )
+def _is_date(entry: Any) -> bool:
+    if isinstance(entry, str):
+        return _DATE.match(entry.strip()) is not None
+    return isinstance(entry, date)
 
 
 def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
@@ -267,11 +243,18 @@ def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
         return None
 
 
-def _listed(names: Iterable[str]) -> str:
-    shown = [repr(name) for name in names]
-    if len(shown) > 6:
-        shown = [*shown[:5], f"{len(shown) - 5} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _said(names: Sequence[str], one: str, several: str) -> str:
+    """Say something of names: a verb for one, and one for several."""
+    subject = listed(list(map(repr, names)), 5)
+    return f"{subject} {one if len(names) == 1 else several}"
+
+
+def _no_input(names: Sequence[str]) -> str:
+    return "is no input" if len(names) == 1 else "are no inputs"
+
+
+def _unless(names: Sequence[str]) -> str:
+    return f"unless inputs= has {'it' if len(names) == 1 else 'them'}"
 
 
 # What was read
@@ -313,15 +296,33 @@ class Data:
     read: Outputs
     like: Any = None
 
-    def __str__(self) -> str:
-        n_inputs, names = len(self.names), ", ".join(self.names[:MOST_SHOWN])
-        names += ", ..." if n_inputs > MOST_SHOWN else ""
-        outputs = [str(name) for name in self.read.names[:MOST_SHOWN]]
-        outputs += ["..."] if len(self.read.names) > MOST_SHOWN else []
-        return (
-            f"{len(self.X)} runs; inputs: {names or 'none'}; outputs: "
-            f"{', '.join(outputs)}."
+    @classmethod
+    def of(
+        cls,
+        X: FloatArray,
+        laws: Mapping[Any, Any],  # of the inputs by their names
+        levels: Mapping[str, tuple[Any, ...]],
+        logarithms: Iterable[Any],
+        y: FloatArray,
+        read: Outputs,
+        like: Any,
+    ) -> Data:
+        """Collect what was read."""
+        return cls(
+            X,
+            tuple(map(str, laws)),
+            np.array([is_categorical(law) for law in laws.values()]),
+            levels,
+            tuple(map(str, logarithms)),
+            stated_laws(laws.values()),
+            y,
+            read,
+            like,
         )
+
+    def __str__(self) -> str:
+        inputs, outputs = map(_beginning, (self.names, self.read.names))
+        return f"{len(self.X)} runs; inputs: {inputs or 'none'}; outputs: {outputs}."
 
     @property
     def laws(self) -> Any:
@@ -475,6 +476,12 @@ class Asked:
                     )
                 found.append(name)
         return found
+
+    def setting(self, known: Sequence[Any], found: Any = None) -> Any:
+        """Return True where columns count repeats; labels; or what was found."""
+        if self.replicate is None:
+            return found
+        return True if replicate_columns(self.replicate, known) else self.replicate
 
     def labels(self, columns: Mapping[Any, Any] | Any) -> dict[str, Any]:
         """Return the labels of the runs, those of columns too."""
@@ -776,38 +783,30 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     names = names_of(table)
     refuse_twice(names, "data")
     every = _all_columns(table)
-    with_roles = asked.columns_with_roles(list(every))
+    known = list(every)
+    with_roles = asked.columns_with_roles(known)
     steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
-    notes: list[str] = []
-    inputs = asked.inputs
-    known_names(
-        outputs, [*names, *every], "outputs", "column of data", shown=list(every)
-    )
+    for what, given in (("outputs", outputs), ("inputs", asked.inputs)):
+        if given is not None:
+            known_names(given, [*names, *known], what, "column of data", shown=known)
     for role, name in asked.roles.items():
         if isinstance(name, str) and name in outputs:
             raise ValueError(
                 f"{role}={name!r} is an output too; expected a column that says which "
                 "runs belong together, or in which order they were made."
             )
-    if inputs is not None:
-        known_names(
-            inputs, [*names, *every], "inputs", "column of data", shown=list(every)
-        )
-    else:
+    notes: list[str] = []
+    inputs = asked.inputs
+    if inputs is None:
         taken = {*map(str, with_roles), *map(str, outputs)}
         free = {name: v for name, v in every.items() if str(name) not in taken}
         inputs, notes = inputs_of(free)
         index = getattr(getattr(table, "index", None), "names", ())  # of pandas
         named = [str(name) for name in index if name is not None]
         if named:
-            labels, no_inputs = (
-                ("labels", "is no input")
-                if len(named) == 1
-                else ("label", "are no inputs")
-            )
             notes.append(
-                f"{_listed(named)} {labels} the rows, and {no_inputs}: reset_index() "
-                "makes columns of labels"
+                f"{_said(named, 'labels', 'label')} the rows, and {_no_input(named)}: "
+                "reset_index() makes columns of labels"
             )
         if not inputs:
             raise ValueError(
@@ -815,36 +814,28 @@ def read_table_of(table: Any, asked: Asked) -> Table:
                 f"{quoted(names)}{': ' if notes else ''}{'; '.join(notes)}. Expected "
                 "some; name them by inputs=."
             )
-    counted = replicate_columns(asked.replicate, list(every))
+    counted = replicate_columns(asked.replicate, known)
     of_steps = [] if steps is None else outputs
     runs = read_table(
         *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
     )
-    stated = inputs if isinstance(inputs, Mapping) else {}
-    laws = [
-        law if stated.get(name) is not None or is_categorical(law) else "auto"
-        for name, law in zip(runs.input_names, runs.laws, strict=True)
-    ]
-    y = runs.y
-    if widths is not None:
-        read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
-    else:
-        read = read_outputs(y, "explain", steps=steps, may_fail=True)
-    data = Data(
-        runs.X,
-        tuple(map(str, runs.input_names)),
-        np.array([is_categorical(law) for law in laws]),
-        runs.levels,
-        tuple(map(str, asked.log)),
-        stated_laws(laws),
-        y,
-        read,
-        table if is_table(table) else None,
-    )
-    setting = None
-    if asked.replicate is not None:
-        setting = True if counted else asked.replicate
-    return Table(data, asked.labels(every), runs.used, setting, (*notes, *runs.notes))
+    laws = _unless_chosen(runs.input_names, runs.laws, inputs)
+    read = read_outputs(runs.y, "explain", steps=steps, outputs=widths, may_fail=True)
+    like = table if is_table(table) else None
+    data = Data.of(runs.X, laws, runs.levels, asked.log, runs.y, read, like)
+    told = (*notes, *runs.notes)
+    return Table(data, asked.labels(every), runs.used, asked.setting(known), told)
+
+
+def _unless_chosen(
+    names: Iterable[Any], laws: Iterable[Any], stated: Any
+) -> dict[Any, Any]:
+    """Return the distributions that were stated, "auto" for others of numbers."""
+    given = stated if isinstance(stated, Mapping) else {}
+    return {
+        name: law if given.get(name) is not None or is_categorical(law) else "auto"
+        for name, law in zip(names, laws, strict=True)
+    }
 
 
 def _outputs_of(
@@ -932,32 +923,22 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
             f"log has {unknown[0]!r}, which is no input: expected some of "
             f"{quoted(list(laws))}."
         )
-    stated = {name for name, law in laws.items() if law is not None}
+    stated = dict(laws)
     found = _inputs_of_arrays(given, laws, used, asked)
-    laws_ = [
-        law if name in stated or is_categorical(law) else "auto"
-        for name, law in zip(found.columns, found.laws, strict=True)
-    ]
-    inputs = np.column_stack(list(found.columns.values()))
     notes = found.notes
     if not used.all():
         n_left = int((~used).sum())
         notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
-    data = Data(
-        inputs,
-        tuple(map(str, found.columns)),
-        np.array([is_categorical(law) for law in laws_]),
+    data = Data.of(
+        np.column_stack(list(found.columns.values())),
+        _unless_chosen(found.columns, found.laws, stated),
         found.levels,
-        tuple(map(str, asked.log)),
-        stated_laws(laws_),
+        asked.log,
         y[used],
         read,
         X if is_table(X) and hasattr(X, "columns") else None,
     )
-    setting = None
-    if asked.replicate is not None:
-        counted = replicate_columns(asked.replicate, list(given))
-        setting = True if counted else asked.replicate
+    setting = asked.setting(list(given))
     return Table(data, asked.labels(given), used, setting, tuple(notes))
 
 
@@ -1062,7 +1043,7 @@ def _outputs_of_arrays(
         if hasattr(y, "columns") and asked.steps is None:
             names = [str(name) for name in y.columns]
             chosen = known_names(named, names, "outputs", "column of y")
-            y = take_columns_of(y, [names.index(name) for name in chosen])
+            y = take_columns(y, [names.index(name) for name in chosen])
     table = one_table(y)
     if len(table) != n_rows:
         raise ValueError(
@@ -1210,42 +1191,33 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
     inputs, outputs = opened(ensemble.X), opened(ensemble.y)
     names = tuple(map(str, inputs.columns))
     with_roles = set(map(str, asked.columns_with_roles(names)))
-    counted = set(map(str, replicate_columns(asked.replicate, names)))
-    wanted = [name for name in names if name not in with_roles]
-    stated: Mapping[str, Any] = {}
+    wanted, stated = list(names), {}
     if asked.inputs is not None:
         wanted = known_names(asked.inputs, names, "inputs", "input")
-        stated = asked.inputs if isinstance(asked.inputs, Mapping) else {}
-    columns, y = list(outputs.columns), outputs
+        stated = dict(asked.inputs) if isinstance(asked.inputs, Mapping) else {}
     if asked.outputs is not None and asked.steps is None:
-        chosen = known_names(asked.outputs, last_names(columns), "outputs", "output")
-        y = take_columns_of(y, [last_names(columns).index(name) for name in chosen])
-    X = np.asarray(inputs.to_numpy(), dtype=np.float64)
-    laws = dict(zip(names, ensemble.distribution, strict=True)) | dict(stated)
-    is_category = [is_categorical(laws[name]) for name in names]
-    values = np.asarray(y.to_numpy(), dtype=np.float64)
+        known = last_names(outputs.columns)
+        chosen = known_names(asked.outputs, known, "outputs", "output")
+        outputs = take_columns(outputs, [known.index(name) for name in chosen])
+    values = np.asarray(outputs.to_numpy(), dtype=np.float64)
     used = np.asarray(~np.isnan(values).all(axis=1))
-    data = Data(
-        X[used],
-        names,
-        np.array(is_category),
+    rows = np.flatnonzero(used)
+    laws = dict(zip(names, ensemble.distribution, strict=True)) | stated
+    data = Data.of(
+        np.asarray(inputs.to_numpy(), dtype=np.float64)[used],
+        {name: laws[name] for name in names},
         ensemble.levels,
-        tuple(map(str, ensemble.logarithms)),
-        stated_laws(laws[name] for name in names),
+        ensemble.logarithms,
         values[used],
-        read_outputs(
-            take_rows_of(y, used), "explain", steps=asked.steps, may_fail=True
-        ),
+        read_outputs(take(outputs, rows), "explain", steps=asked.steps, may_fail=True),
         ensemble.X,
     )
-    labels = asked.labels(inputs)
-    setting: Any = ensemble.setting
-    if asked.replicate is not None:
-        setting = True if counted else asked.replicate
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
+    setting = asked.setting(names, ensemble.setting)
     return Table(
-        *(data.without(left_out), labels, used, setting, tuple(ensemble.notes)),
+        *(data.without(left_out), asked.labels(inputs), used, setting),
+        notes=tuple(ensemble.notes),
         is_shuffled=ensemble.order is False,
     )
