@@ -28,6 +28,7 @@ from ._cautions import (
     WORDS,
     Caution,
     cautions_in_words,
+    said,
     tie_of,
     without_doubles,
 )
@@ -487,9 +488,9 @@ def make_answer(
         "members": findings.n_members,
     }
     known = ~np.isnan(columns["q2"])
-    drives = [State.DRIVES in row for row in findings.states]
     supported = tuple(
-        bool(d and k) for d, k in zip(drives, known.tolist(), strict=True)
+        State.DRIVES in row and is_known
+        for row, is_known in zip(findings.states, known.tolist(), strict=True)
     )
     reasons = tuple(
         () if good else (reason_of(findings, output),)
@@ -497,13 +498,9 @@ def make_answer(
     )
     sentences = sentences_of(findings, names, outputs.names, negligible)
     facts = tuple(
-        f"Q² = {q2_:z.2f} [{low:z.2f}, {high:z.2f}], p = {p_value:.3g}"
-        for q2_, low, high, p_value in zip(
-            *(columns[name] for name in ("q2", "q2_low", "q2_high", "p_value")),
-            strict=True,
-        )
+        f"Q² = {middle:z.2f} [{low:z.2f}, {high:z.2f}], p = {p_value:.3g}"
+        for middle, low, high, p_value in zip(*found, columns["p_value"], strict=True)
     )
-    all_cautions = (*cautions, *findings.cautions)
     return Answer(
         {outputs.noun: tuple(outputs.names)},
         columns,
@@ -523,7 +520,7 @@ def make_answer(
         drivers=_drivers_table(findings, names, outputs),
         pairs=_pairs_table(findings, names, outputs),
         design=findings.design,
-        cautions=all_cautions,
+        cautions=(*cautions, *findings.cautions),
         sentences=sentences,
         findings=findings,
         source=source,
@@ -535,34 +532,28 @@ def _drivers_table(
 ) -> Result:
     """Return the table of outputs and inputs."""
     shares, shape = findings.shares, findings.p_values.shape
+
+    def partners(rows: tuple[int, ...]) -> str:
+        return ", ".join(names[j] for j in rows)
+
     columns: Mapping[str, NDArray[Any]] = {
-        "state": _texts([[str(s) for s in row] for row in findings.states], shape),
+        "state": _texts(findings.states, shape, str),
         "p_value": findings.p_values,
         "q_value": findings.q_values,
-        "first": shares.first[0],
-        "first_low": shares.first[1],
-        "first_high": shares.first[2],
-        "total": shares.total[0],
-        "total_low": shares.total[1],
-        "total_high": shares.total[2],
-        "partners": _texts(
-            [
-                [", ".join(names[j] for j in one) for one in row]
-                for row in findings.partners
-            ],
-            shape,
-        ),
+        **shares.columns(),
+        "partners": _texts(findings.partners, shape, partners),
         "more_runs": findings.more_runs,
-        "scope": _texts(
-            [[t.exchange.scope for t in row] for row in findings.tested], shape
-        ),
+        "scope": _texts(findings.tested, shape, lambda one: one.exchange.scope),
     }
     keys = {"output": tuple(outputs.names), "input": tuple(names)}
     return Result(keys, columns, framed=(*keys, *columns))
 
 
-def _texts(rows: Sequence[Sequence[str]], shape: tuple[int, ...]) -> NDArray[Any]:
-    return np.array(rows, dtype=object).reshape(shape)
+def _texts(
+    rows: Sequence[Sequence[Any]], shape: tuple[int, ...], text: Callable[[Any], str]
+) -> NDArray[Any]:
+    texts = [[text(entry) for entry in row] for row in rows]
+    return np.array(texts, dtype=object).reshape(shape)
 
 
 def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
@@ -909,13 +900,9 @@ class _Words:
         tried = [self.names[i] for i in drivers if tested[i].exchange.scope == "tried"]
         if not tried:
             return ""
-        about = (
-            "this"
-            if len(tried) == len(drivers)
-            else f"what {listed_in_words(tried)} do"
-        )
-        if len(tried) == 1 < len(drivers):
-            about = f"what {tried[0]} does"
+        about = "this"
+        if len(tried) < len(drivers):
+            about = f"what {said(tried, 'does', 'do')}"
         return f"{about} is shown at the settings tried, not beyond them."
 
     def _pairs(self) -> str:
@@ -931,8 +918,7 @@ class _Words:
 
     def _spread(self) -> str:
         some = [self.names[i] for i in self.rows(State.SPREAD)]
-        verb = "acts" if len(some) == 1 else "act"
-        return f"{listed_in_words(some)} {verb} on the spread of \0." if some else ""
+        return f"{said(some, 'acts', 'act')} on the spread of \0." if some else ""
 
     def _nothing(self) -> str:
         some = [self.names[i] for i in self.rows(State.NOTHING)]
@@ -972,8 +958,7 @@ class _Words:
         if not rows:
             return ""
         some = [self.names[i] for i in rows]
-        verb = "is" if len(some) == 1 else "are"
-        return f"{listed_in_words(some)} {verb} not settled{self._more(rows)}."
+        return f"{said(some, 'is', 'are')} not settled{self._more(rows)}."
 
     def _more(self, rows: Sequence[int]) -> str:
         more = self.findings.more_runs[self.output, list(rows)]
@@ -1036,7 +1021,7 @@ def _range_sentence(
     if np.isnan(total).all():
         return f"{subject} have no choice, or do not vary between the runs."
     drivers = [i for i in order if states[i] is State.DRIVES]
-    ranges = [f"{between(total[:, i].min(), total[:, i].max())}" for i in drivers]
+    ranges = [between(total[:, i].min(), total[:, i].max()) for i in drivers]
     parts = [f"{names[i]} {own}" for i, own in zip(drivers, ranges, strict=True)]
     text = f"No input is shown to drive {subject}."
     if drivers:
@@ -1053,7 +1038,7 @@ def _range_sentence(
     ):
         some = [names[i] for i in order if states[i] is state]
         if some:
-            text += f" {listed_in_words(some)} {one if len(some) == 1 else several}."
+            text += f" {said(some, one, several)}."
     left = [rest_of(findings, o)[0] for o in rows]
     if drivers:
         text += f" {between(min(left), max(left))} is not predicted by this model."

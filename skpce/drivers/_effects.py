@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, import_extra
+from .._fonts import choose_fonts, label
 from ._findings import State
 from ._picture import short_name
 from ._runs import Data
@@ -129,8 +130,6 @@ def _column_names(data: Data) -> list[str]:
 
 def draw_effects(effects: list[Effect]) -> Any:
     """Draw a panel for each effect; return the figure."""
-    from .._fonts import choose_fonts
-
     plt = import_extra("matplotlib.pyplot", "plot", "the picture of effects")
     n_columns = min(2, len(effects)) or 1
     n_rows = max(-(-len(effects) // n_columns), 1)
@@ -153,8 +152,6 @@ def draw_effects(effects: list[Effect]) -> Any:
 
 
 def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
-    from .._fonts import label
-
     several = len(effect.columns) > 1
     for k, name in enumerate(effect.columns):
         color = _COLORS[k] if several or effect.is_driver else "#777777"

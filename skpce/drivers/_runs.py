@@ -56,7 +56,7 @@ from ..ensembles._table import (
     read_inputs,
     read_table,
 )
-from ._cautions import Caution, listed
+from ._cautions import Caution, said
 from ._design import COUNTERS, Design, find_counter
 
 # Names of columns
@@ -174,8 +174,8 @@ def inputs_of(
     known = [name for name in columns if _PARAMETERS.match(str(name))]
     if known:
         left = [str(name) for name in columns if name not in known]
-        said = f"{_said(left, 'is left out', 'are left out')}, {_unless(left)}"
-        notes = [f"The inputs are the columns of parameters; {said}"]
+        why_not = f"{_said(left, 'is left out', 'are left out')}, {_unless(left)}"
+        notes = [f"The inputs are the columns of parameters; {why_not}"]
         return known, notes if left else []
     why = {name: _why_no_input(name, values) for name, values in columns.items()}
     notes = []
@@ -244,9 +244,7 @@ def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _said(names: Sequence[str], one: str, several: str) -> str:
-    """Say something of names: a verb for one, and one for several."""
-    subject = listed(list(map(repr, names)), 5)
-    return f"{subject} {one if len(names) == 1 else several}"
+    return said(list(map(repr, names)), one, several, 5)
 
 
 def _no_input(names: Sequence[str]) -> str:
