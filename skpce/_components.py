@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from typing import Any, cast
 
 import numpy as np
@@ -64,9 +64,7 @@ class _Term:
         """Count the rows of each pair of levels; a sparse table."""
         ones = np.ones(len(self.code))
         shape = self.n_levels, other.n_levels
-        return sparse.csr_array(
-            sparse.coo_array((ones, (self.code, other.code)), shape)
-        )
+        return sparse.csr_array((ones, (self.code, other.code)), shape)
 
     def determines(self, other: _Term) -> bool:
         """Whether each level lies in one level of the other term."""
@@ -341,16 +339,13 @@ def _least_squares(table: _Table, terms: Sequence[_Term]) -> tuple[float, FloatA
     outside = float(table.y @ table.y) - float(rest @ rest)
     if not terms:
         return outside, np.empty(0)
-    ones = np.ones(len(rest))
     starts = np.cumsum([0, *(t.n_levels for t in terms)])
     places = np.concatenate(
         [t.code + start for t, start in zip(terms, starts[:-1], strict=True)]
     )
     rows = np.tile(np.arange(len(rest)), len(terms))
     shape = len(rest), int(starts[-1])
-    design = sparse.csr_array(
-        sparse.coo_array((np.tile(ones, len(terms)), (rows, places)), shape)
-    )
+    design = sparse.csr_array((np.ones(len(rows)), (rows, places)), shape)
     gram = sparse.csr_array(design.T @ design)
     sums = design.T @ fixed  # (n_levels, n_fixed)
     right = design.T @ rest
@@ -809,13 +804,12 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
             "differ."
         )
     terms = tuple(_term(name, own, codes) for name, own in parts.items())
-    for place, term in enumerate(terms):
-        for other in terms[:place]:
-            if term.n_levels == other.n_levels and term.determines(other):
-                raise ValueError(
-                    f"{other.name!r} and {term.name!r} number the same groups of rows; "
-                    "expected one of them."
-                )
+    for other, term in combinations(terms, 2):
+        if term.n_levels == other.n_levels and term.determines(other):
+            raise ValueError(
+                f"{other.name!r} and {term.name!r} number the same groups of rows; "
+                "expected one of them."
+            )
     levels = np.ones((len(y), 1))
     for name in fixed_names:
         own = codes[name][:, np.newaxis] == np.arange(1, codes[name].max() + 1)

@@ -204,22 +204,13 @@ class _Dependence:
         if not np.trace(gram) > 0:
             return cls(np.zeros(n_lags), 1.0)
         n_orders = _N_ORDERS if n_rows <= _LONG else _N_ORDERS_LONG
-        orders = np.array(
-            [
-                np.arange(n_rows),
-                *(generator.permutation(n_rows) for _ in range(n_orders)),
-            ]
-        )
-        sums = np.array(
-            [
-                gram[orders[:, lag:], orders[:, :-lag]].sum(axis=1)
-                for lag in range(1, n_lags + 1)
-            ]
-        )
+        others = [generator.permutation(n_rows) for _ in range(n_orders)]
+        orders = np.array([np.arange(n_rows), *others])
+        lags = range(1, n_lags + 1)
+        sums = np.array([gram[orders[:, k:], orders[:, :-k]].sum(axis=1) for k in lags])
         spread = sums.std(axis=1, keepdims=True)
-        scores = (sums - sums.mean(axis=1, keepdims=True)) / np.where(
-            spread > 0, spread, 1.0
-        )
+        centred = sums - sums.mean(axis=1, keepdims=True)
+        scores = centred / np.where(spread > 0, spread, 1.0)
         largest = scores.max(axis=0)
         return cls(scores[:, 0], float(np.mean(largest >= largest[0])))
 

@@ -69,7 +69,7 @@ from .._learned.prior import (
     observations_of,
 )
 from .._learned.ridge import equally_large, functions_of
-from ._design import Design, Exchange, first_of, mean_of, memory_of
+from ._design import Design, Exchange, first_of, mean_of, memory_of, standardized
 
 # P-values of many hypotheses, adjusted.
 
@@ -1106,7 +1106,7 @@ class _Setting:
         return self._over_deviations(alone, pairs.reshape(shape))
 
     def statistics(
-        self, scores: tuple[FloatArray, FloatArray], expected: FloatArray | None = None
+        self, scores: tuple[FloatArray, FloatArray]
     ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
         """Return both statistics of scores."""
         alone, pairs = scores
@@ -1116,8 +1116,7 @@ class _Setting:
             return alone, np.zeros_like(alone)
         pairs = np.tensordot(self.lead_weights, np.square(pairs), axes=1)
         pairs = self.of_partners(_of_outputs(pairs, self.groups))
-        by_partner = self.expected if expected is None else expected
-        return alone, (pairs / by_partner).max(axis=2)
+        return alone, (pairs / self.expected).max(axis=2)
 
     @cached_property
     def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
@@ -1127,7 +1126,7 @@ class _Setting:
             columns = self.of_partners(np.ones(self.products.shape[2]))
             return np.outer(np.bincount(self.groups), columns) * size
         sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
-        sums = np.add.reduceat(sums, _starts(self.groups), axis=0)
+        sums = np.add.reduceat(sums, starts_of(self.groups), axis=0)
         return np.asarray(np.maximum(size * self.of_partners(sums), 1e-300))
 
     @cached_property
@@ -1232,7 +1231,7 @@ class _Setting:
             return np.full(self.n_outputs, -1)
         scores = np.tensordot(self.lead.T, self.products, axes=1)
         scores = np.tensordot(self.lead_weights, np.square(scores), axes=1)
-        scores = np.add.reduceat(scores, _starts(self.groups), axis=0)
+        scores = np.add.reduceat(scores, starts_of(self.groups), axis=0)
         return np.argmax(self.of_partners(scores) / self.expected, axis=1)
 
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
@@ -1460,7 +1459,7 @@ def _rows_of(setting: _Setting, units: IndexArray) -> IndexArray:
 def _sizes(
     values: FloatArray, groups: IndexArray
 ) -> FloatArray:  # shape: (n_units, n_outputs)
-    squares = np.add.reduceat(np.square(values), _starts(groups), axis=1)
+    squares = np.add.reduceat(np.square(values), starts_of(groups), axis=1)
     return np.asarray(np.sqrt(squares))
 
 
@@ -1485,10 +1484,10 @@ def _of_outputs(values: FloatArray, groups: IndexArray) -> FloatArray:
     """Add up the coordinates of each output, along the second axis."""
     if len(groups) == groups[-1] + 1:
         return values
-    return np.add.reduceat(values, _starts(groups), axis=1)
+    return np.add.reduceat(values, starts_of(groups), axis=1)
 
 
-def _starts(groups: IndexArray) -> IndexArray:
+def starts_of(groups: IndexArray) -> IndexArray:
     """Return where each output begins among sorted coordinates."""
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
@@ -1497,7 +1496,7 @@ def _by_width(
     groups: IndexArray, n_entries: int
 ) -> list[tuple[IndexArray, IndexArray]]:
     """Return blocks of outputs with as many coordinates, and their columns."""
-    widths, starts = np.bincount(groups), _starts(groups)
+    widths, starts = np.bincount(groups), starts_of(groups)
     found = []
     for width in np.unique(widths).tolist():
         outputs = np.flatnonzero(widths == width)
@@ -1552,12 +1551,9 @@ def _left_of(
 
 def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
     """Return blocks of a series; none where it remembers for long."""
-    centred = values - values.mean(axis=0)
-    scale = np.sqrt(np.square(centred).mean(axis=0))
     assert design.order is not None
-    scaled = centred / np.where(scale > 0, scale, 1.0)
-    memory = memory_of(scaled, own.values[:, :1], order=design.order)
-    length = 3 * memory if memory > 1 else 1
-    labels = design.series_blocks(length)
+    both = standardized(values), own.values[:, :1]
+    memory = memory_of(*both, order=design.order)
+    labels = design.series_blocks(3 * memory if memory > 1 else 1)
     kind = "signs" if labels.max() + 1 >= 10 else "none"
     return Exchange(kind, labels)

@@ -21,7 +21,7 @@ from .._input_laws import InputLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import Design, deal_folds, mean_of, q2_with_interval, units_by_inputs
-from ._exchange import rotated, without_means
+from ._exchange import rotated, starts_of, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
 _DRAWS, _MOST_DRAWN = 120, 500
@@ -483,15 +483,11 @@ def _bands(
 
 def _added(table: FloatArray, groups: IndexArray) -> FloatArray:
     """Add up the last axis by output; coordinates of an output stand together."""
-    return np.asarray(np.add.reduceat(table, _starts(groups), axis=-1))
+    return np.asarray(np.add.reduceat(table, starts_of(groups), axis=-1))
 
 
 def _largest(table: FloatArray, groups: IndexArray) -> FloatArray:
-    return np.asarray(np.maximum.reduceat(table, _starts(groups), axis=-1))
-
-
-def _starts(groups: IndexArray) -> IndexArray:
-    return np.flatnonzero(np.diff(groups, prepend=-1))
+    return np.asarray(np.maximum.reduceat(table, starts_of(groups), axis=-1))
 
 
 def _variances(

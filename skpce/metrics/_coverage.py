@@ -38,13 +38,12 @@ def _read(
     y_true: Any,
     steps: Steps,
     mask: Mask,
-    first: str = "y_true",  # what y_true is called
     **bounds: Any,
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
     """Check shapes and select the parts that are positive in any table."""
-    mask = _inferred(mask, {first: y_true, **bounds})
-    geometry = composition_geometry(y_true, steps, mask, owner, first)
-    observed = as_floats(y_true, first)
+    mask = _inferred(mask, {"y_true": y_true, **bounds})
+    geometry = composition_geometry(y_true, steps, mask, owner, "y_true")
+    observed = as_floats(y_true, "y_true")
     active = geometry.active_parts
     read = {}
     for name, values in bounds.items():
@@ -57,7 +56,7 @@ def _read(
             draws = "n_draws, " * n_before
             raise ValueError(
                 f"{name} has shape {array.shape}; expected ({draws}{shape[0]}, "
-                f"{shape[1]}) as in {first}, or ({draws}1, {shape[1]})."
+                f"{shape[1]}) as in y_true, or ({draws}1, {shape[1]})."
             )
         if not array.size:
             raise ValueError(
@@ -70,18 +69,7 @@ def _read(
             raise ValueError(f"{name} has infinite entries; expected finite ones.")
         refuse_extremes(np.where(infinite, 0.0, array), name)
         read[name] = array[..., active]
-    refuse_crossed(read.get("lower"), read.get("upper"))
     return geometry, observed[:, active], read
-
-
-def refuse_crossed(lower: FloatArray | None, upper: FloatArray | None) -> None:
-    """Refuse intervals that end before they begin."""
-    if lower is not None and upper is not None and np.any(lower > upper):
-        at = tuple(np.argwhere(lower > upper)[0].tolist())
-        raise ValueError(
-            f"lower exceeds upper in row {at[0]}; expected lower bounds of at most the "
-            "upper ones."
-        )
 
 
 def _inferred(mask: Mask, named: dict[str, Any]) -> Any:
@@ -107,9 +95,15 @@ def _covered(
     geometry, observed, bounds = _read(
         owner, y_true, steps, mask, lower=lower, upper=upper
     )
-    inside = (observed >= bounds["lower"]) & (observed <= bounds["upper"])
-    widths = (bounds["upper"] - bounds["lower"]).mean(axis=0)
-    width = _mean_by_step(widths, geometry)
+    low, high = bounds["lower"], bounds["upper"]
+    crossed = np.argwhere(low > high)
+    if len(crossed):
+        raise ValueError(
+            f"lower exceeds upper in row {crossed[0, 0]}; expected lower bounds of at "
+            "most the upper ones."
+        )
+    inside = (observed >= low) & (observed <= high)
+    width = _mean_by_step((high - low).mean(axis=0), geometry)
     if kind == "marginal":
         return geometry, _mean_by_step(inside.mean(axis=0), geometry), width
     shares = np.full(geometry.layout.n_steps, np.nan)
@@ -268,7 +262,7 @@ def read_draws(
     draws: Any,
     steps: Steps,
     mask: Mask,
-    name_of_draws: str = "draws",
+    name_of_draws: str,
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
     """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
