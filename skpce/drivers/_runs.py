@@ -128,15 +128,6 @@ def is_categorical(law: Any) -> bool:
     return isinstance(law, str) and law == "categorical"
 
 
-def stated_laws(laws: Iterable[Any]) -> tuple[Any, ...] | None:
-    """Return distributions; None where none but those of categories was stated."""
-    own = {"auto": "auto", "empirical": "auto", "categorical": "categorical"}
-    given = list(laws)
-    if all(isinstance(law, str) and law in own for law in given):
-        return None
-    return tuple(own.get(law, law) if isinstance(law, str) else law for law in given)
-
-
 # Columns that are inputs, or outputs, where nobody has said
 
 
@@ -266,16 +257,12 @@ class Data:
     ----------
     X : ndarray of shape (n_runs, n_inputs)
         Inputs: categories as numbers of their levels, ``logarithms`` to base 10.
-    names : tuple of str
-        Names of the inputs.
-    is_category : ndarray of bool of shape (n_inputs,)
-        Which inputs are labels.
+    stated : dict of str to distribution
+        Distributions of the inputs by their names; "auto" where none was stated.
     levels : dict of str to tuple
         Labels of each category, in the order of their numbers.
     logarithms : tuple of str
         Inputs of which the logarithm is taken.
-    distribution : tuple or None
-        Distribution of each input; None where none was stated.
     y : ndarray of shape (n_runs, n_columns)
         Outputs, NaN where a run failed.
     read : Outputs
@@ -285,38 +272,31 @@ class Data:
     """
 
     X: FloatArray
-    names: tuple[str, ...]
-    is_category: BoolArray
+    stated: Mapping[str, Any]
     levels: Mapping[str, tuple[Any, ...]]
     logarithms: tuple[str, ...]
-    distribution: tuple[Any, ...] | None
     y: FloatArray
     read: Outputs
     like: Any = None
 
-    @classmethod
-    def of(
-        cls,
-        X: FloatArray,
-        laws: Mapping[Any, Any],  # of the inputs by their names
-        levels: Mapping[str, tuple[Any, ...]],
-        logarithms: Iterable[Any],
-        y: FloatArray,
-        read: Outputs,
-        like: Any,
-    ) -> Data:
-        """Collect what was read."""
-        return cls(
-            X,
-            tuple(map(str, laws)),
-            np.array([is_categorical(law) for law in laws.values()]),
-            levels,
-            tuple(map(str, logarithms)),
-            stated_laws(laws.values()),
-            y,
-            read,
-            like,
-        )
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return tuple(self.stated)
+
+    @property
+    def is_category(self) -> BoolArray:
+        """Which inputs are labels."""
+        return np.array([is_categorical(law) for law in self.stated.values()], bool)
+
+    @property
+    def distribution(self) -> tuple[Any, ...] | None:
+        """Distribution of each input; None where none but categories was stated."""
+        own = {"auto": "auto", "empirical": "auto", "categorical": "categorical"}
+        given = self.stated.values()
+        if all(isinstance(law, str) and law in own for law in given):
+            return None
+        return tuple(own.get(v, v) if isinstance(v, str) else v for v in given)
 
     def __str__(self) -> str:
         inputs, outputs = map(_beginning, (self.names, self.read.names))
@@ -335,26 +315,12 @@ class Data:
         """Log-ratios and real columns, NaN where a run failed."""
         return self.read.member_coordinates(self.y)
 
-    def of_inputs(self, places: Sequence[int] | IndexArray) -> Data:
-        """Return some of the inputs, in this order."""
-        keep = np.asarray(places, dtype=np.int64)
-        distribution = self.distribution
-        if distribution is not None:
-            distribution = tuple(distribution[k] for k in keep)
-        return replace(
-            self,
-            X=self.X[:, keep],
-            names=tuple(self.names[k] for k in keep),
-            is_category=self.is_category[keep],
-            distribution=distribution,
-        )
-
     def without(self, names: Iterable[str]) -> Data:
         """Leave inputs out."""
         left_out = set(names)
-        return self.of_inputs(
-            [k for k, n in enumerate(self.names) if n not in left_out]
-        )
+        kept = [k for k, name in enumerate(self.names) if name not in left_out]
+        stated = {self.names[k]: self.stated[self.names[k]] for k in kept}
+        return replace(self, X=self.X[:, kept], stated=stated)
 
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
@@ -820,7 +786,8 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     laws = _unless_chosen(runs.input_names, runs.laws, inputs)
     read = read_outputs(runs.y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
-    data = Data.of(runs.X, laws, runs.levels, asked.log, runs.y, read, like)
+    logarithms = tuple(map(str, asked.log))
+    data = Data(runs.X, laws, runs.levels, logarithms, runs.y, read, like)
     told = (*notes, *runs.notes)
     return Table(data, asked.labels(every), runs.used, asked.setting(known), told)
 
@@ -831,7 +798,7 @@ def _unless_chosen(
     """Return the distributions that were stated, "auto" for others of numbers."""
     given = stated if isinstance(stated, Mapping) else {}
     return {
-        name: law if given.get(name) is not None or is_categorical(law) else "auto"
+        str(name): law if given.get(name) is not None or is_categorical(law) else "auto"
         for name, law in zip(names, laws, strict=True)
     }
 
@@ -927,11 +894,11 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
     if not used.all():
         n_left = int((~used).sum())
         notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
-    data = Data.of(
+    data = Data(
         np.column_stack(list(found.columns.values())),
         _unless_chosen(found.columns, found.laws, stated),
         found.levels,
-        asked.log,
+        tuple(map(str, asked.log)),
         y[used],
         read,
         X if is_table(X) and hasattr(X, "columns") else None,
@@ -1201,11 +1168,11 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
     used = np.asarray(~np.isnan(values).all(axis=1))
     rows = np.flatnonzero(used)
     laws = dict(zip(names, ensemble.distribution, strict=True)) | stated
-    data = Data.of(
+    data = Data(
         np.asarray(inputs.to_numpy(), dtype=np.float64)[used],
         {name: laws[name] for name in names},
         ensemble.levels,
-        ensemble.logarithms,
+        tuple(map(str, ensemble.logarithms)),
         values[used],
         read_outputs(take(outputs, rows), "explain", steps=asked.steps, may_fail=True),
         ensemble.X,
