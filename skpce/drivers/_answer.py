@@ -559,13 +559,14 @@ def _texts(
 def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
     """Return the named pairs as a table."""
     keys = sorted(findings.pair_p_values)
-    labels = [f"{outputs.names[o]}: {names[i]} and {names[j]}" for o, i, j in keys]
+    named = [(outputs.names[o], names[i], names[j]) for o, i, j in keys]
+    output, first, second = np.array(named, dtype=object).reshape(-1, 3).T
     return Result(
-        {"pair": tuple(labels)},
+        {"pair": tuple(f"{o}: {i} and {j}" for o, i, j in named)},
         {
-            "output": np.array([outputs.names[o] for o, _, _ in keys], dtype=object),
-            "first_input": np.array([names[i] for _, i, _ in keys], dtype=object),
-            "second_input": np.array([names[j] for _, _, j in keys], dtype=object),
+            "output": output,
+            "first_input": first,
+            "second_input": second,
             "p_value": np.array([findings.pair_p_values[key] for key in keys]),
             "share": np.array([findings.shares.pairs[key] for key in keys]),
         },
@@ -844,16 +845,8 @@ class _Words:
                 "nothing is settled about \0, because each run resembles those before "
                 "it: see the caution."
             )
-        parts = [
-            self._drivers(),
-            self._scope(),
-            self._pairs(),
-            self._spread(),
-            self._nothing(),
-            self._tied(),
-            self._open(),
-            self._rest(),
-        ]
+        parts = [self._drivers(), self._scope(), self._pairs(), self._spread()]
+        parts += [self._nothing(), self._tied(), self._open(), self._rest()]
         return " ".join(filter(None, parts))
 
     @property
@@ -871,11 +864,11 @@ class _Words:
         drivers = self.rows(State.DRIVES)
         if not drivers:
             return "no input is shown to drive \0."
-        first, *others = drivers
-        share, figures = self._figures(first)
-        parts = [f"{self.names[first]} drives {share} of the variance of \0 {figures}"]
-        for i in others:
+        parts = []
+        for i in drivers:
             share, figures = self._figures(i)
+            if i == drivers[0]:
+                share = f"drives {share} of the variance of \0"
             parts.append(f"{self.names[i]} {share} {figures}")
         return f"{listed_in_words(parts, len(parts))}."
 
@@ -925,20 +918,17 @@ class _Words:
         if not some:
             return ""
         below = f"(below {percent(self.negligible)}{' each' if len(some) > 1 else ''})"
-        verb = "does" if len(some) == 1 else "do"
-        subject = listed_in_words(some)
+        subject = said(some, "does", "do")
         if len(some) > _MOST_NAMES + 1:
-            which = "The other" if len(some) < len(self.names) else "All"
-            subject = f"{which} {len(some)} inputs"
-            if self.rows(State.OPEN):
-                subject = f"{len(some)} inputs"
-        return f"{subject} {verb} not matter {below}."
+            which = "The other " if len(some) < len(self.names) else "All "
+            which = "" if self.rows(State.OPEN) else which
+            subject = f"{which}{len(some)} inputs do"
+        return f"{subject} not matter {below}."
 
     def _tied(self) -> str:
         """Name inputs that these data cannot tell apart, or that nothing tests."""
-        return " ".join(
-            f"{listed_in_words(names)} {why}." for names, why in self._untold()
-        )
+        parts = [f"{listed_in_words(names)} {why}." for names, why in self._untold()]
+        return " ".join(parts)
 
     def _untold(self) -> list[tuple[list[str], str]]:
         is_open = {self.names[i] for i in self.rows(State.OPEN)}
@@ -968,8 +958,7 @@ class _Words:
         low, high = int(max(known.min(), 10)), int(max(known.max(), 10))
         number = f"{low}" if low == high else f"{low} to {high}"
         which = "it" if len(rows) == 1 else "them"
-        if known.size < more.size:
-            which = "some of them"
+        which = "some of them" if known.size < more.size else which
         return f" (about {number} more runs would settle {which})"
 
     def _rest(self) -> str:

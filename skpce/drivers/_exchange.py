@@ -775,7 +775,38 @@ class Problem:
 
     def test(self, row: int) -> Tested:
         """Test an input, or a group of inputs, for each output."""
-        return _tested(self, self.members[row])
+        members = self.members[row]
+        setting = self.setting(members)
+        n_outputs = self.n_outputs
+        nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
+        if setting is None:
+            ones = np.ones(n_outputs)
+            return Tested(ones, ones, self._why_not(members), (), nothing)
+        location = setting.p_values(self.n_draws)
+        resting = list(nothing)
+        rests = (location <= 0.05) & setting.outlying.any(axis=0)
+        rests &= setting.exchange.kind != "signs"
+        for output in np.flatnonzero(rests).tolist():
+            few = np.flatnonzero(setting.outlying[:, output])
+            alone = setting.only(np.array([output])).without(few)
+            again = alone.p_values(self.n_draws)[0]
+            if again > location[output]:
+                location[output] = again
+                resting[output] = _rows_of(setting, few)
+        spread = np.ones(n_outputs)
+        if setting.exchange.kind != "signs":
+            spread = setting.spread_p_values(self.n_draws)
+        known = setting.exchange, setting.tied_to, tuple(resting)
+        return Tested(location, spread, *known, not setting.too_many_products)
+
+    def _why_not(self, members: tuple[int, ...]) -> Exchange:
+        """Return an exchange of nothing, with its reason."""
+        others = self.inputs.X[:, self.inputs.without(members)]
+        exchange = self.design.exchange(self.inputs.X[:, list(members)], others)
+        if exchange.kind == "none":
+            return exchange
+        why = "the series remembers for too long to divide it into blocks"
+        return Exchange("none", exchange.unit, why=why)
 
     def p_values_of_all(self, row: int) -> FloatArray:  # shape: (n_outputs,)
         """Test an input for all outputs: that any p-value is wrong is adjusted for."""
@@ -1141,6 +1172,12 @@ class _Setting:
         products = 0 if self.too_many_products else self.n_products
         return float(self.n_units * (columns + self.own.n_leading * products))
 
+    @property
+    def asks_signs(self) -> bool:
+        """Whether signs are asked too: of few runs an exchange in strata is exact."""
+        few = self.exchange.strata is not None and self.n_units < _EXACT
+        return self.exchange.kind != "signs" and not few
+
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values; more draws for those that are small, then signs."""
         found = self._of_exchange(_FIRST)
@@ -1148,9 +1185,7 @@ class _Setting:
         if len(open_) and (self.roots or self.work * _FIRST <= _MOST_WORK):
             found[open_] = self.only(open_)._of_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
-        few = self.exchange.strata is not None and self.n_units < _EXACT
-        # Of few runs the exchange within strata is exact.
-        if len(small) and self.exchange.kind != "signs" and not few:
+        if len(small) and self.asks_signs:
             by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
             found[small] = np.maximum(found[small], by_signs)
         return found
@@ -1158,8 +1193,7 @@ class _Setting:
     def p_values_of_all(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values that are adjusted for all outputs."""
         found = self._of_exchange(n_draws, step_down)
-        few = self.exchange.strata is not None and self.n_units < _EXACT
-        if found.min() <= _SMALL and self.exchange.kind != "signs" and not few:
+        if found.min() <= _SMALL and self.asks_signs:
             found = np.maximum(found, self._of_signs(n_draws, step_down))
         return holm(found) if self.work * n_draws > _MOST_WORK else found
 
@@ -1200,10 +1234,10 @@ class _Setting:
         left[:, columns] = self.residuals[:, columns]
         if self.work * n_draws > _MOST_WORK:
             found = self._of_tails(left, signs=True)
-            return found if self.is_left else np.where(follows, found, 0.0)
-        other = replace(self, residuals=left)
-        drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
-        found = rank(self.observed, self.statistics(drawn))
+        else:
+            other = replace(self, residuals=left)
+            drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
+            found = rank(self.observed, self.statistics(drawn))
         return found if self.is_left else np.where(follows, found, 0.0)
 
     def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
@@ -1288,9 +1322,7 @@ class _Setting:
         size = bounded(size, np.arange(size.shape[1]))
         other = replace(
             self,
-            own=replace(
-                self.own, values=self.lead, weights=self.lead_weights, n_leading=0
-            ),
+            own=Terms(self.lead, self.lead_weights, 0),
             residuals=size,
             groups=np.arange(size.shape[1]),
             partners=(),
@@ -1404,48 +1436,6 @@ def _unit_of(design: Design, exchange: Exchange) -> IndexArray | None:
     if exchange.kind == "rows" or exchange.strata is not None:
         return exchange.unit if exchange.n_units < design.n_rows else None
     return None
-
-
-def _tested(problem: Problem, members: tuple[int, ...]) -> Tested:
-    setting = problem.setting(members)
-    n_outputs = problem.n_outputs
-    nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
-    if setting is None:
-        ones = np.ones(n_outputs)
-        return Tested(ones, ones, _why_not(problem, members), (), nothing)
-    n_draws = problem.n_draws
-    location = setting.p_values(n_draws)
-    resting = list(nothing)
-    rests = (location <= 0.05) & setting.outlying.any(axis=0)
-    rests &= setting.exchange.kind != "signs"
-    for output in np.flatnonzero(rests).tolist():
-        few = np.flatnonzero(setting.outlying[:, output])
-        again = setting.only(np.array([output])).without(few).p_values(n_draws)[0]
-        if again > location[output]:
-            location[output] = again
-            resting[output] = _rows_of(setting, few)
-    spread = np.ones(n_outputs)
-    if setting.exchange.kind != "signs":
-        spread = setting.spread_p_values(n_draws)
-    return Tested(
-        location,
-        spread,
-        setting.exchange,
-        setting.tied_to,
-        tuple(resting),
-        not setting.too_many_products,
-    )
-
-
-def _why_not(problem: Problem, members: tuple[int, ...]) -> Exchange:
-    """Return an exchange of nothing, with its reason."""
-    others = problem.inputs.without(members)
-    X = problem.inputs.X
-    exchange = problem.design.exchange(X[:, list(members)], X[:, others])
-    if exchange.kind == "none":
-        return exchange
-    why = "the series remembers for too long to divide it into blocks"
-    return Exchange("none", exchange.unit, why=why)
 
 
 def _rows_of(setting: _Setting, units: IndexArray) -> IndexArray:

@@ -252,9 +252,8 @@ def _columns_of(
 ) -> Any:
     if isinstance(inputs, Mapping):
         inputs = all_in_scipy(inputs)
-    laws = dict.fromkeys(_names(inputs, "inputs"))
-    if isinstance(inputs, Mapping):
-        laws = dict(inputs)
+    names = _names(inputs, "inputs")
+    laws = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(names)
     given = outputs if isinstance(outputs, Mapping) else {None: outputs}
     groups = {name: _names(columns, "outputs") for name, columns in given.items()}
     repeated = () if replicate is None else _names(replicate, "replicate")
@@ -383,7 +382,6 @@ class Runs:
     input_names: tuple[str, ...]
     laws: tuple[Any, ...]  # distributions of the inputs
     y: FloatArray  # shape: (n_runs, n_outputs), NaN where a run failed
-    output_names: tuple[Any, ...]
     levels: Mapping[str, tuple[Any, ...]]
     notes: tuple[str, ...]
     used: NDArray[np.bool_]  # shape: (n_rows,), rows of the table that are runs
@@ -469,7 +467,6 @@ def read_runs(
         tuple(found.columns),
         tuple(found.laws),
         y,
-        tuple(outputs),
         found.levels,
         (*told, *found.notes),
         used,
