@@ -50,7 +50,6 @@ from ..ensembles._table import (
     LIKE_A_NUMBER,
     Columns,
     Ensemble,
-    ReadInputs,
     entries_of_dicts,
     input_columns,
     read_inputs,
@@ -424,9 +423,7 @@ class Asked:
     def roles(self) -> dict[str, Any]:
         """Labels of the runs, or the names of their columns."""
         given = {"blocks": self.blocks, "groups": self.groups, "order": self.order}
-        return {
-            name: v for name, v in given.items() if v is not None and v is not False
-        }
+        return {k: v for k, v in given.items() if v is not None and v is not False}
 
     def columns_with_roles(self, known: Sequence[Any]) -> list[Any]:
         """Return the columns that are named for a role; refuse those that are none."""
@@ -603,8 +600,7 @@ def positions(given: Any, used: BoolArray) -> FloatArray:
     values = values if numbers is None else numbers
     if any(map(is_missing, values.tolist())):
         raise ValueError(f"order is missing in some runs; {expected}.")
-    texts = values.dtype.kind in "OU"
-    if texts:
+    if values.dtype.kind in "OU":
         values = values.astype(str)
         try:  # dates as text sort as they are only if they all read as dates
             values = values.astype("datetime64[us]")
@@ -783,11 +779,12 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     runs = read_table(
         *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
     )
-    laws = _unless_chosen(runs.input_names, runs.laws, inputs)
+    found = runs.inputs
+    laws = _unless_chosen(found.columns, found.laws, inputs)
     read = read_outputs(runs.y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
     logarithms = tuple(map(str, asked.log))
-    data = Data(runs.X, laws, runs.levels, logarithms, runs.y, read, like)
+    data = Data(found.table, laws, found.levels, logarithms, runs.y, read, like)
     told = (*notes, *runs.notes)
     return Table(data, asked.labels(every), runs.used, asked.setting(known), told)
 
@@ -841,11 +838,9 @@ def _no_outputs(
         taken |= {*map(str, as_names(inputs, "inputs"))}
     columns = {n: v for n, v in _all_columns(table).items() if str(n) not in taken}
     found = outputs_among(columns)
-    meant = ""
+    meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}." if found else ""
     if len(found) == 1:
         meant = f" Perhaps outputs={found[0]!r}."
-    elif found:
-        meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}."
     return (
         "explain needs outputs=, the columns with what a run gave: some of "
         f"{quoted(list(columns))}.{meant}"
@@ -889,13 +884,23 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
             f"{quoted(list(laws))}."
         )
     stated = dict(laws)
-    found = _inputs_of_arrays(given, laws, used, asked)
+    columns, orders = input_columns(given, laws)
+    for name, values in columns.items():
+        if values.dtype.kind in "mM":
+            raise ValueError(
+                f"The input {name!r} holds dates; expected numbers, such as days since "
+                "the first."
+            )
+        if laws[name] is None and values.dtype.kind in "fiu":
+            laws[name] = "empirical"  # somebody chose it: it is no name of runs
+    columns = {name: values[used] for name, values in columns.items()}
+    found = read_inputs(columns, laws, log=asked.log, orders=orders)
     notes = found.notes
     if not used.all():
         n_left = int((~used).sum())
         notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
     data = Data(
-        np.column_stack(list(found.columns.values())),
+        found.table,
         _unless_chosen(found.columns, found.laws, stated),
         found.levels,
         tuple(map(str, asked.log)),
@@ -923,17 +928,17 @@ def _refuse_no_arrays(X: Any, y: Any) -> None:
         "an Ensemble": isinstance(X, Ensemble),
         "a study": hasattr(X, "trials") and not hasattr(X, "columns"),
         "a search": hasattr(X, "cv_results_"),
-        "an estimator": hasattr(X, "fit") and not hasattr(X, "shape"),
     }
-    wrong = next((kind for kind, is_one in kinds.items() if is_one), None)
-    if wrong == "an estimator":
+    for kind, is_one in kinds.items():
+        if is_one:
+            raise ValueError(
+                f"data is {kind}, which has outputs of its own; expected y to be left "
+                "out."
+            )
+    if hasattr(X, "fit") and not hasattr(X, "shape"):
         raise ValueError(
             f"data is an estimator, {type(X).__name__}; expected X, then y. To explain "
             "a pipeline, use skpce.inspection.verdict."
-        )
-    if wrong is not None:
-        raise ValueError(
-            f"data is {wrong}, which has outputs of its own; expected y to be left out."
         )
 
 
@@ -967,27 +972,6 @@ def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
     if not names:
         raise ValueError("X has no columns; expected at least one input.")
     return {name: values[:, place] for place, name in enumerate(names)}
-
-
-def _inputs_of_arrays(
-    given: Mapping[Any, Any], laws: dict[Any, Any], used: BoolArray, asked: Asked
-) -> ReadInputs:
-    """Read inputs that somebody chose: none of them is taken for a name of runs."""
-    columns, orders = input_columns(given, laws)
-    for name, values in columns.items():
-        if values.dtype.kind in "mM":
-            raise ValueError(
-                f"The input {name!r} holds dates; expected numbers, such as days since "
-                "the first."
-            )
-        if laws[name] is None and values.dtype.kind in "fiu":
-            laws[name] = "empirical"
-    return read_inputs(
-        {name: values[used] for name, values in columns.items()},
-        laws,
-        log=asked.log,
-        orders=orders,
-    )
 
 
 def _outputs_of_arrays(
@@ -1067,11 +1051,8 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         else:
             table = read_table_of(table_of(data), asked)
     notes = [Caution("note", {"words": note.rstrip(".")}) for note in table.notes]
-    labels = {
-        role: numbered(role, given, table.used)
-        for role, given in table.labels.items()
-        if role != "order"
-    }
+    given = {role: v for role, v in table.labels.items() if role != "order"}
+    labels = {role: numbered(role, v, table.used) for role, v in given.items()}
     _refuse_idle(labels)
     refuse_extremes(table.data.X, "X", varying=True)
     refuse_extremes(table.data.y, "y", varying=True)
@@ -1084,11 +1065,10 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     same = labels.get("groups")
     if same is not None and share_inputs(table.data.X, same):
         notes.append(Caution("note", {"words": SAY_REPLICATE}))
-    cautions = (*notes, *table.cautions)
     found = Runs(
         *(table.data, np.flatnonzero(table.used), setting),
-        *(labels.get("blocks"), labels.get("groups"), order),
-        cautions=cautions,
+        *(labels.get("blocks"), same, order),
+        cautions=(*notes, *table.cautions),
     )
     return found.without_counter()
 
