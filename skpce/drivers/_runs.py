@@ -12,9 +12,9 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -366,41 +366,23 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs that were read, with their roles."""
+    """Runs that were read, and what may be exchanged with what."""
 
     data: Data
     rows: IndexArray  # shape: (n_runs,), their places in the source
-    setting: IndexArray | None = None  # of repeats that were declared
-    blocks: IndexArray | None = None
-    groups: IndexArray | None = None
-    order: FloatArray | Literal[False] | None = None
-    counter: str = ""  # an input that was found to count the repeats
-    cautions: tuple[Caution, ...] = field(default=())
+    design: Design
+    cautions: tuple[Caution, ...]
 
-    @property
-    def design(self) -> Design:
-        """What may be exchanged with what."""
-        return Design.of(
-            self.data.X,
-            replicate=self.setting,
-            blocks=self.blocks,
-            groups=self.groups,
-            order=self.order,
-            counter=self.counter,
-        )
 
-    def without_counter(self) -> Runs:
-        """Leave out an input that only counts repeats, where nobody declared these."""
-        if self.setting is not None or self.groups is not None:
-            return self
-        place = find_counter(self.data.X, self.data.names)
-        if place is None:
-            return self
-        name = self.data.names[place]
-        is_named = COUNTERS.search(name.lower()) is not None
-        if not is_named and len(self.data.names) < 3:
-            return self  # of two factors each counts the levels of the other
-        return replace(self, data=self.data.without([name]), counter=name)
+def counter_of(data: Data) -> str:
+    """Return an input that only counts repeats, where nobody declared these."""
+    place = find_counter(data.X, data.names)
+    if place is None:
+        return ""
+    name = data.names[place]
+    is_named = COUNTERS.search(name.lower()) is not None
+    # Of two factors each counts the levels of the other.
+    return name if is_named or len(data.names) > 2 else ""
 
 
 # What the runs are to each other
@@ -1065,12 +1047,13 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     same = labels.get("groups")
     if same is not None and share_inputs(table.data.X, same):
         notes.append(Caution("note", {"words": SAY_REPLICATE}))
-    found = Runs(
-        *(table.data, np.flatnonzero(table.used), setting),
-        *(labels.get("blocks"), same, order),
-        cautions=(*notes, *table.cautions),
-    )
-    return found.without_counter()
+    data = table.data
+    counter = counter_of(data) if setting is None and same is None else ""
+    data = data.without([counter]) if counter else data
+    told = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
+    design = Design.of(data.X, order=order, counter=counter, **told)
+    cautions = (*notes, *table.cautions)
+    return Runs(data, np.flatnonzero(table.used), design, cautions)
 
 
 def _ensemble_of(
