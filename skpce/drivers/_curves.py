@@ -177,7 +177,8 @@ def _found(
     columns = order_of_inputs(X, values, findings.members, answer.input_names)
     place = np.argsort(columns)
     members = tuple(tuple(place[list(m)].tolist()) for m in findings.members)
-    laws = None if data.laws is None else [data.laws[k] for k in columns]
+    laws = data.laws
+    laws = None if laws is None else [laws[k] for k in columns]
     order = canonical_order(X, values)
     design = answer.design.of_rows(rows[order])
     X, values = X[order][:, columns], values[order]

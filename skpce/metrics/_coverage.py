@@ -29,7 +29,6 @@ from .._compositions.log_ratio import (
     composition_geometry,
     sum_by_step,
 )
-from .._compositions.steps import refuse_masked, refuse_negative
 from .._result import Result
 
 
@@ -41,7 +40,7 @@ def _read(
     **bounds: Any,
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
     """Check shapes and select the parts that are positive in any table."""
-    mask = _inferred(mask, {"y_true": y_true, **bounds})
+    mask = inferred_mask(mask, {"y_true": y_true, **bounds})
     geometry = composition_geometry(y_true, steps, mask, owner, "y_true")
     observed = as_floats(y_true, "y_true")
     active = geometry.active_parts
@@ -72,7 +71,7 @@ def _read(
     return geometry, observed[:, active], read
 
 
-def _inferred(mask: Mask, named: dict[str, Any]) -> Any:
+def inferred_mask(mask: Mask, named: dict[str, Any]) -> Any:
     """Return which parts are positive anywhere, in place of ``"infer"``."""
     if not (isinstance(mask, str) and mask == "infer"):
         return mask
@@ -254,26 +253,6 @@ def wilson(
     half = np.sqrt(z_squared * variance) / (1 + z_squared / n_trials)
     low = np.where(share == 0, 0.0, centre - half)
     return low, np.where(share == 1, 1.0, centre + half)
-
-
-def read_draws(
-    owner: str,
-    y_true: Any,
-    draws: Any,
-    steps: Steps,
-    mask: Mask,
-    name_of_draws: str,
-) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
-    """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
-    geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
-    observed, drawn = as_floats(y_true, "y_true"), as_floats(draws, name_of_draws)
-    for table, name in ((observed, "y_true"), (drawn, name_of_draws)):
-        if np.isinf(table).any():
-            raise ValueError(f"{name} has infinite entries; expected finite ones.")
-        rows = table.reshape(-1, table.shape[-1])
-        refuse_negative(rows, geometry.layout, name)
-        refuse_masked(rows, geometry.mask, geometry.layout, name)
-    return geometry, observed, drawn
 
 
 def scatter(values: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
