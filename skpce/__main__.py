@@ -49,7 +49,7 @@ def _as_options(message: str) -> str:
     """Return a message about parameters as one about options."""
 
     def option(found: re.Match[str]) -> str:
-        name = found[1].removesuffix("s") if found[1] in _SINGULAR else found[1]
+        name = {"inputs": "input", "outputs": "output"}.get(found[1], found[1])
         end = found[2]
         if end == "=":  # a value follows, or none
             end = "" if found[3] in tuple(" ,;.:)") or not found[3] else " "
@@ -58,7 +58,31 @@ def _as_options(message: str) -> str:
     return _PARAMETER.sub(option, message)
 
 
-_SINGULAR = ("inputs", "outputs")
+_ONE: dict[str, Any] = {}
+_MANY: dict[str, Any] = {"action": "append", "default": []}
+_SHARE: dict[str, Any] = {"type": float, "default": 0.05}
+
+# Options: what they take, and what they are for.
+_OPTIONS = (
+    ("--output", "COLUMN", _MANY, "what a run gave, such as accuracy"),
+    ("--input", "COLUMN", _MANY, "what differs; else all other columns"),
+    ("--log", "COLUMN", _MANY, "input of which the logarithm is taken"),
+    ("--replicate", "COLUMN", _MANY, "column that counts repeats, such as the seed"),
+    ("--blocks", "COLUMN", _ONE, "day, machine or batch, whose means go out"),
+    ("--groups", "COLUMN", _ONE, "runs that belong together, such as lineages"),
+    (
+        *("--order", "COLUMN", _ONE),
+        "time or position in a series; none: the order of rows means nothing",
+    ),
+    ("--together", "NAME=A,B", _MANY, "inputs that are tested as one"),
+    ("--steps", "NAME=P,Q", _MANY, "columns of probabilities that add up to one"),
+    (
+        *("--negligible", "SHARE", _SHARE),
+        "share below which an input does not matter; 0.05 where not given",
+    ),
+    ("--report", "HTML", _ONE, "page to write"),
+    ("--plot", "PICTURE", _ONE, "picture to write, as .png"),
+)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,47 +92,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    many: dict[str, Any] = {"action": "append", "default": [], "metavar": "COLUMN"}
     parser.add_argument("file", help="CSV or JSON file with a row for each run")
-    parser.add_argument("--output", **many, help="what a run gave, such as accuracy")
-    parser.add_argument("--input", **many, help="what differs; else all other columns")
-    parser.add_argument("--log", **many, help="input of which the logarithm is taken")
-    parser.add_argument(
-        "--replicate", **many, help="column that counts repeats, such as the seed"
-    )
-    parser.add_argument(
-        "--blocks", metavar="COLUMN", help="day, machine or batch, whose means go out"
-    )
-    parser.add_argument(
-        "--groups", metavar="COLUMN", help="runs that belong together, such as lineages"
-    )
-    parser.add_argument(
-        "--order",
-        metavar="COLUMN",
-        help="time or position in a series; none: the order of rows means nothing",
-    )
-    pairs: dict[str, Any] = {"action": "append", "default": []}
-    parser.add_argument(
-        *("--together",),
-        **pairs,
-        metavar="NAME=A,B",
-        help="inputs that are tested as one",
-    )
-    parser.add_argument(
-        *("--steps",),
-        **pairs,
-        metavar="NAME=P,Q",
-        help="columns of probabilities that add up to one",
-    )
-    parser.add_argument(
-        "--negligible",
-        type=float,
-        default=0.05,
-        metavar="SHARE",
-        help="share below which an input does not matter; 0.05 where not given",
-    )
-    parser.add_argument("--report", metavar="HTML", help="page to write")
-    parser.add_argument("--plot", metavar="PICTURE", help="picture to write, as .png")
+    for option, value, how, purpose in _OPTIONS:
+        parser.add_argument(option, metavar=value, help=purpose, **how)
     parser.add_argument("--version", action="version", version=f"skpce {__version__}")
     return parser
 

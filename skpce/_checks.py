@@ -306,8 +306,7 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
         column = int(np.argmax(faint))
         raise ValueError(
             f"{name} varies by {float(spread[column])!r} in column {column}; expected "
-            "at "
-            f"least {SMALLEST_SPREAD:g}, so that no square of a variance is 0. "
+            f"at least {SMALLEST_SPREAD:g}, so that no square of a variance is 0. "
             "Rescale it."
         )
 
@@ -1080,17 +1079,13 @@ def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
     )
 
 
-def _floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
-    try:
-        refuse_no_numbers(value, name)
-        return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise fail(owner, name, expected, value) from None
-
-
 def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     """Return a copy as an array of finite floats, or raise ``ValueError``."""
-    values = _floats(owner, name, value, expected)
+    try:
+        refuse_no_numbers(value, name)
+        values = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise fail(owner, name, expected, value) from None
     if not values.size or not np.isfinite(values).all():
         raise fail(owner, name, expected, value)
     return values
@@ -1183,9 +1178,8 @@ def check_rows(owner: str, name: str, value: Any, *, dense: bool = True) -> None
     """Raise ``ValueError`` unless ``value`` has rows; of what is left to others."""
     if dense and issparse(value):
         raise fail(owner, name, "a dense table", value)
-    if isinstance(value, str) or not hasattr(value, "__len__"):
-        raise fail(owner, name, "a table with a row for each member", value)
-    if getattr(value, "ndim", 1) == 0:
+    has_rows = hasattr(value, "__len__") and getattr(value, "ndim", 1) != 0
+    if isinstance(value, str) or not has_rows:
         raise fail(owner, name, "a table with a row for each member", value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from typing import Any, cast
 
 import numpy as np
@@ -64,9 +64,7 @@ class _Term:
         """Count the rows of each pair of levels; a sparse table."""
         ones = np.ones(len(self.code))
         shape = self.n_levels, other.n_levels
-        return sparse.csr_array(
-            sparse.coo_array((ones, (self.code, other.code)), shape)
-        )
+        return sparse.csr_array((ones, (self.code, other.code)), shape)
 
     def determines(self, other: _Term) -> bool:
         """Whether each level lies in one level of the other term."""
@@ -341,16 +339,13 @@ def _least_squares(table: _Table, terms: Sequence[_Term]) -> tuple[float, FloatA
     outside = float(table.y @ table.y) - float(rest @ rest)
     if not terms:
         return outside, np.empty(0)
-    ones = np.ones(len(rest))
     starts = np.cumsum([0, *(t.n_levels for t in terms)])
     places = np.concatenate(
         [t.code + start for t, start in zip(terms, starts[:-1], strict=True)]
     )
     rows = np.tile(np.arange(len(rest)), len(terms))
     shape = len(rest), int(starts[-1])
-    design = sparse.csr_array(
-        sparse.coo_array((np.tile(ones, len(terms)), (rows, places)), shape)
-    )
+    design = sparse.csr_array((np.ones(len(rows)), (rows, places)), shape)
     gram = sparse.csr_array(design.T @ design)
     sums = design.T @ fixed  # (n_levels, n_fixed)
     right = design.T @ rest
@@ -614,7 +609,9 @@ def variance_components(
     intervals = _intervals(read.table, pivots, variance, confidence_level)
     p_values = [np.nan if pivot is None else pivot.p_value for pivot in pivots]
     adjusted = holm(np.nan_to_num(np.array(p_values), nan=1.0))
-    of_mean = _of_mean(read.table, variance)
+    n_rows = len(read.table.y)
+    shares = [np.square(t.counts / n_rows).sum() for t in terms]
+    of_mean = variance * np.array([*shares, 1.0 / n_rows])  # of its squared error
     squared = float(of_mean.sum())
     columns = {
         "variance": variance,
@@ -624,13 +621,13 @@ def variance_components(
         "share_low": intervals[2],
         "share_high": intervals[3],
         "p_value": np.array([*p_values, np.nan]),
-        "n_levels": np.array([*(t.n_levels for t in terms), len(read.table.y)]),
+        "n_levels": np.array([*(t.n_levels for t in terms), n_rows]),
         "of_error": of_mean / squared,
     }
     figures = {
         "mean": float(read.table.y.mean()),
         "mean_standard_error": float(np.sqrt(squared)),
-        "n_rows": len(read.table.y),
+        "n_rows": n_rows,
         "sizes": read.sizes,
         "factors": read.factors,
     }
@@ -641,7 +638,7 @@ def variance_components(
         supported=(*(bool(p <= _LEVEL) for p in adjusted), True),
         reasons=(*map(_why_not, p_values, adjusted), ()),
         facts=tuple(map(_fact, *(columns[name] for name in _IN_WORDS))),
-        title=f"Components of the variance of {score}, {len(read.table.y)} rows",
+        title=f"Components of the variance of {score}, {n_rows} rows",
         notes=_notes(components, of_mean, figures),
         figures=figures,
     )
@@ -721,13 +718,6 @@ def _effects(table: _Table) -> list[FloatArray]:
     return np.split(_least_squares(table, table.terms)[1], ends[:-1])
 
 
-def _of_mean(table: _Table, variance: FloatArray) -> FloatArray:
-    """Return what each component adds to the squared standard error of the mean."""
-    n_rows = len(table.y)
-    weights = [np.square(t.counts / n_rows).sum() for t in table.terms]
-    return variance * np.array([*weights, 1.0 / n_rows])
-
-
 def _notes(
     components: Sequence[str], of_mean: FloatArray, figures: Mapping[str, Any]
 ) -> tuple[str, ...]:
@@ -747,9 +737,8 @@ def _notes(
     doubled = []
     for name in figures["sizes"]:
         less = [0.5 if name in f else 1.0 for f in figures["factors"]] + [0.5]
-        doubled.append(
-            f"{np.sqrt(of_mean @ less):#.2g} with twice as many levels of {name}"
-        )
+        error = np.sqrt(of_mean @ less)
+        doubled.append(f"{error:#.2g} with twice as many levels of {name}")
     return (first + ".", f"It would be {', '.join(doubled)}.")
 
 
@@ -768,22 +757,21 @@ class _Read:
 def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) -> _Read:
     table = table_of(at_hand(data))
     known = names_of(table)
-    random_names = [random] if isinstance(random, str) else list(random)
-    fixed_names = [fixed] if isinstance(fixed, str) else list(fixed)
+    random_names, fixed_names = (
+        [given] if isinstance(given, str) else list(given) for given in (random, fixed)
+    )
     if not random_names:
         raise ValueError(
             "random is empty; expected the columns of the random factors, such as "
             "['item', 'prompt']."
         )
-    parts = {name: str(name).split(":") for name in random_names}
-    parts = {n: [n] if n in known else own for n, own in parts.items()}
+    parts = {n: [n] if n in known else str(n).split(":") for n in random_names}
     columns = list(dict.fromkeys(c for own in parts.values() for c in own))
     _refuse_unknown([score], known, "score")
     _refuse_unknown(columns, known, "random")
     if len(parts) < len(random_names):
         raise ValueError(f"random has a factor twice: {quoted(random_names)}.")
-    if fixed_names:
-        _refuse_unknown(fixed_names, known, "fixed")
+    _refuse_unknown(fixed_names, known, "fixed")
     for name in (score, *fixed_names):
         if name in random_names:
             raise ValueError(
@@ -809,13 +797,12 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
             "differ."
         )
     terms = tuple(_term(name, own, codes) for name, own in parts.items())
-    for place, term in enumerate(terms):
-        for other in terms[:place]:
-            if term.n_levels == other.n_levels and term.determines(other):
-                raise ValueError(
-                    f"{other.name!r} and {term.name!r} number the same groups of rows; "
-                    "expected one of them."
-                )
+    for other, term in combinations(terms, 2):
+        if term.n_levels == other.n_levels and term.determines(other):
+            raise ValueError(
+                f"{other.name!r} and {term.name!r} number the same groups of rows; "
+                "expected one of them."
+            )
     levels = np.ones((len(y), 1))
     for name in fixed_names:
         own = codes[name][:, np.newaxis] == np.arange(1, codes[name].max() + 1)

@@ -121,16 +121,11 @@ _KIND_OF: Mapping[type, str] = {noun: kind for kind, noun in NOUNS.items()}
 
 #: Estimators by their public names.
 OURS = (
-    *(
-        f"skpce.{name}"
-        for name in (
-            "PolynomialChaosRegressor",
-            "CompositionalPCESurrogate",
-            "PolynomialChaosFeatures",
-            "LogRatioTransformer",
-            "NatafTransformer",
-        )
-    ),
+    "skpce.PolynomialChaosRegressor",
+    "skpce.CompositionalPCESurrogate",
+    "skpce.PolynomialChaosFeatures",
+    "skpce.LogRatioTransformer",
+    "skpce.NatafTransformer",
     "skpce.embedding.PLSTransformer",
 )
 

@@ -28,6 +28,7 @@ from ._cautions import (
     WORDS,
     Caution,
     cautions_in_words,
+    said,
     tie_of,
     without_doubles,
 )
@@ -487,9 +488,9 @@ def make_answer(
         "members": findings.n_members,
     }
     known = ~np.isnan(columns["q2"])
-    drives = [State.DRIVES in row for row in findings.states]
     supported = tuple(
-        bool(d and k) for d, k in zip(drives, known.tolist(), strict=True)
+        State.DRIVES in row and is_known
+        for row, is_known in zip(findings.states, known.tolist(), strict=True)
     )
     reasons = tuple(
         () if good else (reason_of(findings, output),)
@@ -497,13 +498,9 @@ def make_answer(
     )
     sentences = sentences_of(findings, names, outputs.names, negligible)
     facts = tuple(
-        f"Q² = {q2_:z.2f} [{low:z.2f}, {high:z.2f}], p = {p_value:.3g}"
-        for q2_, low, high, p_value in zip(
-            *(columns[name] for name in ("q2", "q2_low", "q2_high", "p_value")),
-            strict=True,
-        )
+        f"Q² = {middle:z.2f} [{low:z.2f}, {high:z.2f}], p = {p_value:.3g}"
+        for middle, low, high, p_value in zip(*found, columns["p_value"], strict=True)
     )
-    all_cautions = (*cautions, *findings.cautions)
     return Answer(
         {outputs.noun: tuple(outputs.names)},
         columns,
@@ -523,7 +520,7 @@ def make_answer(
         drivers=_drivers_table(findings, names, outputs),
         pairs=_pairs_table(findings, names, outputs),
         design=findings.design,
-        cautions=all_cautions,
+        cautions=(*cautions, *findings.cautions),
         sentences=sentences,
         findings=findings,
         source=source,
@@ -535,46 +532,41 @@ def _drivers_table(
 ) -> Result:
     """Return the table of outputs and inputs."""
     shares, shape = findings.shares, findings.p_values.shape
+
+    def partners(rows: tuple[int, ...]) -> str:
+        return ", ".join(names[j] for j in rows)
+
     columns: Mapping[str, NDArray[Any]] = {
-        "state": _texts([[str(s) for s in row] for row in findings.states], shape),
+        "state": _texts(findings.states, shape, str),
         "p_value": findings.p_values,
         "q_value": findings.q_values,
-        "first": shares.first[0],
-        "first_low": shares.first[1],
-        "first_high": shares.first[2],
-        "total": shares.total[0],
-        "total_low": shares.total[1],
-        "total_high": shares.total[2],
-        "partners": _texts(
-            [
-                [", ".join(names[j] for j in one) for one in row]
-                for row in findings.partners
-            ],
-            shape,
-        ),
+        **shares.columns(),
+        "partners": _texts(findings.partners, shape, partners),
         "more_runs": findings.more_runs,
-        "scope": _texts(
-            [[t.exchange.scope for t in row] for row in findings.tested], shape
-        ),
+        "scope": _texts(findings.tested, shape, lambda one: one.exchange.scope),
     }
     keys = {"output": tuple(outputs.names), "input": tuple(names)}
     return Result(keys, columns, framed=(*keys, *columns))
 
 
-def _texts(rows: Sequence[Sequence[str]], shape: tuple[int, ...]) -> NDArray[Any]:
-    return np.array(rows, dtype=object).reshape(shape)
+def _texts(
+    rows: Sequence[Sequence[Any]], shape: tuple[int, ...], text: Callable[[Any], str]
+) -> NDArray[Any]:
+    texts = [[text(entry) for entry in row] for row in rows]
+    return np.array(texts, dtype=object).reshape(shape)
 
 
 def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
     """Return the named pairs as a table."""
     keys = sorted(findings.pair_p_values)
-    labels = [f"{outputs.names[o]}: {names[i]} and {names[j]}" for o, i, j in keys]
+    named = [(outputs.names[o], names[i], names[j]) for o, i, j in keys]
+    output, first, second = np.array(named, dtype=object).reshape(-1, 3).T
     return Result(
-        {"pair": tuple(labels)},
+        {"pair": tuple(f"{o}: {i} and {j}" for o, i, j in named)},
         {
-            "output": np.array([outputs.names[o] for o, _, _ in keys], dtype=object),
-            "first_input": np.array([names[i] for _, i, _ in keys], dtype=object),
-            "second_input": np.array([names[j] for _, _, j in keys], dtype=object),
+            "output": output,
+            "first_input": first,
+            "second_input": second,
             "p_value": np.array([findings.pair_p_values[key] for key in keys]),
             "share": np.array([findings.shares.pairs[key] for key in keys]),
         },
@@ -853,16 +845,8 @@ class _Words:
                 "nothing is settled about \0, because each run resembles those before "
                 "it: see the caution."
             )
-        parts = [
-            self._drivers(),
-            self._scope(),
-            self._pairs(),
-            self._spread(),
-            self._nothing(),
-            self._tied(),
-            self._open(),
-            self._rest(),
-        ]
+        parts = [self._drivers(), self._scope(), self._pairs(), self._spread()]
+        parts += [self._nothing(), self._tied(), self._open(), self._rest()]
         return " ".join(filter(None, parts))
 
     @property
@@ -880,11 +864,11 @@ class _Words:
         drivers = self.rows(State.DRIVES)
         if not drivers:
             return "no input is shown to drive \0."
-        first, *others = drivers
-        share, figures = self._figures(first)
-        parts = [f"{self.names[first]} drives {share} of the variance of \0 {figures}"]
-        for i in others:
+        parts = []
+        for i in drivers:
             share, figures = self._figures(i)
+            if i == drivers[0]:
+                share = f"drives {share} of the variance of \0"
             parts.append(f"{self.names[i]} {share} {figures}")
         return f"{listed_in_words(parts, len(parts))}."
 
@@ -909,13 +893,9 @@ class _Words:
         tried = [self.names[i] for i in drivers if tested[i].exchange.scope == "tried"]
         if not tried:
             return ""
-        about = (
-            "this"
-            if len(tried) == len(drivers)
-            else f"what {listed_in_words(tried)} do"
-        )
-        if len(tried) == 1 < len(drivers):
-            about = f"what {tried[0]} does"
+        about = "this"
+        if len(tried) < len(drivers):
+            about = f"what {said(tried, 'does', 'do')}"
         return f"{about} is shown at the settings tried, not beyond them."
 
     def _pairs(self) -> str:
@@ -931,28 +911,24 @@ class _Words:
 
     def _spread(self) -> str:
         some = [self.names[i] for i in self.rows(State.SPREAD)]
-        verb = "acts" if len(some) == 1 else "act"
-        return f"{listed_in_words(some)} {verb} on the spread of \0." if some else ""
+        return f"{said(some, 'acts', 'act')} on the spread of \0." if some else ""
 
     def _nothing(self) -> str:
         some = [self.names[i] for i in self.rows(State.NOTHING)]
         if not some:
             return ""
         below = f"(below {percent(self.negligible)}{' each' if len(some) > 1 else ''})"
-        verb = "does" if len(some) == 1 else "do"
-        subject = listed_in_words(some)
+        subject = said(some, "does", "do")
         if len(some) > _MOST_NAMES + 1:
-            which = "The other" if len(some) < len(self.names) else "All"
-            subject = f"{which} {len(some)} inputs"
-            if self.rows(State.OPEN):
-                subject = f"{len(some)} inputs"
-        return f"{subject} {verb} not matter {below}."
+            which = "The other " if len(some) < len(self.names) else "All "
+            which = "" if self.rows(State.OPEN) else which
+            subject = f"{which}{len(some)} inputs do"
+        return f"{subject} not matter {below}."
 
     def _tied(self) -> str:
         """Name inputs that these data cannot tell apart, or that nothing tests."""
-        return " ".join(
-            f"{listed_in_words(names)} {why}." for names, why in self._untold()
-        )
+        parts = [f"{listed_in_words(names)} {why}." for names, why in self._untold()]
+        return " ".join(parts)
 
     def _untold(self) -> list[tuple[list[str], str]]:
         is_open = {self.names[i] for i in self.rows(State.OPEN)}
@@ -972,8 +948,7 @@ class _Words:
         if not rows:
             return ""
         some = [self.names[i] for i in rows]
-        verb = "is" if len(some) == 1 else "are"
-        return f"{listed_in_words(some)} {verb} not settled{self._more(rows)}."
+        return f"{said(some, 'is', 'are')} not settled{self._more(rows)}."
 
     def _more(self, rows: Sequence[int]) -> str:
         more = self.findings.more_runs[self.output, list(rows)]
@@ -983,8 +958,7 @@ class _Words:
         low, high = int(max(known.min(), 10)), int(max(known.max(), 10))
         number = f"{low}" if low == high else f"{low} to {high}"
         which = "it" if len(rows) == 1 else "them"
-        if known.size < more.size:
-            which = "some of them"
+        which = "some of them" if known.size < more.size else which
         return f" (about {number} more runs would settle {which})"
 
     def _rest(self) -> str:
@@ -1036,7 +1010,7 @@ def _range_sentence(
     if np.isnan(total).all():
         return f"{subject} have no choice, or do not vary between the runs."
     drivers = [i for i in order if states[i] is State.DRIVES]
-    ranges = [f"{between(total[:, i].min(), total[:, i].max())}" for i in drivers]
+    ranges = [between(total[:, i].min(), total[:, i].max()) for i in drivers]
     parts = [f"{names[i]} {own}" for i, own in zip(drivers, ranges, strict=True)]
     text = f"No input is shown to drive {subject}."
     if drivers:
@@ -1053,7 +1027,7 @@ def _range_sentence(
     ):
         some = [names[i] for i in order if states[i] is state]
         if some:
-            text += f" {listed_in_words(some)} {one if len(some) == 1 else several}."
+            text += f" {said(some, one, several)}."
     left = [rest_of(findings, o)[0] for o in rows]
     if drivers:
         text += f" {between(min(left), max(left))} is not predicted by this model."

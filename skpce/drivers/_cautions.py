@@ -37,7 +37,8 @@ class Caution:
     figures: Figures
 
     def __str__(self) -> str:
-        return WORDS[self.code](self.figures)
+        words = WORDS[self.code]
+        return words(self.figures) if callable(words) else words.format(**self.figures)
 
     def with_names(self, names: Mapping[str, str]) -> Caution:
         """Return the same with other names of inputs."""
@@ -77,17 +78,14 @@ class Seen:
     level: float  # of the answer
 
 
+Words = str | Callable[[Figures], str]
+
 #: How each caution is said, and which are looked for, in their order.
-WORDS: dict[str, Callable[[Figures], str]] = {
-    "adaptive": lambda f: (
-        f"the settings were chosen by earlier results ({f['sampler']}): regions that "
-        "looked bad have few runs, and the shares are less certain than the intervals "
-        "say"
-    ),
-    "distribution": lambda f: (
-        f"{f['input']} does not have its stated distribution (p = {f['p_value']:.2g}): "
-        "the shares are those under the stated one"
-    ),
+WORDS: dict[str, Words] = {
+    "adaptive": "the settings were chosen by earlier results ({sampler}): regions that "
+    "looked bad have few runs, and the shares are less certain than the intervals say",
+    "distribution": "{input} does not have its stated distribution (p = "
+    "{p_value:.2g}): the shares are those under the stated one",
     "embedding saw y": lambda f: (
         "a step before the last one has looked at the outputs, which cannot test what "
         "it made of them: "
@@ -102,28 +100,23 @@ WORDS: dict[str, Callable[[Figures], str]] = {
         "what differs may be the training"
     ),
     "noise bound": lambda f: (
-        "training noise is at most "
-        + listed(
-            [
-                f"{np.ceil(1e3 * share) / 10:g} % of {output}"
-                for output, share in f["at_most"].items()
-            ]
-        )
-        + ", in the variance of the probabilities, by the bounds of the distances"
+        f"training noise is at most {listed(list(map(_at_most, f['at_most'].items())))}"
+        ", in the variance of the probabilities, by the bounds of the distances"
     ),
-    "note": lambda f: f["words"],
+    "note": "{words}",
 }
 _NOTES = ("note", "noise bound")  # which weaken nothing
 CHECKS: list[tuple[str, Callable[[Seen], Iterable[Figures]]]] = []
 
 
 def caution(
-    code: str, words: Callable[[Figures], str]
+    code: str, words: Words | None = None
 ) -> Callable[[Callable[[Seen], Iterable[Figures]]], Any]:
-    """Let a function look for a caution, which has these words."""
+    """Let a function look for a caution, which has these words; None has some."""
 
     def add(check: Callable[[Seen], Iterable[Figures]]) -> Any:
-        WORDS[code] = words
+        if words is not None:
+            WORDS[code] = words
         CHECKS.append((code, check))
         return check
 
@@ -144,6 +137,15 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def said(names: Sequence[str], one: str, several: str, most: int = 4) -> str:
+    """Return names with what is said of one, or of several."""
+    return f"{listed(names, most)} {one if len(names) == 1 else several}"
+
+
+def _at_most(of_output: tuple[str, float]) -> str:
+    return f"{np.ceil(1e3 * of_output[1]) / 10:g} % of {of_output[0]}"
 
 
 def _far_members(figures: Figures) -> str:
@@ -172,9 +174,7 @@ def tie_of(figures: Figures) -> str:
 
 @caution(
     "copies",
-    lambda f: (
-        f"{f['n']} runs are nearly copies of others and were taken as their repeats"
-    ),
+    "{n} runs are nearly copies of others and were taken as their repeats",
 )
 def _copies(seen: Seen) -> Iterator[Figures]:
     if seen.n_copies:
@@ -183,10 +183,8 @@ def _copies(seen: Seen) -> Iterator[Figures]:
 
 @caution(
     "circular",
-    lambda f: (
-        f"{f['input']} is a linear function of the outputs with hardly any noise: if "
-        "it was computed from them, the answer is circular"
-    ),
+    "{input} is a linear function of the outputs with hardly any noise: if it was "
+    "computed from them, the answer is circular",
 )
 def _circular(seen: Seen) -> Iterator[Figures]:
     copied = copied_input(seen.X, seen.coordinates)
@@ -216,10 +214,8 @@ def _alike(seen: Seen) -> Iterator[Figures]:
 
 @caution(
     "series",
-    lambda f: (
-        f"{f['words']}: nothing is settled until order= says what the order of the "
-        "rows means (False: nothing), or groups= which runs belong together"
-    ),
+    "{words}: nothing is settled until order= says what the order of the rows means "
+    "(False: nothing), or groups= which runs belong together",
 )
 def _series(seen: Seen) -> Iterator[Figures]:
     if seen.design.series:
@@ -235,13 +231,11 @@ def _series(seen: Seen) -> Iterator[Figures]:
     ),
 )
 def _constraint(seen: Seen) -> Iterator[Figures]:
-    if len(_names_of(seen, seen.tied)) > 1:
+    inputs = _names_of(seen, seen.tied)
+    if len(inputs) > 1:
         sums = seen.X[:, seen.tied].sum(axis=1)
         is_sum = np.ptp(sums) <= 1e-6 * np.abs(sums).max()
-        yield {
-            "inputs": _names_of(seen, seen.tied),
-            "sum": float(sums[0]) if is_sum else np.nan,
-        }
+        yield {"inputs": inputs, "sum": float(sums[0]) if is_sum else np.nan}
 
 
 def _names_of(
@@ -255,31 +249,23 @@ def _names_of(
     )
 
 
-def _tied(seen: Seen, row: int) -> Iterator[Figures]:
-    one = next((t[row] for t in seen.tested if t[row].tied_to), None)
-    if one is not None:
-        others = _names_of(seen, one.tied_to, row)
-        yield {"input": seen.names[row], "others": others}
+@caution("alike")
+def _tied(seen: Seen) -> Iterator[Figures]:
+    for row, name in enumerate(seen.names):
+        one = next((t[row] for t in seen.tested if t[row].tied_to), None)
+        if one is not None:
+            yield {"input": name, "others": _names_of(seen, one.tied_to, row)}
 
 
-def _not_exchanged(seen: Seen, row: int) -> Iterator[Figures]:
-    kinds = {t[row].exchange.why for t in seen.tested if t[row].exchange.kind == "none"}
-    yield from ({"input": seen.names[row], "why": why} for why in sorted(kinds))
-
-
-WORDS["not exchanged"] = lambda f: (
-    f"{listed(f['inputs'], _MOST_NAMES)} {'is' if len(f['inputs']) == 1 else 'are'} "
-    f"not tested: {f['why']}"
+@caution(
+    "not exchanged",
+    lambda f: f"{said(f['inputs'], 'is', 'are', _MOST_NAMES)} not tested: {f['why']}",
 )
-CHECKS += [
-    ("alike", lambda seen: (f for k in range(len(seen.names)) for f in _tied(seen, k))),
-    (
-        "not exchanged",
-        lambda seen: (
-            f for k in range(len(seen.names)) for f in _not_exchanged(seen, k)
-        ),
-    ),
-]
+def _not_exchanged(seen: Seen) -> Iterator[Figures]:
+    for row, name in enumerate(seen.names):
+        exchanges = [tested[row].exchange for tested in seen.tested]
+        reasons = {one.why for one in exchanges if one.kind == "none"}
+        yield from ({"input": name, "why": why} for why in sorted(reasons))
 
 
 @caution(
@@ -302,10 +288,8 @@ def _rests_on_members(seen: Seen) -> Iterator[Figures]:
 
 @caution(
     "few runs differ",
-    lambda f: (
-        f"most of the variance of {f['output']} is that of one or two runs: its shares "
-        "are those of these, and have no lower end"
-    ),
+    "most of the variance of {output} is that of one or two runs: its shares are those "
+    "of these, and have no lower end",
 )
 def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
     for own, problem in seen.parts:
@@ -315,26 +299,20 @@ def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
 
 @caution(
     "lack of fit",
-    lambda f: (
-        f"the fit misses {f['output']} by more than the noise between repeats (p = "
-        f"{f['p_value']:.2g}): there is more in the inputs than it finds"
-    ),
+    "the fit misses {output} by more than the noise between repeats (p = "
+    "{p_value:.2g}): there is more in the inputs than it finds",
 )
 def _lack_of_fit(seen: Seen) -> Iterator[Figures]:
     p_values = seen.shares.lack_of_fit
     level = _LACK / max(seen.outputs.n_groups, 1)
     for output in np.flatnonzero(p_values < level).tolist():
-        yield {
-            "output": seen.outputs.names[output],
-            "p_value": float(p_values[output]),
-        }
+        name = seen.outputs.names[output]
+        yield {"output": name, "p_value": float(p_values[output])}
 
 
 @caution(
     "few runs",
-    lambda f: (
-        f"with {f['n']} runs only inputs that explain most of the variance are found"
-    ),
+    "with {n} runs only inputs that explain most of the variance are found",
 )
 def _few_runs(seen: Seen) -> Iterator[Figures]:
     design = seen.design
@@ -342,9 +320,7 @@ def _few_runs(seen: Seen) -> Iterator[Figures]:
         yield {"n": design.n_rows}
 
 
-@caution(
-    "no pairs", lambda f: "there are too many inputs and outputs to look for pairs"
-)
+@caution("no pairs", "there are too many inputs and outputs to look for pairs")
 def _no_pairs(seen: Seen) -> Iterator[Figures]:
     if any(not test.sees_pairs for row_of in seen.tested for test in row_of):
         yield {}
@@ -378,7 +354,6 @@ def without_doubles(cautions: Iterable[Caution]) -> list[Caution]:
 def cautions_in_words(cautions: Iterable[Caution]) -> list[str]:
     """Say what cautions are about; what was only read so is a note."""
     return [
-        ("Note: " if one.code in _NOTES else "Caution: ")
-        + f"{WORDS[one.code](one.figures)}."
+        f"{'Note' if one.code in _NOTES else 'Caution'}: {one}."
         for one in without_doubles(cautions)
     ]

@@ -12,8 +12,7 @@ import numpy as np
 
 from .._checks import FEWEST_MEMBERS, FloatArray, IndexArray, one_thread_if_small
 from .._result import Result
-from ._cautions import cautions_in_words
-from ._cautions import listed as listed_in_words
+from ._cautions import cautions_in_words, said
 from ._design import first_of
 from ._exchange import Inputs, Problem
 from ._findings import (
@@ -152,9 +151,7 @@ def curves_of(answer: Any, axis: Any, name: str | None) -> Curves:
     along = np.argsort(axis)
     p_values, shares = _found(answer, data, whole, along)
     columns = {"p_value": p_values}
-    for kind in ("first", "total"):
-        for end, part in zip(("", "_low", "_high"), getattr(shares, kind), strict=True):
-            columns[kind + end] = part.T
+    columns |= {name: part.T for name, part in shares.columns().items()}
     left_out = len(data.X) - len(whole)
     notes = [
         f"Design: {answer.design}",
@@ -180,7 +177,8 @@ def _found(
     columns = order_of_inputs(X, values, findings.members, answer.input_names)
     place = np.argsort(columns)
     members = tuple(tuple(place[list(m)].tolist()) for m in findings.members)
-    laws = None if data.laws is None else [data.laws[k] for k in columns]
+    laws = data.laws
+    laws = None if laws is None else [laws[k] for k in columns]
     order = canonical_order(X, values)
     design = answer.design.of_rows(rows[order])
     X, values = X[order][:, columns], values[order]
@@ -265,9 +263,8 @@ def _as_curves(
     ]
     rest = [names[i] for i in order if not drives[i]]
     if rest:
-        verb = "is" if len(rest) == 1 else "are"
         sentences.append(
-            f"{listed_in_words(rest)} {verb} not shown to matter at any {name}."
+            f"{said(rest, 'is', 'are')} not shown to matter at any {name}."
         )
     return Curves(
         {"input": tuple(names), name: tuple(axis.tolist())},

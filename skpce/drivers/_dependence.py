@@ -204,22 +204,13 @@ class _Dependence:
         if not np.trace(gram) > 0:
             return cls(np.zeros(n_lags), 1.0)
         n_orders = _N_ORDERS if n_rows <= _LONG else _N_ORDERS_LONG
-        orders = np.array(
-            [
-                np.arange(n_rows),
-                *(generator.permutation(n_rows) for _ in range(n_orders)),
-            ]
-        )
-        sums = np.array(
-            [
-                gram[orders[:, lag:], orders[:, :-lag]].sum(axis=1)
-                for lag in range(1, n_lags + 1)
-            ]
-        )
+        others = [generator.permutation(n_rows) for _ in range(n_orders)]
+        orders = np.array([np.arange(n_rows), *others])
+        lags = range(1, n_lags + 1)
+        sums = np.array([gram[orders[:, k:], orders[:, :-k]].sum(axis=1) for k in lags])
         spread = sums.std(axis=1, keepdims=True)
-        scores = (sums - sums.mean(axis=1, keepdims=True)) / np.where(
-            spread > 0, spread, 1.0
-        )
+        centred = sums - sums.mean(axis=1, keepdims=True)
+        scores = centred / np.where(spread > 0, spread, 1.0)
         largest = scores.max(axis=0)
         return cls(scores[:, 0], float(np.mean(largest >= largest[0])))
 
@@ -277,37 +268,33 @@ _COMMON = 1 / 3
 
 
 def labels_of_copies(
-    tables: list[FloatArray],  # scaled inputs, each of shape (n_members, n_columns)
+    inputs: FloatArray,  # scaled, shape: (n_members, n_columns)
     outputs: FloatArray,  # scaled, shape: (n_members, n_coordinates)
 ) -> IndexArray | None:  # shape: (n_members,); None where members are independent
     """Return the group of each member, where enough members are copies of others."""
     n_members = len(outputs)
-    few = has_few_values(tables[0])
+    few, joint = has_few_values(inputs), _joint(inputs, outputs)
     links = [np.zeros((0, 2), dtype=np.int64)]
-    for inputs in tables:
-        if _has_levels(inputs):
-            joint = _joint(inputs, outputs)
-            # Two settings that have an output in common show that outputs repeat.
-            if _distinct(outputs) == _distinct(joint):
-                links.append(equal_rows(joint))
-            continue
+    if _has_levels(inputs):
+        # Two settings that have an output in common show that outputs repeat.
+        if _distinct(outputs) == _distinct(joint):
+            links.append(equal_rows(joint))
+    elif not few.any():
+        links += [equal_rows(inputs), too_near(inputs), too_near(joint)]
+    else:
         links.append(equal_rows(inputs))
-        if not few.any():
-            links += [too_near(inputs), too_near(_joint(inputs, outputs))]
-    if few.any() and not few.all() and not _has_levels(tables[0]):
-        others = tables[0][:, ~few]
-        near = np.concatenate([too_near(others), too_near(_joint(others, outputs))])
-        levels = tables[0][:, few]
-        links.append(near[(levels[near[:, 0]] == levels[near[:, 1]]).all(axis=1)])
+        if not few.all():
+            others, levels = inputs[:, ~few], inputs[:, few]
+            both = too_near(others), too_near(_joint(others, outputs))
+            near = np.concatenate(both)
+            links.append(near[(levels[near[:, 0]] == levels[near[:, 1]]).all(axis=1)])
     pairs = np.concatenate(links)
-    graph = coo_matrix(
-        (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_members,) * 2
-    )
+    shape = n_members, n_members
+    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=shape)
     n_groups, labels = connected_components(graph, directed=False)
     if n_members - n_groups < max(_LEAST_MEMBERS, _LEAST_EXCESS * n_members):
         return None
-    found: IndexArray = labels
-    return found
+    return np.asarray(labels)
 
 
 def _joint(inputs: FloatArray, outputs: FloatArray) -> FloatArray:
@@ -446,7 +433,7 @@ def with_copies(
     inputs, outputs = _scaled(X), _scaled(coordinates)
     if not inputs.shape[1] or not outputs.shape[1]:
         return design
-    labels = labels_of_copies([inputs], outputs)
+    labels = labels_of_copies(inputs, outputs)
     return design if labels is None else replace(design, setting=labels)
 
 

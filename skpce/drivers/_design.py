@@ -278,9 +278,7 @@ class Design:
         head = f"{self.n_rows} runs"
         if self.has_repeats:
             counts = np.bincount(self.setting)
-            each = f"{counts.min()}" + (
-                "" if counts.min() == counts.max() else f" to {counts.max()}"
-            )
+            each = " to ".join(map(str, np.unique([counts.min(), counts.max()])))
             head = f"{n} settings, {each} runs each"
         if self.counter:
             head += f" ({self.counter!r} counts the repeats)"
@@ -373,17 +371,13 @@ def find_counter(
         if not 1 < n_settings <= n_rows // 2:
             continue
         pairs = np.unique(np.column_stack([setting, numbers_of(X[:, column])]), axis=0)
-        if len(pairs) < n_rows or not _is_whole(X[:, column]):
+        if len(pairs) < n_rows or (X[:, column] != np.round(X[:, column])).any():
             continue
         levels = [len(np.unique(values)) for values in rest.T]
         alone = min(levels) > 0.5 * n_settings and n_settings > 2 and len(levels) > 1
         if COUNTERS.search(str(names[column]).lower()) or alone:
             return column
     return None
-
-
-def _is_whole(values: FloatArray) -> bool:
-    return bool(np.all(values == np.round(values)))
 
 
 def find_constraint(
@@ -459,10 +453,7 @@ def units_by_inputs(
     along = _along(values, unit)
     if not X.shape[1]:
         return np.argsort(along, kind="stable")
-    means = mean_of(X, unit)
-    centred = means - means.mean(axis=0)
-    size = np.sqrt(np.square(centred).mean(axis=0))
-    standard = centred / np.where(size > 0, size, 1.0)
+    standard = standardized(mean_of(X, unit))
     squares = np.square(standard)
     keys = (
         standard @ np.sqrt(np.arange(1.0, 1.0 + X.shape[1])),
@@ -486,9 +477,7 @@ def _along(values: FloatArray, unit: IndexArray) -> FloatArray:  # shape: (n_uni
     """Return coordinates along the direction of most variance; equal outputs tie."""
     if not values.shape[1]:  # steps of one class
         return np.zeros(int(unit.max()) + 1)
-    centred = values - values.mean(axis=0)
-    scale = np.sqrt(np.square(centred).mean(axis=0))
-    means = mean_of(centred / np.where(scale > 0, scale, 1.0), unit)
+    means = mean_of(standardized(values), unit)
     means = means - means.mean(axis=0)
     along = _direction(means)
     skewness = (along**3).sum()  # no order of the columns changes it
@@ -529,6 +518,13 @@ def q2_with_interval(
     low, high = np.quantile(q2[:, 1:], [0.05, 0.95], axis=1)
     middle = q2[:, 0]
     return np.stack([middle, np.minimum(low, middle), np.maximum(high, middle)])
+
+
+def standardized(values: FloatArray) -> FloatArray:
+    """Return columns of mean 0 and variance 1; those that do not vary are 0."""
+    centred = values - values.mean(axis=0)
+    size = np.sqrt(np.square(centred).mean(axis=0))
+    return np.asarray(centred / np.where(size > 0, size, 1.0))
 
 
 def mean_of(values: FloatArray, labels: IndexArray) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, import_extra
+from .._fonts import choose_fonts, label
 from ._findings import State
 from ._picture import short_name
 from ._runs import Data
@@ -85,11 +86,13 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
     if len(columns) > MOST_CURVES:  # those that the input moves most
         moved = np.argsort(-np.ptp(means, axis=0), kind="stable")[:MOST_CURVES]
         columns, means = [columns[k] for k in moved], means[:, moved]
+    layouts = (data.read.geometry and data.read.geometry.layout, data.read.real)
+    names = [name for one in layouts if one for name in one.part_names]
     is_log = name in data.logarithms
     return Effect(
         data.read.names[output],
         name,
-        tuple(_column_names(data)[k] for k in columns),
+        tuple(names[k] for k in columns),
         10.0**grid if is_log else grid,
         means,
         10.0**x if is_log else x,
@@ -103,9 +106,8 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
 def _is_log_law(data: Data, place: int) -> bool:
     """Return whether a stated distribution is even in the logarithm."""
     law = None if data.distribution is None else data.distribution[place]
-    name = (
-        law if isinstance(law, str) else getattr(getattr(law, "dist", None), "name", "")
-    )
+    family = getattr(law, "dist", None)
+    name = law if isinstance(law, str) else getattr(family, "name", "")
     is_even = name in ("loguniform", "reciprocal", "lognorm", "lognormal")
     return is_even and bool((data.X[:, place] > 0).all())
 
@@ -122,25 +124,14 @@ def _columns_of(data: Data, output: int) -> list[int]:
     return list(range(own.start, own.stop))
 
 
-def _column_names(data: Data) -> list[str]:
-    layouts = (data.read.geometry and data.read.geometry.layout, data.read.real)
-    return [name for one in layouts if one for name in one.part_names]
-
-
 def draw_effects(effects: list[Effect]) -> Any:
     """Draw a panel for each effect; return the figure."""
-    from .._fonts import choose_fonts
-
     plt = import_extra("matplotlib.pyplot", "plot", "the picture of effects")
     n_columns = min(2, len(effects)) or 1
     n_rows = max(-(-len(effects) // n_columns), 1)
-    figure, axes = plt.subplots(
-        n_rows,
-        n_columns,
-        figsize=(_SIZE[0] * n_columns, _SIZE[1] * n_rows + 0.2),
-        layout="constrained",
-        squeeze=False,
-    )
+    size = _SIZE[0] * n_columns, _SIZE[1] * n_rows + 0.2
+    options: dict[str, Any] = {"layout": "constrained", "squeeze": False}
+    figure, axes = plt.subplots(n_rows, n_columns, figsize=size, **options)
     panels = axes.ravel()
     for panel in panels[len(effects) :]:
         panel.set_axis_off()
@@ -153,8 +144,6 @@ def draw_effects(effects: list[Effect]) -> Any:
 
 
 def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
-    from .._fonts import label
-
     several = len(effect.columns) > 1
     for k, name in enumerate(effect.columns):
         color = _COLORS[k] if several or effect.is_driver else "#777777"

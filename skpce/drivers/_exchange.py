@@ -69,7 +69,7 @@ from .._learned.prior import (
     observations_of,
 )
 from .._learned.ridge import equally_large, functions_of
-from ._design import Design, Exchange, first_of, mean_of, memory_of
+from ._design import Design, Exchange, first_of, mean_of, memory_of, standardized
 
 # P-values of many hypotheses, adjusted.
 
@@ -775,7 +775,38 @@ class Problem:
 
     def test(self, row: int) -> Tested:
         """Test an input, or a group of inputs, for each output."""
-        return _tested(self, self.members[row])
+        members = self.members[row]
+        setting = self.setting(members)
+        n_outputs = self.n_outputs
+        nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
+        if setting is None:
+            ones = np.ones(n_outputs)
+            return Tested(ones, ones, self._why_not(members), (), nothing)
+        location = setting.p_values(self.n_draws)
+        resting = list(nothing)
+        rests = (location <= 0.05) & setting.outlying.any(axis=0)
+        rests &= setting.exchange.kind != "signs"
+        for output in np.flatnonzero(rests).tolist():
+            few = np.flatnonzero(setting.outlying[:, output])
+            alone = setting.only(np.array([output])).without(few)
+            again = alone.p_values(self.n_draws)[0]
+            if again > location[output]:
+                location[output] = again
+                resting[output] = _rows_of(setting, few)
+        spread = np.ones(n_outputs)
+        if setting.exchange.kind != "signs":
+            spread = setting.spread_p_values(self.n_draws)
+        known = setting.exchange, setting.tied_to, tuple(resting)
+        return Tested(location, spread, *known, not setting.too_many_products)
+
+    def _why_not(self, members: tuple[int, ...]) -> Exchange:
+        """Return an exchange of nothing, with its reason."""
+        others = self.inputs.X[:, self.inputs.without(members)]
+        exchange = self.design.exchange(self.inputs.X[:, list(members)], others)
+        if exchange.kind == "none":
+            return exchange
+        why = "the series remembers for too long to divide it into blocks"
+        return Exchange("none", exchange.unit, why=why)
 
     def p_values_of_all(self, row: int) -> FloatArray:  # shape: (n_outputs,)
         """Test an input for all outputs: that any p-value is wrong is adjusted for."""
@@ -1106,7 +1137,7 @@ class _Setting:
         return self._over_deviations(alone, pairs.reshape(shape))
 
     def statistics(
-        self, scores: tuple[FloatArray, FloatArray], expected: FloatArray | None = None
+        self, scores: tuple[FloatArray, FloatArray]
     ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
         """Return both statistics of scores."""
         alone, pairs = scores
@@ -1116,8 +1147,7 @@ class _Setting:
             return alone, np.zeros_like(alone)
         pairs = np.tensordot(self.lead_weights, np.square(pairs), axes=1)
         pairs = self.of_partners(_of_outputs(pairs, self.groups))
-        by_partner = self.expected if expected is None else expected
-        return alone, (pairs / by_partner).max(axis=2)
+        return alone, (pairs / self.expected).max(axis=2)
 
     @cached_property
     def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
@@ -1127,7 +1157,7 @@ class _Setting:
             columns = self.of_partners(np.ones(self.products.shape[2]))
             return np.outer(np.bincount(self.groups), columns) * size
         sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
-        sums = np.add.reduceat(sums, _starts(self.groups), axis=0)
+        sums = np.add.reduceat(sums, starts_of(self.groups), axis=0)
         return np.asarray(np.maximum(size * self.of_partners(sums), 1e-300))
 
     @cached_property
@@ -1142,6 +1172,12 @@ class _Setting:
         products = 0 if self.too_many_products else self.n_products
         return float(self.n_units * (columns + self.own.n_leading * products))
 
+    @property
+    def asks_signs(self) -> bool:
+        """Whether signs are asked too: of few runs an exchange in strata is exact."""
+        few = self.exchange.strata is not None and self.n_units < _EXACT
+        return self.exchange.kind != "signs" and not few
+
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values; more draws for those that are small, then signs."""
         found = self._of_exchange(_FIRST)
@@ -1149,9 +1185,7 @@ class _Setting:
         if len(open_) and (self.roots or self.work * _FIRST <= _MOST_WORK):
             found[open_] = self.only(open_)._of_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
-        few = self.exchange.strata is not None and self.n_units < _EXACT
-        # Of few runs the exchange within strata is exact.
-        if len(small) and self.exchange.kind != "signs" and not few:
+        if len(small) and self.asks_signs:
             by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
             found[small] = np.maximum(found[small], by_signs)
         return found
@@ -1159,8 +1193,7 @@ class _Setting:
     def p_values_of_all(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values that are adjusted for all outputs."""
         found = self._of_exchange(n_draws, step_down)
-        few = self.exchange.strata is not None and self.n_units < _EXACT
-        if found.min() <= _SMALL and self.exchange.kind != "signs" and not few:
+        if found.min() <= _SMALL and self.asks_signs:
             found = np.maximum(found, self._of_signs(n_draws, step_down))
         return holm(found) if self.work * n_draws > _MOST_WORK else found
 
@@ -1201,10 +1234,10 @@ class _Setting:
         left[:, columns] = self.residuals[:, columns]
         if self.work * n_draws > _MOST_WORK:
             found = self._of_tails(left, signs=True)
-            return found if self.is_left else np.where(follows, found, 0.0)
-        other = replace(self, residuals=left)
-        drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
-        found = rank(self.observed, self.statistics(drawn))
+        else:
+            other = replace(self, residuals=left)
+            drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
+            found = rank(self.observed, self.statistics(drawn))
         return found if self.is_left else np.where(follows, found, 0.0)
 
     def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
@@ -1232,7 +1265,7 @@ class _Setting:
             return np.full(self.n_outputs, -1)
         scores = np.tensordot(self.lead.T, self.products, axes=1)
         scores = np.tensordot(self.lead_weights, np.square(scores), axes=1)
-        scores = np.add.reduceat(scores, _starts(self.groups), axis=0)
+        scores = np.add.reduceat(scores, starts_of(self.groups), axis=0)
         return np.argmax(self.of_partners(scores) / self.expected, axis=1)
 
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
@@ -1289,9 +1322,7 @@ class _Setting:
         size = bounded(size, np.arange(size.shape[1]))
         other = replace(
             self,
-            own=replace(
-                self.own, values=self.lead, weights=self.lead_weights, n_leading=0
-            ),
+            own=Terms(self.lead, self.lead_weights, 0),
             residuals=size,
             groups=np.arange(size.shape[1]),
             partners=(),
@@ -1407,48 +1438,6 @@ def _unit_of(design: Design, exchange: Exchange) -> IndexArray | None:
     return None
 
 
-def _tested(problem: Problem, members: tuple[int, ...]) -> Tested:
-    setting = problem.setting(members)
-    n_outputs = problem.n_outputs
-    nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
-    if setting is None:
-        ones = np.ones(n_outputs)
-        return Tested(ones, ones, _why_not(problem, members), (), nothing)
-    n_draws = problem.n_draws
-    location = setting.p_values(n_draws)
-    resting = list(nothing)
-    rests = (location <= 0.05) & setting.outlying.any(axis=0)
-    rests &= setting.exchange.kind != "signs"
-    for output in np.flatnonzero(rests).tolist():
-        few = np.flatnonzero(setting.outlying[:, output])
-        again = setting.only(np.array([output])).without(few).p_values(n_draws)[0]
-        if again > location[output]:
-            location[output] = again
-            resting[output] = _rows_of(setting, few)
-    spread = np.ones(n_outputs)
-    if setting.exchange.kind != "signs":
-        spread = setting.spread_p_values(n_draws)
-    return Tested(
-        location,
-        spread,
-        setting.exchange,
-        setting.tied_to,
-        tuple(resting),
-        not setting.too_many_products,
-    )
-
-
-def _why_not(problem: Problem, members: tuple[int, ...]) -> Exchange:
-    """Return an exchange of nothing, with its reason."""
-    others = problem.inputs.without(members)
-    X = problem.inputs.X
-    exchange = problem.design.exchange(X[:, list(members)], X[:, others])
-    if exchange.kind == "none":
-        return exchange
-    why = "the series remembers for too long to divide it into blocks"
-    return Exchange("none", exchange.unit, why=why)
-
-
 def _rows_of(setting: _Setting, units: IndexArray) -> IndexArray:
     """Return the members of units."""
     unit = setting.exchange.unit
@@ -1460,7 +1449,7 @@ def _rows_of(setting: _Setting, units: IndexArray) -> IndexArray:
 def _sizes(
     values: FloatArray, groups: IndexArray
 ) -> FloatArray:  # shape: (n_units, n_outputs)
-    squares = np.add.reduceat(np.square(values), _starts(groups), axis=1)
+    squares = np.add.reduceat(np.square(values), starts_of(groups), axis=1)
     return np.asarray(np.sqrt(squares))
 
 
@@ -1485,10 +1474,10 @@ def _of_outputs(values: FloatArray, groups: IndexArray) -> FloatArray:
     """Add up the coordinates of each output, along the second axis."""
     if len(groups) == groups[-1] + 1:
         return values
-    return np.add.reduceat(values, _starts(groups), axis=1)
+    return np.add.reduceat(values, starts_of(groups), axis=1)
 
 
-def _starts(groups: IndexArray) -> IndexArray:
+def starts_of(groups: IndexArray) -> IndexArray:
     """Return where each output begins among sorted coordinates."""
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
@@ -1497,7 +1486,7 @@ def _by_width(
     groups: IndexArray, n_entries: int
 ) -> list[tuple[IndexArray, IndexArray]]:
     """Return blocks of outputs with as many coordinates, and their columns."""
-    widths, starts = np.bincount(groups), _starts(groups)
+    widths, starts = np.bincount(groups), starts_of(groups)
     found = []
     for width in np.unique(widths).tolist():
         outputs = np.flatnonzero(widths == width)
@@ -1552,12 +1541,9 @@ def _left_of(
 
 def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
     """Return blocks of a series; none where it remembers for long."""
-    centred = values - values.mean(axis=0)
-    scale = np.sqrt(np.square(centred).mean(axis=0))
     assert design.order is not None
-    scaled = centred / np.where(scale > 0, scale, 1.0)
-    memory = memory_of(scaled, own.values[:, :1], order=design.order)
-    length = 3 * memory if memory > 1 else 1
-    labels = design.series_blocks(length)
+    both = standardized(values), own.values[:, :1]
+    memory = memory_of(*both, order=design.order)
+    labels = design.series_blocks(3 * memory if memory > 1 else 1)
     kind = "signs" if labels.max() + 1 >= 10 else "none"
     return Exchange(kind, labels)

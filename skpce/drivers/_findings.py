@@ -15,7 +15,7 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from ._cautions import Caution, Seen, find_cautions
 from ._dependence import find_series, with_copies
-from ._design import Design, find_constraint, first_of
+from ._design import Design, find_constraint, first_of, standardized
 from ._exchange import Inputs, Problem, Tested, benjamini_hochberg, holm
 from ._shares import Shares, shares_of
 
@@ -333,13 +333,12 @@ def _order_of_outputs(
 
 def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
     """Sort rows by what no order of rows, inputs or outputs changes."""
-    centred = values - values.mean(axis=0)
-    scale = np.sqrt(np.square(centred).mean(axis=0))
-    sizes = np.square(centred / np.where(scale > 0, scale, 1.0)).sum(axis=1)
+    standard = standardized(values)
+    sizes = np.square(standard).sum(axis=1)
     spread = np.abs(X - X.mean(axis=0))
     largest = spread.max(axis=0)
     distance = np.square(spread / np.where(largest > 0, largest, 1.0)).sum(axis=1)
-    sums = (centred / np.where(scale > 0, scale, 1.0)).sum(axis=1)
+    sums = standard.sum(axis=1)
     return np.lexsort((distance.round(9), sizes.round(9), sums.round(9)))
 
 
@@ -380,10 +379,10 @@ def _states(
                     if may_be_nothing:
                         factors.append(high / negligible)
                 times = min(factors)
-                extra = np.inf
+                more[output, i] = np.inf
                 if times <= _MANY_TIMES:
-                    extra = np.ceil((times - 1.0) * counts[output] / 10.0) * 10.0
-                more[output, i] = extra
+                    tens = np.ceil((times - 1.0) * counts[output] / 10.0)
+                    more[output, i] = tens * 10.0
             own.append(state)
         states.append(own)
     return states, more
@@ -426,13 +425,11 @@ def between(low: float, high: float) -> str:
     """Return an interval in percent; ends that round to one number have a decimal."""
     if high < 0.005:
         return "<1 %"
-    ends = [f"{100.0 * end:.0f}" for end in (low, high)]
-    whole = ends[0]
-    if ends[0] == ends[1]:
-        ends = [f"{100.0 * end:.1f}" for end in (low, high)]
-    if ends[0] == ends[1]:
-        return f"{whole} %"
-    return f"{ends[0]} to {ends[1]} %"
+    for digits in (0, 1):
+        first, last = (f"{100.0 * end:.{digits}f}" for end in (low, high))
+        if first != last:
+            return f"{first} to {last} %"
+    return f"{100.0 * low:.0f} %"
 
 
 def parts_of(findings: Findings, output: int) -> list[tuple[str, float]]:
@@ -442,13 +439,9 @@ def parts_of(findings: Findings, output: int) -> list[tuple[str, float]]:
     the noise between repeats are all of the variance.
     """
     left, noise, together = rest_of(findings, output)
-    parts = []
-    if together >= 0.005:
-        parts.append(("several together", together))
+    parts = [("several together", together)] if together >= 0.005 else []
     parts.append(("not predicted", left))
-    if not np.isnan(noise):
-        parts.append(("noise of repeats", noise))
-    return parts
+    return parts if np.isnan(noise) else [*parts, ("noise of repeats", noise)]
 
 
 def rest_of(findings: Findings, output: int) -> tuple[float, float, float]:

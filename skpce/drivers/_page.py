@@ -42,7 +42,9 @@ def make_page(answer: Any) -> HtmlReport:
     """Return the page."""
     page = HtmlReport(f"What drives {listed(list(map(str, answer._labels)))}")
     page.add_answer(answer.sentences)
-    _add_figure(page, draw_answer(answer), "Shares of the variance between the runs")
+    panels = np.ravel(draw_answer(answer))
+    shares = SimpleNamespace(figure_=panels[0].figure)
+    page.add_figure(shares, "Shares of the variance between the runs")
     page.add_heading("Drivers")
     page.add_text(_TERMS)
     for output, name in enumerate(answer._labels):
@@ -54,8 +56,8 @@ def make_page(answer: Any) -> HtmlReport:
             "Points are runs. Lines are the mean prediction of the model where one "
             "input varies and the others are as in the runs."
         )
-        figure = draw_effects(effects_of(answer))
-        page.add_figure(SimpleNamespace(figure_=figure), "Effects of leading inputs")
+        effects = SimpleNamespace(figure_=draw_effects(effects_of(answer)))
+        page.add_figure(effects, "Effects of leading inputs")
     page.add_heading("Evidence")
     for line in answer.evidence:
         page.add_text(line)
@@ -63,11 +65,6 @@ def make_page(answer: Any) -> HtmlReport:
     for line in _origin(answer):
         page.add_text(line)
     return page
-
-
-def _add_figure(page: HtmlReport, axes: Any, description: str) -> None:
-    figure = axes[0].figure if isinstance(axes, list) else axes.figure
-    page.add_figure(SimpleNamespace(figure_=figure), description)
 
 
 def _origin(answer: Any) -> list[str]:

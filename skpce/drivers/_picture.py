@@ -9,6 +9,7 @@ import numpy as np
 
 from .._bars import make_panels
 from .._checks import import_extra
+from .._fonts import choose_fonts, label
 from ._findings import State, between, parts_of, percent
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     for place, (output, panel) in enumerate(zip(drawn, panels, strict=True)):
         _draw_panel(answer, output, panel, is_last=place == len(drawn) - 1)
     _draw_legend(panels[-1], answer.drivers, is_given=ax is not None)
-    _readable(panels)
+    choose_fonts(*panels)
     return panels if len(panels) > 1 else panels[0]
 
 
@@ -51,24 +52,13 @@ def _panels(n_panels: int, n_bars: int, ax: Any) -> list[Any]:
     return list(axes[:, 0])
 
 
-def _readable(panels: list[Any]) -> None:
-    """Choose fonts that have the letters of all names."""
-    from .._fonts import choose_fonts
-
-    choose_fonts(*panels)
-
-
 def short_name(name: str, letters: int, lines: int = 2) -> str:
     """Return a name on short lines, which begin after ``_``, ``.`` and ``/``."""
-    from .._fonts import label
-
     open_ = re.sub(r"(?<=[^\W_][_./])(?=[^\W_])", " \0", name)
     return label(open_, letters, lines).replace(" \0", "").replace("\0", "")
 
 
 def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:
-    from .._fonts import label
-
     table = answer.drivers
     total = np.nan_to_num(table.total[output])
     order = np.argsort(-total, kind="stable")
@@ -110,12 +100,8 @@ def _draw_share(ax: Any, at: int, table: Any, output: int, i: int) -> None:
 
 
 def _write(ax: Any, at: float, end: float, text: str) -> None:
-    ax.annotate(
-        *(text, (end, at), (4, 0)),
-        textcoords="offset points",
-        va="center",
-        fontsize=9,
-    )
+    place = {"xytext": (4, 0), "textcoords": "offset points"}
+    ax.annotate(text, (end, at), **place, va="center", fontsize=9)
 
 
 def _draw_legend(ax: Any, table: Any, is_given: bool) -> None:
@@ -131,31 +117,19 @@ def _draw_legend(ax: Any, table: Any, is_given: bool) -> None:
         handles += [Patch(color=strong, label="drives: alone")]
         handles += [Patch(color=pale, label="and with others")]
     if State.SPREAD in states:
-        handles.append(
-            Patch(color=_COLORS[State.SPREAD][1], label="acts on the spread")
-        )
+        strong = _COLORS[State.SPREAD][1]
+        handles.append(Patch(color=strong, label="acts on the spread"))
     if states & {State.NOTHING, State.OPEN}:
         handles.append(Patch(color=_OTHER[1], label="not shown to drive"))
-    line: dict[str, Any] = {
-        "color": "#222222",
-        "marker": "|",
-        "markersize": 7,
-        "linewidth": 1.3,
-    }
-    handles.append(Line2D([], [], **line, label="90 % interval"))
+    line: dict[str, Any] = {"marker": "|", "markersize": 7, "linewidth": 1.3}
+    handles.append(Line2D([], [], color="#222222", **line, label="90 % interval"))
     place: dict[str, Any] = {"loc": "outside lower center"}
     if is_given:  # under ticks and label, which half an inch holds
         shift = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
         place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
         place["bbox_transform"] = ax.transAxes + shift
-    (ax if is_given else ax.figure).legend(
-        handles=handles,
-        **place,
-        ncols=2,
-        frameon=False,
-        fontsize=9,
-        handlelength=1.4,
-    )
+    style: dict[str, Any] = {"frameon": False, "fontsize": 9, "handlelength": 1.4}
+    (ax if is_given else ax.figure).legend(handles=handles, ncols=2, **place, **style)
 
 
 # Lines of curves: Okabe and Ito's palette without yellow, which is too pale.
@@ -195,7 +169,7 @@ def draw_curves(curves: Any, ax: Axes | None = None) -> Any:
     ax.set_xlabel(curves.axis_name)
     ax.set_ylabel("share in all of the variance, in %")
     ax.spines[["top", "right"]].set_visible(False)
-    _readable([ax])
+    choose_fonts(ax)
     return ax
 
 
@@ -206,15 +180,9 @@ def _label_ends(ax: Any, ends: list[tuple[float, str, str]]) -> None:
         text = short_name(name, LETTERS)
         above, lines = lines, text.count("\n") + 1
         height = max(end, height + 3.3 * (above + lines))
-        ax.annotate(
-            *(text, (1, height), (5, 0)),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            va="center",
-            fontsize=10,
-            color=color,
-            annotation_clip=False,
-        )
+        place: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points"}
+        place |= {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        ax.annotate(text, (1, height), **place, va="center", fontsize=10, color=color)
 
 
 def _is_geometric(axis: Any) -> bool:

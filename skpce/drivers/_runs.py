@@ -12,9 +12,9 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ from .._checks import (
     refuse_no_numbers,
     refuse_other_rows,
     refuse_swapped,
+    take,
+    take_columns,
 )
 from .._compositions.outputs import Outputs, read_outputs
 from .._expansion.expansion import ConstantTargetWarning
@@ -48,13 +50,12 @@ from ..ensembles._table import (
     LIKE_A_NUMBER,
     Columns,
     Ensemble,
-    ReadInputs,
     entries_of_dicts,
     input_columns,
     read_inputs,
     read_table,
 )
-from ._cautions import Caution
+from ._cautions import Caution, said
 from ._design import COUNTERS, Design, find_counter
 
 # Names of columns
@@ -117,31 +118,13 @@ def quoted(names: Sequence[Any]) -> str:
     return shown + (f", ... ({len(names)} in all)" if len(names) > MOST_SHOWN else "")
 
 
-def take_columns_of(table: Any, places: Sequence[int]) -> Any:
-    """Return some columns of a data frame."""
-    if hasattr(table, "iloc"):
-        return table.iloc[:, list(places)]
-    return table[:, list(places)]
-
-
-def take_rows_of(table: Any, used: BoolArray) -> Any:
-    """Return some rows of a data frame."""
-    return table[used] if hasattr(table, "iloc") else table.filter(used.tolist())
+def _beginning(names: Sequence[Any]) -> str:
+    shown = [*map(str, names[:MOST_SHOWN])]
+    return ", ".join(shown if len(names) <= MOST_SHOWN else [*shown, "..."])
 
 
 def is_categorical(law: Any) -> bool:
     return isinstance(law, str) and law == "categorical"
-
-
-def stated_laws(laws: Iterable[Any]) -> tuple[Any, ...] | None:
-    """Return distributions; None where none but those of categories was stated."""
-    found = tuple("auto" if _is_named(law, "empirical") else law for law in laws)
-    chosen = [_is_named(law, "auto") or is_categorical(law) for law in found]
-    return None if all(chosen) else found
-
-
-def _is_named(law: Any, name: str) -> bool:
-    return isinstance(law, str) and law == name
 
 
 # Columns that are inputs, or outputs, where nobody has said
@@ -181,22 +164,15 @@ def inputs_of(
     known = [name for name in columns if _PARAMETERS.match(str(name))]
     if known:
         left = [str(name) for name in columns if name not in known]
-        if not left:
-            return known, []
-        return known, [
-            f"The inputs are the columns of parameters; {_listed(left)} "
-            f"{'is' if len(left) == 1 else 'are'} left out, unless inputs= has "
-            f"{'it' if len(left) == 1 else 'them'}"
-        ]
+        why_not = f"{_said(left, 'is left out', 'are left out')}, {_unless(left)}"
+        notes = [f"The inputs are the columns of parameters; {why_not}"]
+        return known, notes if left else []
     why = {name: _why_no_input(name, values) for name, values in columns.items()}
     notes = []
     for reason in dict.fromkeys(filter(None, why.values())):
         names = [str(name) for name, own in why.items() if own == reason]
-        one, several = reason
         notes.append(
-            f"{_listed(names)} {one if len(names) == 1 else several}, and "
-            f"{'is no input' if len(names) == 1 else 'are no inputs'} unless inputs= "
-            f"has {'it' if len(names) == 1 else 'them'}"
+            f"{_said(names, *reason)}, and {_no_input(names)} {_unless(names)}"
         )
     return [name for name, reason in why.items() if reason is None], notes
 
@@ -212,44 +188,34 @@ def outputs_among(columns: Mapping[Any, NDArray[Any]]) -> list[Any]:
     ]
 
 
-_EMPTY = "is empty", "are empty"
-_DATES = "holds dates", "hold dates"
-_DURATIONS = "holds durations", "hold durations"
-_NAMES = "names the runs", "name the runs"
-_COUNTS = "numbers the runs", "number the runs"
-_IS_RESULT = "looks like a result", "look like results"
-
-
 def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
+    """Say why a column is no input, of one and of several; None for an input."""
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
     if not entries:
-        return _EMPTY
+        return "is empty", "are empty"
     if values.dtype.kind == "m":
-        return _DURATIONS
-    if _are_dates(values, entries):
-        return _DATES
+        return "holds durations", "hold durations"
+    if values.dtype.kind == "M" or all(map(_is_date, entries)):
+        return "holds dates", "hold dates"
     distinct = len(set(map(str, entries))) / len(values)
     numbers = _numbers(values)
     if numbers is None:
         texts = [v for v in entries if isinstance(v, str)]
         like = sum(bool(LIKE_A_NUMBER.fullmatch(text.strip())) for text in texts)
         is_name = distinct > _DISTINCT_TEXT and like <= len(entries) / 2
-        return _NAMES if is_name else None
+        return ("names the runs", "name the runs") if is_name else None
     known = numbers[~np.isnan(numbers)]
     if distinct == 1 and _NUMBERS.search(str(name)) and (known == known.round()).all():
-        return _COUNTS
+        return "numbers the runs", "number the runs"
     if distinct > _DISTINCT_NUMBERS and _RESULTS.search(str(name)):
-        return _IS_RESULT
+        return "looks like a result", "look like results"
     return None
 
 
-def _are_dates(values: NDArray[Any], entries: Sequence[Any]) -> bool:
-    if values.dtype.kind in "mM":
-        return True
-    return all(
-        isinstance(v, date) or (isinstance(v, str) and _DATE.match(v.strip()))
-        for v in entries
-    )
+def _is_date(entry: Any) -> bool:
+    if isinstance(entry, str):
+        return _DATE.match(entry.strip()) is not None
+    return isinstance(entry, date)
 
 
 def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
@@ -267,11 +233,16 @@ def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
         return None
 
 
-def _listed(names: Iterable[str]) -> str:
-    shown = [repr(name) for name in names]
-    if len(shown) > 6:
-        shown = [*shown[:5], f"{len(shown) - 5} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _said(names: Sequence[str], one: str, several: str) -> str:
+    return said(list(map(repr, names)), one, several, 5)
+
+
+def _no_input(names: Sequence[str]) -> str:
+    return "is no input" if len(names) == 1 else "are no inputs"
+
+
+def _unless(names: Sequence[str]) -> str:
+    return f"unless inputs= has {'it' if len(names) == 1 else 'them'}"
 
 
 # What was read
@@ -285,16 +256,12 @@ class Data:
     ----------
     X : ndarray of shape (n_runs, n_inputs)
         Inputs: categories as numbers of their levels, ``logarithms`` to base 10.
-    names : tuple of str
-        Names of the inputs.
-    is_category : ndarray of bool of shape (n_inputs,)
-        Which inputs are labels.
+    stated : dict of str to distribution
+        Distributions of the inputs by their names; "auto" where none was stated.
     levels : dict of str to tuple
         Labels of each category, in the order of their numbers.
     logarithms : tuple of str
         Inputs of which the logarithm is taken.
-    distribution : tuple or None
-        Distribution of each input; None where none was stated.
     y : ndarray of shape (n_runs, n_columns)
         Outputs, NaN where a run failed.
     read : Outputs
@@ -304,24 +271,35 @@ class Data:
     """
 
     X: FloatArray
-    names: tuple[str, ...]
-    is_category: BoolArray
+    stated: Mapping[str, Any]
     levels: Mapping[str, tuple[Any, ...]]
     logarithms: tuple[str, ...]
-    distribution: tuple[Any, ...] | None
     y: FloatArray
     read: Outputs
     like: Any = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return tuple(self.stated)
+
+    @property
+    def is_category(self) -> BoolArray:
+        """Which inputs are labels."""
+        return np.array([is_categorical(law) for law in self.stated.values()], bool)
+
+    @property
+    def distribution(self) -> tuple[Any, ...] | None:
+        """Distribution of each input; None where none but categories was stated."""
+        own = {"auto": "auto", "empirical": "auto", "categorical": "categorical"}
+        given = self.stated.values()
+        if all(isinstance(law, str) and law in own for law in given):
+            return None
+        return tuple(own.get(v, v) if isinstance(v, str) else v for v in given)
+
     def __str__(self) -> str:
-        n_inputs, names = len(self.names), ", ".join(self.names[:MOST_SHOWN])
-        names += ", ..." if n_inputs > MOST_SHOWN else ""
-        outputs = [str(name) for name in self.read.names[:MOST_SHOWN]]
-        outputs += ["..."] if len(self.read.names) > MOST_SHOWN else []
-        return (
-            f"{len(self.X)} runs; inputs: {names or 'none'}; outputs: "
-            f"{', '.join(outputs)}."
-        )
+        inputs, outputs = map(_beginning, (self.names, self.read.names))
+        return f"{len(self.X)} runs; inputs: {inputs or 'none'}; outputs: {outputs}."
 
     @property
     def laws(self) -> Any:
@@ -336,26 +314,12 @@ class Data:
         """Log-ratios and real columns, NaN where a run failed."""
         return self.read.member_coordinates(self.y)
 
-    def of_inputs(self, places: Sequence[int] | IndexArray) -> Data:
-        """Return some of the inputs, in this order."""
-        keep = np.asarray(places, dtype=np.int64)
-        distribution = self.distribution
-        if distribution is not None:
-            distribution = tuple(distribution[k] for k in keep)
-        return replace(
-            self,
-            X=self.X[:, keep],
-            names=tuple(self.names[k] for k in keep),
-            is_category=self.is_category[keep],
-            distribution=distribution,
-        )
-
     def without(self, names: Iterable[str]) -> Data:
         """Leave inputs out."""
         left_out = set(names)
-        return self.of_inputs(
-            [k for k, n in enumerate(self.names) if n not in left_out]
-        )
+        kept = [k for k, name in enumerate(self.names) if name not in left_out]
+        stated = {self.names[k]: self.stated[self.names[k]] for k in kept}
+        return replace(self, X=self.X[:, kept], stated=stated)
 
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
@@ -402,41 +366,23 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs that were read, with their roles."""
+    """Runs that were read, and what may be exchanged with what."""
 
     data: Data
     rows: IndexArray  # shape: (n_runs,), their places in the source
-    setting: IndexArray | None = None  # of repeats that were declared
-    blocks: IndexArray | None = None
-    groups: IndexArray | None = None
-    order: FloatArray | Literal[False] | None = None
-    counter: str = ""  # an input that was found to count the repeats
-    cautions: tuple[Caution, ...] = field(default=())
+    design: Design
+    cautions: tuple[Caution, ...]
 
-    @property
-    def design(self) -> Design:
-        """What may be exchanged with what."""
-        return Design.of(
-            self.data.X,
-            replicate=self.setting,
-            blocks=self.blocks,
-            groups=self.groups,
-            order=self.order,
-            counter=self.counter,
-        )
 
-    def without_counter(self) -> Runs:
-        """Leave out an input that only counts repeats, where nobody declared these."""
-        if self.setting is not None or self.groups is not None:
-            return self
-        place = find_counter(self.data.X, self.data.names)
-        if place is None:
-            return self
-        name = self.data.names[place]
-        is_named = COUNTERS.search(name.lower()) is not None
-        if not is_named and len(self.data.names) < 3:
-            return self  # of two factors each counts the levels of the other
-        return replace(self, data=self.data.without([name]), counter=name)
+def counter_of(data: Data) -> str:
+    """Return an input that only counts repeats, where nobody declared these."""
+    place = find_counter(data.X, data.names)
+    if place is None:
+        return ""
+    name = data.names[place]
+    is_named = COUNTERS.search(name.lower()) is not None
+    # Of two factors each counts the levels of the other.
+    return name if is_named or len(data.names) > 2 else ""
 
 
 # What the runs are to each other
@@ -459,9 +405,7 @@ class Asked:
     def roles(self) -> dict[str, Any]:
         """Labels of the runs, or the names of their columns."""
         given = {"blocks": self.blocks, "groups": self.groups, "order": self.order}
-        return {
-            name: v for name, v in given.items() if v is not None and v is not False
-        }
+        return {k: v for k, v in given.items() if v is not None and v is not False}
 
     def columns_with_roles(self, known: Sequence[Any]) -> list[Any]:
         """Return the columns that are named for a role; refuse those that are none."""
@@ -475,6 +419,12 @@ class Asked:
                     )
                 found.append(name)
         return found
+
+    def setting(self, known: Sequence[Any], found: Any = None) -> Any:
+        """Return True where columns count repeats; labels; or what was found."""
+        if self.replicate is None:
+            return found
+        return True if replicate_columns(self.replicate, known) else self.replicate
 
     def labels(self, columns: Mapping[Any, Any] | Any) -> dict[str, Any]:
         """Return the labels of the runs, those of columns too."""
@@ -632,8 +582,7 @@ def positions(given: Any, used: BoolArray) -> FloatArray:
     values = values if numbers is None else numbers
     if any(map(is_missing, values.tolist())):
         raise ValueError(f"order is missing in some runs; {expected}.")
-    texts = values.dtype.kind in "OU"
-    if texts:
+    if values.dtype.kind in "OU":
         values = values.astype(str)
         try:  # dates as text sort as they are only if they all read as dates
             values = values.astype("datetime64[us]")
@@ -776,38 +725,30 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     names = names_of(table)
     refuse_twice(names, "data")
     every = _all_columns(table)
-    with_roles = asked.columns_with_roles(list(every))
+    known = list(every)
+    with_roles = asked.columns_with_roles(known)
     steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
-    notes: list[str] = []
-    inputs = asked.inputs
-    known_names(
-        outputs, [*names, *every], "outputs", "column of data", shown=list(every)
-    )
+    for what, given in (("outputs", outputs), ("inputs", asked.inputs)):
+        if given is not None:
+            known_names(given, [*names, *known], what, "column of data", shown=known)
     for role, name in asked.roles.items():
         if isinstance(name, str) and name in outputs:
             raise ValueError(
                 f"{role}={name!r} is an output too; expected a column that says which "
                 "runs belong together, or in which order they were made."
             )
-    if inputs is not None:
-        known_names(
-            inputs, [*names, *every], "inputs", "column of data", shown=list(every)
-        )
-    else:
+    notes: list[str] = []
+    inputs = asked.inputs
+    if inputs is None:
         taken = {*map(str, with_roles), *map(str, outputs)}
         free = {name: v for name, v in every.items() if str(name) not in taken}
         inputs, notes = inputs_of(free)
         index = getattr(getattr(table, "index", None), "names", ())  # of pandas
         named = [str(name) for name in index if name is not None]
         if named:
-            labels, no_inputs = (
-                ("labels", "is no input")
-                if len(named) == 1
-                else ("label", "are no inputs")
-            )
             notes.append(
-                f"{_listed(named)} {labels} the rows, and {no_inputs}: reset_index() "
-                "makes columns of labels"
+                f"{_said(named, 'labels', 'label')} the rows, and {_no_input(named)}: "
+                "reset_index() makes columns of labels"
             )
         if not inputs:
             raise ValueError(
@@ -815,36 +756,30 @@ def read_table_of(table: Any, asked: Asked) -> Table:
                 f"{quoted(names)}{': ' if notes else ''}{'; '.join(notes)}. Expected "
                 "some; name them by inputs=."
             )
-    counted = replicate_columns(asked.replicate, list(every))
+    counted = replicate_columns(asked.replicate, known)
     of_steps = [] if steps is None else outputs
     runs = read_table(
         *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
     )
-    stated = inputs if isinstance(inputs, Mapping) else {}
-    laws = [
-        law if stated.get(name) is not None or is_categorical(law) else "auto"
-        for name, law in zip(runs.input_names, runs.laws, strict=True)
-    ]
-    y = runs.y
-    if widths is not None:
-        read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
-    else:
-        read = read_outputs(y, "explain", steps=steps, may_fail=True)
-    data = Data(
-        runs.X,
-        tuple(map(str, runs.input_names)),
-        np.array([is_categorical(law) for law in laws]),
-        runs.levels,
-        tuple(map(str, asked.log)),
-        stated_laws(laws),
-        y,
-        read,
-        table if is_table(table) else None,
-    )
-    setting = None
-    if asked.replicate is not None:
-        setting = True if counted else asked.replicate
-    return Table(data, asked.labels(every), runs.used, setting, (*notes, *runs.notes))
+    found = runs.inputs
+    laws = _unless_chosen(found.columns, found.laws, inputs)
+    read = read_outputs(runs.y, "explain", steps=steps, outputs=widths, may_fail=True)
+    like = table if is_table(table) else None
+    logarithms = tuple(map(str, asked.log))
+    data = Data(found.table, laws, found.levels, logarithms, runs.y, read, like)
+    told = (*notes, *runs.notes)
+    return Table(data, asked.labels(every), runs.used, asked.setting(known), told)
+
+
+def _unless_chosen(
+    names: Iterable[Any], laws: Iterable[Any], stated: Any
+) -> dict[Any, Any]:
+    """Return the distributions that were stated, "auto" for others of numbers."""
+    given = stated if isinstance(stated, Mapping) else {}
+    return {
+        str(name): law if given.get(name) is not None or is_categorical(law) else "auto"
+        for name, law in zip(names, laws, strict=True)
+    }
 
 
 def _outputs_of(
@@ -885,11 +820,9 @@ def _no_outputs(
         taken |= {*map(str, as_names(inputs, "inputs"))}
     columns = {n: v for n, v in _all_columns(table).items() if str(n) not in taken}
     found = outputs_among(columns)
-    meant = ""
+    meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}." if found else ""
     if len(found) == 1:
         meant = f" Perhaps outputs={found[0]!r}."
-    elif found:
-        meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}."
     return (
         "explain needs outputs=, the columns with what a run gave: some of "
         f"{quoted(list(columns))}.{meant}"
@@ -932,32 +865,32 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
             f"log has {unknown[0]!r}, which is no input: expected some of "
             f"{quoted(list(laws))}."
         )
-    stated = {name for name, law in laws.items() if law is not None}
-    found = _inputs_of_arrays(given, laws, used, asked)
-    laws_ = [
-        law if name in stated or is_categorical(law) else "auto"
-        for name, law in zip(found.columns, found.laws, strict=True)
-    ]
-    inputs = np.column_stack(list(found.columns.values()))
+    stated = dict(laws)
+    columns, orders = input_columns(given, laws)
+    for name, values in columns.items():
+        if values.dtype.kind in "mM":
+            raise ValueError(
+                f"The input {name!r} holds dates; expected numbers, such as days since "
+                "the first."
+            )
+        if laws[name] is None and values.dtype.kind in "fiu":
+            laws[name] = "empirical"  # somebody chose it: it is no name of runs
+    columns = {name: values[used] for name, values in columns.items()}
+    found = read_inputs(columns, laws, log=asked.log, orders=orders)
     notes = found.notes
     if not used.all():
         n_left = int((~used).sum())
         notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
     data = Data(
-        inputs,
-        tuple(map(str, found.columns)),
-        np.array([is_categorical(law) for law in laws_]),
+        found.table,
+        _unless_chosen(found.columns, found.laws, stated),
         found.levels,
         tuple(map(str, asked.log)),
-        stated_laws(laws_),
         y[used],
         read,
         X if is_table(X) and hasattr(X, "columns") else None,
     )
-    setting = None
-    if asked.replicate is not None:
-        counted = replicate_columns(asked.replicate, list(given))
-        setting = True if counted else asked.replicate
+    setting = asked.setting(list(given))
     return Table(data, asked.labels(given), used, setting, tuple(notes))
 
 
@@ -977,17 +910,17 @@ def _refuse_no_arrays(X: Any, y: Any) -> None:
         "an Ensemble": isinstance(X, Ensemble),
         "a study": hasattr(X, "trials") and not hasattr(X, "columns"),
         "a search": hasattr(X, "cv_results_"),
-        "an estimator": hasattr(X, "fit") and not hasattr(X, "shape"),
     }
-    wrong = next((kind for kind, is_one in kinds.items() if is_one), None)
-    if wrong == "an estimator":
+    for kind, is_one in kinds.items():
+        if is_one:
+            raise ValueError(
+                f"data is {kind}, which has outputs of its own; expected y to be left "
+                "out."
+            )
+    if hasattr(X, "fit") and not hasattr(X, "shape"):
         raise ValueError(
             f"data is an estimator, {type(X).__name__}; expected X, then y. To explain "
             "a pipeline, use skpce.inspection.verdict."
-        )
-    if wrong is not None:
-        raise ValueError(
-            f"data is {wrong}, which has outputs of its own; expected y to be left out."
         )
 
 
@@ -1023,27 +956,6 @@ def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
     return {name: values[:, place] for place, name in enumerate(names)}
 
 
-def _inputs_of_arrays(
-    given: Mapping[Any, Any], laws: dict[Any, Any], used: BoolArray, asked: Asked
-) -> ReadInputs:
-    """Read inputs that somebody chose: none of them is taken for a name of runs."""
-    columns, orders = input_columns(given, laws)
-    for name, values in columns.items():
-        if values.dtype.kind in "mM":
-            raise ValueError(
-                f"The input {name!r} holds dates; expected numbers, such as days since "
-                "the first."
-            )
-        if laws[name] is None and values.dtype.kind in "fiu":
-            laws[name] = "empirical"
-    return read_inputs(
-        {name: values[used] for name, values in columns.items()},
-        laws,
-        log=asked.log,
-        orders=orders,
-    )
-
-
 def _outputs_of_arrays(
     y: Any, n_rows: int, asked: Asked
 ) -> tuple[FloatArray, Outputs, BoolArray]:
@@ -1062,7 +974,7 @@ def _outputs_of_arrays(
         if hasattr(y, "columns") and asked.steps is None:
             names = [str(name) for name in y.columns]
             chosen = known_names(named, names, "outputs", "column of y")
-            y = take_columns_of(y, [names.index(name) for name in chosen])
+            y = take_columns(y, [names.index(name) for name in chosen])
     table = one_table(y)
     if len(table) != n_rows:
         raise ValueError(
@@ -1121,11 +1033,8 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         else:
             table = read_table_of(table_of(data), asked)
     notes = [Caution("note", {"words": note.rstrip(".")}) for note in table.notes]
-    labels = {
-        role: numbered(role, given, table.used)
-        for role, given in table.labels.items()
-        if role != "order"
-    }
+    given = {role: v for role, v in table.labels.items() if role != "order"}
+    labels = {role: numbered(role, v, table.used) for role, v in given.items()}
     _refuse_idle(labels)
     refuse_extremes(table.data.X, "X", varying=True)
     refuse_extremes(table.data.y, "y", varying=True)
@@ -1138,13 +1047,13 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     same = labels.get("groups")
     if same is not None and share_inputs(table.data.X, same):
         notes.append(Caution("note", {"words": SAY_REPLICATE}))
+    data = table.data
+    counter = counter_of(data) if setting is None and same is None else ""
+    data = data.without([counter]) if counter else data
+    told = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
+    design = Design.of(data.X, order=order, counter=counter, **told)
     cautions = (*notes, *table.cautions)
-    found = Runs(
-        *(table.data, np.flatnonzero(table.used), setting),
-        *(labels.get("blocks"), labels.get("groups"), order),
-        cautions=cautions,
-    )
-    return found.without_counter()
+    return Runs(data, np.flatnonzero(table.used), design, cautions)
 
 
 def _ensemble_of(
@@ -1210,42 +1119,33 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
     inputs, outputs = opened(ensemble.X), opened(ensemble.y)
     names = tuple(map(str, inputs.columns))
     with_roles = set(map(str, asked.columns_with_roles(names)))
-    counted = set(map(str, replicate_columns(asked.replicate, names)))
-    wanted = [name for name in names if name not in with_roles]
-    stated: Mapping[str, Any] = {}
+    wanted, stated = list(names), {}
     if asked.inputs is not None:
         wanted = known_names(asked.inputs, names, "inputs", "input")
-        stated = asked.inputs if isinstance(asked.inputs, Mapping) else {}
-    columns, y = list(outputs.columns), outputs
+        stated = dict(asked.inputs) if isinstance(asked.inputs, Mapping) else {}
     if asked.outputs is not None and asked.steps is None:
-        chosen = known_names(asked.outputs, last_names(columns), "outputs", "output")
-        y = take_columns_of(y, [last_names(columns).index(name) for name in chosen])
-    X = np.asarray(inputs.to_numpy(), dtype=np.float64)
-    laws = dict(zip(names, ensemble.distribution, strict=True)) | dict(stated)
-    is_category = [is_categorical(laws[name]) for name in names]
-    values = np.asarray(y.to_numpy(), dtype=np.float64)
+        known = last_names(outputs.columns)
+        chosen = known_names(asked.outputs, known, "outputs", "output")
+        outputs = take_columns(outputs, [known.index(name) for name in chosen])
+    values = np.asarray(outputs.to_numpy(), dtype=np.float64)
     used = np.asarray(~np.isnan(values).all(axis=1))
+    rows = np.flatnonzero(used)
+    laws = dict(zip(names, ensemble.distribution, strict=True)) | stated
     data = Data(
-        X[used],
-        names,
-        np.array(is_category),
+        np.asarray(inputs.to_numpy(), dtype=np.float64)[used],
+        {name: laws[name] for name in names},
         ensemble.levels,
         tuple(map(str, ensemble.logarithms)),
-        stated_laws(laws[name] for name in names),
         values[used],
-        read_outputs(
-            take_rows_of(y, used), "explain", steps=asked.steps, may_fail=True
-        ),
+        read_outputs(take(outputs, rows), "explain", steps=asked.steps, may_fail=True),
         ensemble.X,
     )
-    labels = asked.labels(inputs)
-    setting: Any = ensemble.setting
-    if asked.replicate is not None:
-        setting = True if counted else asked.replicate
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
+    setting = asked.setting(names, ensemble.setting)
     return Table(
-        *(data.without(left_out), labels, used, setting, tuple(ensemble.notes)),
+        *(data.without(left_out), asked.labels(inputs), used, setting),
+        notes=tuple(ensemble.notes),
         is_shuffled=ensemble.order is False,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import stats
@@ -20,7 +21,7 @@ from .._input_laws import InputLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import Design, deal_folds, mean_of, q2_with_interval, units_by_inputs
-from ._exchange import rotated, without_means
+from ._exchange import rotated, starts_of, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
 _DRAWS, _MOST_DRAWN = 120, 500
@@ -66,6 +67,14 @@ class Shares:
             getattr(self, name)[:, outputs] = getattr(part, name)
         for name in ("pairs", "explained", "noise", "lack_of_fit"):
             getattr(self, name)[outputs] = getattr(part, name)
+
+    def columns(self) -> dict[str, FloatArray]:
+        """Return the shares, each of shape (n_outputs, n_rows), by their names."""
+        return {
+            kind + end: part
+            for kind, parts in (("first", self.first), ("total", self.total))
+            for end, part in zip(("", "_low", "_high"), parts, strict=True)
+        }
 
     def untested(self, output: int) -> None:
         """Count only what is predicted of runs left out; the rest may be noise."""
@@ -318,8 +327,8 @@ def _simultaneous(
     is_kernel = isinstance(problem.basis, KernelBasis)
     if n_inputs > _MOST_INPUTS or (is_kernel and len(groups) > _MOST_DRAWN):
         low, high = np.zeros_like(estimate), np.ones_like(estimate)
-        found = np.stack([estimate, low, high], axis=1)
-        return found[0], found[1]
+        first, total = np.stack([estimate, low, high], axis=1)
+        return first, total
     if len(groups) > _MOST_DRAWN:
         return _by_moments(problem, groups, members, estimate, variance)
     generator = np.random.default_rng(2)
@@ -343,7 +352,8 @@ def _drawn(
     """
     n_outputs, n_rows = len(variance), len(members)
     n_inputs = len(problem.basis.laws)
-    rows = RowSums(add=lambda table: _added(table, groups), largest=_largest(groups))
+    added, largest = (partial(one, groups=groups) for one in (_added, _largest))
+    rows = RowSums(add=added, largest=largest)
     squares, known = posterior_squares(problem, _DRAWS, generator, rows)
     drawn = np.empty((len(squares), 2, n_outputs, n_rows))
     settled = np.empty((2, n_outputs, n_rows), dtype=bool)
@@ -473,17 +483,11 @@ def _bands(
 
 def _added(table: FloatArray, groups: IndexArray) -> FloatArray:
     """Add up the last axis by output; coordinates of an output stand together."""
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    return np.asarray(np.add.reduceat(table, starts, axis=-1))
+    return np.asarray(np.add.reduceat(table, starts_of(groups), axis=-1))
 
 
-def _largest(groups: IndexArray):  # type: ignore[no-untyped-def]
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-
-    def largest(table: FloatArray) -> FloatArray:
-        return np.asarray(np.maximum.reduceat(table, starts, axis=-1))
-
-    return largest
+def _largest(table: FloatArray, groups: IndexArray) -> FloatArray:
+    return np.asarray(np.maximum.reduceat(table, starts_of(groups), axis=-1))
 
 
 def _variances(

@@ -119,7 +119,7 @@ class DriverImportanceEvaluator:
         complete = [t for t in trials if t.state.name == "COMPLETE"]
         known = list(dict.fromkeys(name for t in complete for name in t.params))
         names = known if params is None else _asked(params, known)
-        values = [_number(_target_of(t, target)) for t in complete]
+        values = [_target_of(t, target) for t in complete]
         self.answer_ = None
         found = dict.fromkeys(names, 0.0)
         if not names:
@@ -156,20 +156,15 @@ def _asked(params: Any, known: Sequence[str]) -> list[str]:
     return [str(name) for name in names]
 
 
-def _target_of(trial: Any, target: Callable[[Any], float] | None) -> Any:
-    if target is not None:
-        return target(trial)
-    if len(trial.values) > 1:
+def _target_of(trial: Any, target: Callable[[Any], float] | None) -> float:
+    """Return what is explained of a trial; what is not finite is a failure."""
+    if target is None and len(trial.values) > 1:
         raise ValueError(
             f"study has {len(trial.values)} objectives; expected target=, such as "
             "target=lambda trial: trial.values[0]. skpce.explain(study) explains all "
             "of them."
         )
-    return trial.values[0]
-
-
-def _number(value: Any) -> float:
-    """Return a value of the objective; what is not finite is a failure."""
+    value = trial.values[0] if target is None else target(trial)
     number = math.nan if value is None else float(value)
     return number if math.isfinite(number) else math.nan
 

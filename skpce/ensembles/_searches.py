@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -92,7 +94,7 @@ def from_study(
     notes = [
         f"{count} of {len(trials)} trials {_STATES.get(state, f'are {state.lower()}')} "
         "and are left out."
-        for state, count in _counts(t.state.name for t in trials).items()
+        for state, count in Counter(t.state.name for t in trials).items()
         if state != "COMPLETE"
     ]
     if parameters is not None:
@@ -111,14 +113,13 @@ def from_study(
             f"None of {len(trials)} trials of study is complete with these parameters; "
             f"expected {FEWEST_MEMBERS} or more."
         )
-    names = _all_names(complete) if parameters is None else list(parameters)
+    names = parameters
+    if names is None:
+        names = list(dict.fromkeys(name for t in complete for name in t.params))
     spaces = {name: _space_of(name, complete, notes) for name in names}
     laws = {name: _law_of(name, space) for name, space in spaces.items()}
     if distribution == "tried":
-        laws = {
-            name: given if isinstance(given, str) else "empirical"
-            for name, given in laws.items()
-        }
+        laws = {n: v if isinstance(v, str) else "empirical" for n, v in laws.items()}
     outputs = np.array(
         [[np.nan if v is None else v for v in trial.values] for trial in complete],
         dtype=np.float64,
@@ -133,9 +134,8 @@ def from_study(
         outputs[infinite] = np.nan
     metrics = getattr(study, "metric_names", None)
     if metrics is None:
-        n_objectives = outputs.shape[1]
-        metrics = [f"objective{i}" for i in range(n_objectives)]
-        metrics = metrics if n_objectives > 1 else ["objective"]
+        metrics = [f"objective{i}" for i in range(outputs.shape[1])]
+        metrics = metrics if len(metrics) > 1 else ["objective"]
     if len(set(metrics)) < len(metrics):
         raise ValueError(
             f"Two objectives of study have one name: {list(metrics)}; expected names "
@@ -163,17 +163,6 @@ _STATES = {
 
 #: Samplers of Optuna whose trials do not depend on those before them.
 NOT_ADAPTIVE = ("RandomSampler", "GridSampler", "QMCSampler", "BruteForceSampler")
-
-
-def _counts(states: Any) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for state in states:
-        found[state] = found.get(state, 0) + 1
-    return found
-
-
-def _all_names(trials: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(name for trial in trials for name in trial.params))
 
 
 def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> Any:
@@ -215,10 +204,10 @@ _LARGEST_TABLE = 64  # values of a discrete distribution that is written out
 
 def _law_of(name: str, space: Any) -> Any:
     """Return the distribution of a parameter over its search space."""
-    if isinstance(space, _Changed):
-        return "categorical" if space.is_choice else "empirical"
-    if hasattr(space, "choices"):
+    if hasattr(space, "choices") or getattr(space, "is_choice", False):
         return "categorical"
+    if isinstance(space, _Changed):
+        return "empirical"
     low, high = getattr(space, "low", None), getattr(space, "high", None)
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
         raise ValueError(
@@ -393,19 +382,15 @@ def _first_round(results: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
 def _candidates(name: str, values: Any) -> NDArray[Any]:
     """Return what a parameter was for each candidate."""
     masked = np.ma.getmaskarray(np.ma.asarray(values))
-    listed = np.asarray(values).tolist()
-    masked = masked | [isinstance(v, float) and v != v for v in listed]  # of a frame
+    found = _objects(np.asarray(values).tolist())
+    masked = masked | [isinstance(v, float) and v != v for v in found]  # of a frame
     if masked.any():
         raise ValueError(
             f"The parameter {name.removeprefix('param_')!r} is missing for "
             f"{masked.sum()} of {len(masked)} candidates; expected one search space. "
             "Leave the other candidates out."
         )
-    found = _objects(np.asarray(values).tolist())
-    numbers = all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) for v in found
-    )
-    if numbers:
+    if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in found):
         return np.asarray(found, dtype=np.float64)
     return _objects([v if isinstance(v, (str, bool)) else str(v) for v in found])
 
@@ -416,13 +401,13 @@ def _scores(results: Mapping[str, Any], splits: str) -> dict[str, list[FloatArra
     found: dict[str, list[FloatArray]] = {}
     for name, values in results.items():
         start, separator, scorer = name.partition("_test_")
-        is_split = start.startswith("split") and start.removeprefix("split").isdigit()
-        if separator and (start == "mean" if middle == "mean" else is_split):
+        if separator and re.fullmatch(
+            "mean" if middle == "mean" else r"split\d+", start
+        ):
             found.setdefault(scorer, []).append(np.asarray(values, dtype=np.float64))
     if not found:
         raise ValueError(
             f"cv_results has no test scores; expected columns {middle}..._test_... "
-            "among "
-            f"{', '.join(map(repr, results))}."
+            f"among {', '.join(map(repr, results))}."
         )
     return found

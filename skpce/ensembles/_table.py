@@ -252,9 +252,8 @@ def _columns_of(
 ) -> Any:
     if isinstance(inputs, Mapping):
         inputs = all_in_scipy(inputs)
-    laws = dict.fromkeys(_names(inputs, "inputs"))
-    if isinstance(inputs, Mapping):
-        laws = dict(inputs)
+    names = _names(inputs, "inputs")
+    laws = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(names)
     given = outputs if isinstance(outputs, Mapping) else {None: outputs}
     groups = {name: _names(columns, "outputs") for name, columns in given.items()}
     repeated = () if replicate is None else _names(replicate, "replicate")
@@ -327,9 +326,9 @@ def _flat(name: str, rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
 
 def _names(given: Any, what: str) -> list[Any]:
     """Return the names of columns; one that is no sequence stands alone."""
-    is_listed = isinstance(given, Iterable) and not isinstance(given, str)
-    is_listed = is_listed and getattr(given, "ndim", 1) > 0
-    names = list(given) if is_listed else [given]
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    is_one = is_one or getattr(given, "ndim", 1) == 0
+    names = [given] if is_one else list(given)
     if not all(isinstance(name, Hashable) for name in names):
         raise ValueError(f"{what} must be names of columns. Got {given!r} instead.")
     return names
@@ -379,12 +378,8 @@ def _refuse_columns(
 class Runs:
     """What a table of runs holds, as arrays."""
 
-    X: FloatArray  # shape: (n_runs, n_inputs)
-    input_names: tuple[str, ...]
-    laws: tuple[Any, ...]  # distributions of the inputs
+    inputs: ReadInputs
     y: FloatArray  # shape: (n_runs, n_outputs), NaN where a run failed
-    output_names: tuple[Any, ...]
-    levels: Mapping[str, tuple[Any, ...]]
     notes: tuple[str, ...]
     used: NDArray[np.bool_]  # shape: (n_rows,), rows of the table that are runs
 
@@ -403,16 +398,16 @@ def build(
     """Make an ensemble of columns; see ``read_runs``."""
     kind = None if hasattr(like, "iloc") else like  # rows have other labels here
     runs = read_runs(columns, laws, outputs, what=what, **read)
-    X = make_frame(runs.input_names, runs.X.T, like=kind)
+    found, X = runs.inputs, runs.inputs.table
     return Ensemble(
-        X,
+        make_frame(found.columns, X.T, like=kind),
         make_frame(outputs, runs.y.T, like=kind),
-        runs.laws,
-        _settings(runs.X, what) if replicated else None,
-        runs.levels,
+        tuple(found.laws),
+        _settings(X, what) if replicated else None,
+        found.levels,
         runs.notes,
         order,
-        tuple(name for name in runs.input_names if name in set(read.get("log", ()))),
+        tuple(name for name in found.columns if name in set(read.get("log", ()))),
     )
 
 
@@ -428,14 +423,10 @@ def read_runs(
     may_agree: Collection[Any] = (),
 ) -> Runs:
     """Read columns as numbers."""
-    of_text = {
-        name: read
-        for name, values in outputs.items()
-        if (read := numbers_of_text(values)) is not None
-    }
-    y = np.column_stack(
-        [_numbers(name, of_text.get(name, values)) for name, values in outputs.items()]
-    )
+    read = {name: numbers_of_text(values) for name, values in outputs.items()}
+    of_text = {name: values for name, values in read.items() if values is not None}
+    given = {**outputs, **of_text}
+    y = np.column_stack([_numbers(name, values) for name, values in given.items()])
     used = np.asarray(~np.isnan(y).all(axis=1))
     y = y[used]
     if len(y) < FEWEST_MEMBERS:
@@ -464,16 +455,7 @@ def read_runs(
         what=what,
         texts=map(_shown, of_text),
     )
-    return Runs(
-        np.column_stack(list(found.columns.values())),
-        tuple(found.columns),
-        tuple(found.laws),
-        y,
-        tuple(outputs),
-        found.levels,
-        (*told, *found.notes),
-        used,
-    )
+    return Runs(found, y, (*told, *found.notes), used)
 
 
 def read_inputs(
@@ -514,6 +496,10 @@ class ReadInputs:
         self.levels: dict[str, tuple[Any, ...]] = {}
         self.notes: list[str] = []
         self.texts: list[str] = []  # columns of text that are numbers
+
+    @property
+    def table(self) -> FloatArray:  # shape: (n_runs, n_inputs)
+        return np.column_stack(list(self.columns.values()))
 
     def add(self, name: str, values: NDArray[Any], law: Any, is_log: bool) -> None:
         """Read a column, unless it does not vary."""

@@ -29,7 +29,6 @@ from .._compositions.log_ratio import (
     composition_geometry,
     sum_by_step,
 )
-from .._compositions.steps import refuse_masked, refuse_negative
 from .._result import Result
 
 
@@ -38,13 +37,12 @@ def _read(
     y_true: Any,
     steps: Steps,
     mask: Mask,
-    first: str = "y_true",  # what y_true is called
     **bounds: Any,
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
     """Check shapes and select the parts that are positive in any table."""
-    mask = _inferred(mask, {first: y_true, **bounds})
-    geometry = composition_geometry(y_true, steps, mask, owner, first)
-    observed = as_floats(y_true, first)
+    mask = inferred_mask(mask, {"y_true": y_true, **bounds})
+    geometry = composition_geometry(y_true, steps, mask, owner, "y_true")
+    observed = as_floats(y_true, "y_true")
     active = geometry.active_parts
     read = {}
     for name, values in bounds.items():
@@ -57,7 +55,7 @@ def _read(
             draws = "n_draws, " * n_before
             raise ValueError(
                 f"{name} has shape {array.shape}; expected ({draws}{shape[0]}, "
-                f"{shape[1]}) as in {first}, or ({draws}1, {shape[1]})."
+                f"{shape[1]}) as in y_true, or ({draws}1, {shape[1]})."
             )
         if not array.size:
             raise ValueError(
@@ -70,21 +68,10 @@ def _read(
             raise ValueError(f"{name} has infinite entries; expected finite ones.")
         refuse_extremes(np.where(infinite, 0.0, array), name)
         read[name] = array[..., active]
-    refuse_crossed(read.get("lower"), read.get("upper"))
     return geometry, observed[:, active], read
 
 
-def refuse_crossed(lower: FloatArray | None, upper: FloatArray | None) -> None:
-    """Refuse intervals that end before they begin."""
-    if lower is not None and upper is not None and np.any(lower > upper):
-        at = tuple(np.argwhere(lower > upper)[0].tolist())
-        raise ValueError(
-            f"lower exceeds upper in row {at[0]}; expected lower bounds of at most the "
-            "upper ones."
-        )
-
-
-def _inferred(mask: Mask, named: dict[str, Any]) -> Any:
+def inferred_mask(mask: Mask, named: dict[str, Any]) -> Any:
     """Return which parts are positive anywhere, in place of ``"infer"``."""
     if not (isinstance(mask, str) and mask == "infer"):
         return mask
@@ -107,9 +94,15 @@ def _covered(
     geometry, observed, bounds = _read(
         owner, y_true, steps, mask, lower=lower, upper=upper
     )
-    inside = (observed >= bounds["lower"]) & (observed <= bounds["upper"])
-    widths = (bounds["upper"] - bounds["lower"]).mean(axis=0)
-    width = _mean_by_step(widths, geometry)
+    low, high = bounds["lower"], bounds["upper"]
+    crossed = np.argwhere(low > high)
+    if len(crossed):
+        raise ValueError(
+            f"lower exceeds upper in row {crossed[0, 0]}; expected lower bounds of at "
+            "most the upper ones."
+        )
+    inside = (observed >= low) & (observed <= high)
+    width = _mean_by_step((high - low).mean(axis=0), geometry)
     if kind == "marginal":
         return geometry, _mean_by_step(inside.mean(axis=0), geometry), width
     shares = np.full(geometry.layout.n_steps, np.nan)
@@ -260,26 +253,6 @@ def wilson(
     half = np.sqrt(z_squared * variance) / (1 + z_squared / n_trials)
     low = np.where(share == 0, 0.0, centre - half)
     return low, np.where(share == 1, 1.0, centre + half)
-
-
-def read_draws(
-    owner: str,
-    y_true: Any,
-    draws: Any,
-    steps: Steps,
-    mask: Mask,
-    name_of_draws: str = "draws",
-) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
-    """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
-    geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
-    observed, drawn = as_floats(y_true, "y_true"), as_floats(draws, name_of_draws)
-    for table, name in ((observed, "y_true"), (drawn, name_of_draws)):
-        if np.isinf(table).any():
-            raise ValueError(f"{name} has infinite entries; expected finite ones.")
-        rows = table.reshape(-1, table.shape[-1])
-        refuse_negative(rows, geometry.layout, name)
-        refuse_masked(rows, geometry.mask, geometry.layout, name)
-    return geometry, observed, drawn
 
 
 def scatter(values: FloatArray, geometry: LogRatioGeometry) -> FloatArray:

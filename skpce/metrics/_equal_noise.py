@@ -18,7 +18,6 @@ from scipy.special import log_softmax, logsumexp
 from .._checks import (
     MOST_REPEATS,
     FloatArray,
-    IndexArray,
     Mask,
     RandomState,
     Steps,
@@ -29,7 +28,6 @@ from .._checks import (
     make_generator,
 )
 from .._compositions.steps import (
-    StepLayout,
     close_compositions,
     refuse_masked,
     resolve_layout,
@@ -179,6 +177,8 @@ def excess_fragility(
     refuse_masked(closed, possible, layout)
     share = weights / weights.sum()
     mean = share @ closed
+    # How likely two draws of the mean policy differ: no difference of near numbers.
+    contested = sum_steps(mean * (1.0 - mean), layout)
     n_possible = sum_steps(possible.astype(np.int64), layout)
     distances = 0.5 * sum_steps(np.abs(closed - mean), layout)
     distances = np.where(n_possible > 1, distances, 0.0)
@@ -194,7 +194,7 @@ def excess_fragility(
     of_members, of_draws = np.sqrt(spread / freedom) / safe, excess * error / safe
     columns = {
         "n_possible": n_possible,
-        "contestedness": _contestedness(mean, n_possible, layout),
+        "contestedness": np.where(n_possible > 1, np.maximum(contested, 0.0), 0.0),
         "total_variation": observed,
         "expected": expected,
         "expected_error": error,
@@ -203,15 +203,6 @@ def excess_fragility(
     }
     figures = {"noise_scale": scale}
     return Result({"step": layout.step_names}, columns, figures=figures)
-
-
-def _contestedness(
-    mean: FloatArray, n_possible: IndexArray, layout: StepLayout
-) -> FloatArray:  # shape: (n_steps,)
-    """Return how likely two draws of the mean policy differ."""
-    # A sum of products of non-negative numbers: no difference of near ones.
-    values = sum_steps(mean * (1.0 - mean), layout)
-    return np.where(n_possible > 1, np.maximum(values, 0.0), 0.0)
 
 
 def _matched(nulls: Sequence[EqualNoise], observed: FloatArray) -> float:
@@ -231,9 +222,7 @@ def _matched(nulls: Sequence[EqualNoise], observed: FloatArray) -> float:
         high *= 2.0
         if high > _LARGEST_NOISE:
             return np.inf
-    if low == high:
-        return high
-    return float(brentq(difference, low, high, rtol=1e-4))
+    return high if low == high else float(brentq(difference, low, high, rtol=1e-4))
 
 
 class EqualNoise:

@@ -23,8 +23,10 @@ from .._checks import (
     checked_sample_weight,
     refuse_extremes,
 )
+from .._compositions.log_ratio import composition_geometry
+from .._compositions.steps import refuse_masked, refuse_negative
 from .._result import Result
-from ._coverage import _mean_by_step, read_draws, scatter
+from ._coverage import _mean_by_step, inferred_mask, scatter
 from ._fragility import finite_table, squared_aitchison
 
 
@@ -235,12 +237,18 @@ def ks_indistinguishable_fraction(
     if not np.isfinite(drawn).all():
         raise ValueError("y_samples has NaN or infinite entries; expected numbers.")
     refuse_extremes(drawn, "y_samples")
-    tables = y_true, drawn[:, np.newaxis]
-    geometry, observed, draws = read_draws(owner, *tables, steps, mask, "y_samples")
+    mask = inferred_mask(mask, {"y_true": y_true, "y_samples": drawn})
+    geometry = composition_geometry(y_true, steps, mask, owner, "y_true")
+    observed = as_floats(y_true, "y_true")
+    if np.isinf(observed).any():
+        raise ValueError("y_true has infinite entries; expected finite ones.")
+    for table, name in ((observed, "y_true"), (drawn, "y_samples")):
+        refuse_negative(table, geometry.layout, name)
+        refuse_masked(table, geometry.mask, geometry.layout, name)
     if not len(observed):
         raise ValueError("y_true has no members; expected at least one.")
     parts = geometry.active_parts
-    tests = [_test(observed[:, part], draws[:, 0, part]) for part in parts]
+    tests = [_test(observed[:, part], drawn[:, part]) for part in parts]
     statistics, p_values = np.array(tests, dtype=np.float64).reshape(-1, 2).T
     same = p_values > alpha / max(1, len(parts))
     indistinguishable = np.zeros(geometry.layout.n_parts, dtype=bool)

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from .._checks import (
-    FloatArray,
     as_floats,
     check_boolean,
     check_integer,
@@ -170,40 +169,22 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
     bound : float or ndarray
         At most 1, and 1 where there is no variance.
     """
-    error, variance = _checked_pair("sobol_error_bound", squared_error, total_variance)
-    return _sine(error, variance)[()]
-
-
-def _sine(error: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return ``min(1, sqrt(error / variance))``; 1 where there is no variance."""
-    error, variance = np.broadcast_arrays(error, variance)
-    small = error < variance
-    ratio = np.divide(error, variance, out=np.ones(error.shape), where=small)
-    return np.sqrt(ratio)
-
-
-def _check_shapes(**arrays: FloatArray) -> None:
-    """Refuse arrays whose shapes cannot be broadcast to one."""
-    try:
-        np.broadcast_shapes(*(array.shape for array in arrays.values()))
-    except ValueError:
-        shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
-        raise ValueError(
-            f"The shapes of {shapes} differ; expected one shape, or numbers."
-        ) from None
-
-
-def _checked_pair(
-    owner: str, squared_error: Any, total_variance: Any
-) -> tuple[FloatArray, FloatArray]:
+    owner = "sobol_error_bound"
     error = as_floats(squared_error, "squared_error")
     variance = as_floats(total_variance, "total_variance")
-    _check_shapes(squared_error=error, total_variance=variance)
+    try:
+        error, variance = np.broadcast_arrays(error, variance)
+    except ValueError:
+        raise ValueError(
+            f"The shapes of squared_error {error.shape}, total_variance "
+            f"{variance.shape} differ; expected one shape, or numbers."
+        ) from None
     if not np.all(error >= 0.0):
         raise fail(owner, "squared_error", "non-negative", squared_error)
     if not np.all((variance >= 0.0) & np.isfinite(variance)):
         raise fail(owner, "total_variance", "non-negative and finite", total_variance)
-    return error, variance
+    one = np.ones(error.shape)
+    return np.sqrt(np.divide(error, variance, out=one, where=error < variance))[()]
 
 
 #: What takes the place of the confidence in the formula.

@@ -32,7 +32,6 @@ from .._compositions.fitted import FittedCompositions
 from .._result import Result, Shown
 from ..inspection._reading import (
     NoExpansionError,
-    Reading,
     expansion_of,
     group_matrix,
 )
@@ -437,18 +436,24 @@ def fitted_facts(
         raise ValueError(
             f"{owner} needs the samples of a fit; a marginal expansion has none."
         )
+    member, q2 = group_matrix(expansion), expansion.q2
+    n_coordinates = member.sum(axis=1).astype(np.int64)
     if reading.compositions is None:
-        member = group_matrix(expansion)
         noise = member @ np.asarray(problem.fit.residual_variance, dtype=np.float64)
-        explained = member @ problem.target_variance * expansion.q2
+        explained = member @ problem.target_variance * q2
     else:
         noise, explained = _of_steps(reading.compositions)
+        # Centred log-ratios add up to zero.
+        n_coordinates = np.maximum(n_coordinates - 1, 1)
+    # Noise in the coefficients adds to the variance of the expansion.
+    smaller = np.fmin(expansion.total_variance, np.where(q2 < 1.0, explained, np.inf))
+    signal = np.where(q2 > 0.0, np.maximum(smaller, 0.0), 0.0)
     return FittedFacts(
         expansion.group_names,
         noise,
-        _confirmed(expansion.total_variance, explained, expansion.q2),
-        np.isnan(expansion.q2),
-        _free_coordinates(reading),
+        np.where(np.isnan(q2), np.nan, signal),
+        np.isnan(q2),
+        n_coordinates,
         max(round(problem.total_weight), 1),
         problem.gram,
         expansion.basis.with_terms,
@@ -462,21 +467,3 @@ def _of_steps(fitted: FittedCompositions) -> tuple[FloatArray, FloatArray]:
     error = fitted.step_press(fit.loo_residuals) / total
     with np.errstate(divide="ignore", invalid="ignore"):
         return noise, error * q2 / (1.0 - q2)
-
-
-def _free_coordinates(reading: Reading) -> IndexArray:
-    """Return the coordinates of each output: centred log-ratios add up to zero."""
-    columns = group_matrix(reading.expansion).sum(axis=1).astype(np.int64)
-    if reading.compositions is None:
-        return columns
-    return np.maximum(columns - 1, 1)
-
-
-def _confirmed(
-    expansion: FloatArray, explained: FloatArray, q2: FloatArray
-) -> FloatArray:
-    """Return the variance of the expansion or, if less, what it predicts."""
-    # Noise in the coefficients adds to the first.
-    smaller = np.fmin(expansion, np.where(q2 < 1.0, explained, np.inf))
-    signal = np.where(q2 > 0.0, np.maximum(smaller, 0.0), 0.0)
-    return np.where(np.isnan(q2), np.nan, signal)

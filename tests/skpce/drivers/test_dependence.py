@@ -87,11 +87,11 @@ def test_what_holds_between_copies_is_found():
 def test_a_design_of_levels_is_no_copy():
     rng = np.random.default_rng(0)
     settings = np.repeat(rng.normal(size=(6, 2)), 10, axis=0)
-    assert labels_of_copies([settings], rng.normal(size=(60, 1))).max() == 5
+    assert labels_of_copies(settings, rng.normal(size=(60, 1))).max() == 5
     crossed = rng.integers(0, 3, size=(60, 2)).astype(float)
-    assert labels_of_copies([crossed], rng.normal(size=(60, 1))) is None
+    assert labels_of_copies(crossed, rng.normal(size=(60, 1))) is None
     rounded = np.round(rng.normal(size=(100, 1)), 1)
-    assert labels_of_copies([rounded], rounded + rng.normal(size=(100, 1))) is None
+    assert labels_of_copies(rounded, rounded + rng.normal(size=(100, 1))) is None
 
 
 @pytest.mark.parametrize("n_levels", [3, 5])
@@ -100,7 +100,7 @@ def test_independent_settings_with_an_input_of_few_levels_are_no_copies(n_levels
         rng = np.random.default_rng(seed)
         X = np.c_[rng.normal(size=60), rng.integers(0, n_levels, 60)]
         y = X[:, :1] + 0.5 * X[:, 1:] + 0.5 * rng.normal(size=(60, 1))
-        assert labels_of_copies([X / X.std(axis=0)], y / y.std()) is None
+        assert labels_of_copies(X / X.std(axis=0), y / y.std()) is None
 
 
 @pytest.mark.parametrize("n_modes", [2, 4])
@@ -112,7 +112,7 @@ def test_a_few_modes_are_no_copies(n_modes):
         modes = np.repeat(15 * rng.normal(size=(n_modes, 2)), 100 // n_modes, axis=0)
         X = modes + rng.normal(size=(100, 2))
         y = X[:, :1] + 0.3 * rng.normal(size=(100, 1))
-        n_found += labels_of_copies([X / X.std(axis=0)], y / y.std()) is not None
+        n_found += labels_of_copies(X / X.std(axis=0), y / y.std()) is not None
     assert n_found <= 5
 
 

@@ -146,7 +146,7 @@ def test_roles_are_columns_of_x_too(X, y):
     inputs = pd.DataFrame(X, columns=list("abc")).assign(day=np.arange(N) // 4)
     runs = read(inputs, y, blocks="day")
     assert runs.data.names == ("a", "b", "c")
-    assert runs.blocks.tolist() == (np.arange(N) // 4).tolist()
+    assert runs.design.blocks.tolist() == (np.arange(N) // 4).tolist()
 
 
 def test_stated_distributions_are_kept(table, X, y):
@@ -235,7 +235,7 @@ def test_failed_runs_are_left_out_with_their_labels(X, y):
     failed = y.copy()
     failed[[2, 5]] = np.nan
     runs = read(X, failed, blocks=np.arange(N) // 4)
-    assert len(runs.data.X) == len(runs.blocks) == N - 2
+    assert len(runs.data.X) == len(runs.design.blocks) == N - 2
     assert "2 of 24 runs have no output" in runs.cautions[0].figures["words"]
 
 
@@ -245,7 +245,7 @@ def test_repeats_by_name_by_label_and_found(X, y):
     named = read(table, outputs="acc", replicate="seed")
     labels = read(table[list("abc")], y, replicate=np.arange(N) // 3)
     found = read(table, outputs="acc")
-    assert found.counter == "seed"
+    assert found.design.counter == "seed"
     for runs in (named, labels, found):
         assert runs.data.names == ("a", "b", "c")
         assert runs.design.n_settings == 8
@@ -267,8 +267,9 @@ def test_labels_that_leave_nothing_to_exchange_are_refused(X, y):
 def test_order_is_numbers_dates_or_nothing(X, y):
     dates = pd.date_range("2024-01-01", periods=N)[::-1]
     for order in (np.arange(N)[::-1], dates, dates.astype(str)):
-        assert read(X, y, order=order).order.tolist() == list(range(N))[::-1]
-    assert read(X, y, order=False).order is False
+        assert read(X, y, order=order).design.order.tolist() == list(range(N))[::-1]
+    assert read(X, y, order=False).design.order is None
+    assert read(X, y, order=False).design.order_told
 
 
 GRID = {"alpha": [0.01, 0.1, 1, 10, 100, 1000], "fit_intercept": [True, False]}
@@ -612,7 +613,7 @@ def test_one_of_two_factors_is_no_counter(X, y):
     table = {"rate": np.repeat(X[:12, 0], 2), "units": [4, 8] * 12, "acc": y}
     assert read(table, outputs="acc").data.names == ("rate", "units")
     table["random_state"] = table.pop("units")
-    assert read(table, outputs="acc").counter == "random_state"
+    assert read(table, outputs="acc").design.counter == "random_state"
 
 
 def test_one_answer_whatever_the_order_of_rows_and_columns(table, tmp_path):
