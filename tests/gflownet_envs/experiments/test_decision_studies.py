@@ -17,6 +17,7 @@ from benchmarks.studies.bayesian_optimization import (
     ranking_section,
     reference_section,
     residuals,
+    sequence,
 )
 from benchmarks.studies.closed_loop_arms import node_widths, policies_of_tree, walk
 from benchmarks.studies.closed_loop_tasks import (
@@ -40,6 +41,7 @@ from benchmarks.studies.rewards import RewardEnsemble, components_of
 from benchmarks.studies.worth_of_rewards import (
     component_section,
     part_section,
+    value_section,
     worth,
 )
 from skpce import CompositionalPCESurrogate
@@ -77,6 +79,21 @@ def test_draws_have_the_moments_of_the_posterior(posterior):
     _, values = posterior.draw(200_000, np.random.default_rng(0))
     np.testing.assert_allclose(values.mean(axis=0), posterior.mean, atol=0.01)
     np.testing.assert_allclose(np.cov(values.T), posterior.covariance, atol=0.02)
+
+
+def test_an_observation_conditions_the_posterior(posterior):
+    """Against the formula with the inverse, for two observations."""
+    places, noise = [2, 6], posterior.noise_variance
+    found = posterior.observing(2).observing(6)
+    cross = posterior.covariance[:, places]
+    inner = posterior.covariance[np.ix_(places, places)] + noise * np.eye(2)
+    gain = cross @ np.linalg.inv(inner)
+    surprise = posterior.truth[places] - posterior.mean[places]
+    np.testing.assert_allclose(found.mean, posterior.mean + gain @ surprise)
+    np.testing.assert_allclose(
+        found.covariance, posterior.covariance - gain @ cross.T, atol=1e-12
+    )
+    assert len(found.without(2).mean) == 8
 
 
 def test_the_order_of_the_candidates_decides_by_a_reference_only(posterior):
@@ -154,6 +171,9 @@ def test_sections_of_bayesian_optimisation(posterior):
     make = {"synthetic": partial(synthetic, n_candidates=9)}
     assert "mode" in ranking_section("synthetic", posterior)
     assert "%" in reference_section(make, 2)
+    steps = sequence(posterior, 1.0, 3, 0)
+    assert len(steps) == 4
+    assert steps[0][0] == steps[0][3]
 
 
 def test_a_posterior_of_reactions(few_reactions):
@@ -208,7 +228,7 @@ def linear_ensemble(n_members=60, n_train=30, noise=0.0):
     }
     values = sum(parts.values()).reshape(n_members, -1)
     values = 5.0 * values + noise * rng.normal(size=values.shape)
-    return RewardEnsemble(values, n_train, "percent", parts)
+    return RewardEnsemble(values, n_train, "percent", parts, np.arange(6.0))
 
 
 def test_components_are_learned_on_training_members():
@@ -232,6 +252,8 @@ def test_sections_of_the_worth_of_rewards():
     text = component_section("reactions", ensemble)
     assert "**1.00 held out**" in text
     assert "| acid |" in part_section("reactions", ensemble)
+    assert "published" in value_section("reactions", ensemble)
+    assert ensemble.policy_values().shape == (60,)
 
 
 # Acquisition
@@ -242,8 +264,8 @@ def test_curves_end_at_nothing_without_noise():
     inputs, utility = ensemble.components(5), ensemble.utilities()
     contrasts = utility - utility.mean(axis=1, keepdims=True)
     given = (inputs, contrasts, utility, 30)
-    residual = curves(*given, loss=unexplained, n_resamples=3)
-    regret = relative(curves(*given, loss=lost))
+    residual = curves(*given, degree=1, loss=unexplained, n_resamples=3)
+    regret = relative(curves(*given, degree=1, loss=lost))
     for name in residual:
         assert residual[name].shape == (4, 5)
         assert residual[name][0, 0] >= 1.0
