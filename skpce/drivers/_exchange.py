@@ -13,11 +13,12 @@ Where inputs were drawn independently the p-value is exact whatever the outputs 
 on: conditional randomisation [1]_ [2]_. Where an input depends on the others, what a
 fit of its terms to the others leaves of them is exchanged in place of the terms
 (Freedman and Lane). Where inputs were arranged to be orthogonal, redrawn values are
-not: there the terms keep their places, and the residuals, in the directions that the
-terms of the others leave, are rotated [6]_. Left out one by one they have the
-covariance :math:`D^{-1} V^{-1} D^{-1}` where the outputs have the covariance V of the
-fit of the others, with the diagonal D of :math:`V^{-1}`: it is made the identity before
-the rotation, and scores are divided by their deviations. A second p-value keeps
+not: there scores are divided by their deviations. Residuals that are left out one by
+one have the covariance :math:`D^{-1} V^{-1} D^{-1}` where the outputs have the
+covariance V of the fit of the others, with the diagonal D of :math:`V^{-1}`. Where j is
+orthogonal to squares or products of the others too, its terms keep their places, and
+the residuals, made equally large by that covariance, are rotated in the directions that
+the terms of the others leave [6]_. A second p-value keeps
 the places and changes the signs of the contributions of the members [3]_: it holds
 where the spread of the noise follows the input. Where it seems to, and where inputs
 depend on each other, the larger of both counts. Where draws would be too many, the tail
