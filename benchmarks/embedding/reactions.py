@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measuring import table as markdown_table
 from gflownet_envs import (
     SequentialSelectionEnvironment,
     policies_along,
@@ -31,7 +30,7 @@ from gflownet_envs.rewards.gaussian_process import (
 )
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
 
-__all__ = ["RECIPES", "Reactions", "add_options", "markdown_table"]
+__all__ = ["RECIPES", "Reactions", "add_options"]
 
 RECIPES = {"default": ProxySpec(), "paper": PAPER_PROXY}
 TRAINED_ON = 0.3  # share of the measured reactions behind a proxy and the process

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.embedding.reactions import markdown_table
+from benchmarks.measuring import table
 from benchmarks.paper.chuang_keiser import COMPONENTS, CONDITIONS
 from benchmarks.paper.chuang_keiser import RECORD as REACTIONS
 from benchmarks.paper.nine_tasks import MIN_Q2, named_parts
@@ -148,7 +148,7 @@ def measures_table(record: dict[str, Any]) -> str:
             cells.append(f"{found:.2f}")
         rows.append([measure.label, *cells, percent(ranked_first(record, measure, 0))])
     columns = ["high means artefact?", "catalyst", "base", "halide", "additive"]
-    return markdown_table([*columns, "ranked first"], rows)
+    return table([*columns, "ranked first"], rows)
 
 
 def intervals_table(record: dict[str, Any]) -> str:
@@ -179,7 +179,7 @@ def intervals_table(record: dict[str, Any]) -> str:
         "probability that the artefact",
     ]
     columns[-1] += " is beyond [90 %]"
-    return markdown_table([*columns, "mean of both error rates, best cut"], rows)
+    return table([*columns, "mean of both error rates, best cut"], rows)
 
 
 def of_recipe_table(record: dict[str, Any]) -> str:
@@ -194,7 +194,7 @@ def of_recipe_table(record: dict[str, Any]) -> str:
                     for of in both
                 ]
                 rows.append([measure.label, component.replace("_", " "), *cells])
-    return markdown_table(["measure", "step", "artefact", "genuine"], rows)
+    return table(["measure", "step", "artefact", "genuine"], rows)
 
 
 def best_cut(artefacts: np.ndarray, genuine: np.ndarray) -> float:
@@ -236,7 +236,7 @@ def rules_table(record: dict[str, Any]) -> str:
     for rule in RULES:
         counts = said(record, rule)
         rows.append([rule, *(f"{of.sum():.0f} of {len(of)}" for of in counts)])
-    return markdown_table(["says yes", "of artefacts", "of genuine steps"], rows)
+    return table(["says yes", "of artefacts", "of genuine steps"], rows)
 
 
 #: Recipes of the proxies, as the page names them.
@@ -263,7 +263,7 @@ def recipes_table(record: dict[str, Any]) -> str:
         for what in ("agreement", "gain")
         for of in ("artefacts", "genuine")
     ]
-    return markdown_table(["members see", *columns], rows)
+    return table(["members see", *columns], rows)
 
 
 def levels_table(record: dict[str, Any]) -> str:
@@ -279,7 +279,7 @@ def levels_table(record: dict[str, Any]) -> str:
         found = level_aucs(record, name)
         cells = [f"{np.median(found):.2f}", f"{min(found):.2f} to {max(found):.2f}"]
         rows.append([label, *cells])
-    return markdown_table(["left-out additives have a higher", "median", "range"], rows)
+    return table(["left-out additives have a higher", "median", "range"], rows)
 
 
 def level_aucs(record: dict[str, Any], name: str) -> list[float]:
@@ -330,7 +330,7 @@ def advice_table(record: dict[str, Any]) -> str:
         "chance",
         "most often best, of each",
     ]
-    return markdown_table(columns, rows)
+    return table(columns, rows)
 
 
 def interventions_table(record: dict[str, Any]) -> str:
@@ -350,7 +350,7 @@ def interventions_table(record: dict[str, Any]) -> str:
                     )
             rows.append([standardized, name, *cells])
     columns = [f"{group}, {label}" for group in GROUPS for label in _UNCERTAIN]
-    return markdown_table(["standardised by", "cells added", *columns], rows)
+    return table(["standardised by", "cells added", *columns], rows)
 
 
 def index_advice(record: dict[str, Any], which: int) -> tuple[int, int]:
@@ -403,7 +403,7 @@ def established_table(record: dict[str, Any]) -> str:
             [standardized, percent(found["robust"]), percent(found["fragile"]), shown]
         )
     columns = ["standardised by", "robust half changed", "fragile half changed"]
-    return markdown_table([*columns, "changed is more fragile"], rows)
+    return table([*columns, "changed is more fragile"], rows)
 
 
 def counts_of_task(found: dict[str, Any]) -> dict[str, list[int]]:
@@ -447,7 +447,7 @@ def tasks_table(record: dict[str, Any]) -> str:
             ]
         )
     columns = ["task", "steps", "verdict before", "drivers", "named parts"]
-    return markdown_table(columns, rows)
+    return table(columns, rows)
 
 
 def gained(record: dict[str, Any]) -> dict[str, int]:
@@ -512,7 +512,7 @@ def steps_table(record: dict[str, Any]) -> str:
             )
     columns = ["task", "step", "verdict before: yes in", "drivers, in how many draws"]
     columns += ["Q² without settings", "named parts: the leading one"]
-    return markdown_table(columns, rows)
+    return table(columns, rows)
 
 
 def shown(name: str) -> str:
@@ -659,7 +659,7 @@ def words_table() -> str:
                     found.word,
                 ]
             )
-    return markdown_table(["row", "claim", "ours", "word"], rows)
+    return table(["row", "claim", "ours", "word"], rows)
 
 
 def page_tables() -> dict[str, str]:
@@ -747,8 +747,8 @@ def main() -> None:
     (PIECES.folder / f"{ARTEFACTS}.json").unlink(missing_ok=True)
     PIECES.get(ARTEFACTS, piece)
     print("\n".join([*answer(), answer_of_tasks()]), "\n")
-    for name, table in (page_tables() | {"words": words_table()}).items():
-        print(f"{name}\n\n{table}")
+    for name, shown in (page_tables() | {"words": words_table()}).items():
+        print(f"{name}\n\n{shown}")
 
 
 if __name__ == "__main__":
