@@ -18,11 +18,11 @@ one have the covariance :math:`D^{-1} V^{-1} D^{-1}` where the outputs have the
 covariance V of the fit of the others, with the diagonal D of :math:`V^{-1}`. Where j is
 orthogonal to squares or products of the others too, its terms keep their places, and
 the residuals, made equally large by that covariance, are rotated in the directions that
-the terms of the others leave [6]_. A second p-value keeps
-the places and changes the signs of the contributions of the members [3]_: it holds
-where the spread of the noise follows the input. Where it seems to, and where inputs
-depend on each other, the larger of both counts. Where draws would be too many, the tail
-of a quadratic form stands in their place, which is conservative.
+the terms of the others leave [6]_. A second p-value keeps the places and changes the
+signs of the contributions of the members [3]_: it holds where the spread of the noise
+follows the input. Where it seems to, and where inputs depend on each other, the larger
+of both counts. Where draws would be too many, the tail of a quadratic form stands in
+their place, which is conservative.
 
 P-values are ranks among draws, or tails of quadratic forms.
 Where an input does nothing, a statistic is :math:`\sum_{ac} w_a s_{ac}^2` with scores
