@@ -34,7 +34,8 @@ from gflownet_envs.training.spec import TrainingSpec
 #: Array of a block in which members diverged: when each did, −1 for those that did not.
 DIVERGED_AT = "diverged_at"
 
-_MAX_ARRAY_MEMBERS = 25  # torch is quicker with more, measured on two spaces
+_MAX_ARRAY_MEMBERS = 25  # of a block: quicker than fewer or more on most spaces
+_MEMBERS_ON_A_GPU = 1024  # of a block: steps of many cost what steps of few do
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,29 @@ def list_states(environment: Environment, spec: TrainingSpec) -> StateGraph | No
         return StateGraph.from_environment(environment, spec.max_table_states)
     except TooManyStatesError:
         return None
+
+
+def most_members(
+    graph: StateGraph | None, reward: RewardSource, spec: TrainingSpec, device: str
+) -> int:
+    """Return how many members a block has at most."""
+    if torch.device(device).type != "cpu":
+        return max(spec.block_size, _MEMBERS_ON_A_GPU)
+    if _trains_arrays(graph, reward, spec, device):
+        return min(spec.block_size, _MAX_ARRAY_MEMBERS)
+    return spec.block_size
+
+
+def _trains_arrays(
+    graph: StateGraph | None, reward: RewardSource, spec: TrainingSpec, device: str
+) -> bool:
+    """Say whether NumPy trains: on the CPU, where all states can be listed."""
+    return (
+        graph is not None
+        and isinstance(reward, ObjectReward)
+        and torch.device(device).type == "cpu"
+        and fits_arrays(spec)
+    )
 
 
 def network_layout(environment: Environment, spec: TrainingSpec) -> HeadLayout:
@@ -245,14 +269,11 @@ def _make_learner(
     job: BlockJob, sampler: Sampler, network: PolicyNetwork, reward: RewardSource
 ) -> Learner:
     """Choose arrays of NumPy for few members on the CPU, where all can be listed."""
-    if (
-        isinstance(sampler, TableSampler)
-        and isinstance(network, StackedMLP)
-        and isinstance(reward, ObjectReward)
-        and torch.device(job.device).type == "cpu"
-        and len(job.streams) <= _MAX_ARRAY_MEMBERS
-        and fits_arrays(job.spec)
+    if isinstance(sampler, TableSampler) and _trains_arrays(
+        job.graph, job.reward, job.spec, job.device
     ):
+        assert isinstance(network, StackedMLP)  # `fits_arrays`
+        assert isinstance(reward, ObjectReward)
         return ArrayLearner(sampler.graph, network, reward, job.streams, job.spec)
     return AutogradLearner(sampler, network, reward, job.streams, job.spec)
 

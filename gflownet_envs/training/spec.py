@@ -70,7 +70,8 @@ class TrainingSpec:
         A member stops once its effective sample size, as a share of the samples, is
         at least this. With both, both must hold.
     block_size : int, default=50
-        Members trained together, at most. Results do not depend on it, up to rounding.
+        Members trained together, at most; at most 25 where NumPy trains them. Results
+        do not depend on it, up to rounding.
     dtype : {"float32", "float64"}, default="float32"
     max_table_states : int, default=50_000
         Enumerable spaces of at most so many states are sampled by table look-ups; 0

@@ -30,6 +30,7 @@ from gflownet_envs.training.block import (
     BlockJob,
     block_layout,
     list_states,
+    most_members,
     train_block,
 )
 from gflownet_envs.training.convergence import (
@@ -49,7 +50,6 @@ from gflownet_envs.training.workers import workers
 __all__ = ["PAPER_TRAINING", "TrainingSpec", "train_ensemble"]
 
 
-_MEMBERS_ON_A_GPU = 1024  # of a block: steps of many cost what steps of few do
 _BLOCK_FORMAT = 1  # to be raised when blocks of the same key get other arrays
 
 
@@ -160,7 +160,7 @@ def train_ensemble(
     stream_numbers = shared_numbers if common_random_numbers else numbers
     graph = list_states(environment, spec)
     fingerprint = None if store is None else environment_digest(environment)
-    blocks = share_out(len(rows), _block_size(device, spec))
+    blocks = share_out(len(rows), most_members(graph, reward, spec, device))
 
     def make_job(block: slice) -> BlockJob:
         return BlockJob(
@@ -224,13 +224,6 @@ def train_ensemble(
     _warn_if_diverged(ensemble)
     _warn_if_not_converged(ensemble)
     return ensemble
-
-
-def _block_size(device: str, spec: TrainingSpec) -> int:
-    """Return how many members are trained together, and stored when they are."""
-    if torch.device(device).type == "cpu":
-        return spec.block_size
-    return max(spec.block_size, _MEMBERS_ON_A_GPU)
 
 
 def _run_jobs(

@@ -9,7 +9,10 @@ import torch
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.training import train
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.training import block
+from gflownet_envs.training.block import most_members
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=2)
@@ -100,15 +103,24 @@ def test_a_device_by_its_name():
     assert_same(here, there)
 
 
-def test_blocks_of_a_gpu_are_large_and_bounded():
-    assert train._block_size("cpu", SPEC) == SPEC.block_size
-    assert train._block_size("cuda:1", SPEC) == 1024
-    assert train._block_size("cuda", replace(SPEC, block_size=5000)) == 5000
+def test_how_many_members_a_block_has():
+    graph = StateGraph.from_environment(GRID, 1000)
+    reward = RewardTable(GRID, log_reward(2))
+
+    def most(device="cpu", graph=graph, **changes):
+        spec = replace(SPEC, **{"block_size": 60, **changes})
+        return most_members(graph, reward, spec, device)
+
+    assert most() == 25  # NumPy trains
+    assert most(block_size=3) == 3
+    assert most(graph=None) == most(replay_fraction=0.5) == 60  # autograd does
+    assert most("cuda:1") == 1024
+    assert most("cuda", block_size=5000) == 5000
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_blocks_of_a_gpu_are_stored(tmp_path, monkeypatch):
-    monkeypatch.setattr(train, "_MEMBERS_ON_A_GPU", 2)
+    monkeypatch.setattr(block, "_MEMBERS_ON_A_GPU", 2)
     spec = replace(SPEC, block_size=1)
     store = BlockStore(tmp_path)
 
