@@ -26,6 +26,7 @@ from .._solvers.problem import (
     LinearFit,
     LinearProblem,
     join_fits,
+    sum_rows,
 )
 from .._solvers.ridge import (
     GeneralizedRidgeSolver,
@@ -143,8 +144,8 @@ def likely_penalties(
     squares = np.square(decomposition.project(centred))
     rest = decomposition.weights @ np.square(centred) - squares.sum(axis=0)
     labels, group_of = np.unique(groups, return_inverse=True)
-    member = np.eye(len(labels))[group_of.ravel()]
-    squares, rest = squares @ member, np.maximum(rest, 0.0) @ member
+    squares = sum_rows(squares.T, group_of, len(labels)).T
+    rest = sum_rows(np.maximum(rest, 0.0), group_of, len(labels))
     values = np.square(decomposition.factor.singular_values)
     number = decomposition.weights.sum() - 1.0
     alphas = near * _FACTORS

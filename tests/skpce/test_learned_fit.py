@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import tracemalloc
 import warnings
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from skpce._learned import prior as learned
 from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis, NoTermsError
 from skpce._learned.ridge import without_copies
+from skpce._solvers.problem import DesignDecomposition
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -644,3 +646,24 @@ def test_a_high_frequency_is_found_from_a_second_start():
         warnings.simplefilter("ignore", EdgeOfFamilyWarning)
         model.fit(X, np.sin(8.0 * X[:, 0]) + 0.3 * X[:, 1])
     assert model.q2_[0] > 0.8
+
+
+def test_penalties_of_many_groups_take_memory_in_proportion():
+    rng = np.random.default_rng(0)
+    n_targets = 5000
+    design = np.hstack([np.ones((20, 1)), rng.normal(size=(20, 3))])
+    decomposition = DesignDecomposition.from_design(design, np.ones(20))
+    targets = design[:, 1:] @ rng.normal(size=(3, n_targets))
+    targets += rng.normal(size=targets.shape)
+    groups = rng.permutation(n_targets)
+    tracemalloc.start()
+    alphas = ridge.likely_penalties(decomposition, targets, groups, 1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6  # a square of the groups has 200e6 bytes
+    some = [0, 7, 4999]
+    for target in some:
+        alone = ridge.likely_penalties(
+            decomposition, targets[:, [target]], np.zeros(1, dtype=int), 1.0
+        )
+        assert alphas[target] == alone[0]
