@@ -688,13 +688,25 @@ def posterior_squares(
             settled[part.targets] = part.settled.ravel()
             everything = np.ones((len(part.multi_indices), 1))
             masks = np.hstack([index_masks(part.multi_indices), everything])
-            placed = np.eye(n_targets)[part.targets]  # (n_chosen, n_targets)
-            weights = np.square(rows.image(placed))  # (n_chosen, n_images)
+            chosen, weights = part.targets, None
+            if rows.image is not _same:  # (n_chosen, n_images)
+                weights = np.square(rows.image(np.eye(n_targets)[chosen]))
             own = []
             for coefficients, variances in part.draws:
-                image = rows.image((placed.T @ coefficients).T)  # (n_terms, n_images)
-                parts = np.square(image) - variances.T @ weights
+                image = rows.image(_placed(coefficients.T, chosen, n_targets))
+                if weights is None:
+                    uncertain = _placed(variances.T, chosen, n_targets)
+                else:
+                    uncertain = variances.T @ weights
+                parts = np.square(image) - uncertain  # (n_terms, n_images)
                 own.append(rows.add(masks.T @ parts).T)
             squares = squares + np.array(own)
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
     return np.maximum(squares, 0.0), known
+
+
+def _placed(values: FloatArray, chosen: IndexArray, n_targets: int) -> FloatArray:
+    """Return the columns of some targets among those of all, the others 0."""
+    placed = np.zeros((len(values), n_targets))
+    placed[:, chosen] = values
+    return placed
