@@ -168,6 +168,13 @@ def spread(n: int, generator: Generator, which: int) -> Case:
     return Case(X, signal(X) + 0.5 * e, (0, 1, 2, 3))
 
 
+def spread_in_a_grid(n: int, generator: Generator) -> Case:
+    """Return a full grid of four levels whose noise grows along a null."""
+    X = np.array(list(product_of(np.linspace(-1.0, 1.0, 4), repeat=3)))
+    e = generator.normal(size=n) * np.exp(0.7 * X[:, 2])
+    return Case(X, X[:, 0] + e, (0,))
+
+
 def compositions(n: int, generator: Generator) -> Case:
     """Return two steps of probabilities."""
     X = normal(n, generator)
@@ -313,6 +320,7 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "two nulls nearly equal": (60, collinear),
     "nulls that are curves of drivers": (120, curved),
     "spread follows a null": (120, partial(spread, which=5)),
+    "4 x 4 x 4 grid, spread follows a null": (64, spread_in_a_grid),
     "spread follows a driver": (100, partial(spread, which=0)),
     "compositions": (60, compositions),
     "NaN in y": (80, failed),

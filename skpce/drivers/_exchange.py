@@ -45,6 +45,9 @@ References
    normal variables", Biometrika 86 (1999).
 .. [5] P. Westfall, S. Young, "Resampling-based multiple testing", Wiley (1993).
 .. [6] Ø. Langsrud, "Rotation tests", Statistics and Computing 15 (2005).
+.. [7] J. MacKinnon, H. White, "Some heteroskedasticity-consistent covariance matrix
+   estimators with improved finite sample properties", Journal of Econometrics 29
+   (1985).
 """
 
 from __future__ import annotations
@@ -1232,7 +1235,7 @@ class _Setting:
         if not self.is_left and not follows.any():
             return np.zeros(self.n_outputs)  # the exchange is exact
         columns = follows[self.groups]
-        left[:, columns] = self.residuals[:, columns]
+        left[:, columns] = self._without_strata()[:, columns]
         if self.work * n_draws > _MOST_WORK:
             found = self._of_tails(left, signs=True)
         else:
@@ -1240,6 +1243,18 @@ class _Setting:
             drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
             found = rank(self.observed, self.statistics(drawn))
         return found if self.is_left else np.where(follows, found, 0.0)
+
+    def _without_strata(self) -> FloatArray:  # shape: (n_units, n_coordinates)
+        """Take off the means of strata, which the terms do not see.
+
+        What is left is divided by one minus the leverage in a stratum [7]_.
+        """
+        strata = self.exchange.strata
+        if strata is None:
+            return self.residuals
+        leverage = 1.0 / np.maximum(np.bincount(strata), 2)[strata]
+        left = without_means(self.residuals, strata)
+        return left / (1.0 - leverage)[:, np.newaxis]
 
     def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
         left = self.residuals.copy()

@@ -182,6 +182,24 @@ def test_nulls_of_orthogonal_designs_are_not_named(design, n_runs):
     assert found >= 36
 
 
+def test_signs_within_strata_do_not_make_scores_too_small():
+    """Of a factorial whose noise grows along an input that does nothing else."""
+    grid = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 4), repeat=3)))
+    scores, by_signs = [], []
+    for seed in range(60):
+        rng = np.random.default_rng([5, seed])
+        y = grid[:, 0] + np.exp(0.7 * grid[:, 2]) * rng.normal(size=64)
+        setting = problem_of(grid, y).setting((2,))
+        assert setting.exchange.strata is not None
+        terms, left = setting.own.values, setting._without_strata()
+        np.testing.assert_allclose(
+            terms.T @ left, terms.T @ setting.residuals * 4 / 3, atol=1e-9
+        )
+        scores.append(np.square(terms.T @ setting.residuals)[0, 0])
+        by_signs.append(np.square(terms * left).sum(axis=0)[0])
+    assert np.mean(scores) < 1.1 * np.mean(by_signs)
+
+
 def test_information_is_that_of_the_prior():
     # Scores over their deviations do not hang on how an input lies to the others.
     rng = np.random.default_rng(0)
