@@ -131,8 +131,7 @@ class Truncation(NamedTuple):
             )
         if numbers.sum() > min(stop_above, _LARGEST_UNIVARIATE):
             return int(min(numbers.sum(), _LARGEST_COUNT))
-        limits = self.budget, self.most_inputs, stop_above
-        return _count_affordable(self.univariate_costs(), *limits)
+        return self._grown(stop_above)[0]
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
@@ -143,9 +142,41 @@ class Truncation(NamedTuple):
 
     def made(self) -> IndexArray:  # shape: (n_terms, n_features)
         """List and sort the terms."""
-        costs = self.univariate_costs()
-        active, exponents = _list_affordable(costs, self.budget, self.most_inputs)
-        return _dense(active, exponents, self.categorical)
+        return _dense(*_write_out(*self._grown()), self.categorical)
+
+    def _grown(self, stop_above: float = math.inf) -> tuple[int, int, list[Block]]:
+        """Return the number of terms, the widest, and the blocks in which they grow.
+
+        Only the terms that a later input can still extend are visited again.
+        """
+        costs, limit, order = self.univariate_costs(), self.budget, self.most_inputs
+        n_terms, widest = 1, 0
+        blocks: list[Block] = []
+        ids, spent, active = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
+        for feature, (cost, later) in enumerate(
+            zip(costs, _cheapest_later(costs), strict=True)
+        ):
+            cheap_first = np.argsort(spent, kind="stable")
+            ids, spent, active = (
+                ids[cheap_first],
+                spent[cheap_first],
+                active[cheap_first],
+            )
+            fitting = np.searchsorted(spent, limit - cost, side="right")
+            n_new = int(fitting.sum())
+            if n_terms + n_new > stop_above:
+                return n_terms + n_new, widest, blocks
+            number = np.repeat(np.arange(len(cost)), fitting)
+            place = np.arange(n_new) - (np.cumsum(fitting) - fitting)[number]
+            blocks.append((ids[place], feature, number + 1))
+            ids = np.concatenate([ids, np.arange(n_terms, n_terms + n_new)])
+            spent = np.concatenate([spent, spent[place] + cost[number]])
+            active = np.concatenate([active, active[place] + 1])
+            n_terms += n_new
+            widest = max(widest, int(active.max(initial=0)))
+            still = (spent + later <= limit) & (active < order)
+            ids, spent, active = ids[still], spent[still], active[still]
+        return n_terms, widest, blocks
 
     def function_numbers(self) -> FloatArray:
         """Return the number of functions of each input alone."""
@@ -172,14 +203,11 @@ def _kept(
     return Truncation(degree, q, order, np.frombuffer(largest), kinds).made()
 
 
-# Distinct costs of terms, sorted, and how many terms have each.
-State = tuple[FloatArray, FloatArray]
+#: Parent terms, and the input and exponents by which new ones differ from them.
+Block = tuple[IndexArray, int, IndexArray]
 
 # Rounding in the q-norm, relative to degree**q: 2**0.75 + 2**0.75 is not exact.
 _TOLERANCE = 1e-9
-
-# Sums of the same costs in another order differ by less, relative to degree**q.
-_SAME_COST = 1e-13
 
 # More functions of single inputs than this are counted as a lower bound.
 _LARGEST_UNIVARIATE = 1e8
@@ -206,98 +234,19 @@ def _cheapest_later(costs: list[FloatArray]) -> FloatArray:
     return np.minimum.accumulate(cheapest[::-1])[::-1][1:]
 
 
-def _count_affordable(
-    costs: list[FloatArray], limit: float, order: int, stop_above: float
-) -> int:
-    """Count by a dynamic programme over (active inputs, cost), one input at a time.
-
-    ``states[m]`` is about the terms of m inputs that can still grow, and ``states[0]``
-    about all of them where the interaction order cannot bind.
-    """
-    cheapest = min((cost.min() for cost in costs if cost.size), default=np.inf)
-    step = int(order < len(costs) and order * cheapest < limit)
-    states = {0: (np.zeros(1), np.ones(1))}
-    total = 1.0
-    for cost, later in zip(costs, _cheapest_later(costs), strict=True):
-        if not cost.size:
-            continue
-        values, multiplicity = np.unique(cost, return_counts=True)
-        for state_costs, counts in states.values():
-            below = np.concatenate([[0.0], np.cumsum(counts)])
-            fits = np.searchsorted(state_costs, limit - values, side="right")
-            total += float(multiplicity @ below[fits])
-        if total > stop_above or later > limit:
-            break
-        grown: dict[int, list[State]] = {}
-        for active, (state_costs, counts) in states.items():
-            grown.setdefault(active, []).append((state_costs, counts))
-            if active + step < order:
-                fits = np.searchsorted(state_costs, limit - later - values, "right")
-                grown.setdefault(active + step, []).extend(
-                    (state_costs[:end] + value, counts[:end] * times)
-                    for value, times, end in zip(
-                        values, multiplicity, fits, strict=True
-                    )
-                )
-        states = {m: _merge(parts, limit - later, limit) for m, parts in grown.items()}
-    return int(min(total, _LARGEST_COUNT))
-
-
-def _merge(parts: list[State], largest: float, limit: float) -> State:
-    """Join costs that are equal up to rounding; drop those above ``largest``."""
-    costs = np.concatenate([part[0] for part in parts])
-    counts = np.concatenate([part[1] for part in parts])
-    small = costs <= largest
-    costs, counts = costs[small], counts[small]
-    keys = np.rint(costs / (_SAME_COST * limit))
-    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
-    numbers: Any = np.bincount(where, weights=counts, minlength=len(first))
-    return costs[first], numbers
-
-
-def _list_affordable(
-    costs: list[FloatArray], limit: float, order: int
-) -> tuple[IndexArray, IndexArray]:  # shape: (n_terms, widest), padded with -1, 0
-    """List the active inputs and exponents of all terms whose costs fit, unsorted.
-
-    Only the terms that a later input can still extend are visited again.
-    """
-    n_terms = 1
-    blocks: list[tuple[IndexArray, int, int]] = []  # parent terms, input, exponent
-    ids, spent, active = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
-    widest = 0
-    for feature, (cost, later) in enumerate(
-        zip(costs, _cheapest_later(costs), strict=True)
-    ):
-        open_terms = [(ids, spent, active)]
-        for exponent, value in enumerate(cost, start=1):
-            fits = spent + value <= limit
-            parents = ids[fits]
-            new_ids = np.arange(n_terms, n_terms + len(parents))
-            open_terms.append((new_ids, spent[fits] + value, active[fits] + 1))
-            blocks.append((parents, feature, exponent))
-            n_terms += len(parents)
-        parts = zip(*open_terms, strict=True)
-        ids, spent, active = (np.concatenate(part) for part in parts)
-        widest = max(widest, int(active.max(initial=0)))
-        still = (spent + later <= limit) & (active < order)
-        ids, spent, active = ids[still], spent[still], active[still]
-    return _write_out(n_terms, widest, blocks)
-
-
 def _write_out(
-    n_terms: int, widest: int, blocks: list[tuple[IndexArray, int, int]]
-) -> tuple[IndexArray, IndexArray]:
-    """Write out terms that are a parent term with one more input."""
+    n_terms: int, widest: int, blocks: list[Block]
+) -> tuple[IndexArray, IndexArray]:  # shape: (n_terms, widest), padded with -1, 0
+    """Return the inputs and exponents of terms that grow out of their parents."""
     inputs = np.full((n_terms, widest), -1, dtype=np.int64)
     exponents = np.zeros((n_terms, widest), dtype=np.int64)
     size = np.zeros(n_terms, dtype=np.int64)
     start = 1
-    for parents, feature, exponent in blocks:
+    for parents, feature, new in blocks:
         rows = np.arange(start, start + len(parents))
         inputs[rows], exponents[rows] = inputs[parents], exponents[parents]
         inputs[rows, size[parents]] = feature
-        exponents[rows, size[parents]] = exponent
+        exponents[rows, size[parents]] = new
         size[rows] = size[parents] + 1
         start += len(parents)
     return inputs, exponents
@@ -354,127 +303,10 @@ def check_design_fits(
     )
 
 
-# The columns of a basis as products of blocks of columns.
-#
-# A term is its first univariate function times its tail. In graded order the terms that
-# begin with one function have consecutive tails, so that few products of whole blocks
-# make all columns.
-
-
-_LARGEST_CODE = 2**62
-
-
-class Run(NamedTuple):
-    """Consecutive columns that are one function times consecutive columns."""
-
-    start: int
-    stop: int
-    parent: int  # first of the other columns; 0, the constant, for a single one
-    feature: int
-    exponent: int
-
-
-class Products(NamedTuple):
-    """What fills the columns of a basis, and what its terms are made of."""
-
-    n_columns: int  # those of the terms, then those of their tails
-    runs: list[Run]  # in order
-    most_factors: int  # number of inputs in the largest product of a term, at least 1
-    largest: list[int]  # exponent of each input
-
-
-def products_of(
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    polynomial: BoolArray,  # shape: (n_features,)
-) -> Products:
-    """Return the products that fill the columns; those of a small set are made once."""
-    if multi_indices.size > LARGEST_KEPT:
-        return _made(multi_indices, polynomial)
-    rows = np.ascontiguousarray(multi_indices, dtype=np.int64)
-    return _kept_products(rows.tobytes(), polynomial.tobytes())
-
-
-def _made(
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    polynomial: BoolArray,  # shape: (n_features,)
-) -> Products:
-    """Make the products; tails that are no terms get columns after the terms."""
-    terms, features = np.nonzero(multi_indices)
-    factors = np.column_stack([features, multi_indices[terms, features]])
-    base = int(multi_indices.max(initial=0)) + 1
-    codes, number = np.unique(factors @ [base, 1], return_inverse=True)
-    distinct = np.column_stack(np.divmod(codes, base))
-    counts = np.bincount(terms, minlength=len(multi_indices))
-    most = max(int(counts.max(initial=0)), 1)
-    keys = np.zeros((len(multi_indices), most), dtype=np.int64)  # 0 after the last one
-    slots = np.arange(len(terms)) - (np.cumsum(counts) - counts)[terms]
-    keys[terms, slots] = number.ravel() + 1
-    keys, parents = _with_tails(keys)
-    order = np.argsort((keys > 0).sum(axis=1), kind="stable")
-    order = order[keys[order, 0] > 0]  # without the constant
-    heads, tails = keys[order, 0] - 1, parents[order]
-    follows = np.zeros(len(order), dtype=bool)
-    follows[1:] = (
-        (np.diff(order) == 1)
-        & (np.diff(heads) == 0)
-        & (np.diff(tails) == 1)
-        & (tails[:-1] > 0)
-    )
-    starts = np.flatnonzero(~follows)
-    ends = np.append(starts[1:], len(order))
-    columns = order[starts]
-    runs = zip(
-        columns.tolist(),
-        (columns + ends - starts).tolist(),
-        tails[starts].tolist(),
-        *distinct[heads[starts]].T.tolist(),
-        strict=True,
-    )
-    largest = multi_indices.max(axis=0, initial=0).tolist()
-    return Products(len(keys), [Run(*run) for run in runs], most, largest)
-
-
-def _with_tails(
-    keys: IndexArray,  # shape: (n_columns, most_factors), 0 after the last factor
-) -> tuple[IndexArray, IndexArray]:
-    """Append the tails that are no columns; return all, and where each tail is."""
-    while True:
-        tails = np.pad(keys[:, 1:], ((0, 0), (0, 1)))
-        codes = _codes(np.vstack([keys, tails]))
-        _, first, number = np.unique(codes, return_index=True, return_inverse=True)
-        places = first[number[len(keys) :]]  # of each tail
-        missing = np.unique(places[places >= len(keys)])
-        if not len(missing):
-            return keys, places
-        keys = np.vstack([keys, tails[missing - len(keys)]])
-
-
-def _codes(rows: IndexArray) -> IndexArray:  # shape: (n_rows,)
-    """Return one number for each row, equal for equal rows."""
-    base = int(rows.max(initial=0)) + 1
-    codes, largest = np.zeros(len(rows), dtype=np.int64), 0
-    for column in rows.T:
-        if largest > (_LARGEST_CODE - base) // base:
-            codes = np.unique(codes, return_inverse=True)[1]
-            largest = int(codes.max(initial=0))
-        codes = codes * base + column
-        largest = largest * base + base - 1
-    return codes
-
-
-@lru_cache(maxsize=32)
-def _kept_products(multi_indices: bytes, polynomial: bytes) -> Products:
-    """Return the products of a small set; arrays are given by their bytes."""
-    inputs = np.frombuffer(polynomial, dtype=bool)
-    rows = np.frombuffer(multi_indices, dtype=np.int64).reshape(-1, len(inputs))
-    return _made(rows, inputs)
-
-
 TRUNCATIONS = ("total_degree", "hyperbolic")
 
-# Entries of a block of the design matrix: 4 MiB, which stay in the cache for a matrix
-# product. Four times more or less was slower.
-_BLOCK_ENTRIES = 2**19
+# Entries of a block of the design matrix: 2 MiB, which stay in the cache.
+_BLOCK_ENTRIES = 2**18
 
 # Below this many rows the calls cost more than the arithmetic.
 _SMALLEST_BLOCK = 64
@@ -619,37 +451,41 @@ class PolynomialBasis(Functions):
         return np.flatnonzero(~self.multi_indices[:, others].any(axis=1))
 
     @cached_property
-    def _products(self) -> Products:
-        """How to make the columns."""
-        return products_of(self.multi_indices, ~categorical_inputs(self.laws))
+    def _factors(self) -> IndexArray:  # shape: (most_factors, n_terms)
+        """Where the factors of a term are among the functions; 0, a one, for none."""
+        largest = self.multi_indices.max(axis=0, initial=0)
+        before = np.cumsum(largest) - largest
+        terms, features = np.nonzero(self.multi_indices)
+        slots = np.arange(len(terms)) - np.searchsorted(terms, terms)
+        factors = np.zeros((slots.max(initial=0) + 1, self.n_terms), dtype=np.int64)
+        exponents = self.multi_indices[terms, features]
+        factors[slots, terms] = before[features] + exponents
+        return factors
 
-    def _fill(
+    def _design(
         self,
-        X: FloatArray,  # shape: (n_samples, n_features)
-        columns: FloatArray,  # shape: (n_columns, n_samples), filled
-        slope_of: int | None = None,
-        largest_product: float = _LARGEST_PRODUCT,
-    ) -> None:
-        """Fill every column, with derivatives of the functions of ``slope_of``."""
+        X: FloatArray,  # shape: (n_samples, n_features), few samples
+        slope_of: int | None,
+        largest_product: float,
+    ) -> FloatArray:  # shape: (n_samples, n_terms)
+        """Multiply functions, for ``slope_of`` their derivatives."""
         tables = self._tables(X, slope_of)
-        highest = largest_product ** (1.0 / self._products.most_factors)
+        highest = largest_product ** (1.0 / len(self._factors))
         for table in tables.values():
             ends = table.min(initial=0.0), table.max(initial=0.0)  # NaN for overflow
             if not -highest <= ends[0] <= ends[1] <= highest:
                 self._refuse_overflow(tables, X, highest)
-        functions = {
-            i: table[:, position]
+        of_input = {
+            i: table[1:, position]
             for alike, table in tables.items()
             for position, i in enumerate(alike)
         }
-        columns[0] = 1.0
-        for start, stop, parent, feature, exponent in self._products.runs:
-            factor = functions[feature][exponent]
-            if parent == 0:
-                columns[start] = factor
-            else:
-                parents = columns[parent : parent + stop - start]
-                np.multiply(parents, factor, out=columns[start:stop])
+        ones = np.ones((1, len(X)))
+        functions = np.concatenate([ones, *(of_input[i] for i in sorted(of_input))])
+        columns = functions[self._factors[-1]]
+        for factors in self._factors[-2::-1]:
+            columns *= functions[factors]
+        return columns.T
 
     def _tables(
         self, X: FloatArray, slope_of: int | None
@@ -676,7 +512,8 @@ class PolynomialBasis(Functions):
     def _inputs_alike(self) -> list[tuple[tuple[int, ...], int]]:
         """Inputs that have functions, together those of one distribution and degree."""
         found: dict[tuple[int, int], list[int]] = {}
-        for i, degree in enumerate(self._products.largest):
+        largest = self.multi_indices.max(axis=0, initial=0).tolist()
+        for i, degree in enumerate(largest):
             if degree:
                 found.setdefault((id(self.laws[i]), degree), []).append(i)
         return [(tuple(alike), degree) for (_, degree), alike in found.items()]
@@ -720,14 +557,11 @@ class PolynomialBasis(Functions):
         largest_product: float = _LARGEST_PRODUCT,
     ) -> FloatArray:
         """Return the design matrix of shape (n_samples, n_terms)."""
-        columns = np.empty((len(self.multi_indices), len(X)))
-        if self._products.n_columns == len(columns):
-            self._fill(X, columns, slope_of, largest_product)
-        else:  # by blocks, so that columns that are no terms stay small
-            for rows, design in self.blocks(
-                X, slope_of=slope_of, largest_product=largest_product
-            ):
-                columns[:, rows] = design.T
+        columns = np.empty((self.n_terms, len(X)))
+        for rows, design in self.blocks(
+            X, slope_of=slope_of, largest_product=largest_product
+        ):
+            columns[:, rows] = design.T
         return columns.T
 
     def blocks(
@@ -740,17 +574,12 @@ class PolynomialBasis(Functions):
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of at least 64 rows of the design matrix.
 
-        The columns of a block are contiguous. The next block overwrites it.
+        The columns of a block are contiguous.
         """
-        n_columns, n_terms = self._products.n_columns, len(self.multi_indices)
-        size = max(max_entries // n_columns, _SMALLEST_BLOCK)
-        buffer = np.empty(n_columns * min(size, len(X)))
+        size = max(max_entries // self.n_terms, _SMALLEST_BLOCK)
         for start in range(0, len(X), size):
             rows = slice(start, min(start + size, len(X)))
-            n_rows = rows.stop - start
-            columns = buffer[: n_columns * n_rows].reshape(n_columns, n_rows)
-            self._fill(X[rows], columns, slope_of, largest_product)
-            yield rows, columns[:n_terms].T
+            yield rows, self._design(X[rows], slope_of, largest_product)
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Return one name per term, such as ``He2(x0)*He1(x1)``."""
