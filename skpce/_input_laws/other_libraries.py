@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from .._checks import FloatArray
+from .._checks import FloatArray, numbered_names
 
 # Largest difference of distribution functions of one family.
 _SAME = 1e-9
@@ -241,10 +241,9 @@ def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
     """
     if _is_problem(given):
         found = _laws_of_problem(given)
-        nameless = names is not None and list(names) == [
-            f"x{place}" for place in range(len(names))
-        ]
-        return list(found.values()) if nameless else found
+        if names is not None and list(names) == numbered_names(len(names)):
+            return list(found.values())
+        return found
     if isinstance(given, Mapping):
         return {name: in_scipy(law) for name, law in given.items()}
     if isinstance(given, (list, tuple)):

@@ -21,6 +21,7 @@ from .._checks import (
     check_option,
     check_real,
     check_rows,
+    correlations_of,
     is_position,
     listed,
     make_generator,
@@ -439,7 +440,7 @@ class EmbeddingDisplay:
             laws = [laws[i] for i in chosen]
             inputs = inputs[:, chosen]
         law, data = _quantiles(laws, inputs, random_state)
-        shown = _correlation(inputs), law, data, names
+        shown = correlations_of(inputs), law, data, names
         display = cls(*shown, explained_variance_ratio=_retained_variance(reading))
         return display.plot(ax=ax, **kwargs)
 
@@ -491,14 +492,6 @@ class EmbeddingDisplay:
         ax.set_ylim(0.0, min(1.08, max(float(shares.max()), rest) * 1.15 + 0.02))
         ax.set_ylabel("share of the variance of X")
         hide_spines(ax)
-
-
-def _correlation(inputs: FloatArray) -> FloatArray:
-    centred = inputs - inputs.mean(axis=0)
-    scale = np.sqrt(np.square(centred).sum(axis=0))
-    varying = (np.ptp(inputs, axis=0) > 0) & (scale > 0)
-    scaled = centred / np.where(varying, scale, np.nan)
-    return np.clip(scaled.T @ scaled, -1.0, 1.0)
 
 
 def _quantiles(

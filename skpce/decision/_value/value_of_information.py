@@ -23,7 +23,7 @@ from ..._checks import (
     refuse_no_numbers,
     remembers_frames,
 )
-from ..._expansion.expansion import Expansion, closed_index
+from ..._expansion.expansion import Expansion, index_of_set
 from ..._learned.cautions import DependentInputsWarning
 from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
@@ -265,7 +265,7 @@ def value_of_information(
     norms = np.sqrt(np.square(known.coefficients).sum(axis=0, keepdims=True))
     columns["variance_share"] = np.array(
         [
-            float(closed_index(norms, known.multi_indices, own)[0])
+            float(index_of_set("closed", norms, known.multi_indices, own)[0])
             for own in players.values()
         ]
     )
