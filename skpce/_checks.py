@@ -146,9 +146,6 @@ LARGEST_NUMBER = 1e70
 #: Columns that vary by less are refused: the squares of their variance would be 0.
 SMALLEST_SPREAD = 1e-70
 
-# Up to so many columns are looked at one by one, which is quicker.
-_FEW_COLUMNS = 64
-
 #: The largest integer that is a float.
 LARGEST_INTEGER = int(np.finfo(np.float64).max)
 
@@ -284,7 +281,9 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
     if not values.size:
         return
     limit = np.float64(LARGEST_NUMBER)
-    lowest, highest = _ends_without_nan(values) if varying else (values, values)
+    lowest = highest = values
+    if varying:  # the ends of each column; NaN where all of it is
+        lowest, highest = np.fmin.reduce(values), np.fmax.reduce(values)
     if (
         np.fmin.reduce(lowest, axis=None) < -limit
         or np.fmax.reduce(highest, axis=None) > limit
@@ -308,14 +307,6 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
             f"at least {SMALLEST_SPREAD:g}, so that no square of a variance is 0. "
             "Rescale it."
         )
-
-
-def _ends_without_nan(values: NDArray[Any]) -> tuple[Any, Any]:
-    """Return the smallest and largest number of each column; NaN where all are."""
-    if values.ndim == 2 and values.shape[1] < _FEW_COLUMNS:
-        rows = np.ascontiguousarray(values.T)
-        return np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
-    return np.fmin.reduce(values), np.fmax.reduce(values)
 
 
 def binary_scales(values: FloatArray) -> FloatArray:

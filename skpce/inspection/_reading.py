@@ -206,15 +206,11 @@ def _in_units(expansion: Expansion, scales: FloatArray) -> Expansion:
 
 
 def compositions_of(
-    pipeline: Any,
-    X: Any = None,
-    input_features: Sequence[str] | None = None,
-    *,
-    instead: str = "",
+    pipeline: Any, *, instead: str = ""
 ) -> tuple[Reading, FittedCompositions]:
     """Read a surrogate of compositions; refuse others, and say what to use instead."""
     try:
-        reading = expansion_of(pipeline, X, input_features)
+        reading = expansion_of(pipeline)
         last, compositions = reading.estimator, reading.compositions
     except NoExpansionError as error:
         last, compositions = error.last, None

@@ -142,13 +142,16 @@ def hide_spines(ax: Any, sides: Sequence[str] = ("top", "right")) -> None:
 
 
 def legend_right(ax: Any, keys: Iterable[tuple[str, Any]] | None = None) -> None:
-    """Put a legend beside the axes; of names with colours, which are never hatched."""
+    """Put a legend beside the axes; of names with colours, or with looks of patches."""
     from matplotlib.patches import Patch
 
     place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
     if keys is not None:
-        handles = [Patch(facecolor=shade, label=label(name)) for name, shade in keys]
-        place["handles"] = handles
+        looks = (
+            (name, look if isinstance(look, dict) else {"facecolor": look})
+            for name, look in keys
+        )
+        place["handles"] = [Patch(label=label(name), **look) for name, look in looks]
     ax.legend(**place)
 
 
