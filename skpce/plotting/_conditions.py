@@ -42,6 +42,7 @@ from ._style import (
     color,
     composition_q2,
     draw_heat_map,
+    given_floats,
     hide_spines,
     legend_right,
     make_axes,
@@ -386,11 +387,7 @@ class EmbeddingDisplay:
         )
         self.data_quantiles: FloatArray = np.asarray(data_quantiles, dtype=np.float64)
         self.input_names: list[str] = list(input_names)
-        self.explained_variance_ratio: FloatArray | None = None
-        if explained_variance_ratio is not None:
-            self.explained_variance_ratio = np.asarray(
-                explained_variance_ratio, dtype=np.float64
-            )
+        self.explained_variance_ratio = given_floats(explained_variance_ratio)
 
     @classmethod
     def from_estimator(

@@ -52,6 +52,11 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     return ax
 
 
+def given_floats(values: ArrayLike | None) -> FloatArray | None:
+    """Return an array of floats; None stays None."""
+    return None if values is None else np.asarray(values, dtype=np.float64)
+
+
 def readable(*axes: Any) -> tuple[Any, Any]:
     """Choose fonts for all texts; return the first axes and the figure."""
     choose_fonts(*axes)
