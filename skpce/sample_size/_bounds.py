@@ -94,33 +94,19 @@ def coefficient_error_bound(
     if n_members < n_terms or smallest_eigenvalue == 0.0:
         return math.inf
     risk = 1.0 - confidence_level
-    sizes = n_members, n_terms, n_coordinates
-    quantile = mean_square_quantile(*sizes, risk, method, isotropic)
-    if np.isinf(quantile):
+    together = n_coordinates if isotropic else 1
+    degrees, tail = n_terms * together, risk * together / n_coordinates
+    free = (n_members - n_terms) * together
+    if method == "markov":
+        quantile = 1.0 / risk
+    elif method == "chi2":
+        quantile = float(stats.chi2.isf(tail, degrees)) / degrees
+    elif free > 0:
+        quantile = float(stats.f.isf(tail, degrees, free))
+    else:
         return math.inf
     squared = noise_variance * n_terms * quantile / (n_members * smallest_eigenvalue)
     return float(squared)
-
-
-def mean_square_quantile(
-    n_members: int,
-    n_terms: int,
-    n_coordinates: int,
-    risk: float,
-    method: str,
-    isotropic: bool,
-) -> float:
-    """Return the factor of ``trace * P / (L * eigenvalue)`` in the bound."""
-    if method == "markov":
-        return 1.0 / risk
-    if isotropic:
-        degrees, residual, tail = n_terms * n_coordinates, n_coordinates, risk
-    else:
-        degrees, residual, tail = n_terms, 1, risk / n_coordinates
-    if method == "chi2":
-        return float(stats.chi2.isf(tail, degrees)) / degrees
-    residual *= n_members - n_terms
-    return float(stats.f.isf(tail, degrees, residual)) if residual > 0 else math.inf
 
 
 def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> Any:
