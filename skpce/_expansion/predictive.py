@@ -791,7 +791,7 @@ def _interval(
             bands = _bands(predictive, draws, confidence_level, joint)
             return PredictionInterval(*bands)
         columns = np.ascontiguousarray(predictive.space.values(image).T)
-        found = sorted_quantiles(np.sort(columns), _tails(confidence_level))
+        found = sorted_quantiles(np.sort(columns), tails(confidence_level))
         return PredictionInterval(*found[:, np.newaxis])
     values = predictive.checked(X)
     every = joint is None and predictive.space.keeps_order
@@ -806,7 +806,7 @@ def _interval(
                 rows,
                 predictive.scale_at(values[at], scale),
                 predictive.centre(values[at]),
-                _tails(confidence_level),
+                tails(confidence_level),
             )
         else:
             image = predictive.draw_around(rows[:, np.newaxis], values[at], scale)
@@ -814,7 +814,7 @@ def _interval(
     return PredictionInterval(bounds[0], bounds[1])
 
 
-def _tails(confidence_level: float) -> tuple[float, float]:
+def tails(confidence_level: float) -> tuple[float, float]:
     """Return the levels of the lower and of the upper quantile."""
     return (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
 

@@ -298,11 +298,11 @@ def spread_of_targets(
 def _learned_anew(problem: FittedProblem, samples: Samples) -> FittedProblem:
     """Fit other samples; all but the distributions is learned from them."""
     basis, solver = problem.basis, problem.solver
-    if isinstance(solver, LearnedRidgeSolver):
-        listed = basis.multi_indices if solver.given else None
-        order = len(solver.priors[0].order_weights)
-        basis, solver = learn_terms(basis.laws, samples, problem.groups, listed, order)
-    return solve_samples(solver, basis, samples, problem.groups, problem.on_inputs)
+    assert isinstance(solver, LearnedRidgeSolver)
+    listed = basis.multi_indices if solver.given else None
+    order = len(solver.priors[0].order_weights)
+    basis, solver = learn_terms(basis.laws, samples, problem.groups, listed, order)
+    return solve_samples(solver, basis, samples, problem.groups)
 
 
 def complete_parts(
