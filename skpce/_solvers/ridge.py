@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from .._checks import FloatArray, IndexArray
 from .problem import (
@@ -37,6 +38,43 @@ def distinct_scales(
     return [(row, np.flatnonzero(row_of == k)) for k, row in enumerate(rows)]
 
 
+# Smallest estimate of the condition at which a solution has nine digits.
+_SMALLEST_RATIO = 1e-7
+
+
+def resampled_slopes(
+    columns: FloatArray,  # shape: (n_samples, n_columns)
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    weights: FloatArray,  # shape: (n_samples,)
+    alpha: FloatArray,  # shape: (n_targets,)
+) -> FloatArray | None:  # shape: (n_columns, n_targets)
+    """Return ``(X' W X + alpha)^(-1) X' W y``; None where digits would be lost.
+
+    With more columns than rows it is ``X' W^(1/2) (K + alpha)^(-1) W^(1/2) y``.
+    """
+    root = np.sqrt(weights)[:, np.newaxis]
+    rows, right = columns * root, targets * root
+    dual = len(rows) < rows.shape[1]
+    gram = rows @ rows.T if dual else rows.T @ rows
+    if not dual:
+        right = rows.T @ right
+    if not gram.size:
+        return right
+    penalties, which = np.unique(alpha, return_inverse=True)
+    size = np.abs(gram).sum(axis=0).max()
+    solved = np.empty_like(right)
+    for number, penalty in enumerate(penalties):
+        shifted = gram.copy()
+        shifted.flat[:: len(gram) + 1] += penalty
+        factor, failed = dpotrf(shifted.T, lower=1, overwrite_a=1)
+        ratio = 0.0 if failed else dpocon(factor, size + penalty, uplo="L")[0]
+        if not ratio > _SMALLEST_RATIO:
+            return None
+        mine = which == number
+        solved[:, mine] = dpotrs(factor, right[:, mine], lower=1)[0]
+    return rows.T @ solved if dual else solved
+
+
 #: Penalties tried by default, in units of the sum-of-squares loss. The upper end
 #: lets the ridge return the mean where the inputs explain nothing.
 DEFAULT_ALPHAS = np.logspace(-8, 4, 25)
@@ -50,22 +88,66 @@ class GeneralizedRidgeSolver(CoefficientSolver):
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
         coefficients = np.empty((problem.targets.shape[1], problem.design.shape[1]))
         for scale, targets in distinct_scales(fit.scales):
-            decomposition = DesignDecomposition.from_design(
-                problem.design,
-                problem.weights,
-                free_intercept=self.free_intercept,
-                scale=scale,
-            )
-            mean, loadings = _project(decomposition, problem.targets[:, targets])
-            penalties = fit.alpha[targets]
-            found = decomposition.coefficients(mean, loadings, penalties)
-            coefficients[targets] = found
+            coefficients[targets] = self._refit_group(problem, fit, scale, targets)
         return coefficients
 
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: NDArray[Any]
     ) -> FloatArray:
-        return np.array([self.refit(problem.resampled(row), fit) for row in counts])
+        """Return ``refit(problem.resampled(row), fit)`` for each row of counts."""
+        shape = (len(counts), problem.targets.shape[1], problem.design.shape[1])
+        coefficients = np.empty(shape)
+        for scale, targets in distinct_scales(fit.scales):
+            for number, row in enumerate(counts):
+                part = problem.resampled(row)
+                coefficients[number, targets] = self._resampled(
+                    part, fit, scale, targets
+                )
+        return coefficients
+
+    def _resampled(
+        self,
+        problem: LinearProblem,
+        fit: LinearFit,
+        scale: FloatArray,
+        targets: IndexArray,
+    ) -> FloatArray:
+        """Refit by the normal equations, where these lose no digits."""
+        center, mean = np.zeros(len(scale)), np.zeros(len(targets))
+        values = problem.targets[:, targets]
+        used = np.flatnonzero(scale)
+        if self.free_intercept:
+            used = used[used > 0]
+            share = problem.weights / problem.weights.sum()
+            center, mean = share @ problem.design, share @ values
+        columns = (problem.design[:, used] - center[used]) * scale[used]
+        slopes = resampled_slopes(
+            columns, values - mean, problem.weights, fit.alpha[targets]
+        )
+        if slopes is None:
+            return self._refit_group(problem, fit, scale, targets)
+        coefficients = np.zeros((len(targets), len(scale)))
+        coefficients[:, used] = slopes.T * scale[used]
+        if self.free_intercept:
+            coefficients[:, 0] = mean - coefficients @ center
+        return coefficients
+
+    def _refit_group(
+        self,
+        problem: LinearProblem,
+        fit: LinearFit,
+        scale: FloatArray,
+        targets: IndexArray,
+    ) -> FloatArray:
+        """Refit the targets of one scale; shape (n_chosen, n_terms)."""
+        decomposition = DesignDecomposition.from_design(
+            problem.design,
+            problem.weights,
+            free_intercept=self.free_intercept,
+            scale=scale,
+        )
+        mean, loadings = _project(decomposition, problem.targets[:, targets])
+        return decomposition.coefficients(mean, loadings, fit.alpha[targets])
 
 
 class RidgePathSolver(GeneralizedRidgeSolver):
