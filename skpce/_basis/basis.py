@@ -469,38 +469,78 @@ class PolynomialBasis(Functions):
         largest_product: float,
     ) -> FloatArray:  # shape: (n_samples, n_terms)
         """Multiply functions, for ``slope_of`` their derivatives."""
+        tables = self._tables(X, slope_of)
         highest = largest_product ** (1.0 / len(self._factors))
-        functions = [np.ones((1, len(X)))]
-        with np.errstate(over="ignore", invalid="ignore"):
-            for i, degree in enumerate(self.multi_indices.max(axis=0).tolist()):
-                if degree == 0:
-                    continue
-                law, slope = self.laws[i], slope_of == i
-                ends = None if self.reach is None else self.reach[:, i]
-                table = evaluate_within(law, X[:, i], degree, ends, slope=slope)[1:]
-                if not np.abs(table).max(initial=0.0) <= highest:  # or NaN
-                    self._refuse_overflow(i, table, X[:, i], highest)
-                functions.append(table)
-        table = np.concatenate(functions)
-        columns = table[self._factors[-1]]
+        for table in tables.values():
+            ends = table.min(initial=0.0), table.max(initial=0.0)  # NaN for overflow
+            if not -highest <= ends[0] <= ends[1] <= highest:
+                self._refuse_overflow(tables, X, highest)
+        of_input = {
+            i: table[1:, position]
+            for alike, table in tables.items()
+            for position, i in enumerate(alike)
+        }
+        ones = np.ones((1, len(X)))
+        functions = np.concatenate([ones, *(of_input[i] for i in sorted(of_input))])
+        columns = functions[self._factors[-1]]
         for factors in self._factors[-2::-1]:
-            columns *= table[factors]
+            columns *= functions[factors]
         return columns.T
 
+    def _tables(
+        self, X: FloatArray, slope_of: int | None
+    ) -> dict[tuple[int, ...], FloatArray]:  # (1 + degree, n_inputs, n_samples)
+        """Evaluate the functions of the inputs that are used, alike ones together."""
+        tables = {}
+        with np.errstate(over="ignore", invalid="ignore"):
+            for alike, degree in self._inputs_alike:
+                law, parts = self.laws[alike[0]], [alike]
+                if slope_of in alike:
+                    parts = [(i,) for i in alike]
+                for part in parts:
+                    alone = len(part) == 1
+                    column = X[:, part[0]] if alone else X.T[list(part)].ravel()
+                    ends = None
+                    if self.reach is not None:
+                        ends = np.repeat(self.reach[:, list(part)], len(X), axis=1)
+                    slope = slope_of in part
+                    values = evaluate_within(law, column, degree, ends, slope=slope)
+                    tables[part] = values.reshape(degree + 1, len(part), len(X))
+        return tables
+
+    @cached_property
+    def _inputs_alike(self) -> list[tuple[tuple[int, ...], int]]:
+        """Inputs that have functions, together those of one distribution and degree."""
+        found: dict[tuple[int, int], list[int]] = {}
+        largest = self.multi_indices.max(axis=0, initial=0).tolist()
+        for i, degree in enumerate(largest):
+            if degree:
+                found.setdefault((id(self.laws[i]), degree), []).append(i)
+        return [(tuple(alike), degree) for (_, degree), alike in found.items()]
+
     def _refuse_overflow(
-        self, feature: int, table: FloatArray, column: FloatArray, highest: float
+        self,
+        tables: dict[tuple[int, ...], FloatArray],
+        X: FloatArray,
+        highest: float,
     ) -> None:
         """Refuse inputs at which the functions of one input, or products, overflow."""
-        height = np.abs(table).max(axis=0)  # NaN where it overflows
-        high = ~(height <= highest) & np.isfinite(column)
-        if high.any():
-            value, law = column[np.argmax(high)], self.laws[feature]
-            raise ValueError(
-                f"X has {float(value)!r} in column {feature}, where polynomials of "
-                f"degree {len(table)} overflow; expected values nearer to its "
-                f"distribution, which is about {law.location:.6g} with the scale "
-                f"{law.scale:.6g}."
-            )
+        places = {
+            i: (alike, position) for alike in tables for position, i in enumerate(alike)
+        }
+        for i, (alike, position) in sorted(places.items()):
+            table = tables[alike][:, position]
+            height = np.abs(table).max(axis=0, initial=0.0)  # NaN where it overflows
+            high = ~(height <= highest) & np.isfinite(X[:, i])
+            if high.any():
+                value = X[np.argmax(high), i]
+                law = self.laws[i]
+                raise ValueError(
+                    f"X has {float(value)!r} in column {i}, where polynomials of "
+                    f"degree {len(table) - 1} overflow; expected values nearer to its "
+                    f"distribution, which is about {law.location:.6g} with the scale "
+                    f"{law.scale:.6g}."
+                )
 
     def differentiate(
         self, X: FloatArray, feature: int
@@ -517,8 +557,6 @@ class PolynomialBasis(Functions):
         largest_product: float = _LARGEST_PRODUCT,
     ) -> FloatArray:
         """Return the design matrix of shape (n_samples, n_terms)."""
-        if len(X) * self.n_terms <= _BLOCK_ENTRIES:
-            return self._design(X, slope_of, largest_product)
         columns = np.empty((self.n_terms, len(X)))
         for rows, design in self.blocks(
             X, slope_of=slope_of, largest_product=largest_product
