@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, ClassVar
@@ -28,14 +28,35 @@ from scipy.sparse import csr_array
 
 from .._checks import FloatArray, IndexArray, state_of_fields
 
+# Sums and decompositions of many rows, in blocks that stay in the cache.
+#
+# A second array of the size of the data costs more than the arithmetic on it.
+
+
+# Numbers that are in use at once: 512 KiB, which stay in the cache.
+_BLOCK = 65_536
+
+#: Of fewer rows a product of matrices takes longer than its block saves.
+FEWEST_ROWS = 256
+
 
 def weighted_squares(
     values: FloatArray,  # shape: (n_samples, n)
     weights: FloatArray,  # shape: (n_samples,)
     center: FloatArray | float = 0.0,  # shape: (n,)
 ) -> FloatArray:  # shape: (n,)
-    """Return the weighted sum of squares about a center."""
-    return np.asarray(weights @ np.square(values - center))
+    """Return the weighted sum of squares about a center, without a second array."""
+    sums = np.zeros(values.shape[1])
+    for rows in blocks_of_rows(values.shape):
+        rest = values[rows] - center
+        sums += weights[rows] @ np.square(rest, out=rest)
+    return sums
+
+
+def blocks_of_rows(shape: tuple[int, int], at_least: int = 1) -> Iterator[slice]:
+    """Yield rows whose numbers stay in the cache, or at least so many."""
+    size = max(at_least, _BLOCK // max(shape[1], 1))
+    yield from (slice(k, k + size) for k in range(0, shape[0], size))
 
 
 #: The Gram matrix squares the condition number; up to this ratio of its eigenvalues
@@ -46,7 +67,10 @@ SMALLEST_EIGENVALUE_RATIO = 1e-5
 def factorize(
     matrix: FloatArray,  # shape: (n_samples, n_columns)
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the singular value decomposition without what is rounding."""
+    """Return the singular value decomposition without what is rounding.
+
+    The matrix may be overwritten.
+    """
     n_samples, n_columns = matrix.shape
     if not matrix.size:
         return matrix[:, :0], np.zeros(0), np.zeros((0, n_columns))
@@ -54,7 +78,10 @@ def factorize(
         squares, vectors = np.linalg.eigh(matrix.T @ matrix)
         if squares[0] > SMALLEST_EIGENVALUE_RATIO * squares[-1]:
             values = np.sqrt(squares)
-            return matrix @ (vectors / values), values, vectors.T
+            scaled = vectors / values
+            for rows in blocks_of_rows(matrix.shape, FEWEST_ROWS):
+                matrix[rows] = matrix[rows] @ scaled
+            return matrix, values, vectors.T
     else:
         squares, vectors = np.linalg.eigh(matrix @ matrix.T)
         large = squares > SMALLEST_EIGENVALUE_RATIO * squares[-1]
@@ -481,7 +508,11 @@ class DesignDecomposition:
         self, targets: FloatArray, center: FloatArray | float = 0.0
     ) -> FloatArray:
         """Return the loadings of targets about a center; shape (rank, n_targets)."""
-        return self.left.T @ ((targets - center) * self.weights[:, np.newaxis])
+        loadings = np.zeros((self.left.shape[1], targets.shape[1]))
+        for rows in blocks_of_rows(targets.shape, FEWEST_ROWS):
+            rest = (targets[rows] - center) * self.weights[rows, np.newaxis]
+            loadings += self.left[rows].T @ rest
+        return loadings
 
     @cached_property
     def _left_out(self) -> FloatArray:
@@ -498,7 +529,10 @@ class DesignDecomposition:
     def path_complement(self, alphas: FloatArray) -> FloatArray:
         """Return ``1 - leverage`` of one copy of each; (n_samples, n_alphas)."""
         # In this form nothing cancels when the penalty is small.
-        complement = np.square(self.left) @ self.kept(alphas)
+        kept = self.kept(alphas)
+        complement = np.empty((len(self.left), len(alphas)))
+        for rows in blocks_of_rows(self.left.shape):
+            np.matmul(np.square(self.left[rows]), kept, out=complement[rows])
         complement *= self._left_out[:, np.newaxis]
         complement += self._unpenalized_complement[:, np.newaxis]
         return complement
@@ -512,20 +546,26 @@ class DesignDecomposition:
 
     def residuals(
         self,
-        centred: FloatArray,  # shape: (n_samples, n_targets)
+        centred: FloatArray,  # shape: (n_rows, n_targets), of these rows
         loadings: FloatArray,  # shape: (rank, n_targets)
         alpha: float | FloatArray,  # of all targets, or of each
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
-        """Return the residuals of one penalty a target."""
-        kept = self.kept(np.atleast_1d(alpha)) * loadings
-        return self.outside(centred, loadings) + self.left @ kept
+        rows: slice = slice(None),
+    ) -> FloatArray:  # shape: (n_rows, n_targets)
+        """Return the residuals of one penalty a target, of some samples."""
+        found = self.outside(centred, loadings, rows)
+        found += self.left[rows] @ (self.kept(np.atleast_1d(alpha)) * loadings)
+        return found
 
     def outside(
-        self, centred: FloatArray, loadings: FloatArray
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
+        self,
+        centred: FloatArray,  # shape: (n_rows, n_targets), of these rows
+        loadings: FloatArray,  # shape: (rank, n_targets)
+        rows: slice = slice(None),
+    ) -> FloatArray:  # shape: (n_rows, n_targets)
         """Return the part of the residuals that no penalty changes."""
-        outside = centred - self.left @ loadings
-        outside[self._unpenalized_complement == 0.0] = 0.0
+        outside = self.left[rows] @ loadings
+        np.subtract(centred, outside, out=outside)
+        outside[self._unpenalized_complement[rows] == 0.0] = 0.0
         return outside
 
     def coefficients(

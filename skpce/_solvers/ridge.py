@@ -17,6 +17,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from .._checks import FloatArray, IndexArray
 from .problem import (
+    FEWEST_ROWS,
     CoefficientSolver,
     DesignDecomposition,
     DesignMoments,
@@ -25,6 +26,7 @@ from .problem import (
     LinearFit,
     LinearProblem,
     best_penalties,
+    blocks_of_rows,
     weighted_squares,
 )
 
@@ -208,8 +210,8 @@ class PaperSolver(RidgePathSolver):
 #: How a penalty is chosen: closed-form leave-one-out, generalised cross-validation.
 CRITERIA = ("loo", "gcv")
 
-# Residuals held at once while a path is scored: 512 KiB, which stay in the cache.
-_LARGEST_BLOCK = 65_536
+# Residuals held at once while a path is scored: 512 KiB, which stays in the cache.
+_LARGEST_PATH_BLOCK = 65_536
 
 
 def _fit_of(
@@ -225,9 +227,12 @@ def _fit_of(
     values, value_of = np.unique(alpha, return_inverse=True)
     root = np.sqrt(decomposition.path_complement(values))
     root[root == 0.0] = np.nan
-    root = root[:, value_of]
-    scaled = decomposition.residuals(targets - mean, loadings, alpha) / root
-    loo = scaled / root
+    loo, scaled = np.empty_like(targets), np.empty_like(targets)
+    for rows in blocks_of_rows(targets.shape):
+        residuals = decomposition.residuals(targets[rows] - mean, loadings, alpha, rows)
+        own = root[rows].take(value_of, axis=1)
+        np.divide(residuals, own, out=scaled[rows])
+        np.divide(scaled[rows], own, out=loo[rows])
     if scores is None:
         scores = weighted_squares(loo, weights) / weights.sum()
     return LinearFit(
@@ -293,15 +298,22 @@ def path_scores(
         return np.asarray(factors[:, np.newaxis] * squares / weights.sum())
     complement = decomposition.path_complement(alphas)
     complement[complement <= 0.0] = np.nan
-    scores = np.empty((len(alphas), targets.shape[1]))
-    size = max(1, _LARGEST_BLOCK // len(targets))
-    for start in range(0, targets.shape[1], size):
-        some = slice(start, start + size)
-        for number, kept in enumerate(decomposition.kept(alphas).T):
-            errors = decomposition.left @ (kept[:, np.newaxis] * loadings[:, some])
-            errors += outside[:, some]
-            errors /= complement[:, number, np.newaxis]
-            scores[number, some] = weights @ np.square(errors, out=errors)
+    n_samples, n_targets = targets.shape
+    scores = np.empty((len(alphas), n_targets))
+    step = max(1, _LARGEST_PATH_BLOCK // max(n_targets, 1))
+    for start in range(0, len(alphas), step):
+        some = slice(start, start + step)
+        kept = decomposition.kept(alphas[some])[:, :, np.newaxis]
+        size = kept.shape[1] * n_targets
+        shrunk = (kept * loadings[:, np.newaxis]).reshape(len(kept), size)
+        sums = np.zeros(size)
+        for rows in blocks_of_rows((n_samples, size), FEWEST_ROWS):
+            flat = decomposition.left[rows] @ shrunk
+            errors = flat.reshape(len(flat), kept.shape[1], n_targets)
+            errors += outside[rows, np.newaxis]
+            errors /= complement[rows, some, np.newaxis]
+            sums += weights[rows] @ np.square(flat, out=flat)
+        scores[some] = sums.reshape(scores[some].shape)
     return scores / weights.sum()
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skpce._solvers import ridge
+from skpce import PolynomialChaosRegressor
+from skpce._solvers import problem, ridge
 from skpce._solvers.problem import DesignDecomposition
 
 
@@ -34,3 +35,23 @@ def test_one_penalty_after_the_other(n, p, criterion, weighted):
         decomposition, targets, loadings, alphas, criterion, center=mean
     )
     np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_blocks_of_rows_are_one_fit(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
+    whole = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    monkeypatch.setattr(ridge, "_LARGEST_PATH_BLOCK", 20)
+    monkeypatch.setattr(problem, "_BLOCK", 20)
+    monkeypatch.setattr(ridge, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(problem, "FEWEST_ROWS", 1)
+    parts = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    for name in ("coefficients_", "alpha_", "loo_error_", "q2_"):
+        one, other = getattr(whole, name), getattr(parts, name)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    for one, other in zip(
+        whole.predict(X, return_std=True),
+        parts.predict(X, return_std=True),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
