@@ -11,7 +11,7 @@ from scipy.stats import norm, ortho_group, uniform
 from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 
 from skpce import PolynomialChaosRegressor
-from skpce._solvers import SOLVERS, LinearProblem, make_solver
+from skpce._solvers import DEFAULT_ALPHAS, SOLVERS, LinearProblem, make_solver
 from skpce._solvers.sparse import Dictionary
 
 SEED = 0
@@ -131,6 +131,35 @@ def test_a_group_of_targets_may_be_rotated(solver):
     np.testing.assert_allclose(
         fits[0].coefficients.T @ rotation, fits[1].coefficients.T, atol=1e-8
     )
+
+
+def test_a_long_path_needs_no_residuals(monkeypatch):
+    """The scores of a path from products of matrices are those from residuals."""
+    rng = np.random.default_rng(SEED)
+    X, y = rng.normal(size=(80, 2)), rng.normal(size=(80, 5))
+    y[:, 0] += 3 * X[:, 0]
+    weights = rng.integers(1, 4, size=80).astype(float)
+    slow = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
+        X, y, weights
+    )
+    monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
+    quick = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
+        X, y, weights
+    )
+    np.testing.assert_array_equal(slow.alpha_, quick.alpha_)
+    np.testing.assert_allclose(
+        slow._problem.fit.criterion, quick._problem.fit.criterion, rtol=1e-10
+    )
+
+
+def test_a_long_path_of_an_exact_fit_forms_residuals(monkeypatch):
+    monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
+    X = np.random.default_rng(SEED).normal(size=(80, 2))
+    pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ridge").fit(
+        X, X[:, 0] * X[:, 1]
+    )
+    assert pce.alpha_[0] == DEFAULT_ALPHAS[0]
+    assert pce.loo_error_[0] < 1e-15
 
 
 def test_learned_variances_are_the_textbook_ridge():
