@@ -303,10 +303,127 @@ def check_design_fits(
     )
 
 
+# The columns of a basis as products of blocks of columns.
+#
+# A term is its first univariate function times its tail. In graded order the terms that
+# begin with one function have consecutive tails, so that few products of whole blocks
+# make all columns.
+
+
+_LARGEST_CODE = 2**62
+
+
+class Run(NamedTuple):
+    """Consecutive columns that are one function times consecutive columns."""
+
+    start: int
+    stop: int
+    parent: int  # first of the other columns; 0, the constant, for a single one
+    feature: int
+    exponent: int
+
+
+class Products(NamedTuple):
+    """What fills the columns of a basis, and what its terms are made of."""
+
+    n_columns: int  # those of the terms, then those of their tails
+    runs: list[Run]  # in order
+    most_factors: int  # number of inputs in the largest product of a term, at least 1
+    largest: list[int]  # exponent of each input
+
+
+def products_of(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    polynomial: BoolArray,  # shape: (n_features,)
+) -> Products:
+    """Return the products that fill the columns; those of a small set are made once."""
+    if multi_indices.size > LARGEST_KEPT:
+        return _made(multi_indices, polynomial)
+    rows = np.ascontiguousarray(multi_indices, dtype=np.int64)
+    return _kept_products(rows.tobytes(), polynomial.tobytes())
+
+
+def _made(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    polynomial: BoolArray,  # shape: (n_features,)
+) -> Products:
+    """Make the products; tails that are no terms get columns after the terms."""
+    terms, features = np.nonzero(multi_indices)
+    factors = np.column_stack([features, multi_indices[terms, features]])
+    base = int(multi_indices.max(initial=0)) + 1
+    codes, number = np.unique(factors @ [base, 1], return_inverse=True)
+    distinct = np.column_stack(np.divmod(codes, base))
+    counts = np.bincount(terms, minlength=len(multi_indices))
+    most = max(int(counts.max(initial=0)), 1)
+    keys = np.zeros((len(multi_indices), most), dtype=np.int64)  # 0 after the last one
+    slots = np.arange(len(terms)) - (np.cumsum(counts) - counts)[terms]
+    keys[terms, slots] = number.ravel() + 1
+    keys, parents = _with_tails(keys)
+    order = np.argsort((keys > 0).sum(axis=1), kind="stable")
+    order = order[keys[order, 0] > 0]  # without the constant
+    heads, tails = keys[order, 0] - 1, parents[order]
+    follows = np.zeros(len(order), dtype=bool)
+    follows[1:] = (
+        (np.diff(order) == 1)
+        & (np.diff(heads) == 0)
+        & (np.diff(tails) == 1)
+        & (tails[:-1] > 0)
+    )
+    starts = np.flatnonzero(~follows)
+    ends = np.append(starts[1:], len(order))
+    columns = order[starts]
+    runs = zip(
+        columns.tolist(),
+        (columns + ends - starts).tolist(),
+        tails[starts].tolist(),
+        *distinct[heads[starts]].T.tolist(),
+        strict=True,
+    )
+    largest = multi_indices.max(axis=0, initial=0).tolist()
+    return Products(len(keys), [Run(*run) for run in runs], most, largest)
+
+
+def _with_tails(
+    keys: IndexArray,  # shape: (n_columns, most_factors), 0 after the last factor
+) -> tuple[IndexArray, IndexArray]:
+    """Append the tails that are no columns; return all, and where each tail is."""
+    while True:
+        tails = np.pad(keys[:, 1:], ((0, 0), (0, 1)))
+        codes = _codes(np.vstack([keys, tails]))
+        _, first, number = np.unique(codes, return_index=True, return_inverse=True)
+        places = first[number[len(keys) :]]  # of each tail
+        missing = np.unique(places[places >= len(keys)])
+        if not len(missing):
+            return keys, places
+        keys = np.vstack([keys, tails[missing - len(keys)]])
+
+
+def _codes(rows: IndexArray) -> IndexArray:  # shape: (n_rows,)
+    """Return one number for each row, equal for equal rows."""
+    base = int(rows.max(initial=0)) + 1
+    codes, largest = np.zeros(len(rows), dtype=np.int64), 0
+    for column in rows.T:
+        if largest > (_LARGEST_CODE - base) // base:
+            codes = np.unique(codes, return_inverse=True)[1]
+            largest = int(codes.max(initial=0))
+        codes = codes * base + column
+        largest = largest * base + base - 1
+    return codes
+
+
+@lru_cache(maxsize=32)
+def _kept_products(multi_indices: bytes, polynomial: bytes) -> Products:
+    """Return the products of a small set; arrays are given by their bytes."""
+    inputs = np.frombuffer(polynomial, dtype=bool)
+    rows = np.frombuffer(multi_indices, dtype=np.int64).reshape(-1, len(inputs))
+    return _made(rows, inputs)
+
+
 TRUNCATIONS = ("total_degree", "hyperbolic")
 
-# Entries of a block of the design matrix: 2 MiB, which stay in the cache.
-_BLOCK_ENTRIES = 2**18
+# Entries of a block of the design matrix: 4 MiB, which stay in the cache for a matrix
+# product. Four times more or less was slower.
+_BLOCK_ENTRIES = 2**19
 
 # Below this many rows the calls cost more than the arithmetic.
 _SMALLEST_BLOCK = 64
@@ -451,41 +568,37 @@ class PolynomialBasis(Functions):
         return np.flatnonzero(~self.multi_indices[:, others].any(axis=1))
 
     @cached_property
-    def _factors(self) -> IndexArray:  # shape: (most_factors, n_terms)
-        """Where the factors of a term are among the functions; 0, a one, for none."""
-        largest = self.multi_indices.max(axis=0, initial=0)
-        before = np.cumsum(largest) - largest
-        terms, features = np.nonzero(self.multi_indices)
-        slots = np.arange(len(terms)) - np.searchsorted(terms, terms)
-        factors = np.zeros((slots.max(initial=0) + 1, self.n_terms), dtype=np.int64)
-        exponents = self.multi_indices[terms, features]
-        factors[slots, terms] = before[features] + exponents
-        return factors
+    def _products(self) -> Products:
+        """How to make the columns."""
+        return products_of(self.multi_indices, ~categorical_inputs(self.laws))
 
-    def _design(
+    def _fill(
         self,
-        X: FloatArray,  # shape: (n_samples, n_features), few samples
-        slope_of: int | None,
-        largest_product: float,
-    ) -> FloatArray:  # shape: (n_samples, n_terms)
-        """Multiply functions, for ``slope_of`` their derivatives."""
+        X: FloatArray,  # shape: (n_samples, n_features)
+        columns: FloatArray,  # shape: (n_columns, n_samples), filled
+        slope_of: int | None = None,
+        largest_product: float = _LARGEST_PRODUCT,
+    ) -> None:
+        """Fill every column, with derivatives of the functions of ``slope_of``."""
         tables = self._tables(X, slope_of)
-        highest = largest_product ** (1.0 / len(self._factors))
+        highest = largest_product ** (1.0 / self._products.most_factors)
         for table in tables.values():
             ends = table.min(initial=0.0), table.max(initial=0.0)  # NaN for overflow
             if not -highest <= ends[0] <= ends[1] <= highest:
                 self._refuse_overflow(tables, X, highest)
-        of_input = {
-            i: table[1:, position]
+        functions = {
+            i: table[:, position]
             for alike, table in tables.items()
             for position, i in enumerate(alike)
         }
-        ones = np.ones((1, len(X)))
-        functions = np.concatenate([ones, *(of_input[i] for i in sorted(of_input))])
-        columns = functions[self._factors[-1]]
-        for factors in self._factors[-2::-1]:
-            columns *= functions[factors]
-        return columns.T
+        columns[0] = 1.0
+        for start, stop, parent, feature, exponent in self._products.runs:
+            factor = functions[feature][exponent]
+            if parent == 0:
+                columns[start] = factor
+            else:
+                parents = columns[parent : parent + stop - start]
+                np.multiply(parents, factor, out=columns[start:stop])
 
     def _tables(
         self, X: FloatArray, slope_of: int | None
@@ -512,8 +625,7 @@ class PolynomialBasis(Functions):
     def _inputs_alike(self) -> list[tuple[tuple[int, ...], int]]:
         """Inputs that have functions, together those of one distribution and degree."""
         found: dict[tuple[int, int], list[int]] = {}
-        largest = self.multi_indices.max(axis=0, initial=0).tolist()
-        for i, degree in enumerate(largest):
+        for i, degree in enumerate(self._products.largest):
             if degree:
                 found.setdefault((id(self.laws[i]), degree), []).append(i)
         return [(tuple(alike), degree) for (_, degree), alike in found.items()]
@@ -557,11 +669,14 @@ class PolynomialBasis(Functions):
         largest_product: float = _LARGEST_PRODUCT,
     ) -> FloatArray:
         """Return the design matrix of shape (n_samples, n_terms)."""
-        columns = np.empty((self.n_terms, len(X)))
-        for rows, design in self.blocks(
-            X, slope_of=slope_of, largest_product=largest_product
-        ):
-            columns[:, rows] = design.T
+        columns = np.empty((len(self.multi_indices), len(X)))
+        if self._products.n_columns == len(columns):
+            self._fill(X, columns, slope_of, largest_product)
+        else:  # by blocks, so that columns that are no terms stay small
+            for rows, design in self.blocks(
+                X, slope_of=slope_of, largest_product=largest_product
+            ):
+                columns[:, rows] = design.T
         return columns.T
 
     def blocks(
@@ -574,12 +689,17 @@ class PolynomialBasis(Functions):
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of at least 64 rows of the design matrix.
 
-        The columns of a block are contiguous.
+        The columns of a block are contiguous. The next block overwrites it.
         """
-        size = max(max_entries // self.n_terms, _SMALLEST_BLOCK)
+        n_columns, n_terms = self._products.n_columns, len(self.multi_indices)
+        size = max(max_entries // n_columns, _SMALLEST_BLOCK)
+        buffer = np.empty(n_columns * min(size, len(X)))
         for start in range(0, len(X), size):
             rows = slice(start, min(start + size, len(X)))
-            yield rows, self._design(X[rows], slope_of, largest_product)
+            n_rows = rows.stop - start
+            columns = buffer[: n_columns * n_rows].reshape(n_columns, n_rows)
+            self._fill(X[rows], columns, slope_of, largest_product)
+            yield rows, columns[:n_terms].T
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Return one name per term, such as ``He2(x0)*He1(x1)``."""
