@@ -27,7 +27,6 @@ import warnings
 from collections.abc import (
     Callable,
     Collection,
-    Generator,
     Iterable,
     Iterator,
     Mapping,
@@ -146,9 +145,6 @@ LARGEST_NUMBER = 1e70
 
 #: Columns that vary by less are refused: the squares of their variance would be 0.
 SMALLEST_SPREAD = 1e-70
-
-# Up to so many columns are looked at one by one, which is quicker.
-_FEW_COLUMNS = 64
 
 #: The largest integer that is a float.
 LARGEST_INTEGER = int(np.finfo(np.float64).max)
@@ -285,7 +281,9 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
     if not values.size:
         return
     limit = np.float64(LARGEST_NUMBER)
-    lowest, highest = _ends_without_nan(values) if varying else (values, values)
+    lowest = highest = values
+    if varying:  # the ends of each column; NaN where all of it is
+        lowest, highest = np.fmin.reduce(values), np.fmax.reduce(values)
     if (
         np.fmin.reduce(lowest, axis=None) < -limit
         or np.fmax.reduce(highest, axis=None) > limit
@@ -311,14 +309,6 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
         )
 
 
-def _ends_without_nan(values: NDArray[Any]) -> tuple[Any, Any]:
-    """Return the smallest and largest number of each column; NaN where all are."""
-    if values.ndim == 2 and values.shape[1] < _FEW_COLUMNS:
-        rows = np.ascontiguousarray(values.T)
-        return np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
-    return np.fmin.reduce(values), np.fmax.reduce(values)
-
-
 def binary_scales(values: FloatArray) -> FloatArray:
     """Return a power of two of the size of each column: division changes no digit."""
     largest = np.abs(values).max(axis=0, initial=0.0)
@@ -326,8 +316,14 @@ def binary_scales(values: FloatArray) -> FloatArray:
 
 
 def correlations_of(values: FloatArray) -> FloatArray:
-    """Return the correlations of columns that vary, whatever their units are."""
-    return np.atleast_2d(np.corrcoef(values / binary_scales(values), rowvar=False))
+    """Return correlations of columns in any units; NaN of those that do not vary."""
+    varying = np.ptp(values, axis=0) > 0
+    found = np.full((len(varying), len(varying)), np.nan)
+    if varying.any():
+        some = values[:, varying]
+        between = np.corrcoef(some / binary_scales(some), rowvar=False)
+        found[np.ix_(varying, varying)] = between
+    return found
 
 
 def validated_array(values: Any, name: str, **options: Any) -> FloatArray:
@@ -1100,6 +1096,13 @@ def is_position(value: Any, size: int) -> bool:
     return _is_integer(value) and 0 <= int(value) < size
 
 
+def position_of(value: Any, names: Sequence[str]) -> int | None:
+    """Return the position that a name or an int stands for; None for all else."""
+    if isinstance(value, str):
+        return list(names).index(value) if value in names else None
+    return int(value) if is_position(value, len(names)) else None
+
+
 def check_integer(
     owner: str,
     name: str,
@@ -1262,7 +1265,7 @@ def checked_sample_weight(
 def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list[str]:
     """Return the names of the inputs of a fitted estimator."""
     seen = getattr(estimator, "feature_names_in_", None)
-    names = _positions(estimator.n_features_in_) if seen is None else list(seen)
+    names = numbered_names(estimator.n_features_in_) if seen is None else list(seen)
     return chosen_names(input_features, names)
 
 
@@ -1274,7 +1277,7 @@ def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[
     if input_features is None:
         return list(seen)
     names = [str(name) for name in np.asarray(input_features, dtype=object)]
-    if list(seen) not in (_positions(len(seen)), names):
+    if list(seen) not in (numbered_names(len(seen)), names):
         raise ValueError(
             "input_features is not equal to feature_names_in_; expected "
             f"{list(seen)}. Got {names}."
@@ -1297,7 +1300,7 @@ def refuse_other_names(
     if given is None or names is None:
         return
     first, second = ([str(name) for name in some] for some in (given, names))
-    if _positions(len(first)) == first or _positions(len(second)) == second:
+    if numbered_names(len(first)) == first or numbered_names(len(second)) == second:
         return
     if first != second:
         raise ValueError(
@@ -1305,7 +1308,8 @@ def refuse_other_names(
         )
 
 
-def _positions(n_features: int) -> list[str]:
+def numbered_names(n_features: int) -> list[str]:
+    """Return the names of inputs that have none."""
     return [f"x{i}" for i in range(n_features)]
 
 
@@ -1564,22 +1568,6 @@ def workers(n_jobs: int | None, **options: Any) -> Parallel:
     if "initializer" not in getattr(backend, "backend_kwargs", {}):
         options |= {"initializer": end_with_parent, "initargs": (os.getpid(),)}
     return Parallel(n_jobs=n_jobs, **options)
-
-
-def collected(
-    results: Generator[Any, None, None], done: Callable[[Any], None]
-) -> list[Any]:
-    """Return all results, each given to ``done``; stop the processes when it fails."""
-    found = []
-    try:
-        for result in results:
-            done(result)
-            found.append(result)
-    finally:  # a suspended generator dispatches for as long as a traceback holds it
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
-    return found
 
 
 def end_with_parent(parent: int) -> None:

@@ -17,10 +17,8 @@ from scipy import stats
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import (
-    closed_index,
+    index_of_set,
     indices_of_terms,
-    interaction_index,
-    total_index,
 )
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from skpce.sample_size._required import smallest_of_gram
@@ -34,6 +32,7 @@ UNIFORM = stats.uniform(-1, 2)
 NORMAL = stats.norm(0, 1)
 
 ROUNDING = 1e-12
+KINDS = ("exact", "closed", "total")
 
 several = settings(max_examples=60, deadline=None, derandomize=True)
 few = settings(max_examples=25, deadline=None, derandomize=True)
@@ -123,8 +122,7 @@ def every_share(c, j):
             indices.first_order[0],
             indices.total_order[0],
             indices.shapley[0],
-            *(kind(c, j, u) for u in groups for kind in (closed_index, total_index)),
-            *(interaction_index(c, j, u) for u in groups),
+            *(index_of_set(kind, c, j, u) for u in groups for kind in KINDS),
         ]
     )
 

@@ -131,8 +131,7 @@ class Truncation(NamedTuple):
             )
         if numbers.sum() > min(stop_above, _LARGEST_UNIVARIATE):
             return int(min(numbers.sum(), _LARGEST_COUNT))
-        limits = self.budget, self.most_inputs, stop_above
-        return _count_affordable(self.univariate_costs(), *limits)
+        return self._grown(stop_above)[0]
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
@@ -143,9 +142,41 @@ class Truncation(NamedTuple):
 
     def made(self) -> IndexArray:  # shape: (n_terms, n_features)
         """List and sort the terms."""
-        costs = self.univariate_costs()
-        active, exponents = _list_affordable(costs, self.budget, self.most_inputs)
-        return _dense(active, exponents, self.categorical)
+        return _dense(*_write_out(*self._grown()), self.categorical)
+
+    def _grown(self, stop_above: float = math.inf) -> tuple[int, int, list[Block]]:
+        """Return the number of terms, the widest, and the blocks in which they grow.
+
+        Only the terms that a later input can still extend are visited again.
+        """
+        costs, limit, order = self.univariate_costs(), self.budget, self.most_inputs
+        n_terms, widest = 1, 0
+        blocks: list[Block] = []
+        ids, spent, active = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
+        for feature, (cost, later) in enumerate(
+            zip(costs, _cheapest_later(costs), strict=True)
+        ):
+            cheap_first = np.argsort(spent, kind="stable")
+            ids, spent, active = (
+                ids[cheap_first],
+                spent[cheap_first],
+                active[cheap_first],
+            )
+            fitting = np.searchsorted(spent, limit - cost, side="right")
+            n_new = int(fitting.sum())
+            if n_terms + n_new > stop_above:
+                return n_terms + n_new, widest, blocks
+            number = np.repeat(np.arange(len(cost)), fitting)
+            place = np.arange(n_new) - (np.cumsum(fitting) - fitting)[number]
+            blocks.append((ids[place], feature, number + 1))
+            ids = np.concatenate([ids, np.arange(n_terms, n_terms + n_new)])
+            spent = np.concatenate([spent, spent[place] + cost[number]])
+            active = np.concatenate([active, active[place] + 1])
+            n_terms += n_new
+            widest = max(widest, int(active.max(initial=0)))
+            still = (spent + later <= limit) & (active < order)
+            ids, spent, active = ids[still], spent[still], active[still]
+        return n_terms, widest, blocks
 
     def function_numbers(self) -> FloatArray:
         """Return the number of functions of each input alone."""
@@ -172,14 +203,11 @@ def _kept(
     return Truncation(degree, q, order, np.frombuffer(largest), kinds).made()
 
 
-# Distinct costs of terms, sorted, and how many terms have each.
-State = tuple[FloatArray, FloatArray]
+#: Parent terms, and the input and exponents by which new ones differ from them.
+Block = tuple[IndexArray, int, IndexArray]
 
 # Rounding in the q-norm, relative to degree**q: 2**0.75 + 2**0.75 is not exact.
 _TOLERANCE = 1e-9
-
-# Sums of the same costs in another order differ by less, relative to degree**q.
-_SAME_COST = 1e-13
 
 # More functions of single inputs than this are counted as a lower bound.
 _LARGEST_UNIVARIATE = 1e8
@@ -206,98 +234,19 @@ def _cheapest_later(costs: list[FloatArray]) -> FloatArray:
     return np.minimum.accumulate(cheapest[::-1])[::-1][1:]
 
 
-def _count_affordable(
-    costs: list[FloatArray], limit: float, order: int, stop_above: float
-) -> int:
-    """Count by a dynamic programme over (active inputs, cost), one input at a time.
-
-    ``states[m]`` is about the terms of m inputs that can still grow, and ``states[0]``
-    about all of them where the interaction order cannot bind.
-    """
-    cheapest = min((cost.min() for cost in costs if cost.size), default=np.inf)
-    step = int(order < len(costs) and order * cheapest < limit)
-    states = {0: (np.zeros(1), np.ones(1))}
-    total = 1.0
-    for cost, later in zip(costs, _cheapest_later(costs), strict=True):
-        if not cost.size:
-            continue
-        values, multiplicity = np.unique(cost, return_counts=True)
-        for state_costs, counts in states.values():
-            below = np.concatenate([[0.0], np.cumsum(counts)])
-            fits = np.searchsorted(state_costs, limit - values, side="right")
-            total += float(multiplicity @ below[fits])
-        if total > stop_above or later > limit:
-            break
-        grown: dict[int, list[State]] = {}
-        for active, (state_costs, counts) in states.items():
-            grown.setdefault(active, []).append((state_costs, counts))
-            if active + step < order:
-                fits = np.searchsorted(state_costs, limit - later - values, "right")
-                grown.setdefault(active + step, []).extend(
-                    (state_costs[:end] + value, counts[:end] * times)
-                    for value, times, end in zip(
-                        values, multiplicity, fits, strict=True
-                    )
-                )
-        states = {m: _merge(parts, limit - later, limit) for m, parts in grown.items()}
-    return int(min(total, _LARGEST_COUNT))
-
-
-def _merge(parts: list[State], largest: float, limit: float) -> State:
-    """Join costs that are equal up to rounding; drop those above ``largest``."""
-    costs = np.concatenate([part[0] for part in parts])
-    counts = np.concatenate([part[1] for part in parts])
-    small = costs <= largest
-    costs, counts = costs[small], counts[small]
-    keys = np.rint(costs / (_SAME_COST * limit))
-    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
-    numbers: Any = np.bincount(where, weights=counts, minlength=len(first))
-    return costs[first], numbers
-
-
-def _list_affordable(
-    costs: list[FloatArray], limit: float, order: int
-) -> tuple[IndexArray, IndexArray]:  # shape: (n_terms, widest), padded with -1, 0
-    """List the active inputs and exponents of all terms whose costs fit, unsorted.
-
-    Only the terms that a later input can still extend are visited again.
-    """
-    n_terms = 1
-    blocks: list[tuple[IndexArray, int, int]] = []  # parent terms, input, exponent
-    ids, spent, active = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
-    widest = 0
-    for feature, (cost, later) in enumerate(
-        zip(costs, _cheapest_later(costs), strict=True)
-    ):
-        open_terms = [(ids, spent, active)]
-        for exponent, value in enumerate(cost, start=1):
-            fits = spent + value <= limit
-            parents = ids[fits]
-            new_ids = np.arange(n_terms, n_terms + len(parents))
-            open_terms.append((new_ids, spent[fits] + value, active[fits] + 1))
-            blocks.append((parents, feature, exponent))
-            n_terms += len(parents)
-        parts = zip(*open_terms, strict=True)
-        ids, spent, active = (np.concatenate(part) for part in parts)
-        widest = max(widest, int(active.max(initial=0)))
-        still = (spent + later <= limit) & (active < order)
-        ids, spent, active = ids[still], spent[still], active[still]
-    return _write_out(n_terms, widest, blocks)
-
-
 def _write_out(
-    n_terms: int, widest: int, blocks: list[tuple[IndexArray, int, int]]
-) -> tuple[IndexArray, IndexArray]:
-    """Write out terms that are a parent term with one more input."""
+    n_terms: int, widest: int, blocks: list[Block]
+) -> tuple[IndexArray, IndexArray]:  # shape: (n_terms, widest), padded with -1, 0
+    """Return the inputs and exponents of terms that grow out of their parents."""
     inputs = np.full((n_terms, widest), -1, dtype=np.int64)
     exponents = np.zeros((n_terms, widest), dtype=np.int64)
     size = np.zeros(n_terms, dtype=np.int64)
     start = 1
-    for parents, feature, exponent in blocks:
+    for parents, feature, new in blocks:
         rows = np.arange(start, start + len(parents))
         inputs[rows], exponents[rows] = inputs[parents], exponents[parents]
         inputs[rows, size[parents]] = feature
-        exponents[rows, size[parents]] = exponent
+        exponents[rows, size[parents]] = new
         size[rows] = size[parents] + 1
         start += len(parents)
     return inputs, exponents

@@ -64,8 +64,6 @@ _RESAMPLES_A_BLOCK = 64
 # Coefficients in memory at a time while indices are computed: 64 MiB.
 _LARGEST_BLOCK = 8_388_608
 
-_FEWEST_MEMBERS = 4
-
 
 @dataclass(frozen=True)
 class IndexLevel:

@@ -18,7 +18,7 @@ times inputs times parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -30,7 +30,6 @@ from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray, RandomState, refuse_other_rows, validated
 from .._expansion.predictive import (
-    CHUNK_ENTRIES,
     OutputSpace,
     PredictionInterval,
     Predictive,
@@ -39,7 +38,6 @@ from .._expansion.predictive import (
     sorted_quantiles,
 )
 from .._expansion.problem import FittedProblem
-from .._expansion.residuals import NoiseScale
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry, transformer_of
 from .scoring import checked_policies
@@ -107,37 +105,6 @@ class SimplexSpace(OutputSpace):
         found[:] = self.geometry.mask  # parts that do not vary
         found[..., self.geometry.active_parts] = softmax_quantiles(
             self.image(rows), by_step, centre, self.geometry.active_slices, levels
-        )
-        return found
-
-    def quantiles_of_draws(
-        self,
-        predictive: Predictive,
-        rows: FloatArray,
-        which: IndexArray,
-        X: FloatArray,
-        noise: NoiseScale | None,
-        levels: Sequence[float],
-    ) -> FloatArray:
-        """Go through the parts in blocks where they are many."""
-        first, step = self._first_of_step
-        leverage = predictive.problem.fit.leverage
-        alike = all(
-            np.array_equal(values[first][step], values)
-            for values in (leverage.alpha, leverage.factor_of_target)
-        )
-        if not alike or len(which) * len(step) < CHUNK_ENTRIES:
-            given = predictive, rows, which, X, noise, levels
-            return super().quantiles_of_draws(*given)
-        found = np.empty((len(levels), self.n_values))
-        found[:] = self.geometry.mask
-        found[:, self.geometry.active_parts] = quantiles_of_draws(
-            self.image(rows),
-            which,
-            predictive.scale_of(first, X, noise),
-            partial(predictive.centre, X),
-            self.geometry.active_slices,
-            levels,
         )
         return found
 
@@ -507,54 +474,4 @@ def _quantiles_of_steps(
         found[..., block] = sorted_quantiles(
             values, levels, partial(_probabilities, logs)
         )
-    return found
-
-
-# Values of draws held at once: 8 MiB.
-_BLOCK_OF_DRAWS = 1_048_576
-
-
-def quantiles_of_draws(
-    rows: FloatArray,  # shape: (n_rows, n_active), residuals as log-ratios
-    which: IndexArray,  # shape: (n_draws,), the row of each draw
-    scale: FloatArray,  # shape: (n_draws, n_steps)
-    centre: Callable[[slice], FloatArray],  # of columns, of shape (n_draws, width)
-    steps: Sequence[slice],  # the columns of each step
-    levels: Sequence[float],
-) -> FloatArray:  # shape: (n_levels, n_active)
-    """Return quantiles of ``softmax(centre + scale * rows[which])`` over the draws."""
-    found = np.empty((len(levels), rows.shape[1]))
-    size = max(1, _BLOCK_OF_DRAWS // len(which))
-    step_of = np.repeat(np.arange(len(steps)), [one.stop - one.start for one in steps])
-
-    def logits(columns: slice) -> FloatArray:  # shape: (n_draws, width)
-        values = scale[:, step_of[columns]] * rows[which, columns]
-        values += centre(columns)
-        return values
-
-    first = 0
-    while first < len(steps):
-        last = first + 1
-        while last < len(steps) and steps[last].stop - steps[first].start <= size:
-            last += 1
-        start, stop = steps[first].start, steps[last - 1].stop
-        blocks = [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
-        total = np.full((len(which), last - first), -np.inf)
-        for block in blocks:
-            values = logits(block)
-            own = step_of[block] - first
-            at = np.flatnonzero(np.diff(own, prepend=-1))
-            largest = np.maximum.reduceat(values, at, axis=1)
-            values -= largest[:, own - own[0]]
-            sums = np.add.reduceat(np.exp(values, out=values), at, axis=1)
-            here = total[:, own[at]]
-            total[:, own[at]] = np.logaddexp(here, largest + np.log(sums))
-        for block in blocks:
-            values = logits(block)
-            values -= total[:, step_of[block] - first]
-            ordered = np.sort(np.ascontiguousarray(values.T), axis=-1)
-            found[:, block] = sorted_quantiles(
-                ordered, levels, partial(_probabilities, np.zeros(1))
-            )
-        first = last
     return found

@@ -50,6 +50,7 @@ from .._checks import (
     floats_with_nan,
     listed,
     make_frame,
+    position_of,
     refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
@@ -327,17 +328,14 @@ def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list
         raise ValueError(f"{name} must be {_EXPECTED}. Got {entry!r} in it.")
     columns = []
     for column in entry:
-        is_position = isinstance(column, Integral) and not isinstance(column, bool)
-        if is_position and 0 <= column < len(known):
-            columns.append(int(column))
-        elif isinstance(column, str) and column in known:
-            columns.append(known.index(column))
-        else:
+        position = position_of(column, known)
+        if position is None:
             shown = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
             raise ValueError(
                 f"{name} has the column {column!r}; expected one of {shown} or a "
                 f"position from 0 to {len(known) - 1}."
             )
+        columns.append(position)
     if len(set(columns)) < len(columns):
         raise ValueError(f"{name} has a column twice: {entry!r}; expected each once.")
     return columns
@@ -393,16 +391,14 @@ def checked_features(features: Any, names: Sequence[str]) -> list[int]:
 
 
 def _position(feature: Any, names: Sequence[str]) -> int:
-    if isinstance(feature, str) and feature in names:
-        return list(names).index(feature)
-    is_integer = isinstance(feature, Integral) and not isinstance(feature, bool)
-    if is_integer and 0 <= feature < len(names):
-        return int(feature)
-    shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
-    raise ValueError(
-        f"features must be names of inputs ({shown}) or positions from 0 to "
-        f"{len(names) - 1}. Got {feature!r}."
-    )
+    position = position_of(feature, names)
+    if position is None:
+        shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
+        raise ValueError(
+            f"features must be names of inputs ({shown}) or positions from 0 to "
+            f"{len(names) - 1}. Got {feature!r}."
+        )
+    return position
 
 
 @dataclass(frozen=True)
@@ -524,52 +520,23 @@ def _share_of_terms(
     return part / (safe if chosen.ndim == 1 else safe[..., np.newaxis])
 
 
-def _inside_and_outside(
-    multi_indices: IndexArray, features: Sequence[int]
-) -> tuple[BoolArray, BoolArray]:
-    """Return which terms hold an input of the set, and which one outside it."""
-    active = multi_indices > 0
-    inside = np.zeros(active.shape[1], dtype=bool)
-    inside[list(features)] = True
-    return np.any(active[:, inside], axis=1), np.any(active[:, ~inside], axis=1)
-
-
-def interaction_index(
+def index_of_set(
+    kind: str,
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     features: Sequence[int],
 ) -> FloatArray:  # shape: (..., n_targets)
-    """Return the share of the terms whose inputs are exactly those of a set."""
-    every = (multi_indices[:, list(features)] > 0).all(axis=1)
-    _, outside = _inside_and_outside(multi_indices, features)
-    return _share_of_terms(coefficients, every & ~outside)
+    """Return the share of the terms that a set of inputs has.
 
-
-def closed_index(
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    features: Sequence[int],
-) -> FloatArray:  # shape: (..., n_targets)
-    """Return the share of the terms without an input outside a set.
-
-    One less the total index of the others: ``total_eq_one_sub_closed``, checked in
-    ``lean/Core``.
+    ``"exact"`` are the terms of all its inputs and no others, ``"closed"`` those
+    without an input outside it, ``"total"`` those with an input of it.
     """
-    inside, outside = _inside_and_outside(multi_indices, features)
-    return _share_of_terms(coefficients, inside & ~outside)
-
-
-def total_index(
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    features: Sequence[int],
-) -> FloatArray:  # shape: (..., n_targets)
-    """Return the share of the terms with an input of a set.
-
-    Checked in ``lean/Core``: ``total_eq_one_sub_closed``, and ``total_of_pair``.
-    """
-    inside, _ = _inside_and_outside(multi_indices, features)
-    return _share_of_terms(coefficients, inside)
+    own = multi_indices[:, list(features)] > 0
+    others = np.delete(multi_indices, list(features), axis=1).any(axis=1)
+    chosen = np.asarray(own.all(axis=1) if kind == "exact" else own.any(axis=1))
+    if kind != "total":
+        chosen = chosen & ~others
+    return _share_of_terms(coefficients, chosen)
 
 
 def interaction_indices(
@@ -623,9 +590,8 @@ def share_of_set(expansion: Any, kind: str, chosen: Sequence[int]) -> FloatArray
     """
     basis = expansion.basis
     if not isinstance(basis, KernelBasis):
-        of_sets = {"exact": interaction_index, "closed": closed_index}
-        of_set = of_sets.get(kind, total_index)
-        return of_set(expansion.term_norms, expansion.multi_indices, chosen)
+        terms = expansion.multi_indices
+        return index_of_set(kind, expansion.term_norms, terms, chosen)
     groups = _groups(expansion)
     part = basis.variance_of_set(kind, chosen, expansion.coefficients, *groups)
     variance = expansion.sobol_indices().total_variance

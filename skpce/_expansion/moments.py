@@ -384,9 +384,9 @@ def variance_along(
     return explained
 
 
-def tensors_fit(n_inputs: int, degree: int, n_targets: int) -> bool:
+def tensors_fit(n_inputs: int, degree: int) -> bool:
     """Return whether the tensors of a degree are small enough to build."""
-    return n_targets * float(n_inputs) ** degree <= LARGEST_TENSOR
+    return float(n_inputs) ** degree <= LARGEST_TENSOR
 
 
 def symmetric_tensors(

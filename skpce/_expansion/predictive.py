@@ -134,20 +134,6 @@ class OutputSpace(ABC):
             found[:, at] = sorted_quantiles(values, levels)
         return found
 
-    def quantiles_of_draws(
-        self,
-        predictive: Predictive,
-        rows: FloatArray,  # shape: (n_rows, n_fitted), residuals
-        which: IndexArray,  # shape: (n_draws,), the row of each draw
-        X: FloatArray,  # shape: (n_draws, n_features)
-        noise: NoiseScale | None,
-        levels: Sequence[float],
-    ) -> FloatArray:  # shape: (n_levels, n_values)
-        """Return quantiles over draws that have inputs of their own."""
-        values = self.values(predictive.draw_around(rows[which], X, noise))
-        ordered = np.sort(np.ascontiguousarray(values.T), axis=-1)
-        return sorted_quantiles(ordered, levels)
-
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
         return scale
@@ -248,16 +234,6 @@ class Predictive:
         """Return errors of prediction over residuals of equal variance."""
         scale = self.problem.fit.prediction_scale(self.basis.evaluate(X))
         return scale if noise is None else scale * noise.at(X)
-
-    def scale_of(
-        self, targets: IndexArray, X: FloatArray, noise: NoiseScale | None
-    ) -> FloatArray:  # shape: (n_inputs, n_chosen)
-        """Return the same of some targets of the fit."""
-        leverage = self.problem.fit.leverage.of_targets(targets)
-        scale = np.sqrt(1.0 + leverage.at(self.basis.evaluate(X)))
-        if noise is None:
-            return scale
-        return scale * noise.by_group(X)[:, noise.group_of_target[targets]]
 
     def draw_around(
         self,
@@ -806,19 +782,17 @@ def _interval(
     sampler = predictive.input_sampler(owner, inputs)
     scale = predictive.noise_scale(noise, owner)
     law = predictive.residual_law(scale, owner)
-    if X is None and joint is None:
-        drawn = law.drawn(n_samples, residual, generator)
-        unknown = sampler(n_samples, generator)
-        found = predictive.space.quantiles_of_draws(
-            predictive, *drawn, unknown, scale, _tails(confidence_level)
-        )
-        return PredictionInterval(*found[:, np.newaxis])
     if X is None:
-        assert joint is not None
+        check_draws(owner, "n_samples", n_samples, each=predictive.space.n_values)
         rows = law.draw(n_samples, residual, generator)
         image = predictive.draw_around(rows, sampler(n_samples, generator), scale)
-        draws = image[:, np.newaxis]
-        return PredictionInterval(*_bands(predictive, draws, confidence_level, joint))
+        if joint is not None:
+            draws = image[:, np.newaxis]
+            bands = _bands(predictive, draws, confidence_level, joint)
+            return PredictionInterval(*bands)
+        columns = np.ascontiguousarray(predictive.space.values(image).T)
+        found = sorted_quantiles(np.sort(columns), tails(confidence_level))
+        return PredictionInterval(*found[:, np.newaxis])
     values = predictive.checked(X)
     every = joint is None and predictive.space.keeps_order
     rows = law.atoms(n_samples, residual, generator, every=every)
@@ -832,7 +806,7 @@ def _interval(
                 rows,
                 predictive.scale_at(values[at], scale),
                 predictive.centre(values[at]),
-                _tails(confidence_level),
+                tails(confidence_level),
             )
         else:
             image = predictive.draw_around(rows[:, np.newaxis], values[at], scale)
@@ -840,7 +814,7 @@ def _interval(
     return PredictionInterval(bounds[0], bounds[1])
 
 
-def _tails(confidence_level: float) -> tuple[float, float]:
+def tails(confidence_level: float) -> tuple[float, float]:
     """Return the levels of the lower and of the upper quantile."""
     return (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
 

@@ -298,11 +298,11 @@ def spread_of_targets(
 def _learned_anew(problem: FittedProblem, samples: Samples) -> FittedProblem:
     """Fit other samples; all but the distributions is learned from them."""
     basis, solver = problem.basis, problem.solver
-    if isinstance(solver, LearnedRidgeSolver):
-        listed = basis.multi_indices if solver.given else None
-        order = len(solver.priors[0].order_weights)
-        basis, solver = learn_terms(basis.laws, samples, problem.groups, listed, order)
-    return solve_samples(solver, basis, samples, problem.groups, problem.on_inputs)
+    assert isinstance(solver, LearnedRidgeSolver)
+    listed = basis.multi_indices if solver.given else None
+    order = len(solver.priors[0].order_weights)
+    basis, solver = learn_terms(basis.laws, samples, problem.groups, listed, order)
+    return solve_samples(solver, basis, samples, problem.groups)
 
 
 def complete_parts(
@@ -358,16 +358,15 @@ def solve_sums(
 
 def sum_blocks(basis: PolynomialBasis, samples: Samples) -> DesignMoments:
     """Add up the moments of the design, block by block."""
-    n_terms = len(basis.multi_indices)
-    # A size at which adding up the sums costs little beside them, and that stays in
-    # the cache with its targets.
-    entries = min(max(2**19, 4 * n_terms**2), 2**23)
-    n_rows = max(2**19 // max(samples.targets.shape[1], 1), 256)
-    entries = min(entries, n_rows * n_terms)
+    n_terms, n_targets = len(basis.multi_indices), samples.targets.shape[1]
+    # Rows whose design and targets stay in the cache.
+    n_rows = max(2**18 // (n_terms + n_targets), 64)
     with one_thread_if_small(samples.targets.size + n_terms**2):
         return sum_moments(
             DesignMoments.of_block(design, samples.targets[rows], samples.weights[rows])
-            for rows, design in basis.blocks(samples.inputs, max_entries=entries)
+            for rows, design in basis.blocks(
+                samples.inputs, max_entries=n_rows * n_terms
+            )
         )
 
 

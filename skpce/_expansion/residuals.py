@@ -78,24 +78,15 @@ class ResidualLaw:
         ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
         whole rows; None gives zeros, the push-forward alone.
         """
-        rows, which = self.drawn(size, kind, generator)
-        return rows[which]
-
-    def drawn(
-        self, size: int, kind: str | None, generator: np.random.Generator
-    ) -> tuple[FloatArray, IndexArray]:  # (n_rows, n_fitted), (size,)
-        """Return rows, and which of them each draw has."""
         if kind is None:
-            nothing = np.zeros((1, self.residuals.shape[1]))
-            return nothing, np.zeros(size, dtype=np.int64)
+            return np.zeros((size, self.residuals.shape[1]))
         refuse_undefined(self.residuals)
         share = self.weights / self.weights.sum()
         if kind == "resampled":
-            return self.residuals, generator.choice(len(share), size=size, p=share)
+            return self.residuals[generator.choice(len(share), size=size, p=share)]
         # R'R are the second moments; R has a row for each coordinate at most.
         root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r")
-        rows = generator.standard_normal(size=(size, len(root))) @ root
-        return rows, np.arange(size)
+        return generator.standard_normal(size=(size, len(root))) @ root
 
     def atoms(
         self,
@@ -146,14 +137,11 @@ class NoiseScale:
     at_members: FloatArray  # shape: (n_members, n_fitted), each left out of its own
     q2: FloatArray  # shape: (n_groups,), leave-one-out, of the response
 
-    def by_group(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_groups)
-        """Return the scale of each group."""
-        response = self.basis.combine(X, self.coefficients)
-        return np.clip(response, *self.bounds) ** 1.5 / self.units
-
     def at(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_fitted)
         """Return the scale of each fitted target."""
-        return self.by_group(X)[:, self.group_of_target]
+        response = self.basis.combine(X, self.coefficients)
+        scale = np.clip(response, *self.bounds) ** 1.5 / self.units
+        return scale[:, self.group_of_target]
 
 
 def learn_noise_scale(

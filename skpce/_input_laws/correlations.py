@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from .._checks import FloatArray, binary_scales, correlations_of
+from .._checks import FloatArray, binary_scales
 
 # Level below which a correlation is not explained by chance.
 _CHANCE_LEVEL = 0.01
@@ -46,10 +46,6 @@ def _most_correlated(X: FloatArray) -> tuple[float, int, int]:
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0) if len(X) > 2 else np.arange(0)
     if len(varying) < 2:
         return float("nan"), 0, 0
-    if len(varying) <= _CORRELATED_AT_ONCE:
-        sizes = np.triu(np.abs(correlations_of(X[:, varying])), k=1)
-        first, second = np.unravel_index(sizes.argmax(), sizes.shape)
-        return float(sizes.max()), int(varying[first]), int(varying[second])
     values = X[:, varying] / binary_scales(X[:, varying])
     values -= values.mean(axis=0)
     values /= np.sqrt(np.square(values).sum(axis=0))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from .._checks import FloatArray
+from .._checks import FloatArray, numbered_names
 
 # Largest difference of distribution functions of one family.
 _SAME = 1e-9
@@ -36,10 +36,6 @@ class _Object:
 
     given: Any
 
-    @property
-    def label(self) -> str:
-        return str(self.given)
-
     def pdf(self, x: FloatArray) -> Any:
         return self.given.pdf(x)
 
@@ -52,22 +48,19 @@ class _Object:
     def ppf(self, q: FloatArray) -> Any:
         raise NotImplementedError
 
-    @property
     def moments(self) -> tuple[float, float]:
         """Mean and standard deviation."""
         raise NotImplementedError
 
-    @property
     def support(self) -> tuple[float, float]:
         raise NotImplementedError
 
-    @property
     def is_discrete(self) -> bool:
         raise NotImplementedError
 
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         """Values of a discrete distribution, and their probabilities."""
-        low, high = self.support
+        low, high = self.support()
         ends = self.ppf(np.array([_TAIL, 1.0 - _TAIL]))
         first = low if math.isfinite(low) else ends[0]
         last = high if math.isfinite(high) else ends[1]
@@ -82,16 +75,13 @@ class _OfScipy(_Object):
     def ppf(self, q: FloatArray) -> Any:
         return self.given.icdf(q)
 
-    @property
     def moments(self) -> tuple[float, float]:
         return float(self.given.mean()), float(self.given.standard_deviation())
 
-    @property
     def support(self) -> tuple[float, float]:
         low, high = self.given.support()
         return float(low), float(high)
 
-    @property
     def is_discrete(self) -> bool:
         return _has_base(self.given, "DiscreteDistribution")
 
@@ -118,11 +108,9 @@ class _OfOpenTurns(_Object):
     def _called(function: Callable[[Any], Any], x: FloatArray) -> Any:
         return np.reshape(function(np.reshape(x, (-1, 1)).tolist()), np.shape(x))
 
-    @property
     def moments(self) -> tuple[float, float]:
         return self.given.getMean()[0], self.given.getStandardDeviation()[0]
 
-    @property
     def support(self) -> tuple[float, float]:
         ends = self.given.getRange()
         low, high = ends.getLowerBound()[0], ends.getUpperBound()[0]
@@ -131,7 +119,6 @@ class _OfOpenTurns(_Object):
             high if ends.getFiniteUpperBound()[0] else math.inf,
         )
 
-    @property
     def is_discrete(self) -> bool:
         return bool(self.given.isDiscrete())
 
@@ -144,23 +131,17 @@ class _OfChaospy(_Object):
     def ppf(self, q: FloatArray) -> Any:
         return self.given.inv(q)
 
-    @property
     def moments(self) -> tuple[float, float]:
         mean, square = (float(np.ravel(self.given.mom(k))[0]) for k in (1, 2))
         return mean, math.sqrt(max(square - mean**2, 0.0))
 
-    @property
     def support(self) -> tuple[float, float]:
-        low, high = (float(np.ravel(end)[0]) for end in self._ends)
-        if self.is_discrete:  # cells of one around whole numbers
+        ends = self.given.lower, self.given.upper
+        low, high = (float(np.ravel(end)[0]) for end in ends)
+        if self.is_discrete():  # cells of one around whole numbers
             return math.ceil(low), math.floor(high)
         return low, high
 
-    @property
-    def _ends(self) -> tuple[Any, Any]:
-        return self.given.lower, self.given.upper
-
-    @property
     def is_discrete(self) -> bool:
         return bool(self.given.interpret_as_integer)
 
@@ -186,8 +167,8 @@ class _Given(stats.rv_continuous):
 
     def __init__(self, given: Any, **kwargs: Any) -> None:
         self.given = given
-        low, high = given.support
-        super().__init__(**{"a": low, "b": high, "name": given.label, **kwargs})
+        low, high = given.support()
+        super().__init__(**{"a": low, "b": high, "name": str(given.given), **kwargs})
 
     def _updated_ctor_param(self) -> dict[str, Any]:
         return {**super()._updated_ctor_param(), "given": self.given}
@@ -205,7 +186,7 @@ class _Given(stats.rv_continuous):
         return self.given.ppf(q)
 
     def _stats(self) -> Any:
-        mean, sd = self.given.moments
+        mean, sd = self.given.moments()
         return mean, sd**2, None, None
 
 
@@ -224,7 +205,7 @@ def in_scipy(given: Any) -> Any:
             f"{given} is a distribution of {_n_inputs(given)} inputs; expected one of "
             "a single input."
         )
-    if read.is_discrete:
+    if read.is_discrete():
         values, masses = read.atoms()
         some = masses > 0
         return stats.rv_discrete(
@@ -241,10 +222,9 @@ def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
     """
     if _is_problem(given):
         found = _laws_of_problem(given)
-        nameless = names is not None and list(names) == [
-            f"x{place}" for place in range(len(names))
-        ]
-        return list(found.values()) if nameless else found
+        if names is not None and list(names) == numbered_names(len(names)):
+            return list(found.values())
+        return found
     if isinstance(given, Mapping):
         return {name: in_scipy(law) for name, law in given.items()}
     if isinstance(given, (list, tuple)):
@@ -282,12 +262,12 @@ def _marginals(given: Any) -> list[Any]:
 
 def _classical(read: _Object) -> Any:
     """Return the family of ``scipy.stats`` with this distribution function, or None."""
-    mean, sd = read.moments
+    mean, sd = read.moments()
     if not (math.isfinite(mean) and math.isfinite(sd) and sd > 0):
         return None
     quantiles = np.asarray(read.ppf(_PROBABILITIES), dtype=np.float64)
     known = np.asarray(read.cdf(quantiles), dtype=np.float64)
-    for frozen in _candidates(mean, sd, *read.support):
+    for frozen in _candidates(mean, sd, *read.support()):
         if np.abs(frozen.cdf(quantiles) - known).max() <= _SAME:
             return frozen
     return None

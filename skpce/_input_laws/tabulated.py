@@ -371,6 +371,11 @@ class LevelsLaw(InputLaw):
     def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
         return self.table.points, self.table.masses
 
+    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
+        if n_nodes < len(self.table) and self.is_polynomial:
+            return super().quadrature(n_nodes)
+        return self.table.points.copy(), self.table.masses.copy()
+
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.choice(self.table.points, size=size, p=self.table.masses)
 
@@ -402,11 +407,6 @@ class EmpiricalLaw(LevelsLaw, TabulatedLaw):
             "Values in tight groups carry few degrees more than there are groups. "
             "Lower the degree, or name a family."
         )
-
-    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
-        if n_nodes >= len(self.table):
-            return self.table.points.copy(), self.table.masses.copy()
-        return super().quadrature(n_nodes)
 
 
 # More levels than this are not listed.
@@ -532,10 +532,6 @@ class CategoricalLaw(LevelsLaw):
             "An input with distribution='categorical' has no derivative; expected "
             "inputs that are numbers."
         )
-
-    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
-        """Return the levels and their frequencies, for any number of nodes."""
-        return self.table.points.copy(), self.table.masses.copy()
 
     def outside(self, column: FloatArray) -> BoolArray:
         return self._position(column) < 0

@@ -487,12 +487,7 @@ class DesignDecomposition:
         if free_intercept:
             center = weighted_mean(design, weights)
             used, base = used[used > 0], 1.0 / weights.sum()
-        first = design.shape[1] - len(used)  # of the columns, where the last are used
-        last = not len(used) or used[0] == first
-        columns = design[:, first:] if last else design[:, used]
-        scaled = columns - center[used]
-        if scale is not None:
-            scaled *= scale[used]
+        scaled = (design[:, used] - center[used]) * given[used]
         root = np.sqrt(weights)[:, np.newaxis]
         left, values, right = factorize(scaled * root)
         factor = LeverageFactor(right, values, center, used, given[used], base)

@@ -44,9 +44,6 @@ def distinct_scales(
 # Smallest estimate of the condition at which a solution has nine digits.
 _SMALLEST_RATIO = 1e-7
 
-# From this number of distinct penalties an eigendecomposition is quicker.
-_MANY_PENALTIES = 6
-
 
 def resampled_slopes(
     columns: FloatArray,  # shape: (n_samples, n_columns)
@@ -67,13 +64,6 @@ def resampled_slopes(
     if not gram.size:
         return right
     penalties, which = np.unique(alpha, return_inverse=True)
-    if len(penalties) >= _MANY_PENALTIES:
-        values, vectors = np.linalg.eigh(gram)
-        low, high = values[0] + penalties[0], values[-1] + penalties[0]
-        if not low > _SMALLEST_RATIO * high:
-            return None
-        solved = vectors @ ((vectors.T @ right) / (values[:, np.newaxis] + alpha))
-        return rows.T @ solved if dual else solved
     size = np.abs(gram).sum(axis=0).max()
     solved = np.empty_like(right)
     for number, penalty in enumerate(penalties):

@@ -44,6 +44,7 @@ from .._checks import (
     finite_floats,
     listed,
     make_frame,
+    numbered_names,
     refuse_extremes,
     refuse_other_names,
 )
@@ -119,8 +120,7 @@ class InputBelief:
         )
         n_features = particles.shape[1]
         names = self.names
-        if names is None:
-            names = [f"x{i}" for i in range(n_features)]
+        names = numbered_names(n_features) if names is None else names
         if isinstance(names, str) or len(listed(names, "names")) != n_features:
             expected = f"None or {n_features} names, one for each column of particles"
             raise fail(owner, "names", expected, names)

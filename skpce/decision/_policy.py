@@ -39,8 +39,8 @@ from .._checks import (
     check_option,
     check_real,
     fail,
-    is_position,
     make_generator,
+    position_of,
     refuse_other_names,
 )
 from .._compositions.predictive import predictive_of
@@ -501,13 +501,11 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
         raise fail(owner, "steps", f"None, or some of {names}", steps) from None
     found = []
     for step in given:
-        if is_position(step, len(names)):
-            found.append(int(step))
-        elif isinstance(step, str) and step in names:
-            found.append(names.index(step))
-        else:
+        position = position_of(step, names)
+        if position is None:
             expected = f"None, or some of {names} or of their positions"
             raise fail(owner, "steps", expected, steps)
+        found.append(position)
     if not found or len(set(found)) < len(found):
         raise fail(owner, "steps", f"None, or some of {names}, each once", steps)
     return found

@@ -215,33 +215,15 @@ def slice_design(
     return design
 
 
-_BLOCK = 1024  # members that are counted together
-
-
 def _give_each_a_slice(design: IndexArray, generator: np.random.Generator) -> None:
-    """Let members without a slice take one from any that has it and another one.
-
-    Who can give a slice is counted in blocks of members, so that a draw takes the time
-    of a block, not that of all members.
-    """
-    n_members, n_slices = design.shape
+    """Let members without a slice take one from any that has it and another one."""
     sizes = design.sum(axis=1)
-    starts = np.arange(0, n_members, _BLOCK)
-    gives = np.where(sizes[:, np.newaxis] > 1, design, 0)
-    counts = np.add.reduceat(gives, starts, axis=0)  # (n_blocks, n_slices)
     for empty in np.flatnonzero(sizes == 0):
-        place = int(generator.integers(n_slices))
-        if not counts[:, place].any():
-            place = int(generator.choice(np.flatnonzero(counts.any(axis=0))))
-        upto = np.cumsum(counts[:, place])
-        chosen = int(generator.integers(upto[-1]))
-        block = int(np.searchsorted(upto, chosen, side="right"))
-        chosen -= int(upto[block - 1]) if block else 0
-        rows = slice(block * _BLOCK, (block + 1) * _BLOCK)
-        can = (design[rows, place] == 1) & (sizes[rows] > 1)
-        donor = block * _BLOCK + int(np.flatnonzero(can)[chosen])
+        gives = design[sizes > 1].any(axis=0)
+        place = int(generator.integers(design.shape[1]))
+        if not gives[place]:
+            place = int(generator.choice(np.flatnonzero(gives)))
+        donors = np.flatnonzero((design[:, place] == 1) & (sizes > 1))
+        donor = donors[generator.integers(len(donors))]
         design[donor, place], design[empty, place] = 0, 1
-        counts[block, place] -= 1
         sizes[donor] -= 1
-        if sizes[donor] == 1:  # it keeps its last slice
-            counts[block] -= design[donor]

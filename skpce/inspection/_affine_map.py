@@ -47,7 +47,6 @@ def affine_map(steps: Sequence[tuple[str, Any]], X: Any) -> AffineMap:
     """Compose the steps; refuse one that is not affine on the rows of X."""
     first = inputs = read_inputs(X, smallest=3)
     table = X
-    steps = [one for one in steps if one[1] is not None and one[1] != "passthrough"]
     for name, step in steps:
         table, inputs = _checked_step(name, step, table, inputs)
     if steps:

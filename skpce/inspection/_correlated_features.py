@@ -511,7 +511,7 @@ def _normal_effects(
             f"X has {len(varying)} columns that vary; dependence='gaussian' needs 1 to "
             f"{_LARGEST_GAME}, because it visits every subset."
         )
-    if options.degree is not None and not tensors_fit(rank, int(options.degree), 1):
+    if options.degree is not None and not tensors_fit(rank, int(options.degree)):
         raise ValueError(
             f"degree={options.degree} is too high for {rank} dependent columns; "
             "expected a smaller one, or None."
@@ -526,7 +526,7 @@ def _normal_effects(
         return axes, model(rows)
 
     expanded = expand_model(
-        draw, options, np.zeros((1, rank)), lambda degree: tensors_fit(rank, degree, 1)
+        draw, options, np.zeros((1, rank)), lambda degree: tensors_fit(rank, degree)
     )
     effects = normal_shapley(expanded.expansion, loading, loading @ loading.T, varying)
     assert effects is not None  # the sizes were checked above
@@ -543,7 +543,7 @@ def normal_shapley(
 ) -> FloatArray | None:  # shape: (n_groups, n_features)
     """Return effects of normal columns ``loading @ t`` + noise; None if too costly."""
     degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
-    fits = tensors_fit(expansion.n_inputs, degree, 1)
+    fits = tensors_fit(expansion.n_inputs, degree)
     if not 1 <= len(varying) <= _LARGEST_GAME or not fits:
         return None
     some = loading[varying].T, covariance[np.ix_(varying, varying)]

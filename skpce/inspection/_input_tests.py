@@ -6,22 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial.distance import cdist
 
 from .._checks import (
     FloatArray,
     binary_scales,
+    correlations_of,
     remembers_frames,
     validated_array,
 )
+from .._input_laws import NormalLaw
 from .._result import Result
 
 _LARGEST_BLOCK = 2**21  # distances held at once
-
-# Above this size the p-value of Shapiro and Wilk's test is not accurate.
-_LARGEST_SHAPIRO = 5000
 
 
 @remembers_frames
@@ -103,8 +102,10 @@ def input_tests(X: ArrayLike) -> Result:
     inputs = inputs / binary_scales(inputs)  # no test depends on the units
     n_members = len(inputs)
     varying = np.ptp(inputs, axis=0) > 0
-    pearson = _correlation(inputs, varying)
-    spearman = _correlation(stats.rankdata(inputs, axis=0), varying)
+    pearson = correlations_of(inputs)
+    spearman = correlations_of(stats.rankdata(inputs, axis=0))
+    if n_members < 3:  # which always lie on a line
+        pearson, spearman = np.full_like([pearson, spearman], np.nan)
     width = np.ptp(inputs, axis=0)
     squared = squared_distance_correlation((inputs / np.where(varying, width, 1.0)).T)
     p_values = np.fmin(
@@ -117,7 +118,7 @@ def input_tests(X: ArrayLike) -> Result:
         "distance": np.sqrt(np.maximum(squared, 0.0)),
     }
     dependence = np.minimum(3.0 * p_values, 1.0)
-    normality = np.array([_normality_p(column) for column in inputs.T])
+    normality = np.array([NormalLaw(0.0, 1.0).p_value(column) for column in inputs.T])
     first, second = above = np.triu_indices(len(pearson), k=1)
     columns = {"first": first, "second": second}
     columns |= {name: matrix[above] for name, matrix in matrices.items()}
@@ -168,28 +169,12 @@ def smallest_p_value(p_values: FloatArray) -> float:
     return float(min(known.min() * known.size, 1.0)) if known.size else float("nan")
 
 
-def _correlation(values: FloatArray, varying: NDArray[np.bool_]) -> FloatArray:
-    found = np.full((len(varying), len(varying)), np.nan)
-    if len(values) > 2 and varying.any():
-        some = np.atleast_2d(np.corrcoef(values[:, varying], rowvar=False))
-        found[np.ix_(varying, varying)] = some
-    return found
-
-
 def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
     if n_members < 4:
         return np.full_like(correlation, np.nan)
     rest = np.maximum(1.0 - np.square(correlation), 1e-15)
     statistic = np.abs(correlation) * np.sqrt((n_members - 2) / rest)
     return 2.0 * stats.t.sf(statistic, n_members - 2)
-
-
-def _normality_p(column: FloatArray) -> float:
-    """Test for a normal distribution; NaN for a constant input, or too few members."""
-    if len(column) < 8 or np.ptp(column) == 0:
-        return float("nan")
-    test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
-    return float(test(column).pvalue)
 
 
 def distance_p_values(squared: FloatArray, n_members: int) -> FloatArray:

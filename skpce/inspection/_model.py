@@ -19,6 +19,7 @@ from .._checks import (
     check_draws,
     check_real,
     make_generator,
+    numbered_names,
     remembers_frames,
 )
 from .._expansion.expansion import Expansion
@@ -309,7 +310,7 @@ class ExpansionOptions:
     def fit(self, degree: int, design: Samples, law_source: FloatArray) -> Expansion:
         """Fit a basis of known distributions, free of the sampling error."""
         solver = make_solver(_EXPANDED_BY, self.solver, None)
-        names = [f"x{i}" for i in range(law_source.shape[1])]
+        names = numbered_names(law_source.shape[1])
         adds_up = self.solver in FROM_MOMENTS
         basis = self.parameters(degree).learn(
             law_source, np.ones(len(law_source)), names, in_blocks=adds_up

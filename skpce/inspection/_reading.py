@@ -24,6 +24,7 @@ from .._checks import (
     check_real,
     check_rows,
     listed,
+    numbered_names,
     refuse_extremes,
     refuse_other_names,
     validated_array,
@@ -205,15 +206,11 @@ def _in_units(expansion: Expansion, scales: FloatArray) -> Expansion:
 
 
 def compositions_of(
-    pipeline: Any,
-    X: Any = None,
-    input_features: Sequence[str] | None = None,
-    *,
-    instead: str = "",
+    pipeline: Any, *, instead: str = ""
 ) -> tuple[Reading, FittedCompositions]:
     """Read a surrogate of compositions; refuse others, and say what to use instead."""
     try:
-        reading = expansion_of(pipeline, X, input_features)
+        reading = expansion_of(pipeline)
         last, compositions = reading.estimator, reading.compositions
     except NoExpansionError as error:
         last, compositions = error.last, None
@@ -270,17 +267,14 @@ def input_names_of(pipeline: Any, inputs: Any) -> tuple[str, ...]:
     if names is None:
         names = [str(name) for name in getattr(inputs, "columns", ())]
     width = np.shape(inputs)[1]
-    return tuple(names) if len(names) == width else _numbered(width)
+    return tuple(names) if len(names) == width else tuple(numbered_names(width))
 
 
 def column_names(X: Any) -> tuple[str, ...]:
     """Return the names of columns; x0, x1, ... of an array."""
     names = getattr(X, "columns", None)
-    return _numbered(np.shape(X)[1]) if names is None else tuple(map(str, names))
-
-
-def _numbered(width: int) -> tuple[str, ...]:
-    return tuple(f"x{i}" for i in range(width))
+    names = numbered_names(np.shape(X)[1]) if names is None else names
+    return tuple(map(str, names))
 
 
 def final_estimator(pipeline: Any) -> tuple[str, Any]:
@@ -386,7 +380,7 @@ def read_inputs(X: Any, *, smallest: int = 2, fitted: Any = None) -> Inputs:
             "was fitted."
         )
     if columns is None or not all(isinstance(name, str) for name in columns):
-        return Inputs(values, _numbered(n_features), None)
+        return Inputs(values, tuple(numbered_names(n_features)), None)
     if len(set(columns)) < len(columns):
         raise ValueError(
             f"X has columns of one name: {list(columns)}; expected other names."

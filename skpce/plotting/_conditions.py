@@ -21,6 +21,7 @@ from .._checks import (
     check_option,
     check_real,
     check_rows,
+    correlations_of,
     is_position,
     listed,
     make_generator,
@@ -41,6 +42,7 @@ from ._style import (
     color,
     composition_q2,
     draw_heat_map,
+    given_floats,
     hide_spines,
     legend_right,
     make_axes,
@@ -385,11 +387,7 @@ class EmbeddingDisplay:
         )
         self.data_quantiles: FloatArray = np.asarray(data_quantiles, dtype=np.float64)
         self.input_names: list[str] = list(input_names)
-        self.explained_variance_ratio: FloatArray | None = None
-        if explained_variance_ratio is not None:
-            self.explained_variance_ratio = np.asarray(
-                explained_variance_ratio, dtype=np.float64
-            )
+        self.explained_variance_ratio = given_floats(explained_variance_ratio)
 
     @classmethod
     def from_estimator(
@@ -439,7 +437,7 @@ class EmbeddingDisplay:
             laws = [laws[i] for i in chosen]
             inputs = inputs[:, chosen]
         law, data = _quantiles(laws, inputs, random_state)
-        shown = _correlation(inputs), law, data, names
+        shown = correlations_of(inputs), law, data, names
         display = cls(*shown, explained_variance_ratio=_retained_variance(reading))
         return display.plot(ax=ax, **kwargs)
 
@@ -491,14 +489,6 @@ class EmbeddingDisplay:
         ax.set_ylim(0.0, min(1.08, max(float(shares.max()), rest) * 1.15 + 0.02))
         ax.set_ylabel("share of the variance of X")
         hide_spines(ax)
-
-
-def _correlation(inputs: FloatArray) -> FloatArray:
-    centred = inputs - inputs.mean(axis=0)
-    scale = np.sqrt(np.square(centred).sum(axis=0))
-    varying = (np.ptp(inputs, axis=0) > 0) & (scale > 0)
-    scaled = centred / np.where(varying, scale, np.nan)
-    return np.clip(scaled.T @ scaled, -1.0, 1.0)
 
 
 def _quantiles(

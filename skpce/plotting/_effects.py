@@ -39,6 +39,7 @@ from ._style import (
     check_position,
     color,
     draw_heat_map,
+    given_floats,
     hide_spines,
     legend_right,
     make_axes,
@@ -476,9 +477,7 @@ class InteractionDisplay:
         self.higher_order, self.unexplained = float(higher_order), float(unexplained)
         self.input_names: list[str] = list(input_names)
         self.title, self.supported = title, supported
-        self.errors: FloatArray | None = (
-            None if errors is None else np.asarray(errors, dtype=np.float64)
-        )
+        self.errors = given_floats(errors)
 
     @classmethod
     def from_estimator(

@@ -24,6 +24,7 @@ from ._style import (
     Support,
     draw_heat_map,
     draw_whisker,
+    given_floats,
     heads_of,
     hide_spines,
     legend_right,
@@ -136,9 +137,7 @@ class SobolDisplay:
         self.step_names: list[str] = list(step_names)
         self.input_names: list[str] = list(input_names)
         self.supported, self.sampled = supported, sampled
-        self.total_order: FloatArray | None = (
-            None if total_order is None else np.asarray(total_order, dtype=np.float64)
-        )
+        self.total_order = given_floats(total_order)
         self.interval = interval
         self.of_variance = of_variance
 

@@ -24,7 +24,7 @@ from .._checks import (
 )
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
-from .._expansion.predictive import QUANTILE
+from .._expansion.predictive import QUANTILE, tails
 from .._fonts import label
 from ..inspection._reading import (
     Reading,
@@ -436,8 +436,8 @@ class CoverageDisplay:
         score = _score(values, groups, steps=steps, mask=mask)
         coverages = {
             name: [
-                score(*np.quantile(table, tails, axis=0, method=QUANTILE))
-                for tails in map(_tails, levels)
+                score(*np.quantile(table, ends, axis=0, method=QUANTILE))
+                for ends in map(tails, levels)
             ]
             for name, table in tables.items()
         }
@@ -470,12 +470,6 @@ class CoverageDisplay:
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
-
-
-def _tails(level: float) -> list[float]:
-    """Return the quantiles at which a central interval ends."""
-    tail = (1.0 - level) / 2.0
-    return [tail, 1.0 - tail]
 
 
 # From lower and upper bounds to their mean coverage.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ._style import (
     draw_whisker,
     hide_spines,
     ink_on,
+    legend_right,
     make_axes,
     points_across,
     readable,
@@ -244,7 +245,12 @@ class PartEffectsDisplay:
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(-0.6, len(shown) - 0.4)
         ax.set_xlabel("\n".join(["share of the variance", *notes]))
-        _legend(ax, segments)
+        noise = {"facecolor": NOISE_COLOR, "hatch": NOISE_HATCH, "linewidth": 0.5}
+        noise["edgecolor"] = NOISE_INK
+        keys = [
+            (name, noise if name == _NOISE else shade) for name, shade, _ in segments
+        ]
+        legend_right(ax, keys)
         hide_spines(ax)
         room = self._points_of_the_bar(ax)
         for row, (output, position) in enumerate(
@@ -411,17 +417,3 @@ def _fitting_text(value: float, error: float, width: float) -> str:
 def _error_text(error: float) -> str:
     """Return per cent without decimals; an error that rounds to zero is below one."""
     return "<1" if error < 0.005 else f"{100 * error:.0f}"
-
-
-def _legend(ax: Any, segments: Sequence[tuple[str, str, Any]]) -> None:
-    """Name the segments beside the axes."""
-    from matplotlib.patches import Patch
-
-    handles = []
-    for name, shade, _ in segments:
-        look: dict[str, Any] = {"facecolor": shade}
-        if name == _NOISE:
-            look |= {"hatch": NOISE_HATCH, "edgecolor": NOISE_INK, "linewidth": 0.5}
-        handles.append(Patch(label=label(name), **look))
-    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-    ax.legend(handles=handles, **place)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, Mask, OutputGroups, Steps, listed
+from .._checks import Mask, OutputGroups, Steps, listed
 from .._compositions.log_ratio import transformer_of
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
@@ -30,6 +30,7 @@ from ._style import (
     UNEXPLAINED_COLOR,
     Support,
     color,
+    given_floats,
     hide_spines,
     legend_right,
     make_panels,
@@ -124,9 +125,7 @@ class StepVarianceDisplay:
     ) -> None:
         self.fragility = fragility
         self.supported = supported
-        self.unexplained: FloatArray | None = (
-            None if unexplained is None else np.asarray(unexplained, dtype=np.float64)
-        )
+        self.unexplained = given_floats(unexplained)
 
     @classmethod
     def from_predictions(

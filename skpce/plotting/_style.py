@@ -52,6 +52,11 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     return ax
 
 
+def given_floats(values: ArrayLike | None) -> FloatArray | None:
+    """Return an array of floats; None stays None."""
+    return None if values is None else np.asarray(values, dtype=np.float64)
+
+
 def readable(*axes: Any) -> tuple[Any, Any]:
     """Choose fonts for all texts; return the first axes and the figure."""
     choose_fonts(*axes)
@@ -142,13 +147,16 @@ def hide_spines(ax: Any, sides: Sequence[str] = ("top", "right")) -> None:
 
 
 def legend_right(ax: Any, keys: Iterable[tuple[str, Any]] | None = None) -> None:
-    """Put a legend beside the axes; of names with colours, which are never hatched."""
+    """Put a legend beside the axes; of names with colours, or with looks of patches."""
     from matplotlib.patches import Patch
 
     place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
     if keys is not None:
-        handles = [Patch(facecolor=shade, label=label(name)) for name, shade in keys]
-        place["handles"] = handles
+        looks = (
+            (name, look if isinstance(look, dict) else {"facecolor": look})
+            for name, look in keys
+        )
+        place["handles"] = [Patch(label=label(name), **look) for name, look in looks]
     ax.legend(**place)
 
 

@@ -12,15 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from .._checks import (
-    as_floats,
-    check_boolean,
-    check_integer,
-    check_option,
-    check_real,
-    fail,
-    finite_floats,
-)
+from .._checks import check_integer, check_option, check_real, fail
 
 #: What is known of the noise.
 METHODS = ("chi2", "f", "markov")
@@ -28,9 +20,10 @@ _NOT_NEGATIVE: dict[str, Any] = {"low": 0, "high": math.inf, "closed": "left"}
 
 
 def coefficient_error_bound(
-    noise_variance: Any,
+    noise_variance: float,
     n_members: int,
     n_terms: int,
+    n_coordinates: int = 1,
     *,
     smallest_eigenvalue: float,
     confidence_level: float = 0.95,
@@ -50,12 +43,14 @@ def coefficient_error_bound(
 
     Parameters
     ----------
-    noise_variance : float or array-like of shape (n_coordinates,)
-        :math:`\sigma^2` of each coordinate; for ``method="f"`` the residual variances
-        :math:`s^2 = \mathrm{RSS}/(L - P)`. The bound is for the sum of the squared
-        errors over the coordinates. A step of K actions has K - 1 coordinates (ilr).
+    noise_variance : float
+        :math:`\sigma^2`, summed over the coordinates; for ``method="f"`` the residual
+        variances :math:`s^2 = \mathrm{RSS}/(L - P)`. The bound is for the sum of the
+        squared errors over the coordinates.
     n_members, n_terms : int
         :math:`L` and :math:`P`; the constant is one of the terms.
+    n_coordinates : int, default=1
+        A step of K actions has K - 1 coordinates (ilr).
     smallest_eigenvalue : float
         :math:`\lambda_{\min}(\hat G)`, the smallest eigenvalue of :math:`\Psi^\top
         \Psi / L`.
@@ -96,49 +91,22 @@ def coefficient_error_bound(
     ``lean/Core`` (``fitted_error``, ``coefficient_error``, ``indices_probably``), the
     quantiles are not.
     """
-    owner = "coefficient_error_bound"
-    expected = "a non-negative finite float, or a list with one per coordinate"
-    given = finite_floats(owner, "noise_variance", noise_variance, expected)
-    variances = np.atleast_1d(given)
-    if variances.ndim != 1 or np.any(variances < 0):
-        raise fail(owner, "noise_variance", expected, noise_variance)
-    check_integer(owner, "n_members", n_members, low=1)
-    check_integer(owner, "n_terms", n_terms, low=1)
-    check_real(owner, "smallest_eigenvalue", smallest_eigenvalue, **_NOT_NEGATIVE)
-    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    check_option(owner, "method", method, METHODS)
-    check_boolean(owner, "isotropic", isotropic)
     if n_members < n_terms or smallest_eigenvalue == 0.0:
         return math.inf
     risk = 1.0 - confidence_level
-    sizes = n_members, n_terms, len(variances)
-    quantile = mean_square_quantile(*sizes, risk, method, isotropic)
-    if np.isinf(quantile):
-        return math.inf
-    return float(
-        variances.sum() * n_terms * quantile / (n_members * smallest_eigenvalue)
-    )
-
-
-def mean_square_quantile(
-    n_members: int,
-    n_terms: int,
-    n_coordinates: int,
-    risk: float,
-    method: str,
-    isotropic: bool,
-) -> float:
-    """Return the factor of ``trace * P / (L * eigenvalue)`` in the bound."""
+    together = n_coordinates if isotropic else 1
+    degrees, tail = n_terms * together, risk * together / n_coordinates
+    free = (n_members - n_terms) * together
     if method == "markov":
-        return 1.0 / risk
-    if isotropic:
-        degrees, residual, tail = n_terms * n_coordinates, n_coordinates, risk
+        quantile = 1.0 / risk
+    elif method == "chi2":
+        quantile = float(stats.chi2.isf(tail, degrees)) / degrees
+    elif free > 0:
+        quantile = float(stats.f.isf(tail, degrees, free))
     else:
-        degrees, residual, tail = n_terms, 1, risk / n_coordinates
-    if method == "chi2":
-        return float(stats.chi2.isf(tail, degrees)) / degrees
-    residual *= n_members - n_terms
-    return float(stats.f.isf(tail, degrees, residual)) if residual > 0 else math.inf
+        return math.inf
+    squared = noise_variance * n_terms * quantile / (n_members * smallest_eigenvalue)
+    return float(squared)
 
 
 def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> Any:
@@ -169,20 +137,7 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
     bound : float or ndarray
         At most 1, and 1 where there is no variance.
     """
-    owner = "sobol_error_bound"
-    error = as_floats(squared_error, "squared_error")
-    variance = as_floats(total_variance, "total_variance")
-    try:
-        error, variance = np.broadcast_arrays(error, variance)
-    except ValueError:
-        raise ValueError(
-            f"The shapes of squared_error {error.shape}, total_variance "
-            f"{variance.shape} differ; expected one shape, or numbers."
-        ) from None
-    if not np.all(error >= 0.0):
-        raise fail(owner, "squared_error", "non-negative", squared_error)
-    if not np.all((variance >= 0.0) & np.isfinite(variance)):
-        raise fail(owner, "total_variance", "non-negative and finite", total_variance)
+    error, variance = np.broadcast_arrays(squared_error, total_variance)
     one = np.ones(error.shape)
     return np.sqrt(np.divide(error, variance, out=one, where=error < variance))[()]
 

@@ -35,7 +35,7 @@ from ..inspection._reading import (
     expansion_of,
     group_matrix,
 )
-from ._bounds import METHODS, mean_square_quantile, sobol_error_bound
+from ._bounds import METHODS, coefficient_error_bound, sobol_error_bound
 
 # About what a generator of NumPy with its seeds takes.
 _BYTES_OF_A_GENERATOR = 4096
@@ -231,7 +231,12 @@ def required_ensemble_size(
     noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
     signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
     facts = replace(facts, noise_variance=noise, signal_variance=signal)
-    bound_at = partial(facts.share_bound, (1.0 - confidence_level, method, isotropic))
+    bound_at = partial(
+        facts.share_bound,
+        confidence_level=confidence_level,
+        method=method,
+        isotropic=isotropic,
+    )
     with one_thread_if_small(facts.n_terms**2):
         designs = SimulatedDesigns(facts.basis, n_designs, make_generator(random_state))
         n_required = _smallest_sizes(facts, bound_at, designs, tolerance)
@@ -405,20 +410,16 @@ class FittedFacts:
         return len(self.basis.multi_indices)
 
     def share_bound(
-        self,
-        how: tuple[float, str, bool],
-        output: int,
-        n_members: int,
-        eigenvalue: float,
+        self, output: int, n_members: int, eigenvalue: float, **how: Any
     ) -> float:
-        """Bound the error of the indices; ``how`` is the risk, method and isotropy."""
+        """Bound the error of the indices of one output."""
         noise, signal = self.noise_variance[output], self.signal_variance[output]
-        known = signal > 0.0 and np.isfinite(noise)
-        if n_members < self.n_terms or eigenvalue == 0.0 or not known:
+        if not (signal > 0.0 and np.isfinite(noise)):
             return 1.0
         sizes = n_members, self.n_terms, int(self.n_coordinates[output])
-        quantile = mean_square_quantile(*sizes, *how)
-        squared = noise * self.n_terms * quantile / (n_members * eigenvalue)
+        squared = coefficient_error_bound(
+            noise, *sizes, smallest_eigenvalue=eigenvalue, **how
+        )
         return float(sobol_error_bound(squared, signal))
 
 

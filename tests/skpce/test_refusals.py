@@ -339,16 +339,6 @@ def test_modes_do_not_depend_on_the_unit(scale, data):
     np.testing.assert_allclose(rules[0], rules[1], rtol=1e-6)
 
 
-def test_resamples_of_equal_rows():
-    """A Gram matrix of zeros gives no digits: a decomposition takes its place."""
-    from skpce._solvers.ridge import resampled_slopes
-
-    columns, y = np.zeros((4, 3)), np.arange(4.0)[:, np.newaxis]
-    assert resampled_slopes(columns, y, np.ones(4), np.zeros(1)) is None
-    columns[:, 0] = 1e15
-    assert resampled_slopes(columns, y, np.ones(4), np.full(1, 1e4)) is None
-
-
 def test_embeddings_with_other_laws(data):
     X, y = data
     law = uniform(-9.0, 18.0)

@@ -72,7 +72,7 @@ def test_required_size_satisfies_the_bound_and_one_member_less_does_not():
 
     def bound(size):
         error = coefficient_error_bound(
-            found.noise_variance,
+            found.noise_variance.item(),
             size,
             6,
             smallest_eigenvalue=designs.eigenvalue(size),
@@ -90,7 +90,7 @@ def test_new_designs_have_the_eigenvalue_that_the_plan_counts_on():
     n = int(found.n_required[0])
     squared = found.signal_variance[0] * 0.1**2
     counted_on = coefficient_error_bound(
-        found.noise_variance, n, 10, smallest_eigenvalue=1.0, method="f"
+        found.noise_variance.item(), n, 10, smallest_eigenvalue=1.0, method="f"
     )
     rng = np.random.default_rng(SEED + 1)
     new = [of_gram(pce.transform(rng.normal(size=(n, 2)))) for _ in range(200)]

@@ -14,12 +14,10 @@ from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import (
     aggregated_shares,
-    closed_index,
+    index_of_set,
     indices_of_terms,
-    interaction_index,
     interaction_indices,
     partial_variances,
-    total_index,
 )
 
 SEED = 0
@@ -86,11 +84,11 @@ def test_groups_against_brute_force(subset):
         return brute_closed_variance(coefficients, multi_indices, members) / whole
 
     np.testing.assert_allclose(
-        closed_index(coefficients, multi_indices, subset), closed(subset)
+        index_of_set("closed", coefficients, multi_indices, subset), closed(subset)
     )
     others = [i for i in range(4) if i not in subset]
     np.testing.assert_allclose(
-        total_index(coefficients, multi_indices, subset), 1 - closed(others)
+        index_of_set("total", coefficients, multi_indices, subset), 1 - closed(others)
     )
     moebius = sum(
         (-1) ** (len(subset) - len(part)) * closed(part)
@@ -98,14 +96,15 @@ def test_groups_against_brute_force(subset):
         for part in itertools.combinations(subset, size)
     )
     np.testing.assert_allclose(
-        interaction_index(coefficients, multi_indices, subset), moebius, atol=1e-12
+        index_of_set("exact", coefficients, multi_indices, subset), moebius, atol=1e-12
     )
 
 
 def test_the_closed_index_of_all_inputs_is_one():
     coefficients, multi_indices = random_expansion()
-    for index in (closed_index, total_index):
-        np.testing.assert_allclose(index(coefficients, multi_indices, range(4)), 1)
+    for kind in ("closed", "total"):
+        found = index_of_set(kind, coefficients, multi_indices, range(4))
+        np.testing.assert_allclose(found, 1)
 
 
 def test_groups_of_one_are_the_plain_indices():
@@ -116,13 +115,13 @@ def test_groups_of_one_are_the_plain_indices():
     np.testing.assert_allclose(found.values, plain.first_order)
     np.testing.assert_allclose(found.superset_values, plain.total_order)
     for i in range(4):
-        for index in (closed_index, interaction_index):
-            np.testing.assert_allclose(
-                index(coefficients, multi_indices, [i]), plain.first_order[:, i]
-            )
-        np.testing.assert_allclose(
-            total_index(coefficients, multi_indices, [i]), plain.total_order[:, i]
+        closed, exact, total = (
+            index_of_set(kind, coefficients, multi_indices, [i])
+            for kind in ("closed", "exact", "total")
         )
+        np.testing.assert_allclose(closed, plain.first_order[:, i])
+        np.testing.assert_allclose(exact, plain.first_order[:, i])
+        np.testing.assert_allclose(total, plain.total_order[:, i])
 
 
 def test_superset_indices_sum_over_the_supersets():
@@ -146,7 +145,7 @@ def test_sets_without_a_term_are_left_out():
         (1,),
         (2,),
     )
-    assert interaction_index(coefficients, multi_indices, [0, 1]) == 0
+    assert index_of_set("exact", coefficients, multi_indices, [0, 1]) == 0
 
 
 def test_shapley_effects_of_a_linear_function_of_normal_inputs():

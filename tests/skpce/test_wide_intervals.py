@@ -105,20 +105,3 @@ def test_draws_are_as_many_as_members_up_to_a_number():
     assert len(law.atoms(500, "resampled", generator, every=True)) == 500
     fewer = law.atoms(400, "resampled", generator)
     assert len(np.unique(fewer, axis=0)) == len(fewer) == 400
-
-
-@pytest.mark.parametrize("steps", [(3, 2, 4), (1, 5, 5, 5, 2), (300,)])
-@pytest.mark.parametrize("residual", ["resampled", "gaussian", None])
-@pytest.mark.parametrize("noise", ["constant", "inputs"])
-def test_draws_at_inputs_of_their_own(monkeypatch, steps, residual, noise):
-    X, y = policies(steps)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=steps, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
-    options = {"residual": residual, "noise": noise, "n_samples": 200}
-    whole = surrogate.predict_interval(**options)
-    monkeypatch.setattr("skpce._compositions.predictive.CHUNK_ENTRIES", 1)
-    for size in (1, 200 * 7, 2**20):
-        monkeypatch.setattr(module, "_BLOCK_OF_DRAWS", size)
-        blocked = surrogate.predict_interval(**options)
-        np.testing.assert_allclose(blocked, whole, rtol=1e-11, atol=1e-14)

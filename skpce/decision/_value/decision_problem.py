@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._checks import (
     FloatArray,
     as_floats,
+    numbered_names,
     refuse_extremes,
     refuse_no_numbers,
     refuse_other_names,
@@ -67,8 +68,7 @@ class Members:
     def regressor_of(self, features: list[int]) -> Any:
         """Return a regressor with the settings, for some of the inputs alone."""
         known = self.regressor.get_params(deep=False)
-        n_inputs = self.inputs.shape[1]
-        names = [f"x{i}" for i in range(n_inputs)]
+        names = numbered_names(self.inputs.shape[1])
         laws = check_distribution(OWNER, known["distribution"], names)
         # A copy of frozen distributions takes longer than a fit.
         changes: dict[str, Any] = {"distribution": [laws[i] for i in features]}

@@ -8,10 +8,10 @@ of coefficients times means over pieces, so that
           = \sum_{\text{pieces}} E[(p_{k(\text{piece})} - p_*)(x); \text{piece}]
 
 with the action :math:`*` that is best without knowing the input. Of degree one and a
-normal input it is the correlated knowledge gradient ([1]_, equation 14); of lines the
-envelope is found by their algorithm, of other polynomials from the roots of all pairs.
-Roots are eigenvalues of the comrade matrix [2]_. An error of a root enters the value
-with its square, because there the two polynomials are equal.
+normal input it is the correlated knowledge gradient ([1]_, equation 14). The envelope
+is found from the roots of all pairs, which are eigenvalues of the comrade matrix [2]_.
+An error of a root enters the value with its square, because there the two polynomials
+are equal.
 
 References
 ----------
@@ -177,11 +177,8 @@ def upper_envelope(
 ) -> Envelope:
     """Return the upper envelope over the support of a distribution with a density."""
     order = np.r_[first, np.delete(np.arange(len(coefficients)), first)]
-    lines = _Polynomials.of(law, coefficients[order])
-    if lines.coefficients.shape[1] <= 2:
-        found = lines.of_lines()
-    else:
-        found = lines.envelope(lines.survivors())
+    polynomials = _Polynomials.of(law, coefficients[order])
+    found = polynomials.envelope(polynomials.survivors())
     return Envelope(found.edges, order[found.owners])
 
 
@@ -202,9 +199,6 @@ class _Polynomials:
         a, b = law.recurrence(degree)
         low, high = law.standardize(np.array(law.support)).tolist()
         return cls(coefficients[:, : degree + 1], a, np.sqrt(b), low, high)
-
-    def at(self, points: FloatArray) -> FloatArray:  # shape: (n, n_points)
-        return self.coefficients @ evaluate_recurrence(points, self.a, self.root)
 
     def survivors(self) -> IndexArray:
         """Return those that may be on the envelope: on that of a part of them."""
@@ -258,42 +252,6 @@ class _Polynomials:
         last = (points[-1] + self.high) / 2.0
         last = last if np.isfinite(last) else points[-1] + step[1]
         return np.concatenate([[first], (points[1:] + points[:-1]) / 2.0, [last]])
-
-    def of_lines(self) -> Envelope:
-        """Return the envelope of lines, in the order of their slopes."""
-        if self.coefficients.shape[1] == 1:
-            return Envelope(np.empty(0), np.array([np.argmax(self.coefficients[:, 0])]))
-        slope = self.coefficients[:, 1] / self.root[0]
-        height = self.coefficients[:, 0] - slope * self.a[0]
-        edges, owners = envelope_of_lines(height, slope)
-        inside = (edges > self.low) & (edges < self.high)
-        first = int(np.searchsorted(edges, self.low, side="right"))
-        return Envelope(edges[inside], owners[first : first + inside.sum() + 1])
-
-
-def envelope_of_lines(
-    heights: FloatArray,  # shape: (n_lines,)
-    slopes: FloatArray,  # shape: (n_lines,)
-) -> tuple[FloatArray, IndexArray]:  # shapes: (n_pieces - 1,), (n_pieces,)
-    """Return where the largest of lines changes, and which is largest between."""
-    # Of parallel lines the highest remains, of equal ones the first.
-    order = np.lexsort((-np.arange(len(slopes)), heights, slopes))
-    order = order[np.r_[np.diff(slopes[order]) > 0, True]]
-    owners: list[int] = []
-    edges: list[float] = []
-    a, b = heights.tolist(), slopes.tolist()
-    for line in order.tolist():
-        while owners:
-            other = owners[-1]
-            crossing = (a[other] - a[line]) / (b[line] - b[other])
-            if edges and crossing <= edges[-1]:
-                owners.pop()
-                edges.pop()
-                continue
-            edges.append(crossing)
-            break
-        owners.append(line)
-    return np.array(edges), np.array(owners, dtype=np.int64)
 
 
 def comrade_roots(

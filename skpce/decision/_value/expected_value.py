@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import qmc
@@ -40,14 +41,19 @@ _MOST_COMBINATIONS = 2**16
 _ROUNDING = 1e-12
 
 
+class Settings(NamedTuple):
+    """How values are integrated."""
+
+    temperature: float | None  # None takes the best action
+    n_samples: int
+    seed: int
+
+
 def value_of_inputs(
     basis: PolynomialBasis,
     coefficients: FloatArray,  # shape: (n_actions, n_terms)
     features: Sequence[int],
-    *,
-    temperature: float | None = None,
-    n_samples: int = 16384,
-    seed: int = 0,
+    how: Settings,
 ) -> Worth:
     """Return the value of knowing some inputs, the others averaged out."""
     own, rows = marginal_basis(basis, sorted(features))
@@ -59,20 +65,20 @@ def value_of_inputs(
     gain = gain[:, kept]
     if len(matter) == 1:
         table = by_degree(own.multi_indices[:, 0], gain)
-        return value_of_input(own.laws[0], table, temperature)
+        return value_of_input(own.laws[0], table, how.temperature)
     line = _along_one_sum(own, gain)
     if line is not None:
-        return value_of_input(NormalLaw(0.0, 1.0), line, temperature)
+        return value_of_input(NormalLaw(0.0, 1.0), line, how.temperature)
     listed = _every_combination(own)
     if listed is not None:
         points, masses = listed
         values = own.combine(points, gain).T
-        return of_points(values, masses, gain[:, 0], temperature)
+        return of_points(values, masses, gain[:, 0], how.temperature)
 
     def values_at(uniforms: FloatArray) -> FloatArray:
         return own.combine(_inputs_at(own, range(len(matter)), uniforms), gain).T
 
-    return Draws(len(matter), n_samples, seed).worth(values_at, gain[:, 0], temperature)
+    return worth_by_draws(len(matter), values_at, gain[:, 0], how)
 
 
 def by_degree(
@@ -155,30 +161,21 @@ def sobol_points(
     return np.clip(drawn, 2.0**-40, 1.0 - 2.0**-40)
 
 
-class Draws:
-    """Scrambled Sobol' points in batches, the same for the same seed."""
-
-    def __init__(self, n_dimensions: int, n_samples: int, seed: int) -> None:
-        self.n_dimensions = n_dimensions
-        self.n_bits = max(int(np.ceil(np.log2(n_samples / N_BATCHES))), 3)
-        self.seeds = np.random.SeedSequence(seed).spawn(N_BATCHES)
-
-    def worth(
-        self,
-        values_at: ValuesAt,
-        means: FloatArray,  # shape: (n_actions,)
-        temperature: float | None,
-    ) -> Worth:
-        """Average the payoff of utilities over the batches."""
-        best = int(np.argmax(means))
-        found = []
-        for child in self.seeds:
-            generator = np.random.default_rng(child)
-            values = values_at(
-                sobol_points(self.n_dimensions, 2**self.n_bits, generator)
-            )
-            value = float(gained(values, means[:, np.newaxis], temperature).mean())
-            found.append((value, float(np.mean(values.max(axis=0) > values[best]))))
-        values, flips = np.transpose(found)
-        error = float(values.std(ddof=1) / np.sqrt(N_BATCHES))
-        return Worth(max(float(values.mean()), 0.0), float(flips.mean()), error)
+def worth_by_draws(
+    n_dimensions: int,
+    values_at: ValuesAt,
+    means: FloatArray,  # shape: (n_actions,)
+    how: Settings,
+) -> Worth:
+    """Average the payoff of utilities over batches of scrambled Sobol' points."""
+    n_bits = max(int(np.ceil(np.log2(how.n_samples / N_BATCHES))), 3)
+    best = int(np.argmax(means))
+    found = []
+    for child in np.random.SeedSequence(how.seed).spawn(N_BATCHES):
+        generator = np.random.default_rng(child)
+        values = values_at(sobol_points(n_dimensions, 2**n_bits, generator))
+        value = float(gained(values, means[:, np.newaxis], how.temperature).mean())
+        found.append((value, float(np.mean(values.max(axis=0) > values[best]))))
+    values, flips = np.transpose(found)
+    error = float(values.std(ddof=1) / np.sqrt(N_BATCHES))
+    return Worth(max(float(values.mean()), 0.0), float(flips.mean()), error)

@@ -35,7 +35,7 @@ from ..._expansion.moments import marginal_basis
 from ..._input_laws import InputLaw, NormalLaw
 from ..._input_laws.pieces import quantiles, rule_of_pieces
 from .envelope import Worth, gained, gains, value_of_input
-from .expected_value import Draws, by_degree, value_of_inputs
+from .expected_value import Settings, by_degree, value_of_inputs, worth_by_draws
 
 # Standard deviations of the noise beyond which it is left out.
 _TAIL = 9.0
@@ -58,10 +58,7 @@ def value_of_observations(
     basis: PolynomialBasis,
     coefficients: FloatArray,  # shape: (n_actions, n_terms)
     deviations: Mapping[int, float],  # of the mean of the noise, by input
-    *,
-    temperature: float | None = None,
-    n_samples: int = 16384,
-    seed: int = 0,
+    how: Settings,
 ) -> Worth:
     """Return the value of observing some inputs with normal noise of given deviation.
 
@@ -77,18 +74,11 @@ def value_of_observations(
     shrunk = coefficients[:, rows] * shrinkage
     others = [i for i, law in enumerate(own.laws) if not isinstance(law, NormalLaw)]
     if not any((own.multi_indices[shrunk.any(axis=0)][:, i] > 0).any() for i in others):
-        return value_of_inputs(
-            *(own, shrunk, range(len(features))),
-            temperature=temperature,
-            n_samples=n_samples,
-            seed=seed,
-        )
+        return value_of_inputs(own, shrunk, range(len(features)), how)
     if len(features) == 1:
         table = by_degree(own.multi_indices[:, 0], shrunk)
-        return value_of_noisy_input(own.laws[0], table, noise[0], temperature)
-    return _drawn(
-        own, shrunk, noise, temperature, Draws(2 * len(noise), n_samples, seed)
-    )
+        return value_of_noisy_input(own.laws[0], table, noise[0], how.temperature)
+    return _drawn(own, shrunk, noise, how)
 
 
 def correlation(law: InputLaw, deviation: float) -> float:
@@ -276,8 +266,7 @@ def _drawn(
     basis: PolynomialBasis,
     coefficients: FloatArray,  # shrunk in normal inputs
     noise: Sequence[float],
-    temperature: float | None,
-    draws: Draws,
+    how: Settings,
 ) -> Worth:
     """Draw the inputs and the noise, and average over what is known afterwards."""
     gain, _ = gains(coefficients)
@@ -304,7 +293,7 @@ def _drawn(
             product *= table[basis.multi_indices[:, i]]
         return gain @ product
 
-    return draws.worth(values_at, gain[:, 0], temperature)
+    return worth_by_draws(2 * len(noise), values_at, gain[:, 0], how)
 
 
 def _rule_of_drawn(

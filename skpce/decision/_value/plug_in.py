@@ -16,7 +16,7 @@ from ..._expansion.problem import (
 )
 from .decision_problem import DecisionProblem, centred
 from .envelope import Worth, gained, of_points
-from .expected_value import rule_of, value_of_inputs
+from .expected_value import Settings, rule_of, value_of_inputs
 from .observations import value_of_observations
 
 # Points and panels of resamples, whose spread is much larger than what they leave.
@@ -53,32 +53,18 @@ class Row:
         coefficients = centred(problem.coefficients)
         return cls(features, problem.basis, coefficients, places, problem, table)
 
-    def worth(
-        self,
-        temperature: float | None,
-        n_samples: int,
-        seed: int,
-    ) -> Worth:
+    def worth(self, how: Settings) -> Worth:
         """Return the value of knowing the inputs."""
         if self.table is None:
-            return value_of_inputs(
-                self.basis,
-                self.coefficients,
-                self.places,
-                temperature=temperature,
-                n_samples=n_samples,
-                seed=seed,
-            )
+            return value_of_inputs(self.basis, self.coefficients, self.places, how)
         values = self.basis.combine(self.table, self.coefficients).T
         masses = np.full(len(self.table), 1.0 / len(self.table))
-        return of_points(values, masses, values @ masses, temperature)
+        return of_points(values, masses, values @ masses, how.temperature)
 
     def worth_of_observations(
         self,
         deviations: dict[int, float],  # of the mean of the noise, by feature
-        temperature: float | None,
-        n_samples: int,
-        seed: int,
+        how: Settings,
     ) -> float:
         """Return the value of noisy observations; NaN where it is not defined."""
         laws = [self.basis.laws[i] for i in self.places]
@@ -88,14 +74,8 @@ class Row:
             return np.nan
         pairs = zip(self.places, self.features, strict=True)
         noise = {place: deviations[i] for place, i in pairs}
-        return value_of_observations(
-            self.basis,
-            self.coefficients,
-            noise,
-            temperature=temperature,
-            n_samples=n_samples,
-            seed=seed,
-        ).value
+        found = value_of_observations(self.basis, self.coefficients, noise, how)
+        return found.value
 
     def resampled(
         self,

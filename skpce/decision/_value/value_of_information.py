@@ -23,7 +23,7 @@ from ..._checks import (
     refuse_no_numbers,
     remembers_frames,
 )
-from ..._expansion.expansion import Expansion, closed_index
+from ..._expansion.expansion import Expansion, index_of_set
 from ..._learned.cautions import DependentInputsWarning
 from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
@@ -31,7 +31,7 @@ from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._reading import column_groups
 from .bound import HeldOut
 from .decision_problem import OWNER, DecisionProblem, read_problem
-from .expected_value import N_BATCHES
+from .expected_value import N_BATCHES, Settings
 from .plug_in import Row
 from .tested import p_values_of_rows
 
@@ -249,7 +249,8 @@ def value_of_information(
     seed = int(generator.integers(2**31))
     make = Row.marginal if form == "marginal" else Row.regression
     rows = [make(given, features) for features in players.values()]
-    worths = [row.worth(soft, int(n_samples), seed) for row in rows]
+    how = Settings(soft, int(n_samples), seed)
+    worths = [row.worth(how) for row in rows]
     columns: dict[str, FloatArray] = {
         "value": np.array([worth.value for worth in worths]),
         "plug_in": np.array([worth.value for worth in worths]),
@@ -265,7 +266,7 @@ def value_of_information(
     norms = np.sqrt(np.square(known.coefficients).sum(axis=0, keepdims=True))
     columns["variance_share"] = np.array(
         [
-            float(closed_index(norms, known.multi_indices, own)[0])
+            float(index_of_set("closed", norms, known.multi_indices, own)[0])
             for own in players.values()
         ]
     )
@@ -273,8 +274,9 @@ def value_of_information(
     if n_observations is not None:
         root, tiny = math.sqrt(int(n_observations)), float(np.finfo(float).tiny)
         deviations = {i: max(sd / root, tiny) for i, sd in noise.items()}
-        settings = (deviations, soft, int(n_samples), seed)
-        columns["evsi"] = np.array([r.worth_of_observations(*settings) for r in rows])
+        columns["evsi"] = np.array(
+            [row.worth_of_observations(deviations, how) for row in rows]
+        )
     if prices is not None:
         gained = columns.get("evsi", columns["plug_in"])
         columns["net_benefit"] = gained - prices * (n_observations or 1)

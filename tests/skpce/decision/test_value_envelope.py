@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 from skpce._input_laws import NAMED_LAWS, NormalLaw
 from skpce._input_laws.pieces import means_of_pieces, rule_of_pieces
 from skpce.decision._value.envelope import (
-    envelope_of_lines,
     gained,
     payoff,
     upper_envelope,
@@ -179,18 +178,6 @@ def test_means_of_pieces_add_up_to_those_of_the_rule(name):
     by_rule = np.zeros_like(found)
     np.add.at(by_rule, place, (one.evaluate(points, 4) * masses).T)
     np.testing.assert_allclose(found, by_rule, atol=1e-9)
-
-
-def test_lines_and_polynomials_have_one_envelope():
-    """The algorithm for lines against the roots of all pairs."""
-    rng = np.random.default_rng(0)
-    lines = rng.normal(size=(40, 2))
-    edges, owners = envelope_of_lines(*lines.T)
-    tiny = np.column_stack([lines, np.zeros(40)])
-    tiny[0, 2] = 1e-300  # takes the other way
-    other = upper_envelope(STANDARD, tiny)
-    np.testing.assert_allclose(edges, other.edges, atol=1e-12)
-    np.testing.assert_array_equal(owners, other.owners)
 
 
 def test_many_actions_are_compared_in_parts():

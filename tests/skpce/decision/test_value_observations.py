@@ -11,7 +11,7 @@ from skpce._basis.basis import PolynomialBasis
 from skpce._input_laws import NormalLaw
 from skpce.decision import value_of_information
 from skpce.decision._value.envelope import value_of_input
-from skpce.decision._value.expected_value import value_of_inputs
+from skpce.decision._value.expected_value import Settings, value_of_inputs
 from skpce.decision._value.observations import (
     value_of_noisy_input,
     value_of_observations,
@@ -25,6 +25,7 @@ from tests.skpce.decision.decision_problems import (
     law,
 )
 
+HOW = Settings(None, 2**14, 0)
 STANDARD = NormalLaw(0.0, 1.0)
 
 
@@ -73,7 +74,7 @@ def test_inputs_of_few_values_are_listed():
     laws = [categorical([0.3, 0.7]), law(stats.binom(3, 0.4))]
     indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0, 2]])
     table = np.random.default_rng(0).normal(size=(3, 5))
-    found = value_of_inputs(PolynomialBasis(laws, indices), table, [0, 1])
+    found = value_of_inputs(PolynomialBasis(laws, indices), table, [0, 1], HOW)
     total = 0.0
     for level, p in enumerate([0.3, 0.7]):
         for k in range(4):
@@ -162,7 +163,7 @@ def test_many_observations_are_knowing():
 def test_mehlers_formula_against_quadrature_over_the_data(noise_sd):
     """Two ways: shrunken coefficients of any degree, and the integral over signals."""
     table = np.random.default_rng(1).normal(size=(4, 4))
-    exact = value_of_observations(basis_of(STANDARD, 3), table, {0: noise_sd})
+    exact = value_of_observations(basis_of(STANDARD, 3), table, {0: noise_sd}, HOW)
     by_data = value_of_noisy_input(STANDARD, table, noise_sd)
     assert by_data.value == pytest.approx(exact.value, abs=1e-9)
     assert by_data.flip_probability == pytest.approx(exact.flip_probability, abs=1e-7)
@@ -201,7 +202,9 @@ def test_observations_of_several_inputs_by_simulation():
     indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     basis, rng = PolynomialBasis([one, STANDARD], indices), np.random.default_rng(0)
     table = rng.normal(size=(3, 4))
-    found = value_of_observations(basis, table, {0: 0.5, 1: 0.7}, n_samples=2**16)
+    found = value_of_observations(
+        basis, table, {0: 0.5, 1: 0.7}, Settings(None, 2**16, 0)
+    )
     grid = np.linspace(-1, 1, 801)
     inputs = rng.uniform(-1, 1, size=20000)
     signals = inputs + 0.5 * rng.normal(size=20000)
@@ -289,10 +292,9 @@ def test_drawn_inputs_with_little_noise_are_known(deviation):
     indices = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 1], [2, 0, 0], [0, 0, 2]])
     basis = PolynomialBasis(laws, indices)
     table = np.random.default_rng(3).normal(size=(3, 5))
-    known = value_of_inputs(basis, table, [0, 2], n_samples=2**14)
-    found = value_of_observations(
-        basis, table, {0: deviation, 2: deviation}, n_samples=2**14
-    )
+    how = Settings(None, 2**14, 0)
+    known = value_of_inputs(basis, table, [0, 2], how)
+    found = value_of_observations(basis, table, {0: deviation, 2: deviation}, how)
     error = np.hypot(found.standard_error, known.standard_error)
     assert abs(found.value - known.value) <= 5.0 * error + 1e-5
 

@@ -89,9 +89,9 @@ def test_a_frozen_estimator_is_read(rows, policies):
     surrogate = CompositionalPCESurrogate(
         1, steps=STEPS, solver="ridge", distribution="normal"
     ).fit(rows, policies)
-    reading, compositions = compositions_of(FrozenEstimator(surrogate), rows)
+    _, compositions = compositions_of(FrozenEstimator(surrogate))
     np.testing.assert_array_equal(
-        compositions.policies_at(reading.inputs), surrogate.predict(rows)
+        compositions.policies_at(rows), surrogate.predict(rows)
     )
 
 
