@@ -115,6 +115,8 @@ def shares_of(
     first[1, few] = total[1, few] = 0.0
     missed = _missed_beyond(problem, values, groups, q2)
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
+    if len(members) == 1:  # no other input takes part in anything
+        first = total.copy()
     pairs = _pairs(expansion, members, explained)
     return Shares(first, total, pairs, explained, q2, noise, lack_of_fit)
 
