@@ -311,7 +311,9 @@ def _repeats(
     widths = np.bincount(groups)
     ratio = between / np.maximum(within, 1e-300)
     degrees = n_settings * widths, (n_rows - n_settings) * widths
-    return noise_share(values, groups, setting), np.asarray(stats.f.sf(ratio, *degrees))
+    found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
+    noise, lack_of_fit = (np.where(within > 0, one, np.nan) for one in found)
+    return noise, lack_of_fit  # of copies, whose outputs are equal, nothing is known
 
 
 def _simultaneous(

@@ -74,6 +74,18 @@ def test_copies_of_members_by_chance_name_nothing():
     assert named <= 1
 
 
+def test_rows_that_were_copied_say_nothing_of_the_noise():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(40, 2))
+    y = X[:, 0] + 0.4 * rng.normal(size=40)
+    rows = [*range(40), 3, 7]
+    answer = skpce.explain(X[rows], y[rows])
+    assert np.isnan([answer.noise_share, answer.lack_of_fit]).all()
+    assert "noise between repeats" not in answer.sentences[0]
+    (caution,) = [c for c in answer.cautions if c.code == "copies"]
+    assert str(caution).startswith("2 runs repeat others with equal outputs")
+
+
 def test_what_holds_between_copies_is_found():
     rng = np.random.default_rng(2)
     base = rng.normal(size=(30, 2))
