@@ -175,10 +175,10 @@ def tie_of(figures: Figures) -> str:
 @caution(
     "copies",
     lambda f: (
-        f"{f['n']} {'run repeats' if f['n'] == 1 else 'runs repeat'} others with equal "
-        "outputs: copies, or runs without noise, say nothing of the noise"
-        if f["exact"]
-        else f"{f['n']} runs are nearly copies of others and were taken as their repeats"
+        f"{f['n']} runs are nearly copies of others and were taken as their repeats"
+        if not f["exact"]
+        else f"{f['n']} {'run repeats' if f['n'] == 1 else 'runs repeat'} others with "
+        "equal outputs: copies, or runs without noise, say nothing of the noise"
     ),
 )
 def _copies(seen: Seen) -> Iterator[Figures]:
