@@ -954,7 +954,18 @@ class _Words:
         if not rows:
             return ""
         some = [self.names[i] for i in rows]
-        return f"{said(some, 'is', 'are')} not settled{self._more(rows)}."
+        text = f"{said(some, 'is', 'are')} not settled"
+        high = self.findings.shares.total[2, self.output, rows]
+        if high.max() >= self.negligible:
+            return f"{text}{self._more(rows)}."
+        noise = float(self.findings.shares.noise[self.output])
+        left = 1.0 - self.findings.shares.q2[0, self.output] - np.nan_to_num(noise)
+        remedy = " Repeats of settings would tell how much of that is noise."
+        return (
+            f"{text}: below {percent(self.negligible)} as far as the model sees, which "
+            f"leaves {percent(left)} of the variance open."
+            f"{remedy if np.isnan(noise) else ''}"
+        )
 
     def _more(self, rows: Sequence[int]) -> str:
         more = self.findings.more_runs[self.output, list(rows)]

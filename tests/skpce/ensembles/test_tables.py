@@ -438,7 +438,5 @@ def test_decimals_are_numbers(table):
 
 
 def test_few_runs_are_refused(table):
-    with pytest.raises(
-        ValueError, match="5 runs have an output; expected at least 8"
-    ):
+    with pytest.raises(ValueError, match="5 runs have an output; expected at least 8"):
         from_frame(table[:5], ["depth"], "accuracy")
