@@ -107,8 +107,11 @@ def find_drivers(
     location[~told_apart] = 1.0
     adjusted, drives, on_spread = _named(location, spread, told_apart, design)
     pairs = evidence.named_pairs(drives, design)
-    for output, i, j in pairs:
-        drives[output, [i, j]] |= told_apart[output, [i, j]]
+    for (output, i, j), p_value in pairs.items():
+        both = [k for k in (i, j) if told_apart[output, k]]
+        drives[output, both] = True
+        same_level = p_value * LEVEL / _OF_PAIRS
+        adjusted[output, both] = np.minimum(adjusted[output, both], same_level)
     states, more = _states(
         drives,
         on_spread & ~drives,
@@ -244,6 +247,10 @@ class _Evidence:
                     continue
                 values = problem.pair_p_values(i, partners)
                 for j, by_output in zip(partners, values, strict=True):
+                    if by_output.min() <= _OF_PAIRS and problem.depends(j):
+                        # It may stand for an input that it is correlated with.
+                        other = problem.pair_p_values(j, [i])[0]
+                        np.maximum(by_output, other, out=by_output)
                     for output, p_value in zip(own.tolist(), by_output, strict=True):
                         if drives[output, i]:
                             key = output, min(i, j), max(i, j)
