@@ -108,10 +108,9 @@ def find_drivers(
     adjusted, drives, on_spread = _named(location, spread, told_apart, design)
     pairs = evidence.named_pairs(drives, design)
     for (output, i, j), p_value in pairs.items():
-        both = [k for k in (i, j) if told_apart[output, k]]
-        drives[output, both] = True
-        same_level = p_value * LEVEL / _OF_PAIRS
-        adjusted[output, both] = np.minimum(adjusted[output, both], same_level)
+        both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
+        drives[output, both] = True  # named by the pair, whose p-value is theirs
+        adjusted[output, both] = p_value * LEVEL / _OF_PAIRS
     states, more = _states(
         drives,
         on_spread & ~drives,
