@@ -281,6 +281,23 @@ def parameters(frozen: Any) -> dict[str, Any]:
     return given
 
 
+def of_logarithm(frozen: Any) -> Any:
+    """Return the distribution of the logarithm to base 10 of a variable.
+
+    None for others than log-uniform and log-normal ones that begin at 0.
+    """
+    name = family_name(frozen)
+    if name not in ("loguniform", "reciprocal", "lognorm"):
+        return None
+    given = parameters(frozen)
+    if given["loc"] != 0:
+        return None
+    if name == "lognorm":
+        return stats.norm(np.log10(given["scale"]), given["s"] / np.log(10.0))
+    low, high = np.log10(frozen.support())
+    return stats.uniform(low, high - low)
+
+
 def describe(frozen: Any) -> str:
     """Return the distribution as code, such as ``scipy.stats.t(df=3)``."""
     if hasattr(frozen.dist, "given"):  # of another library

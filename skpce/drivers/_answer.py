@@ -22,6 +22,7 @@ from .._checks import (
     one_thread_if_small,
 )
 from .._compositions.outputs import Outputs, warn_of_zeros
+from .._input_laws.columns import warn_of_narrow
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
 from ._cautions import (
@@ -615,8 +616,9 @@ n_inputs)
         columns, which are explained as one. Needed for a table.
     steps : dict of str to int or to sequence of str, or sequence of int, default=None
         Probabilities: widths of the steps in ``y``, or their columns in a table.
-    log : sequence of str, default=()
-        Inputs of which the logarithm to base 10 is taken. A study knows its own.
+    log : str or sequence of str, default=()
+        Inputs of which the logarithm to base 10 is taken. A study knows its own, and a
+        log-uniform or log-normal distribution of scipy.stats in ``inputs`` says so.
     replicate : str, sequence of str, or array-like of shape (n_runs,), default=None
         Columns that count repeats of a setting, such as the seed. With ``y``: the label
         of the setting of each run. Equal inputs are repeats without it.
@@ -689,8 +691,9 @@ n_inputs)
     """
     check_real("explain", "negligible", negligible, low=0, high=1)
     inputs = all_in_scipy(inputs) if isinstance(inputs, Mapping) else inputs
+    log = [log] if isinstance(log, str) else listed(log, "log")
     asked = Asked(
-        *(inputs, outputs, steps, tuple(listed(log, "log"))),
+        *(inputs, outputs, steps, tuple(log)),
         *(replicate, blocks, groups, order),
     )
     runs = read_runs(data, y, asked)
@@ -698,9 +701,12 @@ n_inputs)
     members, names = _rows(found.names, together)
     if found.read.geometry is not None:
         warn_of_zeros(found.y, found.read.geometry, found.read.zero_replacement)
+    laws = found.laws
+    if laws is not None:
+        warn_of_narrow(laws, found.X, found.names)
     with one_thread_if_small(len(found.X) ** 2):
         findings = find_drivers(
-            *(found.X, found.is_category, found.laws),
+            *(found.X, found.is_category, laws),
             *(found.coordinates, found.read, runs.design),
             *(members, names, negligible),
         )
@@ -948,7 +954,18 @@ class _Words:
         if not rows:
             return ""
         some = [self.names[i] for i in rows]
-        return f"{said(some, 'is', 'are')} not settled{self._more(rows)}."
+        text = f"{said(some, 'is', 'are')} not settled"
+        high = self.findings.shares.total[2, self.output, rows]
+        if high.max() >= self.negligible:
+            return f"{text}{self._more(rows)}."
+        noise = float(self.findings.shares.noise[self.output])
+        left = 1.0 - self.findings.shares.q2[0, self.output] - np.nan_to_num(noise)
+        remedy = " Repeats of settings would tell how much of that is noise."
+        return (
+            f"{text}: below {percent(self.negligible)} as far as the model sees, which "
+            f"leaves {percent(left)} of the variance open."
+            f"{remedy if np.isnan(noise) else ''}"
+        )
 
     def _more(self, rows: Sequence[int]) -> str:
         more = self.findings.more_runs[self.output, list(rows)]

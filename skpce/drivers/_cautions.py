@@ -16,7 +16,7 @@ import numpy as np
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from ._dependence import copied_input
-from ._design import Design
+from ._design import Design, first_of
 from ._exchange import Problem, Tested
 from ._shares import Shares, of_few_runs
 
@@ -174,11 +174,20 @@ def tie_of(figures: Figures) -> str:
 
 @caution(
     "copies",
-    "{n} runs are nearly copies of others and were taken as their repeats",
+    lambda f: (
+        f"{f['n']} runs are nearly copies of others and were taken as their repeats"
+        if not f["exact"]
+        else f"{f['n']} {'run repeats' if f['n'] == 1 else 'runs repeat'} others with "
+        "equal outputs: copies, or runs without noise, say nothing of the noise"
+    ),
 )
 def _copies(seen: Seen) -> Iterator[Figures]:
-    if seen.n_copies:
-        yield {"n": seen.n_copies}
+    design = seen.design
+    first = first_of(design.setting)[design.setting]
+    own = seen.coordinates
+    exact = design.has_repeats and np.array_equal(own, own[first], equal_nan=True)
+    if seen.n_copies or exact:
+        yield {"n": design.n_rows - design.n_settings, "exact": exact}
 
 
 @caution(

@@ -36,6 +36,9 @@ FEWEST_UNITS = 6
 # block from which on its mean may be taken out of one.
 _LAGS, _MANY_RUNS = 3, 10
 
+# Product of two correlations with members before, times members, that is none.
+_BY_CHANCE = 3.0
+
 # A sum of inputs, each of deviation one, varies by less than this where it is constant.
 _TIED = 1e-7
 
@@ -401,7 +404,10 @@ def find_constraint(
 
 
 def memory_of(*series: FloatArray, order: FloatArray) -> int:
-    """Return after how many members products of series have forgotten; 1 for none."""
+    """Return after how many members products of series have forgotten; 1 for none.
+
+    Without memory a product of two correlations is up to some parts in n by chance.
+    """
     position = np.argsort(order, kind="stable")
     both = np.ones(_LAGS)
     for values in series:
@@ -410,6 +416,8 @@ def memory_of(*series: FloatArray, order: FloatArray) -> int:
         lags = range(1, _LAGS + 1)
         both *= [float((moved[k:] * moved[:-k]).sum()) / size for k in lags]
     largest = min(max(float(both.max()), 0.0), 0.99)
+    if largest <= _BY_CHANCE / len(position):
+        return 1
     return max(int(np.ceil((1.0 + largest) / (1.0 - largest))), 1)
 
 

@@ -73,7 +73,9 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
     place = data.names.index(name)
     x = data.X[:, place]
     levels = tuple(data.levels.get(name, ())) if data.is_category[place] else ()
-    grid = np.unique(x) if levels else np.linspace(x.min(), x.max(), _POINTS)
+    is_even = bool(x.min() > 0 and model.basis_.laws[place].is_logarithmic)
+    points = np.geomspace if is_even else np.linspace
+    grid = np.unique(x) if levels else points(x.min(), x.max(), _POINTS)
     columns = _columns_of(data, output)
     rows = np.unique(np.linspace(0, len(x) - 1, _MOST_RUNS).astype(int))
     tables = np.repeat(data.X[rows][np.newaxis], len(grid), axis=0)
@@ -97,19 +99,10 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
         means,
         10.0**x if is_log else x,
         data.y[:, columns],
-        is_log or _is_log_law(data, place),
+        is_log or is_even,
         levels,
         is_driver,
     )
-
-
-def _is_log_law(data: Data, place: int) -> bool:
-    """Return whether a stated distribution is even in the logarithm."""
-    law = None if data.distribution is None else data.distribution[place]
-    family = getattr(law, "dist", None)
-    name = law if isinstance(law, str) else getattr(family, "name", "")
-    is_even = name in ("loguniform", "reciprocal", "lognorm", "lognormal")
-    return is_even and bool((data.X[:, place] > 0).all())
 
 
 def _columns_of(data: Data, output: int) -> list[int]:

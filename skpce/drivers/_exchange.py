@@ -800,6 +800,12 @@ class Problem:
         spread = np.ones(n_outputs)
         if setting.exchange.kind != "signs":
             spread = setting.spread_p_values(self.n_draws)
+            rests = (spread <= 0.05) & setting.outlying.any(axis=0)
+            for output in np.flatnonzero(rests).tolist():
+                few = np.flatnonzero(setting.outlying[:, output])
+                alone = setting.only(np.array([output])).without(few)
+                again = alone.spread_p_values(self.n_draws)[0]
+                spread[output] = max(spread[output], again)
         known = setting.exchange, setting.tied_to, tuple(resting)
         return Tested(location, spread, *known, not setting.too_many_products)
 
@@ -830,6 +836,11 @@ class Problem:
         if setting is None:
             return np.ones((len(partners), self.n_outputs))
         return setting.pairs([self.members[k] for k in partners])
+
+    def depends(self, row: int) -> bool:
+        """Whether an input is correlated with others, or cannot be exchanged."""
+        setting = self.setting(self.members[row])
+        return setting is None or setting.is_left
 
     def correlated(self, row: int, other: int) -> bool:
         """Whether terms of two rows of the answer hardly differ."""

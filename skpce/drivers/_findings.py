@@ -107,8 +107,10 @@ def find_drivers(
     location[~told_apart] = 1.0
     adjusted, drives, on_spread = _named(location, spread, told_apart, design)
     pairs = evidence.named_pairs(drives, design)
-    for output, i, j in pairs:
-        drives[output, [i, j]] |= told_apart[output, [i, j]]
+    for (output, i, j), p_value in pairs.items():
+        both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
+        drives[output, both] = True  # named by the pair, whose p-value is theirs
+        adjusted[output, both] = p_value * LEVEL / _OF_PAIRS
     states, more = _states(
         drives,
         on_spread & ~drives,
@@ -244,6 +246,10 @@ class _Evidence:
                     continue
                 values = problem.pair_p_values(i, partners)
                 for j, by_output in zip(partners, values, strict=True):
+                    if by_output.min() <= _OF_PAIRS and problem.depends(j):
+                        # It may stand for an input that it is correlated with.
+                        other = problem.pair_p_values(j, [i])[0]
+                        np.maximum(by_output, other, out=by_output)
                     for output, p_value in zip(own.tolist(), by_output, strict=True):
                         if drives[output, i]:
                             key = output, min(i, j), max(i, j)
@@ -339,7 +345,11 @@ def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
     largest = spread.max(axis=0)
     distance = np.square(spread / np.where(largest > 0, largest, 1.0)).sum(axis=1)
     sums = standard.sum(axis=1)
-    return np.lexsort((distance.round(9), sizes.round(9), sums.round(9)))
+    # Rows of a grid tie in all of these: then inputs decide, in the direction of y.
+    along = standardized(X)
+    along = along * np.where((sums @ along).round(9) < 0, -1.0, 1.0)
+    keys = *along.T, distance, sizes, sums
+    return np.lexsort([key.round(9) for key in keys])
 
 
 def _states(

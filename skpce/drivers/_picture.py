@@ -9,7 +9,7 @@ import numpy as np
 
 from .._bars import make_panels
 from .._checks import import_extra
-from .._fonts import choose_fonts, label
+from .._fonts import choose_fonts, label, width_in_letters
 from ._findings import State, between, parts_of, percent
 
 if TYPE_CHECKING:
@@ -53,9 +53,21 @@ def _panels(n_panels: int, n_bars: int, ax: Any) -> list[Any]:
 
 
 def short_name(name: str, letters: int, lines: int = 2) -> str:
-    """Return a name on short lines, which begin after ``_``, ``.`` and ``/``."""
+    """Return a name on short lines, which begin after ``_``, ``.`` and ``/``.
+
+    Of one that is too long the beginning and the end: names of one file begin alike.
+    """
     open_ = re.sub(r"(?<=[^\W_][_./])(?=[^\W_])", " \0", name)
-    return label(open_, letters, lines).replace(" \0", "").replace("\0", "")
+    text = label(open_, letters, lines).replace(" \0", "").replace("\0", "")
+    if not text.endswith(" …"):
+        return text
+    most = (letters if lines > 1 else letters // 2) - 2
+    most = max(most * len(name) // width_in_letters(name), 1)
+    end = name[-most:]
+    whole = re.search(r"[\W_](?=[^\W_])", end)  # of a word that is cut, nothing
+    end = label(end[whole.end() :] if whole else end, 2 * letters, 1)
+    head = text.split("\n")[0] if lines > 1 else label(name[:most], 2 * letters, 1)
+    return f"{head}\n… {end}" if lines > 1 else f"{head} … {end}"
 
 
 def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:

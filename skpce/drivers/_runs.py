@@ -43,6 +43,7 @@ from .._checks import (
 from .._compositions.outputs import Outputs, read_outputs
 from .._expansion.expansion import ConstantTargetWarning
 from .._input_laws import check_distribution, learn_input_laws
+from .._input_laws.families import of_logarithm
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate
 from ..ensembles._searches import NOT_ADAPTIVE, from_cv_results, from_study
@@ -400,6 +401,15 @@ class Asked:
     blocks: Any = None
     groups: Any = None
     order: Any = None
+
+    def in_logarithms(self) -> Asked:
+        """Take inputs that are log-uniform or log-normal in their logarithms."""
+        if not isinstance(self.inputs, Mapping):
+            return self
+        found = {name: of_logarithm(law) for name, law in self.inputs.items()}
+        found = {name: law for name, law in found.items() if law is not None}
+        log = dict.fromkeys([*self.log, *found])
+        return replace(self, inputs={**self.inputs, **found}, log=tuple(log))
 
     @property
     def roles(self) -> dict[str, Any]:
@@ -1025,13 +1035,13 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     """Read data of any kind."""
     data = at_hand(data)
     if y is not None:
-        table = read_arrays(data, y, asked)
+        table = read_arrays(data, y, asked.in_logarithms())
     else:
         ensemble, cautions = _ensemble_of(data, asked)
         if ensemble is not None:
             table = replace(_of_ensemble(ensemble, asked), cautions=cautions)
         else:
-            table = read_table_of(table_of(data), asked)
+            table = read_table_of(table_of(data), asked.in_logarithms())
     notes = [Caution("note", {"words": note.rstrip(".")}) for note in table.notes]
     given = {role: v for role, v in table.labels.items() if role != "order"}
     labels = {role: numbered(role, v, table.used) for role, v in given.items()}

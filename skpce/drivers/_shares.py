@@ -115,6 +115,8 @@ def shares_of(
     first[1, few] = total[1, few] = 0.0
     missed = _missed_beyond(problem, values, groups, q2)
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
+    if len(members) == 1:  # no other input takes part in anything
+        first = total.copy()
     pairs = _pairs(expansion, members, explained)
     return Shares(first, total, pairs, explained, q2, noise, lack_of_fit)
 
@@ -309,7 +311,9 @@ def _repeats(
     widths = np.bincount(groups)
     ratio = between / np.maximum(within, 1e-300)
     degrees = n_settings * widths, (n_rows - n_settings) * widths
-    return noise_share(values, groups, setting), np.asarray(stats.f.sf(ratio, *degrees))
+    found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
+    noise, lack_of_fit = (np.where(within > 0, one, np.nan) for one in found)
+    return noise, lack_of_fit  # of copies, whose outputs are equal, nothing is known
 
 
 def _simultaneous(

@@ -430,10 +430,10 @@ def read_runs(
     used = np.asarray(~np.isnan(y).all(axis=1))
     y = y[used]
     if len(y) < FEWEST_MEMBERS:
-        table = {"runs": "frame", "trials": "study"}.get(what, "cv_results")
+        have = f"{what} have" if len(y) != 1 else f"{what[:-1]} has"
         raise ValueError(
-            f"{len(y)} {what} of {table} have an output; expected at least "
-            f"{FEWEST_MEMBERS}, of which inputs can be exchanged."
+            f"{len(y)} {have} an output; expected at least {FEWEST_MEMBERS}, of which "
+            "inputs can be exchanged."
         )
     must_vary = [k for k, name in enumerate(outputs) if name not in may_agree]
     _refuse_constant([list(outputs)[k] for k in must_vary], y[:, must_vary], what)

@@ -283,7 +283,8 @@ def final_estimator(pipeline: Any) -> tuple[str, Any]:
         name, last = pipeline.steps[-1]
         prefix, inner = final_estimator(last)
         return f"{name}__{prefix}", inner
-    known = pipeline.get_params(deep=False) if hasattr(pipeline, "get_params") else {}
+    has_params = hasattr(pipeline, "get_params") and not isinstance(pipeline, type)
+    known = pipeline.get_params(deep=False) if has_params else {}
     if "degree" in known or "steps" in known:  # an expansion, on any regressor
         return "", pipeline
     for name in ("estimator", "regressor"):

@@ -52,8 +52,10 @@ def read_members(
     owner: str = "verdict",
 ) -> tuple[Any, Any, Outputs, Any]:
     """Check the data, and read what the columns of y are; also return the steps."""
-    if not hasattr(pipeline, "get_params"):
-        raise fail(owner, "pipeline", "an estimator or a Pipeline", pipeline)
+    predicts = hasattr(pipeline, "get_params") and hasattr(pipeline, "predict")
+    if not predicts or isinstance(pipeline, type):
+        expected = "an estimator or a Pipeline that predicts"
+        raise fail(owner, "pipeline", expected, pipeline)
     for table, name in ((X, "X"), (y, "y")):
         if table is None:
             raise ValueError(f"{name} of {owner} is None; expected a table of members.")

@@ -74,6 +74,27 @@ def test_copies_of_members_by_chance_name_nothing():
     assert named <= 1
 
 
+def test_rows_that_were_copied_say_nothing_of_the_noise():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(40, 2))
+    y = X[:, 0] + 0.4 * rng.normal(size=40)
+    rows = [*range(40), 3, 7]
+    answer = skpce.explain(X[rows], y[rows])
+    assert np.isnan([answer.noise_share, answer.lack_of_fit]).all()
+    assert "noise between repeats" not in answer.sentences[0]
+    (caution,) = [c for c in answer.cautions if c.code == "copies"]
+    assert str(caution).startswith("2 runs repeat others with equal outputs")
+
+
+def test_rows_of_a_grid_whose_outputs_tie_have_no_order():
+    grid = np.array(list(itertools.product([1.0, 2, 3, 4], [1.0, 2, 3], [0.0, 1])))
+    y = np.maximum(grid[:, 0] - 2, 0) * (1 + 0.1 * grid[:, 1])  # half of it is 0
+    rows = np.random.default_rng(1).permutation(len(grid))
+    own = skpce.explain(grid, y)
+    shuffled = skpce.explain(grid[rows], y[rows])
+    np.testing.assert_array_equal(own.drivers.p_value, shuffled.drivers.p_value)
+
+
 def test_what_holds_between_copies_is_found():
     rng = np.random.default_rng(2)
     base = rng.normal(size=(30, 2))

@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import stats
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
 import skpce
 from skpce import explain
 from skpce._compositions.outputs import ZeroReplacedWarning
+from skpce._input_laws.families import InputOutsideSupportWarning
 from skpce.drivers._runs import Asked, read_file, read_runs
 from skpce.ensembles import from_cv_results, from_frame
 
@@ -761,3 +763,28 @@ def test_means_of_blocks_of_a_series_are_taken_out(shift):
     found = skpce.explain(X, y, order=np.arange(60), blocks=day)
     assert found.drivers.state[0].tolist() == ["drives", "not settled", "not settled"]
     assert "means of 3 blocks are taken out" in str(found.design)
+
+
+def test_inputs_that_are_stated_as_log_uniform_are_taken_in_logarithms(X, y):
+    rate = 10 ** (3 * X[:, :1])
+    laws = {"rate": stats.loguniform(10**0.3, 1000), "units": stats.lognorm(2, scale=9)}
+    data = np.column_stack([rate, np.exp(X[:, 1])])
+    found = read(data, y, inputs=laws, log=("rate",)).data
+    assert found.logarithms == ("rate", "units")
+    np.testing.assert_allclose(found.X[:, 0], 3 * X[:, 0])
+    ends, middle = (found.stated[name] for name in laws)
+    np.testing.assert_allclose(ends.support(), [0.3, 3.0])
+    own = np.log10(laws["units"].ppf([0.1, 0.7]))
+    np.testing.assert_allclose(middle.ppf([0.1, 0.7]), own)
+    shifted = stats.loguniform(1, 10, loc=2)
+    assert read(X[:, :1], y, inputs={"a": shifted}).data.logarithms == ()
+
+
+def test_one_logarithm_is_a_name(X, y):
+    assert explain(X, y, log="x1").source.logarithms == ("x1",)
+
+
+def test_runs_outside_of_a_stated_distribution_are_told(X, y):
+    laws = {"a": stats.uniform(0, 0.5), "b": None, "c": None}
+    with pytest.warns(InputOutsideSupportWarning, match=r"of a \(.*lie outside"):
+        explain(X, y, inputs=laws)

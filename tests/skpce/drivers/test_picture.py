@@ -173,3 +173,21 @@ def test_the_legend_stands_under_the_axes_that_were_given(answer):
     for ax in axes:
         legend = ax.get_legend().get_window_extent()
         assert legend.y1 < ax.xaxis.label.get_window_extent().y0
+
+
+def test_names_that_begin_alike_differ_in_pictures(table):
+    begin = "model.optimizer.learning_rate_schedule_"
+    names = {"rate": begin + "warmup", "other": begin + "decay"}
+    answer = explain(table.rename(columns=names), outputs="accuracy")
+    ticks = [text.get_text() for text in answer.plot().get_yticklabels()]
+    assert [t for t in ticks if "model" in t] == [
+        "model.optimizer.\n… schedule_warmup",
+        "model.optimizer.\n… schedule_decay",
+    ]
+
+
+def test_an_effect_is_on_a_log_axis_where_the_input_was_found_log_uniform():
+    rate = 10 ** np.random.default_rng(0).uniform(-5, -1, size=(60, 1))
+    (effect,) = effects_of(explain(rate, np.square(np.log10(rate[:, 0]) + 3)))
+    assert effect.is_log
+    np.testing.assert_allclose(np.diff(np.log(effect.grid), 2), 0, atol=1e-9)

@@ -76,6 +76,15 @@ def test_shares_of_a_linear_function_are_those_of_its_variances():
     assert (expected <= drivers.total_high[0]).all()
 
 
+def test_the_only_input_does_nothing_together_with_others():
+    rng = np.random.default_rng(3)
+    x = rng.uniform(size=(40, 1))
+    answer = skpce.explain(x, np.sin(4 * x[:, 0]) + 0.5 * rng.normal(size=40))
+    np.testing.assert_array_equal(answer.drivers.first, answer.drivers.total)
+    assert "together" not in str(answer)
+    assert "alone" not in answer.sentences[0]
+
+
 def test_shares_of_very_many_outputs_have_intervals_too(monkeypatch):
     monkeypatch.setattr(_shares, "_MOST_DRAWN", 20)
     rng = np.random.default_rng(5)

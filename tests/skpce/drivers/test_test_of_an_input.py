@@ -318,3 +318,37 @@ def test_a_group_of_so_many_terms_that_nothing_is_left_has_no_pair():
     problem = dataclasses.replace(problem_of(X, y), members=(tuple(range(11)), (11,)))
     assert problem.pair_p_values(0, [1]).tolist() == [[1.0]]
     assert problem_of(X, y).pair_p_values(0, [11])[0, 0] < 1.0
+
+
+@pytest.mark.parametrize("seed", [7, 9])
+def test_a_spread_that_rests_on_rows_in_another_unit_is_not_named(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(size=(60, 2)), rng.normal(size=60) + 3
+    X[:4] *= 100
+    y[:4] *= 100
+    states = skpce.explain(X, y, order=False).drivers.state[0].tolist()
+    assert "acts on the spread" not in states
+
+
+def pair_with_a_double(seed, share):
+    """Return an answer where x0 and x1 act together, and x2 is correlated with x1."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = share * X[:, 2] + np.sqrt(1 - share**2) * X[:, 1]
+    y = X[:, 0] + 0.5 * X[:, 0] * X[:, 1] + 0.35 * rng.normal(size=60)
+    return skpce.explain(X, y)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_double_of_a_partner_is_no_partner(seed):
+    answer = pair_with_a_double(seed, 0.86)
+    assert answer.drivers.state[0, 0] == "drives"
+    assert answer.drivers.state[0, 2] != "drives"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_inputs_that_a_pair_names_have_p_values_below_the_level(seed):
+    answer = pair_with_a_double(seed, 0.0)
+    assert answer.pairs.keys["pair"] == ("y: x0 and x1",)
+    drives = answer.drivers.state[0] == "drives"
+    np.testing.assert_array_equal(answer.drivers.p_value[0] <= 0.05, drives)

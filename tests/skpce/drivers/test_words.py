@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import skpce
 from skpce.drivers import Caution, Design, State
 from skpce.drivers._answer import sentences_of
 from skpce.drivers._cautions import cautions_in_words, listed
@@ -284,3 +285,12 @@ def test_intervals_and_lists():
     assert listed(["a"]) == "a"
     assert listed(list("abcde")) == "a, b, c, d and e"
     assert listed(list("abcdef")) == "a, b, c, d and 2 more"
+
+
+def test_inputs_with_small_shares_in_much_noise_are_told_of_repeats():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 3))
+    (text,) = skpce.explain(X, X[:, 0] + 0.4 * rng.normal(size=300)).sentences
+    assert "not settled: below 5 % as far as the model sees, which leaves" in text
+    assert "Repeats of settings would tell" in text
+    assert "more runs" not in text

@@ -322,8 +322,10 @@ def test_bad_data_before_any_fit(ensemble):
         verdict(surrogate(), X[:-1], y)
     with pytest.raises(ValueError, match=r"X has 7 members, too few .* at least 8"):
         verdict(surrogate(), X[:7], y[:7])
-    with pytest.raises(ValueError, match=r"'pipeline' .* must be an estimator"):
-        verdict(X, y, surrogate())
+    for pipeline in (X, PCA(2), PCA):
+        expected = r"'pipeline' .* must be an estimator or a Pipeline that predicts"
+        with pytest.raises(ValueError, match=expected):
+            verdict(pipeline, X, y)
     with pytest.raises(ValueError, match="pack_steps"):
         verdict(surrogate(), X, np.split(y, [3, 5], axis=1))
     with pytest.raises(ValueError, match="contains NaN"):
