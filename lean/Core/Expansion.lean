@@ -127,7 +127,7 @@ theorem shares_sum_one (m n : Nat) (set : Nat → Nat) (hset : ∀ j, j < n → 
   generalize sum n (fun j => c j * c j) = D at hD
   grind
 
-/-- **Total index = 1 − closed index of the other inputs** (`total_index` and `closed_index` in
+/-- **Total index = 1 − closed index of the other inputs** (`index_of_set` in
 `skpce._expansion.expansion`): `meets j` says that term `j` holds an input of the set. -/
 theorem total_eq_one_sub_closed (n : Nat) (meets : Nat → Bool) (c : Nat → R)
     (hD : sum n (fun j => c j * c j) ≠ 0) :
