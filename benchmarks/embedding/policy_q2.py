@@ -301,7 +301,8 @@ Cross-fitted Q² of exact Buchwald–Hartwig policies, per step, embedding and n
 inputs d. [Embeddings](embeddings.md) describes each embedding.
 
 Embedding and surrogate are refitted in each of five folds. **Bold**: attributable by
-`skpce.inspection.verdict` (Q² of 0.25 at least, p ≤ 0.05 over the four steps).
+`skpce.inspection.verdict` (some input drives the step, p ≤ 0.05 over inputs and steps;
+an input can be shown to act where few members leave Q² near 0).
 Intervals, at d = {interval}, are bootstraps over members at 90 %. In parentheses: at
 the last step the policy-relevant features *are* the logits, so this Q² is no evidence.
 *Not own*: a pipeline per explained step, without the features of that step.
