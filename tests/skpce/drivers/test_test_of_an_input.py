@@ -193,11 +193,11 @@ def test_signs_within_strata_do_not_make_scores_too_small():
         assert setting.exchange.strata is not None
         terms, left = setting.own.values, setting._without_strata()
         np.testing.assert_allclose(
-            terms.T @ left, terms.T @ setting.residuals * 4 / 3, atol=1e-9
+            terms.T @ left, terms.T @ setting.residuals * (4 / 3) ** 0.75, atol=1e-9
         )
         scores.append(np.square(terms.T @ setting.residuals)[0, 0])
         by_signs.append(np.square(terms * left).sum(axis=0)[0])
-    assert np.mean(scores) < 1.1 * np.mean(by_signs)
+    assert np.mean(scores) < 1.15 * np.mean(by_signs)  # else 1.35 times
 
 
 def test_information_is_that_of_the_prior():
