@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
@@ -25,6 +24,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.measuring import cpu_seconds
 from gflownet_envs import SequentialSelectionEnvironment, TrainingSpec, train_ensemble
 
 SIZES = {"catalyst": 4, "base": 3, "aryl halide": 16, "additive": 24}
@@ -40,13 +40,6 @@ SAMPLING = {
     "take",
     "where",
 }
-
-
-def cpu_seconds(run: Callable[[], object]) -> float:
-    """CPU time of one call."""
-    start = time.process_time()
-    run()
-    return time.process_time() - start
 
 
 class OperationClock(TorchDispatchMode):
