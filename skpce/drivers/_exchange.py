@@ -52,7 +52,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -695,7 +695,7 @@ _SMALL, _FOLLOWS = 0.1, 0.2
 _BLOCK, _MOST_PRODUCTS, _MOST_WORK = 4_000_000, 150_000, 1.5e9
 
 # Entries of draws, and of settings, that are kept for the next input.
-_KEPT_DRAWS, _KEPT_SETTING = 4_000_000, 1_000_000
+_KEPT_DRAWS, _KEPT_SETTING = 20_000_000, 1_000_000
 
 # Coordinates of an output that are looked at: directions of most variance.
 _MOST_COORDINATES = 12
@@ -868,17 +868,25 @@ class Problem:
             self._settings[members] = found
         return found
 
-    def orders(self, number: int, n_units: int) -> IndexArray:
-        """Return so many orders of units; shape (number, n_units)."""
-        known = self._orders.get(n_units)
-        if known is not None and len(known) >= number:
-            return known[:number]
+    def orders(self, number: int, block: int, n_units: int) -> Iterator[IndexArray]:
+        """Return so many orders of units, the same for every input, in blocks."""
         generator = np.random.default_rng(1)
-        found = np.tile(np.arange(n_units), (number, 1))
-        generator.permuted(found, axis=1, out=found)
-        if found.size <= _KEPT_DRAWS:
-            self._orders[n_units] = found
-        return found
+        starts = range(0, number, block)
+        if number * n_units > _KEPT_DRAWS:
+            for start in starts:
+                yield _orders_of(generator, min(block, number - start), n_units)
+            return
+        known = self._orders.get(n_units)
+        if known is None or len(known) < number:
+            known = self._orders[n_units] = _orders_of(generator, number, n_units)
+        yield from (known[start : min(start + block, number)] for start in starts)
+
+
+def _orders_of(
+    generator: np.random.Generator, number: int, n_units: int
+) -> IndexArray:  # shape: (number, n_units)
+    found = np.tile(np.arange(n_units, dtype=np.int32), (number, 1))
+    return generator.permuted(found, axis=1, out=found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -1051,17 +1059,20 @@ class _Setting:
             roots=tuple(one[keep] for one in self.roots),
         )
 
-    def orders(self, number: int, start: int) -> IndexArray:
-        """Return so many orders of the units, from a place on."""
+    def orders(self, number: int, block: int) -> Iterator[IndexArray]:
+        """Return so many orders of the units, in blocks."""
         strata = self.exchange.strata
         if strata is None:
-            whole = self.problem.orders(start + number, self.n_units)
-            return whole[start:]
-        generator = np.random.default_rng([start, 2])
-        keys = generator.random((number, self.n_units)) + strata
-        found = np.empty((number, self.n_units), dtype=np.int64)
-        found[:, np.argsort(strata, kind="stable")] = np.argsort(keys, axis=1)
-        return found
+            yield from self.problem.orders(number, block, self.n_units)
+            return
+        places = np.argsort(strata, kind="stable")
+        for start in range(0, number, block):
+            size = min(block, number - start)
+            generator = np.random.default_rng([start, 2])
+            keys = generator.random((size, self.n_units)) + strata
+            found = np.empty((size, self.n_units), dtype=np.int64)
+            found[:, places] = np.argsort(keys, axis=1)
+            yield found
 
     def scores_of_orders(
         self, orders: IndexArray
@@ -1215,22 +1226,27 @@ class _Setting:
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
         if self.work * n_draws > _MOST_WORK and not self.roots:
             return self._of_tails(self.residuals, self.exchange.kind == "signs")
-        drawn = []
         each = max(int(self.work), self.own.values.size)
-        block = max(_BLOCK * 8 // max(each, 1), 64)
-        for start in range(0, n_draws, block):
-            size = min(block, n_draws - start)
-            if self.exchange.kind == "signs":
-                unit = self.exchange.unit
-                signs = _signs(size, int(unit.max()) + 1, start)
-                scores = self.scores_of_signs(signs, unit)
-            elif self.turns:
-                scores = self.scores_in_place(self.residuals_of_draws(size, start))
-            else:
-                scores = self.scores_of_orders(self.orders(size, start))
-            drawn.append(self.statistics(scores))
+        scores = self._scores_of_draws(n_draws, max(_BLOCK * 8 // max(each, 1), 64))
+        drawn = [self.statistics(one) for one in scores]
         alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
         return rank(self.observed, (alone, pairs))
+
+    def _scores_of_draws(
+        self, n_draws: int, block: int
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Return scores of draws in which the input does nothing, in blocks."""
+        if self.exchange.kind != "signs" and not self.turns:
+            yield from map(self.scores_of_orders, self.orders(n_draws, block))
+            return
+        for start in range(0, n_draws, block):
+            size = min(block, n_draws - start)
+            if self.turns:
+                yield self.scores_in_place(self.residuals_of_draws(size, start))
+            else:
+                unit = self.exchange.unit
+                signs = _signs(size, int(unit.max()) + 1, start)
+                yield self.scores_of_signs(signs, unit)
 
     def _of_signs(
         self, n_draws: int, rank: _Rank = smaller_rank
@@ -1369,10 +1385,10 @@ class _Setting:
         if self.work * n_draws > _MOST_WORK:
             return self._of_tails(self.residuals, signs=False)
         block = max(_BLOCK * 8 // max(self.own.values.size, 1), 64)
-        drawn = []
-        for start in range(0, n_draws, block):
-            orders = self.orders(min(block, n_draws - start), start)
-            drawn.append(self.statistics(self.scores_of_orders(orders))[0])
+        drawn = [
+            self.statistics(self.scores_of_orders(orders))[0]
+            for orders in self.orders(n_draws, block)
+        ]
         return rank_p_values(self.observed[0][0], np.concatenate(drawn))
 
     @cached_property
