@@ -18,6 +18,7 @@ from .._expansion.problem import (
     solve_samples,
 )
 from .._input_laws import InputLaw
+from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import Design, deal_folds, mean_of, q2_with_interval, units_by_inputs
@@ -113,7 +114,7 @@ def shares_of(
     first, total = _simultaneous(*given, n_settings)
     few = of_few_runs(values, groups)
     first[1, few] = total[1, few] = 0.0
-    missed = _missed_beyond(problem, values, groups, q2)
+    missed = _missed_beyond(problem, values, groups, explained, q2)
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
     if len(members) == 1:  # no other input takes part in anything
         first = total.copy()
@@ -156,7 +157,8 @@ def shares_along(
         own_draws, own_settled = _drawn(*given)
         drawn.append(own_draws)
         settled.append(own_settled)
-        missed[output] = _missed_beyond(problem, own, one, q2[:, [output]])[0]
+        known = explained, q2[:, [output]]
+        missed[output] = _missed_beyond(problem, own, one, *known)[0]
     estimate = np.stack([found.first[0], found.total[0]])
     bounds = _bands(np.concatenate(drawn, axis=2), estimate, (1, 2, 3))
     bounds[1][~np.concatenate(settled, axis=1)] = 0.0
@@ -250,6 +252,7 @@ def _missed_beyond(
     problem: FittedProblem,
     values: FloatArray,
     groups: IndexArray,
+    explained: FloatArray,  # shape: (n_outputs,)
     q2: FloatArray,  # shape: (3, n_outputs)
 ) -> FloatArray:  # shape: (n_outputs,)
     """Return the share of y that refits miss, and the fit does not expect to miss.
@@ -257,6 +260,8 @@ def _missed_beyond(
     The errors of leaving out one run hold what was learned fixed. Where those of runs
     that are left out of all learning are larger, there is something that the fit does
     not see, such as an interaction of many inputs, and any input may take part in it.
+    Of labels with more triples of levels than there are runs nothing says how alike they
+    are: all that the fit explains, and refits do not predict, may be of many inputs.
     """
     alone = np.nan_to_num(np.asarray(problem.fit.loo_residuals))
     centred = values - values.mean(axis=0)
@@ -264,7 +269,12 @@ def _missed_beyond(
         _added(np.square(table), groups).sum(axis=0) for table in (alone, centred)
     )
     expected = expected / np.maximum(deviations, 1e-300)
-    return np.clip(1.0 - q2[0] - expected, 0.0, 1.0)
+    missed = 1.0 - q2[0] - expected
+    laws = problem.basis.laws
+    levels = sorted(len(law.table) for law in laws if isinstance(law, CategoricalLaw))
+    if len(levels) > 1 and np.prod(levels[-3:]) > len(values):
+        missed = np.maximum(missed, explained - q2[0])
+    return np.clip(missed, 0.0, 1.0)
 
 
 def noise_share(

@@ -104,11 +104,32 @@ def test_shares_of_very_many_outputs_have_intervals_too(monkeypatch):
 def test_what_refits_miss_beyond_the_errors_of_leaving_one_out_is_counted():
     y = np.array([[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [2.0, 2.0]])  # spread 4 each
     alone = np.array([[0.5, 1.0], [0.5, 1.0], [0.5, 1.0], [0.5, 1.0]])
-    problem = SimpleNamespace(fit=SimpleNamespace(loo_residuals=alone))
+    problem = SimpleNamespace(
+        fit=SimpleNamespace(loo_residuals=alone), basis=SimpleNamespace(laws=())
+    )
     q2 = np.array([[0.5, 0.25], [0.0, 0.0], [1.0, 1.0]])
-    found = _shares._missed_beyond(problem, y, np.array([0, 1]), q2)
+    found = _shares._missed_beyond(problem, y, np.array([0, 1]), np.ones(2), q2)
     # 1 - .5 - 4 * .25 / 4; 1 - .25 - 4 * 1 / 4 is below 0.
     np.testing.assert_allclose(found, [0.25, 0.0])
+
+
+@pytest.mark.slow
+def test_upper_ends_hold_for_labels_with_more_combinations_than_runs():
+    held = []
+    for seed in range(6):  # by the errors of leaving out one run: two of these
+        rng = np.random.default_rng(seed)
+        scales = np.array([1.0, 0.5, 0.0])[:, np.newaxis]
+        first, second, third = scales * rng.normal(size=(3, 12))
+        table = first[:, None, None] + second[:, None] + third
+        for shape in ((12, 12, 1), (12, 1, 12), (1, 12, 12)):
+            table = table + 0.6 * rng.normal(size=shape)
+        truth = [table.var(axis=k).mean() / table.var() for k in range(3)]
+        at = rng.choice(table.size, 150, replace=False)
+        X = np.stack(np.unravel_index(at, table.shape), axis=1)
+        labels = np.array([f"level {i}" for i in range(12)], dtype=object)
+        high = skpce.explain(labels[X], table.ravel()[at]).drivers.total_high
+        held.append((high[0] > truth).all())
+    assert sum(held) >= 5
 
 
 @pytest.mark.slow
