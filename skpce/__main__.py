@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from ._checks import import_extra, write_file
@@ -29,7 +30,10 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        _fail(f"{message} (python -m skpce --help lists what there is)")
+        known = [option for option, *_ in _OPTIONS]
+        near = [get_close_matches(word, known, 1) for word in message.split()]
+        hint = "".join(f"; did you mean {one[0]}?" for one in near if one)
+        _fail(f"{message}{hint} (python -m skpce --help lists what there is)")
 
 
 def _fail(message: str) -> NoReturn:

@@ -874,7 +874,8 @@ class _Words:
         for i in drivers:
             share, figures = self._figures(i)
             if i == drivers[0]:
-                share = f"drives {share} of the variance of \0"
+                of_what = f"variance of \0{self.findings.design.within_blocks}"
+                share = f"drives {share} of the {of_what}"
             parts.append(f"{self.names[i]} {share} {figures}")
         return f"{listed_in_words(parts, len(parts))}."
 
@@ -1031,7 +1032,8 @@ def _range_sentence(
     parts = [f"{names[i]} {own}" for i, own in zip(drivers, ranges, strict=True)]
     text = f"No input is shown to drive {subject}."
     if drivers:
-        head = f"{names[drivers[0]]} drives {ranges[0]} of the variance of {subject}"
+        of_what = f"variance of {subject}{findings.design.within_blocks}"
+        head = f"{names[drivers[0]]} drives {ranges[0]} of the {of_what}"
         text = f"{listed_in_words([head, *parts[1:]], len(parts))}."
     for state, one, several in (
         (State.SPREAD, "acts on their spread", "act on their spread"),

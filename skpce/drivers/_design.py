@@ -175,6 +175,12 @@ class Design:
         )
 
     @property
+    def within_blocks(self) -> str:
+        """Of what variance shares are, where means of blocks are taken out first."""
+        some = self.blocks is not None and np.bincount(self.blocks).max() > 1
+        return " within blocks" if some else ""
+
+    @property
     def series_has_blocks(self) -> bool:
         """Whether means of blocks are taken out of a series: these have many runs."""
         if self.order is None or self.blocks is None:

@@ -260,8 +260,8 @@ def _missed_beyond(
     The errors of leaving out one run hold what was learned fixed. Where those of runs
     that are left out of all learning are larger, there is something that the fit does
     not see, such as an interaction of many inputs, and any input may take part in it.
-    Of labels with more triples of levels than there are runs nothing says how alike they
-    are: all that the fit explains, and refits do not predict, may be of many inputs.
+    Of labels with more triples of levels than there are runs nothing says how alike
+    these are: what the fit explains, and refits do not predict, may be of many inputs.
     """
     alone = np.nan_to_num(np.asarray(problem.fit.loo_residuals))
     centred = values - values.mean(axis=0)

@@ -126,6 +126,7 @@ def test_errors_are_one_line_about_the_options(file, tmp_path, capsys):
     )
     assert "required: file" in refused(capsys)
     assert "unrecognized arguments: --bogus" in refused(capsys, file, "--bogus")
+    assert "did you mean --output?" in refused(capsys, file, "--outputs", "accuracy")
     assert "as in --together name=a,b" in refused(
         capsys, file, "--output", "loss", "--together", "rate"
     )

@@ -196,7 +196,9 @@ def test_means_of_blocks_are_taken_out():
     block = np.repeat(np.arange(8), 6)
     X = rng.normal(size=(48, 3))
     y = 0.8 * X[:, 0] + 5.0 * rng.normal(size=8)[block] + 0.4 * rng.normal(size=48)
-    assert skpce.explain(X, y, blocks=block).drivers.state[0, 0] == "drives"
+    answer = skpce.explain(X, y, blocks=block)
+    assert answer.drivers.state[0, 0] == "drives"
+    assert "of the variance of y within blocks" in answer.sentences[0]
     assert skpce.explain(X, y).drivers.state[0, 0] == "not settled"
 
 
