@@ -11,7 +11,7 @@ they are appended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -661,11 +661,13 @@ def posterior_squares(
     rows: RowSums = EACH_TARGET,
     *,
     spread: float = 1.5,  # of the prior's parameters, as it is for drivers
+    sets: Sequence[Sequence[int]] = (),  # of inputs
 ) -> tuple[FloatArray, BoolArray]:
     """Return variances of draws, and which of them the evidence says are not 0.
 
-    First-order, total and Shapley variances and that of all, of shape (n_draws, n_rows,
-    3 n_features + 1); flags of the first two, of shape (n_rows, 2 n_features).
+    First-order, total and Shapley variances of inputs, closed and total ones of sets of
+    inputs, and that of all, of shape (n_draws, n_rows, 3 n_features + 2 n_sets + 1);
+    flags of the first two, of shape (n_rows, 2 n_features).
     """
     samples, solver = problem.require_samples("sobol_interval"), problem.solver
     assert isinstance(solver, LearnedRidgeSolver)  # see ``checked_method``
@@ -685,8 +687,15 @@ def posterior_squares(
             spread,
         ):
             settled[part.targets] = part.settled.ravel()
-            everything = np.ones((len(part.multi_indices), 1))
-            masks = np.hstack([index_masks(part.multi_indices), everything])
+            active = part.multi_indices > 0
+            masks = np.hstack(
+                [
+                    index_masks(part.multi_indices),
+                    *(_alone(active, list(own)) for own in sets),
+                    *(active[:, list(own)].any(axis=1, keepdims=True) for own in sets),
+                    np.ones((len(active), 1)),
+                ]
+            )
             chosen, weights = part.targets, None
             if rows.image is not _same:  # (n_chosen, n_images)
                 weights = np.square(rows.image(np.eye(n_targets)[chosen]))
@@ -702,6 +711,12 @@ def posterior_squares(
             squares = squares + np.array(own)
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
     return np.maximum(squares, 0.0), known
+
+
+def _alone(active: BoolArray, inputs: list[int]) -> BoolArray:  # shape: (n_terms, 1)
+    """Return the terms of some inputs in which no other takes part."""
+    others = np.delete(active, inputs, axis=1).any(axis=1, keepdims=True)
+    return np.asarray(active[:, inputs].any(axis=1, keepdims=True) & ~others)
 
 
 def _placed(values: FloatArray, chosen: IndexArray, n_targets: int) -> FloatArray:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -72,10 +71,10 @@ class Seen:
     shares: Shares
     drives: BoolArray  # shape: (n_outputs, n_rows)
     told_apart: BoolArray  # shape: (n_outputs, n_rows)
+    alike: Sequence[tuple[int, int, int]]  # output and two rows, of which one drives
     parts: Sequence[tuple[IndexArray, Problem]]  # outputs, and what they share
     tied: IndexArray  # inputs of a linear equation
     n_copies: int
-    level: float  # of the answer
 
 
 Words = str | Callable[[Figures], str]
@@ -210,15 +209,8 @@ def _circular(seen: Seen) -> Iterator[Figures]:
 )
 def _alike(seen: Seen) -> Iterator[Figures]:
     """Two inputs of which one drives, when these data cannot say which."""
-    for own, problem in seen.parts:
-        level = seen.level / problem.n_hypotheses
-        quiet = ~seen.drives[own] & seen.told_apart[own]
-        for i, j in combinations(range(seen.drives.shape[1]), 2):
-            both = quiet[:, i] & quiet[:, j]
-            if not both.any() or not problem.correlated(i, j):
-                continue
-            if (problem.joint_p_values(i, j)[both] <= level).any():
-                yield {"input": seen.names[i], "others": (seen.names[j],)}
+    for i, j in dict.fromkeys((i, j) for _, i, j in seen.alike):
+        yield {"input": seen.names[i], "others": (seen.names[j],)}
 
 
 @caution(

@@ -800,6 +800,9 @@ class Problem:
         spread = np.ones(n_outputs)
         if setting.exchange.kind != "signs":
             spread = setting.spread_p_values(self.n_draws)
+            if spread.min() <= 0.05:  # which a change of the mean of few units is too
+                left = setting.spread_left(self.n_draws)
+                spread = np.where(spread <= 0.05, np.maximum(spread, left), spread)
             rests = (spread <= 0.05) & setting.outlying.any(axis=0)
             for output in np.flatnonzero(rests).tolist():
                 few = np.flatnonzero(setting.outlying[:, output])
@@ -1259,6 +1262,7 @@ class _Setting:
         """
         left = self._left_over()
         follows = replace(self, residuals=left).spread_p_values(_FIRST) <= _FOLLOWS
+        follows &= self._is_larger_at_terms(left)
         if not self.is_left and not follows.any():
             return np.zeros(self.n_outputs)  # the exchange is exact
         columns = follows[self.groups]
@@ -1305,6 +1309,24 @@ class _Setting:
             part = (part - q @ (q.T @ part)) / np.sqrt(1.0 - leverage)[:, None]
             left[:, columns] = part
         return left
+
+    def _is_larger_at_terms(self, left: FloatArray) -> BoolArray:  # (n_outputs,)
+        """Whether scores vary more than exchanges do, by what is left of residuals.
+
+        Where noise is small at the units that make the scores, an exchange asks for
+        more than it needs to: as of designs that change one input at a time.
+        """
+        size = _of_outputs(np.square(left), self.groups)
+        share = size / np.maximum(size.mean(axis=0), 1e-300)
+        own = np.square(self.own.values) @ self.own.weights
+        larger = own @ share > own.sum()
+        lead = np.square(self.lead) @ self.lead_weights
+        for output, partner in enumerate(self._best_partners().tolist()):
+            if partner >= 0:
+                table = self.partners[partner][1]
+                product = lead * np.square(table).sum(axis=1)
+                larger[output] |= product @ share[:, output] > product.sum()
+        return np.asarray(larger)
 
     def _best_partners(self) -> IndexArray:  # shape: (n_outputs,), -1: none
         if not self.products.shape[2]:
@@ -1361,6 +1383,10 @@ class _Setting:
                 pair.append(part)
             found[outputs] = tails(*pair)
         return found
+
+    def spread_left(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+        """Test the size of what the input leaves of the residuals."""
+        return replace(self, residuals=self._left_over()).spread_p_values(n_draws)
 
     def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Test whether the size of the residuals depends on the input."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -111,10 +112,17 @@ def find_drivers(
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
         adjusted[output, both] = p_value * LEVEL / _OF_PAIRS
+        scopes = {tested[output][k].exchange.scope for k in (i, j)}
+        for k in both if "tried" in scopes else ():
+            tested[output][k] = tested[output][k].at_tried()
+    alike = evidence.alike(drives, told_apart)
+    untold = ~told_apart
+    for output, i, j in alike:
+        untold[output, [i, j]] = True
     states, more = _states(
         drives,
         on_spread & ~drives,
-        ~told_apart,
+        untold,
         shares,
         location,
         design,
@@ -124,7 +132,7 @@ def find_drivers(
     without_untested_shares(shares, states)
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
-        *(drives, told_apart, evidence.parts, tied, n_copies, LEVEL),
+        *(drives, told_apart, alike, evidence.parts, tied, n_copies),
     )
     return Findings(
         states,
@@ -178,7 +186,7 @@ def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:
 class _Evidence:
     """Tests and shares of all outputs, and the problems behind them."""
 
-    tested: Sequence[Sequence[Tested]]  # of each output, of each row
+    tested: list[list[Tested]]  # of each output, of each row
     shares: Shares
     counts: IndexArray  # shape: (n_outputs,), members of each output
     parts: Sequence[tuple[IndexArray, Problem]]  # outputs that the same members have
@@ -260,6 +268,22 @@ class _Evidence:
             for key, p in zip(asked, adjusted, strict=True)
             if p <= _OF_PAIRS
         }
+
+
+    def alike(
+        self, drives: BoolArray, told_apart: BoolArray
+    ) -> list[tuple[int, int, int]]:
+        """Return outputs and two inputs of which one drives, nobody can say which."""
+        found = []
+        for own, problem in self.parts:
+            level = LEVEL / problem.n_hypotheses
+            quiet = ~drives[own] & told_apart[own]
+            for i, j in combinations(range(drives.shape[1]), 2):
+                both = quiet[:, i] & quiet[:, j]
+                if both.any() and problem.correlated(i, j):
+                    both &= problem.joint_p_values(i, j) <= level
+                    found += [(output, i, j) for output in own[both].tolist()]
+        return found
 
 
 def _has_all_settings(inputs: Inputs) -> bool:

@@ -368,13 +368,18 @@ def _drawn(
     n_inputs = len(problem.basis.laws)
     added, largest = (partial(one, groups=groups) for one in (_added, _largest))
     rows = RowSums(add=added, largest=largest)
-    squares, known = posterior_squares(problem, _DRAWS, generator, rows)
+    sets = [inputs for inputs in members if len(inputs) > 1]
+    squares, known = posterior_squares(problem, _DRAWS, generator, rows, sets=sets)
     drawn = np.empty((len(squares), 2, n_outputs, n_rows))
     settled = np.empty((2, n_outputs, n_rows), dtype=bool)
+    n_sets = 0
     for place, inputs in enumerate(members):
         at = np.array(inputs)
-        drawn[:, 0, :, place] = squares[:, :, at].sum(axis=2)
-        drawn[:, 1, :, place] = squares[:, :, n_inputs + at].sum(axis=2)
+        columns = at[0] + n_inputs * np.arange(2)
+        if len(inputs) > 1:
+            columns = 3 * n_inputs + n_sets + len(sets) * np.arange(2)
+            n_sets += 1
+        drawn[:, :, :, place] = np.moveaxis(squares[:, :, columns], 2, 1)
         settled[0, :, place] = known[:, at].any(axis=1)
         settled[1, :, place] = known[:, n_inputs + at].any(axis=1)
     noise = _noise_of(problem, groups, variance)

@@ -159,3 +159,21 @@ def test_each_of_many_outputs_has_its_own_noise(n_outputs):
     assert found.drivers.total_low[0, 0] > 0.9
     assert found.not_predicted[0] < 0.01
     assert found.not_predicted[4] > 0.3
+
+
+def test_ends_of_inputs_taken_together_count_what_they_do_together_once():
+    held = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 5))
+        y = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=60)
+        table = {f"x{i}": own for i, own in enumerate(X.T)} | {"y": y}
+        pair = {"pair": ["x1", "x2"]}
+        rows = skpce.explain(table, outputs="y", together=pair).drivers
+        place = list(rows.input_names).index("pair")
+        for low, high in (
+            (rows.first_low, rows.first_high),
+            (rows.total_low, rows.total_high),
+        ):
+            held.append(low[0, place] <= 0.25 / 1.29 <= high[0, place])
+    assert sum(held) >= 14

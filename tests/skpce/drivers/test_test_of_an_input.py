@@ -352,3 +352,43 @@ def test_inputs_that_a_pair_names_have_p_values_below_the_level(seed):
     assert answer.pairs.keys["pair"] == ("y: x0 and x1",)
     drives = answer.drivers.state[0] == "drives"
     np.testing.assert_array_equal(answer.drivers.p_value[0] <= 0.05, drives)
+
+
+def one_at_a_time(seed, n_inputs=6, n_levels=8):
+    rng = np.random.default_rng(seed)
+    rows = [np.full(n_inputs, 0.5)] * 2
+    for i in range(n_inputs):
+        for value in np.linspace(0.0, 1.0, n_levels):
+            rows.append(np.where(np.arange(n_inputs) == i, value, 0.5))
+    X = np.array(rows)[rng.permutation(len(rows))]
+    y = 2.0 * X[:, 0]
+    return X, y + 0.1 * y.std() * rng.normal(size=len(y))
+
+
+def test_the_driver_of_runs_that_change_one_input_at_a_time_is_named():
+    states = np.array(
+        [skpce.explain(*one_at_a_time(seed)).drivers.state[0] for seed in range(8)]
+    )
+    assert (states[:, 0] == "drives").sum() >= 6
+    assert not np.isin(states[:, 1:], ["drives", "acts on the spread"]).any()
+
+
+def test_what_is_nearly_the_output_leaves_no_input_that_does_not_matter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    y = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=60)
+    answer = skpce.explain(np.c_[X, y + 0.1 * rng.normal(size=60)], y)
+    assert answer.drivers.state[0, [0, 5]].tolist() == ["not settled"] * 2
+    assert "x0 and x5 cannot be told apart" in answer.sentences[0]
+
+
+def test_a_partner_in_a_pair_is_shown_where_the_pair_is():
+    grid = np.array(list(itertools.product(range(3), range(4), range(2))))
+    named = []
+    for seed in range(12):  # each setting has an effect of its own
+        y = np.repeat(np.random.default_rng(5000 + seed).normal(size=24), 3)
+        y = y + 0.3 * np.random.default_rng(seed).normal(size=72)
+        rows = skpce.explain(np.repeat(grid, 3, axis=0), y).drivers
+        named += rows.scope[rows.state == "drives"].tolist()
+    assert "tried" in named
+    assert named.count("beyond") <= 1
