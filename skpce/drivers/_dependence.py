@@ -127,7 +127,7 @@ def _in_words(
             return ""
     return (
         "runs depend on those before them in the order of the rows (correlation of "
-        f"{_at(lag)} outputs {autocorrelation(outputs, lag):z.2f}, of inputs "
+        f"{_at(lag)} {autocorrelation(outputs, lag):z.2f}, of inputs "
         f"{autocorrelation(table, lag):z.2f})"
     )
 
@@ -174,7 +174,7 @@ def _of_low_discrepancy(values: FloatArray, generator: np.random.Generator) -> b
 
 
 def _at(lag: int) -> str:
-    return "consecutive" if lag == 1 else f"every {lag}th row's"
+    return "consecutive outputs" if lag == 1 else f"outputs {lag} rows apart"
 
 
 def autocorrelation(values: FloatArray, lag: int) -> float:

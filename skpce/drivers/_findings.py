@@ -269,7 +269,6 @@ class _Evidence:
             if p <= _OF_PAIRS
         }
 
-
     def alike(
         self, drives: BoolArray, told_apart: BoolArray
     ) -> list[tuple[int, int, int]]:

@@ -31,11 +31,15 @@ _WIDTH = 5.4  # inches: ten points stay legible on a page of 400 pixels
 def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     """Draw a panel for each output, the first four; return one axes, or a list."""
     drawn = [o for o in range(len(answer.q2)) if not np.isnan(answer.q2[o])]
-    drawn = drawn[:MOST_PANELS] or [0]
+    n_known, drawn = len(drawn), drawn[:MOST_PANELS] or [0]
     inputs = min(len(answer.input_names), MOST_BARS + 1)
     panels = _panels(len(drawn), inputs + 3, ax)
-    for place, (output, panel) in enumerate(zip(drawn, panels, strict=True)):
-        _draw_panel(answer, output, panel, is_last=place == len(drawn) - 1)
+    for output, panel in zip(drawn, panels, strict=True):
+        _draw_panel(answer, output, panel)
+    scale = "share of the variance between runs, in %"
+    if n_known > len(drawn):
+        scale += f"\n(the first {len(drawn)} of {n_known} outputs)"
+    panels[-1].set_xlabel(scale)
     _draw_legend(panels[-1], answer.drivers, is_given=ax is not None)
     choose_fonts(*panels)
     return panels if len(panels) > 1 else panels[0]
@@ -70,7 +74,7 @@ def short_name(name: str, letters: int, lines: int = 2) -> str:
     return f"{head}\n… {end}" if lines > 1 else f"{head} … {end}"
 
 
-def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:
+def _draw_panel(answer: Any, output: int, ax: Any) -> None:
     table = answer.drivers
     total = np.nan_to_num(table.total[output])
     order = np.argsort(-total, kind="stable")
@@ -92,8 +96,6 @@ def _draw_panel(answer: Any, output: int, ax: Any, is_last: bool) -> None:
     ax.set_xticks(range(0, 101, 20))
     ax.set_title(label(str(answer._labels[output]), 48, 2), loc="left", fontsize=11)
     ax.spines[["top", "right"]].set_visible(False)
-    if is_last:
-        ax.set_xlabel("share of the variance between runs, in %")
 
 
 def _draw_share(ax: Any, at: int, table: Any, output: int, i: int) -> None:

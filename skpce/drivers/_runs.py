@@ -137,7 +137,7 @@ _PARAMETERS = re.compile(r"^(params?_|params[.]|config[./])")
 
 # Names of columns that number the rows; the first is that of an index of pandas.
 _NUMBERS = re.compile(
-    r"^(Unnamed: \d+|\s*)$|(^|[^a-z])(id|uuid|index|idx|hash|run|trial|row)$",
+    r"^(Unnamed: \d+|\s*)$|(^|[^a-z])(id|uuid|index|idx|hash|run|trial|row|seed)$",
     re.IGNORECASE,
 )
 

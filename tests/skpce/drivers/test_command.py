@@ -197,3 +197,16 @@ def test_a_file_of_json_is_read(tmp_path, capsys):
     path.write_text("\n".join(map(json.dumps, runs)), encoding="utf-8")
     assert main([str(path), "--output", "loss"]) == 0
     assert capsys.readouterr().out == f"{explain(runs, outputs='loss')}\n"
+
+
+def test_seeds_of_their_own_are_no_input_and_truth_is_a_number(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = ["rate,seed,ok"]
+    for seed, rate in enumerate(rng.uniform(size=60)):
+        rows.append(f"{rate},{seed},{rate + 0.2 * rng.normal() > 0.5}")
+    file = tmp_path / "runs.csv"
+    file.write_text("\n".join(rows))
+    assert main([str(file), "--output", "ok"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("rate drives")
+    assert "'seed' numbers the runs" in shown

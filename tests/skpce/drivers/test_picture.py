@@ -191,3 +191,10 @@ def test_an_effect_is_on_a_log_axis_where_the_input_was_found_log_uniform():
     (effect,) = effects_of(explain(rate, np.square(np.log10(rate[:, 0]) + 3)))
     assert effect.is_log
     np.testing.assert_allclose(np.diff(np.log(effect.grid), 2), 0, atol=1e-9)
+
+
+def test_a_picture_says_how_many_outputs_it_leaves_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    panels = explain(X, X @ rng.normal(size=(2, 6))).plot()
+    assert panels[-1].get_xlabel().endswith("(the first 4 of 6 outputs)")
