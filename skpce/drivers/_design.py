@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -215,7 +216,7 @@ class Design:
         blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
         given = numbers_of(np.column_stack([blocks, others]))
         crossed = varies_within(mine, given)[given]
-        if crossed.mean() >= _CROSSED:
+        if crossed.mean() >= _CROSSED and _has_curves(own, others):
             return self._of_crossed(given)
         if self.blocks is not None:
             within = varies_within(mine, self.blocks)[self.blocks]
@@ -308,6 +309,23 @@ class Design:
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(str(self))}</p>"
+
+
+def _has_curves(own: FloatArray, others: FloatArray) -> bool:
+    """Whether squares of an input have enough arrangements beside the others.
+
+    In central composite designs they have not: there settings are exchanged. Of
+    complete factorials, and of two levels, it is not asked.
+    """
+    middle = (own.max(axis=0) + own.min(axis=0)) / 2.0
+    squares, strata = numbers_of(np.square(own - middle).round(9)), numbers_of(others)
+    every = np.column_stack([own, others])
+    n_levels = [len(np.unique(column)) for column in every.T]
+    if not squares.any() or len(np.unique(every, axis=0)) == math.prod(n_levels):
+        return True
+    both = np.bincount(numbers_of(np.column_stack([strata, squares])))
+    orders = gammaln(np.bincount(strata) + 1.0).sum() - gammaln(both + 1.0).sum()
+    return bool(orders >= np.log(_ARRANGEMENTS))
 
 
 def _is_one(labels: Any) -> bool:

@@ -226,3 +226,20 @@ def test_shares_of_all_combinations_of_labels_are_those_of_the_analysis_of_varia
     np.testing.assert_allclose(answer.first[0], alone, atol=0.03)
     rest = means.var() / y.var() - sum(alone)
     np.testing.assert_allclose(answer.total[0], np.add(alone, rest), atol=0.03)
+
+
+def test_settings_of_a_central_composite_design_are_exchanged():
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=3)))
+    axes = 1.682 * np.vstack([np.eye(3), -np.eye(3)])
+    X = np.vstack([corners, axes, np.zeros((6, 3))])
+    assert exchange_of(X, 0).kind == "rows"
+    assert exchange_of(corners, 0).kind == "strata"
+    grid = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=2)))
+    assert exchange_of(grid, 0).kind == "strata"
+    named = []
+    for seed in range(6):
+        noise = 0.5 * np.random.default_rng(seed).normal(size=20)
+        y = X[:, 0] - 0.8 * X[:, 0] ** 2 + noise
+        named.append(skpce.explain(X, y).drivers.state[0] == "drives")
+    assert np.sum(named, axis=0)[0] >= 5
+    assert not np.any(named, axis=0)[1:].any()
