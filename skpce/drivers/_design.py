@@ -37,6 +37,9 @@ FEWEST_UNITS = 6
 # block from which on its mean may be taken out of one.
 _LAGS, _MANY_RUNS = 3, 10
 
+# Waves along a series, of half a period and more, that are trends.
+_SLOWEST = 2
+
 # Product of two correlations with members before, times members, that is none.
 _BY_CHANCE = 3.0
 
@@ -425,6 +428,15 @@ def find_constraint(
         return used[:0]
     weight = np.sqrt(np.square(vectors[flat]).sum(axis=0))
     return np.asarray(used[weight > 1e-6])
+
+
+def waves_along(order: FloatArray) -> FloatArray:  # shape: (n_rows, n_waves)
+    """Return orthonormal cosines along a series, all but the slowest."""
+    n_rows = len(order)
+    place = np.argsort(np.argsort(order, kind="stable")) + 0.5
+    number = np.arange(_SLOWEST + 1, n_rows)
+    waves = np.cos(np.pi * place[:, np.newaxis] * number / n_rows)
+    return np.asarray(np.sqrt(2.0 / n_rows) * waves)
 
 
 def memory_of(*series: FloatArray, order: FloatArray) -> int:

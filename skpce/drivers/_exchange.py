@@ -73,7 +73,15 @@ from .._learned.prior import (
     observations_of,
 )
 from .._learned.ridge import equally_large, functions_of
-from ._design import Design, Exchange, first_of, mean_of, memory_of, standardized
+from ._design import (
+    Design,
+    Exchange,
+    first_of,
+    mean_of,
+    memory_of,
+    standardized,
+    waves_along,
+)
 
 # P-values of many hypotheses, adjusted.
 
@@ -910,6 +918,7 @@ class _Setting:
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
     turns: bool = False  # whether residuals are rotated, the terms in their places
+    waves: FloatArray | None = None  # shape: (n_units, n_waves), along a series
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
@@ -967,6 +976,9 @@ class _Setting:
         for k in [] if roots and confounded else others.tolist():
             leading = inputs.terms[k].leading
             partners.append((k, leading if unit is None else mean_of(leading, unit)))
+        waves = None
+        if design.order is not None and exchange.kind == "signs":
+            waves = waves_along(design.order)
         return cls(
             problem,
             own,
@@ -981,6 +993,7 @@ class _Setting:
             roots,
             fit.prior_of,
             turns,
+            waves,
         )
 
     @property
@@ -1233,7 +1246,25 @@ class _Setting:
         scores = self._scores_of_draws(n_draws, max(_BLOCK * 8 // max(each, 1), 64))
         drawn = [self.statistics(one) for one in scores]
         alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
-        return rank(self.observed, (alone, pairs))
+        found = rank(self.observed, (alone, pairs))
+        if self.waves is None:
+            return found
+        return np.maximum(found, self._in_waves(self.waves)._of_exchange(n_draws, rank))
+
+    def _in_waves(self, waves: FloatArray) -> _Setting:
+        """Return amplitudes of waves, whose products with an input change their signs.
+
+        What a trend, a step or a cycle shares with another one is in few of them.
+        """
+        number = waves.shape[1]
+        return replace(
+            self,
+            own=replace(self.own, values=waves.T @ self.own.values),
+            residuals=waves.T @ self.residuals,
+            partners=(),
+            exchange=replace(self.exchange, unit=np.arange(number)),
+            waves=None,
+        )
 
     def _scores_of_draws(
         self, n_draws: int, block: int
