@@ -324,6 +324,7 @@ def fit_others(
     *,
     smooth: bool = False,
     with_covariances: bool = False,
+    setting: IndexArray | None = None,  # shape: (n_units,), left out as a whole
 ) -> NullFit:
     """Fit outputs to other inputs, with prior variances learned from these alone.
 
@@ -354,7 +355,8 @@ def fit_others(
     if len(labels) > _MOST_PRIORS:
         parts = [np.arange(len(groups))]
     order = 1 if smooth else _FIT_ORDER
-    rows = spread(n_rows, _SEARCH_ROWS)
+    rows = np.arange(n_rows) if setting is None else first_of(setting)
+    rows = rows[spread(len(rows), _SEARCH_ROWS)]
     covariances, prior_of = [], np.zeros(len(groups), dtype=np.int64)
     with one_thread_if_small(n_rows**2):
         for place, part in enumerate(parts):
@@ -362,6 +364,8 @@ def fit_others(
             if with_covariances:
                 covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
+            if setting is not None:  # repeats would be predicted by one another
+                own = mean_of(own, setting)[setting]
             known = observations_of(own[rows], np.ones(len(rows)))
             search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
             start = Search(search, n_functions, contrasts, known).start()
@@ -371,7 +375,8 @@ def fit_others(
                 continue
             explains = True
             weights = prior.weights
-            found[:, part] = _residuals(prior, tables, centred[:, part], smooth)
+            given = prior, tables, centred[:, part], smooth, setting
+            found[:, part] = _residuals(*given)
             if with_covariances:
                 inverse = _inverse(prior, tables)
                 size = np.diag(inverse)
@@ -411,13 +416,20 @@ def _residuals(
     tables: FloatArray,
     centred: FloatArray,
     smooth: bool,
+    setting: IndexArray | None,
 ) -> FloatArray:
     n_rows = len(centred)
     if n_rows <= _KERNEL_ROWS:
         inverse = _inverse(prior, tables)
         if smooth:
             return np.asarray(prior.noise * (inverse @ centred))
-        return np.asarray((inverse @ centred) / np.diag(inverse)[:, np.newaxis])
+        found = (inverse @ centred) / np.diag(inverse)[:, np.newaxis]
+        repeats = () if setting is None else np.flatnonzero(np.bincount(setting) > 1)
+        for number in repeats:
+            rows = np.flatnonzero(setting == number)
+            block = inverse[np.ix_(rows, rows)]
+            found[rows] = np.linalg.solve(block, inverse[rows] @ centred)
+        return np.asarray(found)
     listed = prior.listed(_LISTED, 0.0, np.inf)
     assert listed is not None  # any variance may be left out
     design = _products(listed, tables)
@@ -948,15 +960,20 @@ class _Setting:
             and len(values) <= _MOST_ARRANGED
             and is_arranged(inputs.nearness(members, others, unit), len(others))
         )
+        of_series = design.setting if design.order is not None else None
         fit = fit_others(
-            inputs, others, values, groups, unit, with_covariances=arranged
+            *(inputs, others, values, groups, unit),
+            with_covariances=arranged,
+            setting=of_series,
         )
         residuals = bounded(fit.residuals, groups)
         tied: tuple[int, ...] = ()
         is_left = False
         if exchange.strata is not None:
             own = own.centred(exchange.strata)
-        elif is_correlated(inputs.dependence(members, others, unit)):
+        elif is_correlated(
+            inputs.dependence(members, others, unit if unit is not None else of_series)
+        ):
             own, tied = _left_of(inputs, others, own, unit)
             is_left = True
         roots: tuple[FloatArray, ...] = ()

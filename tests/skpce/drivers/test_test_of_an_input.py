@@ -392,3 +392,32 @@ def test_a_partner_in_a_pair_is_shown_where_the_pair_is():
         named += rows.scope[rows.state == "drives"].tolist()
     assert "tried" in named
     assert named.count("beyond") <= 1
+
+
+def series(seed, n=120):
+    rng = np.random.default_rng(seed)
+    X, place = rng.uniform(size=(n, 4)), np.arange(n)
+    return X, 2.0 * X[:, 0] + 0.5 * rng.normal(size=n), place, rng
+
+
+@pytest.mark.parametrize("shared", ["trend", "steps"])
+def test_what_a_series_shares_with_a_null_by_its_trend_names_nothing(shared):
+    named = []
+    for seed in range(6):
+        X, y, place, rng = series(seed)
+        slow = [place / len(y)] * 2
+        if shared == "steps":
+            slow = [place > len(y) * rng.uniform(0.3, 0.7) for _ in range(2)]
+        X[:, 1] = slow[0] + 0.3 * rng.normal(size=len(y))
+        rows = skpce.explain(X, y + 1.5 * slow[1], order=place).drivers
+        named.append(rows.state[0] == "drives")
+    assert np.sum(named, axis=0)[:2].tolist() == [6, 0]
+
+
+def test_settings_that_a_series_repeats_are_left_out_as_a_whole():
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = np.repeat(rng.uniform(size=(40, 4)), 3, axis=0)[rng.permutation(120)]
+        y = 2.0 * X[:, 0] + 0.7 * X[:, 1] + 0.3 * rng.normal(size=120)
+        rows = skpce.explain(X, y, order=np.arange(120)).drivers
+        assert rows.state[0].tolist()[:2] == ["drives", "drives"]
