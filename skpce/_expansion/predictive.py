@@ -703,13 +703,14 @@ def draw(
     sampler = predictive.input_sampler(owner, inputs)
     scale = predictive.noise_scale(noise, owner)
     generator = predictive.generator(random_state)
-    rows = predictive.residual_law(scale, owner).draw(n_samples, residual, generator)
-    if X is None:
-        image = predictive.draw_around(rows, sampler(n_samples, generator), scale)
+    law = predictive.residual_law(scale, owner)
+    rows = None if residual is None else law.draw(n_samples, residual, generator)
+    at = sampler(n_samples, generator) if X is None else predictive.checked(X)
+    if rows is None:  # the expansion alone
+        image = predictive.centre(at)
+        image = image if X is None else np.stack([image] * n_samples)
     else:
-        image = predictive.draw_around(
-            rows[:, np.newaxis], predictive.checked(X), scale
-        )
+        image = predictive.draw_around(rows if X is None else rows[:, None], at, scale)
     return predictive.space.values(image)
 
 

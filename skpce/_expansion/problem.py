@@ -688,13 +688,10 @@ def posterior_squares(
         ):
             settled[part.targets] = part.settled.ravel()
             active = part.multi_indices > 0
-            masks = np.hstack(
-                [
-                    index_masks(part.multi_indices),
-                    *(_alone(active, list(own)) for own in sets),
-                    *(active[:, list(own)].any(axis=1, keepdims=True) for own in sets),
-                    np.ones((len(active), 1)),
-                ]
+            of_sets = [_alone(active, list(own)) for own in sets]
+            of_sets += [np.asarray(active[:, list(o)].any(axis=1)) for o in sets]
+            masks = np.column_stack(
+                [index_masks(part.multi_indices), *of_sets, np.ones(len(active))]
             )
             chosen, weights = part.targets, None
             if rows.image is not _same:  # (n_chosen, n_images)
@@ -713,10 +710,10 @@ def posterior_squares(
     return np.maximum(squares, 0.0), known
 
 
-def _alone(active: BoolArray, inputs: list[int]) -> BoolArray:  # shape: (n_terms, 1)
+def _alone(active: BoolArray, inputs: list[int]) -> BoolArray:  # shape: (n_terms,)
     """Return the terms of some inputs in which no other takes part."""
-    others = np.delete(active, inputs, axis=1).any(axis=1, keepdims=True)
-    return np.asarray(active[:, inputs].any(axis=1, keepdims=True) & ~others)
+    others = np.delete(active, inputs, axis=1).any(axis=1)
+    return np.asarray(active[:, inputs].any(axis=1) & ~others)
 
 
 def _placed(values: FloatArray, chosen: IndexArray, n_targets: int) -> FloatArray:

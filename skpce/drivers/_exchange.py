@@ -1310,7 +1310,8 @@ class _Setting:
         """
         left = self._left_over()
         follows = replace(self, residuals=left).spread_p_values(_FIRST) <= _FOLLOWS
-        follows &= self._is_larger_at_terms(left)
+        if self.exchange.strata is None:
+            follows &= self._is_larger_at_terms(left)
         if not self.is_left and not follows.any():
             return np.zeros(self.n_outputs)  # the exchange is exact
         columns = follows[self.groups]

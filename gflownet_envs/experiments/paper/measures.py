@@ -243,9 +243,10 @@ def _timed_samples(
 
 def _coverage(samples: np.ndarray, test: PolicyDataset) -> np.ndarray:
     """Return the coverage of the push-forward's intervals, (n_levels, n_steps)."""
-    ends = (((1 - level) / 2, (1 + level) / 2) for level in LEVELS)
-    bands = [np.quantile(samples, both, axis=0)[:, np.newaxis] for both in ends]
-    return _covered(test, bands)
+    ends = [end for level in LEVELS for end in ((1 - level) / 2, (1 + level) / 2)]
+    found = np.quantile(samples, ends, axis=0)
+    bands = found.reshape(len(LEVELS), 2, 1, found.shape[1])
+    return _covered(test, list(bands))
 
 
 def _coverage_given(pipeline: Pipeline, test: PolicyDataset, seed: int) -> np.ndarray:
