@@ -265,6 +265,31 @@ def walk(n: int, generator: Generator, told: bool) -> Case:
     return Case(table[:, :4], table[:, 4], options=options)
 
 
+def trending(n: int, generator: Generator) -> Case:
+    """Return a series whose output has a trend that an input without effect shares."""
+    X, place = generator.uniform(size=(n, 5)), np.arange(n)
+    X[:, 1] = place / n + 0.3 * generator.normal(size=n)
+    y = 2 * X[:, 0] + 2 * place / n + 0.5 * generator.normal(size=n)
+    return Case(X, y, (0,), options={"order": place})
+
+
+def one_at_a_time(n: int, generator: Generator) -> Case:
+    """Return runs that change one of six inputs, all others at their defaults."""
+    X = np.full((n, 6), 0.5)
+    X[np.arange(n), np.arange(n) % 6] = np.linspace(0, 1, -(-n // 6)).repeat(6)[:n]
+    y = 2 * X[:, 0] + 2 * X[:, 1] ** 2
+    return Case(X, y + 0.3 * y.std() * generator.normal(size=n), (0, 1))
+
+
+def composite(n: int, generator: Generator) -> Case:
+    """Return a central composite design of three inputs."""
+    corners = np.array(list(product_of([-1.0, 1.0], repeat=3)))
+    axes = 1.682 * np.vstack([np.eye(3), -np.eye(3)])
+    X = np.vstack([corners, axes, np.zeros((n - 14, 3))])
+    y = X[:, 0] - 0.8 * X[:, 0] ** 2 + 0.5 * generator.normal(size=n)
+    return Case(X, y, (0,))
+
+
 def product(n: int, generator: Generator) -> Case:
     """Return two inputs that act only together."""
     X, e = normal(n, generator), generator.normal(size=n)
@@ -336,6 +361,9 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "series, order told": (100, partial(autoregressive, told=True, memory=0.7)),
     "series, not told": (100, partial(autoregressive, told=False, memory=0.9)),
     "walks, not told": (100, partial(walk, told=False)),
+    "trend shared with a null, order told": (120, trending),
+    "one input at a time": (62, one_at_a_time),
+    "central composite design": (20, composite),
     "null almost a driver's effect": (100, twin),
     "Plackett-Burman design": (12, partial(arranged, design="Plackett-Burman")),
     "2^(5-1) runs": (16, partial(arranged, design="fractional")),
