@@ -1,7 +1,7 @@
 """Ablations and controls of the surrogate, on exact and on trained policies.
 
 One fit is varied in one thing at a time: members (fewer than terms, too), degree,
-components, penalty, solver, the distribution of the inputs, the embedding. Controls
+components, solver, the distribution of the inputs, the embedding. Controls
 destroy what the surrogate is to find: inputs of other members, policies of other
 members, random inputs; or break an assumption: correlated inputs, wrong distributions,
 a fit with as many terms as members; or have nothing to find: one reward for all
@@ -100,10 +100,6 @@ def variants(preset: Preset, degree: int) -> dict[str, Variant]:
             "PLS": Variant(base, embed=_pls, same_inputs=False),
             "random inputs": Variant(base, embed=_random, same_inputs=False),
         }
-    found |= {
-        f"penalty {alpha:g}": Variant({**base, "alphas": [alpha]})
-        for alpha in (1e-4, 1.0, 100.0)
-    }
     found |= {
         f"solver {name}": Variant({**base, "solver": name})
         for name in ("paper", "subspace_pursuit")
