@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from scipy.fft import dct
 from scipy.special import gammaln
 
 from .._checks import BoolArray, FloatArray, IndexArray
@@ -430,13 +431,13 @@ def find_constraint(
     return np.asarray(used[weight > 1e-6])
 
 
-def waves_along(order: FloatArray) -> FloatArray:  # shape: (n_rows, n_waves)
-    """Return orthonormal cosines along a series, all but the slowest."""
-    n_rows = len(order)
-    place = np.argsort(np.argsort(order, kind="stable")) + 0.5
-    number = np.arange(_SLOWEST + 1, n_rows)
-    waves = np.cos(np.pi * place[:, np.newaxis] * number / n_rows)
-    return np.asarray(np.sqrt(2.0 / n_rows) * waves)
+def waves_along(
+    order: FloatArray,  # shape: (n_rows,)
+    values: FloatArray,  # shape: (n_rows, n_columns)
+) -> FloatArray:  # shape: (n_waves, n_columns)
+    """Return the amplitudes of cosines along a series, all but the slowest."""
+    in_order = values[np.argsort(order, kind="stable")]
+    return np.asarray(dct(in_order, axis=0, norm="ortho")[_SLOWEST + 1 :])
 
 
 def memory_of(*series: FloatArray, order: FloatArray) -> int:

@@ -930,7 +930,7 @@ class _Setting:
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
     turns: bool = False  # whether residuals are rotated, the terms in their places
-    waves: FloatArray | None = None  # shape: (n_units, n_waves), along a series
+    order: FloatArray | None = None  # shape: (n_units,), of a series
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
@@ -993,9 +993,6 @@ class _Setting:
         for k in [] if roots and confounded else others.tolist():
             leading = inputs.terms[k].leading
             partners.append((k, leading if unit is None else mean_of(leading, unit)))
-        waves = None
-        if design.order is not None and exchange.kind == "signs":
-            waves = waves_along(design.order)
         return cls(
             problem,
             own,
@@ -1010,7 +1007,7 @@ class _Setting:
             roots,
             fit.prior_of,
             turns,
-            waves,
+            design.order,
         )
 
     @property
@@ -1258,29 +1255,30 @@ class _Setting:
 
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
         if self.work * n_draws > _MOST_WORK and not self.roots:
-            return self._of_tails(self.residuals, self.exchange.kind == "signs")
-        each = max(int(self.work), self.own.values.size)
-        scores = self._scores_of_draws(n_draws, max(_BLOCK * 8 // max(each, 1), 64))
-        drawn = [self.statistics(one) for one in scores]
-        alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
-        found = rank(self.observed, (alone, pairs))
-        if self.waves is None:
+            found = self._of_tails(self.residuals, self.exchange.kind == "signs")
+        else:
+            each = max(int(self.work), self.own.values.size)
+            block = max(_BLOCK * 8 // max(each, 1), 64)
+            drawn = map(self.statistics, self._scores_of_draws(n_draws, block))
+            alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
+            found = rank(self.observed, (alone, pairs))
+        if self.order is None:
             return found
-        return np.maximum(found, self._in_waves(self.waves)._of_exchange(n_draws, rank))
+        return np.maximum(found, self._in_waves(self.order)._of_exchange(n_draws, rank))
 
-    def _in_waves(self, waves: FloatArray) -> _Setting:
+    def _in_waves(self, order: FloatArray) -> _Setting:
         """Return amplitudes of waves, whose products with an input change their signs.
 
         What a trend, a step or a cycle shares with another one is in few of them.
         """
-        number = waves.shape[1]
+        residuals = waves_along(order, self.residuals)
         return replace(
             self,
-            own=replace(self.own, values=waves.T @ self.own.values),
-            residuals=waves.T @ self.residuals,
+            own=replace(self.own, values=waves_along(order, self.own.values)),
+            residuals=residuals,
             partners=(),
-            exchange=replace(self.exchange, unit=np.arange(number)),
-            waves=None,
+            exchange=replace(self.exchange, unit=np.arange(len(residuals))),
+            order=None,
         )
 
     def _scores_of_draws(

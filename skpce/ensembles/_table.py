@@ -574,9 +574,10 @@ def _shown(name: Any) -> str:
 
 def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
     """Return an output as floats; None and NaN are failures, text may be true."""
-    texts = np.array([str(v).strip().lower() for v in values.tolist()])
-    if values.dtype.kind in "OUS" and np.isin(texts, ["true", "false"]).all():
-        return (texts == "true").astype(np.float64)
+    if values.dtype.kind in "OU":
+        texts = [v.strip().lower() for v in values.tolist() if isinstance(v, str)]
+        if len(texts) == len(values) and set(texts) <= {"true", "false"}:
+            return np.array([text == "true" for text in texts], dtype=np.float64)
     try:
         found = floats_with_nan(values)
     except ValueError:
