@@ -221,12 +221,16 @@ def grouped(n: int, generator: Generator, within: bool) -> Case:
     return Case(X, y, (0,), options={"groups": group})
 
 
-def blocked(n: int, generator: Generator) -> Case:
-    """Return blocks of six with an effect of their own, correlated with a null."""
+def blocked(n: int, generator: Generator, correlation: float = 0.0) -> Case:
+    """Return blocks of six with an effect of their own, correlated with a null.
+
+    Another null is correlated with the driver.
+    """
     block = np.arange(n) // 6
     shift = generator.normal(size=block.max() + 1)[block]
     X = generator.normal(size=(n, 4))
     X[:, 3] += shift
+    X[:, 2] = correlation * X[:, 0] + np.sqrt(1 - correlation**2) * X[:, 2]
     y = 0.8 * X[:, 0] + 2.0 * shift + 0.5 * generator.normal(size=n)
     return Case(X, y, (0,), options={"blocks": block})
 
@@ -279,6 +283,41 @@ def one_at_a_time(n: int, generator: Generator) -> Case:
     X[np.arange(n), np.arange(n) % 6] = np.linspace(0, 1, -(-n // 6)).repeat(6)[:n]
     y = 2 * X[:, 0] + 2 * X[:, 1] ** 2
     return Case(X, y + 0.3 * y.std() * generator.normal(size=n), (0, 1))
+
+
+def flags(n: int, generator: Generator) -> Case:
+    """Return an ablation table: all flags on, and each of seven off, repeated."""
+    X = np.resize(np.vstack([np.ones(7), 1.0 - np.eye(7)]), (n, 7))
+    y = 2 * X[:, 0] + 0.5 * X[:, 1] + 0.2 * generator.normal(size=n)
+    return Case(X, y, (0, 1))
+
+
+def panel(n: int, generator: Generator, named: str) -> Case:
+    """Return ten series with levels of their own; x0 acts, x1 is a series beside it."""
+    of = np.arange(n) % 10
+
+    def series() -> np.ndarray:
+        found = generator.normal(size=n)
+        for place in range(10, n):  # the row ten before is the one before of its series
+            found[place] = 0.8 * found[place - 10] + 0.6 * found[place]
+        return found
+
+    X = np.column_stack([series(), series() + generator.normal(size=10)[of]])
+    y = X[:, 0] + series() + generator.normal(size=10)[of]
+    return Case(X, y, (0,), options={named: of, "order": np.arange(n) // 10})
+
+
+def crossed(n: int, generator: Generator) -> Case:
+    """Return twelve models on tasks; their size acts, and two properties do not."""
+    model, task = np.arange(n) % 12, np.arange(n) // 12
+    of_model = np.column_stack(
+        [generator.normal(size=12), generator.permutation(12) % 2, np.zeros(12)]
+    )
+    of_model[:, 2] = generator.normal(size=12)
+    y = 0.8 * of_model[:, 0] + 0.3 * generator.normal(size=12)
+    y = y[model] + 0.7 * generator.normal(size=n // 12)[task]
+    y += 0.3 * generator.normal(size=n)
+    return Case(of_model[model], y, (0,), options={"groups": model, "blocks": task})
 
 
 def composite(n: int, generator: Generator) -> Case:
@@ -353,6 +392,7 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "groups": (75, partial(grouped, within=False)),
     "groups, X varies within": (75, partial(grouped, within=True)),
     "blocks": (60, blocked),
+    "blocks, null correlated .8 with a driver": (60, partial(blocked, correlation=0.8)),
     "six random settings and a seed": (60, random_settings),
     "1 row in another unit": (60, partial(noise, rows=1)),
     "2 rows in another unit": (60, partial(noise, rows=2)),
@@ -362,7 +402,11 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "series, not told": (100, partial(autoregressive, told=False, memory=0.9)),
     "walks, not told": (100, partial(walk, told=False)),
     "trend shared with a null, order told": (120, trending),
+    "ten series, blocks and order told": (200, partial(panel, named="blocks")),
+    "ten series, groups and order told": (200, partial(panel, named="groups")),
+    "models on tasks, groups and blocks told": (120, crossed),
     "one input at a time": (62, one_at_a_time),
+    "ablation table, 5 repeats": (40, flags),
     "central composite design": (20, composite),
     "null almost a driver's effect": (100, twin),
     "Plackett-Burman design": (12, partial(arranged, design="Plackett-Burman")),

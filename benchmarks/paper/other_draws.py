@@ -98,10 +98,8 @@ def measured(page: Path, preset: str, seed: int, draws: int) -> dict[str, Any]:
         if name != f"{task}-{reading}":
             found[name] = job(call)
             continue
-        n_draws = make.N_FEW_DRAWS if task in make._LARGE_TASKS else make.N_DRAWS
-        figures = measure(
-            dataset, system.preset, seed, draws=call.draws_of(n_draws), whole=False
-        )
+        draws = call.draws_of(make.n_draws_of(task))
+        figures = measure(dataset, system.preset, seed, draws=draws, whole=False)
         found[name] = {"record": system.record, "sources": {source: figures}}
     return found
 

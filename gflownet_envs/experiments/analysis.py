@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import ks_2samp, norm
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
@@ -360,6 +360,44 @@ def held_out_q2(pipeline: Pipeline, test: PolicyDataset) -> np.ndarray:
     spread = np.square(observed - observed.mean(axis=0)).sum(axis=0)
     missed = np.square(residual).sum(axis=0)
     return np.asarray(1.0 - sums_of_steps(missed, clr) / sums_of_steps(spread, clr))
+
+
+def pairs_passed(
+    members: PolicyDataset, draws: np.ndarray, alpha: float = 0.05
+) -> tuple[list[int], list[int]]:
+    r"""Count the pairs of step and action in which draws may be members.
+
+    For each of the :math:`m` pairs a two-sample Kolmogorov-Smirnov test compares the
+    probabilities of members with those of draws; a pair passes when
+    :math:`p > \alpha / m` (Bonferroni). The counts are those of the paper's
+    supplementary tables. With few members every model passes.
+
+    Parameters
+    ----------
+    members : PolicyDataset
+        Held-out members.
+    draws : ndarray of shape (n_draws, n_parts)
+        Policies drawn with the inputs drawn too.
+    alpha : float, default=0.05
+        Level of all tests together.
+
+    Returns
+    -------
+    passed, tested : list of int
+        Of each step; none of a step without choice.
+    """
+    p_values = np.full(members.y.shape[1], np.nan)
+    for columns in members.step_slices:
+        parts = np.flatnonzero(members.mask[columns]) + columns.start
+        if len(parts) > 1:
+            test = ks_2samp(members.y[:, parts], draws[:, parts], axis=0)
+            p_values[parts] = test.pvalue
+    is_tested = np.isfinite(p_values)
+    has_passed = p_values > alpha / max(1, int(is_tested.sum()))
+    return (
+        [int(has_passed[columns].sum()) for columns in members.step_slices],
+        [int(is_tested[columns].sum()) for columns in members.step_slices],
+    )
 
 
 def calibrate(

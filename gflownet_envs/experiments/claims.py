@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import kendalltau
 
+from gflownet_envs.experiments.analysis import pairs_passed
 from gflownet_envs.experiments.task import PaperClaim, SourceResults
 from skpce.inspection import modes_test
-from skpce.metrics import ks_indistinguishable_fraction
 
 
 def alr_sum_claim(step: str, value: float) -> PaperClaim:
@@ -100,11 +100,8 @@ def indistinguishable_claim(n_passed: int, n_pairs: int) -> PaperClaim:
     def measure(source: SourceResults) -> str:
         test = source.dataset.test
         draws = source.main.surrogate.sample(2000, residual=None, random_state=0)
-        found = ks_indistinguishable_fraction(
-            test.y, draws, steps=test.steps, mask=test.mask
-        )
-        passed = round(found.fraction * found.n_pairs)
-        return f"{passed} of {found.n_pairs}"
+        passed, tested = pairs_passed(test, draws)
+        return f"{sum(passed)} of {sum(tested)}"
 
     return PaperClaim(
         "pairs of action and step that Kolmogorov–Smirnov cannot distinguish",

@@ -256,7 +256,7 @@ class DegenerateBeliefWarning(UserWarning):
 
 def reweighted(
     belief: InputBelief,
-    log_likelihood: LogLikelihood,
+    log_likelihood: Callable[[FloatArray], FloatArray],
     *,
     resample_below: float,
     shrinkage: float,
@@ -271,7 +271,7 @@ def reweighted(
             raise ValueError(
                 "What was observed is impossible at every particle: the log-likelihood "
                 f"is -inf at all {len(logs)}; expected observed values that noise_sd "
-                "or log_likelihood makes possible at one or more of them."
+                "makes possible at one or more of them."
             )
         power = left
         if smallest and stage < _MOST_STAGES - 1:
@@ -356,7 +356,6 @@ def _square_root(covariance: FloatArray) -> FloatArray:
 
 
 #: From inputs (n, n_features) to one log-likelihood each.
-LogLikelihood = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -418,28 +417,6 @@ def read_observation(
         return found
 
     return Observation(values, noise**2, checked)
-
-
-def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
-    """Wrap a function of the user so that its values are checked."""
-    if not callable(log_likelihood):
-        raise fail(owner, "log_likelihood", "a callable of the inputs", log_likelihood)
-
-    def checked(inputs: FloatArray) -> FloatArray:
-        found = np.asarray(log_likelihood(inputs), dtype=np.float64)
-        if found.shape != (len(inputs),):
-            raise ValueError(
-                f"{owner}: log_likelihood returned shape {found.shape} for inputs of "
-                f"shape {inputs.shape}; expected {(len(inputs),)}, one value a row."
-            )
-        if np.isnan(found).any() or np.any(found == np.inf):
-            raise ValueError(
-                f"{owner}: log_likelihood returned NaN or inf; expected numbers or "
-                "-inf."
-            )
-        return found
-
-    return checked
 
 
 def read_noise(owner: str, noise_sd: Any, size: int, what: str) -> FloatArray:

@@ -51,7 +51,6 @@ from ..inspection._reading import compositions_of
 from ._belief import (
     InputBelief,
     Observation,
-    checked_log_likelihood,
     read_observation,
     reweighted,
 )
@@ -288,35 +287,30 @@ class ThompsonPolicy(BaseEstimator):
 
     def update(
         self,
-        observed: ArrayLike | None = None,
+        observed: ArrayLike,
         *,
-        outcome: Any = None,
-        noise_sd: ArrayLike | None = None,
+        outcome: Any,
+        noise_sd: ArrayLike,
         which: Any = None,
-        log_likelihood: Any = None,
     ) -> ThompsonPolicy:
         """Learn from an outcome.
 
-        Give what was observed with ``outcome`` and ``noise_sd``, or a
-        ``log_likelihood`` alone. An outcome that is impossible under the belief is a
-        ``ValueError``, and leaves the belief as it is.
+        An outcome that is impossible under the belief is a ``ValueError``, and leaves
+        the belief as it is.
 
         Parameters
         ----------
-        observed : float or array-like of shape (n_outcomes,), default=None
+        observed : float or array-like of shape (n_outcomes,)
             Observed values.
-        outcome : fitted regressor or callable, default=None
+        outcome : fitted regressor or callable
             From the inputs of the surrogate, (n, n_features), to the outcomes without
             noise, (n,) or (n, n_outcomes). A regressor with feature names must have
             those of the surrogate, in its order.
-        noise_sd : float or array-like of shape (n_outcomes,), default=None
+        noise_sd : float or array-like of shape (n_outcomes,)
             Standard deviation of the independent normal noise, including the error of
             a regressor.
         which : int, array-like of int, or None, default=None
             Columns of the outcome that were observed, where it has more.
-        log_likelihood : callable, default=None
-            From inputs, (n, n_features), to the log-likelihood of what was observed,
-            (n,), up to a constant; -inf is allowed. Only with ``method="weights"``.
 
         Returns
         -------
@@ -330,29 +324,14 @@ class ThompsonPolicy(BaseEstimator):
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.update"
-        seen, likelihood = None, log_likelihood
-        if log_likelihood is None:
-            names = self.belief_.names
-            seen = read_observation(owner, observed, outcome, noise_sd, which, names)
-            likelihood = seen.log_likelihood
-        elif any(one is not None for one in (observed, outcome, noise_sd, which)):
-            raise ValueError(
-                f"{owner} expects log_likelihood alone, or observed, outcome and "
-                "noise_sd. Got both."
-            )
-        elif self.method == "kalman":
-            raise ValueError(
-                f"{owner}: method='kalman' needs an outcome and noise_sd, not a "
-                "log_likelihood. Use method='weights'."
-            )
-        else:
-            likelihood = checked_log_likelihood(owner, log_likelihood)
-        if self.method == "kalman" and seen is not None:
+        names = self.belief_.names
+        seen = read_observation(owner, observed, outcome, noise_sd, which, names)
+        if self.method == "kalman":
             belief = kalman_updated(self.belief_, seen)
         else:
             belief = reweighted(
                 self.belief_,
-                likelihood,
+                seen.log_likelihood,
                 resample_below=self.resample_below,
                 shrinkage=self.shrinkage,
                 generator=self._generator,

@@ -44,9 +44,8 @@ class Caution:
         changed = dict(self.figures)
         if "input" in changed:
             changed["input"] = names.get(changed["input"], changed["input"])
-        for key in ("inputs", "others"):
-            if key in changed:
-                changed[key] = tuple(names.get(name, name) for name in changed[key])
+        if "inputs" in changed:
+            changed["inputs"] = tuple(names.get(n, n) for n in changed["inputs"])
         return replace(self, figures=changed)
 
     def of_rows(self, rows: IndexArray) -> Caution:
@@ -181,12 +180,17 @@ def tie_of(figures: Figures) -> str:
     ),
 )
 def _copies(seen: Seen) -> Iterator[Figures]:
-    design = seen.design
-    first = first_of(design.setting)[design.setting]
-    own = seen.coordinates
-    exact = design.has_repeats and np.array_equal(own, own[first], equal_nan=True)
+    design, exact = seen.design, _are_equal(seen)
     if seen.n_copies or exact:
         yield {"n": design.n_rows - design.n_settings, "exact": exact}
+
+
+def _are_equal(seen: Seen) -> bool:
+    """Whether repeats have equal outputs, and say nothing of the noise."""
+    first = first_of(seen.design.setting)[seen.design.setting]
+    own = seen.coordinates
+    equal = np.array_equal(own, own[first], equal_nan=True)
+    return seen.design.has_repeats and equal
 
 
 @caution(
@@ -210,7 +214,7 @@ def _circular(seen: Seen) -> Iterator[Figures]:
 def _alike(seen: Seen) -> Iterator[Figures]:
     """Two inputs of which one drives, when these data cannot say which."""
     for i, j in dict.fromkeys((i, j) for _, i, j in seen.alike):
-        yield {"input": seen.names[i], "others": (seen.names[j],)}
+        yield {"inputs": (seen.names[i], seen.names[j])}
 
 
 @caution(
@@ -254,8 +258,8 @@ def _names_of(
 def _tied(seen: Seen) -> Iterator[Figures]:
     for row, name in enumerate(seen.names):
         one = next((t[row] for t in seen.tested if t[row].tied_to), None)
-        if one is not None:
-            yield {"input": name, "others": _names_of(seen, one.tied_to, row)}
+        if one is not None and not np.isin(seen.members[row], seen.tied).all():
+            yield {"inputs": (name, *_names_of(seen, one.tied_to, row))}
 
 
 @caution(
@@ -266,7 +270,20 @@ def _not_exchanged(seen: Seen) -> Iterator[Figures]:
     for row, name in enumerate(seen.names):
         exchanges = [tested[row].exchange for tested in seen.tested]
         reasons = {one.why for one in exchanges if one.kind == "none"}
-        yield from ({"input": name, "why": why} for why in sorted(reasons))
+        yield from ({"inputs": (name,), "why": why} for why in sorted(reasons))
+
+
+@caution(
+    "of blocks",
+    lambda f: (
+        f"{said(f['inputs'], 'has', 'have', _MOST_NAMES)} one value in each block: "
+        "tested between blocks, while shares are of what varies within them"
+    ),
+)
+def _of_blocks(seen: Seen) -> Iterator[Figures]:
+    own = [seen.design.is_of_blocks(seen.X[:, inputs]) for inputs in seen.members]
+    if any(own):
+        yield {"inputs": tuple(np.array(seen.names)[own].tolist())}
 
 
 @caution(
@@ -306,6 +323,7 @@ def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
 def _lack_of_fit(seen: Seen) -> Iterator[Figures]:
     p_values = seen.shares.lack_of_fit
     level = _LACK / max(seen.outputs.n_groups, 1)
+    level = 0.0 if _are_equal(seen) else level
     for output in np.flatnonzero(p_values < level).tolist():
         name = seen.outputs.names[output]
         yield {"output": name, "p_value": float(p_values[output])}
@@ -338,10 +356,8 @@ def without_doubles(cautions: Iterable[Caution]) -> list[Caution]:
     for one in cautions:
         figures = dict(one.figures)
         if one.code == "not exchanged":
-            reasons.setdefault(figures["why"], []).append(figures["input"])
+            reasons.setdefault(figures["why"], []).extend(figures["inputs"])
             continue
-        if one.code == "alike":
-            figures["inputs"] = (figures["input"], *figures["others"])
         if one.code in ("alike", "constraint"):
             if any(set(figures["inputs"]) <= known for known in told):
                 continue

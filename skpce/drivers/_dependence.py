@@ -87,7 +87,9 @@ def find_series(
     tables = [asked, outputs - residuals]
     if asked.shape[1] < X.shape[1]:  # predictions depend on inputs that are not asked
         tables = [asked]
-    return _in_words(tables, outputs, residuals, generator)
+    words = _in_words(tables, outputs, residuals, generator)
+    by_result = words and _sorted_by(coordinates[rows]).any()
+    return f"the rows are sorted by an output, so that {words}" if by_result else words
 
 
 def _few_columns(coordinates: FloatArray) -> FloatArray:

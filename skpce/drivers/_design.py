@@ -31,8 +31,9 @@ _CROSSED_SETTINGS, _ARRANGEMENTS = 15, 10_000
 # Share of the rows with settings of their own, from which on a series is asked.
 _MOSTLY_DIFFERENT = 0.5
 
-#: Fewest units that are exchanged: of fewer, no order is rare enough.
-FEWEST_UNITS = 6
+#: Fewest units that are exchanged, and groups that change signs: of fewer, no order is
+#: rare enough.
+FEWEST_UNITS, _FEWEST_SIGNS = 6, 8
 
 # Members before one that it is compared with, for the memory of a series; runs of a
 # block from which on its mean may be taken out of one.
@@ -53,7 +54,8 @@ class Exchange:
     """How an input is redrawn under the hypothesis that it does nothing.
 
     ``"rows"``: its values are given to other units. ``"strata"``: to other units of the
-    same stratum. ``"signs"``: the contributions of whole units change their signs.
+    same stratum, or to all where few orders are left in it and what strata do is taken
+    off (``pooled``). ``"signs"``: the contributions of whole units change their signs.
     ``"none"``: nothing can be exchanged, for the reason in ``why``.
     """
 
@@ -62,6 +64,12 @@ class Exchange:
     strata: IndexArray | None = None  # shape: (n_units,)
     scope: str = "beyond"  # the settings that were tried, or only at these: "tried"
     why: str = ""
+    pooled: bool = False
+
+    @property
+    def within(self) -> IndexArray | None:  # shape: (n_units,)
+        """Strata in which units are exchanged; None where all of them are."""
+        return None if self.pooled else self.strata
 
     @property
     def n_units(self) -> int:
@@ -134,6 +142,8 @@ class Design:
             Labels of settings, of nuisance strata, and of members that belong together.
         order : array-like of shape (n_rows,), False or None, default=None
             Positions in a series; False where the order of the rows means nothing.
+            Blocks that have the same positions are series of their own. Groups, which
+            are exchanged as a whole, have no need of it.
         counter : str, default=""
             Name of a column that counts repeats.
 
@@ -141,15 +151,25 @@ class Design:
         -------
         design : Design
             With numbers in place of labels.
+
+        Raises
+        ------
+        ValueError
+            Where several rows have each of the positions and nothing says which of
+            them are one series.
         """
         rows = np.asarray(X, dtype=np.float64)
         labels = numbers_of(rows) if replicate is None else numbers_of(replicate)
+        blocks = None if blocks is None or _is_one(blocks) else numbers_of(blocks)
+        places = None
+        if groups is None and order is not None and order is not False:
+            places = _positions(order, blocks)
         return cls(
             len(rows),
             labels,
-            None if blocks is None or _is_one(blocks) else numbers_of(blocks),
+            blocks,
             None if groups is None else numbers_of(groups),
-            None if order is None or order is False else _positions(order),
+            places,
             counter,
             order is not None,
         )
@@ -185,6 +205,12 @@ class Design:
         some = self.blocks is not None and np.bincount(self.blocks).max() > 1
         return " within blocks" if some else ""
 
+    def is_of_blocks(self, own: FloatArray) -> bool:
+        """Whether means of blocks, which are taken out, take an input with them."""
+        if not self.within_blocks or self.blocks is None:
+            return False
+        return not varies_within(numbers_of(own), self.blocks).any()
+
     @property
     def series_has_blocks(self) -> bool:
         """Whether means of blocks are taken out of a series: these have many runs."""
@@ -192,14 +218,27 @@ class Design:
             return False
         return bool(np.bincount(self.blocks).min() >= _MANY_RUNS)
 
+    def blocks_cross(self, unit: IndexArray) -> bool:
+        """Whether some unit has members in several blocks."""
+        return self.blocks is not None and bool(varies_within(self.blocks, unit).any())
+
     def series_blocks(self, memory: int) -> IndexArray:
-        """Return blocks of so many members that follow one another, or a few more."""
+        """Return blocks of so many members that follow one another, or a few more.
+
+        Where means of given blocks are taken out, they are parts of these.
+        """
         assert self.order is not None
         position = np.argsort(self.order, kind="stable")
+        whole = np.zeros(self.n_rows, dtype=np.int64)
+        if self.series_has_blocks and self.blocks is not None:
+            whole = self.blocks
         found = np.empty(self.n_rows, dtype=np.int64)
-        n_blocks = max(self.n_rows // max(memory, 1), 1)
-        for number, block in enumerate(np.array_split(position, n_blocks)):
-            found[block] = number
+        number = 0
+        for label in range(int(whole.max()) + 1):
+            own = position[whole[position] == label]
+            for part in np.array_split(own, max(len(own) // max(memory, 1), 1)):
+                found[part] = number
+                number += 1
         return found
 
     def exchange(
@@ -219,8 +258,12 @@ class Design:
             return self._of_groups(mine)
         blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
         given = numbers_of(np.column_stack([blocks, others]))
-        crossed = varies_within(mine, given)[given]
-        if crossed.mean() >= _CROSSED and _has_curves(own, others):
+        crossed = varies_within(mine, given)[given].mean()
+        if self._is_ablation(mine, given, crossed):
+            few = _log_orders(mine, given) < np.log(_ARRANGEMENTS)
+            each = np.arange(self.n_rows)
+            return Exchange("strata", each, given, "tried", pooled=few)
+        if crossed >= _CROSSED and _has_curves(own, others):
             return self._of_crossed(given)
         if self.blocks is not None:
             within = varies_within(mine, self.blocks)[self.blocks]
@@ -228,6 +271,18 @@ class Design:
                 return self._enough("strata", self.setting_units(), self.blocks)
             return self._enough("rows", self.blocks, None)
         return self._enough("rows", self.setting_units(), None)
+
+    def _is_ablation(self, mine: IndexArray, given: IndexArray, crossed: float) -> bool:
+        """Whether an input differs in few settings, which have repeats, from others.
+
+        Orders of the settings would be too few: as of a list of flags, of which each is
+        turned off alone.
+        """
+        if self.blocks is not None or np.bincount(given).min() < 2:
+            return False
+        settings = mine[first_of(self.setting)]
+        few = _log_orders(settings, np.zeros(len(settings), dtype=np.int64))
+        return bool(0.0 < crossed < 1.0 and few < np.log(_ARRANGEMENTS))
 
     def _of_crossed(self, given: IndexArray) -> Exchange:
         """Exchange settings within strata of the others; runs where settings are few.
@@ -266,14 +321,20 @@ class Design:
         assert self.groups is not None
         varies = varies_within(mine, self.groups)
         if not varies.any():
-            blocks = None
-            if self.blocks is not None:
-                blocks = self.blocks[first_of(self.groups)]
-                if not varies_within(mine[first_of(self.groups)], blocks).any():
+            blocks, first = None, first_of(self.groups)
+            if self.blocks is not None and not self.blocks_cross(self.groups):
+                blocks = self.blocks[first]
+                if not varies_within(mine[first], blocks).any():
                     blocks = None
             return self._enough("rows", self.groups, blocks)
         if _is_balanced(mine, self.groups):
             return Exchange("strata", np.arange(self.n_rows), self.groups)
+        if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
+            why = (
+                f"it varies within {n_groups} groups, of which {_FEWEST_SIGNS} are "
+                "needed; where groups only shift the output, name them by blocks="
+            )
+            return Exchange("none", self.groups, why=why)
         return self._enough("signs", self.groups, None)
 
     def _enough(self, kind: str, unit: IndexArray, strata: Any) -> Exchange:
@@ -327,9 +388,13 @@ def _has_curves(own: FloatArray, others: FloatArray) -> bool:
     n_levels = [len(np.unique(column)) for column in every.T]
     if not squares.any() or len(np.unique(every, axis=0)) == math.prod(n_levels):
         return True
-    both = np.bincount(numbers_of(np.column_stack([strata, squares])))
-    orders = gammaln(np.bincount(strata) + 1.0).sum() - gammaln(both + 1.0).sum()
-    return bool(orders >= np.log(_ARRANGEMENTS))
+    return bool(_log_orders(squares, strata) >= np.log(_ARRANGEMENTS))
+
+
+def _log_orders(labels: IndexArray, strata: IndexArray) -> float:
+    """Return the logarithm of how many orders labels have in their strata."""
+    both = np.bincount(numbers_of(np.column_stack([strata, labels])))
+    return float(gammaln(np.bincount(strata) + 1.0).sum() - gammaln(both + 1.0).sum())
 
 
 def _is_one(labels: Any) -> bool:
@@ -337,9 +402,19 @@ def _is_one(labels: Any) -> bool:
     return len(np.unique(numbers_of(labels))) == 1
 
 
-def _positions(order: Any) -> FloatArray:
-    """Return places in a series, of numbers or dates."""
-    return np.unique(np.asarray(order), return_inverse=True)[1].astype(np.float64)
+def _positions(order: Any, blocks: IndexArray | None) -> FloatArray:
+    """Return places in a series, of numbers or dates; in one block after another."""
+    place = np.unique(np.asarray(order), return_inverse=True)[1]
+    counts = np.bincount(place)
+    if blocks is not None and counts.max() > 1:
+        place = numbers_of(np.column_stack([blocks, place]))
+    elif counts.min() == counts.max() > 1 and len(counts) > 2:
+        raise ValueError(
+            f"order has {counts[0]} runs at each of {len(counts)} places, which are "
+            "several series; expected groups= or blocks= that name them, or a place "
+            "of its own for each run."
+        )
+    return place.astype(np.float64)
 
 
 def _without_ties(order: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ _MOST_RUNS = 200
 
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 _LETTERS = 32  # of all names of levels on an axis
+_MOST_SLANTED = 12  # names of levels; more stand upright
 _SIZE = 2.7, 2.2  # inches of a panel: two of them are legible on 400 pixels
 
 
@@ -158,7 +159,10 @@ def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
             ax.set_xticks(effect.grid, names, fontsize=9)
         else:  # long names would run into one another
             short = [short_name(name, 18, 1) for name in names]
-            ax.set_xticks(effect.grid, short, fontsize=8, rotation=25, ha="right")
+            turned: dict[str, Any] = {"fontsize": 8, "rotation": 25, "ha": "right"}
+            if len(names) > _MOST_SLANTED:
+                turned = {"fontsize": max(130 / len(names), 4), "rotation": 90}
+            ax.set_xticks(effect.grid, short, **turned)
     elif effect.is_log:
         ax.set_xscale("log")
     scale = " (log scale)" if effect.is_log else ""

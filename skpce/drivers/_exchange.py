@@ -168,6 +168,19 @@ def without_means(values: FloatArray, strata: IndexArray) -> FloatArray:
     return np.asarray(values - mean_of(values, strata)[strata])
 
 
+def equal_within(values: FloatArray, strata: IndexArray) -> FloatArray:
+    """Take the means of strata off, and make what is left as large in all of them.
+
+    It is divided by a power of one minus the leverage in a stratum: a half makes it as
+    large as the noise where that is alike [7]_, and three quarters about so where a run
+    at the end of a line has nearly all of it. Two runs of a stratum are alike in both
+    cases.
+    """
+    size = np.maximum(np.bincount(strata), 2)[strata]
+    factor = (1.0 - 1.0 / size) ** np.where(size == 2, 0.5, 0.75)
+    return without_means(values, strata) / factor[:, np.newaxis]
+
+
 def terms_of_input(values: FloatArray, is_category: bool) -> Terms:
     """Return contrasts of a category, else polynomials of the ranks.
 
@@ -290,15 +303,25 @@ class Inputs:
                 found = free
         return (found, True) if arranged else (nothing, False)
 
+    def centred(self, strata: IndexArray) -> Inputs:
+        """Take the means of strata of rows off the functions."""
+        moved = without_means(np.moveaxis(self.tables, 2, 0), strata)
+        return replace(self, tables=np.ascontiguousarray(np.moveaxis(moved, 0, 2)))
+
     def dependence(
-        self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
+        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
     ) -> float:
-        """Return the largest squared correlation of terms with the others', times n."""
+        """Return the largest squared correlation of terms with the others', times n.
+
+        Terms of rows or of units.
+        """
         if not len(others):
             return 0.0
-        own = joined([self.terms[k] for k in members]).values
         table = np.hstack([self.terms[k].values for k in others.tolist()])
-        found = own.T @ table / len(table)
+        if len(own) < len(table) and unit is not None:
+            table = mean_of(table, unit)
+        size = np.maximum(own.std(axis=0), 1e-9)
+        found = (own / size).T @ table / len(table)
         n_units = len(table) if unit is None else int(unit.max()) + 1
         return float(n_units * np.square(found).max(initial=0.0))
 
@@ -730,6 +753,9 @@ _ALIKE = 0.25
 # and in an input; the largest share of such members, and how many of the first kind.
 _OUTLYING, _FAR, _MOST_OUTLYING, _FEW = 6.0, 3.0, 0.1, 2
 
+# Members with one of two values up to which they are exceptions.
+_EXCEPTIONS = 5
+
 _Rank = Callable[[Sequence[FloatArray], tuple[FloatArray, FloatArray]], FloatArray]
 
 # Units from which changes of signs are asked beside an exchange within strata.
@@ -796,6 +822,16 @@ class Problem:
         """Each output in its directions of most variance, and their outputs."""
         centred = self.values - self.values.mean(axis=0)
         return _few_coordinates(centred, self.groups)
+
+    @cached_property
+    def of_two_values(self) -> BoolArray:  # shape: (n_outputs,)
+        """Whether an output is one of two values, of which none is an exception."""
+        found = np.zeros(self.n_outputs, dtype=bool)
+        for output in np.flatnonzero(np.bincount(self.groups) == 1).tolist():
+            column = self.values[:, int(np.argmax(self.groups == output))]
+            counts = np.unique(column, return_counts=True)[1]
+            found[output] = len(counts) == 2 and counts.min() > _EXCEPTIONS
+        return found
 
     def test(self, row: int) -> Tested:
         """Test an input, or a group of inputs, for each output."""
@@ -961,21 +997,30 @@ class _Setting:
             and is_arranged(inputs.nearness(members, others, unit), len(others))
         )
         of_series = design.setting if design.order is not None else None
-        fit = fit_others(
-            *(inputs, others, values, groups, unit),
-            with_covariances=arranged,
-            setting=of_series,
-        )
+        if exchange.pooled and exchange.strata is not None:
+            left = equal_within(values, exchange.strata)
+            fit = NullFit(left, True, np.zeros(len(others)))
+        else:
+            fit = fit_others(
+                *(inputs, others, values, groups, unit),
+                with_covariances=arranged,
+                setting=of_series,
+            )
         residuals = bounded(fit.residuals, groups)
         tied: tuple[int, ...] = ()
         is_left = False
         if exchange.strata is not None:
             own = own.centred(exchange.strata)
-        elif is_correlated(
-            inputs.dependence(members, others, unit if unit is not None else of_series)
-        ):
-            own, tied = _left_of(inputs, others, own, unit)
-            is_left = True
+            if is_correlated(inputs.dependence(own.values, others, unit)):
+                rows = exchange.strata if unit is None else exchange.strata[unit]
+                own, tied = _left_of(inputs.centred(rows), others, own, unit)
+                own, is_left = own.centred(exchange.strata), True
+        else:
+            whole = joined([inputs.terms[k] for k in members]).values
+            same = unit if unit is not None else of_series
+            if is_correlated(inputs.dependence(whole, others, same)):
+                own, tied = _left_of(inputs, others, own, unit)
+                is_left = True
         roots: tuple[FloatArray, ...] = ()
         turns = False
         if fit.covariances:
@@ -990,7 +1035,8 @@ class _Setting:
         n_terms = 1 + n_inputs * (n_inputs + 1) // 2  # all inputs, and their products
         # Of so few settings of levels, products are confounded with others.
         confounded = 2 * n_levels <= design.n_settings < 2 * n_terms
-        for k in [] if roots and confounded else others.tolist():
+        alone = exchange.pooled or (roots and confounded)
+        for k in [] if alone else others.tolist():
             leading = inputs.terms[k].leading
             partners.append((k, leading if unit is None else mean_of(leading, unit)))
         return cls(
@@ -1002,7 +1048,7 @@ class _Setting:
             exchange,
             tied,
             X,
-            _in_deviations(fit.residuals, groups),
+            np.where(problem.of_two_values, 0, _in_deviations(fit.residuals, groups)),
             is_left,
             roots,
             fit.prior_of,
@@ -1075,9 +1121,7 @@ class _Setting:
         exchange = self.exchange
         if exchange.strata is not None:
             labels = np.unique(exchange.strata[keep], return_inverse=True)[1]
-            exchange = Exchange(
-                exchange.kind, np.arange(len(keep)), labels, exchange.scope
-            )
+            exchange = replace(exchange, unit=np.arange(len(keep)), strata=labels)
         return replace(
             self,
             own=self.own.of_units(keep),
@@ -1091,7 +1135,7 @@ class _Setting:
 
     def orders(self, number: int, block: int) -> Iterator[IndexArray]:
         """Return so many orders of the units, in blocks."""
-        strata = self.exchange.strata
+        strata = self.exchange.within
         if strata is None:
             yield from self.problem.orders(number, block, self.n_units)
             return
@@ -1231,7 +1275,7 @@ class _Setting:
     @property
     def asks_signs(self) -> bool:
         """Whether signs are asked too: of few runs an exchange in strata is exact."""
-        few = self.exchange.strata is not None and self.n_units < _EXACT
+        few = self.exchange.within is not None and self.n_units < _EXACT
         return self.exchange.kind != "signs" and not few
 
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
@@ -1323,19 +1367,11 @@ class _Setting:
         return found if self.is_left else np.where(follows, found, 0.0)
 
     def _without_strata(self) -> FloatArray:  # shape: (n_units, n_coordinates)
-        """Take off the means of strata, which the terms do not see.
-
-        What is left is divided by a power of one minus the leverage in a stratum: a
-        half makes it as large as the noise where that is alike [7]_, and three quarters
-        about so where a run at the end of a line has nearly all of it. Two runs of a
-        stratum are alike in both cases.
-        """
-        strata = self.exchange.strata
-        if strata is None:
-            return self.residuals
-        size = np.maximum(np.bincount(strata), 2)[strata]
-        factor = (1.0 - 1.0 / size) ** np.where(size == 2, 0.5, 0.75)
-        return without_means(self.residuals, strata) / factor[:, np.newaxis]
+        """Take off the means of strata, which the terms do not see."""
+        strata = self.exchange.within
+        return (
+            self.residuals if strata is None else equal_within(self.residuals, strata)
+        )
 
     def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
         left = self.residuals.copy()
@@ -1408,7 +1444,7 @@ class _Setting:
     ) -> FloatArray:  # shape: (n_outputs,)
         """Return the tail of squared scores of terms, and of their products."""
         unit = self.exchange.unit if self.exchange.kind == "signs" else None
-        strata = self.exchange.strata
+        strata = self.exchange.within
 
         def tails(seen: FloatArray, given: FloatArray) -> FloatArray:
             scores = np.square(np.einsum("ia,oic->oac", terms, seen))
@@ -1545,7 +1581,7 @@ def _without_blocks(
     if design.blocks is None or exchange.kind == "signs":
         return values
     first = design.blocks[first_of(exchange.unit)]
-    if (np.bincount(first) > 1).any():
+    if design.blocks_cross(exchange.unit) or (np.bincount(first) > 1).any():
         return without_means(values, design.blocks)
     return values
 

@@ -116,7 +116,10 @@ def find_drivers(
         for k in both if "tried" in scopes else ():
             tested[output][k] = tested[output][k].at_tried()
     alike = evidence.alike(drives, told_apart)
+    of_blocks = [k for k, own in enumerate(members) if design.is_of_blocks(X[:, own])]
     untold = ~told_apart
+    untold[:, of_blocks] = True
+    shares.unknown(of_blocks)
     for output, i, j in alike:
         untold[output, [i, j]] = True
     states, more = _states(

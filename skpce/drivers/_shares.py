@@ -77,6 +77,11 @@ class Shares:
             for end, part in zip(("", "_low", "_high"), parts, strict=True)
         }
 
+    def unknown(self, rows: Sequence[int]) -> None:
+        """Say nothing of rows whose inputs do not vary in what the shares are of."""
+        for part in (self.first, self.total):
+            part[:2, :, rows], part[2][:, rows] = 0.0, 1.0
+
     def untested(self, output: int) -> None:
         """Count only what is predicted of runs left out; the rest may be noise."""
         predicted = np.clip(self.q2[0, output], 0.0, self.explained[output])

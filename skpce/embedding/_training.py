@@ -77,7 +77,7 @@ def descend(
     rng: np.random.RandomState,
 ) -> BestEpoch:
     """Minimise by Adam; return the best epoch on the held-out rows, or the last."""
-    optimizer = torch.optim.Adam(tensors, lr=settings.learning_rate)
+    optimizer = torch.optim.Adam(tensors, lr=settings.learning_rate, fused=True)
     best = BestEpoch(copy, settings.patience)
 
     def is_over(epoch: int) -> bool:

@@ -431,9 +431,12 @@ def read_runs(
     y = y[used]
     if len(y) < FEWEST_MEMBERS:
         have = f"{what} have" if len(y) != 1 else f"{what[:-1]} has"
+        others = (
+            f" {len(used) - len(y)} others have none." if len(used) > len(y) else ""
+        )
         raise ValueError(
             f"{len(y)} {have} an output; expected at least {FEWEST_MEMBERS}, of which "
-            "inputs can be exchanged."
+            f"inputs can be exchanged.{others}"
         )
     must_vary = [k for k, name in enumerate(outputs) if name not in may_agree]
     _refuse_constant([list(outputs)[k] for k in must_vary], y[:, must_vary], what)
@@ -607,7 +610,8 @@ def _refuse_missing(name: str, values: NDArray[Any], what: str) -> None:
     if any(missing):
         raise ValueError(
             f"The input {name!r} is missing in {sum(missing)} of {len(values)} {what}; "
-            "expected a value in each. Leave the input or these rows out."
+            "expected a value in each. Leave the input or these rows out; where other "
+            "settings switch it off, fill in values that it has elsewhere."
         )
 
 

@@ -362,7 +362,6 @@ def shapley_effects(
     X: Any,
     *,
     dependence: str = "independent",
-    response: str = "auto",
     distribution: Any = "empirical",
     degree: int | None = None,
     n_samples: int = 1000,
@@ -384,8 +383,6 @@ def shapley_effects(
         The joint distribution of the columns. ``"gaussian"``: jointly normal with the
         mean and the covariance of X; at most 12 columns that vary. The covariance may
         be singular.
-    response : str, default="auto"
-        What to call, as in :func:`sobol_indices`.
     distribution : str, frozen distribution, or list, default="empirical"
         The distribution of each column; only with ``dependence="independent"``.
     degree, n_samples, n_held_out, solver
@@ -460,13 +457,13 @@ def shapley_effects(
     )
     generator = make_generator(random_state)
     if independent:
-        found = indices_of(owner, estimator, X, response, options, generator)
+        found = indices_of(owner, estimator, X, options, generator)
         effects, reasons = found.shapley, found.reasons
         targets, features = found.target_names, found.feature_names
         figures = found.total_variance, found.fidelity, found.fidelity_standard_error
     else:
         options.check(owner)
-        model = fitted_model(owner, estimator, X, response)
+        model = fitted_model(owner, estimator, X)
         options = options.of_names(owner, model.inputs.names)
         effects, reasons, expanded = _normal_effects(model, options, generator)
         targets, features = model.target_names(len(reasons)), model.inputs.names

@@ -47,7 +47,6 @@ def sobol_indices(
     estimator: Any,
     X: Any,
     *,
-    response: str = "auto",
     distribution: Any = "empirical",
     degree: int | None = None,
     n_samples: int = 1000,
@@ -67,15 +66,12 @@ def sobol_indices(
     Parameters
     ----------
     estimator : fitted estimator or callable
-        Anything with ``predict`` (a pipeline, a forest, a network), or a function of
-        a table of rows. Not changed.
+        Anything with ``predict`` (a pipeline, a forest, a network), whose
+        ``predict_proba`` is taken where it classifies (of two classes, the second), or
+        a function of a table of rows, such as ``model.decision_function``. Not changed.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows that the model is meant for, usually its training data, in the container
         that it takes.
-    response : str, default="auto"
-        The method to call: ``"predict"``, ``"predict_proba"``, ``"decision_function"``
-        or ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of
-        classifiers (of two classes, the second).
     distribution : str, frozen distribution, or list, default="empirical"
         The distribution of each column; a name is learned from X.
     degree : int or None, default=None
@@ -162,20 +158,19 @@ def sobol_indices(
         *(solver, min_fidelity, max_correlation),
     )
     generator = make_generator(random_state)
-    return indices_of("sobol_indices", estimator, X, response, options, generator)
+    return indices_of("sobol_indices", estimator, X, options, generator)
 
 
 def indices_of(
     owner: str,
     estimator: Any,
     X: Any,
-    response: str,
     options: ExpansionOptions,
     generator: np.random.Generator,
 ) -> Result:
     """Return the indices of a model of independent columns."""
     options.check(owner)
-    model = fitted_model(owner, estimator, X, response)
+    model = fitted_model(owner, estimator, X)
     data, names = model.inputs.values, model.inputs.names
     options = options.of_names(owner, names)
     features = PolynomialChaosFeatures(1, distribution=options.distribution)

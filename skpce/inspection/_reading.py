@@ -20,7 +20,6 @@ from .._checks import (
     FloatArray,
     OutputGroups,
     as_floats,
-    check_option,
     check_real,
     check_rows,
     listed,
@@ -351,10 +350,6 @@ def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ..
     return tuple(reasons)
 
 
-#: Methods of an estimator that give predictions.
-RESPONSES = ("auto", "predict", "predict_proba", "decision_function", "transform")
-
-
 @dataclass(frozen=True)
 class Inputs:
     """A table of numbers that remembers its container."""
@@ -414,7 +409,7 @@ class FittedModel:
             raise ValueError(
                 "The estimator predicts values that are not numbers, such as "
                 f"{np.ravel(np.asarray(output))[0]!r}; expected numbers. For a "
-                "classifier use response='predict_proba'."
+                "classifier give its method predict_proba."
             ) from None
         if predictions.ndim not in (1, 2) or len(predictions) != len(values):
             raise ValueError(
@@ -440,23 +435,21 @@ class FittedModel:
         return ("y",) if n_targets == 1 else tuple(f"y{k}" for k in range(n_targets))
 
 
-def fitted_model(owner: str, estimator: Any, X: Any, response: Any) -> FittedModel:
+def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
-    check_option(owner, "response", response, RESPONSES)
-    call, classes = _call(owner, estimator, response)
+    call, classes = _call(owner, estimator)
     outputs = None
-    if response in ("auto", "predict"):
-        try:
-            reading = expansion_of(estimator)
-        except NoExpansionError:
-            reading = None
-        if reading is not None and reading.compositions is None:
-            outputs = reading.expansion.output_names
+    try:
+        reading = expansion_of(estimator)
+    except NoExpansionError:
+        reading = None
+    if reading is not None and reading.compositions is None:
+        outputs = reading.expansion.output_names
     return FittedModel(call, read_inputs(X, fitted=estimator), classes, outputs)
 
 
 def _call(
-    owner: str, estimator: Any, response: str
+    owner: str, estimator: Any
 ) -> tuple[Callable[[Any], Any], tuple[str, ...] | None]:
     """Return the function to call and the names of the classes."""
     if isinstance(estimator, type):
@@ -468,17 +461,15 @@ def _call(
         return estimator, None
     if hasattr(estimator, "__sklearn_tags__"):
         check_is_fitted(estimator)
-    if response == "auto":
-        classifies = hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
-        response = "predict_proba" if classifies else "predict"
-    call = getattr(estimator, response, None)
+    classifies = hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
+    method = "predict_proba" if classifies else "predict"
+    call = getattr(estimator, method, None)
     if not callable(call):
         raise ValueError(
-            f"{type(estimator).__name__} has no {response!r}; expected by {owner} with "
-            f"response={response!r}. Give a fitted estimator or a callable."
+            f"{type(estimator).__name__} has no {method!r}; expected by {owner}: a "
+            "fitted estimator, or a callable such as its method decision_function."
         )
-    probabilities = response == "predict_proba"
-    classes = getattr(estimator, "classes_", None) if probabilities else None
+    classes = getattr(estimator, "classes_", None) if classifies else None
     names = None if classes is None else tuple(str(name) for name in classes)
     return call, names
 

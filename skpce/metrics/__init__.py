@@ -11,7 +11,6 @@ from ._fragility import (
 )
 from ._scores import (
     aitchison_scorer,
-    ks_indistinguishable_fraction,
     neg_kl_divergence_scorer,
 )
 
@@ -20,7 +19,6 @@ __all__ = [
     "coverage_interval",
     "crps_score",
     "excess_fragility",
-    "ks_indistinguishable_fraction",
     "neg_kl_divergence_scorer",
     "policy_fragility",
     "total_variation_distance",

@@ -255,13 +255,6 @@ def wilson(
     return low, np.where(share == 1, 1.0, centre + half)
 
 
-def scatter(values: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
-    """Put values of active parts (..., n_active) in all columns; NaN elsewhere."""
-    columns = np.full((*values.shape[:-1], geometry.layout.n_parts), np.nan)
-    columns[..., geometry.active_parts] = values
-    return columns
-
-
 # Coverage of intervals of real outputs.
 
 

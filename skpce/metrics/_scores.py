@@ -9,24 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import kl_div
-from scipy.stats import ks_2samp
 from sklearn.metrics import make_scorer
 
-from .._checks import (
-    FloatArray,
-    Mask,
-    Steps,
-    as_floats,
-    check_real,
-    checked_sample_weight,
-    refuse_extremes,
-)
-from .._compositions.log_ratio import composition_geometry
-from .._compositions.steps import refuse_masked, refuse_negative
-from .._result import Result
-from ._coverage import _mean_by_step, inferred_mask, scatter
+from .._checks import FloatArray, Mask, Steps, checked_sample_weight
 from ._fragility import finite_table, squared_aitchison
 
 
@@ -154,121 +140,3 @@ Examples
 >>> search.fit(X, y).best_params_
 {'degree': 1}
 """
-
-# The exact distribution of the statistic takes n_members x n_draws operations.
-_EXACT_PRODUCT = 10_000_000
-
-
-def ks_indistinguishable_fraction(
-    y_true: ArrayLike,
-    y_samples: ArrayLike,
-    *,
-    steps: Steps = None,
-    mask: Mask = "infer",
-    alpha: float = 0.05,
-) -> Result:
-    r"""Test, action by action, whether members and draws have the same distribution.
-
-    For each of the :math:`m` action-step pairs the two-sample Kolmogorov-Smirnov test
-    compares the probabilities of held-out members with those of draws; a pair is
-    indistinguishable when :math:`p > \alpha / m` (Bonferroni). When the distributions
-    are equal, the probability that any pair is rejected is at most :math:`\alpha`,
-    whatever the dependence between pairs. The fraction is the paper's (supplementary
-    tables). Not rejected is not the same as equal: with few members every model
-    passes.
-
-    Parameters
-    ----------
-    y_true, steps, mask
-        As in :func:`coverage_interval`.
-    y_samples : array-like of shape (n_draws, n_parts)
-        Policies drawn with the inputs drawn too:
-        ``CompositionalPCESurrogate.sample(n)`` without X.
-    alpha : float, default=0.05
-        Level of all tests together.
-
-    Returns
-    -------
-    comparison : Result
-        A row for each part, with the columns ``p_values`` (not adjusted; NaN where
-        nothing is tested), ``statistics`` (largest distance of the two empirical
-        distribution functions) and ``indistinguishable``, and the figures
-
-        fraction : float
-            Share of the action-step pairs that are not rejected; NaN without any pair.
-        step_fractions : ndarray of shape (n_steps,)
-            The same per step; NaN for a step without choice.
-        n_pairs : int
-            Number of tests.
-
-    Notes
-    -----
-    p-values are :func:`scipy.stats.ks_2samp`'s: exact [1]_ for samples of usual size,
-    asymptotic for large ones.
-
-    References
-    ----------
-    .. [1] J. L. Hodges, "The significance probability of the Smirnov two-sample
-       test", Arkiv för Matematik 3 (1958).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.metrics import ks_indistinguishable_fraction
-    >>> rng = np.random.default_rng(0)
-    >>> y, draws = rng.dirichlet([2, 3, 4], 100), rng.dirichlet([2, 3, 4], 2000)
-    >>> ks_indistinguishable_fraction(y, draws).fraction
-    1.0
-    >>> narrow = (draws + draws.mean(axis=0)) / 2
-    >>> ks_indistinguishable_fraction(y, narrow).fraction
-    0.0
-    """
-    owner = "ks_indistinguishable_fraction"
-    check_real(owner, "alpha", alpha, low=0, high=1)
-    drawn = as_floats(y_samples, "y_samples")
-    shape = as_floats(y_true, "y_true").shape
-    width = shape[-1:]
-    if drawn.ndim != 2 or drawn.shape[1:] != width or not drawn.size:
-        raise ValueError(
-            f"y_samples has shape {drawn.shape}; expected (n_draws, n_parts) with the "
-            f"parts of y_true, of shape {shape}. Draws at given inputs "
-            "have another axis: draw without X."
-        )
-    if not np.isfinite(drawn).all():
-        raise ValueError("y_samples has NaN or infinite entries; expected numbers.")
-    refuse_extremes(drawn, "y_samples")
-    mask = inferred_mask(mask, {"y_true": y_true, "y_samples": drawn})
-    geometry = composition_geometry(y_true, steps, mask, owner, "y_true")
-    observed = as_floats(y_true, "y_true")
-    if np.isinf(observed).any():
-        raise ValueError("y_true has infinite entries; expected finite ones.")
-    for table, name in ((observed, "y_true"), (drawn, "y_samples")):
-        refuse_negative(table, geometry.layout, name)
-        refuse_masked(table, geometry.mask, geometry.layout, name)
-    if not len(observed):
-        raise ValueError("y_true has no members; expected at least one.")
-    parts = geometry.active_parts
-    tests = [_test(observed[:, part], drawn[:, part]) for part in parts]
-    statistics, p_values = np.array(tests, dtype=np.float64).reshape(-1, 2).T
-    same = p_values > alpha / max(1, len(parts))
-    indistinguishable = np.zeros(geometry.layout.n_parts, dtype=bool)
-    indistinguishable[parts] = same
-    return Result(
-        {"part": geometry.layout.part_names},
-        {
-            "p_values": scatter(p_values, geometry),
-            "statistics": scatter(statistics, geometry),
-            "indistinguishable": indistinguishable,
-        },
-        figures={
-            "fraction": float(same.mean()) if len(parts) else np.nan,
-            "step_fractions": _mean_by_step(same.astype(np.float64), geometry),
-            "n_pairs": len(parts),
-        },
-    )
-
-
-def _test(members: FloatArray, draws: FloatArray) -> tuple[float, float]:
-    exact = len(members) * len(draws) <= _EXACT_PRODUCT
-    test = ks_2samp(members, draws, method="exact" if exact else "asymp")
-    return float(test.statistic), float(test.pvalue)

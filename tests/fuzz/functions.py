@@ -216,16 +216,6 @@ def _drawn(name: str) -> Callable[[Generator], Drawn]:
     return make
 
 
-def _ks(rng: Generator) -> Drawn:
-    y, other, steps = _tables(rng)
-    given = {"y_true": y, "y_samples": other, "steps": steps}
-    return (
-        metrics.ks_indistinguishable_fraction,
-        given,
-        lambda found: true.between("p", found.p_values, nan=True),
-    )
-
-
 def _fragile(rng: Generator) -> Drawn:
     y, _, steps = _tables(rng)
 
@@ -367,7 +357,6 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.metrics.aitchison_scorer": _scorer,
     "skpce.metrics.coverage_interval": _covered("coverage_interval"),
     "skpce.metrics.crps_score": _drawn("crps_score"),
-    "skpce.metrics.ks_indistinguishable_fraction": _ks,
     "skpce.metrics.neg_kl_divergence_scorer": _scorer,
     "skpce.ensembles.member_blocks": _blocks,
     "skpce.metrics.policy_fragility": _fragile,

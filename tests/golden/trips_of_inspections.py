@@ -229,7 +229,6 @@ def metrics_of_predictions() -> Results:
     interval = fitted.predict_interval(X[25:], n_samples=100, random_state=0)
     lower, upper = interval.lower, interval.upper
     draws = fitted.sample(50, X[25:], random_state=0)
-    pooled = fitted.sample(60, random_state=0)
     steps: Results = {"steps": STEPS}
     return {
         "crps": metrics.crps_score(truth, draws, **steps),
@@ -238,7 +237,6 @@ def metrics_of_predictions() -> Results:
         "joint coverage": _columns(
             metrics.coverage_interval(truth, lower, upper, kind="joint", **steps)
         ),
-        "ks": _columns(metrics.ks_indistinguishable_fraction(truth, pooled, **steps)),
         "fragility": _columns(metrics.policy_fragility(y, **steps)),
         "total variation": metrics.total_variation_distance(truth, predicted, **steps),
         "scorer": metrics.aitchison_scorer(STEPS)(fitted, X[25:], truth),

@@ -267,12 +267,11 @@ def test_classifiers_answer_with_probabilities(normal_rows):
     found = sobol_indices(model, normal_rows, n_samples=200, random_state=0)
     assert found.target_names == ("0", "1", "2")
     assert set(np.argmax(found.total_order, axis=1)) == {1}
-    with pytest.raises(ValueError, match="response='predict_proba'"):
-        sobol_indices(
-            LogisticRegression().fit(normal_rows, two),
-            normal_rows,
-            response="predict",
-        )
+    line = LogisticRegression().fit(normal_rows, two)
+    with pytest.raises(ValueError, match="give its method predict_proba"):
+        sobol_indices(line.predict, normal_rows)
+    found = sobol_indices(line.decision_function, normal_rows, random_state=0)
+    np.testing.assert_allclose(found.fidelity, 1)
 
 
 def test_columns_that_do_not_vary_stay_fixed(normal_rows):
@@ -313,7 +312,6 @@ def test_a_callable_sees_only_rows_after_every_check(normal_rows):
         raise AssertionError("called")
 
     for wrong, words in [
-        ({"response": "mean"}, "'response'"),
         ({"degree": -1}, "'degree'"),
         ({"degree": 1.5}, "'degree'"),
         ({"n_samples": 5}, "'n_samples'"),
@@ -338,8 +336,8 @@ def test_estimators_that_cannot_answer(normal_rows):
     fitted = LinearRegression().fit(normal_rows, normal_rows[:, 0])
     with pytest.raises(ValueError, match="X has 2 features; expected"):
         sobol_indices(fitted, normal_rows[:, :2])
-    with pytest.raises(ValueError, match="LinearRegression has no 'predict_proba'"):
-        sobol_indices(fitted, normal_rows, response="predict_proba")
+    with pytest.raises(ValueError, match="PCA has no 'predict'; expected by sobol"):
+        sobol_indices(PCA().fit(normal_rows), normal_rows)
     with pytest.raises(ValueError, match="shape \\(3,\\)"):
         sobol_indices(lambda X: np.ones(3), normal_rows)
     with pytest.raises(ValueError, match="NaN or infinity"):

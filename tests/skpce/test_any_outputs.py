@@ -335,11 +335,11 @@ def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
 @pytest.mark.slow
 def test_embeddings_are_compared_for_numbers(X, y):
     found = compare_embeddings(
-        {"PCA": PCA(), "first": PCA(1)},
+        {"PCA": PCA(), "one": make_pipeline(PCA(1), StandardScaler())},
         X,
         y[:, :5],
         outputs={"accuracy": 1, "logits": 4},
-        dimensions={"PCA": (2, 3)},
+        dimensions=(2, 3),
         degrees=(1, 2),
         surrogate=PolynomialChaosRegressor(solver="ridge", distribution="normal"),
         cv=3,

@@ -1,19 +1,14 @@
-"""Coverage error, PIT, energy score and Kolmogorov-Smirnov fraction."""
+"""Coverage with its error, and the CRPS."""
 
 import numpy as np
 import pytest
 from scipy.special import softmax
-from scipy.stats import binomtest, ks_2samp
+from scipy.stats import binomtest
 
-from skpce.metrics import (
-    coverage_interval,
-    crps_score,
-    ks_indistinguishable_fraction,
-)
+from skpce.metrics import coverage_interval, crps_score
 
 STEPS = {"choice": 3, "single": 1, "masked": 3}
 MASK = np.array([True, True, True, True, True, False, True])
-POSSIBLE = [0, 1, 2, 4, 6]
 
 
 def draw_policies(rng, size, spread=1.0):
@@ -80,48 +75,6 @@ def test_the_interval_of_marginal_coverage_is_on_the_safe_side():
     assert share[2] >= 0.9 - 3 * np.sqrt(0.09 / 200)
 
 
-def test_equal_laws_are_indistinguishable_and_half_the_spread_is_not():
-    rng = np.random.default_rng(0)
-    shape = {"steps": STEPS, "mask": MASK}
-    fractions, narrow = [], []
-    for _ in range(30):
-        y, draws = draw_policies(rng, (100,)), draw_policies(rng, (2000,))
-        fractions.append(ks_indistinguishable_fraction(y, draws, **shape).fraction)
-        half = draw_policies(rng, (2000,), spread=0.5)
-        narrow.append(ks_indistinguishable_fraction(y, half, **shape).fraction)
-    # Any rejection at all: at most 5 % of the time.
-    assert np.mean(np.array(fractions) < 1) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 30)
-    assert np.mean(fractions) > 0.95
-    assert np.mean(narrow) < 0.4
-
-
-def test_the_tests_are_those_of_scipy_over_pairs_with_a_choice(forecasts):
-    y, draws = forecasts
-    found = ks_indistinguishable_fraction(y, draws[:, 0], steps=STEPS, mask=MASK)
-    assert found.n_pairs == 5
-    for part in POSSIBLE:
-        expected = ks_2samp(y[:, part], draws[:, 0, part])
-        assert found.p_values[part] == pytest.approx(expected.pvalue)
-        assert found.statistics[part] == pytest.approx(expected.statistic)
-    assert np.isnan(found.p_values[[3, 5]]).all()
-    assert not found.indistinguishable[[3, 5]].any()
-    assert found.indistinguishable[POSSIBLE].mean() == found.fraction
-    np.testing.assert_array_equal(np.isnan(found.step_fractions), [False, True, False])
-
-
-@pytest.mark.parametrize(("factor", "rejected"), [(1.001, 1), (0.999, 0)])
-def test_bonferroni_is_over_all_pairs(factor, rejected):
-    rng = np.random.default_rng(0)
-    y = draw_policies(rng, (100,))
-    draws = draw_policies(rng, (500,), spread=0.7)
-    shape = {"steps": STEPS, "mask": MASK}
-    p_values = ks_indistinguishable_fraction(y, draws, **shape).p_values
-    alpha = 5 * np.nanmin(p_values) * factor
-    found = ks_indistinguishable_fraction(y, draws, **shape, alpha=alpha)
-    assert (~found.indistinguishable[POSSIBLE]).sum() == rejected
-    assert found.fraction == 1 - rejected / 5
-
-
 Y = np.full((4, 3), 1 / 3)
 DRAWS = np.full((6, 1, 3), 1 / 3)
 
@@ -145,15 +98,6 @@ def test_bad_draws_are_named(arguments, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: ks_indistinguishable_fraction(Y, DRAWS),
-            r"y_samples has shape \(6, 1, 3\); .* draw without X",
-        ),
-        (
-            lambda: ks_indistinguishable_fraction(Y, Y[:, :2]),
-            r"y_samples has shape \(4, 2\)",
-        ),
-        (lambda: ks_indistinguishable_fraction(Y, Y, alpha=1), "'alpha' .* Got 1"),
         (lambda: coverage_interval(Y, Y, Y, kind="all"), "'kind' .* Got 'all'"),
         (
             lambda: coverage_interval(Y, Y, Y, confidence_level=95),
@@ -165,9 +109,3 @@ def test_bad_draws_are_named(arguments, message):
 def test_bad_parameters_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_negative_samples_are_refused_by_their_name():
-    members = np.full((4, 2), 0.5)
-    with pytest.raises(ValueError, match=r"y_samples has -1\.0 in row 0"):
-        ks_indistinguishable_fraction(members, members * [-2.0, 4.0])

@@ -11,7 +11,11 @@ from typing import Any
 from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
 from gflownet_envs.experiments.paper.measures import (
     N_DRAWS,
+    N_EMBEDDING_DRAWS,
     N_FEW_DRAWS,
+    N_LARGE_DRAWS,
+    N_STUDY_DRAWS,
+    N_TIMED_DRAWS,
     drawn,
     measure,
     rounded,
@@ -44,11 +48,8 @@ PRESETS = ("quick", "full")
 _COMPARED_TASKS = ("buchwald-hartwig", "sachs")
 _COMPARED_METHODS = ("mean", "paper", "ridge1", "mlp", "gp")
 
-#: Tasks that take a second a draw.
+#: Tasks of N_LARGE_DRAWS.
 _LARGE_TASKS = ("sachs", "structure-learning")
-
-#: Draws of the studies beside the tasks, whose fits take seconds.
-_N_STUDY_DRAWS, _N_EMBEDDING_DRAWS = 10, 25
 
 #: Steps whose policies the paper's figures 3 and 6 show, numbered from 1.
 _SHOWN_STEPS: Mapping[str, tuple[int, ...]] = {
@@ -73,7 +74,8 @@ class _Call:
 
     def draws_of(self, n_draws: int) -> range:
         """Return the seeds of the draws; other ones for other ``draws``."""
-        return range(self.draws * N_DRAWS, self.draws * N_DRAWS + n_draws)
+        start = self.draws * N_DRAWS
+        return range(start, start + n_draws // (2 if self.quick else 1))
 
     def system(self, task: str, reading: str) -> System:
         """Return the policies of a task, made or read once."""
@@ -117,7 +119,8 @@ def make_paper(
         call goes on from there.
     preset : {"quick", "full"} or None, default=None
         ``"full"`` has the paper's sizes and settings. ``"quick"`` has fewer members
-        and readings, of Sachs exact policies and of molecules trained ones. None takes
+        and readings, half the draws, of Sachs exact policies and of molecules trained
+        ones. None takes
         that of the first finished piece in ``out`` or ``runs``, and ``"quick"`` where
         there is none.
     runs : sequence of str or Path, default=()
@@ -250,8 +253,7 @@ def _task_piece(call: _Call, task: str, reading: str) -> dict[str, Any]:
     for number, (source, dataset) in enumerate(system.datasets.items()):
         call.progress(name, number, len(system.datasets))
         shown = _SHOWN_STEPS.get(task, ())
-        is_short = reading != FIRST or task in _LARGE_TASKS
-        draws = call.draws_of(N_FEW_DRAWS if is_short else N_DRAWS)
+        draws = call.draws_of(n_draws_of(task) if reading == FIRST else N_FEW_DRAWS)
         sources[source] = measure(
             dataset,
             system.preset,
@@ -264,19 +266,29 @@ def _task_piece(call: _Call, task: str, reading: str) -> dict[str, Any]:
     return {"record": dict(system.record), "sources": sources}
 
 
+def n_draws_of(task: str) -> int:
+    """Return how often the members of a task are drawn under the first reading."""
+    return N_LARGE_DRAWS if task in _LARGE_TASKS else N_DRAWS
+
+
 def _surrogates(call: _Call, task: str) -> dict[str, Any]:
     """Compare surrogates as Table 1 does."""
     system = call.system(task, FIRST)
-    preset, draws = system.preset, call.draws_of(_N_STUDY_DRAWS)
+    preset, draws = system.preset, call.draws_of(N_STUDY_DRAWS)
     total, done = len(system.datasets) * len(draws), 0
     found: dict[str, Any] = {}
     for source, dataset in system.datasets.items():
-        rows: dict[str, list[dict[str, float]]] = {m: [] for m in _COMPARED_METHODS}
+        rows: dict[str, list[Any]] = {m: [] for m in _COMPARED_METHODS}
         for number in draws:
             call.progress(f"{task}: surrogates", done, total)
             split = split_of(drawn(dataset, preset, number), preset.n_components)
+            timed = number - draws.start < N_TIMED_DRAWS
             for method, known in rows.items():
-                known.append(errors_and_times(method, split, preset.degrees[0], number))
+                known.append(
+                    errors_and_times(
+                        method, split, preset.degrees[0], number, timed=timed
+                    )
+                )
             done += 1
         found[source] = {
             method: {key: [row[key] for row in known] for key in known[0]}
@@ -291,7 +303,7 @@ def _embeddings(call: _Call) -> dict[str, Any]:
     """Compare embeddings of the reactions, exact policies and trained ones."""
     return compare_embeddings_of(
         call.system("buchwald-hartwig", FIRST).datasets,
-        call.draws_of(_N_EMBEDDING_DRAWS),
+        call.draws_of(N_EMBEDDING_DRAWS),
         partial(call.progress, "embeddings"),
     )
 
@@ -307,7 +319,7 @@ def _ablation(call: _Call) -> dict[str, Any]:
             degree=preset.degrees[0],
             n_fit=preset.n_train,
             seed=call.seed,
-            draws=call.draws_of(_N_STUDY_DRAWS),
+            draws=call.draws_of(N_STUDY_DRAWS),
             progress=partial(call.progress, f"ablation, {source}"),
         )
         for source, dataset in system.datasets.items()

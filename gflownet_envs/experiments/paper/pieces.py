@@ -11,7 +11,7 @@ from typing import Any
 from gflownet_envs.storage import canonical_json, plain_json, write_bytes
 
 #: Rises when what a piece holds changes: pieces of another number are made again.
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)

@@ -68,16 +68,15 @@ def compare_embeddings(
     ----------
     candidates : dict of str to transformer
         What stands before the surrogate. Its dimension is ``n_components``, of the
-        last step for a Pipeline; ``(transformer, name)`` names another parameter. A
-        transformer without one is taken as it is, as is ``"passthrough"``. None is
-        changed; a random one whose ``random_state`` is None gets a seed.
+        last step for a Pipeline. A transformer without one is taken as it is, as is
+        ``"passthrough"``. None is changed; a random one whose ``random_state`` is None
+        gets a seed.
     X : array-like of shape (n_members, n_features)
         What differs between the members, before any embedding.
     y : array-like of shape (n_members, n_parts) or data frame
         Policies, the steps side by side, or real outputs.
-    dimensions : sequence of int or dict of str to sequence, default=(2, 5, 10)
-        Numbers of inputs to choose from. A dict gives them by candidate; one that it
-        does not name is taken as it is.
+    dimensions : sequence of int, default=(2, 5, 10)
+        Numbers of inputs to choose from.
     degrees : sequence of int or None, default=(1, 2)
         Degrees of the surrogate to choose from; None takes it as it is.
     surrogate : estimator or None, default=None
@@ -394,13 +393,7 @@ def _grids_of(
     """Check the candidates and their grids; give those that are random a seed."""
     if not isinstance(candidates, Mapping) or not candidates:
         raise fail(OWNER, "candidates", "a dict of name to transformer", candidates)
-    if not isinstance(dimensions, Mapping):
-        dimensions = _integers("dimensions", dimensions, low=1)
-    elif unknown := [name for name in dimensions if name not in candidates]:
-        raise ValueError(
-            f"dimensions names {unknown[0]!r}, which is no candidate; expected names "
-            f"of candidates: {', '.join(map(repr, candidates))}."
-        )
+    dimensions = _integers("dimensions", dimensions, low=1)
     prefix, last = final_estimator(surrogate)
     degree = None
     if degrees is not None:
@@ -412,13 +405,11 @@ def _grids_of(
         degree = f"surrogate__{prefix}degree"
         degrees = _integers("degrees", degrees, low=0)
     found = []
-    for name, given in candidates.items():
-        embedding, parameter = _read_embedding(name, given)
-        own = _own_dimensions(name, embedding, parameter, dimensions)
+    for name, embedding in candidates.items():
+        dimension = _dimension_of(name, embedding)
         grid: dict[str, Sequence[Any]] = {"embedding": [seeded(embedding)]}
-        dimension = None if own is None else f"embedding__{parameter}"
-        if own is not None:
-            grid[f"embedding__{parameter}"] = own
+        if dimension is not None:
+            grid[dimension] = dimensions
         if degree is not None:
             grid[degree] = degrees
         found.append(_Grid(name, grid, dimension, degree))
@@ -435,39 +426,15 @@ def _integers(name: str, values: Any, low: int) -> tuple[int, ...]:
     return tuple(int(value) for value in found)
 
 
-def _own_dimensions(
-    name: str, embedding: Any, parameter: str | None, dimensions: Any
-) -> tuple[int, ...] | None:
-    """Return the dimensions of one candidate; None to take it as it is."""
-    if not isinstance(dimensions, Mapping):
-        return None if parameter is None else dimensions
-    if dimensions.get(name) is None:
-        return None
-    if parameter is None:
-        raise ValueError(
-            f"dimensions names {name!r}, but {embedding!r} has no n_components; give "
-            "the candidate as (transformer, name of the parameter)."
-        )
-    return _integers(f"dimensions[{name!r}]", dimensions[name], low=1)
-
-
-def _read_embedding(name: Any, given: Any) -> tuple[Any, str | None]:
-    """Return the embedding and the parameter that takes its dimension."""
+def _dimension_of(name: Any, embedding: Any) -> str | None:
+    """Return the parameter of the Pipeline that sets the dimension of a candidate."""
     if not isinstance(name, str) or name == BEST_OF_ALL:
         raise ValueError(
             f"A candidate is named {name!r}; expected a text other than "
             f"{BEST_OF_ALL!r}."
         )
-    embedding, parameter = given, ""
-    if isinstance(given, tuple):
-        if len(given) != 2 or not isinstance(given[1], str):
-            raise ValueError(
-                f"Candidate {name!r} is {given!r}; expected a transformer, or "
-                "(transformer, name of the parameter that takes the dimension)."
-            )
-        embedding, parameter = given
-    if isinstance(embedding, str) and embedding == "passthrough" and not parameter:
-        return embedding, None
+    if isinstance(embedding, str) and embedding == "passthrough":
+        return None
     if isinstance(embedding, type) or not all(
         hasattr(embedding, method) for method in ("fit", "transform", "get_params")
     ):
@@ -475,16 +442,9 @@ def _read_embedding(name: Any, given: Any) -> tuple[Any, str | None]:
             f"candidates has {name!r}: {embedding!r}; expected a transformer or "
             "'passthrough'."
         )
-    if not parameter:  # n_components of the last step, if it has one
-        prefix, last = final_estimator(embedding)
-        known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
-        return embedding, f"{prefix}n_components" if "n_components" in known else None
-    if parameter not in embedding.get_params():
-        raise ValueError(
-            f"candidates has {name!r} without a parameter {parameter!r}; expected one "
-            f"of {', '.join(sorted(embedding.get_params()))}."
-        )
-    return embedding, parameter
+    prefix, last = final_estimator(embedding)
+    known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    return f"embedding__{prefix}n_components" if "n_components" in known else None
 
 
 # The table

@@ -168,9 +168,9 @@ def test_outcome_and_likelihood_agree(surrogate, method):
         [belief.mean[0], belief.covariance[0, 0]], [0.64, 0.2], atol=0.015
     )
     if method == "weights":
-        other = started(surrogate, **options)
-        other.update(log_likelihood=lambda x: -0.5 * (0.8 - x[:, 0]) ** 2 / 0.25)
-        np.testing.assert_allclose(other.belief_.weights, belief.weights, rtol=1e-9)
+        x = belief.particles[:, 0]
+        expected = np.exp(-0.5 * (0.8 - x) ** 2 / 0.25)
+        np.testing.assert_allclose(belief.weights, expected / expected.sum(), rtol=1e-9)
 
 
 def test_learning_changes_what_is_chosen(surrogate):
@@ -252,7 +252,7 @@ def test_not_fitted(surrogate):
     with pytest.raises(NotFittedError):
         ThompsonPolicy(surrogate).choose()
     with pytest.raises(NotFittedError):
-        ThompsonPolicy(surrogate).update(log_likelihood=np.ravel)
+        ThompsonPolicy(surrogate).update(**SEEN)
     with pytest.raises(NotFittedError):
         ThompsonPolicy(
             CompositionalPCESurrogate(solver="ridge", distribution="normal")
@@ -293,7 +293,7 @@ SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "observed.*Got None"),
+        ({**SEEN, "observed": None}, "observed.*Got None"),
         ({**SEEN, "observed": np.nan}, "observed.*finite"),
         ({**SEEN, "noise_sd": 0.0}, "noise_sd.*positive"),
         ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
@@ -304,11 +304,6 @@ SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
         ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
         ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
         ({**SEEN, "which": [0, 0]}, "which.*1 column"),
-        ({**SEEN, "log_likelihood": np.ravel}, "Got both"),
-        ({"log_likelihood": 3}, "log_likelihood.*callable"),
-        ({"log_likelihood": lambda x: x}, r"shape \(1000, 1\)"),
-        ({"log_likelihood": lambda x: np.nan * x[:, 0]}, "NaN or inf"),
-        ({"log_likelihood": lambda x: -np.inf + 0 * x[:, 0]}, "impossible"),
     ],
 )
 def test_bad_updates_leave_the_belief(surrogate, arguments, message):
@@ -318,11 +313,6 @@ def test_bad_updates_leave_the_belief(surrogate, arguments, message):
         policy.update(**arguments)
     assert policy.belief_ is before
     assert policy.n_updates_ == 0
-
-
-def test_the_filter_needs_an_outcome(surrogate):
-    with pytest.raises(ValueError, match="method='kalman' needs an outcome"):
-        started(surrogate, method="kalman").update(log_likelihood=np.ravel)
 
 
 @pytest.mark.parametrize(

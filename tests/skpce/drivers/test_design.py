@@ -107,6 +107,88 @@ def test_a_design_within_groups_is_exchanged_within_them():
     assert np.array_equal(found.strata, group)
 
 
+def ablation(n_flags, repeats):
+    rows = np.vstack([np.ones(n_flags), 1.0 - np.eye(n_flags)])
+    return np.repeat(rows, repeats, axis=0)
+
+
+def test_a_flag_that_is_off_once_is_compared_with_its_reference():
+    """Orders of the settings, or of ten runs, are too few: all runs are exchanged."""
+    found = exchange_of(ablation(7, 5), 2)
+    assert (found.kind, found.scope, found.n_units) == ("strata", "tried", 40)
+    assert found.pooled
+    assert found.within is None
+    pairs = np.bincount(found.strata)
+    assert sorted(pairs) == [5] * 6 + [10]
+    many = exchange_of(ablation(7, 10), 2)
+    assert not many.pooled
+    assert np.array_equal(many.within, many.strata)
+    assert not exchange_of(ablation(7, 1), 2).pooled  # nothing says what is noise
+
+
+def test_an_ablation_table_has_an_answer():
+    rng = np.random.default_rng(3)
+    X = ablation(7, 5)
+    y = 2 * X[:, 0] + 0.5 * X[:, 1] + 0.2 * rng.normal(size=40)
+    table = {f"use_{k}": X[:, k] for k in range(7)} | {"y": y}
+    answer = skpce.explain(table, outputs="y")
+    row = answer.drivers.rows[0]
+    assert row.state.tolist() == ["drives", "drives", *["not settled"] * 5]
+    assert row.total[0] > 0.7
+    assert "shown at the settings tried" in str(answer)
+
+
+def test_blocks_that_cross_groups_are_no_strata_of_them():
+    """Which block comes first in a group depends on the order of the rows."""
+    model, task = (part.ravel() for part in np.mgrid[:12, :10])
+    own = np.random.default_rng(0).normal(size=(12, 2))[model]
+    found = exchange_of(own, 0, groups=model, blocks=task)
+    assert (found.kind, found.n_units) == ("rows", 12)
+    assert found.strata is None
+    nested = exchange_of(own, 0, groups=model, blocks=model // 4)
+    assert np.array_equal(nested.strata, np.arange(12) // 4)
+
+
+def test_few_groups_do_not_change_signs_and_blocks_are_named():
+    group = np.repeat(np.arange(6), 12)
+    found = exchange_of(np.random.default_rng(0).normal(size=(72, 2)), 0, groups=group)
+    assert found.kind == "none"
+    assert "within 6 groups, of which 8 are needed" in found.why
+    assert "blocks=" in found.why
+
+
+def test_several_series_are_told_apart_or_refused():
+    X, week = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) // 3
+    store = np.arange(60) % 3
+    with pytest.raises(ValueError, match=r"3 runs at each of 20 places, .* several"):
+        Design.of(X, order=week)
+    design = Design.of(X, order=week, blocks=store)
+    assert np.array_equal(np.argsort(design.order), np.lexsort((week, store)))
+    assert {len(set(store[design.series_blocks(15) == k])) for k in range(3)} == {1}
+    assert Design.of(X, order=week, groups=store).order is None
+    assert Design.of(X, order=np.arange(60), blocks=store).order.tolist() == [
+        *map(float, range(60))
+    ]
+
+
+def test_what_blocks_hold_has_no_share_within_them():
+    rng = np.random.default_rng(1)
+    load = np.repeat(np.arange(16), 12)
+    temp, recipe = (load % 2).astype(float), np.tile([0.0, 1.0, 2.0], 64)
+    noise = 0.2 * rng.normal(size=16)[load] + 0.15 * rng.normal(size=192)
+    table = {"temp": temp, "recipe": recipe, "load": load}
+    table["y"] = 1.5 * temp + 0.5 * (recipe == 2) + noise
+    answer = skpce.explain(table, outputs="y", blocks="load")
+    row = answer.drivers.rows[0]
+    assert row.state.tolist() == ["drives", "drives"]
+    assert (row.total[0], row.total_low[0], row.total_high[0]) == (0, 0, 1)
+    assert "temp an unknown share" in str(answer)
+    assert "temp has one value in each block" in str(answer)
+    table["y"] = table["y"] - 1.5 * temp
+    answer = skpce.explain(table, outputs="y", blocks="load")
+    assert answer.drivers.rows[0].state.tolist() == ["not settled", "drives"]
+
+
 def test_members_of_one_time_do_not_remember_one_another():
     """Rows are sorted by their outputs, and ties would keep this order."""
     y = np.sort(np.random.default_rng(5).normal(size=60))[:, np.newaxis]

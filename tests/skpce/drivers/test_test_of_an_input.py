@@ -281,7 +281,8 @@ def test_a_null_that_is_nearly_the_effect_of_a_driver_is_said_to_be_alike():
     answer = skpce.explain(X, y)
     assert "drives" not in answer.drivers.state[0].tolist()
     alike = [c.figures for c in answer.cautions if c.code == "alike"]
-    assert {alike[0]["input"], *alike[0]["others"]} == {"x0", "x3"}
+    assert set(alike[0]["inputs"]) == {"x0", "x3"}
+    assert "vary together" in str(answer.cautions[0])
 
 
 def test_rows_in_another_unit_name_nothing():

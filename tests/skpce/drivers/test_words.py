@@ -188,8 +188,8 @@ def test_an_input_that_acts_on_the_spread_drives_nothing():
 def test_inputs_that_cannot_be_told_apart_are_named_once():
     cautions = [
         Caution("constraint", {"inputs": ("rate", "units", "drop"), "sum": 1.0}),
-        Caution("alike", {"input": "rate", "others": ("units", "drop")}),
-        Caution("not exchanged", {"input": "kind", "why": "too few"}),
+        Caution("alike", {"inputs": ("rate", "units", "drop")}),
+        Caution("not exchanged", {"inputs": ("kind",), "why": "too few"}),
     ]
     found = findings([O, O, O, O], [0.3, 0.3, 0.3, 0], q2=0.9, cautions=cautions)
     (text,) = words(found)
@@ -204,7 +204,7 @@ def test_inputs_that_cannot_be_told_apart_are_named_once():
 
 
 def test_inputs_that_go_together_are_not_called_functions_of_one_another():
-    alike = [Caution("alike", {"input": "rate", "others": ("units",)})]
+    alike = [Caution("alike", {"inputs": ("rate", "units")})]
     found = findings([O, O, N, N], [0.3, 0.3, 0, 0], cautions=alike)
     assert (
         "rate and units cannot be told apart: in these runs they vary together."
@@ -215,7 +215,7 @@ def test_inputs_that_go_together_are_not_called_functions_of_one_another():
 
 def test_inputs_with_one_reason_share_a_caution():
     cautions = [
-        Caution("not exchanged", {"input": name, "why": "too few"}) for name in "ab"
+        Caution("not exchanged", {"inputs": (name,), "why": "too few"}) for name in "ab"
     ]
     assert cautions_in_words(cautions) == ["Caution: a and b are not tested: too few."]
     assert cautions_in_words([Caution("note", {"words": "rate is text"})]) == [

@@ -125,6 +125,8 @@ def _surrogate_ratio(claim: Claim, found: Found) -> Answer:
     key, (one, other) = claim.values["measure"], claim.values["methods"]
 
     def see(rows: Rows) -> Seen:
+        if rows[one][key] is None:  # a draw that was not timed
+            return Seen(text="–")
         ratio = rows[one][key] / max(rows[other][key], 1e-9)
         return Seen((("{}", ratio),), bool(ratio >= claim.values["value"]))
 

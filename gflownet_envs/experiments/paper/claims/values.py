@@ -83,7 +83,13 @@ def _training_seconds(m: Measures, options: Options) -> float | None:
 def _speedup(m: Measures, options: Options) -> float | None:
     """Return CPU-seconds to train the held-out members over those of the surrogate."""
     trained = _training_seconds(m, options)
-    return trained and trained / (m["fit_seconds"] + m["sample_seconds"])
+    seconds = _surrogate_seconds(m, options)
+    return trained and seconds and trained / seconds
+
+
+def _surrogate_seconds(m: Measures, options: Options) -> float | None:
+    fitted = m["fit_seconds"]  # None in a draw that was not timed
+    return None if fitted is None else float(fitted + m["sample_seconds"])
 
 
 def _rank_of_d(m: Measures, options: Options) -> float | None:
@@ -117,7 +123,7 @@ VALUES: Mapping[str, Value] = {
     "ks_fraction": _ks_fraction,
     "fit_seconds": lambda m, options: m["fit_seconds"],
     "sample_seconds": lambda m, options: m["sample_seconds"],
-    "surrogate_seconds": lambda m, options: m["fit_seconds"] + m["sample_seconds"],
+    "surrogate_seconds": _surrogate_seconds,
     "training_seconds": _training_seconds,
     "speedup": _speedup,
     "rank_of_d": _rank_of_d,

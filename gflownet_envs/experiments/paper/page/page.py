@@ -28,7 +28,13 @@ from gflownet_envs.experiments.paper.claims.answers import (
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim, Item, claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer, papers_settings
-from gflownet_envs.experiments.paper.measures import N_DRAWS, N_FEW_DRAWS
+from gflownet_envs.experiments.paper.measures import (
+    N_DRAWS,
+    N_EMBEDDING_DRAWS,
+    N_FEW_DRAWS,
+    N_LARGE_DRAWS,
+    N_STUDY_DRAWS,
+)
 from gflownet_envs.experiments.paper.page.panels import png
 from gflownet_envs.experiments.paper.page.pictures import draw_figures
 from gflownet_envs.experiments.paper.page.tables import make_tables
@@ -112,7 +118,7 @@ def page_files(
     body = [
         _summary(found, counts, preset, answers),
         "<h2 id=claims>Claims</h2>",
-        _how_to_read(),
+        _how_to_read(preset),
         *_claims(listed.claims, answers),
         "<h2 id=figures>Figures</h2>",
         *(_figure(item, figures[item.label]) for item in listed.figures),
@@ -191,7 +197,10 @@ def _summary(
     )
 
 
-def _how_to_read() -> str:
+def _how_to_read(preset: str) -> str:
+    def n_draws(of_full: int) -> int:
+        return of_full // (2 if preset == "quick" else 1)
+
     readings = "; ".join(
         f"<i>{escape(name)}</i>: {escape(reading.words)}"
         for name, reading in READINGS.items()
@@ -199,10 +208,12 @@ def _how_to_read() -> str:
     return (
         "<p>“Exact” and “trained”: policies solved from the rewards, and GFlowNets "
         "trained with the paper's settings; both with the paper's estimator, degree "
-        f"and inputs. The members to fit are drawn {N_DRAWS} times from all that there "
-        f"are ({N_FEW_DRAWS} times for Sachs, for graphs of five nodes and for other "
-        "readings; 25 times for the embeddings, ten times for Table 1 and figure S7; "
-        "what the indices mean has ten or twelve repetitions). "
+        f"and inputs. The members to fit are drawn {n_draws(N_DRAWS)} times from all "
+        f"that there are ({n_draws(N_LARGE_DRAWS)} times for Sachs and for graphs of "
+        f"five nodes, {n_draws(N_FEW_DRAWS)} times for other readings, "
+        f"{n_draws(N_EMBEDDING_DRAWS)} times for the embeddings, "
+        f"{n_draws(N_STUDY_DRAWS)} times for Table 1 and figure S7; what the indices "
+        "mean has ten or twelve repetitions). "
         "A figure is the median of the draws, with the smallest and the largest in "
         "brackets. = agrees "
         f"with the paper in {DECIDED:.0%} of the draws or more, ≠ does not in as many, "

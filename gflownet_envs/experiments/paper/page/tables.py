@@ -10,6 +10,7 @@ import numpy as np
 
 from gflownet_envs.experiments.paper.claims.answers import median_and_range
 from gflownet_envs.experiments.paper.claims.rules import architecture
+from gflownet_envs.experiments.paper.measures import across
 from gflownet_envs.experiments.paper.studies.embeddings import EMBEDDINGS
 from gflownet_envs.experiments.paper.studies.surrogates import METHODS
 from gflownet_envs.experiments.paper.systems import FIRST
@@ -101,7 +102,7 @@ def _surrogates(found: Found) -> Table:
                     row.append(median_and_range(drawn))
             rows.append(tuple(row))
     return Table(
-        "Surrogates on held-out members, under the paper's settings: medians of ten "
+        "Surrogates on held-out members, under the paper's settings: medians of the "
         "draws with smallest and largest. The paper has no row for the mean policy",
         tuple(columns),
         tuple(rows),
@@ -178,7 +179,7 @@ def _cost(found: Found) -> Table:
         fitted, sampled = (
             measures["draws"][key] for key in ("fit_seconds", "sample_seconds")
         )
-        spent = float(np.median(fitted) + np.median(sampled))
+        spent = across(fitted, np.median) + across(sampled, np.median)
         share = measures["n_test"] / (measures["n_train"] + measures["n_test"])
         ours = "–" if seconds is None else f"{seconds * share / spent:,.0f}"
         rows.append(
@@ -230,7 +231,7 @@ def _embeddings(found: Found) -> Table:
             )
     return Table(
         "Embeddings of 500 outputs of the yield proxies; 30 members to fit (after the "
-        "semicolon: other members), degree 3; medians of ten draws with smallest and "
+        "semicolon: other members), degree 3; medians of the draws with smallest and "
         "largest. Q² is held out, mean over the steps",
         (
             "embedding",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import softmax
+from scipy.stats import ks_2samp
 
+from gflownet_envs.experiments.analysis import pairs_passed
+from gflownet_envs.experiments.paper import measures
 from gflownet_envs.experiments.paper.measures import (
     across,
     drawn,
@@ -75,6 +79,56 @@ def test_one_figure_a_draw_and_none_of_them_from_another(dataset, preset):
             if not key.endswith("seconds"):
                 assert column[1] == alone[part][key][0], key
     assert found["draws"]["total_variation"][0] != found["draws"]["total_variation"][1]
+
+
+def test_drawing_is_timed_in_the_first_draws_alone(dataset, preset, monkeypatch):
+    monkeypatch.setattr(measures, "N_TIMED_DRAWS", 2)
+    found = measure(dataset, preset, 0, draws=(3, 4, 5), whole=False)["draws"]
+    for key in ("fit_seconds", "sample_seconds"):
+        assert [seconds is None for seconds in found[key]] == [False, False, True]
+    assert len({len(column) for column in found.values()}) == 1
+
+
+def test_pairs_pass_by_the_test_of_scipy_and_bonferroni(dataset):
+    """One step of a single action, one with an action that is never possible."""
+    rng = np.random.default_rng(1)
+    one = softmax(rng.normal(size=(N, 3)), axis=1)
+    two = softmax(rng.normal(size=(N, 2)), axis=1)
+    y = np.hstack([one, np.ones((N, 1)), two[:, :1], np.zeros((N, 1)), two[:, 1:]])
+    members = replace(
+        dataset,
+        y=y,
+        steps=(3, 1, 3),
+        mask=np.array([1, 1, 1, 1, 1, 0, 1], dtype=bool),
+        step_names=("choice", "single", "masked"),
+        action_names=tuple("abcdefg"),
+        trajectory=("a", "d", "e"),
+    )
+    draws = 0.3 * y.mean(axis=0) + 0.7 * rng.permutation(y, axis=0)
+    possible = [0, 1, 2, 4, 6]
+    p_values = np.array([ks_2samp(y[:, k], draws[:, k]).pvalue for k in possible])
+    lowest = 5 * p_values.min()
+    for alpha, rejected in ((0.999 * lowest, False), (1.001 * lowest, True)):
+        passed, tested = pairs_passed(members, draws, alpha)
+        assert tested == [3, 0, 2]
+        assert (sum(passed) < 5) == rejected
+        expected = p_values > alpha / 5
+        assert passed == [expected[:3].sum(), 0, expected[3:].sum()]
+
+
+def test_equal_laws_pass_and_half_the_spread_does_not(dataset):
+    rng = np.random.default_rng(0)
+    mask = np.ones(3, dtype=bool)
+    some, narrow = [], []
+    for _ in range(30):
+        y = softmax(rng.normal(size=(100, 3)), axis=1)
+        members = SimpleNamespace(y=y, mask=mask, step_slices=(slice(0, 3),))
+        draws = rng.normal(size=(2000, 3))
+        some.append(pairs_passed(members, softmax(draws, axis=1))[0])
+        narrow.append(pairs_passed(members, softmax(draws / 2, axis=1))[0])
+    # Any rejection at all: at most 5 % of the time.
+    assert np.mean(np.array(some) < 3) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 30)
+    assert np.mean(narrow) < 1.2
 
 
 def test_indices_are_sums_of_squared_coefficients(dataset, preset):
