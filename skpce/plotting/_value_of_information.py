@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, check_integer
+from .._checks import FloatArray
 from .._fonts import label
 from ..inspection import Result
 from ._style import color, hide_spines, make_axes, readable
@@ -15,7 +15,8 @@ from ._style import color, hide_spines, make_axes, readable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OWNER = "ValueOfInformationDisplay"
+# Inputs of the largest shares that have a label.
+_MOST_LABELS = 12
 
 # Of what is not supported.
 _GREY = "#777777"
@@ -34,8 +35,6 @@ class ValueOfInformationDisplay:
     ----------
     values : Result
         From :func:`skpce.decision.value_of_information`.
-    max_points : int, default=12
-        Rows with a label, those of the largest shares.
 
     Attributes
     ----------
@@ -84,15 +83,14 @@ class ValueOfInformationDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, values: Result, *, max_points: int = 12) -> None:
-        check_integer(OWNER, "max_points", max_points, low=1)
+    def __init__(self, values: Result) -> None:
         columns = getattr(values, "columns", {})
         if not isinstance(values, Result) or "plug_in" not in columns:
             raise ValueError(
                 "values must be the Result of value_of_information. Got "
                 f"{values!r:.80}."
             )
-        self.values, self.max_points = values, max_points
+        self.values = values
         self.names: list[str] = [str(name) for name in values.input_names[:-1]]
         self.variance_share: FloatArray = columns["variance_share"][:-1]
         self.decision_share: FloatArray = self._share("plug_in")
@@ -103,7 +101,6 @@ class ValueOfInformationDisplay:
         cls,
         values: Result,
         *,
-        max_points: int = 12,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ValueOfInformationDisplay:
@@ -113,14 +110,12 @@ class ValueOfInformationDisplay:
         ----------
         values : Result
             From :func:`skpce.decision.value_of_information`.
-        max_points : int, default=12
-            Rows with a label.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
         **kwargs
             Passed on to ``Axes.errorbar``.
         """
-        return cls(values, max_points=max_points).plot(ax, **kwargs)
+        return cls(values).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ValueOfInformationDisplay:
         """Draw a point for each row.
@@ -169,7 +164,7 @@ class ValueOfInformationDisplay:
     def _name_points(self, ax: Any, top: float) -> None:
         """Write the names beside the axes, with a line to each point."""
         size = np.maximum(self.variance_share, self.decision_share)
-        chosen = np.argsort(-size, kind="stable")[: self.max_points]
+        chosen = np.argsort(-size, kind="stable")[:_MOST_LABELS]
         chosen = chosen[np.argsort(-self.decision_share[chosen], kind="stable")]
         inches = ax.figure.get_size_inches()[1] * ax.get_position().height
         names = [label(self.names[i], 24, 2) for i in chosen]

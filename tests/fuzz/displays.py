@@ -117,7 +117,7 @@ def _values(rng: Generator) -> Drawn:
         n_samples=128,
         random_state=0,
     )
-    given = {"values": values, "max_points": 2}
+    given = {"values": values}
     return _display("ValueOfInformationDisplay").from_values, given, _closed
 
 

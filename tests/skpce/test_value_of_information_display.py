@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skpce.inspection import Result
-from skpce.plotting import ValueOfInformationDisplay
+from skpce.plotting import ValueOfInformationDisplay, _value_of_information
 from tests.skpce.test_displays_legible import LONG, assert_legible
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -87,10 +87,11 @@ def test_nothing_to_know_and_no_members():
     assert_legible(display.figure_)
 
 
-def test_it_draws_into_given_axes():
+def test_it_draws_into_given_axes(monkeypatch):
     values = values_by_hand([0.1, 0.4, 0.5], [0.9, 0.1], [True, True])
+    monkeypatch.setattr(_value_of_information, "_MOST_LABELS", 1)
     _, ax = plt.subplots()
-    display = ValueOfInformationDisplay.from_values(values, ax=ax, max_points=1)
+    display = ValueOfInformationDisplay.from_values(values, ax=ax)
     assert display.ax_ is ax
     assert [text.get_text() for text in ax.texts] == ["x0"]
 
@@ -98,7 +99,3 @@ def test_it_draws_into_given_axes():
 def test_other_results_are_refused():
     with pytest.raises(ValueError, match="value_of_information"):
         ValueOfInformationDisplay(Result({"a": ("b",)}, {"c": np.zeros(1)}))
-    with pytest.raises(ValueError, match="max_points"):
-        ValueOfInformationDisplay(
-            values_by_hand([0.1, 0.2], [1.0], [True]), max_points=0
-        )

@@ -197,9 +197,7 @@ def compare_embeddings(
         hasattr(surrogate, method) for method in ("fit", "predict", "get_params")
     ):
         raise fail(OWNER, "surrogate", "an estimator that predicts, or None", surrogate)
-    if scoring is not None and (
-        isinstance(scoring, type) or not (isinstance(scoring, str) or callable(scoring))
-    ):
+    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
     grids = _grids_of(candidates, dimensions, degrees, surrogate)
     groups = labels_of("groups", groups, y)
@@ -219,7 +217,7 @@ def compare_embeddings(
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
         *(table, y),
         _InnerFolds(inner_cv, table, groups) if is_integer(inner_cv) else inner_cv,
-        _Scorer(scoring),
+        scoring,
         {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share},
     )
     judged = [comparison.judge(grid.name, [grid]) for grid in grids]
@@ -266,7 +264,7 @@ class _Comparison:
     X: Any
     y: Any
     inner_cv: Any
-    scorer: _Scorer
+    scoring: Any
     given: Mapping[str, Any]  # arguments of ``verdict``
 
     def judge(self, name: str, grids: Sequence[_Grid]) -> dict[str, Any]:
@@ -274,7 +272,7 @@ class _Comparison:
         search = GridSearchCV(
             self.pipeline,
             [dict(grid.parameters) for grid in grids],
-            scoring=self.scorer,
+            scoring=self.scoring,
             cv=self.inner_cv,
             error_score="raise",
         )
@@ -284,6 +282,11 @@ class _Comparison:
             self._refuse_failing(grids)
             raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
         fitted = answer.model
+        if not np.isfinite(fitted.best_score_):
+            raise ValueError(
+                f"{OWNER} of {name!r}: no setting has a finite score; expected "
+                f"scoring that returns one. Got {fitted.best_score_}."
+            )
         chosen = _settings_of(grids)[fitted.best_index_][0]
         parameters = clone(fitted.best_params_, safe=False)
         pipeline = clone(self.pipeline).set_params(**parameters)
@@ -312,7 +315,8 @@ class _Comparison:
             try:
                 with quiet():
                     model.fit(take(self.X, train), take(self.y, train))
-                    self.scorer(model, take(self.X, test), take(self.y, test))
+                    scorer = check_scoring(model, self.scoring)
+                    scorer(model, take(self.X, test), take(self.y, test))
             except ValueError as error:
                 raise ValueError(
                     f"Candidate {grid.in_words(parameters)} failed on {len(train)} "
@@ -325,27 +329,6 @@ class _Comparison:
 def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:
     """Return the settings of a search over candidates, in its order."""
     return [(grid, own) for grid in grids for own in ParameterGrid(grid.parameters)]
-
-
-@dataclass(frozen=True)
-class _Scorer:
-    """A scorer whose scores are finite numbers: a search cannot choose by others."""
-
-    scoring: Any
-
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Score, or raise ``ValueError``."""
-        found = check_scoring(estimator, self.scoring)(estimator, X, y)
-        try:
-            score = float(found)
-        except TypeError as error:
-            raise ValueError(
-                f"scoring={self.scoring!r} must return a number for (estimator, X, "
-                f"y): {error}"
-            ) from error
-        if not np.isfinite(score):
-            raise ValueError(f"its score is {score}")
-        return score
 
 
 class _InnerFolds:

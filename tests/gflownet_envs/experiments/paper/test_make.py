@@ -209,9 +209,9 @@ def test_other_draws_measure_the_same_policies_anew(tiny_grid, tmp_path, monkeyp
 def test_rows_near_a_limit_are_likely_to_change():
     path = PIECES / "surrogates-sachs.json"
     piece = json.loads(path.read_text(encoding="utf-8"))["piece"]
-    for errors in piece.values():  # T1-4 agrees in nine draws of ten
-        errors["paper"]["mae"] = [0.0168] * 9 + [1.0]
-        errors["gp"]["mae"] = [1.0] * 10
+    for errors in piece.values():  # T1-4 agrees in 17 draws of 20
+        errors["paper"]["mae"] = [0.0168] * 17 + [1.0] * 3
+        errors["gp"]["mae"] = [1.0] * 20
     found = chances({"surrogates-sachs": piece})
     assert all(0 <= chance <= 1 for chance in found.values())
     near = [name for name, chance in found.items() if chance > 0.3]
