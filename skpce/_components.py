@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any, cast
@@ -23,6 +23,7 @@ from ._checks import (
     numbers_of_text,
 )
 from ._result import Result
+from .drivers._design import numbers_of
 from .drivers._exchange import holm
 from .drivers._runs import known_names, names_of, numbered, quoted, table_of
 
@@ -36,6 +37,9 @@ _MOST_FIXED = 200
 
 # Draws of the components for intervals of shares.
 _DRAWS = 2000
+
+# Rows up to which interactions that are not named are looked for; their level.
+_MOST_ASKED, _SEEN = 20_000, 0.001
 
 RESIDUAL = "residual"
 
@@ -639,7 +643,7 @@ def variance_components(
         reasons=(*map(_why_not, p_values, adjusted), ()),
         facts=tuple(map(_fact, *(columns[name] for name in _IN_WORDS))),
         title=f"Components of the variance of {score}, {n_rows} rows",
-        notes=_notes(components, of_mean, figures),
+        notes=(*_notes(components, of_mean, figures), *_unnamed(read.table)),
         figures=figures,
     )
 
@@ -702,20 +706,21 @@ def _free_of_residual(table: _Table, free: int) -> float:
     excess kurtosis of the errors (Box, 1953), here that of the residuals over the
     square of their share :math:`\nu / n`, where it is above 0.
     """
-    left = table.rest
-    for term, own in zip(table.terms, _effects(table), strict=True):
-        left = left - own[term.code]
-    left = left - table.fixed @ (table.fixed.T @ left)
+    left = _left(table)
     n_rows = len(left)
     fourth = n_rows * float(np.sum(left**4)) / float(left @ left) ** 2
     excess = max(fourth - 3.0, 0.0) * (n_rows / free) ** 2
     return 1.0 / (1.0 / free + excess / (2.0 * n_rows))
 
 
-def _effects(table: _Table) -> list[FloatArray]:
-    """Return the effects of the levels of each term."""
+def _left(table: _Table) -> FloatArray:  # shape: (n_rows,)
+    """Return what the fixed part and the effects of all levels leave."""
     ends = np.cumsum([t.n_levels for t in table.terms])
-    return np.split(_least_squares(table, table.terms)[1], ends[:-1])
+    effects = np.split(_least_squares(table, table.terms)[1], ends[:-1])
+    left = table.rest
+    for term, own in zip(table.terms, effects, strict=True):
+        left = left - own[term.code]
+    return np.asarray(left - table.fixed @ (table.fixed.T @ left))
 
 
 def _notes(
@@ -740,6 +745,37 @@ def _notes(
         error = np.sqrt(of_mean @ less)
         doubled.append(f"{error:#.2g} with twice as many levels of {name}")
     return (first + ".", f"It would be {', '.join(doubled)}.")
+
+
+def _unnamed(table: _Table) -> Iterator[str]:
+    """Say which factors do something only together that is no component."""
+    n_rows = len(table.y)
+    named = [frozenset(t.columns) for t in table.terms]
+    pairs = [
+        (one, other)
+        for one, other in combinations(table.terms, 2)
+        if len(one.columns) == len(other.columns) == 1
+        and frozenset(one.columns + other.columns) not in named
+        and not (one.determines(other) or other.determines(one))
+    ]
+    if not pairs or n_rows > _MOST_ASKED:
+        return
+    left, rank = _left(table), _rank(table, table.terms)
+    for one, other in pairs:
+        code = numbers_of(np.column_stack([one.code, other.code]))
+        count = np.bincount(code)
+        free = len(count) - rank, n_rows - len(count)
+        between = float((np.square(np.bincount(code, left)) / count).sum())
+        within = float(left @ left) - between
+        if min(free) < 1 or within <= 0:
+            continue
+        p_value = stats.f.sf(between / free[0] / (within / free[1]), *free)
+        if p_value <= _SEEN / len(pairs):
+            yield (
+                f"{one.name} and {other.name} do something only together (p = "
+                f"{max(p_value, 1e-300):.2g}): without '{one.name}:{other.name}' in "
+                "random= it counts for each of them, whose tests do not hold."
+            )
 
 
 # Reading

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import squareform
 
 from .._checks import BoolArray, FloatArray, as_floats, check_integer
 from .._fonts import label
@@ -16,9 +15,7 @@ from ._style import (
     HATCH,
     INTERACTION_COLOR,
     NO_VARIANCE,
-    check_position,
     color,
-    draw_heat_map,
     draw_whisker,
     hide_spines,
     ink_on,
@@ -77,11 +74,9 @@ class PartEffectsDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where the bars, or the pairs, are.
+        Where the bars are.
     bars_ : list of matplotlib BarContainer
-        One for each of ``segment_names``. Not for pairs.
-    image_ : matplotlib AxesImage
-        Only for pairs.
+        One for each of ``segment_names``.
 
     Raises
     ------
@@ -257,48 +252,6 @@ class PartEffectsDisplay:
             zip(shown.tolist(), positions, strict=True)
         ):
             self._write(ax, output, position, row, room)
-        self.ax_, self.figure_ = readable(ax)
-        return self
-
-    def plot_pairs(
-        self, output: int | str = 0, ax: Axes | None = None, **kwargs: Any
-    ) -> PartEffectsDisplay:
-        """Draw the interaction of every two parts in one output as a heat map.
-
-        Parameters
-        ----------
-        output : int or str, default=0
-            Which output, by position or name.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.imshow``. The colours start at 0, light.
-        """
-        output = check_position(
-            "output", output, len(self.output_names), self.output_names
-        )
-        pairs = self.effects.figures.get("pairs")
-        if not isinstance(pairs, Result):
-            raise ValueError(
-                "effects has no pairs; expected the Result of part_effects."
-            )
-        values = squareform(pairs.columns["interaction"][output])
-        total = np.nan_to_num(_table_of(self.effects, "total")[output])
-        order = np.argsort(-total, kind="stable")[:MOST_ROWS]
-        values = values[np.ix_(order, order)]
-        values[np.triu_indices(len(order))] = np.nan
-        values = values[1:, :-1]
-        names = [self.part_names[part] for part in order]
-        each = 0.62 * len(order)
-        ax = make_axes(ax, (max(4.6, 3.2 + each), 2.4 + 0.8 * each))
-        largest = max(float(np.nan_to_num(values).max(initial=0.0)), 0.1)
-        style: dict[str, Any] = {"cmap": "Blues", "vmin": 0.0, "vmax": largest}
-        heads = [label(self.output_names[output], 32), *self._reason(output)]
-        left_out = len(self.part_names) - len(order)
-        if left_out:
-            heads.append(f"the {len(order)} parts with the largest total index")
-        style |= {"heads": heads} | kwargs
-        self.image_: Any = draw_heat_map(ax, values, names[1:], names[:-1], **style)
         self.ax_, self.figure_ = readable(ax)
         return self
 

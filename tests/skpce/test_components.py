@@ -310,3 +310,18 @@ def test_scores_that_are_none_are_refused():
     with pytest.raises(ValueError, match="'score' is infinite in 1 of 150 rows"):
         components(table, "score", random=["item"])
     assert "variance_components" in skpce.__all__
+
+
+@pytest.mark.parametrize(("spread", "is_seen"), [(0.8, True), (0.0, False)])
+def test_an_interaction_that_repeats_show_is_named(spread, is_seen):
+    rng = np.random.default_rng(0)
+    item, judge = (part.ravel() for part in np.mgrid[:15, :5, :3][:2])
+    y = rng.normal(size=15)[item] + spread * rng.normal(size=(15, 5))[item, judge]
+    table = {"item": item, "judge": judge, "y": y + 0.5 * rng.normal(size=225)}
+    text = str(components(table, "y", random=["item", "judge"]))
+    assert ("item and judge do something only together" in text) == is_seen
+    named = components(table, "y", random=["item", "judge", "item:judge"])
+    assert "only together" not in str(named)
+    once = {name: values[::3] for name, values in table.items()}
+    seen = components(once, "y", random=["item", "judge"])
+    assert "only together" not in str(seen)

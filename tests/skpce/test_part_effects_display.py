@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from skpce.inspection import Result, part_effects
+from skpce.inspection import Result
 from skpce.plotting import PartEffectsDisplay
 from skpce.plotting._part_effects import (
     DROWNED,
@@ -165,44 +165,6 @@ def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     assert few.ax_.get_xlabel() == "share of the variance"
 
 
-def test_pairs_are_those_of_the_table_and_light_near_zero():
-    rng = np.random.default_rng(0)
-    parts = {name: rng.normal(size=60) for name in "abc"}
-
-    def model(chosen):
-        return chosen["a"] * chosen["b"] + chosen["c"]
-
-    effects = part_effects(model, parts, combine=dict, random_state=0)
-    display = PartEffectsDisplay(effects).plot_pairs()
-    drawn = np.asarray(display.image_.get_array().filled(np.nan))
-    rows = [text.get_text() for text in display.ax_.get_yticklabels()]
-    columns = [text.get_text() for text in display.ax_.get_xticklabels()]
-    found = {
-        frozenset((rows[i], columns[j])): drawn[i, j]
-        for i, j in zip(*np.nonzero(~np.isnan(drawn)), strict=True)
-    }
-    assert found == {
-        frozenset(name.split(" and ")): pytest.approx(share)
-        for name, share in zip(
-            effects.pairs.pair_names, effects.pairs.interaction[0], strict=True
-        )
-    }
-    assert max(found, key=found.get) == {"a", "b"}
-    assert min(display.image_.cmap(0.0)[:3]) > 0.9
-    assert_legible(display.figure_)
-
-
-def test_pairs_of_a_dozen_parts():
-    effects = effects_by_hand(np.full((2, 15), 0.05), ratio=[3.0, 1.0])
-    display = PartEffectsDisplay(effects).plot_pairs("choice 0")
-    assert display.image_.get_array().shape == (11, 11)
-    assert display.ax_.get_title(loc="left").split("\n") == [
-        "choice 0",
-        "recombined: 3.00 × the variance",
-        "the 12 parts with the largest total index",
-    ]
-
-
 LONG = [
     "catalyst × an aryl halide with a very long name of its own",
     "_under_$cost$",
@@ -263,12 +225,7 @@ def test_bad_input_is_refused(arguments, message):
     assert plt.get_fignums() == []
 
 
-def test_effects_without_columns_or_pairs_are_refused():
+def test_effects_without_columns_are_refused():
     keys = {"output": ("a",), "part": ("p", "q")}
     with pytest.raises(ValueError, match="effects has no column 'first'"):
         PartEffectsDisplay(Result(keys, {"total": np.ones((1, 2))}))
-    effects = Result(keys, {"first": np.ones((1, 2)), "total": np.ones((1, 2))})
-    with pytest.raises(ValueError, match="effects has no pairs"):
-        PartEffectsDisplay(effects).plot_pairs()
-    with pytest.raises(ValueError, match="output='b' must be one of a"):
-        PartEffectsDisplay(effects).plot_pairs("b")
