@@ -406,9 +406,9 @@ def _positions(order: Any, blocks: IndexArray | None) -> FloatArray:
     """Return places in a series, of numbers or dates; in one block after another."""
     place = np.unique(np.asarray(order), return_inverse=True)[1]
     counts = np.bincount(place)
-    if blocks is not None and counts.max() > 1:
+    if blocks is not None and varies_within(blocks, place).any():
         place = numbers_of(np.column_stack([blocks, place]))
-    elif counts.min() == counts.max() > 1 and len(counts) > 2:
+    elif blocks is None and counts.min() == counts.max() > 1 and len(counts) > 2:
         raise ValueError(
             f"order has {counts[0]} runs at each of {len(counts)} places, which are "
             "several series; expected groups= or blocks= that name them, or a place "
