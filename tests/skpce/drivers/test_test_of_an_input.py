@@ -426,3 +426,61 @@ def test_settings_that_a_series_repeats_are_left_out_as_a_whole():
         y = 2.0 * X[:, 0] + 0.7 * X[:, 1] + 0.3 * rng.normal(size=120)
         rows = skpce.explain(X, y, order=np.arange(120)).drivers
         assert rows.state[0].tolist()[:2] == ["drives", "drives"]
+
+
+def test_a_null_correlated_with_a_driver_within_blocks_names_nothing():
+    named = found = 0
+    for seed in range(10):
+        rng = np.random.default_rng([21, seed])
+        day, X = np.arange(100) // 10, rng.normal(size=(100, 2))
+        X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
+        y = 2 * X[:, 0] + rng.normal(size=10)[day] + 0.5 * rng.normal(size=100)
+        table = {"x0": X[:, 0], "x1": X[:, 1], "day": day, "y": y}
+        state = skpce.explain(table, outputs="y", blocks="day").drivers.state[0]
+        found += state[0] == "drives"
+        named += state[1] == "drives"
+    assert found == 10
+    assert named <= 2  # half of them where the correlation is not looked at
+
+
+def test_a_rare_yes_is_no_exception():
+    rng = np.random.default_rng(32)
+    variant, age = rng.integers(0, 2, 400), rng.uniform(18, 70, size=400)
+    yes = rng.uniform(size=400) < np.where(variant == 1, 0.2, 0.03)
+    table = {"variant": variant, "age": age, "bought": yes.astype(float)}
+    answer = skpce.explain(table, outputs="bought")
+    assert answer.drivers.state[0].tolist()[0] == "drives"
+    assert "rests on members" not in [one.code for one in answer.cautions]
+
+
+def test_copies_are_no_lack_of_fit():
+    rng = np.random.default_rng(23)
+    X = rng.uniform(size=(40, 3))
+    y = X[:, 0] + 0.5 * rng.normal(size=40)
+    rows = rng.permutation(np.r_[np.arange(40), rng.integers(0, 15, 30)])
+    codes = [one.code for one in skpce.explain(X[rows], y[rows]).cautions]
+    assert "copies" in codes
+    assert "lack of fit" not in codes
+
+
+def test_an_input_beside_a_mixture_is_no_part_of_it():
+    rng = np.random.default_rng(24)
+    parts, temp = rng.dirichlet([2, 2, 2], 60), rng.uniform(size=60)
+    table = dict(zip("abc", parts.T, strict=True)) | {"temp": temp}
+    table["y"] = 3 * temp + parts[:, 0] + 0.3 * rng.normal(size=60)
+    answer = skpce.explain(table, outputs="y")
+    assert answer.drivers.state[0].tolist()[3] == "drives"
+    cautions = [line for line in str(answer).splitlines() if "Caution" in line]
+    assert not any("temp" in line for line in cautions)
+
+
+def test_rows_that_are_sorted_by_their_result_are_named():
+    rng = np.random.default_rng(25)
+    X = rng.uniform(size=(60, 3))
+    y = 2 * X[:, 0] + 0.4 * rng.normal(size=60)
+    order = np.argsort(-y)
+    answer = skpce.explain(X[order], y[order])
+    assert "the rows are sorted by an output" in str(answer)
+    assert (
+        skpce.explain(X[order], y[order], order=False).drivers.state[0][0] == "drives"
+    )
