@@ -629,7 +629,8 @@ n_inputs)
         vary within.
     order : str, array-like of shape (n_runs,), or False, default=None
         Time or position of each run in a series. False says that the order of the rows
-        means nothing.
+        means nothing. Blocks that share positions are series of their own; groups,
+        which are exchanged as a whole, need no order.
     together : dict of str to sequence of str, default=None
         Groups of inputs that are tested, and shared, as one.
     negligible : float, default=0.05
@@ -662,8 +663,8 @@ n_inputs)
     Raises
     ------
     ValueError
-        For data that cannot be read, columns that do not exist, or fewer than eight
-        runs, before any fit.
+        For data that cannot be read, columns that do not exist, fewer than eight runs,
+        or an order with several runs at each place, before any fit.
     ImportError
         If a study or search is read and no library of data frames is installed.
 

@@ -79,8 +79,8 @@ class Shares:
 
     def unknown(self, rows: Sequence[int]) -> None:
         """Say nothing of rows whose inputs do not vary in what the shares are of."""
-        for part in (self.first, self.total):
-            part[:2, :, rows], part[2][:, rows] = 0.0, 1.0
+        for part in (self.first, self.total):  # NaN of no variance stays
+            part[..., rows] = 0.0 * part[..., rows] + np.reshape([0, 0, 1], (3, 1, 1))
 
     def untested(self, output: int) -> None:
         """Count only what is predicted of runs left out; the rest may be noise."""

@@ -18,6 +18,7 @@ from gflownet_envs.experiments.paper.measures import (
     N_TIMED_DRAWS,
     drawn,
     measure,
+    n_draws_of_preset,
     rounded,
 )
 from gflownet_envs.experiments.paper.page.page import page_files
@@ -75,7 +76,7 @@ class _Call:
     def draws_of(self, n_draws: int) -> range:
         """Return the seeds of the draws; other ones for other ``draws``."""
         start = self.draws * N_DRAWS
-        return range(start, start + n_draws // (2 if self.quick else 1))
+        return range(start, start + n_draws_of_preset(n_draws, quick=self.quick))
 
     def system(self, task: str, reading: str) -> System:
         """Return the policies of a task, made or read once."""

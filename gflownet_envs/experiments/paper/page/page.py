@@ -6,6 +6,7 @@ import base64
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -34,6 +35,7 @@ from gflownet_envs.experiments.paper.measures import (
     N_FEW_DRAWS,
     N_LARGE_DRAWS,
     N_STUDY_DRAWS,
+    n_draws_of_preset,
 )
 from gflownet_envs.experiments.paper.page.panels import png
 from gflownet_envs.experiments.paper.page.pictures import draw_figures
@@ -198,9 +200,7 @@ def _summary(
 
 
 def _how_to_read(preset: str) -> str:
-    def n_draws(of_full: int) -> int:
-        return of_full // (2 if preset == "quick" else 1)
-
+    n_draws = partial(n_draws_of_preset, quick=preset == "quick")
     readings = "; ".join(
         f"<i>{escape(name)}</i>: {escape(reading.words)}"
         for name, reading in READINGS.items()
