@@ -19,9 +19,9 @@ from ._findings import (
     LEVEL,
     State,
     canonical_order,
+    open_ends,
     order_of_inputs,
     percent,
-    without_untested_shares,
 )
 from ._runs import Data
 from ._shares import Shares, shares_along
@@ -204,7 +204,7 @@ def _found(
     states = [
         [State.DRIVES if p <= LEVEL else State.OPEN for p in row] for row in p_values.T
     ]
-    without_untested_shares(shares, states)
+    open_ends(shares, states)
     return p_values, shares
 
 

@@ -102,6 +102,8 @@ class Design:
     series : str, default=""
         What was found where members depend on those before them, and nobody has said
         what their order is.
+    adaptive : bool, default=False
+        Whether members were chosen by the results of those before them.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class Design:
     counter: str = ""
     order_told: bool = False
     series: str = ""
+    adaptive: bool = False
 
     @classmethod
     def of(

@@ -132,7 +132,7 @@ def find_drivers(
         evidence.counts,
         negligible,
     )
-    without_untested_shares(shares, states)
+    open_ends(shares, states)
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
         *(drives, told_apart, alike, evidence.parts, tied, n_copies),
@@ -238,7 +238,7 @@ class _Evidence:
             at_tried = all(one.exchange.scope == "tried" for one in results)
             unit = np.arange(len(order)) if at_tried else own.units
             data = inputs.X, inputs.laws, values, groups
-            part = shares_of(*data, unit, own.setting, members, own.blocks)
+            part = shares_of(*data, unit, own, members)
             shares.put(own_outputs, part)
         return cls(tested, shares, counts, parts)
 
@@ -424,15 +424,12 @@ def _states(
     return states, more
 
 
-def without_untested_shares(shares: Shares, states: Sequence[Sequence[State]]) -> None:
+def open_ends(shares: Shares, states: Sequence[Sequence[State]]) -> None:
     """Take the lower ends of shares that no test has let through to 0.
 
-    Where nothing drives an output, only what is predicted of runs left out counts as
-    explained. Where nothing of these is predicted, shares have no upper end.
+    Where nothing of runs left out is predicted, shares have no upper end.
     """
     for output, row in enumerate(states):
-        if State.DRIVES not in row:
-            shares.untested(output)
         if shares.q2[0, output] <= 0.0:
             shares.first[2, output] = shares.total[2, output] = 1.0
         for i, state in enumerate(row):

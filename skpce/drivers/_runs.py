@@ -1062,6 +1062,8 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     data = data.without([counter]) if counter else data
     told = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
     design = Design.of(data.X, order=order, counter=counter, **told)
+    if any(one.code == "adaptive" for one in table.cautions):
+        design = replace(design, adaptive=True)
     cautions = (*notes, *table.cautions)
     return Runs(data, np.flatnonzero(table.used), design, cautions)
 

@@ -82,13 +82,6 @@ class Shares:
         for part in (self.first, self.total):  # NaN of no variance stays
             part[..., rows] = 0.0 * part[..., rows] + np.reshape([0, 0, 1], (3, 1, 1))
 
-    def untested(self, output: int) -> None:
-        """Count only what is predicted of runs left out; the rest may be noise."""
-        predicted = np.clip(self.q2[0, output], 0.0, self.explained[output])
-        scale = predicted / max(self.explained[output], 1e-300)
-        for estimate in (self.first[0], self.total[0], self.pairs, self.explained):
-            estimate[output] *= scale
-
 
 def shares_of(
     X: FloatArray,
@@ -96,30 +89,27 @@ def shares_of(
     values: FloatArray,  # shape: (n_rows, n_coordinates)
     groups: IndexArray,  # shape: (n_coordinates,), numbers of the outputs
     unit: IndexArray,  # shape: (n_rows,), rows that are left out together
-    setting: IndexArray,  # shape: (n_rows,)
+    design: Design,
     members: Sequence[tuple[int, ...]],  # inputs of each row of the answer
-    blocks: IndexArray | None = None,  # shape: (n_rows,)
 ) -> Shares:
     """Fit all inputs, and measure what each of them explains.
 
     With blocks: of the variance within these.
     """
-    if blocks is not None and (np.bincount(blocks) > 1).any():
-        values = without_means(values, blocks)
+    values = _within_blocks(values, design)
     centred = values - values.mean(axis=0)
     variance = np.bincount(groups, np.square(centred).mean(axis=0)).astype(np.float64)
     problem = _fitted(X, laws, values, groups)
     q2 = _left_out(X, laws, values, groups, unit)
-    noise, lack_of_fit = _repeats(problem, values, groups, setting)
+    noise, lack_of_fit = _repeats(problem, values, groups, design.setting)
     expansion = Expansion(problem.basis, problem.coefficients)
     expansion = expansion.grouped(groups)
-    n_settings = int(setting.max()) + 1
     explained = _explained(problem, expansion, groups, variance)
     given = problem, expansion, groups, members, explained, variance
-    first, total = _simultaneous(*given, n_settings)
+    first, total = _simultaneous(*given, design.n_settings)
     few = of_few_runs(values, groups)
     first[1, few] = total[1, few] = 0.0
-    missed = _missed_beyond(problem, values, groups, explained, q2)
+    missed = _missed_beyond(problem, values, groups, explained, q2, design.adaptive)
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
     if len(members) == 1:  # no other input takes part in anything
         first = total.copy()
@@ -141,8 +131,7 @@ def shares_along(
     Each output has a prior of its own: along a curve the noise and what inputs do grow
     and vanish.
     """
-    if design.blocks is not None and (np.bincount(design.blocks) > 1).any():
-        values = without_means(values, design.blocks)
+    values = _within_blocks(values, design)
     found = Shares.nothing(int(groups.max()) + 1, len(members))
     found.q2[:], missed = q2, np.zeros(q2.shape[1])
     generator = np.random.default_rng(2)
@@ -162,7 +151,7 @@ def shares_along(
         own_draws, own_settled = _drawn(*given)
         drawn.append(own_draws)
         settled.append(own_settled)
-        known = explained, q2[:, [output]]
+        known = explained, q2[:, [output]], design.adaptive
         missed[output] = _missed_beyond(problem, own, one, *known)[0]
     estimate = np.stack([found.first[0], found.total[0]])
     bounds = _bands(np.concatenate(drawn, axis=2), estimate, (1, 2, 3))
@@ -170,6 +159,12 @@ def shares_along(
     found.first[:], found.total[:] = bounds[:, 0], bounds[:, 1]
     found.total[2] = np.minimum(found.total[2] + missed[:, np.newaxis], 1.0)
     return found
+
+
+def _within_blocks(values: FloatArray, design: Design) -> FloatArray:
+    if design.blocks is None or (np.bincount(design.blocks) == 1).all():
+        return values
+    return without_means(values, design.blocks)
 
 
 def of_few_runs(
@@ -259,6 +254,7 @@ def _missed_beyond(
     groups: IndexArray,
     explained: FloatArray,  # shape: (n_outputs,)
     q2: FloatArray,  # shape: (3, n_outputs)
+    adaptive: bool = False,
 ) -> FloatArray:  # shape: (n_outputs,)
     """Return the share of y that refits miss, and the fit does not expect to miss.
 
@@ -267,6 +263,7 @@ def _missed_beyond(
     not see, such as an interaction of many inputs, and any input may take part in it.
     Of labels with more triples of levels than there are runs nothing says how alike
     these are: what the fit explains, and refits do not predict, may be of many inputs.
+    So it is of settings that earlier results chose, of which much was hardly tried.
     """
     alone = np.nan_to_num(np.asarray(problem.fit.loo_residuals))
     centred = values - values.mean(axis=0)
@@ -277,7 +274,7 @@ def _missed_beyond(
     missed = 1.0 - q2[0] - expected
     laws = problem.basis.laws
     levels = sorted(len(law.table) for law in laws if isinstance(law, CategoricalLaw))
-    if len(levels) > 1 and np.prod(levels[-3:]) > len(values):
+    if adaptive or (len(levels) > 1 and np.prod(levels[-3:]) > len(values)):
         missed = np.maximum(missed, explained - q2[0])
     return np.clip(missed, 0.0, 1.0)
 

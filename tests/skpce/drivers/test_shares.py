@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import skpce
-from skpce.drivers import _shares
+from skpce import PolynomialChaosRegressor
+from skpce.drivers import Design, _shares
 from skpce.drivers._exchange import Inputs
 from skpce.drivers._shares import noise_share
 from skpce.inspection import variance_decomposition
@@ -94,7 +95,7 @@ def test_shares_of_very_many_outputs_have_intervals_too(monkeypatch):
     inputs = Inputs.of(X, np.zeros(2, dtype=bool))
     row = np.arange(60)
     found = _shares.shares_of(
-        X, inputs.laws, y, np.arange(80), row, row, [(0,), (1,)]
+        X, inputs.laws, y, np.arange(80), row, Design.of(X), [(0,), (1,)]
     ).total
     covered = (found[1, :60, 0] <= 0.5) & (found[2, :60, 0] >= 0.5)
     assert covered.mean() > 0.85
@@ -111,6 +112,41 @@ def test_what_refits_miss_beyond_the_errors_of_leaving_one_out_is_counted():
     found = _shares._missed_beyond(problem, y, np.array([0, 1]), np.ones(2), q2)
     # 1 - .5 - 4 * .25 / 4; 1 - .25 - 4 * 1 / 4 is below 0.
     np.testing.assert_allclose(found, [0.25, 0.0])
+    found = _shares._missed_beyond(problem, y, np.array([0, 1]), np.ones(2), q2, True)
+    np.testing.assert_allclose(found, [0.5, 0.75])  # all that refits do not predict
+
+
+def test_upper_ends_are_wider_where_earlier_results_chose_the_settings():
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    rng = np.random.default_rng(0)
+    study.optimize(
+        lambda t: (
+            np.sin(5 * t.suggest_float("a", 0, 1)) * t.suggest_float("b", 0, 1)
+            + 0.3 * rng.normal()
+        ),
+        n_trials=40,
+    )
+    plain = skpce.explain(study)
+    study.sampler = optuna.samplers.TPESampler()
+    adaptive = skpce.explain(study)
+    assert (adaptive.design.adaptive, plain.design.adaptive) == (True, False)
+    np.testing.assert_array_equal(adaptive.drivers.total, plain.drivers.total)
+    assert (adaptive.drivers.total_high > plain.drivers.total_high).any()
+    assert (adaptive.drivers.total_high >= plain.drivers.total_high).all()
+
+
+def test_shares_are_those_of_the_fit_whether_or_not_something_drives():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(size=(24, 3))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=24)
+    answer = skpce.explain(X, y)
+    assert set(answer.drivers.state.ravel()) == {"not settled"}
+    model = PolynomialChaosRegressor(distribution="auto").fit(X, y)
+    share = np.ravel(model.total_sobol_indices_) * answer.findings.shares.explained
+    np.testing.assert_allclose(answer.drivers.total[0], share, atol=1e-8)
+    assert (answer.drivers.total_low == 0).all()
 
 
 @pytest.mark.slow
