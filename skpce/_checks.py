@@ -1400,6 +1400,11 @@ def one_thread_if_small(n_entries: int) -> AbstractContextManager[None]:
     return nullcontext() if n_entries >= _SMALL else _SHARED_LIMIT
 
 
+def one_thread_for(n_rows: int) -> AbstractContextManager[None]:
+    """Do so in tests of inputs, whose matrices have at most some hundred columns."""
+    return one_thread_if_small(n_rows * min(n_rows, 600))
+
+
 def state_of_fields(noun: Any) -> dict[str, Any]:
     """Return the fields of a dataclass without what was computed from them.
 

@@ -675,7 +675,7 @@ def posterior_squares(
     n_targets, n_inputs = len(problem.spread), len(problem.basis.laws)
     settled = np.zeros((n_targets, 2 * n_inputs))
     squares: FloatArray | float = 0.0
-    with one_thread_if_small(len(samples.inputs) ** 2):
+    with one_thread_if_small(0):  # matrices of few terms
         for part in coefficient_draws(
             solver,
             problem.basis.laws,

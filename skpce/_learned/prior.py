@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from .._checks import BoolArray, FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
 
 #: Drivers and cautions take a fit for noise alone below this log evidence for more:
 #: one in twenty ensembles of noise has so much (30 or 60 samples of eight inputs), and
@@ -637,8 +637,9 @@ class Search:
 
     def run(self, start: TermPrior, n_steps: int) -> TermPrior:
         """Search from a start."""
-        # Kernels that overflow have a value of their own in the objective.
-        with np.errstate(over="ignore", invalid="ignore"):
+        # Kernels that overflow have a value of their own in the objective. They have
+        # few rows, on which a second thread gains nothing.
+        with one_thread_if_small(0), np.errstate(over="ignore", invalid="ignore"):
             found = minimize(
                 self.objective,
                 self.vector(start),
@@ -647,7 +648,7 @@ class Search:
                 bounds=self.bounds(),
                 options={"maxiter": n_steps, "ftol": 1e-7, "gtol": 1e-3},
             )
-        gain = float(self.null() - found.fun)
+            gain = float(self.null() - found.fun)
         return replace(self.prior(found.x), log_evidence=gain)
 
     def null(self) -> float:

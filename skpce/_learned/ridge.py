@@ -539,7 +539,6 @@ def _draws(
         gram, cross = design.T @ weighted, weighted.T @ units
     for prior in priors:
         root = np.sqrt(prior.variances(multi_indices))
-        scaled = design * root
         if n_terms <= n_samples:
             precision = gram * np.outer(root, root) / prior.noise
             np.einsum("ii->i", precision)[...] += 1.0
@@ -548,6 +547,7 @@ def _draws(
             mean = inverse @ (root[:, np.newaxis] * cross / prior.noise)
             variance = np.square(root) * np.square(inverse).sum(axis=0)
         else:
+            scaled = design * root
             covariance = scaled @ scaled.T + INTERCEPT
             noise = prior.noise / weights
             np.einsum("ii->i", covariance)[...] += noise

@@ -19,7 +19,7 @@ from .._checks import (
     check_real,
     html_table,
     listed,
-    one_thread_if_small,
+    one_thread_for,
 )
 from .._compositions.outputs import Outputs, warn_of_zeros
 from .._input_laws.columns import warn_of_narrow
@@ -705,7 +705,7 @@ n_inputs)
     laws = found.laws
     if laws is not None:
         warn_of_narrow(laws, found.X, found.names)
-    with one_thread_if_small(len(found.X) ** 2):
+    with one_thread_for(len(found.X)):
         findings = find_drivers(
             *(found.X, found.is_category, laws),
             *(found.coordinates, found.read, runs.design),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import FEWEST_MEMBERS, FloatArray, IndexArray, one_thread_if_small
+from .._checks import FEWEST_MEMBERS, FloatArray, IndexArray, one_thread_for
 from .._result import Result
 from ._cautions import cautions_in_words, said
 from ._design import first_of
@@ -192,7 +192,7 @@ def _found(
     shares = Shares.nothing(p_values.shape[1], len(members))
     if not len(outputs) or not len(members):
         return p_values, shares
-    with one_thread_if_small(len(X) ** 2):
+    with one_thread_for(len(X)):
         inputs = Inputs.of(X, data.is_category[columns], laws)
         problem = Problem(inputs, values[:, used], own, design, members, 2 * len(X.T))
         if not design.series:

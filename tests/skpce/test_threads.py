@@ -10,8 +10,10 @@ import pytest
 from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import skpce
 from skpce import PolynomialChaosRegressor, _checks
 from skpce._checks import one_thread_if_small
+from skpce._learned.prior import Search
 from skpce._solvers import SOLVERS
 
 SMALL, LARGE = 10, 10**8
@@ -134,4 +136,20 @@ def test_one_thread_needs_no_limit(monkeypatch):
     monkeypatch.setattr(_checks, "_controller", no_limit)
     with threadpool_limits(1, user_api="blas"), one_thread_if_small(SMALL):
         assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+@pytest.mark.slow
+def test_searches_of_a_large_table_use_one_thread(monkeypatch):
+    seen = set()
+    objective = Search.objective
+
+    def spied(self, theta):
+        seen.update(blas_threads())
+        return objective(self, theta)
+
+    monkeypatch.setattr(Search, "objective", spied)
+    X = np.random.default_rng(0).normal(size=(7000, 2))  # more than ``explain`` limits
+    skpce.explain(X, X[:, 0], order=False)
+    assert seen == {1}
     assert blas_threads() == {2}

@@ -21,7 +21,7 @@ from ..._checks import (
     OutputGroups,
     Steps,
     check_boolean,
-    one_thread_if_small,
+    one_thread_for,
     refuse_other_rows,
     remembers_frames,
     take,
@@ -213,7 +213,7 @@ def verdict(
     _check_folds(fit, design, cv)
     fitted = _fitted_to_most(fit)
     inputs, cautions = _tested_inputs(fit, fitted)
-    with one_thread_if_small(len(table) ** 2):
+    with one_thread_for(len(table)):
         findings = find_drivers(
             *(inputs.values, inputs.is_category, inputs.laws),
             *(read.member_coordinates(y), read, design),
