@@ -54,3 +54,13 @@ def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
 def width_in_letters(text: str) -> int:
     """Return how many Latin letters are as wide; Chinese ones count twice."""
     return sum(1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
+
+
+def log_axis(ax: Any) -> None:
+    """Make the x axis logarithmic, with plain ticks over little more than a decade."""
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    if high < 30.0 * low:  # where ticks between decades have labels
+        ax.locator_params(axis="x", subs=(1.0, 2.0, 5.0))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.minorticks_off()

@@ -235,6 +235,16 @@ def blocked(n: int, generator: Generator, correlation: float = 0.0) -> Case:
     return Case(X, y, (0,), options={"blocks": block})
 
 
+def shared_seeds(n: int, generator: Generator) -> Case:
+    """Return settings that share three seeds, with which alone a null acts."""
+    X = np.resize(list(product_of(range(4), range(2), range(3))), (n, 3)).astype(float)
+    seed = X[:, 2].astype(int)
+    alone, with_null = generator.normal(size=(2, 3))[:, seed]
+    y = X[:, 0] + 0.5 * alone + 0.3 * with_null * X[:, 1]
+    y += 0.3 * generator.normal(size=n)
+    return Case(X[:, :2], y, (0,), options={"blocks": seed})
+
+
 def random_settings(n: int, generator: Generator) -> Case:
     """Return six settings whose effect is random, and a column that counts repeats."""
     each = n // 6
@@ -393,6 +403,7 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "groups, X varies within": (75, partial(grouped, within=True)),
     "blocks": (60, blocked),
     "blocks, null correlated .8 with a driver": (60, partial(blocked, correlation=0.8)),
+    "blocks are seeds, with which a null acts": (48, shared_seeds),
     "six random settings and a seed": (60, random_settings),
     "1 row in another unit": (60, partial(noise, rows=1)),
     "2 rows in another unit": (60, partial(noise, rows=2)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -360,6 +361,27 @@ def held_out_q2(pipeline: Pipeline, test: PolicyDataset) -> np.ndarray:
     spread = np.square(observed - observed.mean(axis=0)).sum(axis=0)
     missed = np.square(residual).sum(axis=0)
     return np.asarray(1.0 - sums_of_steps(missed, clr) / sums_of_steps(spread, clr))
+
+
+def theorem_a_size(
+    n_terms: int,
+    *,
+    noise_variance: float,
+    signal_variance: float,
+    n_features: int,
+    n_actions: int,
+    tolerance: float = 0.05,
+    confidence_level: float = 0.95,
+) -> int:
+    r"""Return the ensemble size of the paper's Theorem A, as printed.
+
+    :math:`P + 4 P \sigma^2 \log(K_{\mathrm{eff}}\, d/\delta) / (D_{\min}\varepsilon^2)`
+    with :math:`K_{\mathrm{eff}} = K - 1`. It is not proved: see the user guide, "How
+    many members", and :func:`skpce.sample_size.required_ensemble_size`.
+    """
+    factor = math.log((n_actions - 1) * n_features / (1.0 - confidence_level))
+    needed = 4.0 * n_terms * noise_variance * factor
+    return n_terms + math.ceil(needed / (signal_variance * tolerance**2))
 
 
 def pairs_passed(

@@ -81,7 +81,8 @@ Words = str | Callable[[Figures], str]
 #: How each caution is said, and which are looked for, in their order.
 WORDS: dict[str, Words] = {
     "adaptive": "the settings were chosen by earlier results ({sampler}): regions that "
-    "looked bad have few runs, and the shares are less certain than the intervals say",
+    "looked bad have few runs, and neither shares nor the error rate of tests are as "
+    "certain as those of settings drawn beforehand",
     "distribution": "{input} does not have its stated distribution (p = "
     "{p_value:.2g}): the shares are those under the stated one",
     "embedding saw y": lambda f: (
@@ -284,6 +285,29 @@ def _of_blocks(seen: Seen) -> Iterator[Figures]:
     own = [seen.design.is_of_blocks(seen.X[:, inputs]) for inputs in seen.members]
     if any(own):
         yield {"inputs": tuple(np.array(seen.names)[own].tolist())}
+
+
+@caution(
+    "differs by label",
+    lambda f: (
+        f"what {said(f['inputs'], 'does', 'do', _MOST_NAMES)} to {f['output']} differs "
+        f"between the {f['n']} {f['labels']}, and is not shown to be more than that in "
+        f"the mean: more {f['labels']} would tell, and shares are of these"
+    ),
+)
+def _differs_by_label(seen: Seen) -> Iterator[Figures]:
+    label, repeat = seen.design.recurring, seen.design.repeat
+    for output, row_of in enumerate(seen.tested):
+        differs = np.array([one.unsteady[0] for one in row_of], dtype=bool)
+        own = differs & ~seen.drives[output]
+        if own.any() and label is not None:
+            other = "groups" if seen.design.blocks is None else "blocks"
+            yield {
+                "inputs": tuple(np.array(seen.names)[own].tolist()),
+                "output": seen.outputs.names[output],
+                "n": int(label.max()) + 1,
+                "labels": "repeats" if label is repeat else other,
+            }
 
 
 @caution(

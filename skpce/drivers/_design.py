@@ -39,6 +39,10 @@ FEWEST_UNITS, _FEWEST_SIGNS = 6, 8
 # block from which on its mean may be taken out of one.
 _LAGS, _MANY_RUNS = 3, 10
 
+# Runs with the same label in the mean, from which on what an input does is compared
+# between labels.
+_OF_A_LABEL = 4
+
 # Waves along a series, of half a period and more, that are trends.
 _SLOWEST = 2
 
@@ -104,6 +108,8 @@ class Design:
         what their order is.
     adaptive : bool, default=False
         Whether members were chosen by the results of those before them.
+    repeat : ndarray of int of shape (n_rows,) or None
+        Label of each repeat, such as its seed.
 
     Examples
     --------
@@ -123,6 +129,7 @@ class Design:
     order_told: bool = False
     series: str = ""
     adaptive: bool = False
+    repeat: IndexArray | None = None
 
     @classmethod
     def of(
@@ -189,9 +196,9 @@ class Design:
 
     def of_rows(self, rows: IndexArray) -> Design:
         """Return the design of some of the members."""
-        blocks, groups = (
+        blocks, groups, repeat = (
             None if labels is None else _by_appearance(labels[rows])
-            for labels in (self.blocks, self.groups)
+            for labels in (self.blocks, self.groups, self.repeat)
         )
         return replace(
             self,
@@ -199,8 +206,17 @@ class Design:
             setting=_by_appearance(self.setting[rows]),
             blocks=blocks,
             groups=groups,
+            repeat=repeat,
             order=None if self.order is None else _without_ties(self.order[rows]),
         )
+
+    @property
+    def recurring(self) -> IndexArray | None:  # shape: (n_rows,)
+        """Labels that many runs share: seeds, else blocks, else groups."""
+        for labels in (self.repeat, self.blocks, self.groups):
+            if labels is not None and 0 < labels.max() < self.n_rows // _OF_A_LABEL:
+                return labels
+        return None
 
     @property
     def within_blocks(self) -> str:
@@ -361,7 +377,8 @@ class Design:
         if self.counter:
             head += f" ({self.counter!r} counts the repeats)"
         if self.groups is not None:
-            what = f"{self.groups.max() + 1} groups are exchanged as a whole"
+            what = f"{self.groups.max() + 1} groups are exchanged as a whole, or what "
+            what += "they have in common within them"
         elif self.order is not None:
             what = "blocks of the series change their signs"
             if self.series_has_blocks:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, import_extra
-from .._fonts import choose_fonts, label
+from .._fonts import choose_fonts, label, log_axis
 from ._findings import State
 from ._picture import short_name
 from ._runs import Data
@@ -164,7 +164,7 @@ def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
                 turned = {"fontsize": max(130 / len(names), 4), "rotation": 90}
             ax.set_xticks(effect.grid, short, **turned)
     elif effect.is_log:
-        ax.set_xscale("log")
+        log_axis(ax)
     scale = " (log scale)" if effect.is_log else ""
     ax.set_xlabel(f"{short_name(effect.input, 26)}{scale}")
     ax.set_ylabel(label(effect.output, 22, 2))

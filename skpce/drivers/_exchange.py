@@ -733,6 +733,9 @@ _CLEAR = 0.3
 # one the spread of what an input leaves follows it; or if the others know of it.
 _SMALL, _FOLLOWS = 0.1, 0.2
 
+# Up to such a p-value, what an input does may differ between labels, such as seeds.
+_DIFFERS = 0.5
+
 # Entries of scores in memory at a time, columns of products at most, and
 # multiplications from which on a tail stands in the place of draws.
 _BLOCK, _MOST_PRODUCTS, _MOST_WORK = 4_000_000, 150_000, 1.5e9
@@ -772,6 +775,7 @@ class Tested:
     tied_to: tuple[int, ...] = ()  # inputs that it cannot be told apart from
     resting: tuple[IndexArray, ...] = ()  # members that each answer rests on
     sees_pairs: bool = True
+    unsteady: tuple[bool, ...] = (False,)  # whether other seeds, or blocks, may differ
 
     @classmethod
     def nothing(cls) -> Tested:
@@ -791,6 +795,7 @@ class Tested:
             location=self.location[some],
             spread=self.spread[some],
             resting=(order[self.resting[place]],),
+            unsteady=(self.unsteady[place],),
         )
 
 
@@ -843,6 +848,9 @@ class Problem:
             ones = np.ones(n_outputs)
             return Tested(ones, ones, self._why_not(members), (), nothing)
         location = setting.p_values(self.n_draws)
+        differs = setting.differences()
+        unsteady = tuple(((differs > 0.05) & (location <= 0.05)).tolist())
+        location = np.maximum(location, differs)
         resting = list(nothing)
         rests = (location <= 0.05) & setting.outlying.any(axis=0)
         rests &= setting.exchange.kind != "signs"
@@ -866,7 +874,7 @@ class Problem:
                 again = alone.spread_p_values(self.n_draws)[0]
                 spread[output] = max(spread[output], again)
         known = setting.exchange, setting.tied_to, tuple(resting)
-        return Tested(location, spread, *known, not setting.too_many_products)
+        return Tested(location, spread, *known, not setting.too_many_products, unsteady)
 
     def _why_not(self, members: tuple[int, ...]) -> Exchange:
         """Return an exchange of nothing, with its reason."""
@@ -967,6 +975,7 @@ class _Setting:
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
     turns: bool = False  # whether residuals are rotated, the terms in their places
     order: FloatArray | None = None  # shape: (n_units,), of a series
+    rows: FloatArray | None = None  # shape: (n_rows, n_coordinates), residuals of runs
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
@@ -986,6 +995,7 @@ class _Setting:
             return None
         values = _without_blocks(design, exchange, values)
         unit = _unit_of(design, exchange)
+        inside = values if unit is None else values - mean_of(values, unit)[unit]
         if unit is not None:
             values, X = mean_of(values, unit), X[first_of(unit)]
             own = own.of_units(first_of(unit))
@@ -1007,6 +1017,10 @@ class _Setting:
                 setting=of_series,
             )
         residuals = bounded(fit.residuals, groups)
+        of_rows = None
+        if design.recurring is not None and exchange.kind != "signs":
+            of_rows = fit.residuals if unit is None else inside + fit.residuals[unit]
+            of_rows = bounded(of_rows, groups)
         tied: tuple[int, ...] = ()
         is_left = False
         if exchange.strata is not None:
@@ -1054,6 +1068,7 @@ class _Setting:
             fit.prior_of,
             turns,
             design.order,
+            of_rows,
         )
 
     @property
@@ -1277,6 +1292,36 @@ class _Setting:
         """Whether signs are asked too: of few runs an exchange in strata is exact."""
         few = self.exchange.within is not None and self.n_units < _EXACT
         return self.exchange.kind != "signs" and not few
+
+    def differences(self) -> FloatArray:  # shape: (n_outputs,)
+        """Return p-values whose error is what differs between labels, such as seeds.
+
+        0 where what the input does differs no more between them than noise does. Else
+        an effect in the mean is compared to that, by the F-test of a mixed model, with
+        the degrees of freedom of as many terms as have equal weights.
+        """
+        found = np.zeros(self.n_outputs)
+        if self.rows is None:
+            return found
+        label = self.problem.design.recurring
+        assert label is not None
+        unit = self.exchange.unit
+        unit = unit if self.n_units < len(unit) else np.arange(len(unit))
+        own, lead = self.own.values[unit], self.lead[unit]
+        for output, partner in enumerate(self._best_partners().tolist()):
+            columns = self.rows[:, self.groups == output]
+            detected, steady = _by_label(own, self.own.weights, columns, label)
+            if partner >= 0:
+                table = self.partners[partner][1][unit]
+                product = (lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
+                weights = np.repeat(self.lead_weights, table.shape[1])
+                other = _by_label(product, weights, columns, label)
+                detected = min(2.0 * min(detected, other[0]), 1.0)
+                pair = len(self.partners) * other[1] / (1.0 - ALONE)
+                steady = min(steady / ALONE, pair, 1.0)
+            if detected <= _DIFFERS:
+                found[output] = steady
+        return found
 
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values; more draws for those that are small, then signs."""
@@ -1617,6 +1662,39 @@ def _in_deviations(values: FloatArray, groups: IndexArray) -> FloatArray:
     unit = 1.4826 * np.median(size, axis=0)
     unit = np.maximum(unit, np.sqrt(np.square(size).mean(axis=0)) / 3.0)
     return np.asarray(size / np.where(unit > 0, unit, np.inf))
+
+
+def _by_label(
+    terms: FloatArray,  # shape: (n_rows, n_terms)
+    weights: FloatArray,  # shape: (n_terms,)
+    residuals: FloatArray,  # shape: (n_rows, n_coordinates)
+    label: IndexArray,  # shape: (n_rows,)
+) -> tuple[float, float]:
+    """Return p-values of slopes: that they differ, and that they are more in the mean.
+
+    F-tests of an analysis of variance; means of labels are taken off.
+    """
+    terms, residuals = without_means(terms, label), without_means(residuals, label)
+    counts = np.bincount(label)
+    n_rows, n_labels = len(label), len(counts)
+    slopes = np.zeros((n_labels, terms.shape[1], residuals.shape[1]))
+    np.add.at(slopes, label, terms[:, :, np.newaxis] * residuals[:, np.newaxis, :])
+    slopes /= np.maximum(np.square(terms).mean(axis=0), 1e-6)[:, np.newaxis]
+    slopes /= counts[:, np.newaxis, np.newaxis]
+    mean = np.tensordot(counts / n_rows, slopes, axes=1)
+    squares = np.square(slopes - mean).sum(axis=2) @ weights
+    between = float(counts @ squares) / (n_labels - 1)
+    whole = n_rows * float(np.square(mean).sum(axis=1) @ weights)
+    left = residuals - np.einsum("it,itc->ic", terms, slopes[label])
+    noise = float(np.square(terms) @ weights @ np.square(left).sum(axis=1)) / n_rows
+    free = n_rows - n_labels * (1 + terms.shape[1])
+    if free < 1 or not min(between, noise) > 0.0:
+        return 1.0, 0.0
+    noise *= n_rows / free
+    n_terms = weights.sum() ** 2 / np.square(weights).sum()
+    degrees = n_terms * (n_labels - 1)
+    detected = stats.f.sf(between / noise, degrees, free)
+    return float(detected), float(stats.f.sf(whole / between, n_terms, degrees))
 
 
 def _equally_large(residuals: FloatArray, groups: IndexArray) -> FloatArray:

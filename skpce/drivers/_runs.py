@@ -57,7 +57,7 @@ from ..ensembles._table import (
     read_table,
 )
 from ._cautions import Caution, said
-from ._design import COUNTERS, Design, find_counter
+from ._design import COUNTERS, Design, find_counter, numbers_of
 
 # Names of columns
 
@@ -778,7 +778,13 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     logarithms = tuple(map(str, asked.log))
     data = Data(found.table, laws, found.levels, logarithms, runs.y, read, like)
     told = (*notes, *runs.notes)
-    return Table(data, asked.labels(every), runs.used, asked.setting(known), told)
+    labels = asked.labels(every)
+    if counted:  # one label, such as a seed, of the columns that count repeats
+        columns = zip(
+            *(np.asarray(every[name]).tolist() for name in counted), strict=True
+        )
+        labels["replicate"] = np.array([repr(row) for row in columns])
+    return Table(data, labels, runs.used, asked.setting(known), told)
 
 
 def _unless_chosen(
@@ -1059,11 +1065,14 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         notes.append(Caution("note", {"words": SAY_REPLICATE}))
     data = table.data
     counter = counter_of(data) if setting is None and same is None else ""
-    data = data.without([counter]) if counter else data
+    repeat = labels.get("replicate")
+    if counter:
+        repeat = numbers_of(data.X[:, list(data.names).index(counter)])
+        data = data.without([counter])
     told = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
     design = Design.of(data.X, order=order, counter=counter, **told)
-    if any(one.code == "adaptive" for one in table.cautions):
-        design = replace(design, adaptive=True)
+    adaptive = any(one.code == "adaptive" for one in table.cautions)
+    design = replace(design, adaptive=adaptive, repeat=repeat)
     cautions = (*notes, *table.cautions)
     return Runs(data, np.flatnonzero(table.used), design, cautions)
 

@@ -109,7 +109,7 @@ def shares_of(
     first, total = _simultaneous(*given, design.n_settings)
     few = of_few_runs(values, groups)
     first[1, few] = total[1, few] = 0.0
-    missed = _missed_beyond(problem, values, groups, explained, q2, design.adaptive)
+    missed = _missed_beyond(problem, values, groups, explained, q2, design)
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
     if len(members) == 1:  # no other input takes part in anything
         first = total.copy()
@@ -151,7 +151,7 @@ def shares_along(
         own_draws, own_settled = _drawn(*given)
         drawn.append(own_draws)
         settled.append(own_settled)
-        known = explained, q2[:, [output]], design.adaptive
+        known = explained, q2[:, [output]], design
         missed[output] = _missed_beyond(problem, own, one, *known)[0]
     estimate = np.stack([found.first[0], found.total[0]])
     bounds = _bands(np.concatenate(drawn, axis=2), estimate, (1, 2, 3))
@@ -254,7 +254,7 @@ def _missed_beyond(
     groups: IndexArray,
     explained: FloatArray,  # shape: (n_outputs,)
     q2: FloatArray,  # shape: (3, n_outputs)
-    adaptive: bool = False,
+    design: Design,
 ) -> FloatArray:  # shape: (n_outputs,)
     """Return the share of y that refits miss, and the fit does not expect to miss.
 
@@ -264,6 +264,7 @@ def _missed_beyond(
     Of labels with more triples of levels than there are runs nothing says how alike
     these are: what the fit explains, and refits do not predict, may be of many inputs.
     So it is of settings that earlier results chose, of which much was hardly tried.
+    And one run more may show what none of n different settings has: 1 / n is added.
     """
     alone = np.nan_to_num(np.asarray(problem.fit.loo_residuals))
     centred = values - values.mean(axis=0)
@@ -274,9 +275,10 @@ def _missed_beyond(
     missed = 1.0 - q2[0] - expected
     laws = problem.basis.laws
     levels = sorted(len(law.table) for law in laws if isinstance(law, CategoricalLaw))
-    if adaptive or (len(levels) > 1 and np.prod(levels[-3:]) > len(values)):
+    if design.adaptive or (len(levels) > 1 and np.prod(levels[-3:]) > len(values)):
         missed = np.maximum(missed, explained - q2[0])
-    return np.clip(missed, 0.0, 1.0)
+    unseen = 0.0 if design.has_repeats else 1.0 / len(values)
+    return np.clip(missed, 0.0, 1.0) + unseen
 
 
 def noise_share(

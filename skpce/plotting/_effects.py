@@ -26,7 +26,7 @@ from .._checks import (
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion, checked_features
 from .._expansion.moments import main_effects
-from .._fonts import label
+from .._fonts import label, log_axis
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer
 from ..inspection._reading import expansion_of, group_matrix
@@ -283,7 +283,7 @@ class MainEffectsDisplay:
         scale = " (log scale)" if is_log else ""
         ax.set_xlabel(label(f"{self.input_names[panel]}{scale}", 22))
         if is_log:
-            ax.set_xscale("log")
+            log_axis(ax)
         elif isinstance(levels, Sequence):
             letters = max(_LETTERS // len(grid), 4)
             ax.set_xticks(

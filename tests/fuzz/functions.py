@@ -278,18 +278,6 @@ def _scorer(rng: Generator) -> Drawn:
 # Sample size
 
 
-def _paper_size(rng: Generator) -> Drawn:
-    given = {
-        "n_terms": int(rng.integers(1, 30)),
-        "noise_variance": float(rng.uniform(0.01, 3)),
-        "signal_variance": float(rng.uniform(0.01, 3)),
-        "n_features": int(rng.integers(1, 9)),
-        "n_actions": int(rng.integers(2, 9)),
-    }
-    function = sample_size.paper_ensemble_size
-    return function, given, partial(true.between, "size", low=0.0, high=np.inf)
-
-
 def _components(rng: Generator) -> Drawn:
     item, prompt = np.divmod(np.arange(60), 5)
     y = rng.normal(size=12)[item] * rng.integers(2) + rng.normal(size=60)
@@ -364,7 +352,6 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.metrics.total_variation_distance": _pair(
         "total_variation_distance", 0.0, 1.0
     ),
-    "skpce.sample_size.paper_ensemble_size": _paper_size,
     "skpce.sample_size.required_ensemble_size": _required,
 }
 

@@ -199,7 +199,6 @@ def sizes() -> Results:
     regressor = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
         inputs, values
     )
-    paper = {"noise_variance": 0.1, "signal_variance": 1.0, "n_features": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return {
@@ -208,7 +207,6 @@ def sizes() -> Results:
             "chi2": sample_size.required_ensemble_size(
                 regressor, method="chi2", isotropic=True
             ),
-            "paper": sample_size.paper_ensemble_size(10, n_actions=4, **paper),
         }
 
 

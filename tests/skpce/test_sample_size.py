@@ -9,10 +9,7 @@ import pytest
 from scipy import stats
 
 from skpce import PolynomialChaosRegressor
-from skpce.sample_size import (
-    _bounds,
-    paper_ensemble_size,
-)
+from skpce.sample_size import _bounds
 from skpce.sample_size._bounds import sobol_error_bound
 from skpce.sample_size._required import smallest_of_gram
 
@@ -31,14 +28,6 @@ SEED = 0
 NORMAL = stats.norm(0, 1)
 UNIFORM = stats.uniform(-1, 2)
 
-PAPER = {
-    "noise_variance": 0.1,
-    "signal_variance": 2.0,
-    "n_features": 5,
-    "n_actions": 24,
-    "tolerance": 0.1,
-    "confidence_level": 0.9,
-}
 SETTING = {"n_members": 40, "n_terms": 6, "smallest_eigenvalue": 0.3}
 
 
@@ -48,36 +37,6 @@ def linear_fit(n_members=100, noise=0.3, solver="ols", seed=SEED, degree=2):
     y = X[:, 0] + X[:, 0] * X[:, 1] + noise * rng.normal(size=n_members)
     pce = PolynomialChaosRegressor(degree, distribution=NORMAL, solver=solver)
     return pce.fit(X, y)
-
-
-# The paper
-
-
-def test_theorem_a_is_as_printed():
-    by_hand = 56 + 4 * 56 * 0.1 * math.log(23 * 5 / 0.1) / (2.0 * 0.1**2)
-    assert paper_ensemble_size(56, **PAPER) == math.ceil(by_hand)
-
-
-def test_theorem_a_by_markov_has_no_logarithm_and_counts_steps():
-    by_hand = 56 + 4 * 56 * 0.1 * (23 * 5 * 4 / 0.1) / (2.0 * 0.1**2)
-    found = paper_ensemble_size(56, n_steps=4, variant="markov", **PAPER)
-    assert found == pytest.approx(by_hand, abs=1.001)
-    assert paper_ensemble_size(56, n_steps=4, **PAPER) == paper_ensemble_size(
-        56, **PAPER
-    )
-
-
-@pytest.mark.parametrize("n_terms", [56, 252])
-def test_the_sizes_that_the_paper_quotes_need_all_but_no_noise(n_terms):
-    """L* = 57 and 253 are P + 1 (degrees 3 and 5 of five inputs)."""
-    setting = {"signal_variance": 1.0, "n_features": 5, "n_actions": 4}
-    quoted = n_terms + 1
-    tiny = 0.05**2 / (4 * n_terms * math.log(3 * 5 / 0.05))
-    assert paper_ensemble_size(n_terms, noise_variance=tiny * 0.999, **setting) == (
-        quoted
-    )
-    assert paper_ensemble_size(n_terms, noise_variance=tiny * 1.01, **setting) > quoted
-    assert paper_ensemble_size(n_terms, noise_variance=0.0, **setting) == n_terms
 
 
 # The bound on the coefficients
@@ -294,28 +253,3 @@ def test_index_bounds_at_the_edges():
 
 
 # Bad input
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_terms", 0),
-        ("noise_variance", -1.0),
-        ("signal_variance", 0.0),
-        ("n_features", 0),
-        ("n_actions", 1),
-        ("n_steps", 0),
-        ("tolerance", 0.0),
-        ("confidence_level", 1.0),
-        ("variant", "chernoff"),
-    ],
-)
-def test_theorem_a_names_bad_input(name, value):
-    options = {"n_terms": 10} | PAPER | {name: value}
-    with pytest.raises(ValueError, match=f"'{name}' parameter of paper_ensemble_size"):
-        paper_ensemble_size(**options)
-
-
-def test_a_tolerance_whose_square_is_no_number_is_refused():
-    with pytest.raises(ValueError, match="finite over tolerance² D"):
-        paper_ensemble_size(6, **PAPER | {"tolerance": 1e-300})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -109,11 +110,15 @@ def test_what_refits_miss_beyond_the_errors_of_leaving_one_out_is_counted():
         fit=SimpleNamespace(loo_residuals=alone), basis=SimpleNamespace(laws=())
     )
     q2 = np.array([[0.5, 0.25], [0.0, 0.0], [1.0, 1.0]])
-    found = _shares._missed_beyond(problem, y, np.array([0, 1]), np.ones(2), q2)
+    repeated = Design.of(np.array([[0.0], [1.0], [2.0], [2.0]]))
+    given = problem, y, np.array([0, 1]), np.ones(2), q2
+    found = _shares._missed_beyond(*given, repeated)
     # 1 - .5 - 4 * .25 / 4; 1 - .25 - 4 * 1 / 4 is below 0.
     np.testing.assert_allclose(found, [0.25, 0.0])
-    found = _shares._missed_beyond(problem, y, np.array([0, 1]), np.ones(2), q2, True)
+    found = _shares._missed_beyond(*given, replace(repeated, adaptive=True))
     np.testing.assert_allclose(found, [0.5, 0.75])  # all that refits do not predict
+    single = Design.of(np.arange(4.0)[:, np.newaxis])  # one run more may show a fourth
+    np.testing.assert_allclose(_shares._missed_beyond(*given, single), [0.5, 0.25])
 
 
 def test_upper_ends_are_wider_where_earlier_results_chose_the_settings():

@@ -7,11 +7,19 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import skpce
 from benchmarks.answer.ensembles import arranged
 from skpce.drivers import Design, _exchange
-from skpce.drivers._exchange import Inputs, Problem, bounded, fit_others, holm
+from skpce.drivers._exchange import (
+    Inputs,
+    Problem,
+    _by_label,
+    bounded,
+    fit_others,
+    holm,
+)
 
 
 def problem_of(X, y, **labels):
@@ -484,3 +492,64 @@ def test_rows_that_are_sorted_by_their_result_are_named():
     assert (
         skpce.explain(X[order], y[order], order=False).drivers.state[0][0] == "drives"
     )
+
+
+def test_an_effect_is_compared_to_its_differences_between_labels():
+    rng = np.random.default_rng(0)
+    label = np.repeat(np.arange(4), 20)
+    flag = np.tile([-1.0, 1.0], 40)
+    y = (0.5 + rng.normal(size=4))[label] * flag + 3 * label + rng.normal(size=80)
+    detected, steady = _by_label(flag[:, None], np.ones(1), y[:, None], label)
+    cells = y.reshape(4, 10, 2)
+    slope = np.diff(cells.mean(axis=1), axis=1)[:, 0] / 2
+    error = cells.var(axis=1, ddof=1).mean()
+    between = 20 * np.var(slope, ddof=1)
+    np.testing.assert_allclose(detected, stats.f.sf(between / error, 3, 72))
+    np.testing.assert_allclose(steady, stats.ttest_1samp(slope, 0.0).pvalue)
+    alone = _by_label(label[:, None] * 1.0, np.ones(1), y[:, None], label)
+    assert alone == (1.0, 0.0)  # what is one value for each label is not compared
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ["replicate", "blocks"])
+def test_what_acts_with_shared_seeds_only_names_nothing(role):
+    named, found = 0, 0
+    for seed in range(40):  # without a look at the seeds 6 and 12 are named
+        rng = np.random.default_rng(seed)
+        effect = rng.normal(size=(2, 3))
+        rows = list(itertools.product((1, 2, 3, 4), (0, 1), range(3), range(2)))
+        rate, flag, own, _ = np.array(rows, dtype=float).T
+        acts = (
+            0.5 * effect[0, own.astype(int)] + 0.3 * effect[1, own.astype(int)] * flag
+        )
+        y = rate + acts + 0.3 * rng.normal(size=len(rows))
+        table = {"rate": rate, "flag": flag, "seed": own, "y": y}
+        answer = skpce.explain(table, outputs="y", **{role: "seed"})
+        state = dict(
+            zip(answer.drivers.input_names, answer.drivers.state[0], strict=True)
+        )
+        named += state["flag"] == "drives"
+        found += state["rate"] == "drives"
+    assert named <= 4
+    assert found == 40
+
+
+def test_an_input_that_differs_between_seeds_is_cautioned():
+    rows = list(itertools.product((1, 2, 3, 4), (0, 1), range(3), range(2)))
+    rate, flag, own, _ = np.array(rows, dtype=float).T
+    y = (
+        rate
+        + (own - 0.6) * flag
+        + 0.1 * np.random.default_rng(0).normal(size=len(rows))
+    )
+    table = {"rate": rate, "flag": flag, "seed": own, "y": y}
+    answer = skpce.explain(table, outputs="y", replicate="seed")
+    caution = next(one for one in answer.cautions if one.code == "differs by label")
+    assert caution.figures["inputs"] == ("flag",)
+    assert (caution.figures["n"], caution.figures["labels"]) == (3, "repeats")
+    assert "differs between the 3 repeats" in str(answer)
+    states = dict(zip(answer.drivers.input_names, answer.drivers.state[0], strict=True))
+    assert states["rate"] == "drives"
+    table["seed"] = np.arange(len(y))
+    apart = skpce.explain(table, outputs="y", replicate="seed")
+    assert "differs by label" not in {one.code for one in apart.cautions}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
-from gflownet_envs.experiments.analysis import step_intervals
+from gflownet_envs.experiments.analysis import step_intervals, theorem_a_size
 from gflownet_envs.experiments.paper.claims.answers import (
     AGREES,
     COLUMNS,
@@ -55,7 +55,6 @@ from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
 from gflownet_envs.rewards.closed_form import SHIFTS
 from skpce import CompositionalPCESurrogate
 from skpce._solvers.ridge import PAPER_ALPHAS
-from skpce.sample_size import paper_ensemble_size
 
 Rule = Callable[[Claim, dict[str, Any]], Seen]
 
@@ -343,7 +342,7 @@ def _theorem_a(claim: Claim, measures: dict[str, Any]) -> Seen:
     figures = measures["theorem_a"]
     if not figures or not figures["signal"]:
         return Seen(text="no variance")
-    size = paper_ensemble_size(
+    size = theorem_a_size(
         figures["n_terms"],
         noise_variance=figures["noise"],
         signal_variance=figures["signal"],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import ks_2samp
 
-from gflownet_envs.experiments.analysis import pairs_passed
+from gflownet_envs.experiments.analysis import pairs_passed, theorem_a_size
 from gflownet_envs.experiments.paper import measures
 from gflownet_envs.experiments.paper.measures import (
     across,
@@ -211,3 +213,22 @@ def test_regressions_of_the_steps_are_those_of_the_log_ratios(dataset):
         slopes, *_ = np.linalg.lstsq(design, logs - logs[:, -1:], rcond=None)
         blocks.append(softmax(at @ slopes, axis=1))
     np.testing.assert_allclose(ours, np.hstack(blocks), rtol=1e-9)
+
+
+def test_theorem_a_is_as_printed():
+    setting = {"noise_variance": 0.1, "signal_variance": 2.0, "n_features": 5}
+    found = theorem_a_size(
+        56, n_actions=24, tolerance=0.1, confidence_level=0.9, **setting
+    )
+    by_hand = 56 + 4 * 56 * 0.1 * math.log(23 * 5 / 0.1) / (2.0 * 0.1**2)
+    assert found == math.ceil(by_hand)
+
+
+@pytest.mark.parametrize("n_terms", [56, 252])
+def test_the_sizes_that_the_paper_quotes_need_all_but_no_noise(n_terms):
+    """L* = 57 and 253 are P + 1 (degrees 3 and 5 of five inputs)."""
+    size = partial(theorem_a_size, n_terms, n_features=5, n_actions=4)
+    tiny = 0.05**2 / (4 * n_terms * math.log(3 * 5 / 0.05))
+    assert size(noise_variance=tiny * 0.999, signal_variance=1.0) == n_terms + 1
+    assert size(noise_variance=tiny * 1.01, signal_variance=1.0) > n_terms + 1
+    assert size(noise_variance=0.0, signal_variance=1.0) == n_terms
