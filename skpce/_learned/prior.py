@@ -213,7 +213,8 @@ class TermPrior:
 
     def shrunk(self) -> TermPrior:
         """Return the prior of a fit, with more noise the weaker the evidence is."""
-        gain = _MUCH_EVIDENCE * np.expm1(self.log_evidence / _MUCH_EVIDENCE)
+        much = min(self.log_evidence / _MUCH_EVIDENCE, 700.0)  # more is no number
+        gain = _MUCH_EVIDENCE * np.expm1(much)
         share = 1.0 - _SHRINKAGE / max(gain, 1e-300)
         if not share > 0.0:
             return replace(self, weights=np.zeros_like(self.weights), noise=1.0)

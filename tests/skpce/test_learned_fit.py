@@ -667,3 +667,10 @@ def test_penalties_of_many_groups_take_memory_in_proportion():
             decomposition, targets[:, [target]], np.zeros(1, dtype=int), 1.0
         )
         assert alphas[target] == alone[0]
+
+
+def test_evidence_of_very_many_rows_overflows_nothing():
+    one = np.ones(1)
+    prior = learned.TermPrior(one, one, 1.0, one, np.array([3]), 0.1)
+    shrunk = replace(prior, log_evidence=1e6).shrunk()
+    assert (shrunk.noise, shrunk.weights.tolist()) == (0.1, [1.0])
