@@ -359,9 +359,10 @@ def solve_sums(
 def sum_blocks(basis: PolynomialBasis, samples: Samples) -> DesignMoments:
     """Add up the moments of the design, block by block."""
     n_terms, n_targets = len(basis.multi_indices), samples.targets.shape[1]
-    # Rows whose design and targets stay in the cache; of very many terms enough for the
-    # product to cost more than to add it.
-    n_rows = max(2**18 // (n_terms + n_targets), n_terms // 4, 64)
+    # Rows whose design and targets stay in the cache; of many terms enough for their
+    # product to cost more than adding it, in 32 MiB.
+    enough = min(2 * n_terms, 2**22 // n_terms)
+    n_rows = max(2**18 // (n_terms + n_targets), enough, 64)
     with one_thread_if_small(samples.targets.size + n_terms**2):
         return sum_moments(
             DesignMoments.of_block(design, samples.targets[rows], samples.weights[rows])
