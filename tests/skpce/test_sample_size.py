@@ -250,6 +250,3 @@ def test_index_bounds_at_the_edges():
     assert sobol_error_bound(math.inf, 1.0) == 1.0
     assert sobol_error_bound(0.0, 0.0) == 1.0
     np.testing.assert_array_equal(sobol_error_bound([0.0, 1.0], 4.0), [0.0, 0.5])
-
-
-# Bad input
