@@ -9,17 +9,18 @@ from scipy import stats
 
 from .._checks import FloatArray, binary_scales
 
+# Correlation beyond which two columns depend on each other.
+_CORRELATED = 0.3
+
 # Level below which a correlation is not explained by chance.
 _CHANCE_LEVEL = 0.01
 
 
-def correlation_reason(
-    X: FloatArray, max_correlation: float, names: Sequence[str]
-) -> tuple[str, ...]:
+def correlation_reason(X: FloatArray, names: Sequence[str]) -> tuple[str, ...]:
     """Name two columns that are correlated beyond the limit and beyond chance."""
     n_samples, n_features = X.shape
     largest, first, second = _most_correlated(X)
-    if not largest > max_correlation:
+    if not largest > _CORRELATED:
         return ()
     if n_samples > 3:
         ratio = np.sqrt((n_samples - 2) / max(1 - largest**2, 1e-12))
@@ -28,7 +29,7 @@ def correlation_reason(
             return ()
     return (
         f"{names[first]} and {names[second]} are correlated ({largest:.2f}, more than "
-        f"{max_correlation:g}): the indices assume independent inputs",
+        f"{_CORRELATED:g}): the indices assume independent inputs",
     )
 
 

@@ -248,6 +248,9 @@ def marginal_map(
 # Rows of the data that suffice for the distances of neighbours.
 _LARGEST_REFERENCE = 5000
 
+# Largest share of design points outside the data, and smallest Q² of an expansion.
+_MOST_OUTSIDE, _MIN_FIDELITY = 0.25, 0.9
+
 # Share of the rows whose distance to the nearest other row counts as usual.
 _USUAL_SHARE = 0.95
 
@@ -270,26 +273,26 @@ def outside_share(X: FloatArray, design: FloatArray) -> float:
     return float(np.mean(nearest > usual))
 
 
-def outside_reason(share: float, max_outside: float) -> tuple[str, ...]:
+def outside_reason(share: float) -> tuple[str, ...]:
     """Report that the model is evaluated where there are no data."""
-    if not share > max_outside:
+    if not share > _MOST_OUTSIDE:
         return ()
     return (
         f"{share:.0%} of the design points lie farther from the rows of X than these "
-        f"lie from each other, more than {max_outside:.0%}: there the model "
+        f"lie from each other, more than {_MOST_OUTSIDE:.0%}: there the model "
         "extrapolates",
     )
 
 
-def fidelity_reason(fidelity: float, min_fidelity: float) -> tuple[str, ...]:
+def fidelity_reason(fidelity: float) -> tuple[str, ...]:
     """Report that the expansion does not reproduce the model."""
     if np.isnan(fidelity):
         return ("the predictions do not vary",)
-    if fidelity >= min_fidelity:
+    if fidelity >= _MIN_FIDELITY:
         return ()
     return (
         f"the expansion reproduces {max(fidelity, 0.0):.1%} of the variance of the "
-        f"model on held-out design points, less than {min_fidelity:.0%}",
+        f"model on held-out design points, less than {_MIN_FIDELITY:.0%}",
     )
 
 

@@ -257,12 +257,15 @@ class DegenerateBeliefWarning(UserWarning):
 def reweighted(
     belief: InputBelief,
     log_likelihood: Callable[[FloatArray], FloatArray],
-    *,
-    resample_below: float,
-    shrinkage: float,
     generator: np.random.Generator,
+    resample_below: float = 0.5,
+    shrinkage: float = 0.98,
 ) -> InputBelief:
-    """Multiply weights by a likelihood, in as few powers as the threshold allows."""
+    """Multiply weights by a likelihood, in as few powers as the threshold allows.
+
+    Before the effective sample size falls below a share of the particles they are
+    resampled, and moved by the kernel of Liu and West.
+    """
     smallest = resample_below * len(belief.weights)
     left = 1.0
     for stage in range(_MOST_STAGES):

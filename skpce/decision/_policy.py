@@ -37,7 +37,6 @@ from .._checks import (
     check_boolean,
     check_draws,
     check_option,
-    check_real,
     fail,
     make_generator,
     position_of,
@@ -96,12 +95,6 @@ class ThompsonPolicy(BaseEstimator):
     method : {"weights", "kalman"}, default="weights"
         How outcomes change the belief: importance weights with the resampling of Liu
         and West, or a square-root ensemble Kalman filter.
-    resample_below : float, default=0.5
-        ``"weights"`` resamples before the effective sample size falls below this share
-        of the particles; 0 never resamples.
-    shrinkage : float, default=0.98
-        The kernel of Liu and West moves resampled particles by
-        :math:`\sqrt{1 - a^2}` standard deviations, with this :math:`a`.
     random_state : int, RandomState instance or None, default=None
         Randomness of the first belief, of all choices and of resampling.
 
@@ -165,8 +158,6 @@ class ThompsonPolicy(BaseEstimator):
         n_particles: int = 1000,
         n_draws: int = 100,
         method: str = "weights",
-        resample_below: float = 0.5,
-        shrinkage: float = 0.98,
         random_state: RandomState = None,
     ) -> None:
         self.surrogate = surrogate
@@ -176,20 +167,16 @@ class ThompsonPolicy(BaseEstimator):
         self.n_particles = n_particles
         self.n_draws = n_draws
         self.method = method
-        self.resample_below = resample_below
-        self.shrinkage = shrinkage
         self.random_state = random_state
 
     def fit(self, X: Any = None, y: Any = None) -> ThompsonPolicy:
         """Start from the first belief again; X and y are not used."""
-        owner, share = type(self).__name__, {"low": 0.0, "high": 1.0}
+        owner = type(self).__name__
         check_option(owner, "rule", self.rule, RULES)
         check_option(owner, "method", self.method, METHODS)
         check_boolean(owner, "greedy", self.greedy)
         check_draws(owner, "n_particles", self.n_particles, low=2)
         check_draws(owner, "n_draws", self.n_draws)
-        check_real(owner, "resample_below", self.resample_below, **share, closed="left")
-        check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")
         reading, fitted = compositions_of(self.surrogate)
         generator = make_generator(self.random_state)
         names = list(reading.expansion.input_names)
@@ -329,13 +316,8 @@ class ThompsonPolicy(BaseEstimator):
         if self.method == "kalman":
             belief = kalman_updated(self.belief_, seen)
         else:
-            belief = reweighted(
-                self.belief_,
-                seen.log_likelihood,
-                resample_below=self.resample_below,
-                shrinkage=self.shrinkage,
-                generator=self._generator,
-            )
+            seen_by = seen.log_likelihood
+            belief = reweighted(self.belief_, seen_by, self._generator)
         self.belief_ = belief
         self.n_updates_ += 1
         return self

@@ -852,25 +852,18 @@ class Problem:
         unsteady = tuple(((differs > 0.05) & (location <= 0.05)).tolist())
         location = np.maximum(location, differs)
         resting = list(nothing)
-        rests = (location <= 0.05) & setting.outlying.any(axis=0)
-        rests &= setting.exchange.kind != "signs"
-        for output in np.flatnonzero(rests).tolist():
-            few = np.flatnonzero(setting.outlying[:, output])
-            alone = setting.only(np.array([output])).without(few)
-            again = alone.p_values(self.n_draws)[0]
-            if again > location[output]:
-                location[output] = again
-                resting[output] = _rows_of(setting, few)
         spread = np.ones(n_outputs)
         if setting.exchange.kind != "signs":
+            for output, few, alone in setting.without_outlying(location):
+                again = alone.p_values(self.n_draws)[0]
+                if again > location[output]:
+                    location[output] = again
+                    resting[output] = _rows_of(setting, few)
             spread = setting.spread_p_values(self.n_draws)
             if spread.min() <= 0.05:  # which a change of the mean of few units is too
                 left = setting.spread_left(self.n_draws)
                 spread = np.where(spread <= 0.05, np.maximum(spread, left), spread)
-            rests = (spread <= 0.05) & setting.outlying.any(axis=0)
-            for output in np.flatnonzero(rests).tolist():
-                few = np.flatnonzero(setting.outlying[:, output])
-                alone = setting.only(np.array([output])).without(few)
+            for output, _, alone in setting.without_outlying(spread):
                 again = alone.spread_p_values(self.n_draws)[0]
                 spread[output] = max(spread[output], again)
         known = setting.exchange, setting.tied_to, tuple(resting)
@@ -1147,6 +1140,15 @@ class _Setting:
             far=self.far[keep],
             roots=tuple(one[keep] for one in self.roots),
         )
+
+    def without_outlying(
+        self, p_values: FloatArray
+    ) -> Iterator[tuple[int, IndexArray, _Setting]]:
+        """Leave outlying units out, of each output whose p-value is small."""
+        rests = (p_values <= 0.05) & self.outlying.any(axis=0)
+        for output in np.flatnonzero(rests).tolist():
+            few = np.flatnonzero(self.outlying[:, output])
+            yield output, few, self.only(np.array([output])).without(few)
 
     def orders(self, number: int, block: int) -> Iterator[IndexArray]:
         """Return so many orders of the units, in blocks."""

@@ -43,6 +43,9 @@ from ._training import (
 # Singular values below this share of the largest are rounding.
 _ROUNDING = 1e-12
 
+# Coupling layers of a flow.
+_N_TRANSFORMS = 4
+
 
 class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Whitened principal components, mapped to normal inputs by RealNVP.
@@ -61,8 +64,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     n_components : int, default=2
         Number of principal components and of inputs. With one, the flow can only shift
         and scale it.
-    n_transforms : int, default=4
-        Coupling layers; each changes every other input by means of the rest.
     hidden_layer_sizes : tuple of int, default=(32, 32)
         Widths of the networks in a layer.
     learning_rate, batch_size, max_epochs, validation_fraction, patience, random_state
@@ -123,7 +124,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self,
         n_components: int = 2,
         *,
-        n_transforms: int = 4,
         hidden_layer_sizes: tuple[int, ...] = (32, 32),
         learning_rate: float = 0.003,
         batch_size: int = 128,
@@ -133,7 +133,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
-        self.n_transforms = n_transforms
         self.hidden_layer_sizes = hidden_layer_sizes
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -160,7 +159,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         owner = type(self).__name__
         check_training_parameters(self)
-        check_integer(owner, "n_transforms", self.n_transforms, low=1)
         torch = import_extra("torch", "flow", owner)
         zuko = import_extra("zuko", "flow", owner)
         values = validated(self, X, ensure_min_samples=2)
@@ -196,7 +194,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             torch.manual_seed(int(rng.randint(2**31)))
             flow = zuko.flows.RealNVP(
                 self.n_components,
-                transforms=self.n_transforms,
+                transforms=_N_TRANSFORMS,
                 hidden_features=tuple(self.hidden_layer_sizes),
             ).double()
         for layer in flow.transform.transforms:

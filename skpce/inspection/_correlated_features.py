@@ -16,7 +16,6 @@ from .._checks import (
     RandomState,
     check_draws,
     check_option,
-    check_real,
     make_generator,
     remembers_frames,
 )
@@ -34,7 +33,6 @@ from .._input_laws.scores import outside_reason, outside_share
 from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map
 from ._model import (
-    MOST_OUTSIDE,
     OUTSIDE_POINTS,
     ExpansionOptions,
     ModelExpansion,
@@ -65,7 +63,6 @@ def original_space_indices(
     *,
     n_samples: int = 65536,
     min_q2: float = 0.25,
-    max_correlation: float = 0.3,
     random_state: RandomState = None,
 ) -> Result:
     r"""Carry the indices of an expansion back through a linear embedding.
@@ -86,9 +83,6 @@ def original_space_indices(
         Samples where no closed form exists (an input whose distribution is not normal).
     min_q2 : float, default=0.25
         Smallest leave-one-out Q² of the expansion.
-    max_correlation : float, default=0.3
-        Largest absolute correlation of two *embedded* inputs, where it is beyond
-        chance.
     random_state : int, RandomState instance or None, default=None
         Randomness of the samples.
 
@@ -191,7 +185,6 @@ def original_space_indices(
     """
     owner = "original_space_indices"
     check_draws(owner, "n_samples", n_samples, low=_BATCHES * 256)
-    check_real(owner, "max_correlation", max_correlation, low=0, high=1, closed="both")
     reading = numeric_expansion_of(owner, pipeline, X, min_q2)
     expansion = reading.expansion
     embedding = affine_map(reading.steps, X)
@@ -218,7 +211,7 @@ def original_space_indices(
     activity = measure * embedding.inputs.values.var(axis=0)
     whole = activity.sum(axis=1, keepdims=True)
     names = [f"embedded input {i}" for i in range(embedding.outputs.shape[1])]
-    common = correlation_reason(embedding.outputs, max_correlation, names)
+    common = correlation_reason(embedding.outputs, names)
     reasons = [(*own, *common) for own in q2_reasons(expansion, min_q2)]
     cautions = _cautions(expansion, embedding, parts)
     how = "closed form" if normal else "sampled"
@@ -365,10 +358,7 @@ def shapley_effects(
     distribution: Any = "empirical",
     degree: int | None = None,
     n_samples: int = 1000,
-    n_held_out: int = 500,
     solver: str = "ridge",
-    min_fidelity: float = 0.9,
-    max_correlation: float = 0.3,
     random_state: RandomState = None,
 ) -> Result:
     r"""Share the variance of a model among its columns, so that the shares add up.
@@ -385,12 +375,8 @@ def shapley_effects(
         be singular.
     distribution : str, frozen distribution, or list, default="empirical"
         The distribution of each column; only with ``dependence="independent"``.
-    degree, n_samples, n_held_out, solver
+    degree, n_samples, solver
         How the model is expanded, as in :func:`sobol_indices`.
-    min_fidelity : float, default=0.9
-        Limit of a supported share, as in :func:`sobol_indices`.
-    max_correlation : float, default=0.3
-        Largest correlation of two columns; only with ``dependence="independent"``.
     random_state : int, RandomState instance or None, default=None
         Randomness of the design.
 
@@ -451,10 +437,8 @@ def shapley_effects(
     owner = "shapley_effects"
     check_option(owner, "dependence", dependence, ("independent", "gaussian"))
     independent = dependence == "independent"
-    options = ExpansionOptions(
-        *(degree, n_samples, n_held_out, distribution if independent else norm(0, 1)),
-        *(solver, min_fidelity, max_correlation if independent else 1.0),
-    )
+    law = distribution if independent else norm(0, 1)
+    options = ExpansionOptions(degree, n_samples, law, solver)
     generator = make_generator(random_state)
     if independent:
         found = indices_of(owner, estimator, X, options, generator)
@@ -528,8 +512,7 @@ def _normal_effects(
     effects = normal_shapley(expanded.expansion, loading, loading @ loading.T, varying)
     assert effects is not None  # the sizes were checked above
     outside = outside_share(values, drawn(OUTSIDE_POINTS)[1])
-    common = outside_reason(outside, MOST_OUTSIDE)
-    return effects, expanded.reasons(options.min_fidelity, *common), expanded
+    return effects, expanded.reasons(*outside_reason(outside)), expanded
 
 
 def normal_shapley(

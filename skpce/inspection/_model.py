@@ -17,7 +17,6 @@ from .._checks import (
     RandomState,
     Samples,
     check_draws,
-    check_real,
     make_generator,
     numbered_names,
     remembers_frames,
@@ -37,9 +36,8 @@ from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import fitted_model
 
-#: Design points that are enough to say how many lie outside the data, and the largest
-#: share that may.
-OUTSIDE_POINTS, MOST_OUTSIDE = 1000, 0.25
+#: Design points that are enough to say how many lie outside the data.
+OUTSIDE_POINTS = 1000
 
 
 @remembers_frames
@@ -50,10 +48,7 @@ def sobol_indices(
     distribution: Any = "empirical",
     degree: int | None = None,
     n_samples: int = 1000,
-    n_held_out: int = 500,
     solver: str = "ridge",
-    min_fidelity: float = 0.9,
-    max_correlation: float = 0.3,
     random_state: RandomState = None,
 ) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
@@ -77,14 +72,10 @@ def sobol_indices(
     degree : int or None, default=None
         None tries degrees from 1 as long as there are at most half as many terms as
         design points, and takes the best leave-one-out Q².
-    n_samples, n_held_out : int
-        Design points of the fit (1000) and of the fidelity (500).
+    n_samples : int, default=1000
+        Design points of the fit; 500 others say how faithful it is.
     solver : str, default="ridge"
         As in :class:`skpce.PolynomialChaosRegressor`.
-    min_fidelity : float, default=0.9
-        Smallest Q² of the expansion on held-out design points.
-    max_correlation : float, default=0.3
-        Largest absolute correlation of two columns of X, where it is beyond chance.
     random_state : int, RandomState instance or None, default=None
         Randomness of the design.
 
@@ -153,10 +144,7 @@ def sobol_indices(
     >>> found.supported, found.total_order.round(1)
     ((True,), array([[0.8, 0.2]]))
     """
-    options = ExpansionOptions(
-        *(degree, n_samples, n_held_out, distribution),
-        *(solver, min_fidelity, max_correlation),
-    )
+    options = ExpansionOptions(degree, n_samples, distribution, solver)
     generator = make_generator(random_state)
     return indices_of("sobol_indices", estimator, X, options, generator)
 
@@ -205,9 +193,8 @@ def indices_of(
     )
     outside = outside_share(data, rows_of(OUTSIDE_POINTS))
     reasons = expanded.reasons(
-        options.min_fidelity,
-        *correlation_reason(data, options.max_correlation, names),
-        *outside_reason(outside, MOST_OUTSIDE),
+        *correlation_reason(data, names),
+        *outside_reason(outside),
     )
     indices = expanded.expansion.sobol_indices()
     shares = np.zeros((3, len(reasons), len(names)))
@@ -252,6 +239,9 @@ def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str
     return [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error in pairs]
 
 
+# Design points of the fidelity.
+_HELD_OUT = 500
+
 # Whose parameters the options are, for messages.
 _EXPANDED_BY = "PolynomialChaosRegressor"
 
@@ -269,22 +259,15 @@ class ExpansionOptions:
 
     degree: Any  # None lets leave-one-out choose
     n_samples: Any  # design points of the fit
-    n_held_out: Any  # design points of the fidelity
     distribution: Any
     solver: Any
-    min_fidelity: Any
-    max_correlation: Any
 
     def check(self, owner: str) -> None:
         """Raise ``ValueError`` for a bad parameter."""
         check_draws(owner, "n_samples", self.n_samples, low=10)
-        check_draws(owner, "n_held_out", self.n_held_out, low=10)
         degree = 1 if self.degree is None else self.degree
         replace(self, distribution="uniform").parameters(degree).check(("x0",))
         make_solver(_EXPANDED_BY, self.solver, None)
-        check_real(owner, "min_fidelity", self.min_fidelity, high=1, closed="right")
-        limit = self.max_correlation
-        check_real(owner, "max_correlation", limit, low=0, high=1, closed="both")
 
     def of_names(self, owner: str, names: Sequence[str]) -> ExpansionOptions:
         """Return the options with distributions in the order of the inputs."""
@@ -344,11 +327,11 @@ class ModelExpansion:
     model_variance: FloatArray  # of the model under the design
     inflation: FloatArray  # variance of the expansion over that at all points
 
-    def reasons(self, min_fidelity: float, *common: str) -> tuple[tuple[str, ...], ...]:
+    def reasons(self, *common: str) -> tuple[tuple[str, ...], ...]:
         """Say, target by target, why the expansion cannot stand for the model."""
         found = []
         for q2, inflation in zip(self.fidelity, self.inflation, strict=True):
-            own = fidelity_reason(q2, min_fidelity)
+            own = fidelity_reason(q2)
             if inflation > _LARGEST_INFLATION and q2 < _EXACT:
                 own += (
                     f"the expansion has {inflation:.2g} times the variance that the "
@@ -388,7 +371,7 @@ def expand_model(
         if best is None or score > best_score:
             best, best_score = (expansion, degree), score
     assert best is not None  # one degree at least is tried
-    return _measured(*best, values, *draw(int(options.n_held_out)))
+    return _measured(*best, values, *draw(_HELD_OUT))
 
 
 def _measured(

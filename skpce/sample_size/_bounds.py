@@ -25,7 +25,6 @@ def coefficient_error_bound(
     smallest_eigenvalue: float,
     confidence_level: float = 0.95,
     method: str = "chi2",
-    isotropic: bool = False,
 ) -> float:
     r"""Bound the squared error of least-squares coefficients.
 
@@ -57,10 +56,6 @@ def coefficient_error_bound(
         - ``"chi2"``: Gaussian noise of known variance.
         - ``"f"``: Gaussian noise, its variance estimated from the residuals.
         - ``"markov"``: any noise of known variance.
-    isotropic : bool, default=False
-        Whether the noise of the coordinates is independent and of one variance. Their
-        mean is then used, with one quantile in place of a union bound. Has no effect
-        on ``"markov"``.
 
     Returns
     -------
@@ -73,13 +68,13 @@ def coefficient_error_bound(
     With :math:`m` coordinates and :math:`s = \sum_k \sigma_k^2`, the bounds are
     :math:`B/(L\lambda_{\min})`:
 
-    ========== ======================================= ================================
-    method     any dependence between coordinates      isotropic
-    ========== ======================================= ================================
-    chi2       :math:`s\,\chi^2_P(1-\delta/m)`         :math:`(s/m)\,\chi^2_{Pm}`
-    f          :math:`s\,P\,F_{P,L-P}(1-\delta/m)`     :math:`s\,P\,F_{Pm,m(L-P)}`
-    markov     :math:`s\,P/\delta`                     the same
-    ========== ======================================= ================================
+    ========== =======================================
+    method     any dependence between coordinates
+    ========== =======================================
+    chi2       :math:`s\,\chi^2_P(1-\delta/m)`
+    f          :math:`s\,P\,F_{P,L-P}(1-\delta/m)`
+    markov     :math:`s\,P/\delta`
+    ========== =======================================
 
     :math:`s` is a trace, so the bound of a step is the same in every isometric
     log-ratio basis. The bound holds for least squares only: the bias of a penalty and
@@ -91,15 +86,13 @@ def coefficient_error_bound(
     if n_members < n_terms or smallest_eigenvalue == 0.0:
         return math.inf
     risk = 1.0 - confidence_level
-    together = n_coordinates if isotropic else 1
-    degrees, tail = n_terms * together, risk * together / n_coordinates
-    free = (n_members - n_terms) * together
+    tail, free = risk / n_coordinates, n_members - n_terms
     if method == "markov":
         quantile = 1.0 / risk
     elif method == "chi2":
-        quantile = float(stats.chi2.isf(tail, degrees)) / degrees
+        quantile = float(stats.chi2.isf(tail, n_terms)) / n_terms
     elif free > 0:
-        quantile = float(stats.f.isf(tail, degrees, free))
+        quantile = float(stats.f.isf(tail, n_terms, free))
     else:
         return math.inf
     squared = noise_variance * n_terms * quantile / (n_members * smallest_eigenvalue)

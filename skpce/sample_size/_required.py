@@ -18,8 +18,6 @@ from .._checks import (
     IndexArray,
     OutputGroups,
     RandomState,
-    check_boolean,
-    check_integer,
     check_option,
     check_real,
     fail,
@@ -40,8 +38,9 @@ from ._bounds import METHODS, coefficient_error_bound, sobol_error_bound
 # About what a generator of NumPy with its seeds takes.
 _BYTES_OF_A_GENERATOR = 4096
 
-# More designs than this take minutes and tell hardly more.
-_MOST_DESIGNS = 10_000
+# Designs simulated from the input distributions, whose smallest λ_min is used; that of
+# a new design is smaller with a probability of about 1/20.
+_N_DESIGNS = 19
 
 # More members than this are reported as infinitely many.
 _MOST_MEMBERS = 2**40
@@ -91,11 +90,6 @@ class RequiredEnsembleSize(Shown):
     method: str
 
     @property
-    def is_sufficient(self) -> BoolArray:
-        """Whether the bound holds the tolerance now; shape (n_outputs,)."""
-        return self.bound <= self.tolerance
-
-    @property
     def is_vacuous(self) -> BoolArray:
         """Whether the bound says nothing now: it is 1; shape (n_outputs,)."""
         return self.bound >= 1.0
@@ -128,10 +122,8 @@ def required_ensemble_size(
     tolerance: float = 0.1,
     confidence_level: float = 0.95,
     method: str = "f",
-    isotropic: bool = False,
     noise_variance: Any = None,
     signal_variance: Any = None,
-    n_designs: int = 19,
     random_state: RandomState = 0,
     outputs: OutputGroups = None,
 ) -> RequiredEnsembleSize:
@@ -152,7 +144,7 @@ def required_ensemble_size(
     confidence_level : float, default=0.95
         Probability for one step (or target), given the design; all its indices at
         once.
-    method, isotropic
+    method : {"f", "chi2", "markov"}, default="f"
         What is known of the noise. ``"f"`` knows that the noise will be
         estimated from the same members.
     noise_variance : float, array-like of shape (n_outputs,) or None, default=None
@@ -161,10 +153,6 @@ def required_ensemble_size(
     signal_variance : float, array-like of shape (n_outputs,) or None, default=None
         :math:`D` of each output. None takes the variance of the expansion, or what
         leave-one-out finds that it predicts, if that is less.
-    n_designs : int, default=19
-        Designs simulated from the input distributions. The smallest of their
-        :math:`\lambda_{\min}` is used; that of a new design is smaller with
-        probability about ``1 / (n_designs + 1)``.
     random_state : int, RandomState instance or None, default=0
         Of the simulated designs.
     outputs : dict or None, default=None
@@ -220,25 +208,18 @@ def required_ensemble_size(
     check_real(owner, "tolerance", tolerance, low=0, high=1)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, METHODS)
-    check_boolean(owner, "isotropic", isotropic)
-    check_integer(owner, "n_designs", n_designs, low=1)
-    if n_designs > _MOST_DESIGNS:
-        raise fail(owner, "n_designs", f"at most {_MOST_DESIGNS}", n_designs)
     facts = fitted_facts(owner, estimator, outputs)
     # A Gram matrix and a generator of each design.
-    needed = float(n_designs) * (8.0 * facts.n_terms**2 + _BYTES_OF_A_GENERATOR)
-    refuse_memory(owner, needed, f"n_designs={n_designs}")
+    needed = _N_DESIGNS * (8.0 * facts.n_terms**2 + _BYTES_OF_A_GENERATOR)
+    refuse_memory(owner, needed, f"{_N_DESIGNS} designs of {facts.n_terms} terms")
     noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
     signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
     facts = replace(facts, noise_variance=noise, signal_variance=signal)
-    bound_at = partial(
-        facts.share_bound,
-        confidence_level=confidence_level,
-        method=method,
-        isotropic=isotropic,
-    )
+    how = {"confidence_level": confidence_level, "method": method}
+    bound_at = partial(facts.share_bound, **how)
     with one_thread_if_small(facts.n_terms**2):
-        designs = SimulatedDesigns(facts.basis, n_designs, make_generator(random_state))
+        generator = make_generator(random_state)
+        designs = SimulatedDesigns(facts.basis, _N_DESIGNS, generator)
         n_required = _smallest_sizes(facts, bound_at, designs, tolerance)
         eigenvalue = smallest_of_gram(facts.gram) / facts.n_members
     bound = [bound_at(k, facts.n_members, eigenvalue) for k in range(len(noise))]

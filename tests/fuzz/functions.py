@@ -303,7 +303,7 @@ def _components(rng: Generator) -> Drawn:
 
 def _required(rng: Generator) -> Drawn:
     fitted, _, _ = fitted_model(rng)
-    given = {"estimator": fitted, "n_designs": 3, "tolerance": 0.1}
+    given = {"estimator": fitted, "tolerance": 0.1}
 
     def faults(found: Any) -> true.Faults:
         yield from true.between("bound", found.bound, nan=True)

@@ -138,7 +138,6 @@ def _any_model(name: str) -> Callable[[Generator], Drawn]:
             "distribution": draw.one_of(rng, ["empirical", "normal", "uniform"]),
             "degree": draw.one_of(rng, [None, 1, 2]),
             "n_samples": 60,
-            "n_held_out": 20,
             "random_state": 0,
         }
         return getattr(inspection, name), given, _shares_of

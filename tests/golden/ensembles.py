@@ -141,9 +141,7 @@ FITTED: dict[str, Callable[[], Any]] = {
     "NatafTransformer": lambda: NatafTransformer().fit(targets()[0]),
     "PLSTransformer": lambda: _fit_on_targets(PLSTransformer(2)),
     "BetaVAE": lambda: BetaVAE(2, **SHORT).fit(targets()[0]),
-    "NormalizingFlow": lambda: NormalizingFlow(2, n_transforms=2, **SHORT).fit(
-        targets()[0]
-    ),
+    "NormalizingFlow": lambda: NormalizingFlow(2, **SHORT).fit(targets()[0]),
     "ThompsonPolicy": lambda: _fit_thompson(),
     "PolicyRelevantFeatures": _fit_policy_relevant,
 }

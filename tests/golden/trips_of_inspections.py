@@ -118,7 +118,7 @@ def inspections() -> Results:
     ).fit(dependent, values)
     model = SVR(C=10).fit(X, values[:, 0])
     seeded = {"random_state": 0}
-    sampled = {"n_samples": 300, "n_held_out": 100, "random_state": 0}
+    sampled = {"n_samples": 300, "random_state": 0}
     joint = {"n_samples": 2048, "random_state": 0}
     return {
         "input tests": inspection.input_tests(dependent),
@@ -204,9 +204,7 @@ def sizes() -> Results:
         return {
             "surrogate": sample_size.required_ensemble_size(surrogate),
             "regressor": sample_size.required_ensemble_size(regressor, tolerance=0.3),
-            "chi2": sample_size.required_ensemble_size(
-                regressor, method="chi2", isotropic=True
-            ),
+            "chi2": sample_size.required_ensemble_size(regressor, method="chi2"),
         }
 
 

@@ -71,11 +71,9 @@ def test_ishigami_itself(box):
 def test_a_fitted_model_against_monte_carlo(box, model, seed):
     """Truth within the bounds, up to the error of Monte Carlo."""
     model.fit(box, ishigami(box))
-    found = sobol_indices(
-        model, box, distribution=LAW, min_fidelity=0.8, random_state=seed
-    )
+    found = sobol_indices(model, box, distribution=LAW, random_state=seed)
     truth = monte_carlo(model.predict)
-    assert found.supported == (True,)
+    assert found.fidelity[0] > 0.8
     slack = 0.02
     for bounds, value in [
         (found.first_order_bounds, truth.first_order),
@@ -132,16 +130,11 @@ def test_fidelity_is_that_of_the_held_out_points():
     X = np.random.default_rng(0).normal(size=(500, 1))
     X = (X - X.mean()) / X.std()
     found = sobol_indices(
-        lambda X: np.sign(X[:, 0]),
-        X,
-        degree=1,
-        n_samples=20_000,
-        n_held_out=20_000,
-        random_state=0,
+        lambda X: np.sign(X[:, 0]), X, degree=1, n_samples=20_000, random_state=0
     )
     error = found.fidelity_standard_error[0]
     assert abs(found.fidelity[0] - 2 / np.pi) < 4 * error
-    assert 0.001 < error < 0.02
+    assert 0.01 < error < 0.05
     assert not found.supported[0]
     assert "reproduces 6" in found.reasons[0][0]
     assert "NOT SUPPORTED" in str(found)
@@ -154,12 +147,11 @@ def test_tails_that_no_point_has_seen_are_a_reason():
     def wave(X):
         return np.sin(6 * X[:, 0])
 
-    found = sobol_indices(
-        wave, X, degree=11, n_samples=40, n_held_out=20, solver="ols", random_state=0
-    )
+    given = {"n_samples": 40, "solver": "ols", "random_state": 0}
+    found = sobol_indices(wave, X, degree=11, **given)
     assert found.total_variance[0] > 2
     assert any("tails that no point has seen" in r for r in found.reasons[0])
-    chosen = sobol_indices(wave, X, n_samples=40, solver="ols", random_state=0)
+    chosen = sobol_indices(wave, X, **given)
     assert chosen.total_variance[0] < 1
 
 
@@ -259,7 +251,7 @@ def test_frames_of_another_library(normal_rows):
 def test_classifiers_answer_with_probabilities(normal_rows):
     two = np.where(normal_rows[:, 0] > 0, "yes", "no")
     model = LogisticRegression().fit(normal_rows, two)
-    found = sobol_indices(model, normal_rows, min_fidelity=0.5, random_state=0)
+    found = sobol_indices(model, normal_rows, random_state=0)
     assert found.target_names == ("yes",)
     assert np.argmax(found.total_order[0]) == 0
     three = np.digitize(normal_rows[:, 1], [-1, 1])
@@ -315,12 +307,9 @@ def test_a_callable_sees_only_rows_after_every_check(normal_rows):
         ({"degree": -1}, "'degree'"),
         ({"degree": 1.5}, "'degree'"),
         ({"n_samples": 5}, "'n_samples'"),
-        ({"n_held_out": 0}, "'n_held_out'"),
         ({"solver": "magic"}, "'solver'"),
         ({"distribution": "magic"}, "'distribution'"),
         ({"distribution": ["normal"]}, "1 entries but X has 3"),
-        ({"min_fidelity": 1.5}, "'min_fidelity'"),
-        ({"max_correlation": -0.1}, "'max_correlation'"),
     ]:
         with pytest.raises(ValueError, match=words):
             sobol_indices(never, normal_rows, **wrong)

@@ -27,7 +27,7 @@ SHORT = {"max_epochs": 5, "random_state": 0}
 ESTIMATORS = [
     BetaVAE(**SHORT),
     BetaVAE(validation_fraction=None, batch_size=8, hidden_layer_sizes=(), **SHORT),
-    NormalizingFlow(hidden_layer_sizes=(8,), n_transforms=2, **SHORT),
+    NormalizingFlow(hidden_layer_sizes=(8,), **SHORT),
     PLSTransformer(),
 ]
 SEEDED = ESTIMATORS[:3]

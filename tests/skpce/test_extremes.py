@@ -31,7 +31,6 @@ from skpce.metrics import (
     excess_fragility,
 )
 from skpce.plotting import ConvergenceDisplay, MainEffectsDisplay
-from skpce.sample_size import required_ensemble_size
 
 
 @pytest.fixture
@@ -373,14 +372,6 @@ class TestMemory:
         memory = 2e4
         with pytest.raises(ValueError, match=r"moments needs about .* products of t"):
             wide.moments()
-
-    @pytest.mark.parametrize("n_designs", [10**9, 10**15])
-    def test_designs(self, data, n_designs):
-        fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            *data
-        )
-        with pytest.raises(ValueError, match="'n_designs' parameter of required_ensem"):
-            required_ensemble_size(fitted, n_designs=n_designs)
 
 
 MILLION = {name: {name: 10**6} for name in ("n_permutations", "n_resamples")}

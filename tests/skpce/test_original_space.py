@@ -366,5 +366,3 @@ def test_bad_input():
         original_space_indices(pipeline, X, n_samples=10)
     with pytest.raises(ValueError, match="'min_q2'"):
         original_space_indices(pipeline, X, min_q2=2)
-    with pytest.raises(ValueError, match="'max_correlation'"):
-        original_space_indices(pipeline, X, max_correlation=-1)

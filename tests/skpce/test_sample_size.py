@@ -63,11 +63,6 @@ def test_bounds_of_a_step_in_closed_form():
     found = coefficient_error_bound(variances, method="f", **SETTING)
     quantile = stats.f(P, L - P).ppf(1 - 0.05 / 3)
     assert found == pytest.approx(6.0 * P * quantile / (L * eigenvalue))
-    found = coefficient_error_bound(variances, isotropic=True, **SETTING)
-    assert found == pytest.approx(2.0 * stats.chi2(3 * P).ppf(0.95) / (L * eigenvalue))
-    found = coefficient_error_bound(variances, method="f", isotropic=True, **SETTING)
-    quantile = stats.f(3 * P, 3 * (L - P)).ppf(0.95)
-    assert found == pytest.approx(6.0 * P * quantile / (L * eigenvalue))
 
 
 def test_the_estimated_variance_costs_and_the_cost_vanishes():
