@@ -522,7 +522,8 @@ class PolynomialChaosRegressor(
             Only with ``return_std=True``: the scale of the leave-one-out residuals
             times :math:`\\sqrt{1 + h(x)}` with the leverage :math:`h`. It contains
             noise, truncation error and the error of the coefficients, as if the
-            first two were alike everywhere.
+            first two were alike everywhere. A fit that learned its prior has the scale
+            of five refits without a fold, where that is larger.
 
         Raises
         ------

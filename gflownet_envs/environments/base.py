@@ -13,6 +13,15 @@ def require_at_least(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name} must be at least {least}, got {value!r}")
 
 
+def require_environment(value: object) -> None:
+    """Raise ValueError unless a state space is an `Environment`."""
+    if not isinstance(value, Environment):
+        raise ValueError(
+            f"environment must be an Environment, such as GridEnvironment(), got "
+            f"{value!r}"
+        )
+
+
 def require_choice(
     environment: "Environment",
     states: Tensor,  # shape: (..., S)

@@ -7,7 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment, require_choice
+from gflownet_envs.environments.base import (
+    Environment,
+    require_choice,
+    require_environment,
+)
 
 _EDGES_AT_ONCE = 2**20  # bounds the memory that listing needs beside the tables
 
@@ -68,7 +72,8 @@ class StateGraph:
         ------
         ValueError
             If the environment is not enumerable or not graded, or has a dead end: an
-            unfinished state without an action.
+            unfinished state without an action; if an object is not reached, or the
+            probabilities of P_B into a state or an object do not add up to one.
         TooManyStatesError
             If it has more than ``max_states`` non-terminal states.
         """
@@ -181,6 +186,7 @@ class StateGraph:
 
 def require_enumerable(environment: Environment) -> None:
     """Raise ValueError, with the reason, where states cannot be listed."""
+    require_environment(environment)
     if not environment.is_enumerable:
         raise ValueError(
             f"{environment.name} is not enumerable: {environment.enumeration_reason}"
@@ -275,6 +281,7 @@ def _assemble(
     masks, children, log_pbs = (torch.cat(parts) for parts in zip(*tables, strict=True))
     children = torch.where(children <= -2, len(states) - 2 - children, children)
     sizes = [len(layer) for layer in layers]
+    _check_backward(environment, states, masks, children, log_pbs)
     return cls(
         environment=environment,
         states=states,
@@ -284,4 +291,38 @@ def _assemble(
         mask=masks,
         children=children,
         log_pb=log_pbs,
+    )
+
+
+def _check_backward(
+    environment: Environment,
+    states: Tensor,  # shape: (N, S)
+    mask: Tensor,  # shape: (N, A)
+    children: Tensor,  # shape: (N, A)
+    log_pb: Tensor,  # shape: (N, A)
+) -> None:
+    """Refuse an environment whose P_B is no distribution over parents."""
+    n_states, n_objects = len(states), environment.n_objects
+    assert n_objects is not None  # the space is listed
+    sums = torch.zeros(n_states + n_objects, dtype=torch.float64)
+    sums.index_add_(0, children[mask], log_pb[mask].exp())
+    sums[0] = 1.0  # the initial state has no parent
+    wrong = ((sums - 1.0).abs() > 1e-6).nonzero()[:, 0].tolist()
+    if not wrong:
+        return
+    child, name = wrong[0], environment.name
+    what = f"object {child - n_states}"
+    if child < n_states:
+        what = f"the state {states[child].tolist()}"
+    if sums[child] == 0:
+        raise ValueError(
+            f"{what} of {name} is not reached by any action; expected n_objects to "
+            "count those that are"
+        )
+    raise ValueError(
+        f"the probabilities of log_backward_policy of {name} add up to "
+        f"{float(sums[child]):.3g} over the edges into {what}; expected 1: "
+        "backward_mask allows every action that leads there, and each object has one "
+        "final state. "
+        "gflownet_envs.testing.check_environment finds such rules."
     )

@@ -252,7 +252,7 @@ def policies_along(
     columns = [list(environment.step_actions(t)) for t in range(len(trajectory))]
     mask = environment.valid_mask(states)
     log_policy = policy_source.log_policy(states).to(torch.float64)
-    policy = log_policy.where(~mask, log_policy.clamp(min=LOWEST_LOG)).exp()
+    policy = _positive(log_policy, mask)
     steps = range(len(trajectory))
     names = environment.step_names[: len(trajectory)]
     return PoliciesAlong(
@@ -267,6 +267,11 @@ def policies_along(
             environment.action_names[a] for its_columns in columns for a in its_columns
         ),
     )
+
+
+def _positive(log_policy: Tensor, mask: Tensor) -> Tensor:
+    """Return probabilities, those of allowed actions not 0 in double precision."""
+    return log_policy.where(~mask, log_policy.clamp(min=LOWEST_LOG)).exp()
 
 
 def policies_everywhere(
@@ -292,7 +297,8 @@ def policies_everywhere(
     if not len(chosen):
         raise ValueError(f"no state of {environment.name} leaves a choice")
     columns = [list(environment.step_actions(int(graph.steps[i]))) for i in chosen]
-    policy = policy_source.log_policy(graph.states[chosen]).to(torch.float64).exp()
+    log_policy = policy_source.log_policy(graph.states[chosen]).to(torch.float64)
+    policy = _positive(log_policy, graph.mask[chosen])
     numbered = range(len(chosen))
     names = tuple(_state_name(graph, int(i)) for i in chosen)
     return PoliciesAlong(

@@ -18,6 +18,9 @@ from skpce.decision import ThompsonPolicy
 #: Components with a smaller share of the variance are left out.
 _LEAST_SHARE = 1e-3
 
+#: Different members from which a surrogate can be learned.
+_FEWEST_MEMBERS = 2
+
 
 class SamplingLoop:
     r"""Choose objects by a surrogate of the members' policies, and learn from them.
@@ -37,7 +40,7 @@ class SamplingLoop:
     environment : Environment or StateGraph
         Whose states can be listed; a graph saves listing them again.
     log_reward : array-like of shape (n_members, n_objects)
-        Log R of each object under each member, of at least eight members.
+        Log R of each object under each member, of at least two different members.
     n_components : int, default=6
         Components of the log rewards, at most.
     rule : {"draw", "vote", "mean"}, default="draw"
@@ -84,6 +87,11 @@ class SamplingLoop:
     ) -> None:
         require_at_least("n_components", n_components, 1)
         members = np.asarray(log_reward, dtype=np.float64)
+        if members.ndim == 2 and len(np.unique(members, axis=0)) < _FEWEST_MEMBERS:
+            raise ValueError(
+                f"log_reward has {len(np.unique(members, axis=0))} different members; "
+                f"expected at least {_FEWEST_MEMBERS}, draws of the uncertain reward"
+            )
         solution = solve_exact(environment, members)
         self._graph = solution.graph
         self._mean = members.mean(axis=0)
@@ -155,6 +163,14 @@ class SamplingLoop:
             Standard deviation of the noise of the observation, and of what all members
             together do not know of log R.
         """
+        require_at_least("chosen", chosen, 0)
+        if chosen >= len(self._mean):
+            raise ValueError(
+                f"chosen must be below the number of objects, {len(self._mean)}, got "
+                f"{chosen}"
+            )
+        if not 0.0 <= noise_sd < np.inf:
+            raise ValueError(f"noise_sd must be at least 0 and finite, got {noise_sd}")
         column = self._slopes[:, chosen]
         self.policy.update(
             log_reward,

@@ -252,7 +252,20 @@ class RewardTable:
         return self._with(self.log_reward[rows])
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> RewardTable:
-        """Return a copy with another precision, on another device."""
+        """Return a copy with another precision, on another device.
+
+        Raises
+        ------
+        ValueError
+            If a log R is beyond the range of that precision.
+        """
+        largest = float(self.log_reward.abs().max())
+        if largest > torch.finfo(dtype).max:
+            raise ValueError(
+                f"log_reward has a value of size {largest:.3g}, beyond the range of "
+                f"{dtype}; expected smaller ones: log R less its largest value has the "
+                "same target"
+            )
         return self._with(self.log_reward.to(device, dtype))
 
     def digest(self) -> str:

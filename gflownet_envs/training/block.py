@@ -165,7 +165,7 @@ class _Block:
             job.streams,
             graph=job.graph,
             batch_size=spec.batch_size,
-            dtype=self._dtype,
+            given=job.reward,
         )
         self.learner = _make_learner(job, sampler, network, reward)
         self._present = np.arange(len(job.streams))  # members that are still trained

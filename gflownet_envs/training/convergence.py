@@ -85,13 +85,15 @@ class Checker:
         *,
         graph: StateGraph | None,
         batch_size: int,
-        dtype: torch.dtype = torch.float32,
+        given: RewardSource | None = None,  # not rounded, which the distance is to
     ) -> None:
         self._sampler = sampler
         self._reward = reward
         self._graph = graph
         if graph is not None:
-            self._listed_reward = reward.to("cpu", dtype)
+            self._listed_reward = (reward if given is None else given).to(
+                "cpu", torch.float64
+            )
         shape = (batch_size, sampler.environment.max_steps)
         self._n_batches = -(-_N_EVALUATED // batch_size)
         self._uniforms = UniformChunks(

@@ -22,7 +22,7 @@ from gflownet_envs.block_store import (
     load_fitting,
     share_out,
 )
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, require_environment
 from gflownet_envs.environments.uniform_trajectories import environment_digest
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardSource, as_reward_source
@@ -49,6 +49,8 @@ from gflownet_envs.training.workers import workers
 
 __all__ = ["PAPER_TRAINING", "TrainingSpec", "train_ensemble"]
 
+
+_MOST_NAMED = 20  # members that a warning names
 
 _BLOCK_FORMAT = 1  # to be raised when blocks of the same key get other arrays
 
@@ -151,8 +153,10 @@ def train_ensemble(
     spec = TrainingSpec() if spec is None else spec
     if not isinstance(spec, TrainingSpec):
         raise ValueError(f"spec must be a TrainingSpec or None, got {spec!r}")
+    require_environment(environment)
     _check_policy(environment, spec)
     _check_device(device)
+    _check_callers(n_jobs, progress, store, logger)
     reward = as_reward_source(log_reward, environment)
     rows = _reward_rows(reward.n_members, n_replicates)
     numbers = _member_numbers(members, len(rows))
@@ -337,14 +341,32 @@ def _warn_if_diverged(ensemble: TrainedEnsemble) -> None:
         )
 
 
+def _check_callers(n_jobs: Any, progress: Any, store: Any, logger: Any) -> None:
+    """Raise ValueError for what would fail after the work has begun."""
+    if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs in (0, False)):
+        raise ValueError(
+            f"n_jobs must be None or an int that is not 0, got {n_jobs!r}; -1 is all "
+            "processors"
+        )
+    for name, value in (("progress", progress), ("logger", logger)):
+        if value is not None and not callable(value):
+            raise ValueError(f"{name} must be None or a callable, got {value!r}")
+    if store is not None and not hasattr(store, "load_block"):
+        raise ValueError(
+            f"store must be None or a store, such as BlockStore(folder), got {store!r}"
+        )
+
+
 def _warn_if_not_converged(ensemble: TrainedEnsemble) -> None:
     rows = np.flatnonzero(~ensemble.diagnostics.converged)
     if not len(rows):
         return
-    named = [ensemble.members[row] for row in rows]
+    named = [ensemble.members[row] for row in rows[:_MOST_NAMED]]
+    more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
     warnings.warn(
         f"{len(rows)} of {ensemble.n_members} members did not converge: members "
-        f"{named}; {ensemble.diagnostics.describe(rows)}. Train longer, explore "
+        f"{named}{more}; {ensemble.diagnostics.describe(rows[:_MOST_NAMED])}. Train "
+        "longer, explore "
         "more, or leave them out (TrainedEnsemble.subset)",
         NotConvergedWarning,
         stacklevel=3,

@@ -56,6 +56,8 @@ from .problem import (
     RelearningSolver,
     RowSums,
     bootstrap_shares,
+    dirichlet_shares,
+    law_errors,
     percentile_bounds,
     posterior_squares,
     resample_counts,
@@ -142,8 +144,8 @@ def sobol_interval(
         None is ``"posterior"`` for a fit without a solver, else ``"residual"``.
 
         - ``"posterior"``: from the posterior of the coefficients and of the prior that
-          was learned. An index that may be 0 by the evidence has the lower end 0. Given
-          the distributions of the inputs, also learned ones. See Notes.
+          was learned, and of learned distributions of the inputs. An index that may be
+          0 by the evidence has the lower end 0. See Notes.
         - ``"residual"``: from leave-one-out residuals. Contains the error of the
           coefficients and of learned distributions, shrinkage, missing terms and the
           price of a search for terms, see Notes.
@@ -191,7 +193,7 @@ def sobol_interval(
     effect alone, without which the log evidence falls by less than 2 may have none.
 
     A distribution that was learned, such as ``distribution="normal"``, is an estimate;
-    its error is drawn by the same bootstrap and is often the larger one. For the
+    its error is drawn by the Bayesian bootstrap and is often the larger one. For the
     index under the distribution *as learned* give that distribution as a frozen one.
     Contrasts of a categorical input have the frequencies of the fit.
 
@@ -306,7 +308,9 @@ def posterior_bounds(
 
     The squares of a draw exceed those of the coefficients by their variance on average.
     """
-    squares, known = posterior_squares(problem, n_draws, generator, rows, spread=1.0)
+    squares, known = posterior_squares(
+        problem, n_draws, generator, rows, spread=1.0, relearns=True
+    )
     shares = squares[:, :, :-1] / np.maximum(squares[:, :, -1:], 1e-300)
     angles = np.arcsin(np.sqrt(np.minimum(shares, 1.0)))
     middle = np.median(angles, axis=0)
@@ -332,10 +336,7 @@ def residual_bounds(
     """Return bounds of the shares of the variance."""
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
     below, masks = masks, masks[: coefficients.shape[1]]
-    # Dirichlet shares; a weight of at least 1 is a number of copies.
-    copies = weights * max(1.0, len(weights) / weights.sum())
-    shares = generator.standard_gamma(copies, size=(n_resamples, len(weights)))
-    shares /= shares.sum(axis=1, keepdims=True)
+    shares = dirichlet_shares(weights, n_resamples, generator)
     residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
@@ -344,7 +345,7 @@ def residual_bounds(
     factor = rows.largest(_variance_factor(fit, weights, n_resamples, generator))
     unresolved = price * factor * rows.add(shares @ np.square(residuals))
     given = np.moveaxis(rows.image(np.moveaxis(coefficients, 0, -1)), -1, 0)
-    changes, excess = _law_errors(laws, given, weights, shares, below, generator)
+    changes, excess = law_errors(laws, given, weights, shares, below, generator)
     changes = np.moveaxis(rows.add(np.moveaxis(changes, 1, -1)), -1, 1)
     excess = np.moveaxis(rows.add(np.moveaxis(excess, 0, -1)), -1, 0)
     share = weights / weights.sum()
@@ -379,36 +380,6 @@ def residual_bounds(
     spread_of_targets = weighted_spread(problem.targets, weights)
     bounds[:, rows.largest(spread_of_targets) == 0] = 0.0
     return bounds
-
-
-def _law_errors(
-    laws: LearnedLaws,
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    weights: FloatArray,  # shape: (n_samples,)
-    rows: FloatArray,  # shape: (n_resamples, n_samples)
-    masks: FloatArray,  # shape: (n_terms or more, n_masks)
-    generator: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:  # ([n_resamples,] n_targets, n_masks + all terms)
-    """Return changes of sums of squares with the distributions, and variances."""
-    n_resamples, shape = len(rows), (len(coefficients), masks.shape[1] + 1)
-    if not laws.features:
-        return np.zeros((1, *shape)), np.zeros(shape)
-    n_copies = max(round(float(weights.sum())), 1)
-    matrices = laws.changes(rows, generator, n_copies)
-    every = np.column_stack([masks, np.ones(len(masks))])[1:]
-    given = np.pad(coefficients, ((0, 0), (0, len(masks) - coefficients.shape[1])))
-    given = given[:, 1:]
-    changes = np.empty((n_resamples, *shape))
-    mean, square = np.zeros((2, *given.shape))
-    step = max(1, LARGEST_BLOCK // max(given.size, 1))
-    for start in range(0, n_resamples, step):
-        block = slice(start, start + step)
-        part = {i: matrix[block] for i, matrix in matrices.items()}
-        change = laws.relearned(coefficients[np.newaxis], part)[:, :, 1:] - given
-        changes[block] = (change * (2.0 * given + change)) @ every
-        mean += change.sum(axis=0) / n_resamples
-        square += np.square(change).sum(axis=0) / n_resamples
-    return changes, np.maximum(square - np.square(mean), 0.0) @ every
 
 
 def search_price(

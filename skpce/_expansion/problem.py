@@ -33,9 +33,11 @@ from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
 from .._learned.kernel_basis import Basis
 from .._learned.ridge import (
+    CoefficientDraws,
     LearnedRidgeSolver,
     coefficient_draws,
     learn_terms,
+    with_mean_weight_one,
     without_copies,
 )
 from .._solvers import (
@@ -57,6 +59,9 @@ LARGEST_BLOCK = 8_388_608
 
 # Weight of a value that only extends the support of a distribution: it moves no mean.
 _NO_WEIGHT = 1e-12
+
+# Share of the variance of the terms whose distributions are drawn, and most of them.
+_LEADING, _MOST_LEADING = 0.999, 200
 
 # Folds that say how much smaller errors are for what was learned, and most rows for it.
 _N_FOLDS, _MOST_FOLDED = 5, 1000
@@ -214,7 +219,7 @@ class FittedProblem:
         coefficients = self.coefficients
         values = np.empty((len(X), len(coefficients)))
         deviation = np.empty_like(values)
-        scale = np.sqrt(self.fit.residual_variance)
+        scale = np.sqrt(self.fit.residual_variance) * self.optimism
         for rows, design in self.basis.blocks(X):
             values[rows] = design @ coefficients.T
             deviation[rows] = scale * self.fit.prediction_scale(design)
@@ -631,6 +636,47 @@ def change_of_basis(
     return np.triu(matrices)
 
 
+def dirichlet_shares(
+    weights: FloatArray,  # shape: (n_samples,), at least 1: numbers of copies
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> FloatArray:  # shape: (n_resamples, n_samples)
+    """Draw the shares of samples of the Bayesian bootstrap."""
+    copies = weights * max(1.0, len(weights) / weights.sum())
+    shares = generator.standard_gamma(copies, size=(n_resamples, len(weights)))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def law_errors(
+    laws: LearnedLaws,
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    weights: FloatArray,  # shape: (n_samples,)
+    rows: FloatArray,  # shape: (n_resamples, n_samples), see ``dirichlet_shares``
+    masks: FloatArray,  # shape: (n_terms or more, n_masks)
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:  # ([n_resamples,] n_targets, n_masks + all terms)
+    """Return changes of sums of squares with the distributions, and variances."""
+    n_resamples, shape = len(rows), (len(coefficients), masks.shape[1] + 1)
+    if not laws.features:
+        return np.zeros((1, *shape)), np.zeros(shape)
+    n_copies = max(round(float(weights.sum())), 1)
+    matrices = laws.changes(rows, generator, n_copies)
+    every = np.column_stack([masks, np.ones(len(masks))])[1:]
+    given = np.pad(coefficients, ((0, 0), (0, len(masks) - coefficients.shape[1])))
+    given = given[:, 1:]
+    changes = np.empty((n_resamples, *shape))
+    mean, square = np.zeros((2, *given.shape))
+    step = max(1, LARGEST_BLOCK // max(given.size, 1))
+    for start in range(0, n_resamples, step):
+        block = slice(start, start + step)
+        part = {i: matrix[block] for i, matrix in matrices.items()}
+        change = laws.relearned(coefficients[np.newaxis], part)[:, :, 1:] - given
+        changes[block] = (change * (2.0 * given + change)) @ every
+        mean += change.sum(axis=0) / n_resamples
+        square += np.square(change).sum(axis=0) / n_resamples
+    return changes, np.maximum(square - np.square(mean), 0.0) @ every
+
+
 Image = Callable[[FloatArray], FloatArray]
 
 
@@ -664,6 +710,7 @@ def posterior_squares(
     *,
     spread: float = 1.5,  # of the prior's parameters, as it is for drivers
     sets: Sequence[Sequence[int]] = (),  # of inputs
+    relearns: bool = False,  # whether distributions that were learned are drawn too
 ) -> tuple[FloatArray, BoolArray]:
     """Return variances of draws, and which of them the evidence says are not 0.
 
@@ -698,7 +745,7 @@ def posterior_squares(
             chosen, weights = part.targets, None
             if rows.image is not _same:  # (n_chosen, n_images)
                 weights = np.square(rows.image(np.eye(n_targets)[chosen]))
-            own = []
+            own, mean = [], np.zeros(1)
             for coefficients, variances in part.draws:
                 image = rows.image(_placed(coefficients.T, chosen, n_targets))
                 if weights is None:
@@ -707,7 +754,13 @@ def posterior_squares(
                     uncertain = variances.T @ weights
                 parts = np.square(image) - uncertain  # (n_terms, n_images)
                 own.append(rows.add(masks.T @ parts).T)
+                mean = mean + image / n_draws
             squares = squares + np.array(own)
+            if relearns:
+                laws = problem.basis.laws
+                squares += _with_laws(
+                    laws, part, mean, samples, rows, len(own), generator
+                )
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
     return np.maximum(squares, 0.0), known
 
@@ -723,3 +776,31 @@ def _placed(values: FloatArray, chosen: IndexArray, n_targets: int) -> FloatArra
     placed = np.zeros((len(values), n_targets))
     placed[:, chosen] = values
     return placed
+
+
+def _with_laws(
+    laws: Sequence[InputLaw],
+    part: CoefficientDraws,
+    coefficients: FloatArray,  # shape: (n_terms, n_images)
+    samples: Samples,
+    rows: RowSums,
+    n_draws: int,
+    generator: np.random.Generator,
+) -> FloatArray:  # shape: (n_draws or 1, n_rows, 3 * n_inputs + 1)
+    """Return changes of sums of squares with the distributions, of leading terms."""
+    size = np.square(coefficients).sum(axis=1)
+    order = np.argsort(-size, kind="stable")
+    enough = np.searchsorted(np.cumsum(size[order]), _LEADING * size.sum()) + 1
+    some = np.sort(order[: min(int(enough), _MOST_LEADING)])
+    listed = np.pad(part.multi_indices[some], ((1, 0), (0, 0)))
+    # Repeats of a setting say nothing more of the distributions.
+    settings = replace(samples, targets=samples.targets[:, :0])
+    samples = with_mean_weight_one(without_copies(settings))
+    known = LearnedLaws(PolynomialBasis(laws, listed), samples.inputs)
+    shares = dirichlet_shares(samples.weights, n_draws, generator)
+    given = np.pad(coefficients[some].T, ((0, 0), (1, 0)))
+    masks = index_masks(known.multi_indices)
+    changes, excess = law_errors(
+        known, given, samples.weights, shares, masks, generator
+    )
+    return np.moveaxis(rows.add(np.moveaxis(changes - excess, 1, -1)), -1, 1)

@@ -1,6 +1,7 @@
 r"""Which distribution a column seems to have, for all columns at once.
 
-A column of few levels that repeat has the distribution of its levels. Any other has
+A column of levels that repeat, few of them or with equal distances, has the
+distribution of its levels, and so has one of which a value is frequent. Any other has
 the most likely of four: normal, uniform, and both of the logarithm, unless Anderson's
 and Darling's test refuses it too; then it is as observed, smoothed.
 
@@ -44,9 +45,13 @@ from .measures import measure_of_sample
 from .smoothed import SmoothedLaw
 from .tabulated import EmpiricalLaw, OrdinalLaw
 
-# Levels of an input that is no continuous one, at most, and rows for each at least.
+# Levels of an input that is not continuous, at most, and rows for each at least; more
+# are levels if they are most multiples of a step, or repeat in settings that differ.
 _MOST_LEVELS = 10
 _ROWS_OF_LEVEL = 1.5
+
+# Share of the settings from which a value has a probability of its own, and number.
+_FREQUENT, _FEWEST = 0.1, 5.0
 
 # Levels whose distances differ by more than this factor are ordered, no more.
 _UNEVEN = 4.0
@@ -82,9 +87,10 @@ def choose_laws(
         columns, weights = columns[present], weights[present]
     size = max(_BLOCK_ENTRIES // len(columns), 1)
     found: list[InputLaw] = []
+    settings = _first_of_settings(columns)
     for start in range(0, columns.shape[1], size):
         block = columns[:, start : start + size]
-        kinds = _families_of(block, weights)
+        kinds = _families_of(block, weights, settings)
         pairs = zip(block.T, kinds, strict=True)
         found += [
             kind.learn(column, weights) if kind else _law_of_levels(column, weights)
@@ -95,13 +101,47 @@ def choose_laws(
 
 def _law_of_levels(column: FloatArray, weights: FloatArray) -> InputLaw:
     """Return that of the levels: numbers if their distances are alike, else ordered."""
-    gaps = np.diff(measure_of_sample(column, weights).points)
-    uneven = len(gaps) > 1 and gaps.max() > _UNEVEN * gaps.min()
-    return (OrdinalLaw if uneven else EmpiricalLaw).learn(column, weights)
+    points = measure_of_sample(column, weights).points
+    ordered = not _is_even(points)
+    if ordered and len(points) > _MOST_LEVELS:
+        ordered = bool(points[0] > 0) and _is_even(np.log(points))
+    return (OrdinalLaw if ordered else EmpiricalLaw).learn(column, weights)
+
+
+def _is_even(points: FloatArray) -> bool:
+    """Whether the distances of levels are alike."""
+    gaps = np.diff(points)
+    return len(gaps) < 2 or bool(gaps.max() <= _UNEVEN * gaps.min())
+
+
+def _first_of_settings(columns: FloatArray) -> IndexArray:
+    """Return a row of each setting: of rows that are equal in all columns."""
+    rows = np.ascontiguousarray(columns + 0.0)  # no -0.0
+    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    return np.unique(whole, return_index=True)[1]
+
+
+def _are_levels(
+    sorted_values: FloatArray,  # shape: (n_samples, n_columns)
+    counts: IndexArray,  # shape: (n_columns,), distinct values
+    gaps: FloatArray,  # shape: (n_samples - 1, n_columns), 0 for those of rounding
+    n_copies: float,
+    settings: FloatArray,  # shape: (n_settings, n_columns)
+) -> BoolArray:
+    """Return which columns have the distribution of their levels."""
+    steps = np.where(gaps > 0, gaps, np.inf).min(axis=0, initial=np.inf)
+    places = 1.0 + (sorted_values[-1] / 2.0 - sorted_values[0] / 2.0) / (steps / 2.0)
+    known = (counts <= _MOST_LEVELS) | (places <= _ROWS_OF_LEVEL * counts)
+    n_rows = np.where(known, n_copies, len(settings))
+    found = (counts <= 2) | (_ROWS_OF_LEVEL * counts <= n_rows)
+    for i in np.flatnonzero(~found & (counts < len(settings))).tolist():
+        most = np.unique(settings[:, i], return_counts=True)[1].max()
+        found[i] = most >= max(_FREQUENT * len(settings), _FEWEST)
+    return np.asarray(found)
 
 
 def _families_of(
-    columns: FloatArray, weights: FloatArray
+    columns: FloatArray, weights: FloatArray, settings: IndexArray
 ) -> Sequence[type[InputLaw] | None]:  # None for levels
     """Return the family of each column."""
     order = np.argsort(columns, axis=0)
@@ -111,9 +151,11 @@ def _families_of(
     if np.ptp(copies):
         shares = shares[:, 0][order]
     rounding = 10 * np.finfo(float).eps * np.maximum(-values[0], values[-1])
-    counts = 1 + (np.diff(values, axis=0) > np.abs(rounding)).sum(axis=0)
-    levels = (counts <= _MOST_LEVELS) & (counts * _ROWS_OF_LEVEL <= copies.sum())
-    levels |= counts <= 2
+    gaps = np.diff(values, axis=0)
+    gaps = np.where(gaps > np.abs(rounding), gaps, 0.0)
+    counts = 1 + np.count_nonzero(gaps, axis=0)
+    given = values, counts, gaps, float(copies.sum()), columns[settings]
+    levels = _are_levels(*given)
     kinds: list[type[InputLaw] | None] = [None] * len(counts)
     chosen = np.flatnonzero(~levels)
     if len(chosen):

@@ -215,14 +215,18 @@ def required_ensemble_size(
     noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
     signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
     facts = replace(facts, noise_variance=noise, signal_variance=signal)
-    how = {"confidence_level": confidence_level, "method": method}
-    bound_at = partial(facts.share_bound, **how)
+    bound_at = partial(
+        facts.share_bound, confidence_level=confidence_level, method=method
+    )
     with one_thread_if_small(facts.n_terms**2):
         generator = make_generator(random_state)
         designs = SimulatedDesigns(facts.basis, _N_DESIGNS, generator)
-        n_required = _smallest_sizes(facts, bound_at, designs, tolerance)
+        sizes = np.array(_smallest_sizes(facts, bound_at, designs, tolerance))
         eigenvalue = smallest_of_gram(facts.gram) / facts.n_members
     bound = [bound_at(k, facts.n_members, eigenvalue) for k in range(len(noise))]
+    # The design at hand may be better than those that are simulated.
+    enough = np.less_equal(bound, tolerance)
+    n_required = np.where(enough, np.minimum(sizes, facts.n_members), sizes)
     required = RequiredEnsembleSize(
         facts.names,
         np.where(facts.is_nothing, np.nan, n_required),

@@ -203,6 +203,35 @@ def test_noise_is_fitted_by_nothing(seed):
     assert (high > 0.05).all()
 
 
+def test_learned_distributions_widen_the_intervals():
+    """Of 2 x1 + x2 the coefficients are known: all that is uncertain are variances."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    widths = []
+    frozen = [norm(*column) for column in zip(X.mean(0), X.std(0), strict=True)]
+    for law in ("auto", frozen):
+        model = PolynomialChaosRegressor(distribution=law).fit(X, 2 * X[:, 0] + X[:, 1])
+        low, high = model.sobol_interval(random_state=0).total_order[:, 0]
+        widths.append(high - low)
+    # The share T moves by T (1 - T) times sqrt(4 / n) in one standard error.
+    expected = 2 * 1.645 * 1.3 * 0.16 * np.sqrt(4 / 60)
+    np.testing.assert_allclose(widths[0], expected, rtol=0.25)
+    assert (widths[1] < 0.01).all()
+
+
+def test_standard_deviations_of_predictions_are_not_too_small():
+    """Half of the terms are learned from 30 samples, whose residuals know of it."""
+    squares = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, new = rng.uniform(-1, 1, size=(30, 30)), rng.uniform(-1, 1, size=(200, 30))
+        y, expected = (Z[:, :3] @ [3.0, 2.0, 1.0] for Z in (X, new))
+        y, expected = y + rng.normal(size=30), expected + rng.normal(size=200)
+        model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+        found, deviation = model.predict(new, return_std=True)
+        squares.append(np.mean(np.square(found - expected)) / np.mean(deviation**2))
+    assert np.mean(squares) < 1.3
+
+
 def test_degree_alone_cuts_the_terms(fitted):
     X, y = samples_of_friedman(100)
     model = PolynomialChaosRegressor(2, distribution=INPUTS).fit(X, y)

@@ -71,7 +71,9 @@ def bimodal(rng, size):
         (bimodal, ["smoothed"], 0.5, 0.98),
         (lambda rng, size: rng.integers(0, 2, size), ["empirical"], 1.0, 1.0),
         (lambda rng, size: rng.integers(0, 3, size), ["empirical"], 1.0, 1.0),
-        (lambda rng, size: rng.integers(1, 101, size), ["uniform"], 0.85, 0.9),
+        (lambda rng, size: rng.integers(1, 1001, size), ["uniform"], 0.85, 0.9),
+        (lambda rng, size: rng.integers(0, 11, size), ["empirical"], 0.99, 1.0),
+        (lambda rng, size: 2.0 ** rng.integers(0, 11, size), ["ordinal"], 0.5, 1.0),
         (
             lambda rng, size: 10.0 ** rng.integers(-5, 0, size),
             ["ordinal"],
@@ -89,6 +91,34 @@ def bimodal(rng, size):
 def test_the_distribution_is_recognised(draw, names, at_30, at_200):
     assert sum(shares(draw, 30, names)) >= at_30
     assert sum(shares(draw, 200, names)) >= at_200
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, size: rng.integers(0, 11, size),
+        lambda rng, size: 2000 + rng.integers(0, 24, size),
+        lambda rng, size: rng.geometric(0.05, size),
+        lambda rng, size: rng.integers(0, 2, size) * rng.uniform(1, 2, size),
+        lambda rng, size: np.minimum(rng.exponential(size=size), 1.0),
+    ],
+    ids=["integers", "years", "geometric", "zero or more", "at most one"],
+)
+@pytest.mark.parametrize("n", [60, 400])
+def test_values_that_repeat_have_the_variance_of_the_sample(draw, n):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        columns = np.column_stack([draw(rng, n), rng.normal(size=n)]).astype(float)
+        nodes, shares = choose_laws(columns, np.ones(n))[0].quadrature(12)
+        variance = shares @ np.square(nodes - shares @ nodes)
+        assert variance == pytest.approx(columns[:, 0].var(), rel=1e-9)
+
+
+def test_repeats_of_settings_are_no_levels():
+    """Settings that were drawn from a range, each of which was run five times."""
+    settings = np.random.default_rng(0).uniform(size=(30, 2))
+    laws = choose_laws(np.repeat(settings, 5, axis=0), np.ones(150))
+    assert [type(law).__name__ for law in laws] == ["SeenUniformLaw"] * 2
 
 
 @pytest.mark.parametrize("kind", ["normal", "uniform", "lognormal", "standard_t"])

@@ -10,8 +10,7 @@ from scipy.stats import norm, uniform
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, index_masks
 from skpce._checks import make_generator
-from skpce._expansion.intervals import _law_errors
-from skpce._expansion.problem import LearnedLaws, resample_counts
+from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
 
 SEED = 0
 INPUTS = {
@@ -159,7 +158,7 @@ def test_law_errors_are_those_of_the_squares():
     )
     laws, masks = LearnedLaws(pce.basis_, X), index_masks(pce.multi_indices_)
     rows = np.random.default_rng(1).dirichlet(np.ones(len(X)), size=50)
-    changes, excess = _law_errors(
+    changes, excess = law_errors(
         laws, pce.coefficients_, np.ones(len(X)), rows, masks, make_generator(0)
     )
     new = laws.relearned(pce.coefficients_[np.newaxis], laws.changes(rows))
@@ -196,7 +195,10 @@ def test_learned_bounds_may_reach_beyond_the_samples():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("distribution", "method"),
-    [("normal", "residual"), ("uniform", "residual"), ("uniform", "bootstrap")],
+    [
+        *(("normal", "residual"), ("uniform", "residual"), ("uniform", "bootstrap")),
+        ("normal", "posterior"),
+    ],
 )
 def test_coverage_of_a_regressor_with_learned_laws(distribution, method):
     """Without noise the laws are all that is uncertain.
@@ -217,7 +219,8 @@ def test_coverage_of_a_regressor_with_learned_laws(distribution, method):
             family = true_law.dist
             laws["fixed"] = [family(*family.fit(column)) for column in X.T]
         for name, law in laws.items():
-            pce = PolynomialChaosRegressor(2, solver="ols", distribution=law).fit(X, y)
+            how = {} if method == "posterior" else {"degree": 2, "solver": "ols"}
+            pce = PolynomialChaosRegressor(distribution=law, **how).fit(X, y)
             low, high = pce.sobol_interval(
                 0.8, method=method, n_resamples=100, random_state=seed
             ).first_order[:, 0, 0]

@@ -76,6 +76,34 @@ def test_spaces_that_are_not_graded_are_refused():
         StateGraph.from_environment(NoStepCounter(size=2, max_moves=2))
 
 
+class OneParent(GridEnvironment):
+    """Every action into a state is said to be the only one."""
+
+    def log_backward_policy(self, states):
+        return torch.zeros(states.shape[:-1], dtype=torch.float64)
+
+
+class OneMore(GridEnvironment):
+    """Counts an object that no walk reaches."""
+
+    def __init__(self):
+        super().__init__(size=2, max_moves=1)
+        self.n_objects += 1
+
+
+def test_backward_policies_that_are_no_distributions_are_refused():
+    """As of an environment that forgets that the order of actions does not matter."""
+    with pytest.raises(ValueError, match=r"add up to 2 over the edges into the state"):
+        StateGraph.from_environment(OneParent(size=3, max_moves=2))
+
+
+def test_objects_that_are_not_reached_are_refused():
+    with pytest.raises(
+        ValueError, match=r"object 3 of .* is not reached by any action"
+    ):
+        StateGraph.from_environment(OneMore())
+
+
 @pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
 def test_listing_in_chunks_gives_the_same_tables(env, monkeypatch):
     whole = StateGraph.from_environment(env)

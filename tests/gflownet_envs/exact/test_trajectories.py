@@ -87,6 +87,13 @@ def test_policies_in_all_states_are_those_along_each_trajectory():
         np.testing.assert_allclose(everywhere.y[:, columns], along.y[:, 2:])
 
 
+def test_unlikely_actions_have_a_probability_everywhere():
+    env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q"]})
+    source = solve_exact(env, [[0.0, 0.0, 0.0, 2000.0]])
+    found = policies_everywhere(source.graph, source)
+    assert (found.y[:, found.mask] > 0).all()
+
+
 def test_states_without_a_choice_are_left_out():
     env = GridEnvironment(size=2, max_moves=1)
     source = solve_exact(env, [[0.0, 1.0, 2.0]])

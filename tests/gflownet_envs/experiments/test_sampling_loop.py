@@ -89,6 +89,22 @@ def test_wrong_choices_are_named(settings, message):
         loop.choose(**settings)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "noise_sd", "message"),
+    [
+        (-1, 0.1, "chosen must be at least 0, got -1"),
+        (99, 0.1, "chosen must be below the number of objects, 6, got 99"),
+        (1, -1.0, "noise_sd must be at least 0 and finite"),
+    ],
+)
+def test_wrong_observations_are_named(chosen, noise_sd, message):
+    loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
+    with pytest.raises(ValueError, match=message):
+        loop.learn(chosen, 1.0, noise_sd=noise_sd)
+
+
 def test_wrong_settings_are_named():
+    with pytest.raises(ValueError, match="log_reward has 1 different members"):
+        SamplingLoop(SPACES[1], members_of(SPACES[1])[:1].repeat(9, axis=0))
     with pytest.raises(ValueError, match="n_components must be at least 1"):
         SamplingLoop(SPACES[1], members_of(SPACES[1]), n_components=0)

@@ -36,18 +36,41 @@ def test_effective_sample_share_by_hand():
     assert found.tolist() == pytest.approx([1.0, 64 / (4 * 22)])
 
 
-def test_distance_is_that_of_the_exact_solver():
-    rewards = log_reward(3)
+@pytest.mark.parametrize("offset", [0.0, -3e6], ids=["near 0", "rounded by float32"])
+def test_distance_is_that_of_the_exact_solver(offset):
+    rewards = log_reward(3) + offset
     ensemble = train_ensemble(GRID, rewards, SPEC)
     graph = StateGraph.from_environment(GRID)
     expected = distance_to_exact(graph, ensemble.log_policy_table(graph), rewards)
     np.testing.assert_allclose(ensemble.diagnostics.distance, expected, atol=1e-6)
     history = ensemble.diagnostics.history
     assert history["iteration"].tolist() == [[50, 100, 150, 200, 250, 300]] * 3
-    assert (history["distance"][:, 0] > history["distance"][:, -1]).all()
+    assert offset or (history["distance"][:, 0] > history["distance"][:, -1]).all()
     np.testing.assert_array_equal(
         history["distance"][:, -1], ensemble.diagnostics.distance
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_jobs": 0}, "n_jobs must be None or an int"),
+        ({"logger": "x"}, "logger must be None or a callable"),
+        ({"progress": 3}, "progress must be None or a callable"),
+        ({"store": "folder"}, r"store must be None or a store, such as BlockStore"),
+        ({"environment": "grid"}, "environment must be an Environment"),
+        ({"log_reward": np.full((1, GRID.n_objects), 1e300)}, "beyond the range of"),
+    ],
+)
+def test_what_would_fail_later_is_refused(given, message):
+    arguments = {
+        "environment": GRID,
+        "log_reward": log_reward(1),
+        "spec": SPEC,
+        **given,
+    }
+    with pytest.raises(ValueError, match=message):
+        train_ensemble(**arguments)
 
 
 def test_estimates_approach_the_truth():
