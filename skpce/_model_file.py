@@ -55,6 +55,7 @@ from ._input_laws.families import (
 from ._input_laws.maps import IsoprobabilisticMap
 from ._input_laws.measures import FiniteMeasure
 from ._input_laws.other_libraries import all_in_scipy
+from ._input_laws.tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
 from ._learned.kernel_basis import KernelBasis
 from ._learned.prior import TermPrior
 from ._learned.ridge import LearnedRidgeSolver
@@ -85,6 +86,8 @@ NOUNS: Mapping[str, type] = {
     "seen uniform distribution": SeenUniformLaw,
     "seen lognormal distribution": SeenLogNormalLaw,
     "seen loguniform distribution": SeenLogUniformLaw,
+    "seen levels": SeenEmpiricalLaw,
+    "seen ordered levels": SeenOrdinalLaw,
     **{
         f"{name} solver": type(make(np.ones(1), CRITERIA[0]))
         for name, make in SOLVERS.items()

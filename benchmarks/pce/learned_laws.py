@@ -26,8 +26,8 @@ NAMES = {
     "SeenLogNormalLaw": "log-normal",
     "SeenLogUniformLaw": "log-uniform",
     "SmoothedLaw": "smoothed",
-    "EmpiricalLaw": "levels",
-    "OrdinalLaw": "ordered levels",
+    "SeenEmpiricalLaw": "levels",
+    "SeenOrdinalLaw": "ordered levels",
 }
 
 # How a kind is drawn, the variable in which the functions are smooth, and the true

@@ -43,7 +43,7 @@ from .families import (
 )
 from .measures import measure_of_sample
 from .smoothed import SmoothedLaw
-from .tabulated import EmpiricalLaw, OrdinalLaw
+from .tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
 
 # Levels of an input that is not continuous, at most, and rows for each at least; more
 # are levels if they are most multiples of a step, or repeat in settings that differ.
@@ -105,7 +105,7 @@ def _law_of_levels(column: FloatArray, weights: FloatArray) -> InputLaw:
     ordered = not _is_even(points)
     if ordered and len(points) > _MOST_LEVELS:
         ordered = bool(points[0] > 0) and _is_even(np.log(points))
-    return (OrdinalLaw if ordered else EmpiricalLaw).learn(column, weights)
+    return (SeenOrdinalLaw if ordered else SeenEmpiricalLaw).learn(column, weights)
 
 
 def _is_even(points: FloatArray) -> bool:

@@ -32,6 +32,7 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .families import (
     MAP_TO_NORMAL,
     InputLaw,
+    SeenLaw,
     at_the_origin,
     describe,
     family_name,
@@ -469,6 +470,20 @@ class OrdinalLaw(EmpiricalLaw):
     def outside(self, column: FloatArray) -> BoolArray:
         steps, _ = self._steps(column)
         return (steps < -1e-9) | (steps > len(self.table) - 1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class SeenEmpiricalLaw(SeenLaw, EmpiricalLaw):
+    """A column of levels that are numbers."""
+
+    learns_bounds = False
+
+
+@dataclass(frozen=True)
+class SeenOrdinalLaw(SeenLaw, OrdinalLaw):
+    """A column of levels whose order counts alone."""
+
+    learns_bounds = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
+from scipy.stats import qmc, uniform
 
 from .._checks import (
     FloatArray,
@@ -41,8 +41,9 @@ def sample_inputs(
     Parameters
     ----------
     distributions : dict of str to distribution
-        A frozen distribution of :mod:`scipy.stats` for each input, or a sequence of
-        levels (numbers, text or other labels), which are drawn equally often.
+        A frozen distribution of :mod:`scipy.stats` for each input, the bounds (low,
+        high) of a uniform one as a tuple, or a list of levels (numbers, text or other
+        labels), which are drawn equally often.
     n : int
         Number of runs.
     method : {"sobol", "lhs", "random"}, default="sobol"
@@ -92,7 +93,9 @@ def sample_inputs(
             "distributions must be a dict of names to distributions, not empty. Got "
             f"{distributions!r}."
         )
-    distributions = all_in_scipy(distributions)
+    distributions = {
+        name: _of_bounds(law) for name, law in all_in_scipy(distributions).items()
+    }
     for name, law in distributions.items():
         _check_input(name, law)
     generator = make_generator(random_state)
@@ -102,6 +105,15 @@ def sample_inputs(
         for (name, law), column in zip(distributions.items(), points.T, strict=True)
     }
     return make_frame(columns, columns.values())
+
+
+def _of_bounds(law: Any) -> Any:
+    """Return a uniform distribution where bounds are given: a tuple of two numbers."""
+    pair = isinstance(law, tuple) and len(law) == 2
+    if not pair or any(isinstance(v, bool) or not isinstance(v, Real) for v in law):
+        return law
+    low, high = map(float, law)
+    return uniform(low, high - low) if low < high < np.inf else law
 
 
 def _check_input(name: str, law: Any) -> None:

@@ -587,9 +587,10 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
         # of an array of dates no element is a Python number; tolist gives integers
         other = [v for v in values.tolist() if not isinstance(v, (Real, NoneType))]
         other = other or [str(values[0])]
+        bad = next((v for v in other if not _reads_as_number(v)), other[0])
         raise ValueError(
             f"The output {_shown(name)} has values that are no numbers, such as "
-            f"{other[0]!r}; expected floats, NaN where a run failed."
+            f"{bad!r}; expected floats, NaN where a run failed."
         ) from None
     if np.isinf(found).any():
         raise ValueError(
@@ -597,6 +598,10 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
             "expected finite values, NaN where a run failed."
         )
     return found
+
+
+def _reads_as_number(value: Any) -> bool:
+    return numbers_of_text(np.array([value, "0"], dtype=object)) is not None
 
 
 def _refuse_missing(name: str, values: NDArray[Any], what: str) -> None:
@@ -630,7 +635,9 @@ def _refuse_gaps(
 
 
 #: Text that a person reads as a number, of which so many different ones are no labels.
-LIKE_A_NUMBER = re.compile(r"[-+]?[\d.,_' ]*\d\s*(%|[a-zA-Z]{1,2})?")
+LIKE_A_NUMBER = re.compile(
+    r"[$€£¥]?\s*[-+]?([\d.,_'\s]*\d([dDeE][-+]?\d+)?\s*(%|[a-zA-Z]{1,2})?|0[xX][\da-fA-F]+)"
+)
 _MOST_LABELS = 10
 
 

@@ -27,6 +27,7 @@ from skpce._input_laws.families import (
 )
 from skpce._input_laws.pieces import means_of_pieces, quantiles
 from skpce._input_laws.smoothed import SmoothedLaw, group_starts
+from skpce._input_laws.tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
 
 SEED = 0
 
@@ -35,6 +36,8 @@ CHOSEN = NAMED_LAWS | {
     "uniform": SeenUniformLaw,
     "lognormal": SeenLogNormalLaw,
     "loguniform": SeenLogUniformLaw,
+    "empirical": SeenEmpiricalLaw,
+    "ordinal": SeenOrdinalLaw,
 }
 
 
@@ -112,6 +115,15 @@ def test_values_that_repeat_have_the_variance_of_the_sample(draw, n):
         nodes, shares = choose_laws(columns, np.ones(n))[0].quadrature(12)
         variance = shares @ np.square(nodes - shares @ nodes)
         assert variance == pytest.approx(columns[:, 0].var(), rel=1e-9)
+
+
+def test_nothing_is_extrapolated_beyond_levels():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 11, 80), 10.0 ** rng.integers(-4, 0, 80)])
+    model = PolynomialChaosRegressor().fit(X, X[:, 0] ** 2 + np.log10(X[:, 1]))
+    with pytest.warns(InputOutsideSupportWarning, match="range learned in fit"):
+        found = model.predict([[10.0, 0.1], [20.0, 0.1], [10.0, 100.0]])
+    assert found == pytest.approx([99.0] * 3, abs=0.5)
 
 
 def test_repeats_of_settings_are_no_levels():
@@ -439,7 +451,7 @@ def test_a_value_without_a_logarithm_is_taken_at_the_low_end(name):
 
 KINDS = [
     *("SeenNormalLaw", "SeenUniformLaw", "SeenLogNormalLaw", "SeenLogUniformLaw"),
-    *("SmoothedLaw", "EmpiricalLaw", "OrdinalLaw"),
+    *("SmoothedLaw", "SeenEmpiricalLaw", "SeenOrdinalLaw"),
 ]
 
 

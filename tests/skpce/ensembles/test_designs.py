@@ -93,3 +93,10 @@ def test_designs_that_cannot_be_are_refused():
 def test_levels_can_be_any_labels():
     runs = sample_inputs({"size": [(1, 2), (3, 4)]}, 8, random_state=0)
     assert set(runs["size"]) == {(1, 2), (3, 4)}
+
+
+def test_a_pair_of_numbers_is_bounds_and_a_list_levels():
+    runs = sample_inputs({"rate": (-4, -1), "flag": [0, 1]}, 16, random_state=0)
+    assert runs["rate"].between(-4, -1).all()
+    assert runs["rate"].nunique() == 16
+    assert sorted(runs["flag"].unique()) == [0, 1]
