@@ -10,11 +10,11 @@ from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, warn_outside_folds
 from .._expansion.problem import FittedProblem
 from .kernel_basis import Basis
-from .prior import LARGEST_ORDER, LEAST_EVIDENCE, TermPrior, elementary_sums
+from .prior import LARGEST_ORDER, TermPrior
 from .ridge import LARGEST_DEGREE, LearnedRidgeSolver
 
 # Degrees that are high, and the share of the variance in them from which an input may
-# need higher ones; a share of the prior variance in terms of the most inputs.
+# need higher ones; a share of it in terms of the most inputs.
 _HIGH_DEGREE, _LARGE_SHARE, _LARGEST_ORDER_SHARE = 30, 0.1, 0.7
 
 # Columns in which a direction is shorter than this do not vary along it.
@@ -42,7 +42,7 @@ def warn_of_learned(problem: FittedProblem, names: Sequence[str]) -> None:
     if not isinstance(solver, LearnedRidgeSolver):
         return
     basis, coefficients = problem.basis, problem.coefficients
-    _warn_of_edges(solver.priors, basis, coefficients, names)
+    _warn_of_edges(basis, coefficients, names)
     if problem.samples is not None:
         X = problem.samples.inputs
         if not _warn_of_ties(X, names):
@@ -50,27 +50,21 @@ def warn_of_learned(problem: FittedProblem, names: Sequence[str]) -> None:
 
 
 def _warn_of_edges(
-    priors: Sequence[TermPrior],
     basis: Basis,
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     names: Sequence[str],
 ) -> None:
     """Warn of inputs that may need more degrees, and of terms of more inputs."""
-    steep: list[str] = []
+    steep, crowded = [], False
     if isinstance(basis, PolynomialBasis):
         high = basis.exponents[1:] >= _HIGH_DEGREE
         squares = np.square(coefficients[:, 1:])
         large = squares @ high > _LARGE_SHARE * squares.sum(axis=1, keepdims=True)
         found = np.flatnonzero(large.any(axis=0))
         steep = [names[i] for i in found.tolist()]
-    crowded = False
-    for prior in priors:
-        if prior.log_evidence < LEAST_EVIDENCE:
-            continue
-        powers = np.array([(prior.weights**k).sum() for k in (1, 2, 3)])
-        if len(prior.order_weights) == LARGEST_ORDER < len(prior.weights):
-            last = prior.order_weights[-1] * elementary_sums(powers)[-1]
-            crowded |= bool(last > _LARGEST_ORDER_SHARE * prior.total())
+        last = np.count_nonzero(basis.exponents[1:], axis=1) == LARGEST_ORDER
+        most = squares @ last > _LARGEST_ORDER_SHARE * squares.sum(axis=1)
+        crowded = bool(most.any()) and len(names) > LARGEST_ORDER
     if steep:
         warn_outside_folds(
             f"The output varies fast along {_listed(steep)}: polynomials of "

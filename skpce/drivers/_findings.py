@@ -481,7 +481,8 @@ def rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
     """Return the shares not predicted, of noise between repeats, and of several."""
     shares = findings.shares
     explained = float(shares.explained[output])
-    noise = min(float(shares.noise[output]), 1.0)
-    left = 1.0 - explained if np.isnan(noise) else max(1.0 - explained - noise, 0.0)
+    rest = max(1.0 - explained, 0.0)
+    noise = min(float(shares.noise[output]), rest)  # NaN stays
+    left = rest if np.isnan(noise) else rest - noise
     alone = float(np.nansum(shares.first[0, output]))
     return left, noise, max(explained - alone, 0.0)

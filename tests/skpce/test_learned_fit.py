@@ -573,6 +573,12 @@ def test_fast_functions_are_at_the_edge():
         model.fit(X, np.sin(12.0 * np.pi * X[:, 0]))
 
 
+def test_terms_of_three_inputs_are_at_the_edge():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(80, 4))
+    with pytest.warns(EdgeOfFamilyWarning, match="in terms of 3 inputs, the most"):
+        PolynomialChaosRegressor(distribution=INPUTS).fit(X, X[:, :3].prod(axis=1))
+
+
 def test_mixtures_are_tied():
     X = np.random.default_rng(0).dirichlet(np.ones(3), size=40)
     with pytest.warns(DependentInputsWarning, match="x0, x1, x2 is constant"):

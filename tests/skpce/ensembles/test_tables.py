@@ -261,6 +261,10 @@ def test_text_that_is_no_number_is_labels(library, texts):
         lambda i: f"{0.01 * i:.2f}".replace(".", ","),
         lambda i: f"{1000 * i:,}",
         lambda i: f"{2 * i}%",
+        lambda i: f"${0.02 * i:.2f}",
+        lambda i: f"{i / 7:.3f}D-01",
+        lambda i: f"{i}\xa0000",
+        lambda i: hex(1000 + i),
     ],
 )
 def test_many_values_that_nearly_read_as_numbers_are_refused(write):
