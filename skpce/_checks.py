@@ -687,7 +687,13 @@ def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
     """Return the columns of a data frame that hold text or categories, by name."""
     if not is_table(X) or not hasattr(X, "columns"):
         return {}
-    dtypes = zip(list(X.columns), list(X.dtypes), strict=True)
+    names = list(X.columns)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"X has several columns of the name {twice!r}; expected different names."
+        )
+    dtypes = zip(names, list(X.dtypes), strict=True)
     candidates = [name for name, dtype in dtypes if _may_hold_labels(dtype)]
     found = {name: np.asarray(X[name], dtype=object) for name in candidates}
     return {

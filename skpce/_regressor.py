@@ -418,6 +418,11 @@ class PolynomialChaosRegressor(
         check_option(owner, "criterion", self.criterion, ("auto", *CRITERIA))
         if self.solver is None and self.regressor is None:
             return None
+        if self.solver is not None and self.regressor is not None:
+            raise ValueError(
+                f"The 'regressor' parameter of {owner} takes the place of 'solver'; "
+                f"expected solver=None with it. Got {self.solver!r}."
+            )
         return make_solver(
             owner,
             "ridge" if self.solver is None else self.solver,

@@ -237,7 +237,8 @@ def policies_along(
 
     Each step contributes the actions ``environment.step_actions`` names, the parts of a
     composition. Masked ones stay, with probability 0 and False in the mask. Others have
-    a probability of at least e⁻⁷⁰⁰, which is not 0 in double precision.
+    a probability of at least e⁻⁷⁰⁰, which is not 0 in double precision, unless the
+    source gives 0.
 
     Examples
     --------
@@ -270,8 +271,9 @@ def policies_along(
 
 
 def _positive(log_policy: Tensor, mask: Tensor) -> Tensor:
-    """Return probabilities, those of allowed actions not 0 in double precision."""
-    return log_policy.where(~mask, log_policy.clamp(min=LOWEST_LOG)).exp()
+    """Return probabilities; of allowed actions 0 only where the source says so."""
+    stays = ~mask | log_policy.isneginf()
+    return log_policy.where(stays, log_policy.clamp(min=LOWEST_LOG)).exp()
 
 
 def policies_everywhere(

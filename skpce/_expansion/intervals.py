@@ -311,7 +311,8 @@ def posterior_bounds(
     squares, known = posterior_squares(
         problem, n_draws, generator, rows, spread=1.0, relearns=True
     )
-    shares = squares[:, :, :-1] / np.maximum(squares[:, :, -1:], 1e-300)
+    with np.errstate(over="ignore"):
+        shares = squares[:, :, :-1] / np.maximum(squares[:, :, -1:], 1e-300)
     angles = np.arcsin(np.sqrt(np.minimum(shares, 1.0)))
     middle = np.median(angles, axis=0)
     reach = _REACH * (percentile_bounds(angles, confidence_level) - middle)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .._basis.basis import PolynomialBasis, index_masks
+from .._basis.basis import PolynomialBasis, evaluate_within, index_masks
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -31,6 +31,7 @@ from .._checks import (
 )
 from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
+from .._input_laws.tabulated import LevelsLaw
 from .._learned.kernel_basis import Basis
 from .._learned.ridge import (
     CoefficientDraws,
@@ -502,7 +503,10 @@ class LearnedLaws:
         degrees = self.basis.multi_indices.max(axis=0, initial=0).tolist()
         laws, X = self.basis.laws, self.X
         return {
-            i: change_of_basis(laws[i], X[:, i], weights, degrees[i], bounds.get(i))
+            i: change_of_basis(
+                *(laws[i], X[:, i], weights, degrees[i], bounds.get(i)),
+                reach=None if self.basis.reach is None else self.basis.reach[:, i],
+            )
             for i in self.features
         }
 
@@ -595,6 +599,7 @@ def change_of_basis(
     weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
     degree: int,
     bounds: FloatArray | None = None,  # shape: (n_resamples, n_bounds), of no weight
+    reach: FloatArray | None = None,  # shape: (2,), see ``evaluate_within``
 ) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
     """Return ``m_kl`` of each resample; the identity for distributions of too few
     values.
@@ -625,13 +630,14 @@ def change_of_basis(
             continue
         nodes, shares = new.quadrature(degree + 1)
         functions = new.evaluate(nodes, degree) * shares
-        matrices[number] = functions @ law.evaluate(nodes, degree).T
+        matrices[number] = functions @ evaluate_within(law, nodes, degree, reach).T
     if alike:
         nodes, shares = law.quadrature(degree + 1)
         standardised = law.standardize(nodes)
         at = np.stack([new.in_units(standardised) for new in moved])
         functions = law.evaluate(nodes, degree) * shares
-        values = law.evaluate(at.ravel(), degree).reshape(degree + 1, *at.shape)
+        values = evaluate_within(law, at.ravel(), degree, reach)
+        values = values.reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
 
@@ -793,14 +799,17 @@ def _with_laws(
     enough = np.searchsorted(np.cumsum(size[order]), _LEADING * size.sum()) + 1
     some = np.sort(order[: min(int(enough), _MOST_LEADING)])
     listed = np.pad(part.multi_indices[some], ((1, 0), (0, 0)))
-    # Repeats of a setting say nothing more of the distributions.
-    settings = replace(samples, targets=samples.targets[:, :0])
-    samples = with_mean_weight_one(without_copies(settings))
-    known = LearnedLaws(PolynomialBasis(laws, listed), samples.inputs)
+    if not all(isinstance(law, LevelsLaw) for law in laws):
+        # Repeats of a setting say nothing more of the distributions.
+        samples = replace(samples, targets=samples.targets[:, :0])
+    samples = with_mean_weight_one(without_copies(samples))
+    X = samples.inputs
+    reach = np.stack([X.min(axis=0), X.max(axis=0)])
+    known = LearnedLaws(PolynomialBasis(laws, listed, reach), X)
     shares = dirichlet_shares(samples.weights, n_draws, generator)
     given = np.pad(coefficients[some].T, ((0, 0), (1, 0)))
     masks = index_masks(known.multi_indices)
-    changes, excess = law_errors(
-        known, given, samples.weights, shares, masks, generator
+    changes, _ = law_errors(known, given, samples.weights, shares, masks, generator)
+    return np.moveaxis(
+        rows.add(np.moveaxis(changes - changes.mean(axis=0), 1, -1)), -1, 1
     )
-    return np.moveaxis(rows.add(np.moveaxis(changes - excess, 1, -1)), -1, 1)

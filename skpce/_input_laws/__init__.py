@@ -196,7 +196,7 @@ def _read_specification(owner: str, specification: Any) -> Any:
         if not (np.isfinite([low, high]).all() and low < high):
             raise ValueError(
                 f"The 'distribution' parameter of {owner} has the bounds "
-                f"({low!r}, {high!r}); expected two finite numbers, the lower one "
+                f"{tuple(specification)!r}; expected two finite numbers, the lower one "
                 "first."
             )
         return stats.uniform(low, high - low)

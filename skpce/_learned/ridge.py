@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from .._basis.basis import (
+    TRUNCATIONS,
     BasisParameters,
     PolynomialBasis,
     categorical_inputs,
@@ -18,7 +19,14 @@ from .._basis.basis import (
     sort_graded,
     tables_of,
 )
-from .._checks import BoolArray, FloatArray, IndexArray, Samples, one_thread_if_small
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    Samples,
+    check_option,
+    one_thread_if_small,
+)
 from .._input_laws import InputLaw
 from .._solvers.problem import (
     DesignDecomposition,
@@ -174,6 +182,7 @@ def learn_from(
             "a solver; expected the defaults with solver=None, which learns it, or a "
             f"solver such as 'ridge'. Got criterion={criterion!r}, alphas={alphas!r}."
         )
+    check_option(owner, "truncation", parameters.truncation, TRUNCATIONS)
     if not parameters.has_degree and not parameters.cuts_nothing:
         raise ValueError(
             f"The 'truncation' and 'q' parameters of {owner} cut the terms at a "
