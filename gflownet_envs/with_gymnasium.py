@@ -92,6 +92,10 @@ def to_gymnasium(
             return 0, self._info()
 
         def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+            if not self.action_space.contains(action):
+                raise ValueError(
+                    f"action must be an int from 0 to {n_actions - 1}, got {action!r}"
+                )
             if self._state < n_states and mask[self._state, action]:
                 self._state = int(children[self._state, action])
                 if self._state >= n_states:

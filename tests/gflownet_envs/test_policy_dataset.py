@@ -324,3 +324,22 @@ def test_what_is_no_policy_is_refused(policy, message):
         )
     with pytest.raises(ValueError, match="policies has 2 members and X 3 rows"):
         PolicyDataset.from_policies(environment, policies, np.zeros((3, 1)))
+
+
+def test_zeros_of_policies_stay_zeros():
+    """Whoever reads the data set is to be warned of them."""
+    pytest.importorskip("torch")
+    from gflownet_envs import SequentialSelectionEnvironment
+
+    environment = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q"]})
+
+    def member(share):
+        def policy(state):
+            own = [share, 1.0 - share]
+            return [*own, 0.0, 0.0] if state[0] < 0 else [0.0, 0.0, *own]
+
+        return policy
+
+    policies = [member(share) for share in (1.0, 0.5, 0.25)]
+    found = PolicyDataset.from_policies(environment, policies, np.eye(3))
+    assert found.y[:, :2].tolist() == [[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]]

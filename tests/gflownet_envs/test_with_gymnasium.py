@@ -61,3 +61,7 @@ def test_refusals(gymnasium):
         to_gymnasium(GRID, np.zeros((2, GRID.n_objects)))
     with pytest.raises(ValueError, match="log_reward must have shape"):
         to_gymnasium(GRID, np.zeros(2))
+    episodes = to_gymnasium(GRID, np.zeros(GRID.n_objects))
+    episodes.reset()
+    with pytest.raises(ValueError, match=r"action must be an int from 0 to .*, got -1"):
+        episodes.step(-1)
