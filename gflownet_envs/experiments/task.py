@@ -80,7 +80,7 @@ class Preset:
     n_reward_features: int | None = None
 
     def __post_init__(self) -> None:
-        require_at_least("n_train", self.n_train, 4)
+        require_at_least("n_train", self.n_train, 2)
         require_at_least("n_test", self.n_test, 1)
 
 

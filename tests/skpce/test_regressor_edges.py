@@ -142,9 +142,12 @@ def test_a_failed_fit_changes_nothing(data):
     )
     before, fitted = model.predict(X), dict(vars(model))
     model.set_params(regressor=DecisionTreeRegressor())
+    with pytest.raises(ValueError, match=r"expected solver=None with it\. Got 'ridge'"):
+        model.fit(10 * X, np.c_[y, y])
+    model.set_params(solver=None)
     with pytest.raises(ValueError, match="linear regressor with coef_"):
         model.fit(10 * X, np.c_[y, y])
-    model.set_params(regressor=None)
+    model.set_params(regressor=None, solver="ridge")
     assert vars(model) == fitted
     np.testing.assert_array_equal(model.predict(X), before)
     with pytest.raises(ValueError, match="'degree' parameter"):
