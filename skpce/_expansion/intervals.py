@@ -261,7 +261,7 @@ def bounds_of_shares(
     if method == "posterior":
         return posterior_bounds(problem, *draws)
     linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
-    laws = LearnedLaws(problem.basis.with_terms, inputs)
+    laws = LearnedLaws(problem.basis.with_terms, inputs, whole=True)
     if method == "bootstrap":
         counts = resample_counts(linear.weights, n_resamples, generator)
         solver = RelearningSolver(problem.solver, laws.basis, laws.X, generator)

@@ -58,6 +58,9 @@ from .._solvers.problem import (
 #: Coefficients of resamples in memory at a time while indices are computed: 64 MiB.
 LARGEST_BLOCK = 8_388_608
 
+# Least eigenvalue of a Gram matrix that resamples change.
+_LEAST_GRAM = 0.05
+
 # Weight of a value that only extends the support of a distribution: it moves no mean.
 _NO_WEIGHT = 1e-12
 
@@ -425,18 +428,19 @@ class LearnedLaws:
 
     basis: PolynomialBasis
     X: FloatArray  # shape: (n_samples, n_features), of positive weight
+    whole: bool = False  # whether each resample has all values, as of Dirichlet shares
 
     @cached_property
     def features(self) -> list[int]:
         """Inputs with polynomials of a distribution that was learned.
 
         Contrasts of categories stay: a resample may lack a category. So do functions
-        that are no polynomials of those of a resample.
+        that are no polynomials of those of a resample, unless this has all values.
         """
         return [
             i
             for i, law in enumerate(self.basis.laws)
-            if law.learned and law.is_polynomial and law.same_function
+            if law.learned and law.is_polynomial and (law.same_function or self.whole)
         ]
 
     @cached_property
@@ -610,6 +614,8 @@ def change_of_basis(
     if degree == 0:
         return matrices
     law = law.everywhere()
+    if not law.same_function:
+        return _change_of_measure(evaluate_within(law, column, degree, reach), weights)
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
@@ -640,6 +646,25 @@ def change_of_basis(
         values = values.reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
+
+
+def _change_of_measure(
+    functions: FloatArray,  # shape: (degree + 1, n_samples)
+    weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
+) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
+    """Return the change to functions that are orthonormal with other weights.
+
+    Functions stay; their Gram matrix differs from one by as much as it differs between
+    the weights and these in the mean.
+    """
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    size = len(functions)
+    products = (functions[:, np.newaxis] * functions).reshape(size**2, -1)
+    gram = (shares - shares.mean(axis=0)) @ products.T
+    values, vectors = np.linalg.eigh(np.eye(size) + gram.reshape(-1, size, size))
+    values = np.maximum(values, _LEAST_GRAM)[:, np.newaxis]
+    root = np.linalg.cholesky((vectors * values) @ np.swapaxes(vectors, 1, 2))
+    return np.asarray(np.swapaxes(root, 1, 2))
 
 
 def dirichlet_shares(
@@ -805,7 +830,7 @@ def _with_laws(
     samples = with_mean_weight_one(without_copies(samples))
     X = samples.inputs
     reach = np.stack([X.min(axis=0), X.max(axis=0)])
-    known = LearnedLaws(PolynomialBasis(laws, listed, reach), X)
+    known = LearnedLaws(PolynomialBasis(laws, listed, reach), X, whole=True)
     shares = dirichlet_shares(samples.weights, n_draws, generator)
     given = np.pad(coefficients[some].T, ((0, 0), (1, 0)))
     masks = index_masks(known.multi_indices)
