@@ -983,16 +983,16 @@ class _Words:
     def _rest(self) -> str:
         """Split all of the variance; without drivers, say what is predicted."""
         left, noise, together = rest_of(self.findings, self.output)
-        parts = []
+        name, parts = self.findings.shares.noise_name, []
         if self.rows(State.DRIVES):
             if together >= 0.005:
                 parts.append(f"{percent(together)} is what several inputs do together")
             parts.append(f"{percent_in_words(left)} is not predicted by this model")
             if not np.isnan(noise):
-                parts.append(f"{percent_in_words(noise)} is noise between repeats")
+                parts.append(f"{percent_in_words(noise)} is {name}")
             return f"{listed_in_words(parts)}.{self._still_open()}"
         if not np.isnan(noise) and noise >= 0.005:
-            parts.append(f"{percent(noise)} is noise between repeats.")
+            parts.append(f"{percent(noise)} is {name}.")
         q2 = float(self.findings.shares.q2[0, self.output])
         if q2 >= _PREDICTS:
             parts.append(

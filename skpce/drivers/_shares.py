@@ -52,6 +52,7 @@ class Shares:
     q2: FloatArray  # shape: (3, n_outputs): of runs that are left out, low, high
     noise: FloatArray  # shape: (n_outputs,), between repeats; NaN without any
     lack_of_fit: FloatArray  # shape: (n_outputs,), p-value; NaN without repeats
+    noise_name: str = "noise between repeats"  # another where the noise was given
 
     @classmethod
     def nothing(cls, n_outputs: int, n_rows: int) -> Shares:

@@ -223,8 +223,10 @@ def verdict(
         )
     q2 = _cross_fitted(fit, inputs.values, findings.design, cv)
     known = ~np.isnan(shares)
-    noise = np.where(known, shares, findings.shares.noise)
-    findings = replace(findings, shares=replace(findings.shares, noise=noise))
+    if known.any():
+        noise = np.where(known, shares, findings.shares.noise)
+        both = replace(findings.shares, noise=noise, noise_name="training noise")
+        findings = replace(findings, shares=both)
     return make_answer(
         *(findings, inputs.names, read, _Fitted(fitted)),
         negligible=_NEGLIGIBLE,

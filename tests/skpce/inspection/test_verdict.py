@@ -213,6 +213,8 @@ def test_a_given_noise_share_is_used(ensemble):
     share = [0.1, 0.9, np.nan]
     found = verdict(surrogate(2), X, y, noise_share=share)
     np.testing.assert_array_equal(found.noise_share, share)
+    assert "training noise" in str(found)
+    assert "between repeats" not in str(found)
 
 
 def test_a_decomposition_of_steps_in_another_order_is_refused(replicated):
