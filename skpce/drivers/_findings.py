@@ -474,7 +474,7 @@ def parts_of(findings: Findings, output: int) -> list[tuple[str, float]]:
     left, noise, together = rest_of(findings, output)
     parts = [("several together", together)] if together >= 0.005 else []
     parts.append(("not predicted", left))
-    return parts if np.isnan(noise) else [*parts, ("noise of repeats", noise)]
+    return parts if np.isnan(noise) else [*parts, (findings.shares.noise_name, noise)]
 
 
 def rest_of(findings: Findings, output: int) -> tuple[float, float, float]:

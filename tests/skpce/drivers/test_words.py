@@ -101,14 +101,14 @@ def test_noise_is_apart_from_what_is_not_predicted():
         "units, drop and kind do not matter (below 5 % each). Less than 1 % is not "
         "predicted by this model and 10 % is noise between repeats."
     )
-    assert [name for name, _ in parts_of(found, 0)][1:] == ["noise of repeats"]
+    assert [name for name, _ in parts_of(found, 0)][1:] == ["noise between repeats"]
     assert sum(share for _, share in parts_of(found, 0)) == pytest.approx(0.1)
 
 
 def test_noise_is_no_more_than_what_is_left():
     found = findings([D, N, N, N], [0.8, 0, 0, 0], q2=0.8, noise=0.9)
     assert dict(parts_of(found, 0)) == pytest.approx(
-        {"not predicted": 0.0, "noise of repeats": 0.2}
+        {"not predicted": 0.0, "noise between repeats": 0.2}
     )
 
 
@@ -118,7 +118,7 @@ def test_shares_of_all_parts_add_up_to_one():
     assert [name for name, _ in parts] == [
         "several together",
         "not predicted",
-        "noise of repeats",
+        "noise between repeats",
     ]
     assert sum(share for _, share in parts) + 0.7 == pytest.approx(1.0)
 
