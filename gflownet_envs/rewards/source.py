@@ -143,7 +143,8 @@ def _require_finite(
         index = column if objects is None else int(objects[column])
         raise ValueError(
             f"log_reward must be finite, got {rows[row, column].item()} for "
-            f"member {first_member + row}, object {index}"
+            f"member {first_member + row}, object {index}; a reward of 0 has no "
+            "policy: take one that is small beside the others"
         )
 
 
