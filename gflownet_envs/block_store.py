@@ -202,6 +202,8 @@ class BlockStore:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"folder must be that of a store, got the file {folder}")
 
     def __repr__(self) -> str:
         return f"BlockStore({str(self.folder)!r})"

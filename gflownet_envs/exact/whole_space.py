@@ -105,8 +105,13 @@ class WholeSpace:
         Raises
         ------
         ValueError
-            If the policies have another shape, or do not sum to one.
+            If the policies are of another space, have another shape, or do not sum to
+            one.
         """
+        name = graph.environment.name
+        made_for = getattr(policies, "environment", graph.environment).name
+        if made_for != name:
+            raise ValueError(f"policies are of {made_for}, expected those of {name}")
         log_policy = policies.log_policy(graph.states)
         visits = state_visits(graph, log_policy).numpy()
         law = terminating_distribution(graph, log_policy).numpy()

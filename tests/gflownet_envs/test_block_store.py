@@ -164,3 +164,9 @@ def test_a_block_of_the_right_key_and_other_arrays_is_computed_again(
         found = load_or_run(store, KEY, lambda: {"y": np.arange(2)}, layout)
     np.testing.assert_array_equal(found["y"], [0, 1])
     np.testing.assert_array_equal(store.load_block(KEY)["y"], [0, 1])
+
+
+def test_a_file_is_no_store(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="folder must be that of a store, got the fil"):
+        BlockStore(tmp_path / "file")

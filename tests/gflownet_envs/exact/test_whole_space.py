@@ -10,6 +10,7 @@ from gflownet_envs import (
     GridEnvironment,
     HypergridEnvironment,
     SequentialSelectionEnvironment,
+    StateGraph,
     TokenSequenceEnvironment,
     TrainingSpec,
     WholeSpace,
@@ -183,3 +184,12 @@ def test_wrong_settings_are_named(settings, message):
     space, _ = space_of(SPACES[1])
     with pytest.raises(ValueError, match=message):
         space.statistics(**settings)
+
+
+def test_policies_of_another_space_are_refused():
+    space = GridEnvironment(size=2, max_moves=1)
+    spec = TrainingSpec(n_iterations=2, hidden=(4,))
+    ensemble = train_ensemble(space, np.zeros((1, space.n_objects)), spec)
+    other = StateGraph.from_environment(GridEnvironment(size=3, max_moves=1))
+    with pytest.raises(ValueError, match=r"policies are of .*, expected those of"):
+        WholeSpace.from_policies(other, ensemble)
