@@ -252,9 +252,12 @@ class FittedProblem:
     def require_samples(self, owner: str) -> Samples:
         """Return the samples; raise ``ValueError`` for a fit from sums over them."""
         if self.samples is None:
+            remedy = "Fit with criterion='loo' to keep the samples."
+            if isinstance(self.solver, LearnedRidgeSolver):
+                remedy = "Fit a part of the samples: where they are fewer, they stay."
             raise ValueError(
                 f"{owner} needs the samples, but this fit retains only sums over them. "
-                "Fit with criterion='loo' to keep the samples."
+                f"{remedy}"
             )
         return self.samples
 
