@@ -195,7 +195,7 @@ def sobol_interval(
     A distribution that was learned, such as ``distribution="normal"``, is an estimate;
     its error is drawn by the Bayesian bootstrap and is often the larger one. For the
     index under the distribution *as learned* give that distribution as a frozen one.
-    Contrasts of a categorical input have the frequencies of the fit.
+    ``"bootstrap"`` leaves the frequencies of categories as they are.
 
     With ``regressor=`` the residuals are those of five refits without a fold. A
     target whose leave-one-out residuals are not defined (least squares with more

@@ -435,15 +435,15 @@ class LearnedLaws:
 
     @cached_property
     def features(self) -> list[int]:
-        """Inputs with polynomials of a distribution that was learned.
+        """Inputs with functions of a distribution that was learned.
 
-        Contrasts of categories stay: a resample may lack a category. So do functions
-        that are no polynomials of those of a resample, unless this has all values.
+        Where a resample may lack a value, contrasts of categories stay, and functions
+        that are no polynomials of those of a resample.
         """
         return [
             i
             for i, law in enumerate(self.basis.laws)
-            if law.learned and law.is_polynomial and (law.same_function or self.whole)
+            if law.learned and (self.whole or (law.is_polynomial and law.same_function))
         ]
 
     @cached_property
@@ -617,7 +617,7 @@ def change_of_basis(
     if degree == 0:
         return matrices
     law = law.everywhere()
-    if not law.same_function:
+    if not (law.is_polynomial and law.same_function):
         return _change_of_measure(evaluate_within(law, column, degree, reach), weights)
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions

@@ -193,7 +193,7 @@ def test_learned_bounds_may_reach_beyond_the_samples():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", ["exponential", "ordered levels", "two modes"])
+@pytest.mark.parametrize("draw", ["exponential", "levels", "labels", "two modes"])
 def test_coverage_where_functions_are_of_the_sample(draw):
     """Of 2 x1 + x2 with distributions of no family: 4/5 and 1/5."""
     held, n_designs = 0, 30
@@ -206,8 +206,9 @@ def test_coverage_where_functions_are_of_the_sample(draw):
         else:
             z = rng.choice([-4.0, -3.0, -2.0, -1.0], size=(200, 2))
             X = 10.0**z
+        law = "categorical" if draw == "labels" else "auto"
         y = 2.0 * z[:, 0] + z[:, 1] + 0.1 * rng.normal(size=200)
-        model = PolynomialChaosRegressor().fit(X, y)
+        model = PolynomialChaosRegressor(distribution=law).fit(X, y)
         low, high = model.sobol_interval(random_state=0).total_order[:, 0]
         held += bool((low <= [0.8, 0.2]).all() and (high >= [0.8, 0.2]).all())
     assert held >= 0.8 * n_designs
