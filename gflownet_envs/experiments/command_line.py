@@ -24,6 +24,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.table import Column
 from rich.table import Table as RichTable
 
 from gflownet_envs.extras import import_extra
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _PLAIN_WIDTH = 120
 _SECONDS_TO_CONNECT = 10
+_COUNTS, _TIME = 13, 7  # least widths in a line of progress
 
 
 class _Folder(click.Path):
@@ -374,10 +376,10 @@ def make_console() -> Console:
 def progress_bars() -> Iterator[ProgressCallback]:
     """Show one bar per stage, on standard error: output is for the results."""
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        TextColumn("{task.description}", table_column=Column(overflow="fold")),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(table_column=Column(min_width=_COUNTS)),
+        TimeElapsedColumn(table_column=Column(min_width=_TIME)),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         known: dict[str, TaskID] = {}
