@@ -822,10 +822,13 @@ def _with_laws(
     generator: np.random.Generator,
 ) -> FloatArray:  # shape: (n_draws or 1, n_rows, 3 * n_inputs + 1)
     """Return changes of sums of squares with the distributions, of leading terms."""
-    size = np.square(coefficients).sum(axis=1)
-    order = np.argsort(-size, kind="stable")
-    enough = np.searchsorted(np.cumsum(size[order]), _LEADING * size.sum()) + 1
-    some = np.sort(order[: min(int(enough), _MOST_LEADING)])
+    squares = np.square(coefficients)
+    whole = squares.sum(axis=0)
+    squares = squares / np.where(whole > 0, whole, 1.0)  # each image counts alike
+    order = np.argsort(-squares.sum(axis=1), kind="stable")
+    enough = np.cumsum(squares[order], axis=0) >= _LEADING * (whole > 0)
+    n_leading = int(np.argmax(np.append(enough.all(axis=1), True))) + 1
+    some = np.sort(order[: min(n_leading, _MOST_LEADING)])
     listed = np.pad(part.multi_indices[some], ((1, 0), (0, 0)))
     if not all(isinstance(law, LevelsLaw) for law in laws):
         # Repeats of a setting say nothing more of the distributions.

@@ -709,3 +709,15 @@ def test_evidence_of_very_many_rows_overflows_nothing():
     prior = learned.TermPrior(one, one, 1.0, one, np.array([3]), 0.1)
     shrunk = replace(prior, log_evidence=1e6).shrunk()
     np.testing.assert_allclose([shrunk.noise, *shrunk.weights], [0.1, 1.0])
+
+
+def test_intervals_of_several_outputs_do_not_depend_on_their_units():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.column_stack([2.0 * X[:, 0] + X[:, 1], *[X[:, 2] + X[:, 1]] * 40])
+    found = []
+    for unit in (1.0, 1e6):
+        model = PolynomialChaosRegressor().fit(X, np.c_[unit * y[:, :1], y[:, 1:]])
+        found.append(model.sobol_interval(random_state=0).total_order)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)
+    assert (found[1][1] - found[1][0]).max(axis=1).min() > 0.05
