@@ -84,7 +84,7 @@ class SobolInterval(Shown):
     confidence_level : float
         Nominal probability, one index at a time.
     method : str
-        ``"residual"`` or ``"bootstrap"``.
+        ``"posterior"``, ``"residual"`` or ``"bootstrap"``.
     """
 
     first_order: FloatArray

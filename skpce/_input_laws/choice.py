@@ -116,6 +116,7 @@ def _is_even(points: FloatArray) -> bool:
 
 def _first_of_settings(columns: FloatArray) -> IndexArray:
     """Return a row of each setting: of rows that are equal in all columns."""
+    # As bytes: for ``axis=0`` numpy makes a field of each column, which is slow.
     rows = np.ascontiguousarray(columns + 0.0)  # no -0.0
     whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
     return np.unique(whole, return_index=True)[1]

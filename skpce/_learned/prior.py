@@ -39,7 +39,7 @@ from scipy.optimize import minimize
 
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
 
-#: Drivers and cautions take a fit for noise alone below this log evidence for more:
+#: Drivers take a fit for noise alone below this log evidence for more:
 #: one in twenty ensembles of noise has so much (30 or 60 samples of eight inputs), and
 #: nearly all have in which half of the variance of 60 samples is not noise.
 LEAST_EVIDENCE = 2.7
