@@ -157,6 +157,10 @@ _KINDS = {
 }
 _KINDS |= dict.fromkeys("UST", "text")
 
+# What is expected in their place.
+_IN_PLACE = {"M": ", such as days since the first", "m": ", such as seconds"}
+_IN_PLACE |= dict.fromkeys("UST", "; labels go in a column of a data frame")
+
 _KIND_OF_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((str, bytes), "U"),
     ((complex, np.complexfloating), "c"),
@@ -194,9 +198,12 @@ def refuse_no_numbers(value: Any, name: str) -> None:
     for label, kind, described in _types_of(value, name):
         if kind in _KINDS:
             where = "" if label is None else f" in the column {label!r}"
+            instead = _IN_PLACE.get(kind, "")
+            if name == "y" and kind in "UST":
+                instead = ", such as 1 and 0 for two labels"
             raise ValueError(
                 f"{name} holds {_KINDS[kind]}{where}, values of the type {described}; "
-                "expected real numbers."
+                f"expected real numbers{instead}."
             )
 
 
@@ -613,6 +620,10 @@ def _library_of(given: Any) -> str:
     """Return the library of a frame or series by the name of its package."""
     if given is None or isinstance(given, (np.ndarray, list, tuple)):
         return ""
+    if type(given).__name__ == "LazyFrame":
+        raise ValueError(
+            "A LazyFrame has no values yet; expected a data frame, as collect() gives."
+        )
     has_columns = hasattr(given, "columns") or hasattr(given, "to_frame")
     return type(given).__module__.partition(".")[0] if has_columns else ""
 

@@ -590,7 +590,8 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
         bad = next((v for v in other if not _reads_as_number(v)), other[0])
         raise ValueError(
             f"The output {_shown(name)} has values that are no numbers, such as "
-            f"{bad!r}; expected floats, NaN where a run failed."
+            f"{bad!r}; expected floats, such as 1 and 0 for two labels, and NaN where "
+            "a run failed."
         ) from None
     if np.isinf(found).any():
         raise ValueError(

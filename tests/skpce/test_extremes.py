@@ -16,6 +16,7 @@ from skpce import (
     InputOutsideSupportWarning,
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
+    explain,
 )
 from skpce._basis.basis import Truncation
 from skpce._expansion.problem import change_of_basis, sample_extremes
@@ -232,8 +233,27 @@ def test_frames_say_which_column(data):
     pandas = pytest.importorskip("pandas")
     X, y = data
     frame = pandas.DataFrame({"a": X[:, 0], "day": pandas.to_datetime(np.arange(40))})
-    with pytest.raises(ValueError, match=r"X holds dates in the column 'day'"):
+    with pytest.raises(ValueError, match=r"dates in the column 'day'.* days since the"):
         PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(frame, y)
+
+
+def test_text_is_refused_with_what_to_give(data):
+    X, y = data
+    labels = np.where(y > 0, "yes", "no")
+    with pytest.raises(ValueError, match=r"X holds text.* in a column of a data frame"):
+        PolynomialChaosRegressor().fit(X.astype(str), y)
+    with pytest.raises(ValueError, match=r"y holds text.*, such as 1 and 0"):
+        PolynomialChaosRegressor().fit(X, labels)
+    runs = {"a": X[:, 0], "y": labels}
+    with pytest.raises(ValueError, match=r"'y' has .* such as 1 and 0"):
+        explain(runs, outputs="y")
+
+
+def test_lazy_frames_are_refused_by_fits(data):
+    polars = pytest.importorskip("polars")
+    X, y = data
+    with pytest.raises(ValueError, match=r"LazyFrame .* as collect\(\) gives"):
+        PolynomialChaosRegressor().fit(polars.DataFrame(X).lazy(), y)
 
 
 def test_an_array_without_masked_entries_is_an_array(data):
