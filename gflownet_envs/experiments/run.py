@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.block_store import BlockStore
+from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.experiments.analysis import (
     analyse,
     fragility,
@@ -41,7 +42,9 @@ from gflownet_envs.experiments.task import (
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import check_writable
+from skpce._checks import FEWEST_MEMBERS
 from skpce.drivers import Caution
 
 SOLVERS = ("train", "exact")
@@ -112,6 +115,8 @@ def run_task(
     if not os.fspath(out):
         raise ValueError("out must name a folder, got ''.")
     copies = _checked_copies(n_replicates, n_control, solver)
+    require_at_least("n_train of the preset", settings.n_train, FEWEST_MEMBERS)
+    require_at_least("n_test of the preset", settings.n_test, 2)
     report = progress if progress is not None else silent
     with writable_folder(Path(out)) as folder:
         results = _find(
@@ -171,6 +176,7 @@ def _find(
     study = task.prepare(
         settings, seed=seed, store=store, progress=report, options=options
     )
+    _refuse_nothing_to_explain(study, task)
     # Proxies that an earlier run stored took their time then.
     rest = time.process_time() - clock - sum(study.cpu_seconds.values())
     cpu_seconds = {**study.cpu_seconds, "rest of the study": max(0.0, rest)}
@@ -279,6 +285,27 @@ def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
     if n_control == 1:
         raise ValueError("n_control must be 0 or at least 2: one member has no spread.")
     return Copies(n_replicates, n_control)
+
+
+def _refuse_nothing_to_explain(study: object, task: Task) -> None:
+    """Refuse what no study is, a trajectory without a choice and equal rewards."""
+    of_task = f"prepare of the task {task.name!r} returned"
+    if not isinstance(study, Study):
+        raise ValueError(f"{of_task} a {type(study).__name__}; expected a Study.")
+    on_the_way = study.trajectory.states[:-1]
+    if study.environment.valid_mask(on_the_way).sum(dim=-1).max() < 2:
+        raise ValueError(
+            f"{of_task} a trajectory without a choice; expected two allowed actions in "
+            "some of its states."
+        )
+    reward = study.reward
+    if isinstance(reward, RewardTable):
+        members = reward.log_reward[: study.n_train]
+        if (members == members[0]).all():
+            raise ValueError(
+                f"{of_task} equal rewards for all {study.n_train} members; expected "
+                "rewards that differ, whose differences are to be explained."
+            )
 
 
 def _analyse_source(

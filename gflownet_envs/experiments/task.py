@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from gflownet_envs.block_store import Store
-from gflownet_envs.environments.base import Environment, require_at_least
+from gflownet_envs.environments.base import Environment
 from gflownet_envs.exact.solve import ExactSolution
 from gflownet_envs.exact.trajectories import PolicySource, Trajectory
 from gflownet_envs.exact.whole_space import WholeSpace
@@ -78,10 +78,6 @@ class Preset:
     variant: str = ""
     n_part_draws: int = 256
     n_reward_features: int | None = None
-
-    def __post_init__(self) -> None:
-        require_at_least("n_train", self.n_train, 2)
-        require_at_least("n_test", self.n_test, 1)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
@@ -388,6 +389,7 @@ def bound_by_samples(
         else:
             error_each = error
             own = log_z[rows]
+            _refuse_too_small(own, policy[0], some.members)
         found[rows] = _upper_mean(
             -np.expm1(np.minimum(policy[0] - own[:, None], 0.0)), error_each
         )
@@ -534,6 +536,24 @@ def _checked_log_z(log_z: ArrayLike | None, n_members: int) -> np.ndarray | None
             f"more, got {log_z!r}"
         )
     return values
+
+
+def _refuse_too_small(
+    log_z: np.ndarray, log_weights: np.ndarray, members: Sequence[int]
+) -> None:  # shapes: (e,), (e, n)
+    """Refuse log Z that the weights contradict, whose mean is Z or less.
+
+    By Markov's inequality no mean is a million times its expectation but with the
+    probability of one in a million.
+    """
+    seen = logsumexp(log_weights, axis=1) - math.log(log_weights.shape[1])
+    short = np.flatnonzero(seen - log_z > math.log(1e6))
+    if len(short):
+        first = short[0]
+        raise ValueError(
+            f"log_z of member {members[first]} is {log_z[first]:g}, and the rewards of "
+            f"its samples show a log Z of about {seen[first]:g}; expected log Z or more"
+        )
 
 
 def _check_numbers(n_samples: int, confidence_level: float) -> None:

@@ -239,7 +239,8 @@ class TrainedEnsemble:
         Raises
         ------
         ValueError
-            If a parameter is not in its range, or the ensemble has no reward.
+            If a parameter is not in its range, if samples contradict ``log_z``, or if
+            the ensemble has no reward.
 
         Notes
         -----

@@ -149,13 +149,13 @@ def crps_score(
     geometry, observed, read = _read("crps_score", y_true, steps, mask, draws=draws)
     ordered = np.sort(read["draws"], axis=0)
     n_draws = len(ordered)
-    distance = np.zeros(observed.shape)
-    for draw in ordered:
-        distance += np.abs(draw - observed)
+    distance, spread = np.zeros((2, *observed.shape))
     # E|Y - Y'| of the empirical distribution from the order statistics.
-    rank = 2.0 * np.arange(1, n_draws + 1) - n_draws - 1
-    spread = np.tensordot(rank, ordered, axes=1) * 2.0 / n_draws**2
-    crps = distance / n_draws - 0.5 * spread
+    for rank, draw in zip(range(1 - n_draws, n_draws, 2), ordered, strict=True):
+        miss = draw - observed
+        distance += np.abs(miss)
+        spread += rank * miss
+    crps = distance / n_draws - spread / n_draws**2
     return _mean_by_step(crps.mean(axis=0), geometry)
 
 

@@ -6,11 +6,14 @@ import re
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
+import torch
 
-from gflownet_envs import storage
+from gflownet_envs import RewardTable, SequentialSelectionEnvironment, storage
+from gflownet_envs.exact.trajectories import Trajectory
 from gflownet_envs.experiments import analysis, run, tables
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
@@ -194,6 +197,54 @@ def test_bad_arguments_are_refused_before_a_folder_is_made(
     with pytest.raises(ValueError, match=message):
         run.run_task(**({"task": "grid", "out": out} | arguments))
     assert not out.exists()
+
+
+class TaskOfOne(GridTask):
+    """A task of a user's own, of which something is changed."""
+
+    presets: ClassVar = {
+        "smoke": GridTask.presets["smoke"],
+        "few": replace(GridTask.presets["smoke"], n_train=3),
+    }
+
+    def __init__(self, change):
+        self._change = change
+
+    def prepare(self, preset, **settings):
+        return self._change(super().prepare(preset, **settings))
+
+
+def without_choice(study):
+    environment = SequentialSelectionEnvironment({"a": ["only"]})
+    states, actions = torch.tensor([[-1], [0]]), torch.tensor([0])
+    trajectory = Trajectory(states, actions)
+    return replace(study, environment=environment, trajectory=trajectory)
+
+
+def with_equal_rewards(study):
+    log_reward = study.reward.log_reward[:1].repeat(study.n_train + study.n_test, 1)
+    return replace(study, reward=RewardTable(study.environment, log_reward))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda study: {}, r"'grid' returned a dict; expected a Study"),
+        (without_choice, "'grid' returned a trajectory without a choice; expected two"),
+        (with_equal_rewards, "'grid' returned equal rewards for all 20 members"),
+    ],
+)
+def test_studies_with_nothing_to_explain_are_refused(
+    tmp_path, monkeypatch, change, message
+):
+    monkeypatch.setattr(run, "make_policies", None)  # nothing is trained
+    with pytest.raises(ValueError, match=message):
+        run.run_task(TaskOfOne(change), preset="smoke", out=tmp_path / "out")
+
+
+def test_presets_with_few_members_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="n_train of the preset must be at least 8, "):
+        run.run_task(TaskOfOne(None), preset="few", out=tmp_path / "out")
 
 
 def test_a_file_in_place_of_the_folder_is_named(run_tiny, tmp_path):

@@ -266,6 +266,8 @@ def test_objects_that_are_not_listed(monkeypatch):
     assert (known.kind, known.n_trajectories) == ("probable", 3000)
     more = ensemble.distance_bound(n_samples=3000, log_z=log_z + 1.0)
     assert (more.bound > known.bound).all()
+    with pytest.raises(ValueError, match=r"log_z of member 0 is .*; expected log Z or"):
+        ensemble.distance_bound(n_samples=3000, log_z=log_z - 20.0)
 
 
 @pytest.mark.slow
