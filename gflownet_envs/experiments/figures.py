@@ -67,7 +67,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
     if results.space is not None:
         figures["space"] = (
-            map_of_states(*results.space, results.task.title),
+            map_of_states(*results.space, results.task.title, _order_of_parts(results)),
             "All states by exact policies: as wide as the share of the members' walks "
             "that pass them; above by how far apart their visitors' policies are, "
             "below by the named part that explains most of it.",
@@ -80,6 +80,12 @@ def _figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def _order_of_parts(results: RunResults) -> list[str]:
+    """Return the parts with a colour of their own in the first figure of parts."""
+    display = PartEffectsDisplay(results.parts[0].effects)
+    return [display.part_names[part] for part in display.leading]
 
 
 def parts_figure(

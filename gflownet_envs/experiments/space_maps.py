@@ -15,7 +15,7 @@ from gflownet_envs.exact.trajectories import policies_everywhere
 from gflownet_envs.exact.whole_space import WholeSpace
 from gflownet_envs.experiments.task import NamedParts, Policies, Reasons, Study
 from skpce.inspection import Result, part_effects
-from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
+from skpce.plotting._style import UNEXPLAINED_COLOR, color
 
 #: Fragility that has a reason; below it members agree up to rounding.
 _LEAST_FRAGILITY = 1e-6
@@ -105,7 +105,7 @@ def names_of_states(graph: StateGraph) -> list[str]:
 
 
 def map_of_states(
-    space: WholeSpace, reasons: Reasons, title: str
+    space: WholeSpace, reasons: Reasons, title: str, order: Sequence[str] = ()
 ) -> Any:  # matplotlib.figure.Figure
     """Draw the map of a tree, or of a grid."""
     graph = space.graph
@@ -117,6 +117,7 @@ def map_of_states(
         names=None if is_grid else names_of_states(graph),
         positions=graph.states[:, :2].numpy() if is_grid else None,
         title=title,
+        order=order,
     )
 
 
@@ -128,6 +129,7 @@ def space_map(
     names: Sequence[str] | None = None,
     positions: np.ndarray | None = None,
     title: str = "",
+    order: Sequence[str] = (),
 ) -> Any:
     """Draw all states twice: by their fragility, and by its reason.
 
@@ -148,6 +150,9 @@ def space_map(
     positions : ndarray of shape (n_states, 2), optional
         Row and column of each state on the board.
     title : str
+    order : sequence of str, optional
+        Reasons that have their colours in this order, as in other pictures; default:
+        the most frequent ones first.
 
     Returns
     -------
@@ -176,7 +181,7 @@ def space_map(
     draw = _Boxes(space, names) if positions is None else _Boards(space, positions)
     _draw_fragility(top, draw, space, title)
     sure = np.ones(n_states, dtype=bool) if settled is None else np.asarray(settled)
-    _draw_reasons(bottom, draw, space, reasons, sure)
+    _draw_reasons(bottom, draw, space, reasons, sure, order)
     return figure
 
 
@@ -209,6 +214,7 @@ def _draw_reasons(
     space: WholeSpace,
     reasons: Sequence[str],
     sure: np.ndarray,  # shape: (n_states,), bool
+    order: Sequence[str],
 ) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import to_rgb
@@ -219,7 +225,8 @@ def _draw_reasons(
         if reason:
             weight[reason] = weight.get(reason, 0.0) + value
     leading = sorted(weight, key=lambda name: -weight[name])
-    color_of = dict(zip(leading[:_N_COLORED], COLORS, strict=False))
+    known = dict.fromkeys([*order, *leading[:_N_COLORED]])
+    color_of = {name: color(place) for place, name in enumerate(known)}
     color_of |= dict.fromkeys(leading[_N_COLORED:], _OTHER_COLOR)
     choice = has_choice(space)
     colors: list[Any] = []
@@ -232,8 +239,8 @@ def _draw_reasons(
     total = float(space.contribution.sum()) or 1.0
     labels = {name: color_of[name] for name in leading[:_N_COLORED]}
     shown = [
-        Patch(facecolor=color, label=f"{name} ({weight[name] / total:.0%})")
-        for name, color in labels.items()
+        Patch(facecolor=look, label=f"{name} ({weight[name] / total:.0%})")
+        for name, look in labels.items()
     ]
     others = sum(weight[name] for name in leading[_N_COLORED:])
     if others:

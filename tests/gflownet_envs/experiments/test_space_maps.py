@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 
 from gflownet_envs import (
@@ -23,7 +23,7 @@ from gflownet_envs.experiments.space_maps import (
     space_map,
 )
 from gflownet_envs.experiments.task import Reasons
-from skpce.plotting._style import COLORS
+from skpce.plotting._style import COLORS, color
 
 
 def space_of(env, n_members=4):
@@ -119,6 +119,16 @@ def test_what_a_map_cannot_show_is_left_out(tiny, monkeypatch):
     assert find_reasons(replace(study, named_parts=()), policies, **settings) is None
     monkeypatch.setattr(space_maps, "_MOST_EDGES", 3)
     assert find_reasons(study, policies, **settings) is None
+
+
+def test_reasons_have_the_colours_of_other_pictures(tree):
+    figure = space_map(tree, ["a"] * 3 + ["b"] * 6, order=["z", "b", "a"])
+    legend = figure.subfigs[1].legends[0]
+    found = {
+        text.get_text().split()[0]: to_hex(patch.get_facecolor()).upper()
+        for text, patch in zip(legend.texts, legend.get_patches(), strict=True)
+    }
+    assert [found["a"], found["b"]] == [color(2), color(1)]
 
 
 def test_states_of_a_tree_have_the_name_of_the_last_choice(tree):
