@@ -516,9 +516,9 @@ def find_constraint(
     if len(used) < 2:
         return used[:0]
     table = centred[:, used] / scale[used]
-    _, values, vectors = np.linalg.svd(table, full_matrices=True)
-    if len(values) < len(used):  # fewer rows than inputs
+    if len(table) < len(used):
         return used[:0]
+    _, values, vectors = np.linalg.svd(table, full_matrices=False)
     flat = np.flatnonzero(values < _TIED * np.sqrt(len(table)))
     if not len(flat):
         return used[:0]
