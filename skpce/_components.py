@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any, cast
 
@@ -629,7 +629,7 @@ def variance_components(
         "of_error": of_mean / squared,
     }
     figures = {
-        "mean": float(read.table.y.mean()),
+        "mean": read.mean,
         "mean_standard_error": float(np.sqrt(squared)),
         "n_rows": n_rows,
         "sizes": read.sizes,
@@ -785,14 +785,15 @@ def _unnamed(table: _Table) -> Iterator[str]:
 class _Read:
     """A table of scores, and how the levels of its factors multiply."""
 
-    table: _Table
+    table: _Table  # without the fixed effects, which may be large beside the others
+    mean: float
     sizes: dict[str, int]  # levels of each random column, in each level above it
     factors: tuple[tuple[str, ...], ...]  # columns of which the levels of terms are
 
 
 def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) -> _Read:
-    table = table_of(at_hand(data))
-    known = names_of(table)
+    runs = table_of(at_hand(data))
+    known = names_of(runs)
     random_names, fixed_names = (
         [given] if isinstance(given, str) else list(given) for given in (random, fixed)
     )
@@ -814,7 +815,7 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
                 f"{name!r} is a random factor, and the score or a fixed factor too; "
                 "expected one role."
             )
-    y = _scores(table[score], score)
+    y = _scores(runs[score], score)
     if np.isinf(y).any():
         raise ValueError(
             f"The score {score!r} is infinite in {int(np.isinf(y).sum())} of {len(y)} "
@@ -822,7 +823,7 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
         )
     used = ~np.isnan(y)
     codes = {
-        name: numbered(name, table[name], used)
+        name: numbered(name, runs[name], used)
         for name in dict.fromkeys([*columns, *fixed_names])
     }
     y = y[used]
@@ -861,7 +862,9 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
         for t in terms
     )
     order = {name: sizes[name] for name in drawn}
-    return _Read(_Table(y, _orthonormal(levels), terms), order, factors)
+    mean = float(y.mean())
+    table = _Table(y - mean, _orthonormal(levels), terms)
+    return _Read(replace(table, y=table.rest), mean, order, factors)
 
 
 def _refuse_unknown(names: Sequence[Any], known: Sequence[Any], what: str) -> None:

@@ -261,7 +261,8 @@ class Inputs:
     ) -> float:
         """Add up squared correlations of the first terms with the others', times n."""
         own = joined([self.terms[k] for k in members]).values[:, 0]
-        table = np.stack([self.terms[k].values[:, 0] for k in others.tolist()])
+        first = [self.terms[k].values[:, :1] for k in others.tolist()]
+        table = np.hstack(first).T
         n_units = len(own) if unit is None else int(unit.max()) + 1
         return float(n_units * np.square(table @ own / len(own)).sum())
 
@@ -851,8 +852,9 @@ class Problem:
         n_outputs = self.n_outputs
         nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
         if setting is None:
-            ones = np.ones(n_outputs)
-            return Tested(ones, ones, self._why_not(members), (), nothing)
+            ones, steady = np.ones(n_outputs), (False,) * n_outputs
+            known = self._why_not(members), (), nothing
+            return Tested(ones, ones, *known, unsteady=steady)
         location = setting.p_values(self.n_draws)
         differs = setting.differences()
         unsteady = tuple(((differs > 0.05) & (location <= 0.05)).tolist())
@@ -876,7 +878,9 @@ class Problem:
         return Tested(location, spread, *known, not setting.too_many_products, unsteady)
 
     def _why_not(self, members: tuple[int, ...]) -> Exchange:
-        """Return an exchange of nothing, with its reason."""
+        """Return an exchange of nothing, with its reason; of a constant, any."""
+        if not any(self.inputs.terms[k].values.size for k in members):
+            return Tested.nothing().exchange
         others = self.inputs.X[:, self.inputs.without(members)]
         exchange = self.design.exchange(self.inputs.X[:, list(members)], others)
         if exchange.kind == "none":
@@ -999,7 +1003,7 @@ class _Setting:
                 values = without_means(values, design.blocks)
                 own = own.centred(design.blocks)
             exchange = _of_series(design, values, own)
-        if exchange.kind == "none":
+        if exchange.kind == "none" or not own.values.size:
             return None
         values = _without_blocks(design, exchange, values)
         unit = _unit_of(design, exchange)
@@ -1060,7 +1064,9 @@ class _Setting:
         alone = exchange.pooled or (roots and confounded)
         for k in [] if alone else others.tolist():
             leading = inputs.terms[k].leading
-            partners.append((k, leading if unit is None else mean_of(leading, unit)))
+            if leading.size:  # else the input is constant
+                leading = leading if unit is None else mean_of(leading, unit)
+                partners.append((k, leading))
         return cls(
             problem,
             own,

@@ -39,6 +39,10 @@ _ROUNDING = 1e-9
 
 _N_FOLDS = 5  # of the accuracy of a rule
 
+# Digits by which log-odds are equal; levels from which on equal ones are spread, up to
+# which share of the members, and from which share of them at an end.
+_DECIMALS, _FEWEST_LEVELS, _MOST_LEVELS, _LARGE_END = 9, 3, 0.6, 0.05
+
 
 @remembers_frames
 def modes_test(
@@ -104,7 +108,8 @@ def modes_test(
     and that of the closest distribution with one mode. P-values refer to the uniform
     distribution, the hardest with one mode in the limit: the test is conservative for
     others. Members count as independent, and are tested as they are: those of a design
-    with few levels have the modes of the design. Log-odds are tested because normal
+    with two levels have the modes of the design. Equal log-odds of three values or more,
+    as of frequencies of ten trials, are spread half way to the next ones. Log-odds are tested because normal
     log-odds of a large variance have two modes as probabilities, near 0 and 1, without
     two kinds of members.
 
@@ -148,7 +153,7 @@ def modes_test(
         weights = fitted.weights[members][has]
         if np.ptp(values[has]) > _ROUNDING:
             n_members = weights.sum() ** 2 / np.square(weights).sum()
-            dips[k] = dip_statistic(values[has], weights)
+            dips[k] = dip_statistic(without_ties(values[has]), weights)
             p_values[k] = dip_p_values(dips[[k]], n_members)[0]
     p_values, n_tests = _adjusted(p_values, geometry, rows)
     bimodal = p_values <= significance_level
@@ -303,6 +308,33 @@ def log_odds_of_step(
     log_odds: FloatArray = logs - np.log1p(-np.exp(others))
     log_odds[largest] = logs[largest] - logsumexp(others, axis=1)
     return log_odds
+
+
+def without_ties(
+    values: FloatArray,  # shape: (n_values,)
+) -> FloatArray:  # shape: (n_values,)
+    """Spread equal values, as of frequencies of few trials, half way to the next ones.
+
+    Those at an end stand for what lies beyond, and are never denser than those beside.
+    Two values are those of a design, and stay.
+    """
+    rounded = values.round(_DECIMALS)
+    levels, level, counts = np.unique(rounded, return_inverse=True, return_counts=True)
+    ends = max(counts[0], counts[-1]) > max(_LARGE_END * len(values), 3)
+    are_few = len(levels) <= _MOST_LEVELS * len(values)
+    if len(levels) < _FEWEST_LEVELS or not (are_few or ends):
+        return values
+    edges = levels[:-1] + np.diff(levels) / 2
+    width = np.diff(edges)  # of all but the ends
+    first = max(2 * (edges[0] - levels[0]), width[0] * counts[0] / counts[1])
+    last = max(2 * (levels[-1] - edges[-1]), width[-1] * counts[-1] / counts[-2])
+    low = np.concatenate([[edges[0] - first], edges])
+    width = np.concatenate([[first], width, [last]])
+    order = np.argsort(level, kind="stable")
+    place = np.empty(len(values))
+    place[order] = np.arange(len(values)) - (np.cumsum(counts) - counts)[level[order]]
+    found = low[level] + width[level] * (place + 0.5) / counts[level]
+    return np.where(counts[level] > 1, found, values)
 
 
 def two_groups(

@@ -179,6 +179,17 @@ def test_the_interval_of_the_residual_holds_where_tails_are_heavy():
     assert np.mean(held) >= 0.84
 
 
+def test_large_scores_lose_no_digits():
+    table = unbalanced(0)
+    found = components(table, "score", random=["item", "prompt"])
+    far = components(
+        table | {"score": table["score"] + 1e8}, "score", random=["item", "prompt"]
+    )
+    np.testing.assert_allclose(far.p_value, found.p_value, rtol=1e-5)
+    np.testing.assert_allclose(far.share_high, found.share_high, rtol=1e-5)
+    assert far.mean == pytest.approx(found.mean + 1e8)
+
+
 def test_what_is_finer_is_the_error_of_a_test():
     rng = np.random.default_rng(4)
     item, prompt = crossed(20, 6, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import tracemalloc
 import warnings
 from types import SimpleNamespace
 
@@ -788,3 +789,28 @@ def test_runs_outside_of_a_stated_distribution_are_told(X, y):
     laws = {"a": stats.uniform(0, 0.5), "b": None, "c": None}
     with pytest.warns(InputOutsideSupportWarning, match=r"of a \(.*lie outside"):
         explain(X, y, inputs=laws)
+
+
+def test_what_cannot_be_tested_is_said_of_each_of_several_outputs():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 30)
+    X = np.column_stack([rng.normal(size=60), groups])
+    y = X[:, :1] + rng.normal(size=(60, 2))
+    answer = skpce.explain(X, y, groups=groups)
+    assert (answer.drivers.state == "not settled").all()
+    assert str(answer).count("x1 cannot be tested: 2 units of the design") == 2
+
+
+@pytest.mark.slow
+def test_memory_of_large_tables_grows_with_their_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(30_000, 2))
+    y = X[:, 0] + rng.normal(size=30_000)
+    tracemalloc.start()
+    try:
+        answer = skpce.explain(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert answer.drivers.state[0, 0] == "drives"
+    assert peak < 8 * 30_000**2 / 10  # a tenth of a matrix of all runs by all

@@ -161,6 +161,44 @@ def test_drawn_p_values_agree_with_tails():
     assert tail == pytest.approx(alone, rel=0.15, abs=0.01)
 
 
+def rare_level_and_result(seed, n_runs=1500):
+    """Return the setting of a level of three runs, beside three yes in a hundred."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n_runs, 3))
+    X[:, 0] = rng.choice(4, size=n_runs, p=[0.97, 0.02, 0.008, 0.002])
+    y = (rng.uniform(size=n_runs) < 0.03).astype(float)
+    inputs = Inputs.of(X, np.array([True, False, False]))
+    members = ((0,), (1,), (2,))
+    one = np.zeros(1, dtype=np.int64)
+    return Problem(inputs, y[:, None], one, Design.of(X), members, 6).setting((0,))
+
+
+def test_many_rows_are_tested_by_tails_where_scores_are_nearly_normal():
+    X, y = base(1500, 0)
+    plain, rare = problem_of(X, y).setting((2,)), rare_level_and_result(0)
+    assert plain.affordable(2000) == rare.affordable(2000) == 2000
+    assert (plain.affordable(20_000), rare.affordable(20_000)) == (0, 1001)
+
+
+@pytest.mark.slow
+def test_rare_levels_and_rare_results_name_nothing():
+    settings = [rare_level_and_result(seed) for seed in range(60)]
+    found = np.array([one._of_exchange(20_000)[0] for one in settings])
+    tails = np.array([one._of_tails(one.residuals, False)[0] for one in settings])
+    assert (tails <= 0.01).sum() >= 4  # tails of normal scores would name one in ten
+    assert (found <= 0.01).sum() <= 2
+    assert (found <= 0.05).sum() <= 7
+
+
+def test_orders_of_some_rows_are_orders():
+    X, y = base(1100, 0)
+    problem = problem_of(X, y)
+    (some,) = problem.orders(50, 50, 1090)
+    np.testing.assert_array_equal(np.sort(some), np.tile(np.arange(1090), (50, 1)))
+    first = some[:, 0] / 1090
+    assert 0.3 < first.mean() < 0.7
+
+
 def test_an_input_that_acts_on_the_spread_alone():
     rng = np.random.default_rng(21)
     X = rng.normal(size=(120, 2))

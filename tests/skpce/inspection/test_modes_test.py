@@ -395,3 +395,24 @@ def test_real_outputs_have_no_log_odds():
         modes_test(
             PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
         )
+
+
+@pytest.mark.parametrize("n_trials", [3, 10, 20])
+def test_frequencies_with_one_mode_are_not_bimodal(n_trials):
+    answers = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(200, 1))
+        counts = rng.binomial(n_trials, expit(0.7 * X[:, 0] + 1.0))
+        share = (counts + 0.5) / (n_trials + 1)
+        y = np.column_stack([share, 1 - share])
+        answers += modes_test(CompositionalPCESurrogate(1).fit(X, y)).bimodal
+    assert sum(answers) == 0
+
+
+def test_frequencies_with_two_modes_are_bimodal():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], size=(200, 1))
+    share = (rng.binomial(10, expit(2.5 * X[:, 0])) + 0.5) / 11
+    y = np.column_stack([share, 1 - share])
+    assert all(modes_test(CompositionalPCESurrogate(1).fit(X, y)).bimodal)

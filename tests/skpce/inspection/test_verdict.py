@@ -140,6 +140,18 @@ def test_the_answer_is_that_of_explain():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_constant_inputs_do_not_matter(n_outputs):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = 2.0
+    y = X[:, :1] + 0.3 * rng.normal(size=(60, n_outputs))
+    found = verdict(PolynomialChaosRegressor(), X, y).drivers
+    assert set(found.state[:, 0]) == {"drives"}
+    assert set(found.state[:, 1]) == {"does not matter"}
+    assert (found.columns["p_value"][:, 1] == 1.0).all()
+
+
 def test_no_order_and_no_random_state_matters(simulate):
     X, y = simulate(n_members=30)
     rng = np.random.default_rng(0)
