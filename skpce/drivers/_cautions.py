@@ -85,6 +85,8 @@ WORDS: dict[str, Words] = {
     "certain as those of settings drawn beforehand",
     "distribution": "{input} does not have its stated distribution (p = "
     "{p_value:.2g}): the shares are those under the stated one",
+    "embedding chosen": "the embedding was chosen among {n} by the outputs: p-values "
+    "are those of one, times {n}",
     "embedding saw y": lambda f: (
         "a step before the last one has looked at the outputs, which cannot test what "
         "it made of them: "

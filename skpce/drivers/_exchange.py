@@ -853,8 +853,8 @@ class Problem:
         nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
         if setting is None:
             ones, steady = np.ones(n_outputs), (False,) * n_outputs
-            known = self._why_not(members), (), nothing
-            return Tested(ones, ones, *known, unsteady=steady)
+            why = self._why_not(members)
+            return Tested(ones, ones, why, resting=nothing, unsteady=steady)
         location = setting.p_values(self.n_draws)
         differs = setting.differences()
         unsteady = tuple(((differs > 0.05) & (location <= 0.05)).tolist())

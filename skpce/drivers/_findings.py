@@ -80,6 +80,7 @@ def find_drivers(
     members: Sequence[tuple[int, ...]],
     names: Sequence[str],  # of the rows of the answer
     negligible: float,
+    n_choices: int = 1,  # sets of inputs from which these were chosen by the outputs
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
     order = order_of_inputs(X, coordinates, members, names)
@@ -96,11 +97,12 @@ def find_drivers(
         design = replace(design, series=series)
     tied = find_constraint(X)
     evidence = _Evidence.gather(
-        X, is_category, laws, coordinates, outputs, design, members
+        X, is_category, laws, coordinates, outputs, design, members, n_choices
     )
     tested, shares = evidence.tested, evidence.shares
-    location = np.array([[one.location[0] for one in row] for row in tested])
-    spread = np.array([[one.spread[0] for one in row] for row in tested])
+    p_values = [[(one.location[0], one.spread[0]) for one in row] for row in tested]
+    of_any = np.minimum(np.array(p_values) * n_choices, 1.0)
+    location, spread = np.moveaxis(of_any.reshape(*shares.total.shape[1:], 2), 2, 0)
     told_apart = np.array(
         [[not one.tied_to for one in row] for row in tested], dtype=bool
     ).reshape(location.shape)
@@ -140,7 +142,7 @@ def find_drivers(
     return Findings(
         states,
         adjusted,
-        benjamini_hochberg(location),
+        np.minimum(benjamini_hochberg(location), adjusted),
         shares,
         _partners(pairs, drives.shape),
         more,
@@ -193,6 +195,7 @@ class _Evidence:
     shares: Shares
     counts: IndexArray  # shape: (n_outputs,), members of each output
     parts: Sequence[tuple[IndexArray, Problem]]  # outputs that the same members have
+    n_choices: int
 
     @classmethod
     def gather(
@@ -204,6 +207,7 @@ class _Evidence:
         outputs: Outputs,
         design: Design,
         members: Sequence[tuple[int, ...]],
+        n_choices: int,
     ) -> _Evidence:
         """Test and measure, output by output or those with the same members at once."""
         n_outputs, n_rows = outputs.n_groups, len(members)
@@ -224,9 +228,8 @@ class _Evidence:
             groups = np.cumsum(np.diff(group_of, prepend=group_of[:1]) != 0)
             inputs = Inputs.of(X[order], is_category, laws)
             own = design.of_rows(order)
-            problem = Problem(
-                inputs, values, groups, own, tuple(members), 2 * n_tested * n_rows
-            )
+            n_hypotheses = 2 * n_tested * n_rows * n_choices
+            problem = Problem(inputs, values, groups, own, tuple(members), n_hypotheses)
             parts.append((own_outputs, problem))
             results = [problem.test(row) for row in range(n_rows)]
             if own.has_repeats and _has_all_settings(inputs):
@@ -240,7 +243,7 @@ class _Evidence:
             data = inputs.X, inputs.laws, values, groups
             part = shares_of(*data, unit, own, members)
             shares.put(own_outputs, part)
-        return cls(tested, shares, counts, parts)
+        return cls(tested, shares, counts, parts, n_choices)
 
     def named_pairs(
         self, drives: BoolArray, design: Design
@@ -265,7 +268,7 @@ class _Evidence:
                         if drives[output, i]:
                             key = output, min(i, j), max(i, j)
                             asked[key] = max(asked.get(key, 0.0), float(p_value))
-        adjusted = holm(np.array(list(asked.values())))
+        adjusted = holm(np.array(list(asked.values())) * self.n_choices)
         return {
             key: float(p)
             for key, p in zip(asked, adjusted, strict=True)

@@ -108,10 +108,10 @@ def modes_test(
     and that of the closest distribution with one mode. P-values refer to the uniform
     distribution, the hardest with one mode in the limit: the test is conservative for
     others. Members count as independent, and are tested as they are: those of a design
-    with two levels have the modes of the design. Equal log-odds of three values or more,
-    as of frequencies of ten trials, are spread half way to the next ones. Log-odds are tested because normal
-    log-odds of a large variance have two modes as probabilities, near 0 and 1, without
-    two kinds of members.
+    with two levels have the modes of the design. Equal log-odds of three values or
+    more, as of frequencies of ten trials, are spread half way to the next ones.
+    Log-odds are tested because normal log-odds of a large variance have two modes as
+    probabilities, near 0 and 1, without two kinds of members.
 
     The modes are separated where the variance within them is smallest. The rule is a
     tree on the inputs of depth 1, or of depth 2 where that is right more often by 0.03.

@@ -152,7 +152,8 @@ def verdict(
     are functions of X alone, and are tested like columns of X. Where a step before the
     last one has looked at y (partial least squares), its outputs cannot be tested by
     the same y: the columns of X are tested instead, and where X has more columns than
-    members nothing is.
+    members nothing is. Where a search has chosen among k embeddings by y, p-values are
+    multiplied by k.
 
     Examples
     --------
@@ -213,6 +214,9 @@ def verdict(
     _check_folds(fit, design, cv)
     fitted = _fitted_to_most(fit)
     inputs, cautions = _tested_inputs(fit, fitted)
+    n_choices = 1 if inputs.are_columns else _n_embeddings(fitted)
+    if n_choices > 1:
+        cautions = *cautions, Caution("embedding chosen", {"n": n_choices})
     with one_thread_for(len(table)):
         findings = find_drivers(
             *(inputs.values, inputs.is_category, inputs.laws),
@@ -220,6 +224,7 @@ def verdict(
             [(i,) for i in range(len(inputs.names))],
             inputs.names,
             _NEGLIGIBLE,
+            n_choices,
         )
     q2 = _cross_fitted(fit, inputs.values, findings.design, cv)
     known = ~np.isnan(shares)
@@ -254,6 +259,7 @@ class _TestedInputs:
     names: tuple[str, ...]
     is_category: BoolArray  # shape: (n_inputs,)
     laws: Sequence[Any] | None  # None where they are chosen
+    are_columns: bool = False  # of X, in place of an embedding that has looked at y
 
 
 def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
@@ -330,7 +336,7 @@ def _tested_inputs(
             names, values = (), np.zeros((len(fit.X), 0))
         caution = Caution("embedding saw y", {"tested": bool(names)})
         flags = np.zeros(len(names), dtype=bool)
-        return _TestedInputs(values, names, flags, None), (caution,)
+        return _TestedInputs(values, names, flags, None, True), (caution,)
     values, names = numeric(coded), input_names_of(fitted, coded)
     if values is None:
         raise ValueError(
@@ -369,6 +375,20 @@ def _other_distributions(
         return ()
     figures = {"input": names[worst], "p_value": float(p_values[worst])}
     return (Caution("distribution", figures),)
+
+
+def _n_embeddings(fitted: Any) -> int:
+    """Return among how many settings of steps before the last one a search chose."""
+    best = getattr(fitted, "best_estimator_", None)
+    if not isinstance(best, Pipeline):
+        return 1
+    last = best.steps[-1][0]
+    tried = getattr(fitted, "cv_results_", {}).get("params", [{}])
+    before = (
+        sorted((k, repr(v)) for k, v in own.items() if k.partition("__")[0] != last)
+        for own in tried
+    )
+    return len(set(map(repr, before)))
 
 
 def looks_at_y(fitted: Any, X: Any, y: Any) -> bool:

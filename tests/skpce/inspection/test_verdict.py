@@ -427,6 +427,34 @@ def test_a_search_is_refitted_whole(ensemble):
         assert found.input_names == ("pca0", "pca1")
 
 
+class Column(TransformerMixin, BaseEstimator):
+    """One column of X."""
+
+    def __init__(self, place=0):
+        self.place = place
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X[:, [self.place]]
+
+
+def test_p_values_count_the_embeddings_that_a_search_chose_from():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(40, 6)), rng.normal(size=40)
+    model = make_pipeline(Column(), PolynomialChaosRegressor(1, solver="ridge"))
+    one = GridSearchCV(model, {"polynomialchaosregressor__degree": [1, 2]})
+    assert not verdict(one, X, y).cautions
+    found = verdict(GridSearchCV(model, {"column__place": list(range(6))}), X, y)
+    alone = [verdict(model.set_params(column__place=k), X, y) for k in range(6)]
+    least = min(a.drivers.columns["p_value"][0, 0] for a in alone)
+    p_value = found.drivers.columns["p_value"][0, 0]
+    assert p_value == pytest.approx(min(6 * least, 1.0), rel=0.3)
+    assert "chosen among 6 by the outputs" in str(found)
+
+
 def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own():
     """Not those of the regressor inside, which knows none."""
     rng = np.random.default_rng(0)
@@ -484,3 +512,12 @@ def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate):
             verdict(model, *wrong)
         with pytest.raises(ValueError, match="is an Ensemble, which holds X and y"):
             model.fit(*wrong)
+
+
+def test_q_values_are_no_larger_than_p_values():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(70, 4))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=70)
+    drivers = verdict(PolynomialChaosRegressor(), X, y).drivers
+    assert (drivers.columns["q_value"] <= drivers.columns["p_value"]).all()
+    assert (drivers.columns["q_value"] < drivers.columns["p_value"]).any()
