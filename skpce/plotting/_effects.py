@@ -30,7 +30,7 @@ from .._fonts import label, log_axis
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer
 from ..inspection._reading import expansion_of, group_matrix
-from ._indices import inputs_of, interval_of
+from ._indices import inputs_of
 from ._style import (
     NO_VARIANCE,
     NOT_PREDICTED,
@@ -499,7 +499,8 @@ class InteractionDisplay:
         step : int or str, default=0
             Which step or output, by position or name.
         pipeline, verdict, input_features, outputs, ci
-            As in :meth:`SobolDisplay.from_fit`; pairs have no intervals.
+            As in :meth:`SobolDisplay.from_fit`; pairs have no intervals, and inputs
+            have some with a verdict only.
         ax, **kwargs
             As in :meth:`plot`.
         """
@@ -523,7 +524,7 @@ class InteractionDisplay:
                 inputs = [inputs[i] for i in chosen.tolist()]
                 rest = "pairs, other inputs, three or more"
         else:
-            expansion, chosen, part = _with_pairs(expansion, step)
+            expansion, part = _with_pairs(expansion, step)
             inputs = list(expansion.input_names)
             indices = expansion.interaction_indices(2)
             values = np.zeros((len(inputs),) * 2)
@@ -532,10 +533,6 @@ class InteractionDisplay:
                 values[subset[-1], subset[0]] = share
             if part < 1.0:
                 rest = "other inputs, three or more"
-            interval = interval_of(reading, ci)
-            if interval is not None:
-                low, high = interval.first_order[:, step, chosen]
-                errors = (high - low) * explained / 2.0
         higher = explained - float(values.sum())
         display = cls(
             values,
@@ -604,16 +601,14 @@ def _pairs_of_drivers(
     return values, (table.first_high - table.first_low)[step, chosen] / 2.0, chosen
 
 
-def _with_pairs(
-    expansion: Expansion, group: int
-) -> tuple[Expansion, IndexArray, float]:
+def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
     """Return an expansion with its terms, of the leading inputs where they are many.
 
     And its share of the variance of the group.
     """
     is_listed = not isinstance(expansion.basis, KernelBasis)
     if is_listed and expansion.n_inputs <= _MOST_DRAWN:
-        return expansion, np.arange(expansion.n_inputs), 1.0
+        return expansion, 1.0
     indices = expansion.sobol_indices()
     order = np.argsort(-indices.total_order[group], kind="stable")
     chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
@@ -621,4 +616,4 @@ def _with_pairs(
     listed = listed if is_listed else listed.explicit()
     whole = float(indices.total_variance[group])
     part = float(listed.total_variance[group])
-    return listed, chosen, min(part / whole, 1.0) if whole > 0 else 1.0
+    return listed, min(part / whole, 1.0) if whole > 0 else 1.0

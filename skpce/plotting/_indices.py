@@ -79,7 +79,8 @@ class SobolDisplay:
     total_order : ndarray of shape (n_steps, n_features) or None, default=None
         Total indices, drawn beside the first-order ones as bars.
     interval : SobolInterval or None, default=None
-        Intervals of the indices, from ``sobol_interval``, drawn as error bars.
+        Intervals of the indices, from ``sobol_interval``; drawn as error bars where
+        these are shares of the variance (``of_variance``).
     of_variance : bool, default=False
         Whether indices and interval are shares of the variance of y already, as the
         drivers of a verdict are; else they are multiplied by ``1 - unexplained``.
@@ -104,8 +105,8 @@ class SobolDisplay:
     Notes
     -----
     Intervals of a verdict hold for all inputs of a step together, and contain the error
-    of the fit. Without one they are those of the indices times the explained share of
-    the step, without the error of Q². At most a dozen inputs and a dozen steps are
+    of the fit. Without one none are drawn: those of the indices do not know the error
+    of Q². At most a dozen inputs and a dozen steps are
     drawn: the inputs that explain least are added up as *others*.
 
     Examples
@@ -162,12 +163,12 @@ class SobolDisplay:
         """Bounds of first-order and total shares (2, 2, n_steps, n_features).
 
         The first axis is first order and total, the second lower and upper bound. None
-        without an interval.
+        without an interval of shares, as a verdict has it: that of indices does not
+        know the error of Q², by which these are multiplied.
         """
-        if self.interval is None:
+        if self.interval is None or not self.of_variance:
             return None
-        bounds = np.stack([self.interval.first_order, self.interval.total_order])
-        return np.asarray(bounds * self._scale)
+        return np.stack([self.interval.first_order, self.interval.total_order])
 
     @property
     def column_names(self) -> list[str]:
@@ -260,11 +261,11 @@ class SobolDisplay:
             names or positions. None takes the groups of the verdict, else those of
             the names of y in ``fit``.
         ci : float or None, default=0.9
-            Confidence level of the error bars: percentiles over 100 resamples of the
-            members, conditional on the steps before the estimator. None draws none,
+            Confidence level of ``interval``: percentiles over 100 resamples of the
+            members, conditional on the steps before the estimator. None gives none,
             and there are none where the fit retains no members, its indices are by
             sampling, or an output has several columns. A verdict has its own: 90 % for
-            all inputs together.
+            all inputs together, drawn as error bars.
         """
         if ci is not None:
             check_real("SobolDisplay.from_fit", "ci", ci, low=0, high=1)
@@ -503,7 +504,7 @@ class SobolDisplay:
 
     def _axis_label(self, separator: str = " ") -> str:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""
-        if self.interval is not None:
+        if self.interval is not None and self.of_variance:
             level = 100.0 * self.interval.confidence_level
             tail += f"{separator}({level:.3g} % intervals)"
         return f"share of the variance{tail}"

@@ -165,20 +165,19 @@ def test_a_dozen_steps_are_drawn_and_the_axis_says_so():
     assert display.axes_[-1].get_xlabel().endswith("6 of 15 are shown")
 
 
-def test_errors_are_those_of_the_indices_times_what_is_explained(fitted):
+def test_shares_have_errors_with_a_verdict_only(fitted):
     display = SobolDisplay.from_fit(fitted, ci=0.8)
     interval = fitted.sobol_interval(
         "step", 0.8, method="bootstrap", n_resamples=100, random_state=0
     )
-    explained = 1 - fitted.step_unexplained_share_[:, np.newaxis]
-    np.testing.assert_allclose(
-        display.share_bounds[1], interval.total_order * explained
-    )
-    assert SobolDisplay.from_fit(fitted, ci=None).share_bounds is None
-    display.plot()
-    drawn = [line for line in display.ax_.lines if line.get_linewidth() == 1.2]
-    assert drawn
-    assert display.ax_.get_xlabel() == "share of the variance (80 % intervals)"
+    np.testing.assert_allclose(display.interval.total_order, interval.total_order)
+    assert display.share_bounds is None  # the error of Q2 is not known
+    assert SobolDisplay.from_fit(fitted, ci=None).interval is None
+    for found, has_errors in ((None, False), (make_verdict(), True)):
+        display = SobolDisplay.from_estimator(fitted, verdict=found)
+        widths = {line.get_linewidth() for line in display.ax_.lines}
+        assert (1.2 in widths) == has_errors
+    assert display.ax_.get_xlabel() == "share of the variance (90 % intervals)"
     with pytest.raises(ValueError, match="'ci'"):
         SobolDisplay.from_fit(fitted, ci=2)
     cells = [text.get_text() for text in display.plot(kind="heatmap").ax_.texts]

@@ -399,16 +399,3 @@ def test_bad_arguments_of_a_report_are_named(change, message, data):
         report(
             *(model, X[40:], y[40 : 40 + rows, columns]), outputs=change.get("outputs")
         )
-
-
-def test_errors_on_a_map_of_many_inputs_are_those_of_the_inputs_on_it():
-    X = np.random.default_rng(0).normal(size=(100, 64))
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    pce.fit(X, 2 * X[:, 60] + X[:, 3])
-    display = InteractionDisplay.from_estimator(pce)
-    shares = SobolDisplay.from_fit(pce)
-    chosen = [shares.input_names.index(name) for name in display.input_names]
-    assert 60 in chosen
-    low, high = shares.share_bounds[0][:, 0, chosen]
-    np.testing.assert_allclose(display.errors, (high - low) / 2)
-    plt.close(display.figure_)
