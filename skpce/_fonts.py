@@ -39,10 +39,17 @@ def choose_fonts(*artists: Any) -> None:
 
 
 def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
-    """Return a name on short lines: ``$`` starts no formula, ``_`` hides nothing."""
+    """Return a name on short lines: ``$`` starts no formula, ``_`` hides nothing.
+
+    A name that is too long for one line is cut in its middle: those that are numbered
+    differ at their ends.
+    """
     shown = str(name).encode(errors="backslashreplace").decode()  # a lone surrogate
     text = " ".join(shown.split())
     width = max(2, width * len(text) // max(1, width_in_letters(text)))
+    if max_lines == 1 and len(text) > width:
+        half = max((width - 3) // 2, 1)
+        text = f"{text[:half].rstrip()} … {text[-half:].lstrip()}"
     lines = textwrap.wrap(text, width, max_lines=max_lines, placeholder=" …")
     if lines and lines[-1].strip() == "…":  # a word longer than the line
         lines = textwrap.wrap(text, width)[:max_lines]

@@ -22,6 +22,9 @@ _QUARTERS = np.array([0.25, 0.5, 0.75])
 # Of a normal distribution, in standard deviations.
 _INTERQUARTILE_RANGE = 1.349
 
+# Ratio of quantiles from which an axis may be logarithmic.
+_WIDE = 30.0
+
 # Halvings that leave no digit of a double.
 _MOST_STEPS = 60
 
@@ -79,6 +82,20 @@ class SmoothedLaw(TabulatedLaw):
     @cached_property
     def _coordinate(self) -> _Curve:
         return self._curve.evened()
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """Whether the logarithm of the values lies more evenly about its middle."""
+        points, masses = self.table.points, self.table.masses
+        if points[0] <= 0:
+            return False
+        middles = np.cumsum(masses) - masses / 2.0
+        quantiles = np.interp((0.05, 0.5, 0.95), middles, points)
+        (_, plain, _), (_, log, _) = (
+            (q - q[0]) / np.ptp(q) for q in (quantiles, np.log(quantiles))
+        )
+        is_wide = quantiles[2] > _WIDE * quantiles[0]
+        return bool(is_wide and abs(log - 0.5) < abs(plain - 0.5))
 
     def standardize(self, column: FloatArray) -> FloatArray:
         below, above = self._coordinate.tails(column)

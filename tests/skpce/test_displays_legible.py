@@ -205,7 +205,8 @@ def test_names_below_narrow_columns_do_not_overlap():
 
 
 def test_a_word_longer_than_the_line_is_cut_not_dropped():
-    assert label("x" * 40, 24, 1) == "x" * 22 + " …"
+    assert label("x" * 40, 24, 1) == "x" * 10 + " … " + "x" * 10
+    assert label("yield of reaction number 118", 20, 1) == "yield of … mber 118"
     assert label("two words", 24, 1) == "two words"
     assert label("short " + "x" * 90, 20, 2).endswith("x …")
 

@@ -530,3 +530,12 @@ def test_bad_columns_are_refused_as_for_any_distribution():
     X[3, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         PolynomialChaosFeatures(2, distribution="auto").fit(X)
+
+
+def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis():
+    rng = np.random.default_rng(0)
+    one = np.ones(300)
+    rate = 10 ** rng.beta(0.5, 0.5, size=300) ** 3
+    assert not SmoothedLaw.learn(rng.uniform(size=300), one).is_logarithmic
+    assert not SmoothedLaw.learn(rate - 2.0, one).is_logarithmic
+    assert SmoothedLaw.learn(rate**4, one).is_logarithmic
