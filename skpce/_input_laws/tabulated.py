@@ -207,7 +207,8 @@ def start_points(unit: Any, sd: float, degree: int) -> FloatArray:
         high = tail_cut(unit.logpdf, center, sd, degree)
     body = unit.ppf(_PROBABILITIES)
     outward = sd * 2.0 ** np.arange(200.0)
-    every = np.concatenate([center - outward, body, center + outward])
+    jumps = getattr(unit.dist, "_hbins", [])  # edges of a histogram
+    every = np.concatenate([center - outward, body, center + outward, jumps])
     inside = every[(every > low) & (every < high)]
     return np.unique(np.concatenate([[low], inside, [high]]))
 

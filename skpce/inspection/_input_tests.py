@@ -45,10 +45,9 @@ def input_tests(X: ArrayLike) -> Result:
         pearson, spearman : ndarray of shape (n_features, n_features)
             Correlations of values and of ranks; NaN for a constant input.
         distance : ndarray of shape (n_features, n_features)
-            Bias-corrected distance correlation, at least 0.
+            Bias-corrected distance correlation of ranks, at least 0.
         dependence_p_values : ndarray of shape (n_features, n_features)
-            Smallest p-value of the three tests of a pair, times three (at most 1);
-            not adjusted over the pairs.
+            Of the distance correlation; not adjusted over the pairs.
         normality_p_values : ndarray of shape (n_features,)
             Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant
             input or fewer than 8 members.
@@ -68,7 +67,7 @@ def input_tests(X: ArrayLike) -> Result:
 
     Notes
     -----
-    With distances :math:`a_{ij} = |x_i - x_j|`, centred as
+    With distances :math:`a_{ij} = |x_i - x_j|` of ranks, centred as
 
     .. math::
 
@@ -79,8 +78,8 @@ def input_tests(X: ArrayLike) -> Result:
     correlation is :math:`R = \langle A, B \rangle / (\lVert A \rVert \lVert B
     \rVert)` [1]_; ``distance`` is :math:`\sqrt{\max(R, 0)}`. In the population it is
     0 for independent inputs only, so it sees dependence without correlation. Its
-    p-value is the (slightly conservative) :math:`P(\chi^2_1 - 1 \ge n R)` [2]_. The
-    others are Student's tests of a correlation. Cost: :math:`O(n^2)` per pair.
+    p-value is the (slightly conservative) :math:`P(\chi^2_1 - 1 \ge n R)` [2]_, which
+    ranks make hold in long tails too. Cost: :math:`O(n^2)` per pair.
 
     References
     ----------
@@ -96,28 +95,22 @@ def input_tests(X: ArrayLike) -> Result:
     >>> x = np.random.default_rng(0).normal(size=100)
     >>> found = input_tests(np.stack([x, x**2], axis=1))
     >>> found.pearson[0, 1].round(2), found.distance[0, 1].round(2)
-    (np.float64(0.16), np.float64(0.56))
+    (np.float64(0.16), np.float64(0.51))
     """
     inputs = validated_array(X, "X")
     inputs = inputs / binary_scales(inputs)  # no test depends on the units
     n_members = len(inputs)
-    varying = np.ptp(inputs, axis=0) > 0
-    pearson = correlations_of(inputs)
-    spearman = correlations_of(stats.rankdata(inputs, axis=0))
+    ranks = stats.rankdata(inputs, axis=0) / n_members
+    pearson, spearman = correlations_of(inputs), correlations_of(ranks)
     if n_members < 3:  # which always lie on a line
         pearson, spearman = np.full_like([pearson, spearman], np.nan)
-    width = np.ptp(inputs, axis=0)
-    squared = squared_distance_correlation((inputs / np.where(varying, width, 1.0)).T)
-    p_values = np.fmin(
-        np.fmin(_student_p(pearson, n_members), _student_p(spearman, n_members)),
-        distance_p_values(squared, n_members),
-    )
+    squared = squared_distance_correlation(ranks.T)
+    dependence = distance_p_values(squared, n_members)
     matrices = {
         "pearson": pearson,
         "spearman": spearman,
         "distance": np.sqrt(np.maximum(squared, 0.0)),
     }
-    dependence = np.minimum(3.0 * p_values, 1.0)
     normality = np.array([NormalLaw(0.0, 1.0).p_value(column) for column in inputs.T])
     first, second = above = np.triu_indices(len(pearson), k=1)
     columns = {"first": first, "second": second}
@@ -167,14 +160,6 @@ def smallest_p_value(p_values: FloatArray) -> float:
     """Return the smallest p-value times their number, at most 1; NaN for none."""
     known = p_values[~np.isnan(p_values)]
     return float(min(known.min() * known.size, 1.0)) if known.size else float("nan")
-
-
-def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
-    if n_members < 4:
-        return np.full_like(correlation, np.nan)
-    rest = np.maximum(1.0 - np.square(correlation), 1e-15)
-    statistic = np.abs(correlation) * np.sqrt((n_members - 2) / rest)
-    return 2.0 * stats.t.sf(statistic, n_members - 2)
 
 
 def distance_p_values(squared: FloatArray, n_members: int) -> FloatArray:

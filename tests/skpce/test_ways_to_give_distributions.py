@@ -340,3 +340,18 @@ def test_a_row_of_weight_zero_has_no_part_in_it():
     model = PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge")
     weights = (TABLE["rate"] <= 2).to_numpy(float)
     assert warned(lambda: model.fit(TABLE, Y, sample_weight=weights)) == []
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4])
+def test_histograms_jump_where_their_bins_end(seed):
+    column = np.random.default_rng(seed).normal(size=200)
+    density, edges = np.histogram(column, bins=10)
+    law = stats.rv_histogram((density, edges))()
+    X = column[:, np.newaxis]
+    model = PolynomialChaosRegressor(3, solver="ridge", distribution=[law])
+    basis = model.fit(X, column).basis_
+    middles = (edges[1:] + edges[:-1]) / 2
+    assert basis.laws[0].frozen.mean() == pytest.approx(density @ middles / 200)
+    sample = law.rvs(size=20_000, random_state=0)[:, np.newaxis]
+    gram = np.einsum("ij,ik->jk", *[basis.evaluate(sample)] * 2) / 20_000
+    np.testing.assert_allclose(gram, np.eye(4), atol=0.1)
