@@ -31,7 +31,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         known = [option for option, *_ in _OPTIONS]
-        near = [get_close_matches(word, known, 1) for word in message.split()]
+        words = [word for word in message.split() if word.strip(":") not in known]
+        near = [get_close_matches(word, known, 1) for word in words]
         hint = "".join(f"; did you mean {one[0]}?" for one in near if one)
         _fail(f"{message}{hint} (python -m skpce --help lists what there is)")
 

@@ -341,10 +341,10 @@ def validated_array(values: Any, name: str, **options: Any) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
             table = check_array(values, dtype=np.float64, **options)
     except (TypeError, ValueError) as error:
-        shape = np.shape(values)
+        shape, why = np.shape(values), " ".join(str(error).split())
         raise ValueError(
             f"{name} must be a table of numbers. Got {type(values).__name__} of shape "
-            f"{shape}: {error}"
+            f"{shape}: {why}"
         ) from None
     refuse_not_finite(table, name)
     refuse_extremes(table, name)

@@ -891,8 +891,7 @@ def report(
     ----------
     pipeline : fitted estimator
         A :class:`skpce.CompositionalPCESurrogate` or a
-        :class:`skpce.PolynomialChaosRegressor` (or its CV), or a Pipeline that ends in
-        one.
+        :class:`skpce.PolynomialChaosRegressor`, or a Pipeline that ends in one.
     X_test : array-like of shape (n_members, n_features)
         Inputs of members that were not fitted, before any embedding.
     y_test : array-like of shape (n_members, n_parts) or data frame
@@ -961,7 +960,8 @@ def report(
     if content.is_real and title == _TITLE:
         title = "What drives each output"
     page = HtmlReport(title)
-    expansion, inputs = reading.expansion, np.asarray(reading.inputs, dtype=np.float64)
+    expansion, inputs = reading.expansion, reading.table
+    assert inputs is not None  # X_test was given
     warn_outside(expansion.basis.laws, inputs, expansion.input_names)
     with warnings.catch_warnings():  # once, and in no section
         warnings.simplefilter("ignore", InputOutsideSupportWarning)

@@ -316,10 +316,11 @@ def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Rea
 
 def refuse_categories(expansion: Expansion) -> None:
     """Raise ``ValueError`` for an input that is no number."""
-    for i, law in enumerate(expansion.basis.laws):
+    names, laws = expansion.input_names, expansion.basis.laws
+    for name, law in zip(names, laws, strict=True):
         if not law.is_polynomial:
             raise ValueError(
-                f"Embedded input {i} has a {type(law).__name__}; expected a "
+                f"The input {name!r} of the expansion is a category; expected a "
                 "distribution of numbers: categories have no linear embedding and no "
                 "derivatives."
             )

@@ -481,11 +481,11 @@ def _share_in_words(
     share, low, high = shares[0]
     if np.isnan(share):
         return "no choice, or no variance between members"
-    known = f"[{low:z.0%}, {high:z.0%}]" if np.isfinite(low) else "interval not known"
+    known = f" [{low:z.0%}, {high:z.0%}]" if np.isfinite(low) else ""
     if len(shares) == 1:
-        return f"{share:.0%} {known} of the variance"
+        return f"{share:.0%}{known} of the variance"
     return (
-        f"{share:.0%} {known} of the variance of log-ratios, {shares[1, 0]:.0%} of the "
+        f"{share:.0%}{known} of the variance of log-ratios, {shares[1, 0]:.0%} of the "
         "divergence to the barycentre"
     )
 
