@@ -113,7 +113,7 @@ def input_tests(X: ArrayLike) -> Result:
     }
     normality = np.array([NormalLaw(0.0, 1.0).p_value(column) for column in inputs.T])
     first, second = above = np.triu_indices(len(pearson), k=1)
-    columns = {"first": first, "second": second}
+    columns: dict[str, Any] = {"first": first, "second": second}
     columns |= {name: matrix[above] for name, matrix in matrices.items()}
     columns["p_value"] = dependence[above]
     found = Result(

@@ -404,5 +404,5 @@ def test_bad_arguments_of_a_report_are_named(change, message, data):
 def test_test_data_with_other_columns_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 3))
     model = PolynomialChaosRegressor(1).fit(X[:40], X[:40, 0])
-    with pytest.raises(ValueError, match="2 features, but .* expecting 3 features"):
+    with pytest.raises(ValueError, match=r"2 features, but .* expecting 3 features"):
         report(model, X[40:, :2], X[40:, 0])
