@@ -143,11 +143,11 @@ def test_rows_are_verdicts_of_searches(data, candidates, found):
     for name in ("q2", "q2_low", "q2_high"):
         np.testing.assert_allclose(getattr(row, name), getattr(alone, name))
     np.testing.assert_array_equal(row.verdict.p_value, alone.p_value)
-    # A choice among two sets of inputs, and of the best of all among four.
-    np.testing.assert_allclose(row.p_value, np.minimum(2 * alone.p_value, 1))
-    best = found.best_of_all
-    corrected = np.minimum(4 * best.verdict.p_value, 1)
-    np.testing.assert_allclose(best.p_value, corrected)
+    np.testing.assert_array_equal(row.p_value, alone.p_value)
+    # A choice among two sets of inputs; where PLS has seen y, columns of X are tested.
+    (chosen,) = row.verdict.cautions
+    assert (chosen.code, chosen.figures) == ("embedding chosen", {"n": 2})
+    assert found.best_of_all.verdict.cautions[0].code == "embedding saw y"
 
 
 def column(X, j):

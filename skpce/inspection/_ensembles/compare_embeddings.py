@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
@@ -29,7 +29,6 @@ from ..._result import Result
 from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
-from ...drivers._findings import LEVEL
 from .._reading import final_estimator, last_and_inputs
 from .cross_fit import Split, quiet, quiet_fit, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
@@ -130,7 +129,7 @@ def compare_embeddings(
             and degree were chosen, and everything fitted, without the members that are
             held out.
         p_value, attributable, reasons : ndarray of shape (n_steps,)
-            Those of the verdict, corrected for the choice: see Notes.
+            Those of the verdict, which count the choice: see Notes.
         n_inputs : int
             Inputs of the last estimator.
         verdict : Answer
@@ -158,7 +157,8 @@ def compare_embeddings(
 
     A verdict tests the inputs of the setting that was chosen with all members, which is
     a choice among as many sets of inputs as there were dimensions, of the best of all
-    among those of all candidates. Their number multiplies the p-values (Bonferroni).
+    among those of all candidates. Their number multiplies the p-values (Bonferroni),
+    but where columns of X are tested in place of an embedding that has seen y.
 
     References
     ----------
@@ -235,11 +235,6 @@ class _Grid:
     dimension_parameter: str | None
     degree_parameter: str | None
 
-    @property
-    def n_inputs_chosen_from(self) -> int:
-        """Number of dimensions."""
-        return len(self.parameters.get(self.dimension_parameter or "", (None,)))
-
     def setting(self, parameters: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return dimension and degree; NaN where taken as they are."""
         names = self.dimension_parameter, self.degree_parameter
@@ -300,7 +295,6 @@ class _Comparison:
             "score": float(fitted.best_score_),
             "verdict": answer,
             "pipeline": pipeline,
-            "n_chosen_from": sum(grid.n_inputs_chosen_from for grid in grids),
         }
 
     def _refuse_failing(self, grids: Sequence[_Grid]) -> None:
@@ -442,13 +436,10 @@ def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
     answers: list[Answer] = [row["verdict"] for row in judged]
     for name in ("q2", "q2_low", "q2_high", "noise_share"):
         columns[name] = np.stack([getattr(one, name) for one in answers])
-    corrected = [_corrected(row["verdict"], row["n_chosen_from"]) for row in judged]
-    for name, values in zip(
-        ("p_value", "attributable", "reasons"),
-        zip(*corrected, strict=True),
-        strict=True,
-    ):
-        columns[name] = np.array(values)
+    columns["p_value"] = np.array([one.p_value for one in answers])
+    columns["attributable"] = np.array([one.attributable for one in answers])
+    reasons = [["; ".join(own) for own in one.reasons] for one in answers]
+    columns["reasons"] = np.array(reasons, dtype=object)
     for name in ("verdict", "pipeline"):
         columns[name] = [row[name] for row in judged]
     names, search = [grid.name for grid in grids], answers[-1].model
@@ -483,20 +474,6 @@ def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
         },
         tables={"settings": settings},
     )
-
-
-def _corrected(answer: Answer, n_chosen_from: int) -> tuple[NDArray[Any], ...]:
-    """Return p-values corrected for a choice of inputs, what they support, reasons."""
-    p_values = np.minimum(n_chosen_from * answer.p_value, 1.0)
-    was = np.array(answer.attributable)
-    attributable = was & (p_values <= LEVEL)
-    reasons = np.array(["; ".join(own) for own in answer.reasons], dtype=object)
-    for k in np.flatnonzero(was & ~attributable):
-        reasons[k] = (
-            f"p = {p_values[k]:.2g}, corrected for a choice among {n_chosen_from} sets "
-            f"of inputs, more than {LEVEL:g}"
-        )
-    return p_values, attributable, reasons
 
 
 def _numbers(values: list[Any]) -> Any:
