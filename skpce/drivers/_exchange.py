@@ -1310,25 +1310,37 @@ class _Setting:
         products = 0 if self.too_many_products else self.n_products
         return float(self.n_units * (columns + self.own.n_leading * products))
 
-    @cached_property
-    def is_nearly_normal(self) -> bool:
+    @property
+    def is_nearly_normal(self) -> BoolArray:  # shape: (n_outputs,)
         """Whether no few units, as of a rare level and a rare result, make a score."""
 
-        def peak(values: FloatArray) -> float:
+        def peaks(values: FloatArray) -> FloatArray:
             squares = np.square(values)
             size = np.maximum(np.square(squares.mean(axis=0)), 1e-300)
-            return float((np.square(squares).mean(axis=0) / size).max(initial=0.0))
+            return np.asarray(np.square(squares).mean(axis=0) / size)
 
-        alone = peak(self.own.values) * peak(self.residuals)
-        pairs = peak(self.lead) * peak(self.products)
-        return max(alone, pairs) <= _NORMAL * self.n_units
+        largest = peaks(self.own.values).max() * peaks(self.residuals)
+        of_lead = peaks(self.lead).max(initial=0.0)
+        for column in self._partner_columns().T:
+            products = self.residuals * column[:, np.newaxis]
+            np.maximum(largest, of_lead * peaks(products), out=largest)
+        whole = np.maximum.reduceat(largest, starts_of(self.groups))
+        return np.asarray(whole <= _NORMAL * self.n_units)
 
-    def affordable(self, n_draws: int) -> int:
-        """Return how many draws to make; 0 where tails stand in the place of many."""
+    def is_affordable(self, n_draws: int) -> bool:
+        """Whether so many draws are made; else tails stand in their place."""
         entries = self.n_units * n_draws
-        if self.work * n_draws <= _MOST_WORK and entries <= _KEPT_DRAWS:
-            return n_draws
-        return 0 if self.is_nearly_normal else min(n_draws, _FEW_DRAWS)
+        return self.work * n_draws <= _MOST_WORK and entries <= _KEPT_DRAWS
+
+    def _by_tails(
+        self, draw: Callable[[_Setting, int], FloatArray], signs: bool = False
+    ) -> FloatArray:  # shape: (n_outputs,)
+        """Return tails of normal scores; ranks of few draws where they are not."""
+        found = self._of_tails(self.residuals, signs)
+        others = np.flatnonzero(~self.is_nearly_normal)
+        if len(others) and not signs:
+            found[others] = draw(self.only(others), _FEW_DRAWS)
+        return found
 
     @property
     def asks_signs(self) -> bool:
@@ -1370,7 +1382,7 @@ class _Setting:
         """Return p-values; more draws for those that are small, then signs."""
         found = self._of_exchange(_FIRST)
         open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and (self.roots or self.affordable(_FIRST)):
+        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
             found[open_] = self.only(open_)._of_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
         if len(small) and self.asks_signs:
@@ -1383,21 +1395,23 @@ class _Setting:
         found = self._of_exchange(n_draws, step_down)
         if found.min() <= _SMALL and self.asks_signs:
             found = np.maximum(found, self._of_signs(n_draws, step_down))
-        return found if self.roots or self.affordable(n_draws) else holm(found)
+        return found if self.roots or self.is_affordable(n_draws) else holm(found)
 
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        number = n_draws if self.roots else self.affordable(n_draws)
-        if not number:
-            found = self._of_tails(self.residuals, self.exchange.kind == "signs")
+        if self.roots or self.is_affordable(n_draws):
+            found = self._drawn(n_draws, rank)
         else:
-            each = max(int(self.work), self.own.values.size)
-            block = max(_BLOCK * 8 // max(each, 1), 64)
-            drawn = map(self.statistics, self._scores_of_draws(number, block))
-            alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
-            found = rank(self.observed, (alone, pairs))
+            found = self._by_tails(_Setting._drawn, self.exchange.kind == "signs")
         if self.order is None:
             return found
         return np.maximum(found, self._in_waves(self.order)._of_exchange(n_draws, rank))
+
+    def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
+        each = max(int(self.work), self.own.values.size)
+        block = max(_BLOCK * 8 // max(each, 1), 64)
+        drawn = map(self.statistics, self._scores_of_draws(n_draws, block))
+        alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
+        return rank(self.observed, (alone, pairs))
 
     def _in_waves(self, order: FloatArray) -> _Setting:
         """Return amplitudes of waves, whose products with an input change their signs.
@@ -1448,7 +1462,7 @@ class _Setting:
         columns = follows[self.groups]
         left[:, columns] = self._without_strata()[:, columns]
         other = replace(self, residuals=left)
-        if other.affordable(n_draws) < n_draws:
+        if not other.is_affordable(n_draws):
             found = self._of_tails(left, signs=True)
         else:
             drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
@@ -1575,18 +1589,20 @@ class _Setting:
         )
         found = other._alone_of_exchange(_FIRST)
         open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and other.affordable(_FIRST):
+        if len(open_) and other.is_affordable(_FIRST):
             found[open_] = other.only(open_)._alone_of_exchange(n_draws)
         return found
 
     def _alone_of_exchange(self, n_draws: int) -> FloatArray:
-        number = self.affordable(n_draws)
-        if not number:
-            return self._of_tails(self.residuals, signs=False)
+        if self.is_affordable(n_draws):
+            return self._alone_drawn(n_draws)
+        return self._by_tails(_Setting._alone_drawn)
+
+    def _alone_drawn(self, n_draws: int) -> FloatArray:
         block = max(_BLOCK * 8 // max(self.own.values.size, 1), 64)
         drawn = [
             self.statistics(self.scores_of_orders(orders))[0]
-            for orders in self.orders(number, block)
+            for orders in self.orders(n_draws, block)
         ]
         return rank_p_values(self.observed[0][0], np.concatenate(drawn))
 

@@ -176,8 +176,10 @@ def rare_level_and_result(seed, n_runs=1500):
 def test_many_rows_are_tested_by_tails_where_scores_are_nearly_normal():
     X, y = base(1500, 0)
     plain, rare = problem_of(X, y).setting((2,)), rare_level_and_result(0)
-    assert plain.affordable(2000) == rare.affordable(2000) == 2000
-    assert (plain.affordable(20_000), rare.affordable(20_000)) == (0, 1001)
+    for one in (plain, rare):
+        assert one.is_affordable(2000)
+        assert not one.is_affordable(20_000)
+    assert (plain.is_nearly_normal, rare.is_nearly_normal) == (True, False)
 
 
 @pytest.mark.slow
