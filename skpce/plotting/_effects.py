@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 QUANTITIES = ("probability", "log_ratio")
 _COLUMNS = 4
 _LETTERS = 30  # of all names of levels on an axis
+# Levels whose names stand upright, at most.
+_MOST_UPRIGHT = 5
 # More curves in one panel cannot be distinguished.
 _MOST_TARGETS = 6
 
@@ -285,10 +287,10 @@ class MainEffectsDisplay:
         if is_log:
             log_axis(ax)
         elif isinstance(levels, Sequence):
-            letters = max(_LETTERS // len(grid), 4)
-            ax.set_xticks(
-                grid, [label(name, letters, 2) for name in levels], fontsize=9
-            )
+            many = len(grid) > _MOST_UPRIGHT  # more would run into one another
+            size = (16, 1) if many else (max(_LETTERS // len(grid), 4), 2)
+            turn = {"rotation": 45, "ha": "right"} if many else {}
+            ax.set_xticks(grid, [label(n, *size) for n in levels], fontsize=9, **turn)
             ax.margins(x=0.15)
         else:
             ax.locator_params(axis="x", nbins=5)

@@ -143,7 +143,7 @@ class PolicyDistributionDisplay:
         pipeline: Any,
         y: ArrayLike,
         *,
-        step: int = 0,
+        step: int | str = 0,
         n_samples: int = 2000,
         random_state: RandomState = 0,
         max_parts: int | None = 12,
@@ -158,8 +158,8 @@ class PolicyDistributionDisplay:
             A surrogate or a Pipeline that ends in one.
         y : array-like of shape (n_members, n_parts)
             Policies of members, all steps side by side.
-        step : int, default=0
-            Which step.
+        step : int or str, default=0
+            Which step, by position or name.
         n_samples : int, default=2000
             Draws of the predictive distribution.
         random_state : int, RandomState instance or None, default=0
@@ -176,7 +176,7 @@ class PolicyDistributionDisplay:
         )
         geometry, surrogate = fitted.geometry, reading.estimator
         layout = geometry.layout
-        step = check_position("step", step, layout.n_steps)
+        step = check_position("step", step, layout.n_steps, layout.step_names)
         y = checked_policies(y, surrogate)
         columns = layout.slices[step]
         shown = np.arange(columns.start, columns.stop)[geometry.mask[columns]]

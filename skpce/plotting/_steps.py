@@ -278,7 +278,8 @@ class StepVarianceDisplay:
         longest = max(float(lengths.max(initial=0.0)), np.finfo(float).tiny)
         for place, value in zip(places, values, strict=True):
             text = "–" if np.isnan(value) else f"{value:.3g}"
-            text = "0" if abs(value) < _ROUNDING else text
+            is_rounding = name in MEASURES and abs(value) < _ROUNDING
+            text = "0" if is_rounding else text
             start = 0.0 if np.isnan(value) else value
             ax.text(start + 0.02 * longest, place, text, va="center", fontsize=8)
         names = [
@@ -289,6 +290,7 @@ class StepVarianceDisplay:
         ax.set_ylim(-0.6, len(values) - 0.4)
         ax.set_xlim(0.0, 1.22 * longest)
         ax.locator_params(axis="x", nbins=4)
+        ax.xaxis.set_major_formatter("{x:.3g}")  # a power of ten would hide the label
         ax.set_xlabel(label((MEASURES | OUTPUT_MEASURES)[name], 24))
         hide_spines(ax)
         if position:

@@ -277,6 +277,8 @@ def test_policies_of_a_step_stand_beside_the_surrogate(pipeline, ensemble):
     np.testing.assert_allclose(display.spread["ensemble"], y[:, 5:].std(axis=0))
     assert display.mean["surrogate"].sum() == pytest.approx(1)
     assert display.ax_.get_title() == "third"
+    named = PolicyDistributionDisplay.from_estimator(pipeline, y, step="third")
+    np.testing.assert_array_equal(named.mean["ensemble"], display.mean["ensemble"])
     assert display.ax_.get_ylim()[0] < 0 < display.ax_.get_ylim()[1]
 
 
