@@ -960,17 +960,18 @@ def report(
     if content.is_real and title == _TITLE:
         title = "What drives each output"
     page = HtmlReport(title)
-    expansion, inputs = reading.expansion, reading.table
-    assert inputs is not None  # X_test was given
-    warn_outside(expansion.basis.laws, inputs, expansion.input_names)
+    expansion = reading.expansion
     with warnings.catch_warnings():  # once, and in no section
         warnings.simplefilter("ignore", InputOutsideSupportWarning)
+        inputs = reading.table
+        assert inputs is not None  # X_test was given
         for section in (add_answer, add_verdict, add_goodness, add_spread, add_indices):
             section(page, content)
         add_coverage(page, content)
         (add_effects if content.is_real else add_policies)(page, content)
         add_inputs(page, content)
         add_origin(page, content, date)
+    warn_outside(expansion.basis.laws, inputs, expansion.input_names)
     if path is not None:
         page.save(path)
     return page.to_html()
