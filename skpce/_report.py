@@ -25,9 +25,11 @@ from ._checks import (
     fail,
     refuse_other_rows,
 )
+from ._compositions.indices import sobol_interval
 from ._compositions.log_ratio import transformer_of
 from ._compositions.outputs import Outputs, checked_outputs
 from ._compositions.scoring import checked_policies
+from ._expansion.intervals import SobolInterval, checked_method
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.columns import warn_outside
 from ._input_laws.scores import SurrogateDiagnostics
@@ -96,16 +98,38 @@ def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]
     )
 
 
-def total_columns(display: SobolDisplay, noun: str, inputs: IndexArray) -> list[Column]:
+def total_columns(
+    display: SobolDisplay,
+    noun: str,
+    inputs: IndexArray,
+    interval: SobolInterval | None,
+) -> list[Column]:
     """Return total indices of some inputs, shares of the variance of the expansion."""
     total = display.total_order
     assert total is not None  # of a fit
     assert not display.of_variance
-    interval = display.interval
     cells = _cells(display, total, None if interval is None else interval.total_order)
     names = [display.input_names[i] for i in inputs]
     chosen = [cells[i] for i in inputs]
     return list(zip([noun, *names], [display.step_names, *chosen], strict=True))
+
+
+def interval_of(reading: Reading) -> SobolInterval | None:
+    """Return intervals of the indices of each step or output, where there are some."""
+    expansion, problem = reading.expansion, reading.problem
+    if problem is None or problem.samples is None or reading.is_sampled:
+        return None
+    try:
+        if reading.compositions is not None:
+            method = checked_method("report", None, problem.solver, "residual")
+            known: Any = {"method": method, "random_state": 0}
+            return sobol_interval(reading.compositions, "step", **known)
+        if expansion.n_groups < expansion.n_outputs:
+            return None
+        found: SobolInterval = reading.estimator.sobol_interval(random_state=0)
+        return found
+    except ValueError:  # weights that count no members
+        return None
 
 
 def _cells(
@@ -756,8 +780,9 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     alone = every
     if content.verdict is not None:
         alone = SobolDisplay.from_fit(content.pipeline, **(known | {"verdict": None}))
+    interval = interval_of(content.reading)
     page.add_columns(
-        content.rows(total_columns(alone, content.noun, content.leading)),
+        content.rows(total_columns(alone, content.noun, content.leading, interval)),
         "Total Sobol indices: shares of the variance of the expansion, not of the "
         f"{content.noun}",
     )
@@ -767,12 +792,11 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
             f"of the shares, which hold for all inputs of {content.one.lower()} "
             "together and contain the error of the fit."
         )
-    if alone.interval is not None:
+    if interval is not None:
         page.add_text(
-            f"In brackets: {100.0 * alone.interval.confidence_level:.3g} % intervals "
-            "of the indices, percentiles over resamples of the members. They contain "
-            f"the error of the coefficients; what the {content.model} leaves out is "
-            "what is not predicted."
+            f"In brackets: {100.0 * interval.confidence_level:.3g} % intervals of the "
+            "indices, one at a time. They contain the error of the coefficients and "
+            f"what the {content.model} leaves out."
         )
     if content.is_sampled:
         page.add_text(

@@ -24,6 +24,7 @@ from skpce.inspection._modes import (
     _NULL_P_VALUES,
     dip_p_values,
     dip_statistic,
+    without_ties,
 )
 
 LEVEL = 0.05
@@ -43,6 +44,8 @@ LAWS = {
     "and noise of sd 1": lambda rng, n: (
         4 * np.tanh(3 * rng.normal(size=n)) + rng.normal(size=n)
     ),
+    "ten trials, log-odds normal": lambda rng, n: trials(rng, rng.normal(size=n)),
+    "ten trials, log-odds ± 2": lambda rng, n: trials(rng, rng.choice([-2, 2], n)),
 }
 NULL_SAMPLES = {10: 10**6, 20: 3 * 10**6, 30: 5 * 10**6, 100: 5 * 10**6, 1000: 10**6}
 
@@ -53,8 +56,14 @@ def mixture(
     return rng.normal(size=n) + distance * ((rng.random(n) < share) - 0.5)
 
 
+def trials(rng: np.random.Generator, log_odds: np.ndarray) -> np.ndarray:
+    """Return the log-odds of the frequencies of ten trials, and half of one more."""
+    hits = rng.binomial(10, expit(log_odds))
+    return np.log((hits + 0.5) / (10.5 - hits))
+
+
 def p_values(samples: np.ndarray) -> np.ndarray:  # of shape (n_tests, n_members)
-    dips = np.array([dip_statistic(values) for values in samples])
+    dips = np.array([dip_statistic(without_ties(values)) for values in samples])
     return dip_p_values(dips, samples.shape[1])
 
 

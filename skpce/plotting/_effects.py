@@ -17,7 +17,6 @@ from .._checks import (
     check_draws,
     check_integer,
     check_option,
-    check_real,
     listed,
     make_generator,
     refuse_extremes,
@@ -490,7 +489,6 @@ class InteractionDisplay:
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         outputs: OutputGroups = None,
-        ci: float | None = 0.9,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> InteractionDisplay:
@@ -500,14 +498,12 @@ class InteractionDisplay:
         ----------
         step : int or str, default=0
             Which step or output, by position or name.
-        pipeline, verdict, input_features, outputs, ci
-            As in :meth:`SobolDisplay.from_fit`; pairs have no intervals, and inputs
-            have some with a verdict only.
+        pipeline, verdict, input_features, outputs
+            As in :meth:`SobolDisplay.from_fit`; inputs have intervals with a verdict,
+            pairs have none.
         ax, **kwargs
             As in :meth:`plot`.
         """
-        if ci is not None:
-            check_real("InteractionDisplay.from_estimator", "ci", ci, low=0, high=1)
         reading = expansion_of(
             pipeline, None, input_features, outputs=outputs, verdict=verdict
         )
@@ -543,7 +539,7 @@ class InteractionDisplay:
             inputs,
             title=str(names[step]),
             supported=found.supported is None or found.supported[step],
-            errors=None if ci is None else errors,
+            errors=errors,
         )
         display._rest = rest
         return display.plot(ax=ax, **kwargs)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, OutputGroups, check_option, check_real
-from .._compositions import indices as of_steps
+from .._checks import FloatArray, OutputGroups, check_option
 from .._expansion.intervals import SobolInterval
 from .._fonts import label
 from ..drivers import Answer
-from ..inspection._reading import Reading, expansion_of, renamed
+from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
     HATCH,
@@ -44,8 +43,7 @@ KINDS = ("stacked", "bars", "heatmap")
 # Inputs with a segment, a column or a row of their own, and steps with a row.
 _MOST_ROWS = 12
 _MOST_PANELS = 6
-# Refits behind the errors of a figure, and segments that are wide enough for one.
-_N_RESAMPLES = 100
+# Segments that are wide enough for an error.
 _VISIBLE = 0.01
 # Neighbouring whiskers are at different heights.
 _HEIGHTS = (0.0, 0.2, -0.2)
@@ -197,7 +195,6 @@ class SobolDisplay:
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
         outputs: OutputGroups = None,
-        ci: float | None = 0.9,
         kind: str = "stacked",
         ax: Axes | None = None,
         **kwargs: Any,
@@ -206,7 +203,7 @@ class SobolDisplay:
 
         Parameters
         ----------
-        pipeline, unexplained, verdict, input_features, step_names, outputs, ci
+        pipeline, unexplained, verdict, input_features, step_names, outputs
             As in :meth:`from_fit`.
         kind, ax, **kwargs
             As in :meth:`plot`.
@@ -218,7 +215,6 @@ class SobolDisplay:
             input_features=input_features,
             step_names=step_names,
             outputs=outputs,
-            ci=ci,
         )
         return display.plot(ax=ax, kind=kind, **kwargs)
 
@@ -232,7 +228,6 @@ class SobolDisplay:
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
         outputs: OutputGroups = None,
-        ci: float | None = 0.9,
     ) -> SobolDisplay:
         """Collect the indices of a fitted estimator, without drawing.
 
@@ -260,15 +255,7 @@ class SobolDisplay:
             ``{"accuracy": 1, "logits": 10}``; names and numbers of columns, or their
             names or positions. None takes the groups of the verdict, else those of
             the names of y in ``fit``.
-        ci : float or None, default=0.9
-            Confidence level of ``interval``: percentiles over 100 resamples of the
-            members, conditional on the steps before the estimator. None gives none,
-            and there are none where the fit retains no members, its indices are by
-            sampling, or an output has several columns. A verdict has its own: 90 % for
-            all inputs together, drawn as error bars.
         """
-        if ci is not None:
-            check_real("SobolDisplay.from_fit", "ci", ci, low=0, high=1)
         reading = expansion_of(
             pipeline, None, input_features, outputs=outputs, verdict=verdict
         )
@@ -283,7 +270,7 @@ class SobolDisplay:
                 inputs_of(verdict, expansion.input_names),
                 supported=found.supported,
                 total_order=verdict.drivers.total,
-                interval=None if ci is None else _interval_of_drivers(verdict),
+                interval=_interval_of_drivers(verdict),
                 of_variance=True,
             )
         if unexplained is not None:
@@ -297,7 +284,6 @@ class SobolDisplay:
             supported=found.supported,
             sampled=reading.is_sampled,
             total_order=indices.total_order,
-            interval=interval_of(reading, ci),
         )
 
     def some(self, steps: Iterable[int]) -> SobolDisplay:
@@ -538,22 +524,3 @@ def _interval_of_drivers(verdict: Answer) -> SobolInterval:
     return SobolInterval(
         first, total, unknown, verdict.confidence_level, "simultaneous"
     )
-
-
-def interval_of(reading: Reading, ci: float | None) -> SobolInterval | None:
-    """Return bootstrap intervals of the indices of each step or output, or None."""
-    expansion, problem = reading.expansion, reading.problem
-    if ci is None or problem is None or problem.samples is None or reading.is_sampled:
-        return None
-    seed: Any = {"n_resamples": _N_RESAMPLES, "random_state": 0, "method": "bootstrap"}
-    try:
-        if reading.compositions is not None:
-            return of_steps.sobol_interval(reading.compositions, "step", ci, **seed)
-        if expansion.n_groups < expansion.n_outputs:
-            return None
-        if not hasattr(reading.estimator, "sobol_interval"):
-            return None
-        found: SobolInterval = reading.estimator.sobol_interval(ci, **seed)
-        return found
-    except ValueError:  # weights that count no members
-        return None

@@ -166,20 +166,12 @@ def test_a_dozen_steps_are_drawn_and_the_axis_says_so():
 
 
 def test_shares_have_errors_with_a_verdict_only(fitted):
-    display = SobolDisplay.from_fit(fitted, ci=0.8)
-    interval = fitted.sobol_interval(
-        "step", 0.8, method="bootstrap", n_resamples=100, random_state=0
-    )
-    np.testing.assert_allclose(display.interval.total_order, interval.total_order)
-    assert display.share_bounds is None  # the error of Q2 is not known
-    assert SobolDisplay.from_fit(fitted, ci=None).interval is None
     for found, has_errors in ((None, False), (make_verdict(), True)):
         display = SobolDisplay.from_estimator(fitted, verdict=found)
+        assert (display.share_bounds is not None) == has_errors
         widths = {line.get_linewidth() for line in display.ax_.lines}
         assert (1.2 in widths) == has_errors
     assert display.ax_.get_xlabel() == "share of the variance (90 % intervals)"
-    with pytest.raises(ValueError, match="'ci'"):
-        SobolDisplay.from_fit(fitted, ci=2)
     cells = [text.get_text() for text in display.plot(kind="heatmap").ax_.texts]
     assert any("± 0." in cell for cell in cells)
 

@@ -401,6 +401,20 @@ def test_bad_arguments_of_a_report_are_named(change, message, data):
         )
 
 
+@pytest.mark.parametrize("solver", [None, "ridge"])
+def test_intervals_of_indices_in_a_report_know_what_the_fit_leaves_out(solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=60)
+    model = PolynomialChaosRegressor(solver=solver).fit(X[:40], y[:40])
+    found = model.sobol_interval(random_state=0)
+    assert found.method == ("residual" if solver else "posterior")
+    low, high = found.total_order[:, 0, 0]
+    page = report(model, X[40:], y[40:])
+    assert f"[{low:.2f},\xa0{high:.2f}]" in page
+    assert "what the expansion leaves out" in page
+
+
 def test_test_data_with_other_columns_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 3))
     model = PolynomialChaosRegressor(1).fit(X[:40], X[:40, 0])
