@@ -130,7 +130,7 @@ class ValueOfInformationDisplay:
         ax = make_axes(ax, (7.0, 4.6))
         low, high = self._share("low"), self._share("high")
         top = float(np.nanmax([1.0, *self.decision_share, *high[~np.isnan(high)]]))
-        ax.plot([0, 1], [0, 1], color="#BBBBBB", lw=1.0, ls=":", zorder=0)
+        ax.plot([0, 1], [0, 1], color="#888888", lw=1.0, ls="--", zorder=0)
         self.points_: list[Any] = []
         for i, (x, y) in enumerate(
             zip(self.variance_share, self.decision_share, strict=True)
@@ -146,7 +146,9 @@ class ValueOfInformationDisplay:
             self.points_.append(drawn.lines[0])
         ax.set_xlim(-0.03, 1.03)
         ax.set_ylim(-0.04 * top, 1.04 * top)
-        ax.set_xlabel("share of the variance of the utilities")
+        n_named, n_rows = min(len(self.names), _MOST_LABELS), len(self.names)
+        note = "" if n_named == n_rows else f"\n{n_named} of {n_rows} are named"
+        ax.set_xlabel(f"share of the variance of the utilities{note}")
         ax.set_ylabel("share of the value of knowing all inputs")
         hide_spines(ax)
         self._name_points(ax, top)

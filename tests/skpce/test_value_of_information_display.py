@@ -94,6 +94,7 @@ def test_it_draws_into_given_axes(monkeypatch):
     display = ValueOfInformationDisplay.from_values(values, ax=ax)
     assert display.ax_ is ax
     assert [text.get_text() for text in ax.texts] == ["x0"]
+    assert ax.get_xlabel().endswith("\n1 of 2 are named")
 
 
 def test_other_results_are_refused():
