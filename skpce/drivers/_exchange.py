@@ -1246,11 +1246,8 @@ class _Setting:
     def _deviations(self, moved: FloatArray) -> FloatArray:
         """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
         assert self.prior_of is not None
-        found = [
-            np.linalg.norm(moved @ root, axis=2) / np.linalg.norm(root)
-            for root in self.roots
-        ]
-        least = 1e-6 * np.linalg.norm(moved, axis=2) / np.sqrt(self.n_units)
+        found = [_lengths(moved @ root) / np.linalg.norm(root) for root in self.roots]
+        least = 1e-6 * _lengths(moved) / np.sqrt(self.n_units)
         known = [np.where(one > least, one, np.inf) for one in found]
         return np.stack(known, axis=2)[:, :, self.prior_of]
 
@@ -1666,6 +1663,11 @@ def _unshrunken(white: FloatArray, root: FloatArray) -> float:
     most = np.maximum(squares, _NOISE * squares.mean())
     whole = squares * sizes.max() / np.maximum(sizes, 1e-300)
     return float(np.minimum(whole, most).sum())
+
+
+def _lengths(vectors: FloatArray) -> FloatArray:
+    """Return the lengths along the last axis, without a table of squares."""
+    return np.asarray(np.sqrt(np.einsum("...k,...k->...", vectors, vectors)))
 
 
 def _root(matrix: FloatArray) -> FloatArray:

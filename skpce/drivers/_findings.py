@@ -428,13 +428,8 @@ def _states(
 
 
 def open_ends(shares: Shares, states: Sequence[Sequence[State]]) -> None:
-    """Take the lower ends of shares that no test has let through to 0.
-
-    Where nothing of runs left out is predicted, shares have no upper end.
-    """
+    """Take the lower ends of shares that no test has let through to 0."""
     for output, row in enumerate(states):
-        if shares.q2[0, output] <= 0.0:
-            shares.first[2, output] = shares.total[2, output] = 1.0
         for i, state in enumerate(row):
             if state is not State.DRIVES:
                 shares.first[1, output, i] = shares.total[1, output, i] = 0.0

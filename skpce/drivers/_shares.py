@@ -112,6 +112,8 @@ def shares_of(
     first[1, few] = total[1, few] = 0.0
     missed = _missed_beyond(problem, values, groups, explained, q2, design)
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
+    nothing = q2[0] <= 0  # is predicted of runs left out: then there is no upper end
+    first[2, nothing] = total[2, nothing] = 1.0
     if len(members) == 1:  # no other input takes part in anything
         first = total.copy()
     pairs = _pairs(expansion, members, explained)
@@ -159,6 +161,8 @@ def shares_along(
     bounds[1][~np.concatenate(settled, axis=1)] = 0.0
     found.first[:], found.total[:] = bounds[:, 0], bounds[:, 1]
     found.total[2] = np.minimum(found.total[2] + missed[:, np.newaxis], 1.0)
+    nothing = q2[0] <= 0
+    found.first[2, nothing] = found.total[2, nothing] = 1.0
     return found
 
 

@@ -737,6 +737,17 @@ def test_where_a_claim_holds_is_said_of_claims_only():
     assert shown == ["beyond the settings tried", "–"]
 
 
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_what_does_not_matter_has_a_small_upper_end(seed):
+    """Repeats say that all is noise, but nothing of runs left out is predicted."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(32, 2)), 2, axis=0)
+    answer = skpce.explain(X, rng.normal(size=64))
+    assert answer.q2[0] <= 0
+    assert (answer.drivers.total_high == 1).all()
+    assert (answer.drivers.state == "not settled").all()
+
+
 def test_shares_of_one_enormous_run_have_no_lower_end():
     rng = np.random.default_rng(11)
     X = rng.uniform(size=(80, 4))
