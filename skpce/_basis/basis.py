@@ -462,16 +462,15 @@ def evaluate_within(
 ) -> FloatArray:  # shape: (1 + degree, n_samples)
     """Evaluate the functions of an input, or their slopes.
 
-    Beyond the ends polynomials of degree three and more keep the values that they have
-    there: samples say nothing of how they grow outside.
+    Beyond the ends polynomials keep the values that they have there.
     """
-    values = (law.differentiate if slope else law.evaluate)(column, degree)
-    if ends is None or degree < 3 or not law.is_polynomial:
-        return values
+    evaluate = law.differentiate if slope else law.evaluate
+    if ends is None or not law.is_polynomial:
+        return evaluate(column, degree)
     held = np.clip(column, *ends)
-    outside = held != column
-    if outside.any():
-        values[3:, outside] = 0.0 if slope else law.evaluate(held[outside], degree)[3:]
+    values = evaluate(held, degree)
+    if slope:
+        values[:, held != column] = 0.0
     return values
 
 
@@ -520,7 +519,7 @@ class PolynomialBasis(Functions):
 
     laws: Sequence[InputLaw]  # one per feature
     multi_indices: IndexArray  # shape: (n_terms, n_features)
-    # Ends of the samples of a fit that learned its degree, see ``evaluate_within``.
+    # Where a fit that learned its degree ends, see ``evaluate_within``.
     reach: FloatArray | None = None  # shape: (2, n_features)
 
     __getstate__ = state_of_fields

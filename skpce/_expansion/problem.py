@@ -791,9 +791,8 @@ def posterior_squares(
                 mean = mean + image / n_draws
             squares = squares + np.array(own)
             if relearns:
-                laws = problem.basis.laws
                 squares += _with_laws(
-                    laws, part, mean, samples, rows, len(own), generator
+                    problem.basis, part, mean, samples, rows, len(own), generator
                 )
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
     return np.maximum(squares, 0.0), known
@@ -813,7 +812,7 @@ def _placed(values: FloatArray, chosen: IndexArray, n_targets: int) -> FloatArra
 
 
 def _with_laws(
-    laws: Sequence[InputLaw],
+    basis: Basis,
     part: CoefficientDraws,
     coefficients: FloatArray,  # shape: (n_terms, n_images)
     samples: Samples,
@@ -830,13 +829,13 @@ def _with_laws(
     n_leading = int(np.argmax(np.append(enough.all(axis=1), True))) + 1
     some = np.sort(order[: min(n_leading, _MOST_LEADING)])
     listed = np.pad(part.multi_indices[some], ((1, 0), (0, 0)))
-    if not all(isinstance(law, LevelsLaw) for law in laws):
+    if not all(isinstance(law, LevelsLaw) for law in basis.laws):
         # Repeats of a setting say nothing more of the distributions.
         samples = replace(samples, targets=samples.targets[:, :0])
     samples = with_mean_weight_one(without_copies(samples))
     X = samples.inputs
-    reach = np.stack([X.min(axis=0), X.max(axis=0)])
-    known = LearnedLaws(PolynomialBasis(laws, listed, reach), X, whole=True)
+    leading = PolynomialBasis(basis.laws, listed, basis.reach)
+    known = LearnedLaws(leading, X, whole=True)
     shares = dirichlet_shares(samples.weights, n_draws, generator)
     given = np.pad(coefficients[some].T, ((0, 0), (1, 0)))
     masks = index_masks(known.multi_indices)

@@ -590,7 +590,7 @@ class SeenLaw(InputLaw):
         low, high = self.support
         return (
             f"lie outside [{low:.6g}, {high:.6g}], the range learned in fit; they are "
-            "evaluated at the outermost values that were seen."
+            "evaluated at the outermost values that were seen, or little beyond."
         )
 
     def differentiate(self, column: FloatArray, degree: int) -> FloatArray:

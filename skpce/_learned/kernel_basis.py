@@ -20,7 +20,6 @@ from .._basis.basis import (
     Functions,
     PolynomialBasis,
     categorical_inputs,
-    ends_of,
     sort_graded,
     tables_of,
 )
@@ -56,12 +55,17 @@ class KernelBasis(Functions):
     inputs: FloatArray  # shape: (n_samples, n_inputs), rows of the fit
     priors: tuple[TermPrior, ...]
     maps: tuple[FloatArray, ...]  # each (n_samples, rank), from kernels to functions
+    reach: FloatArray  # shape: (2, n_inputs), see ``evaluate_within``
 
     __getstate__ = state_of_fields
 
     @classmethod
     def of(
-        cls, laws: Sequence[InputLaw], inputs: FloatArray, priors: Sequence[TermPrior]
+        cls,
+        laws: Sequence[InputLaw],
+        inputs: FloatArray,
+        priors: Sequence[TermPrior],
+        reach: FloatArray,
     ) -> KernelBasis:
         """Take the directions of the kernels between the rows."""
         tables = tables_of(laws, inputs, priors[0].n_functions)
@@ -70,7 +74,7 @@ class KernelBasis(Functions):
             values, vectors = np.linalg.eigh(prior.kernel(tables, tables))
             large = values > _SMALLEST_SHARE * max(values[-1], 1e-300)
             maps.append(vectors[:, large] / np.sqrt(values[large]))
-        return cls(laws, inputs, tuple(priors), tuple(maps))
+        return cls(laws, inputs, tuple(priors), tuple(maps), reach)
 
     @cached_property
     def _tables(self) -> FloatArray:
@@ -137,11 +141,6 @@ class KernelBasis(Functions):
 
     # Values
 
-    @property
-    def _reach(self) -> FloatArray:  # shape: (2, n_inputs)
-        """Ends of the rows of the fit."""
-        return ends_of(self.inputs)
-
     def blocks(
         self, X: FloatArray, *, max_entries: int = _BLOCK_ENTRIES
     ) -> Iterator[tuple[slice, FloatArray]]:
@@ -149,7 +148,7 @@ class KernelBasis(Functions):
         size = max(max_entries // max(3 * len(self.inputs), 1), 16)
         for start in range(0, len(X), size):
             rows = slice(start, min(start + size, len(X)))
-            tables = tables_of(self.laws, X[rows], self._n_functions, self._reach)
+            tables = tables_of(self.laws, X[rows], self._n_functions, self.reach)
             parts = [np.ones((tables.shape[2], 1))]
             for prior, directions in zip(self.priors, self.maps, strict=True):
                 known = prior.kernel(tables, self._tables) @ directions
@@ -181,6 +180,7 @@ class KernelBasis(Functions):
             laws=tuple(self.laws[i] for i in chosen),
             inputs=self.inputs[:, chosen],
             priors=tuple(prior.of_inputs(chosen) for prior in self.priors),
+            reach=self.reach[:, chosen],
         )
 
     def listed(
@@ -200,7 +200,7 @@ class KernelBasis(Functions):
             rows.append(found)
         terms = np.unique(np.vstack(rows), axis=0)
         basis = PolynomialBasis(
-            self.laws, sort_graded(terms, categorical_inputs(self.laws)), self._reach
+            self.laws, sort_graded(terms, categorical_inputs(self.laws)), self.reach
         )
         design = basis.evaluate(self.inputs)
         values = np.zeros((len(coefficients), basis.n_terms))
@@ -224,7 +224,7 @@ class KernelBasis(Functions):
         X: FloatArray,  # shape: (n_rows, n_features)
     ) -> FloatArray:  # shape: (n_rows, n_features, n_targets)
         """Evaluate the effect of each input alone."""
-        tables = tables_of(self.laws, X, self._n_functions, self._reach)
+        tables = tables_of(self.laws, X, self._n_functions, self.reach)
         effects = np.zeros((len(X), len(self.laws), len(coefficients)))
         for prior, dual in zip(self.priors, self._dual(coefficients), strict=True):
             slopes = np.einsum("tl,ial->ita", dual, self._tables)

@@ -78,6 +78,12 @@ _FEW_ROWS, _PART, _MOST_ROWS, _STEPS = 120, (100, 200), 600, 10
 # that of the noise.
 _DROPPED, _TOLERATED = 1.0, 0.1
 
+# Steps beyond the samples, over their range; by how much of its variance an input may
+# change there, and the samples times its variance over that of the noise from which on
+# it may by all of that (``benchmarks.pce.beyond``).
+_OUTWARDS = np.append(0.0, np.geomspace(1e-3, 1.0, 20))
+_MOST_CHANGE, _KNOWN_WELL = 3.0, 8000.0
+
 # Penalties around the learned one, and the deviation of their logarithms.
 _FACTORS, _FACTOR_SPREAD = np.logspace(-4.0, 4.0, 65), 2.0
 
@@ -206,6 +212,7 @@ def learn_terms(
     largest_order: int | None = None,
 ) -> tuple[Basis, LearnedRidgeSolver]:
     """Learn prior variances; return the terms that matter and their solver."""
+    laws = [law.everywhere() if law.is_polynomial else law for law in laws]
     n_functions = functions_of(laws, listed, samples.inputs)
     contrasts = categorical_inputs(laws)
     labels = np.unique(groups)
@@ -312,7 +319,7 @@ def _basis_of(
     n_distinct: int,
 ) -> Basis:
     """List the terms of largest variance, of all priors; else take their kernels."""
-    reach = ends_of(samples.inputs)
+    reach = _reach_of(laws, samples.inputs, priors, n_distinct)
     if listed is not None:
         return PolynomialBasis(laws, listed, reach)
     found = []
@@ -321,13 +328,47 @@ def _basis_of(
         most = max(MOST_TERMS // len(priors), 1)
         rows = prior.listed(most, dropped, _TOLERATED * prior.noise)
         if rows is None:
-            return KernelBasis.of(laws, samples.inputs, priors)
+            return KernelBasis.of(laws, samples.inputs, priors, reach)
         found.append(rows)
     if len(laws) * max(len(found[0]), len(laws)) <= _MOST_EXPONENTS:
         # no input without a term
         found.append(np.diag(np.minimum(priors[0].n_functions, 1)))
     rows = np.unique(np.vstack(found), axis=0)
     return PolynomialBasis(laws, sort_graded(rows, categorical_inputs(laws)), reach)
+
+
+def _reach_of(
+    laws: Sequence[InputLaw],
+    inputs: FloatArray,  # shape: (n_samples, n_inputs)
+    priors: Sequence[TermPrior],
+    n_distinct: int,
+) -> FloatArray:  # shape: (2, n_inputs)
+    """Return how far beyond the samples functions go on.
+
+    As far as an input is expected, by the prior, to do little that it does not do at
+    its outermost sample; the more, the less noise and the more samples there are.
+    Polynomials of high degree go on hardly at all.
+    """
+    reach = ends_of(inputs)
+    width = np.ptp(reach, axis=0)
+    for i, law in enumerate(laws):
+        degree = int(priors[0].n_functions[i])
+        if not degree or not law.is_polynomial or np.isfinite(law.largest_degree):
+            continue
+        at = reach[:, i] + np.outer(_OUTWARDS, [-width[i], width[i]])
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = law.evaluate(at.ravel(), degree)[1:].reshape(degree, *at.shape)
+            changes = np.square(values - values[:, :1])
+        stays = np.ones(at.shape, dtype=bool)
+        for prior in priors:
+            if prior.weights[i] > 0:
+                known = n_distinct * (prior.weights[i] / prior.noise) ** 2
+                parts = prior.shares[i, :degree, np.newaxis, np.newaxis] * changes
+                stays &= parts.sum(axis=0) <= known / _KNOWN_WELL
+                stays &= parts[2:].sum(axis=0) <= _MOST_CHANGE
+        n_steps = np.logical_and.accumulate(stays).sum(axis=0)
+        reach[:, i] = at[n_steps - 1, (0, 1)]
+    return reach
 
 
 def rows_of(samples: Samples, rows: IndexArray) -> Samples:
