@@ -78,9 +78,9 @@ _FEW_ROWS, _PART, _MOST_ROWS, _STEPS = 120, (100, 200), 600, 10
 # that of the noise.
 _DROPPED, _TOLERATED = 1.0, 0.1
 
-# Steps beyond the samples, over their range; by how much of its variance an input may
-# change there, and the samples times its variance over that of the noise from which on
-# it may by all of that (``benchmarks.pce.beyond``).
+# Steps beyond the samples, over their range. Expected squares of what an input does
+# there, over its variance: of degrees from three on at most the first number, of all of
+# them what is known of the input, over the second (``benchmarks.pce.beyond``).
 _OUTWARDS = np.append(0.0, np.geomspace(1e-3, 1.0, 20))
 _MOST_CHANGE, _KNOWN_WELL = 3.0, 8000.0
 

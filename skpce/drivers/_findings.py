@@ -83,6 +83,7 @@ def find_drivers(
     n_choices: int = 1,  # sets of inputs from which these were chosen by the outputs
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
+    coordinates = _upright(coordinates)
     order = order_of_inputs(X, coordinates, members, names)
     place, given = np.argsort(order), members
     X, is_category = X[:, order], is_category[order]
@@ -153,6 +154,16 @@ def find_drivers(
         design,
         given,
     )
+
+
+def _upright(coordinates: FloatArray) -> FloatArray:
+    """Turn coordinates so that their longer tail is above: a score is minus a loss."""
+    count = np.maximum(np.count_nonzero(~np.isnan(coordinates), axis=0), 1)
+    mean = np.nan_to_num(coordinates).sum(axis=0) / count
+    centred = np.nan_to_num(coordinates - mean)
+    size = np.maximum(np.abs(centred).max(axis=0, initial=0.0), 1e-300)
+    skewness = ((centred / size) ** 3).sum(axis=0).round(9)
+    return np.where(skewness < 0, -coordinates, coordinates)
 
 
 def order_of_inputs(

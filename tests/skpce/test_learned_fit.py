@@ -654,11 +654,26 @@ def test_high_degrees_keep_their_values_beyond_the_samples(kernels, monkeypatch)
     assert np.abs(whole.fit(X, y).predict(far)).max() > 100.0
 
 
-def test_a_parabola_goes_on_beyond_the_samples():
+@pytest.mark.parametrize("distribution", ["auto", norm(0, 1)])
+def test_a_parabola_goes_on_beyond_the_samples(distribution):
     X = np.random.default_rng(0).normal(size=(60, 2))
-    model = PolynomialChaosRegressor(distribution=norm(0, 1))
+    model = PolynomialChaosRegressor(distribution=distribution)
     model.fit(X, 1.0 + X[:, 0] - X[:, 1] ** 2)
     assert model.predict([[6.0, 5.0]])[0] == pytest.approx(1 + 6 - 25, rel=0.03)
+
+
+def test_steps_and_noise_keep_the_values_of_the_outermost_samples():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0.5) + 0.3 * (X[:, 1] + 2.0 * rng.normal(size=60))
+    model = PolynomialChaosRegressor().fit(X, y)
+    steps, noise = model.basis_.reach.T
+    ends = np.array([X.min(axis=0), X.max(axis=0)]).T
+    assert np.abs(steps - ends[0]).max() < 0.1 * np.ptp(ends[0])
+    assert np.abs(noise - ends[1]).max() < 0.1 * np.ptp(ends[1])
+    far = np.array([[9.0, 9.0], [steps[1], noise[1]]])
+    assert np.ptp(model.predict(far)) == 0.0
+    assert np.abs(model.expansion_.gradient(far[:1])).max() == 0.0
 
 
 def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path):

@@ -644,6 +644,15 @@ def test_members_are_rows_of_the_table_beside_runs_that_failed():
     assert {row for one in rests for row in one.figures["members"]} == {20}
 
 
+def test_a_score_is_explained_as_the_loss_that_it_is_minus_of(X, y):
+    loss = np.where(np.arange(len(y)) % 7 == 3, np.nan, y)
+    answers = [skpce.explain(X, np.column_stack([y, sign * loss])) for sign in (1, -1)]
+    assert str(answers[0]) == str(answers[1])
+    for name in ("p_value", "first", "total_high", "more_runs"):
+        of_loss, of_score = (getattr(one.drivers, name) for one in answers)
+        np.testing.assert_array_equal(of_loss, of_score)
+
+
 def test_one_answer_whatever_the_order_of_outputs(X):
     noise = np.random.default_rng(3).normal(size=(N, 2))
     y = pd.DataFrame({"a": X[:, 0] + noise[:, 0] / 9, "b": X[:, 1] + noise[:, 1] ** 2})
