@@ -248,6 +248,8 @@ def _explains(
 _COPY = 1.0 - 1e-5
 # Members from which copies are looked for.
 _FEWEST = 12
+# Ratio of the ends of an input from which its logarithm is looked at.
+_DECADES = 100.0
 # Share of the members, and number, that has to be in excess of one for each group.
 _LEAST_EXCESS, _LEAST_MEMBERS = 0.05, 3
 # False discovery rate at which the neighbours of a member are too near.
@@ -435,11 +437,17 @@ def with_copies(
     told = design.groups is not None or design.order is not None or design.has_repeats
     if told or len(X) < _FEWEST or np.isnan(coordinates).any():
         return design
-    inputs, outputs = _scaled(X), _scaled(coordinates)
+    inputs, outputs = _scaled(_even(X)), _scaled(coordinates)
     if not inputs.shape[1] or not outputs.shape[1]:
         return design
     labels = labels_of_copies(inputs, outputs)
     return design if labels is None else replace(design, setting=labels)
+
+
+def _even(X: FloatArray) -> FloatArray:
+    """Return columns of decades as logarithms: raw, most of them lie at the low end."""
+    wide = (X > 0).all(axis=0) & (X.max(axis=0) > _DECADES * X.min(axis=0))
+    return np.where(wide, np.log(np.where(wide, X, 1.0)), X)
 
 
 def _scaled(values: FloatArray) -> FloatArray:

@@ -137,7 +137,8 @@ _PARAMETERS = re.compile(r"^(params?_|params[.]|config[./])")
 
 # Names of columns that number the rows; the first is that of an index of pandas.
 _NUMBERS = re.compile(
-    r"^(Unnamed: \d+|\s*)$|(^|[^a-z])(id|uuid|index|idx|hash|run|trial|row|seed)$",
+    r"^(Unnamed: \d+|\s*)$"
+    r"|(^|[^a-z])(id|uuid|index|idx|hash|run|trial|row|seed|random_state)$",
     re.IGNORECASE,
 )
 
@@ -162,7 +163,11 @@ def inputs_of(
     columns: Mapping[Any, NDArray[Any]],  # that have no other role
 ) -> tuple[list[Any], list[str]]:
     """Return the columns that are taken as inputs, and notes about the others."""
-    known = [name for name in columns if _PARAMETERS.match(str(name))]
+    known = [
+        name
+        for name, values in columns.items()
+        if _PARAMETERS.match(str(name)) and not _numbers_the_runs(name, values)
+    ]
     if known:
         left = [str(name) for name in columns if name not in known]
         why_not = f"{_said(left, 'is left out', 'are left out')}, {_unless(left)}"
@@ -205,12 +210,21 @@ def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
         like = sum(bool(LIKE_A_NUMBER.fullmatch(text.strip())) for text in texts)
         is_name = distinct > _DISTINCT_TEXT and like <= len(entries) / 2
         return ("names the runs", "name the runs") if is_name else None
-    known = numbers[~np.isnan(numbers)]
-    if distinct == 1 and _NUMBERS.search(str(name)) and (known == known.round()).all():
+    if _numbers_the_runs(name, values):
         return "numbers the runs", "number the runs"
     if distinct > _DISTINCT_NUMBERS and _RESULTS.search(str(name)):
         return "looks like a result", "look like results"
     return None
+
+
+def _numbers_the_runs(name: Any, values: NDArray[Any]) -> bool:
+    """Return whether a column, by its name, has a number of its own for each run."""
+    numbers = _numbers(values)
+    if numbers is None or _NUMBERS.search(str(name)) is None:
+        return False
+    known = numbers[~np.isnan(numbers)]
+    is_whole = bool((known == known.round()).all())
+    return is_whole and len(np.unique(known)) == len(values)
 
 
 def _is_date(entry: Any) -> bool:
@@ -507,15 +521,15 @@ def setting_of(table: Table) -> IndexArray | None:
     if len(rows) < len(X):
         return np.asarray(setting.reshape(-1))
     other = [repr(name) for k, name in enumerate(names) if _hides_repeats(X, k)]
-    remedy = "leave replicate= out"
+    remedy = "Where each run is a setting of its own, leave replicate= out."
     if other:
-        remedy = (
-            f"without {other[0]} all settings repeat: leave it out by inputs=, or name "
-            "it in outputs= or replicate="
+        remedy += (
+            f" Without {other[0]} all settings repeat: where it is no input, leave it "
+            "out by inputs=, or name it in outputs= or replicate=."
         )
     raise ValueError(
-        f"No two of {len(X)} runs have equal inputs, so that there are no repeats. "
-        f"Expected some; {remedy}."
+        f"No two of {len(X)} runs have equal inputs, so that there are no repeats; "
+        f"expected some. {remedy}"
     )
 
 

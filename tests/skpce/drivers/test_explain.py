@@ -220,6 +220,26 @@ def test_columns_of_parameters_are_the_inputs_where_there_are_some(table):
         explain(logged)
 
 
+@pytest.mark.parametrize("name", ["params.seed", "params.random_state"])
+def test_seeds_of_their_own_among_parameters_are_no_input(name):
+    rng = np.random.default_rng(0)
+    rate = rng.uniform(size=40)
+    table = {"params.rate": rate, name: np.arange(40), "loss": rate}
+    answer = skpce.explain(table, outputs="loss")
+    assert answer.input_names == ("params.rate",)
+    assert any(f"'{name}' is left out" in line for line in answer.evidence)
+
+
+def test_small_values_of_decades_are_no_copies():
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rate = 10 ** rng.uniform(-6, -1, 60)
+        kind = rng.choice(list("abc"), 60)
+        loss = (np.log10(rate) + 2.5) ** 2 + 0.3 * rng.normal(size=60)
+        table = {"rate": rate, "kind": kind, "loss": loss}
+        assert skpce.explain(table, outputs="loss").design.n_settings == 60
+
+
 def test_entries_of_dicts_are_columns(table):
     logged = pd.DataFrame(
         {
@@ -425,7 +445,7 @@ REFUSED = {
             outputs="acc",
             replicate="s",
         ),
-        "without 't' all settings repeat",
+        "Without 't' all settings repeat",
     ),
     "other inputs in one setting": (
         lambda t, X, y: explain(X, y, replicate=np.arange(N) // 2),

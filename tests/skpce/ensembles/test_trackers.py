@@ -51,7 +51,6 @@ def test_results_of_ray_tune():
         "config/lr": "drives",
         "config/opt/kind": "does not matter",
         "config/opt/beta": "does not matter",
-        "config/seed": "does not matter",
     }
 
 
