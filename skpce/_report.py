@@ -26,7 +26,6 @@ from ._checks import (
     refuse_other_rows,
 )
 from ._compositions.indices import sobol_interval
-from ._compositions.log_ratio import transformer_of
 from ._compositions.outputs import Outputs, checked_outputs
 from ._compositions.scoring import checked_policies
 from ._expansion.intervals import SobolInterval, checked_method
@@ -38,9 +37,7 @@ from ._result import Result, error_in_percent
 from ._version import __version__, installed_version
 from .drivers import Answer, State
 from .drivers._findings import percent
-from .inspection._reading import Reading, expansion_of, group_matrix
-from .metrics import coverage_interval
-from .metrics._coverage import output_coverage
+from .inspection._reading import Reading, expansion_of
 from .plotting import (
     CoverageDisplay,
     EmbeddingDisplay,
@@ -50,14 +47,14 @@ from .plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from .plotting._members import coverage_of
 from .plotting._steps import spread_of
 from .plotting._style import (
     NO_VARIANCE,
     NOT_PREDICTED,
     NOT_SUPPORTED,
     Support,
-    composition_q2,
-    output_q2,
+    held_out_q2,
     refuse_other_steps,
 )
 
@@ -372,16 +369,10 @@ class ReportContent:
     def test_q2(self) -> FloatArray:
         """Q² of each step or output on the test data."""
         predicted = np.reshape(self.surrogate.predict(self.inputs), self.y.shape)
-        if self.is_real:
-            scales: Any = 1.0
-            if self.is_scaled and self.verdict is not None:
-                scales = self.verdict.measured_as.scales
-            return output_q2(self.y / scales, predicted / scales, self.expansion)
-        geometry, zero = (
-            self.surrogate.geometry_,
-            transformer_of(self.surrogate).zero_replacement,
-        )
-        return composition_q2(self.y, predicted, geometry, zero)
+        scales: Any = 1.0
+        if self.is_scaled and self.verdict is not None:
+            scales = self.verdict.measured_as.scales
+        return held_out_q2(self.reading, self.y / scales, predicted / scales)
 
     @property
     def source(self) -> str:
@@ -578,20 +569,11 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
     except ValueError as error:  # no residual law: more terms than members
         page.add_text(f"There are no intervals. {error}")
         return
-    groups = group_matrix(content.expansion).argmax(axis=0)
-    has_groups = not content.is_real or len(groups) > len(content.step_names)
+    n_outputs = content.expansion.n_outputs
+    has_groups = not content.is_real or n_outputs > len(content.step_names)
     kinds = ("marginal", "joint") if has_groups else ("marginal",)
-    if content.is_real:
-        scores = {
-            kind: [output_coverage(y, low, high, groups, kind) for low, high in bounds]
-            for kind in kinds
-        }
-    else:
-        layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
-        scores = {
-            kind: [coverage_interval(y, *pair, kind=kind, **layout) for pair in bounds]
-            for kind in kinds
-        }
+    score = coverage_of(content.reading, y)
+    scores = {kind: [score(*pair, kind=kind) for pair in bounds] for kind in kinds}
     page.add_columns(
         coverage_columns(content.step_names, scores, content.listed, noun),
         f"Intervals given the inputs, {len(y)} members of the test data",
@@ -599,8 +581,10 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
     values, parts = "probabilities", "actions"
     if content.is_real:
         values, parts = "values", "columns"
-    text = f"Marginal: the share of {values} inside their interval, which should be "
-    text += "the level. "
+    text = (
+        f"Marginal: the share of {values} inside their interval, which should be the "
+        "level. "
+    )
     if has_groups:
         text += (
             f"Joint: the share of members with all {parts} of the {noun} inside; "
@@ -628,16 +612,12 @@ def add_effects(page: HtmlReport, content: ReportContent) -> None:
     )
 
 
-_GOODNESS = {
-    "decision": "Q² is one minus the squared error over the squared deviation from the "
-    "mean, in Aitchison geometry: free of any reference action. Leave-one-out is that "
-    "of the surrogate alone, conditional on its inputs. The test data are members "
-    "that were not fitted, provided that whoever made this page held them out.",
-    "output": "Q² is one minus the squared error over the squared deviation from the "
-    "mean; the columns of an output are added up {units}. Leave-one-out is that of the "
-    "expansion alone, conditional on its inputs. The test data are members that were "
-    "not fitted, provided that whoever made this page held them out.",
-}
+_GOODNESS = (
+    "Q² is one minus the squared error over the squared deviation from the mean{how}. "
+    "Leave-one-out is that of the {model} alone, conditional on its inputs. The test "
+    "data are members that were not fitted, provided that whoever made this page held "
+    "them out."
+)
 
 
 def add_answer(page: HtmlReport, content: ReportContent) -> None:
@@ -756,8 +736,12 @@ def add_goodness(page: HtmlReport, content: ReportContent) -> None:
     if content.verdict is not None:
         columns.append(("Q², runs left out", content.verdict.q2))
     page.add_columns(content.rows([*columns, ("attribution", content.answers)]))
-    units = "in units of their standard deviations" if content.is_scaled else "as given"
-    page.add_text(_GOODNESS[content.noun].format(units=units))
+    how = ", in Aitchison geometry: free of any reference action"
+    if content.is_real:
+        units = "in units of their standard deviations"
+        how = "; the columns of an output are added up "
+        how += units if content.is_scaled else "as given"
+    page.add_text(_GOODNESS.format(how=how, model=content.model))
 
 
 def add_indices(page: HtmlReport, content: ReportContent) -> None:

@@ -29,7 +29,7 @@ from .._checks import (
     take,
     workers,
 )
-from .._compositions.log_ratio import composition_geometry, transformer_of
+from .._compositions.log_ratio import composition_geometry
 from .._expansion.expansion import checked_features
 from .._fonts import label
 from .._input_laws import InputOutsideSupportWarning
@@ -40,15 +40,14 @@ from ._style import (
     UNEXPLAINED_COLOR,
     check_position,
     color,
-    composition_q2,
     draw_heat_map,
     given_floats,
+    held_out_q2,
     hide_spines,
     legend_right,
     make_axes,
     make_panels,
     name_columns,
-    output_q2,
     readable,
     series_style,
 )
@@ -249,7 +248,6 @@ class _Refit:
     quantity: str
     step: int | str
     outputs: OutputGroups
-    geometry: Any = None  # of compositions
 
     def with_mask(self) -> _Refit:
         """Fix the mask by all members, so that no subset infers another."""
@@ -261,12 +259,11 @@ class _Refit:
             )
         pipeline, y, _, _ = with_amalgamated(self.pipeline, self.y)
         _, last = final_estimator(pipeline)
-        if getattr(last, "mask", None) is None:  # not of compositions
-            return replace(self, pipeline=pipeline, y=y)
-        owner = "ConvergenceDisplay.from_estimator"
-        geometry = composition_geometry(y, last.steps, last.mask, owner)
-        fixed = with_parameters(pipeline, mask=geometry.mask)
-        return replace(self, pipeline=fixed, y=y, geometry=geometry)
+        if getattr(last, "mask", None) is not None:  # of compositions
+            owner = "ConvergenceDisplay.from_estimator"
+            geometry = composition_geometry(y, last.steps, last.mask, owner)
+            pipeline = with_parameters(pipeline, mask=geometry.mask)
+        return replace(self, pipeline=pipeline, y=y)
 
     def curve(
         self, order: Any, n_test: int, sizes: Sequence[int]
@@ -290,13 +287,8 @@ class _Refit:
             warnings.simplefilter("ignore", InputOutsideSupportWarning)
             predicted = model.predict(take(self.X, test))
         observed = np.asarray(take(self.y, test), dtype=np.float64)
-        expansion = expansion_of(model, outputs=self.outputs).expansion
-        if self.geometry is None:
-            q2 = output_q2(observed, predicted, expansion)
-        else:
-            last = final_estimator(self.pipeline)[1]
-            zero = transformer_of(last).zero_replacement
-            q2 = composition_q2(observed, predicted, self.geometry, zero)
+        reading = expansion_of(model, outputs=self.outputs)
+        expansion, q2 = reading.expansion, held_out_q2(reading, observed, predicted)
         names = list(expansion.group_names)
         if self.quantity == "q2":
             return q2, names, ""

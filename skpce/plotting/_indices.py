@@ -17,15 +17,16 @@ from ..drivers import Answer
 from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
-    HATCH,
     NO_VARIANCE,
     NOT_SUPPORTED,
     Support,
     draw_heat_map,
+    draw_stacked,
     draw_whisker,
+    finish_bars,
     given_floats,
+    hatch,
     heads_of,
-    hide_spines,
     legend_right,
     make_axes,
     make_panels,
@@ -33,6 +34,7 @@ from ._style import (
     refused,
     share_colors,
     share_names,
+    write_no_variance,
     write_over,
 )
 
@@ -371,28 +373,16 @@ class SobolDisplay:
                 "kind='bars' or kind='heatmap'."
             )
         ax = make_axes(ax, (8.0, max(1.4 + 0.55 * n_steps, 0.9 + 0.24 * len(names))))
-        colors = share_colors(len(names) - 2)
-        left = np.zeros(n_steps)
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
-        positions = np.arange(n_steps)[::-1]
-        style = {"edgecolor": "white", "linewidth": 0.5, "height": 0.7} | kwargs
-        drawn: list[Any] = []
-        for column, (name, shade) in enumerate(zip(names, colors, strict=True)):
-            bars = ax.barh(
-                positions,
-                shares[:, column],
-                left=left,
-                label=label(name),
-                **({"color": shade} | style),
-            )
-            left += shares[:, column]
-            drawn.append(bars)
+        segments = list(zip(names, share_colors(len(names) - 2), strict=True))
+        rows = [label(name) for name in self.step_names]
+        drawn, positions = draw_stacked(ax, shares, rows, segments, **kwargs)
+        ax.set_xlabel("\n".join([self._axis_label(), *notes]))
         for step, position in enumerate(positions):
             if np.isnan(self.unexplained[step]):
-                ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
+                write_no_variance(ax, position)
             elif self._refused[step]:
-                for bars in drawn[:-1]:
-                    bars[step].set_hatch(HATCH)
+                hatch(bars[step] for bars in drawn[:-1])
                 write_over(ax, position, NOT_SUPPORTED)
             elif errors is not None:
                 ends = zip(drawn, *errors[:, step], strict=False)
@@ -400,12 +390,6 @@ class SobolDisplay:
                 for number, (bars, low, high) in enumerate(seen):
                     height = position + _HEIGHTS[number % len(_HEIGHTS)]
                     draw_whisker(ax, bars[step], (low, high), height)
-        ax.set_yticks(positions, [label(name) for name in self.step_names])
-        ax.set_xlim(0.0, 1.0)
-        ax.set_xlabel("\n".join([self._axis_label(), *notes]))
-        ax.set_ylim(-0.6, n_steps - 0.4)
-        legend_right(ax, zip(names, colors, strict=True))
-        hide_spines(ax)
         return ax, drawn
 
     def _plot_panels(
@@ -451,13 +435,10 @@ class SobolDisplay:
                 style["error_kw"] = {"elinewidth": 1.0, "capsize": 2}
             drawn.append(ax.barh(places + down, table[order], **(style | kwargs)))
             if self._refused[step]:
-                for bar in drawn[-1]:
-                    bar.set_hatch(HATCH)
-        ax.set_yticks(places, [label(self.input_names[i], 28, 1) for i in order])
+                hatch(drawn[-1])
+        names = [self.input_names[i] for i in order]
+        finish_bars(ax, places, names, self._heads(step))
         ax.invert_yaxis()
-        ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.set_title("\n".join(self._heads(step)), loc="left", fontsize=10)
-        hide_spines(ax)
         return drawn
 
     def _heads(self, step: int) -> list[str]:
