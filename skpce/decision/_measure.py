@@ -143,11 +143,8 @@ def measure_next(
         else:  # exact for the particles
             present = belief.weights > 0
             points, masses = chosen[present], belief.weights[present]
-            pairs = zip(points.T, noise, strict=True)
-            signals = [
-                value_of_signal(column, masses, utilities[present].T, deviation)
-                for column, deviation in pairs
-            ]
+            known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
+            signals = [value_of_signal(one, masses, known, sd) for one, sd in pairs]
             worth = np.array([signal.value for signal in signals])
     rank = np.empty(len(columns), dtype=np.int64)
     rank[np.argsort(-worth, kind="stable")] = np.arange(1, len(columns) + 1)

@@ -80,11 +80,7 @@ class HeldOut:
     temperature: float | None
 
     @classmethod
-    def deal(
-        cls,
-        members: Members,
-        temperature: float | None,
-    ) -> HeldOut:
+    def deal(cls, members: Members, temperature: float | None) -> HeldOut:
         """Deal the members into folds, whatever their order."""
         setting = numbers_of(members.inputs)
         fold = deal_folds(sorted_units(members.contrasts, setting), setting)
@@ -107,14 +103,13 @@ class HeldOut:
             checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
             controls = self._controls(features, rules, predicted)
             gained = gained - np.where(checked, controls, 0)
-        estimate, error, lower = self._limits(gained)
-        return Bound(estimate, error, max(lower, 0.0))
+        return self._limits(gained)
 
     def _gains(self, predicted: FloatArray) -> FloatArray:  # shape: (n, n_references)
         """Return what each member gains by the rule over fixed decisions."""
         y = self.members.contrasts
         if self.temperature is None:
-            return np.take_along_axis(y, _best(predicted), axis=1) - y
+            return _taken_less_fixed(y, predicted)
         mean = self._soft(y, y.mean(axis=0))
         return (self._soft(y, predicted) - mean)[:, np.newaxis]
 
@@ -133,7 +128,7 @@ class HeldOut:
         entropy = -(policy * logs).sum(axis=-1)
         return np.asarray((policy * y).sum(axis=-1) + self.temperature * entropy)
 
-    def _limits(self, gained: FloatArray) -> tuple[float, float, float]:
+    def _limits(self, gained: FloatArray) -> Bound:
         """Return the smallest mean, its standard error, and the smallest limit."""
         n_settings = int(self.setting.max()) + 1
         means = gained.mean(axis=0)
@@ -144,7 +139,7 @@ class HeldOut:
         quantile = student.ppf(_CONFIDENCE, max(n_settings - 1, 1))
         worst = int(np.argmin(means))
         lower = float(np.min(means - quantile * errors))
-        return float(means[worst]), float(errors[worst]), lower
+        return Bound(float(means[worst]), float(errors[worst]), max(lower, 0.0))
 
     # Control variate
 

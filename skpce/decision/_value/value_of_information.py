@@ -42,6 +42,17 @@ _LEVEL = 0.9  # of the intervals of the expansion's value
 _SIGNIFICANCE = 0.05  # largest p-value at which a value is supported
 _MOST_OBSERVATIONS = 10**18
 
+# What is said of the columns of a row, where they are known.
+_FACTS = {
+    "lower_bound": "at least {:.3g}",
+    "p_value": "p = {:.3g}",
+    "share_of_evpi": "{:.0%} of knowing all",
+    "variance_share": "{:.0%} of the variance",
+    "flip_probability": "changes the decision with probability {:.2g}",
+    "evsi": "observations are worth {:.3g}",
+    "net_benefit": "net benefit {:.3g}",
+}
+
 
 @remembers_frames
 def value_of_information(
@@ -487,17 +498,5 @@ def _facts(columns: Mapping[str, FloatArray], place: int) -> str:
         worth = f"the expansion says {row['plug_in']:.3g}"
     if not np.isnan(row["standard_error"]):
         worth += f" ± {row['standard_error']:.2g}"
-    facts = [worth]
-    if not np.isnan(row["lower_bound"]):
-        facts.append(f"at least {row['lower_bound']:.3g}")
-    if not np.isnan(row["p_value"]):
-        facts.append(f"p = {row['p_value']:.3g}")
-    if not np.isnan(row["share_of_evpi"]):
-        facts.append(f"{row['share_of_evpi']:.0%} of knowing all")
-    facts.append(f"{row['variance_share']:.0%} of the variance")
-    facts.append(f"changes the decision with probability {row['flip_probability']:.2g}")
-    if not np.isnan(row.get("evsi", np.nan)):
-        facts.append(f"observations are worth {row['evsi']:.3g}")
-    if not np.isnan(row.get("net_benefit", np.nan)):
-        facts.append(f"net benefit {row['net_benefit']:.3g}")
-    return ", ".join(facts)
+    known = [name for name in _FACTS if not np.isnan(row.get(name, np.nan))]
+    return ", ".join([worth, *(_FACTS[name].format(row[name]) for name in known)])
