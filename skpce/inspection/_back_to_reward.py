@@ -279,9 +279,8 @@ def _cautions(
 
 
 def _first(chosen: NDArray[np.intp], names: list[str]) -> str:
-    return ", ".join(names[i] for i in chosen[:3]) + (
-        ", ..." if chosen.size > 3 else ""
-    )
+    shown = ", ".join(names[i] for i in chosen[:3])
+    return f"{shown}, ..." if chosen.size > 3 else shown
 
 
 def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArray]:
@@ -290,20 +289,15 @@ def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArr
     varies = has_variance(moved.reading.expansion)
     centred = moved.values - moved.values.mean(axis=0)
     whole = np.where(varies, np.square(centred) @ group.T, 0.0)
-    shape = (len(group), len(players))
-    tables = {
-        name: np.zeros(shape)
-        for kind in ("share", "variance_share")
-        for name in (kind, f"{kind}_standard_error")
-    }
-    for player, columns in enumerate(players):
+    found: dict[str, list[FloatArray]] = {}
+    for columns in players:
         part = moved.alone(columns)
         part = part - part.mean(axis=0)
         for name, product in (("share", part * centred), ("variance_share", part**2)):
             ratio, error = ratio_of_means(product @ group.T, whole)
-            tables[name][:, player] = ratio
-            tables[f"{name}_standard_error"][:, player] = error
-    return tables
+            found.setdefault(name, []).append(ratio)
+            found.setdefault(f"{name}_standard_error", []).append(error)
+    return {name: np.column_stack(values) for name, values in found.items()}
 
 
 def _explained_alone(moved: MovedColumns) -> FloatArray:
@@ -365,9 +359,8 @@ class MovedColumns:
         """Predict where these columns are those of X, and all others their mean."""
         X, embedding = self.reading.rows.values, self.embedding
         if embedding is not None:
-            moved = (X[:, columns] - self.mean[columns]) @ embedding.matrix[
-                :, columns
-            ].T
+            slopes = embedding.matrix[:, columns].T
+            moved = (X[:, columns] - self.mean[columns]) @ slopes
             return self.reading.at_latent(self.latent.mean(axis=0) + moved)
         rows = np.tile(self.mean, (len(X), 1))
         rows[:, columns] = X[:, columns]

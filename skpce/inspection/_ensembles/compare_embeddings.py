@@ -30,7 +30,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, quiet, quiet_fit, seeded, splits_of_folds
+from .cross_fit import Split, quiet, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
@@ -283,9 +283,7 @@ class _Comparison:
                 f"scoring that returns one. Got {fitted.best_score_}."
             )
         chosen = _settings_of(grids)[fitted.best_index_][0]
-        parameters = clone(fitted.best_params_, safe=False)
-        pipeline = clone(self.pipeline).set_params(**parameters)
-        pipeline = quiet_fit(pipeline, self.X, self.y)
+        pipeline = fitted.best_estimator_
         dimension, degree = chosen.setting(fitted.best_params_)
         return {
             "chosen": chosen,
