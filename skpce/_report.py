@@ -342,13 +342,6 @@ class ReportContent:
         self.fragility: Any = spread_of(reading, self.y)
 
     @property
-    def sizes(self) -> tuple[str, Any]:
-        """Column of the number of possible actions, or of columns of y."""
-        if self.is_real:
-            return "columns", self.fragility.columns["columns"]
-        return "actions", self.fragility.n_possible
-
-    @property
     def known(self) -> dict[str, Any]:
         """Arguments of displays."""
         return {
@@ -727,9 +720,12 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
 
 def add_goodness(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading(f"How well the inputs predict each {content.noun}")
+    sizes, n_each = "actions", "n_possible"
+    if content.is_real:
+        sizes = n_each = "columns"
     columns: list[Column] = [
         (content.noun, content.step_names),
-        content.sizes,
+        (sizes, content.fragility.columns[n_each]),
         ("Q², leave-one-out", content.expansion.q2),
         ("Q², test data", content.test_q2),
     ]

@@ -38,6 +38,7 @@ from .._checks import (
     check_draws,
     check_option,
     fail,
+    listed,
     make_generator,
     position_of,
     refuse_other_names,
@@ -455,20 +456,13 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
     if steps is None:
         return list(range(layout.n_steps))
     names = [str(name) for name in layout.step_names]
+    expected = f"None, or some of {names} or of their positions, each once"
     is_one = isinstance(steps, (str, int, np.integer))
-    try:
-        given = [steps] if is_one else list(steps)
-    except TypeError:
-        raise fail(owner, "steps", f"None, or some of {names}", steps) from None
-    found = []
-    for step in given:
-        position = position_of(step, names)
-        if position is None:
-            expected = f"None, or some of {names} or of their positions"
-            raise fail(owner, "steps", expected, steps)
-        found.append(position)
-    if not found or len(set(found)) < len(found):
-        raise fail(owner, "steps", f"None, or some of {names}, each once", steps)
+    given = [steps] if is_one else listed(steps, "steps", expected)
+    positions = [position_of(step, names) for step in given]
+    found = [position for position in positions if position is not None]
+    if not found or len(set(found)) < len(given):
+        raise fail(owner, "steps", expected, steps)
     return found
 
 

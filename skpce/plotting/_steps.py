@@ -298,16 +298,11 @@ def _can_vary(spread: Result) -> Any:  # shape: (n_steps,)
 
 def spread_of(reading: Reading, y: ArrayLike) -> Result:
     """Measure an ensemble: the fragility of policies, or variances of real outputs."""
-    if reading.compositions is not None:
-        return fragility_of(reading.estimator, y)
-    expansion = reading.expansion
-    values = checked_outputs(y, expansion.output_names)
-    groups = group_matrix(expansion).argmax(axis=0)
-    return output_spread(values, groups, expansion.group_names)
-
-
-def fragility_of(surrogate: Any, y: ArrayLike) -> Result:
-    """Measure an ensemble with the steps, mask and names of a surrogate."""
+    surrogate, expansion = reading.estimator, reading.expansion
+    if reading.compositions is None:
+        values = checked_outputs(y, expansion.output_names)
+        groups = group_matrix(expansion).argmax(axis=0)
+        return output_spread(values, groups, expansion.group_names)
     layout, how = surrogate.geometry_.layout, transformer_of(surrogate)
     found = policy_fragility(
         checked_policies(y, surrogate),

@@ -247,7 +247,8 @@ def value_of_information(
     if form == "regression" and given.members is None:
         raise fail(OWNER, "form", "'marginal' with an Expansion", form)
     players = _players(groups, given.inputs)
-    noise = _by_row("noise_sd", noise_sd, given.inputs)
+    deviation = _by_name("noise_sd", noise_sd, given.inputs, given.inputs, "neither")
+    noise = {given.inputs.index(name): sd for name, sd in deviation.items()}
     if n_observations is not None and not noise:
         expected = "a positive float or a mapping, with n_observations"
         raise fail(OWNER, "noise_sd", expected, noise_sd)
@@ -316,44 +317,31 @@ def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
     return found | {ALL: list(range(len(inputs)))}
 
 
-def _by_row(name: str, value: Any, inputs: Sequence[str]) -> dict[int, float]:
-    """Return a positive number for each input that has one."""
+def _by_name(
+    name: str, value: Any, inputs: Sequence[str], known: Sequence[str], closed: str
+) -> dict[str, float]:
+    """Return the numbers that have a known name; a single one is that of each input."""
     if value is None:
         return {}
-    if not isinstance(value, Mapping):
-        check_real(OWNER, name, value, low=0.0)
-        return {i: float(value) for i in range(len(inputs))}
-    _refuse_unknown(name, value, inputs)
-    for one in value.values():
-        check_real(OWNER, name, one, low=0.0)
-    return {i: float(value[n]) for i, n in enumerate(inputs) if n in value}
-
-
-def _refuse_unknown(name: str, value: Mapping[Any, Any], known: Sequence[str]) -> None:
-    unknown = [key for key in value if key not in known]
+    given = value if isinstance(value, Mapping) else dict.fromkeys(inputs, value)
+    unknown = [key for key in given if key not in known]
     if unknown:
         raise ValueError(
             f"{name} has {unknown[0]!r}; expected some of {', '.join(known)}."
         )
+    for one in given.values():
+        check_real(OWNER, name, one, low=0.0, closed=closed)
+    return {key: float(one) for key, one in given.items()}
 
 
 def _prices(
     costs: Any, players: Mapping[str, list[int]], inputs: Sequence[str]
 ) -> FloatArray:  # shape: (n_rows,), NaN where a cost is not known
     """Return what it costs to know the inputs of each row."""
-    if not isinstance(costs, Mapping):
-        check_real(OWNER, "costs", costs, low=0.0, closed="left")
-        return np.array([float(costs) * len(own) for own in players.values()])
-    _refuse_unknown("costs", costs, list(players))
-    for one in costs.values():
-        check_real(OWNER, "costs", one, low=0.0, closed="left")
-    single = [float(costs.get(name, np.nan)) for name in inputs]
-    return np.array(
-        [
-            float(costs.get(name, sum(single[i] for i in own)))
-            for name, own in players.items()
-        ]
-    )
+    given = _by_name("costs", costs, inputs, list(players), "left")
+    single = [given.get(name, np.nan) for name in inputs]
+    sums = {name: sum(single[i] for i in own) for name, own in players.items()}
+    return np.array([given.get(name, sums[name]) for name in players])
 
 
 def _spreads(

@@ -432,10 +432,8 @@ def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
         for name in ("dimension", "degree", "n_inputs", "score")
     }
     answers: list[Answer] = [row["verdict"] for row in judged]
-    for name in ("q2", "q2_low", "q2_high", "noise_share"):
-        columns[name] = np.stack([getattr(one, name) for one in answers])
-    columns["p_value"] = np.array([one.p_value for one in answers])
-    columns["attributable"] = np.array([one.attributable for one in answers])
+    judged_by = ("q2", "q2_low", "q2_high", "noise_share", "p_value", "attributable")
+    columns |= {n: np.array([getattr(one, n) for one in answers]) for n in judged_by}
     reasons = [["; ".join(own) for own in one.reasons] for one in answers]
     columns["reasons"] = np.array(reasons, dtype=object)
     for name in ("verdict", "pipeline"):
