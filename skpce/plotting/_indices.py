@@ -329,16 +329,13 @@ class SobolDisplay:
         shown = self.some(range(min(n_steps, most)))
         notes = [] if n_steps <= most else [f"{most} of {n_steps} are shown"]
         if kind == "bars":
-            self.axes_, self.bars_ = shown._plot_panels(ax, kwargs)
-            last = self.axes_[-1]
-            last.set_xlabel("\n".join([last.get_xlabel(), *notes]))
-            self.ax_, self.figure_ = readable(*self.axes_)
-            return self
-        if kind == "heatmap":
-            panel, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
+            panels, self.bars_ = shown._plot_panels(ax, notes, kwargs)
+            self.axes_ = panels
+        elif kind == "heatmap":
+            panels, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
         else:
-            panel, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
-        self.ax_, self.figure_ = readable(panel)
+            panels, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
+        self.ax_, self.figure_ = readable(*panels)
         return self
 
     @property
@@ -363,7 +360,7 @@ class SobolDisplay:
 
     def _plot_stacked(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
-    ) -> tuple[Any, list[Any]]:
+    ) -> tuple[list[Any], list[Any]]:
         shares, names, errors = self._columns
         n_steps = len(self.step_names)
         lowest = float(self.shares.min(initial=0.0))
@@ -390,10 +387,10 @@ class SobolDisplay:
                 for number, (bars, low, high) in enumerate(seen):
                     height = position + _HEIGHTS[number % len(_HEIGHTS)]
                     draw_whisker(ax, bars[step], (low, high), height)
-        return ax, drawn
+        return [ax], drawn
 
     def _plot_panels(
-        self, ax: Any, kwargs: dict[str, Any]
+        self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
     ) -> tuple[list[Any], list[Any]]:
         n_steps, n_rows = len(self.step_names), min(len(self.input_names), _MOST_ROWS)
         n_columns = min(n_steps, 2)
@@ -403,15 +400,16 @@ class SobolDisplay:
         for step, panel in enumerate(panels):
             drawn += self._plot_panel(panel, step, kwargs)
             panel.set_xlabel(self._axis_label())
+        panels[-1].set_xlabel("\n".join([self._axis_label(), *notes]))
         low = min(panel.get_xlim()[0] for panel in panels)
         high = max(max(panel.get_xlim()[1] for panel in panels), 0.1)
         for panel in panels:  # on one scale
             panel.set_xlim(min(low, 0.0) if self.shares.min() < 0.0 else 0.0, high)
         if self.total_order is not None:
-            indices, shares = ("first order", "total"), ("alone", "in all")
-            words = shares if self.of_variance else indices
-            keys = zip(words, COLORS, strict=False)
-            legend_right(panels[n_columns - 1], keys)
+            words = (
+                ("alone", "in all") if self.of_variance else ("first order", "total")
+            )
+            legend_right(panels[n_columns - 1], zip(words, COLORS, strict=False))
         return panels, drawn
 
     def _plot_panel(self, ax: Any, step: int, kwargs: dict[str, Any]) -> list[Any]:
@@ -451,7 +449,7 @@ class SobolDisplay:
 
     def _plot_heat_map(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
-    ) -> tuple[Any, Any]:
+    ) -> tuple[list[Any], Any]:
         shares, names, distances = self._columns
         n_steps = len(self.step_names)
         ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.5 * n_steps))
@@ -467,7 +465,7 @@ class SobolDisplay:
         heads = [f"* {NOT_SUPPORTED}"] if self._refused.any() else []
         style |= {"marks": marks, "errors": errors, "heads": [*heads, *notes]}
         style["scale"] = self._axis_label("\n")
-        return ax, draw_heat_map(ax, shares, self.step_names, names, **style)
+        return [ax], draw_heat_map(ax, shares, self.step_names, names, **style)
 
     def _axis_label(self, separator: str = " ") -> str:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""

@@ -29,7 +29,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +40,6 @@ from sklearn.base import clone
 
 from ..._checks import FloatArray, IndexArray
 from ..._expansion.expansion import Expansion
-from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import means_of_pieces
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from ...inspection._ensembles.cross_fit import Split, quiet, splits_of_folds
@@ -164,9 +162,7 @@ class HeldOut:
         y, found = self.members.contrasts, []
         predicted = np.empty_like(y)
         for train, test in self.splits:
-            with quiet(), warnings.catch_warnings():
-                # A learned distribution is that of a fold.
-                warnings.simplefilter("ignore", InputOutsideSupportWarning)
+            with quiet():  # a learned distribution is that of a fold
                 fitted = quiet_fit(regressor, X[train], y[train])
                 predicted[test] = fitted.predict(X[test]).reshape(len(test), -1)
             found.append(fitted.expansion_)

@@ -57,8 +57,6 @@ def read_members(
         expected = "an estimator or a Pipeline that predicts"
         raise fail(owner, "pipeline", expected, pipeline)
     for table, name in ((X, "X"), (y, "y")):
-        if table is None:
-            raise ValueError(f"{name} of {owner} is None; expected a table of members.")
         if not hasattr(table, "__len__"):
             raise ValueError(
                 f"{name} of {owner} is {table!r}; expected a table of members."
