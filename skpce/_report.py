@@ -53,9 +53,9 @@ from .plotting._style import (
     NO_VARIANCE,
     NOT_PREDICTED,
     NOT_SUPPORTED,
-    Support,
     held_out_q2,
     refuse_other_steps,
+    support_of,
 )
 
 # Columns of tables, for the report and those of experiments.
@@ -338,7 +338,7 @@ class ReportContent:
             if len(verdict.input_names) == len(self.input_names):
                 verdict = verdict.with_names(self.input_names)
         self.verdict, self.random_state = verdict, random_state
-        self.support = Support.of(self.expansion, verdict)
+        self.support = support_of(self.expansion, verdict)
         self.fragility: Any = spread_of(reading, self.y)
 
     @property

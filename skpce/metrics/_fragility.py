@@ -304,29 +304,6 @@ def total_variation_distance(
     return 0.5 * sum_steps(np.abs(first - second), layout)
 
 
-def squared_aitchison(
-    tables: tuple[Any, Any],
-    names: tuple[str, str],  # for messages
-    *,
-    steps: Steps,
-    mask: Mask,
-    zero_replacement: Any,
-    owner: str,
-) -> FloatArray:  # shape: (n_members, n_steps)
-    """Return squared Aitchison distances."""
-    layout, *closed = read_pair(*tables, names, steps, owner)
-    check_zero_replacement(owner, zero_replacement, layout)
-    possible = resolve_mask(mask, np.vstack(closed), layout, owner)
-    geometry = LogRatioGeometry(layout, possible, "clr", -1)
-    first, second = (
-        clr_of(table, geometry, zero_replacement, name)
-        for table, name in zip(closed, names, strict=True)
-    )
-    squares = np.zeros(closed[0].shape)
-    squares[:, geometry.active_parts] = np.square(first - second)
-    return sum_steps(squares, layout)
-
-
 def check_zero_replacement(
     owner: str, value: Any, layout: StepLayout, reference: Any = -1
 ) -> None:

@@ -34,7 +34,7 @@ from .._expansion.expansion import checked_features
 from .._fonts import label
 from .._input_laws import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
-from ..inspection._ensembles.members import with_amalgamated
+from ..inspection._ensembles.members import refuse_other_lengths, with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
     UNEXPLAINED_COLOR,
@@ -176,14 +176,8 @@ class ConvergenceDisplay:
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_repeats", n_repeats, low=1, high=MOST_REPEATS)
         check_real(owner, "test_size", test_size, low=0, high=1)
-        for name, table in (("X", X), ("y", y)):
-            check_rows(owner, name, table)
-        inputs, targets = (_rows(name, table) for name, table in (("X", X), ("y", y)))
-        if len(inputs) != len(targets):
-            raise ValueError(
-                f"X has {len(inputs)} members and y has {len(targets)}; expected as "
-                "many."
-            )
+        inputs, targets = _rows(owner, "X", X), _rows(owner, "y", y)
+        refuse_other_lengths(inputs, targets)
         n_test = round(test_size * len(inputs))
         n_train = len(inputs) - n_test
         if n_test < 2 or n_train < 2:
@@ -508,8 +502,9 @@ def _retained_variance(reading: Reading) -> FloatArray | None:
     return None
 
 
-def _rows(name: str, table: Any) -> Any:
+def _rows(owner: str, name: str, table: Any) -> Any:
     """Return a table as it is given, or as an array of rows of one length."""
+    check_rows(owner, name, table)
     try:
         found = as_table(table)
     except ValueError:

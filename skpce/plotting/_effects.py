@@ -34,7 +34,6 @@ from ._style import (
     NO_VARIANCE,
     NOT_PREDICTED,
     NOT_SUPPORTED,
-    Support,
     check_position,
     color,
     draw_heat_map,
@@ -44,6 +43,7 @@ from ._style import (
     make_axes,
     make_panels,
     readable,
+    support_of,
 )
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class MainEffectsDisplay:
                 "can vary."
             )
         chosen = _chosen_targets(targets, labels, effects)
-        good = Support.of(expansion, verdict).supported
+        good = support_of(expansion, verdict).supported
         if good is not None:
             rows = group_matrix(curves).argmax(axis=0)
             good = tuple(good[rows[i]] for i in chosen)
@@ -508,7 +508,7 @@ class InteractionDisplay:
             pipeline, None, input_features, outputs=outputs, verdict=verdict
         )
         expansion = reading.expansion
-        found = Support.of(expansion, verdict)
+        found = support_of(expansion, verdict)
         names = expansion.group_names
         step = check_position("step", step, len(names), names)
         unexplained = float(found.unexplained[step])

@@ -19,7 +19,6 @@ from ._style import (
     COLORS,
     NO_VARIANCE,
     NOT_SUPPORTED,
-    Support,
     draw_heat_map,
     draw_stacked,
     draw_whisker,
@@ -34,6 +33,7 @@ from ._style import (
     refused,
     share_colors,
     share_names,
+    support_of,
     write_no_variance,
     write_over,
 )
@@ -262,7 +262,7 @@ class SobolDisplay:
             pipeline, None, input_features, outputs=outputs, verdict=verdict
         )
         expansion = reading.expansion
-        found = Support.of(expansion, verdict)
+        found = support_of(expansion, verdict, unexplained)
         names = renamed("step_names", step_names, list(expansion.group_names))
         if verdict is not None and unexplained is None and verdict.input_names:
             return cls(
@@ -275,8 +275,6 @@ class SobolDisplay:
                 interval=_interval_of_drivers(verdict),
                 of_variance=True,
             )
-        if unexplained is not None:
-            found = found.with_unexplained(unexplained)
         indices = expansion.sobol_indices()
         return cls(
             indices.first_order,

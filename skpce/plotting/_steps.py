@@ -28,7 +28,6 @@ from ._style import (
     NOT_PREDICTED,
     NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
-    Support,
     color,
     given_floats,
     hide_spines,
@@ -36,6 +35,7 @@ from ._style import (
     make_panels,
     readable,
     refused,
+    support_of,
 )
 
 if TYPE_CHECKING:
@@ -188,11 +188,8 @@ class StepVarianceDisplay:
         """
         reading = expansion_of(pipeline, outputs=outputs, verdict=verdict)
         found = spread_of(reading, y)
-        support = Support.of(reading.expansion, verdict)
-        display = cls(
-            found, unexplained=support.unexplained, supported=support.supported
-        )
-        return display.plot(ax=ax, measures=measures, **kwargs)
+        support = support_of(reading.expansion, verdict)._asdict()
+        return cls(found, **support).plot(ax=ax, measures=measures, **kwargs)
 
     def plot(
         self,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -338,44 +337,41 @@ def refused(supported: Sequence[bool] | None, has_variance: Any) -> Any:
     return has_variance & ~np.asarray(supported, dtype=bool)
 
 
-@dataclass(frozen=True)
-class Support:
+class Support(NamedTuple):
     """What stands behind the indices of each step, or of each target."""
 
-    expansion: Expansion
     unexplained: FloatArray  # (n_groups,), one minus Q²; NaN without variance
-    supported: tuple[bool, ...] | None = None  # None without a verdict
+    supported: tuple[bool, ...] | None  # None without a verdict
 
-    @classmethod
-    def of(cls, expansion: Expansion, verdict: Answer | None = None) -> Support:
-        """Take the leave-one-out Q² of an expansion, or what a verdict says."""
-        found = cls(expansion, expansion.q2)
-        if verdict is None:
-            return found.with_unexplained(expansion.unexplained_share)
+
+def support_of(
+    expansion: Expansion, verdict: Answer | None, unexplained: ArrayLike | None = None
+) -> Support:
+    """Take shares that are given, else what a verdict says, else leave-one-out Q²."""
+    supported = None
+    if verdict is not None:
         refuse_other_steps(verdict, expansion.group_names)
-        return replace(
-            found, supported=verdict.attributable, unexplained=verdict.not_predicted
+        supported = verdict.attributable
+        if unexplained is None:
+            return Support(verdict.not_predicted, supported)
+    share = expansion.unexplained_share if unexplained is None else unexplained
+    given = as_floats(share, "unexplained")
+    n_groups = expansion.n_groups
+    if given.shape != (n_groups,):
+        raise ValueError(
+            f"unexplained has shape {given.shape}; expected ({n_groups},), "
+            "one share per step or output."
         )
-
-    def with_unexplained(self, share: ArrayLike) -> Support:
-        """Return the same with another unexplained share (n_groups,)."""
-        given = as_floats(share, "unexplained")
-        n_groups = self.expansion.n_groups
-        if given.shape != (n_groups,):
-            raise ValueError(
-                f"unexplained has shape {given.shape}; expected ({n_groups},), "
-                "one share per step or output."
-            )
-        outside = (given < 0) | (given > 1)
-        if outside.any():
-            worst = given[int(np.argmax(outside))]
-            raise ValueError(
-                f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
-                "NaN for a step without choice or an output without variance."
-            )
-        # An expansion without variance explains nothing, whatever its Q².
-        flat = (self.expansion.total_variance <= 0) & ~np.isnan(given)
-        return replace(self, unexplained=np.where(flat, 1.0, given))
+    outside = (given < 0) | (given > 1)
+    if outside.any():
+        worst = given[int(np.argmax(outside))]
+        raise ValueError(
+            f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
+            "NaN for a step without choice or an output without variance."
+        )
+    # An expansion without variance explains nothing, whatever its Q².
+    flat = (expansion.total_variance <= 0) & ~np.isnan(given)
+    return Support(np.where(flat, 1.0, given), supported)
 
 
 def refuse_other_steps(verdict: Answer, step_names: Sequence[str]) -> None:
