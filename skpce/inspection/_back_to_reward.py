@@ -203,7 +203,7 @@ def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
             **shares,
             "effect_size": np.sqrt(group @ np.square(effect)),
             "retained": retained[np.newaxis],
-            "explained_alone": _explained_alone(moved) if groups is None else None,
+            "explained_alone": moved.explained_alone() if groups is None else None,
         },
         q2_reasons(expansion, float(min_q2)),
         [f"{how}, leave-one-out Q² = {1.0 - rest:.2f}" for rest in unexplained],
@@ -300,21 +300,6 @@ def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArr
     return {name: np.column_stack(values) for name, values in found.items()}
 
 
-def _explained_alone(moved: MovedColumns) -> FloatArray:
-    """Return the first-order indices of the columns: closed, else of a cubic."""
-    expansion, embedding = moved.reading.expansion, moved.embedding
-    laws = expansion.basis.laws
-    normal = all(isinstance(law, NormalLaw) for law in laws)
-    uncorrelated = not largest_correlation(moved.latent) > _UNCORRELATED
-    if embedding is not None and normal and uncorrelated:
-        return NormalParts.of(embedding, laws).first_order(expansion, noise=True)
-    group = group_matrix(expansion)
-    variance = group @ moved.values.var(axis=0, ddof=1) * has_variance(expansion)
-    safe = np.where(variance > 0, variance, 1.0)[:, np.newaxis]
-    alone = group @ moved.explained_alone() / safe
-    return np.where(variance[:, np.newaxis] > 0, alone, 0.0)
-
-
 _CURVE_DEGREE = 3  # degree of the curve of the prediction against one column
 
 
@@ -391,7 +376,20 @@ class MovedColumns:
         there = self.embedding.matrix[:, columns] @ step
         return float(step @ self.embedding.loading[columns] @ there) / whole
 
-    def explained_alone(self) -> FloatArray:  # shape: (n_rows, n_features)
+    def explained_alone(self) -> FloatArray:  # shape: (n_groups, n_features)
+        """Return the first-order indices of the columns: closed, else of a cubic."""
+        expansion, embedding = self.reading.expansion, self.embedding
+        laws = expansion.basis.laws
+        normal = all(isinstance(law, NormalLaw) for law in laws)
+        uncorrelated = not largest_correlation(self.latent) > _UNCORRELATED
+        if embedding is not None and normal and uncorrelated:
+            return NormalParts.of(embedding, laws).first_order(expansion, noise=True)
+        group = group_matrix(expansion)
+        whole = group @ self.values.var(axis=0, ddof=1) * has_variance(expansion)
+        whole = np.where(whole > 0, whole, np.inf)[:, np.newaxis]
+        return group @ self._variance_of_cubics() / whole
+
+    def _variance_of_cubics(self) -> FloatArray:  # shape: (n_rows, n_features)
         """Return the variance that a cubic in one column explains, less chance."""
         X, values = self.reading.rows.values, self.values
         n_samples = len(X)

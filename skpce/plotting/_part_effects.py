@@ -13,7 +13,6 @@ from .._fonts import label
 from ..inspection import Result
 from ._style import (
     INTERACTION_COLOR,
-    NO_VARIANCE,
     color,
     draw_stacked,
     draw_whisker,
@@ -248,12 +247,11 @@ class PartEffectsDisplay:
             return
         reason = self._reason(output)
         if self.noise_share[output] >= 1.0:
-            reason = [DROWNED]
+            reason = DROWNED
         elif reason:
             hatch(bars[row] for bars in self.bars_[: len(self.bars_) - self.has_noise])
         if reason:
-            text = label(reason[0], max(12, int(room / 5.5)), 2)
-            write_over(ax, position, text)
+            write_over(ax, position, label(reason, max(12, int(room / 5.5)), 2))
             return
         values, errors = (table[output] for table in self.estimates)
         narrow = 0
@@ -277,21 +275,17 @@ class PartEffectsDisplay:
                 draw_whisker(ax, bar, errors[segment], place)
                 narrow += 1
 
-    def _reason(self, output: int) -> list[str]:
+    def _reason(self, output: int) -> str:
         """Say in short why the effects of an output are not supported."""
-        if self._is_flat[output]:
-            return [NO_VARIANCE]
         if not self.effects.supported or self.effects.supported[output]:
-            return []
+            return ""
+        reasons = self.effects.reasons[output]
         ratio = self.effects.columns.get("variance_ratio")
         if ratio is None:
-            return ["; ".join(map(str, self.effects.reasons[output]))]
-        if (
-            abs(ratio[output] - 1.0) <= 0.5
-            and "too few" in self.effects.reasons[output][0]
-        ):
-            return ["too few draws to test independence"]
-        return [f"recombined: {ratio[output]:.2f} × the variance"]
+            return "; ".join(map(str, reasons))
+        if abs(ratio[output] - 1.0) <= 0.5 and "too few" in reasons[0]:
+            return "too few draws to test independence"
+        return f"recombined: {ratio[output]:.2f} × the variance"
 
     def _points_of_the_bar(self, ax: Any) -> float:
         """Return the approximate width of a bar of length one, in points."""
