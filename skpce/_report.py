@@ -37,7 +37,7 @@ from ._result import Result, error_in_percent
 from ._version import __version__, installed_version
 from .drivers import Answer, State
 from .drivers._findings import percent
-from .inspection._reading import Reading, expansion_of
+from .inspection._reading import Reading, expansion_of, refuse_expansion
 from .plotting import (
     CoverageDisplay,
     EmbeddingDisplay,
@@ -949,11 +949,7 @@ def report(
     reading = expansion_of(
         pipeline, X_test, input_features, outputs=outputs, verdict=verdict
     )
-    if reading.problem is None:
-        raise ValueError(
-            f"Got {pipeline!r}; expected a fitted estimator: an expansion alone has no "
-            "residuals."
-        )
+    refuse_expansion(reading)
     if len(reading.inputs) < 2:
         raise ValueError(
             f"X_test has {len(reading.inputs)} members; expected two or more."

@@ -123,10 +123,8 @@ class Reading:
         """Evaluate the expansion."""
         return self.expansion.basis.combine(Z, self.expansion.coefficients)
 
-    def __call__(
-        self, values: FloatArray
-    ) -> FloatArray:  # shape: (n_samples, n_outputs)
-        """Evaluate the expansion at rows of X."""
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Evaluate the expansion at rows of X; (n_samples, n_outputs)."""
         return self.at_latent(self.latent(values))
 
 
@@ -311,6 +309,15 @@ def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Rea
     return reading
 
 
+def refuse_expansion(reading: Reading) -> None:
+    """Raise ``ValueError`` for an expansion that was given in place of a fit."""
+    if reading.problem is None:
+        raise ValueError(
+            f"Got {reading.estimator!r}; expected a fitted estimator: an expansion "
+            "alone has no residuals and no intervals."
+        )
+
+
 def refuse_categories(expansion: Expansion) -> None:
     """Raise ``ValueError`` for an input that is no number."""
     names, laws = expansion.input_names, expansion.basis.laws
@@ -391,10 +398,8 @@ class FittedModel:
     names: tuple[str, ...] | None  # of the targets, where the model knows them
     second: bool  # whether the second of two columns is the target: of two classes
 
-    def __call__(
-        self, values: FloatArray
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
-        """Return the predictions."""
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return the predictions; (n_samples, n_targets)."""
         output = self.call(self.inputs.like(values))
         if isinstance(output, list):
             raise ValueError(

@@ -199,14 +199,12 @@ class MainEffectsDisplay:
         if table is not None:
             refuse_not_finite(table, "X")
             refuse_extremes(table, "X")
-        sampled = basis.sample(4000, make_generator(random_state))
+        size = max(4000, int(n_samples))
+        sampled = basis.sample(size, make_generator(random_state))
         seen = sampled if table is None else table
         grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
         if fitted is not None and quantity == "probability":
-            draws = sampled[:n_samples]
-            if n_samples > len(sampled):
-                draws = basis.sample(n_samples, make_generator(random_state))
-            effects = _probability_effects(fitted, grids, shown, draws)
+            effects = _probability_effects(fitted, grids, shown, sampled[:n_samples])
             curves, unit = expansion, "probability"
         else:
             curves = expansion if fitted is None else _in_coordinates(fitted)

@@ -33,6 +33,7 @@ from ..inspection._reading import (
     compositions_of,
     expansion_of,
     group_matrix,
+    refuse_expansion,
 )
 from ..metrics import coverage_interval
 from ..metrics._coverage import output_coverage
@@ -371,11 +372,7 @@ class CoverageDisplay:
         levels = _checked_levels(levels)
         check_rows("CoverageDisplay", "X", X)  # not None
         reading = expansion_of(pipeline, X, outputs=outputs)
-        if reading.problem is None:
-            raise ValueError(
-                f"Got {pipeline!r}; expected a fitted estimator: an expansion alone "
-                "has no residuals and no intervals."
-            )
+        refuse_expansion(reading)
         inputs, is_real = reading.inputs, reading.compositions is None
         score = coverage_of(reading, y)
         kinds: dict[str, dict[str, Any]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -263,12 +264,12 @@ def value_of_information(
     rows = [make(given, features) for features in players.values()]
     how = Settings(soft, int(n_samples), seed)
     worths = [row.worth(how) for row in rows]
-    columns: dict[str, FloatArray] = {
-        "value": np.array([worth.value for worth in worths]),
-        "plug_in": np.array([worth.value for worth in worths]),
-    }
+    value, flip, error = np.transpose(
+        [(one.value, one.flip_probability, one.standard_error) for one in worths]
+    )
+    columns: dict[str, FloatArray] = {"value": value, "plug_in": value}
     columns |= _spreads(rows, soft, int(n_resamples), generator)
-    columns["integration_error"] = np.array([w.standard_error for w in worths])
+    columns["integration_error"] = error
     held_out, reasons = _held_out(given, players, soft)
     columns |= held_out
     evpi = worths[-1].value
@@ -276,13 +277,9 @@ def value_of_information(
     # Closed indices of all utilities together.
     known = given.expansion
     norms = np.sqrt(np.square(known.coefficients).sum(axis=0, keepdims=True))
-    columns["variance_share"] = np.array(
-        [
-            float(index_of_set("closed", norms, known.multi_indices, own)[0])
-            for own in players.values()
-        ]
-    )
-    columns["flip_probability"] = np.array([w.flip_probability for w in worths])
+    closed = partial(index_of_set, "closed", norms, known.multi_indices)
+    columns["variance_share"] = np.ravel([closed(own) for own in players.values()])
+    columns["flip_probability"] = flip
     if n_observations is not None:
         root, tiny = math.sqrt(int(n_observations)), float(np.finfo(float).tiny)
         deviations = {i: max(sd / root, tiny) for i, sd in noise.items()}

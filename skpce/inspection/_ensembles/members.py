@@ -169,10 +169,8 @@ def _without_nullable_types(y: Any) -> Any:
     return type(y)(values, index=y.index, columns=y.columns)
 
 
-def given_shares(
-    noise_share: Any, outputs: Outputs
-) -> FloatArray:  # shape: (n_groups,)
-    """Return given shares of training noise, NaN where not known."""
+def given_shares(noise_share: Any, outputs: Outputs) -> FloatArray:
+    """Return given shares of training noise, NaN where not known; (n_groups,)."""
     if noise_share is None:
         return np.full(outputs.n_groups, np.nan)
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:

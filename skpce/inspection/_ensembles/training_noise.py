@@ -157,10 +157,8 @@ def _distances_to(parts: FloatArray, others: FloatArray) -> FloatArray:
     )
 
 
-def _add_by_group(
-    values: FloatArray, group: IndexArray
-) -> FloatArray:  # shape: (n_groups, n_columns)
-    """Add up the rows of each group."""
+def _add_by_group(values: FloatArray, group: IndexArray) -> FloatArray:
+    """Add up the rows of each group; (n_groups, n_columns)."""
     sums = np.zeros((group.max() + 1, values.shape[1]))
     np.add.at(sums, group, values)
     return sums
