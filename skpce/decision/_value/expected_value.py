@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils.extmath import cartesian
 
 from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, IndexArray
@@ -117,10 +118,8 @@ def _every_combination(
     size = math.prod(len(points) for points, _ in tables)
     if len(tables) < len(atoms) or size > _MOST_COMBINATIONS:
         return None
-    grids = np.meshgrid(*(points for points, _ in tables), indexing="ij")
-    weights = np.meshgrid(*(masses for _, masses in tables), indexing="ij")
-    points = np.column_stack([grid.ravel() for grid in grids])
-    return points, np.prod([weight.ravel() for weight in weights], axis=0)
+    points, masses = (cartesian(columns) for columns in zip(*tables, strict=True))
+    return points, masses.prod(axis=1)
 
 
 def rule_of(
