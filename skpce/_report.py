@@ -95,22 +95,6 @@ def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]
     )
 
 
-def total_columns(
-    display: SobolDisplay,
-    noun: str,
-    inputs: IndexArray,
-    interval: SobolInterval | None,
-) -> list[Column]:
-    """Return total indices of some inputs, shares of the variance of the expansion."""
-    total = display.total_order
-    assert total is not None  # of a fit
-    assert not display.of_variance
-    cells = _cells(display, total, None if interval is None else interval.total_order)
-    names = [display.input_names[i] for i in inputs]
-    chosen = [cells[i] for i in inputs]
-    return list(zip([noun, *names], [display.step_names, *chosen], strict=True))
-
-
 def interval_of(reading: Reading) -> SobolInterval | None:
     """Return intervals of the indices of each step or output, where there are some."""
     expansion, problem = reading.expansion, reading.problem
@@ -761,8 +745,13 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     if content.verdict is not None:
         alone = SobolDisplay.from_fit(content.pipeline, **(known | {"verdict": None}))
     interval = interval_of(content.reading)
+    bounds = None if interval is None else interval.total_order
+    assert alone.total_order is not None  # of a fit
+    total = _cells(alone, alone.total_order, bounds)
+    columns: list[Column] = [(content.noun, alone.step_names)]
+    columns += [(alone.input_names[i], total[i]) for i in content.leading]
     page.add_columns(
-        content.rows(total_columns(alone, content.noun, content.leading, interval)),
+        content.rows(columns),
         "Total Sobol indices: shares of the variance of the expansion, not of the "
         f"{content.noun}",
     )

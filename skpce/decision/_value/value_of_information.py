@@ -21,10 +21,9 @@ from ..._checks import (
     fail,
     make_generator,
     refuse_memory,
-    refuse_no_numbers,
     remembers_frames,
 )
-from ..._expansion.expansion import Expansion, index_of_set
+from ..._expansion.expansion import index_of_set
 from ..._learned.cautions import DependentInputsWarning
 from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
@@ -242,8 +241,6 @@ def value_of_information(
     check_integer(OWNER, "n_resamples", n_resamples, high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", n_samples, low=128)
     soft = None if temperature is None else float(temperature)
-    if not isinstance(surrogate, Expansion) and hasattr(X, "__len__"):
-        refuse_no_numbers(X, "X")
     given = read_problem(surrogate, X, utility)
     if form == "regression" and given.members is None:
         raise fail(OWNER, "form", "'marginal' with an Expansion", form)
