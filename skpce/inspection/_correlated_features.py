@@ -325,8 +325,7 @@ def _cautions(
     expansion: Expansion, embedding: AffineMap, parts: NormalParts
 ) -> tuple[str, ...]:
     found = []
-    columns = zip(expansion.basis.laws, embedding.outputs.T, strict=True)
-    p_values = np.array([law.p_value(column) for law, column in columns])
+    p_values = expansion.basis.p_values(embedding.outputs)
     smallest = np.nanmin(np.append(p_values, 1.0))
     if smallest * len(p_values) < _CAUTION_LEVEL:
         found.append(
