@@ -426,12 +426,6 @@ class ReportContent:
             self.expansion.basis,
         )
 
-    def ranked_steps(self, share: float | FloatArray = 1.0) -> list[int]:
-        """Return the steps with this share of a variance, the largest first."""
-        variance = share * self.variance
-        order = np.argsort(-variance, kind="stable")
-        return [int(step) for step in order if variance[step] > 0]
-
 
 # Sections.
 
@@ -444,8 +438,9 @@ _MOST_DRAWS, _FEWEST_DRAWS, _MOST_VALUES = 2000, 200, 4_194_304
 
 
 def add_policies(page: HtmlReport, content: ReportContent) -> None:
-    ranked, seed = content.ranked_steps(), content.random_state
-    steps = sorted(ranked[:_MOST_POLICY_FIGURES])
+    varying, seed = np.flatnonzero(content.variance > 0), content.random_state
+    largest = of_largest(content.variance[varying], _MOST_POLICY_FIGURES)
+    steps = varying[largest].tolist()
     if not steps:
         return
     try:
@@ -455,7 +450,7 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("Policies: members and surrogate")
     most = max(_FEWEST_DRAWS, _MOST_VALUES // content.y.shape[1])
     n_samples = min(_MOST_DRAWS, most)
-    if len(steps) < len(ranked):
+    if len(steps) < len(varying):
         page.add_text(
             f"The {len(steps)} decisions of the largest summed variance are shown."
         )
@@ -786,7 +781,9 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         share = 1.0 - np.nan_to_num(content.support.unexplained, nan=1.0)
         if content.support.supported is not None:
             share = share * np.array(content.support.supported)
-        for step in content.ranked_steps(share)[:1]:
+        predicted = share * content.variance
+        if (predicted > 0).any():
+            step = int(np.argmax(predicted))
             pairs = InteractionDisplay.from_estimator(
                 content.pipeline, step=step, **known
             )

@@ -457,7 +457,9 @@ class Redraws:
         """Return what the shares of one scrambled point set are made of."""
         generator = np.random.default_rng(seed)
         n_columns, n_players = len(self.law.maps_), len(self.players)
-        normals = ndtri(sobol_points(2 * n_columns, self.n_points, generator))
+        points = qmc.Sobol(2 * n_columns, scramble=True, seed=generator)
+        uniforms = points.random_base2(int(self.n_points).bit_length() - 1)
+        normals = ndtri(np.clip(uniforms, 2.0**-40, 1.0 - 2.0**-40))
         redraw_scores = self.law.distribution_.redraw
         empty, noise = np.zeros((len(normals), n_columns)), normals[:, n_columns:]
         scores = redraw_scores(empty, [], normals[:, :n_columns])
@@ -498,15 +500,6 @@ class Redraws:
         whole = np.tile(variance[:, np.newaxis], n_players)
         parts = [np.array(one)[:, k].T for one in (alone, others) for k in (0, 1)]
         return np.array([*parts, effects, whole])
-
-
-def sobol_points(
-    n_dimensions: int, size: int, generator: np.random.Generator
-) -> FloatArray:  # shape: (size, n_dimensions), within (0, 1)
-    """Return scrambled Sobol' points; the size is a power of two."""
-    points = qmc.Sobol(n_dimensions, scramble=True, seed=generator)
-    drawn = points.random_base2(int(size).bit_length() - 1)
-    return np.clip(drawn, 2.0**-40, 1.0 - 2.0**-40)
 
 
 def _shapley_of_orders(

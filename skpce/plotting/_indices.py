@@ -34,7 +34,6 @@ from ._style import (
     share_colors,
     share_names,
     support_of,
-    write_no_variance,
     write_over,
 )
 
@@ -375,7 +374,7 @@ class SobolDisplay:
         ax.set_xlabel("\n".join([self._axis_label(), *notes]))
         for step, position in enumerate(positions):
             if np.isnan(self.unexplained[step]):
-                write_no_variance(ax, position)
+                ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
             elif self._refused[step]:
                 hatch(bars[step] for bars in drawn[:-1])
                 write_over(ax, position, NOT_SUPPORTED)

@@ -13,6 +13,7 @@ from .._fonts import label
 from ..inspection import Result
 from ._style import (
     INTERACTION_COLOR,
+    NO_VARIANCE,
     color,
     draw_stacked,
     draw_whisker,
@@ -22,7 +23,6 @@ from ._style import (
     points_across,
     readable,
     text_width,
-    write_no_variance,
     write_over,
 )
 
@@ -243,7 +243,7 @@ class PartEffectsDisplay:
     ) -> None:
         """Write the numbers into a bar, or why there are none."""
         if self._is_flat[output]:
-            write_no_variance(ax, position)
+            ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
             return
         reason = self._reason(output)
         if self.noise_share[output] >= 1.0:

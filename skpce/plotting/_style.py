@@ -313,11 +313,6 @@ def heads_of(name: Any, unexplained: float, supported: bool) -> list[str]:
     return [label(name), f"{NOT_PREDICTED}: {unexplained:z.2f}", *tail]
 
 
-def write_no_variance(ax: Any, position: float) -> None:
-    """Write why there is no bar."""
-    ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
-
-
 def write_over(ax: Any, position: float, text: str) -> None:
     """Write why a bar is not to be read over its end."""
     style = {"ha": "right", "va": "center", "fontsize": 9}
