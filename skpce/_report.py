@@ -369,10 +369,8 @@ class ReportContent:
             choices, without = ~np.isnan(self.support.unexplained), NO_VARIANCE
         else:
             choices, without = self.surrogate.geometry_.has_choice, "no choice"
-        return [
-            answer if choice else without
-            for answer, choice in zip(judged, choices, strict=True)
-        ]
+        answers: list[str] = np.where(choices, judged, without).tolist()
+        return answers
 
     @property
     def variance(self) -> FloatArray:

@@ -387,9 +387,9 @@ class MovedColumns:
         group = group_matrix(expansion)
         whole = group @ self.values.var(axis=0, ddof=1) * has_variance(expansion)
         whole = np.where(whole > 0, whole, np.inf)[:, np.newaxis]
-        return group @ self._variance_of_cubics() / whole
+        return group @ self.variance_of_cubics() / whole
 
-    def _variance_of_cubics(self) -> FloatArray:  # shape: (n_rows, n_features)
+    def variance_of_cubics(self) -> FloatArray:  # shape: (n_rows, n_features)
         """Return the variance that a cubic in one column explains, less chance."""
         X, values = self.reading.rows.values, self.values
         n_samples = len(X)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -301,14 +302,12 @@ class ExpansionOptions:
         """Return the degrees to try: at most half as many terms as design points."""
         if self.degree is not None:
             return [int(self.degree)]
-        limit = self.n_samples // 2
-        tried = [1]
-        for degree in range(2, _LARGEST_DEGREE + 1):
+
+        def fits(degree: int) -> bool:
             n_terms = math.comb(n_features + degree, degree)
-            if n_terms > limit or not accept(degree):
-                break
-            tried.append(degree)
-        return tried
+            return n_terms <= self.n_samples // 2 and accept(degree)
+
+        return [1, *takewhile(fits, range(2, _LARGEST_DEGREE + 1))]
 
 
 @dataclass(frozen=True)

@@ -495,11 +495,11 @@ def _quantiles(
 
 def _retained_variance(reading: Reading) -> FloatArray | None:
     """Return the shares that the last PCA-like step before the expansion retains."""
-    for _, step in reversed(reading.steps):
-        shares = getattr(step, "explained_variance_ratio_", None)
-        if shares is not None:
-            return np.asarray(shares, dtype=np.float64)
-    return None
+    found = [
+        getattr(step, "explained_variance_ratio_", None) for _, step in reading.steps
+    ]
+    shares = [given_floats(one) for one in found if one is not None]
+    return shares[-1] if shares else None
 
 
 def _rows(owner: str, name: str, table: Any) -> Any:
