@@ -26,7 +26,6 @@ from ._checks import (
     refuse_other_rows,
 )
 from ._compositions.indices import sobol_interval
-from ._compositions.log_ratio import transformer_of
 from ._compositions.outputs import Outputs, checked_outputs
 from ._compositions.scoring import checked_policies
 from ._expansion.intervals import SobolInterval, checked_method
@@ -38,9 +37,7 @@ from ._result import Result, error_in_percent
 from ._version import __version__, installed_version
 from .drivers import Answer, State
 from .drivers._findings import percent
-from .inspection._reading import Reading, expansion_of, group_matrix
-from .metrics import coverage_interval
-from .metrics._coverage import output_coverage
+from .inspection._reading import Reading, expansion_of, refuse_expansion
 from .plotting import (
     CoverageDisplay,
     EmbeddingDisplay,
@@ -50,15 +47,15 @@ from .plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from .plotting._members import coverage_of
 from .plotting._steps import spread_of
 from .plotting._style import (
     NO_VARIANCE,
     NOT_PREDICTED,
     NOT_SUPPORTED,
-    Support,
-    composition_q2,
-    output_q2,
+    held_out_q2,
     refuse_other_steps,
+    support_of,
 )
 
 # Columns of tables, for the report and those of experiments.
@@ -96,22 +93,6 @@ def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]
     return list(
         zip([noun, *display.column_names], [display.step_names, *columns], strict=True)
     )
-
-
-def total_columns(
-    display: SobolDisplay,
-    noun: str,
-    inputs: IndexArray,
-    interval: SobolInterval | None,
-) -> list[Column]:
-    """Return total indices of some inputs, shares of the variance of the expansion."""
-    total = display.total_order
-    assert total is not None  # of a fit
-    assert not display.of_variance
-    cells = _cells(display, total, None if interval is None else interval.total_order)
-    names = [display.input_names[i] for i in inputs]
-    chosen = [cells[i] for i in inputs]
-    return list(zip([noun, *names], [display.step_names, *chosen], strict=True))
 
 
 def interval_of(reading: Reading) -> SobolInterval | None:
@@ -341,15 +322,8 @@ class ReportContent:
             if len(verdict.input_names) == len(self.input_names):
                 verdict = verdict.with_names(self.input_names)
         self.verdict, self.random_state = verdict, random_state
-        self.support = Support.of(self.expansion, verdict)
+        self.support = support_of(self.expansion, verdict)
         self.fragility: Any = spread_of(reading, self.y)
-
-    @property
-    def sizes(self) -> tuple[str, Any]:
-        """Column of the number of possible actions, or of columns of y."""
-        if self.is_real:
-            return "columns", self.fragility.columns["columns"]
-        return "actions", self.fragility.n_possible
 
     @property
     def known(self) -> dict[str, Any]:
@@ -372,16 +346,10 @@ class ReportContent:
     def test_q2(self) -> FloatArray:
         """Q² of each step or output on the test data."""
         predicted = np.reshape(self.surrogate.predict(self.inputs), self.y.shape)
-        if self.is_real:
-            scales: Any = 1.0
-            if self.is_scaled and self.verdict is not None:
-                scales = self.verdict.measured_as.scales
-            return output_q2(self.y / scales, predicted / scales, self.expansion)
-        geometry, zero = (
-            self.surrogate.geometry_,
-            transformer_of(self.surrogate).zero_replacement,
-        )
-        return composition_q2(self.y, predicted, geometry, zero)
+        scales: Any = 1.0
+        if self.is_scaled and self.verdict is not None:
+            scales = self.verdict.measured_as.scales
+        return held_out_q2(self.reading, self.y / scales, predicted / scales)
 
     @property
     def source(self) -> str:
@@ -401,10 +369,8 @@ class ReportContent:
             choices, without = ~np.isnan(self.support.unexplained), NO_VARIANCE
         else:
             choices, without = self.surrogate.geometry_.has_choice, "no choice"
-        return [
-            answer if choice else without
-            for answer, choice in zip(judged, choices, strict=True)
-        ]
+        answers: list[str] = np.where(choices, judged, without).tolist()
+        return answers
 
     @property
     def variance(self) -> FloatArray:
@@ -458,12 +424,6 @@ class ReportContent:
             self.expansion.basis,
         )
 
-    def ranked_steps(self, share: float | FloatArray = 1.0) -> list[int]:
-        """Return the steps with this share of a variance, the largest first."""
-        variance = share * self.variance
-        order = np.argsort(-variance, kind="stable")
-        return [int(step) for step in order if variance[step] > 0]
-
 
 # Sections.
 
@@ -476,8 +436,9 @@ _MOST_DRAWS, _FEWEST_DRAWS, _MOST_VALUES = 2000, 200, 4_194_304
 
 
 def add_policies(page: HtmlReport, content: ReportContent) -> None:
-    ranked, seed = content.ranked_steps(), content.random_state
-    steps = sorted(ranked[:_MOST_POLICY_FIGURES])
+    varying, seed = np.flatnonzero(content.variance > 0), content.random_state
+    largest = of_largest(content.variance[varying], _MOST_POLICY_FIGURES)
+    steps = varying[largest].tolist()
     if not steps:
         return
     try:
@@ -487,7 +448,7 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("Policies: members and surrogate")
     most = max(_FEWEST_DRAWS, _MOST_VALUES // content.y.shape[1])
     n_samples = min(_MOST_DRAWS, most)
-    if len(steps) < len(ranked):
+    if len(steps) < len(varying):
         page.add_text(
             f"The {len(steps)} decisions of the largest summed variance are shown."
         )
@@ -578,20 +539,11 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
     except ValueError as error:  # no residual law: more terms than members
         page.add_text(f"There are no intervals. {error}")
         return
-    groups = group_matrix(content.expansion).argmax(axis=0)
-    has_groups = not content.is_real or len(groups) > len(content.step_names)
+    n_outputs = content.expansion.n_outputs
+    has_groups = not content.is_real or n_outputs > len(content.step_names)
     kinds = ("marginal", "joint") if has_groups else ("marginal",)
-    if content.is_real:
-        scores = {
-            kind: [output_coverage(y, low, high, groups, kind) for low, high in bounds]
-            for kind in kinds
-        }
-    else:
-        layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
-        scores = {
-            kind: [coverage_interval(y, *pair, kind=kind, **layout) for pair in bounds]
-            for kind in kinds
-        }
+    score = coverage_of(content.reading, y)
+    scores = {kind: [score(*pair, kind=kind) for pair in bounds] for kind in kinds}
     page.add_columns(
         coverage_columns(content.step_names, scores, content.listed, noun),
         f"Intervals given the inputs, {len(y)} members of the test data",
@@ -599,8 +551,10 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
     values, parts = "probabilities", "actions"
     if content.is_real:
         values, parts = "values", "columns"
-    text = f"Marginal: the share of {values} inside their interval, which should be "
-    text += "the level. "
+    text = (
+        f"Marginal: the share of {values} inside their interval, which should be the "
+        "level. "
+    )
     if has_groups:
         text += (
             f"Joint: the share of members with all {parts} of the {noun} inside; "
@@ -628,16 +582,12 @@ def add_effects(page: HtmlReport, content: ReportContent) -> None:
     )
 
 
-_GOODNESS = {
-    "decision": "Q² is one minus the squared error over the squared deviation from the "
-    "mean, in Aitchison geometry: free of any reference action. Leave-one-out is that "
-    "of the surrogate alone, conditional on its inputs. The test data are members "
-    "that were not fitted, provided that whoever made this page held them out.",
-    "output": "Q² is one minus the squared error over the squared deviation from the "
-    "mean; the columns of an output are added up {units}. Leave-one-out is that of the "
-    "expansion alone, conditional on its inputs. The test data are members that were "
-    "not fitted, provided that whoever made this page held them out.",
-}
+_GOODNESS = (
+    "Q² is one minus the squared error over the squared deviation from the mean{how}. "
+    "Leave-one-out is that of the {model} alone, conditional on its inputs. The test "
+    "data are members that were not fitted, provided that whoever made this page held "
+    "them out."
+)
 
 
 def add_answer(page: HtmlReport, content: ReportContent) -> None:
@@ -747,17 +697,24 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
 
 def add_goodness(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading(f"How well the inputs predict each {content.noun}")
+    sizes, n_each = "actions", "n_possible"
+    if content.is_real:
+        sizes = n_each = "columns"
     columns: list[Column] = [
         (content.noun, content.step_names),
-        content.sizes,
+        (sizes, content.fragility.columns[n_each]),
         ("Q², leave-one-out", content.expansion.q2),
         ("Q², test data", content.test_q2),
     ]
     if content.verdict is not None:
         columns.append(("Q², runs left out", content.verdict.q2))
     page.add_columns(content.rows([*columns, ("attribution", content.answers)]))
-    units = "in units of their standard deviations" if content.is_scaled else "as given"
-    page.add_text(_GOODNESS[content.noun].format(units=units))
+    how = ", in Aitchison geometry: free of any reference action"
+    if content.is_real:
+        units = "in units of their standard deviations"
+        how = "; the columns of an output are added up "
+        how += units if content.is_scaled else "as given"
+    page.add_text(_GOODNESS.format(how=how, model=content.model))
 
 
 def add_indices(page: HtmlReport, content: ReportContent) -> None:
@@ -781,8 +738,13 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     if content.verdict is not None:
         alone = SobolDisplay.from_fit(content.pipeline, **(known | {"verdict": None}))
     interval = interval_of(content.reading)
+    bounds = None if interval is None else interval.total_order
+    assert alone.total_order is not None  # of a fit
+    total = _cells(alone, alone.total_order, bounds)
+    columns: list[Column] = [(content.noun, alone.step_names)]
+    columns += [(alone.input_names[i], total[i]) for i in content.leading]
     page.add_columns(
-        content.rows(total_columns(alone, content.noun, content.leading, interval)),
+        content.rows(columns),
         "Total Sobol indices: shares of the variance of the expansion, not of the "
         f"{content.noun}",
     )
@@ -817,7 +779,9 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         share = 1.0 - np.nan_to_num(content.support.unexplained, nan=1.0)
         if content.support.supported is not None:
             share = share * np.array(content.support.supported)
-        for step in content.ranked_steps(share)[:1]:
+        predicted = share * content.variance
+        if (predicted > 0).any():
+            step = int(np.argmax(predicted))
             pairs = InteractionDisplay.from_estimator(
                 content.pipeline, step=step, **known
             )
@@ -969,11 +933,7 @@ def report(
     reading = expansion_of(
         pipeline, X_test, input_features, outputs=outputs, verdict=verdict
     )
-    if reading.problem is None:
-        raise ValueError(
-            f"Got {pipeline!r}; expected a fitted estimator: an expansion alone has no "
-            "residuals."
-        )
+    refuse_expansion(reading)
     if len(reading.inputs) < 2:
         raise ValueError(
             f"X_test has {len(reading.inputs)} members; expected two or more."

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,26 +113,16 @@ class Result:
             raise KeyError(f"{label!r} is no {self._first_key}; there are {known}.")
         return ResultRow(self, labels.index(label))
 
-    if TYPE_CHECKING:  # columns and figures that many results have
-
-        @property
-        def q2(self) -> FloatArray: ...
-        @property
-        def p_value(self) -> FloatArray: ...
-        @property
-        def noise_share(self) -> FloatArray: ...
-        @property
-        def first(self) -> FloatArray: ...
-        @property
-        def total(self) -> FloatArray: ...
-        @property
-        def first_order(self) -> FloatArray: ...
-        @property
-        def total_order(self) -> FloatArray: ...
-        @property
-        def shapley(self) -> FloatArray: ...
-        @property
-        def state(self) -> NDArray[np.object_]: ...
+    if TYPE_CHECKING:  # columns and figures that many results have, and no fields
+        q2: ClassVar[FloatArray]
+        p_value: ClassVar[FloatArray]
+        noise_share: ClassVar[FloatArray]
+        first: ClassVar[FloatArray]
+        total: ClassVar[FloatArray]
+        first_order: ClassVar[FloatArray]
+        total_order: ClassVar[FloatArray]
+        shapley: ClassVar[FloatArray]
+        state: ClassVar[NDArray[np.object_]]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # nothing of pickle or numpy

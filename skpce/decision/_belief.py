@@ -49,6 +49,7 @@ from .._checks import (
     refuse_other_names,
 )
 from .._input_laws import InputLaw
+from ..inspection._reading import renamed
 
 # Tails outside the interval of the table.
 _TAIL = 0.05
@@ -119,11 +120,7 @@ class InputBelief:
             self.weights, particles, "weights", largest=math.inf
         )
         n_features = particles.shape[1]
-        names = self.names
-        names = numbered_names(n_features) if names is None else names
-        if isinstance(names, str) or len(listed(names, "names")) != n_features:
-            expected = f"None or {n_features} names, one for each column of particles"
-            raise fail(owner, "names", expected, names)
+        names = renamed("names", self.names, numbered_names(n_features))
         stated = listed(self.distributions, "distributions")
         if len(stated) not in (0, n_features):
             expected = f"empty, or {n_features}, one for each column of particles"
@@ -135,7 +132,7 @@ class InputBelief:
         for name, values in own.items():
             values.flags.writeable = False
             object.__setattr__(self, name, values)
-        object.__setattr__(self, "names", tuple(str(name) for name in names))
+        object.__setattr__(self, "names", tuple(names))
 
     @property
     def mean(self) -> FloatArray:

@@ -25,6 +25,7 @@ from .._checks import (
 from .._input_laws import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
 from .._result import Result
+from ..inspection._reading import renamed
 from ._belief import InputBelief, as_function, read_noise
 from ._value.envelope import value_of_input
 from ._value.observations import value_of_signal
@@ -120,7 +121,8 @@ def measure_next(
     if not isinstance(belief, InputBelief):
         raise fail(OWNER, "belief", "an InputBelief", belief)
     outcomes = _evaluated("outcome", outcome, belief)
-    labels = _labels(names, outcomes.shape[1])
+    numbered = [f"outcome{i}" for i in range(outcomes.shape[1])]
+    labels = renamed("names", names, numbered)
     columns = _candidates(which, outcomes.shape[1])
     utilities = outcomes if utility is None else _evaluated("utility", utility, belief)
     if utilities.shape[1] < 2:
@@ -143,11 +145,8 @@ def measure_next(
         else:  # exact for the particles
             present = belief.weights > 0
             points, masses = chosen[present], belief.weights[present]
-            pairs = zip(points.T, noise, strict=True)
-            signals = [
-                value_of_signal(column, masses, utilities[present].T, deviation)
-                for column, deviation in pairs
-            ]
+            known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
+            signals = [value_of_signal(one, masses, known, sd) for one, sd in pairs]
             worth = np.array([signal.value for signal in signals])
     rank = np.empty(len(columns), dtype=np.int64)
     rank[np.argsort(-worth, kind="stable")] = np.arange(1, len(columns) + 1)
@@ -185,14 +184,6 @@ def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
     values = values.reshape(n_particles, -1)
     refuse_extremes(values, f"The {name} of {OWNER}")
     return values
-
-
-def _labels(names: Any, n_columns: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"outcome{i}" for i in range(n_columns))
-    if isinstance(names, str) or len(listed(names, "names")) != n_columns:
-        raise fail(OWNER, "names", f"None or {n_columns} names", names)
-    return tuple(str(name) for name in names)
 
 
 def _candidates(which: Any, n_columns: int) -> IndexArray:

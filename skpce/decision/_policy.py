@@ -38,6 +38,7 @@ from .._checks import (
     check_draws,
     check_option,
     fail,
+    listed,
     make_generator,
     position_of,
     refuse_other_names,
@@ -455,25 +456,42 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
     if steps is None:
         return list(range(layout.n_steps))
     names = [str(name) for name in layout.step_names]
+    expected = f"None, or some of {names} or of their positions, each once"
     is_one = isinstance(steps, (str, int, np.integer))
-    try:
-        given = [steps] if is_one else list(steps)
-    except TypeError:
-        raise fail(owner, "steps", f"None, or some of {names}", steps) from None
-    found = []
-    for step in given:
-        position = position_of(step, names)
-        if position is None:
-            expected = f"None, or some of {names} or of their positions"
-            raise fail(owner, "steps", expected, steps)
-        found.append(position)
-    if not found or len(set(found)) < len(found):
-        raise fail(owner, "steps", f"None, or some of {names}, each once", steps)
+    given = [steps] if is_one else listed(steps, "steps", expected)
+    positions = [position_of(step, names) for step in given]
+    found = [position for position in positions if position is not None]
+    if not found or len(set(found)) < len(given):
+        raise fail(owner, "steps", expected, steps)
     return found
 
 
 def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief:
     """Move the particles to the mean and covariance of Kalman's formulas."""
+    _refuse_single_values(belief)
+    n_features, weights = belief.particles.shape[1], belief.weights
+    # Inputs and outcomes move together.
+    state = np.hstack([belief.particles, observation.outcome(belief.particles)])
+    pairs = zip(observation.values, observation.noise_variance, strict=True)
+    for column, (value, noise) in enumerate(pairs, start=n_features):
+        deviations = state - weights @ state
+        outcome = deviations[:, column]
+        covariances = (weights * outcome) @ deviations
+        total = covariances[column] + noise
+        if total <= 0.0:  # known already, and measured without noise to speak of
+            continue
+        innovation = value - weights @ state[:, column]
+        damping = 1.0 / (1.0 + np.sqrt(noise / total))
+        state = state + np.outer(innovation - damping * outcome, covariances / total)
+    particles = state[:, :n_features]
+    # Values that would leave the support of a distribution are set to its nearest end.
+    for i, law in enumerate(belief.distributions):
+        particles[:, i] = np.clip(particles[:, i], *law.support)
+    return belief.with_draws(particles, weights)
+
+
+def _refuse_single_values(belief: InputBelief) -> None:
+    """Raise ``ValueError`` for inputs that cannot move, of single values."""
     for i, law in enumerate(belief.distributions):
         low, high = np.min(belief.particles[:, i]), np.max(belief.particles[:, i])
         between = low + (high - low) * np.array([0.2718281828, 0.6180339887])
@@ -483,33 +501,3 @@ def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief
                 f"Input {belief.names[i]!r} takes single values; expected inputs "
                 "that can move. Use method='weights'."
             )
-    n_features = belief.particles.shape[1]
-    # Inputs and outcomes move together.
-    state = np.hstack([belief.particles, observation.outcome(belief.particles)])
-    pairs = zip(observation.values, observation.noise_variance, strict=True)
-    for k, (value, noise) in enumerate(pairs):
-        state = _moved(state, n_features + k, value, noise, belief.weights)
-    particles = state[:, :n_features]
-    # Values that would leave the support of a distribution are set to its nearest end.
-    for i, law in enumerate(belief.distributions):
-        particles[:, i] = np.clip(particles[:, i], *law.support)
-    return belief.with_draws(particles, belief.weights)
-
-
-def _moved(
-    state: FloatArray,  # shape: (n_particles, n_features + n_outcomes)
-    column: int,
-    value: float,
-    noise: float,
-    weights: FloatArray,
-) -> FloatArray:
-    """Update the particles by one observed value."""
-    deviations = state - weights @ state
-    outcome = deviations[:, column]
-    covariances = (weights * outcome) @ deviations
-    total = covariances[column] + noise
-    if total <= 0.0:  # known already, and measured without noise to speak of
-        return state
-    innovation = value - weights @ state[:, column]
-    damping = 1.0 / (1.0 + np.sqrt(noise / total))
-    return state + np.outer(innovation - damping * outcome, covariances / total)

@@ -203,7 +203,7 @@ def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
             **shares,
             "effect_size": np.sqrt(group @ np.square(effect)),
             "retained": retained[np.newaxis],
-            "explained_alone": _explained_alone(moved) if groups is None else None,
+            "explained_alone": moved.explained_alone() if groups is None else None,
         },
         q2_reasons(expansion, float(min_q2)),
         [f"{how}, leave-one-out Q² = {1.0 - rest:.2f}" for rest in unexplained],
@@ -279,9 +279,8 @@ def _cautions(
 
 
 def _first(chosen: NDArray[np.intp], names: list[str]) -> str:
-    return ", ".join(names[i] for i in chosen[:3]) + (
-        ", ..." if chosen.size > 3 else ""
-    )
+    shown = ", ".join(names[i] for i in chosen[:3])
+    return f"{shown}, ..." if chosen.size > 3 else shown
 
 
 def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArray]:
@@ -290,35 +289,15 @@ def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArr
     varies = has_variance(moved.reading.expansion)
     centred = moved.values - moved.values.mean(axis=0)
     whole = np.where(varies, np.square(centred) @ group.T, 0.0)
-    shape = (len(group), len(players))
-    tables = {
-        name: np.zeros(shape)
-        for kind in ("share", "variance_share")
-        for name in (kind, f"{kind}_standard_error")
-    }
-    for player, columns in enumerate(players):
+    found: dict[str, list[FloatArray]] = {}
+    for columns in players:
         part = moved.alone(columns)
         part = part - part.mean(axis=0)
         for name, product in (("share", part * centred), ("variance_share", part**2)):
             ratio, error = ratio_of_means(product @ group.T, whole)
-            tables[name][:, player] = ratio
-            tables[f"{name}_standard_error"][:, player] = error
-    return tables
-
-
-def _explained_alone(moved: MovedColumns) -> FloatArray:
-    """Return the first-order indices of the columns: closed, else of a cubic."""
-    expansion, embedding = moved.reading.expansion, moved.embedding
-    laws = expansion.basis.laws
-    normal = all(isinstance(law, NormalLaw) for law in laws)
-    uncorrelated = not largest_correlation(moved.latent) > _UNCORRELATED
-    if embedding is not None and normal and uncorrelated:
-        return NormalParts.of(embedding, laws).first_order(expansion, noise=True)
-    group = group_matrix(expansion)
-    variance = group @ moved.values.var(axis=0, ddof=1) * has_variance(expansion)
-    safe = np.where(variance > 0, variance, 1.0)[:, np.newaxis]
-    alone = group @ moved.explained_alone() / safe
-    return np.where(variance[:, np.newaxis] > 0, alone, 0.0)
+            found.setdefault(name, []).append(ratio)
+            found.setdefault(f"{name}_standard_error", []).append(error)
+    return {name: np.column_stack(values) for name, values in found.items()}
 
 
 _CURVE_DEGREE = 3  # degree of the curve of the prediction against one column
@@ -365,9 +344,8 @@ class MovedColumns:
         """Predict where these columns are those of X, and all others their mean."""
         X, embedding = self.reading.rows.values, self.embedding
         if embedding is not None:
-            moved = (X[:, columns] - self.mean[columns]) @ embedding.matrix[
-                :, columns
-            ].T
+            slopes = embedding.matrix[:, columns].T
+            moved = (X[:, columns] - self.mean[columns]) @ slopes
             return self.reading.at_latent(self.latent.mean(axis=0) + moved)
         rows = np.tile(self.mean, (len(X), 1))
         rows[:, columns] = X[:, columns]
@@ -398,7 +376,20 @@ class MovedColumns:
         there = self.embedding.matrix[:, columns] @ step
         return float(step @ self.embedding.loading[columns] @ there) / whole
 
-    def explained_alone(self) -> FloatArray:  # shape: (n_rows, n_features)
+    def explained_alone(self) -> FloatArray:  # shape: (n_groups, n_features)
+        """Return the first-order indices of the columns: closed, else of a cubic."""
+        expansion, embedding = self.reading.expansion, self.embedding
+        laws = expansion.basis.laws
+        normal = all(isinstance(law, NormalLaw) for law in laws)
+        uncorrelated = not largest_correlation(self.latent) > _UNCORRELATED
+        if embedding is not None and normal and uncorrelated:
+            return NormalParts.of(embedding, laws).first_order(expansion, noise=True)
+        group = group_matrix(expansion)
+        whole = group @ self.values.var(axis=0, ddof=1) * has_variance(expansion)
+        whole = np.where(whole > 0, whole, np.inf)[:, np.newaxis]
+        return group @ self.variance_of_cubics() / whole
+
+    def variance_of_cubics(self) -> FloatArray:  # shape: (n_rows, n_features)
         """Return the variance that a cubic in one column explains, less chance."""
         X, values = self.reading.rows.values, self.values
         n_samples = len(X)

@@ -38,11 +38,10 @@ from ._model import (
     ModelExpansion,
     expand_model,
     fidelity_words,
-    indices_of,
+    of_independent_columns,
 )
 from ._reading import (
     FittedModel,
-    fitted_model,
     group_matrix,
     numeric_expansion_of,
     q2_reasons,
@@ -326,8 +325,7 @@ def _cautions(
     expansion: Expansion, embedding: AffineMap, parts: NormalParts
 ) -> tuple[str, ...]:
     found = []
-    columns = zip(expansion.basis.laws, embedding.outputs.T, strict=True)
-    p_values = np.array([law.p_value(column) for law, column in columns])
+    p_values = expansion.basis.p_values(embedding.outputs)
     smallest = np.nanmin(np.append(p_values, 1.0))
     if smallest * len(p_values) < _CAUTION_LEVEL:
         found.append(
@@ -439,33 +437,39 @@ def shapley_effects(
     independent = dependence == "independent"
     law = distribution if independent else norm(0, 1)
     options = ExpansionOptions(degree, n_samples, law, solver)
+    model, options = options.of_model(owner, estimator, X)
+    effects_of = _independent_effects if independent else _normal_effects
     generator = make_generator(random_state)
-    if independent:
-        found = indices_of(owner, estimator, X, options, generator)
-        effects, reasons = found.shapley, found.reasons
-        targets, features = found.target_names, found.feature_names
-        figures = found.total_variance, found.fidelity, found.fidelity_standard_error
-    else:
-        options.check(owner)
-        model = fitted_model(owner, estimator, X)
-        options = options.of_names(owner, model.inputs.names)
-        effects, reasons, expanded = _normal_effects(model, options, generator)
-        targets, features = model.target_names(len(reasons)), model.inputs.names
-        variance = expanded.expansion.total_variance
-        figures = variance, expanded.fidelity, expanded.standard_error
-    variance, fidelity, error = figures
+    effects, reasons, expanded = effects_of(model, options, generator)
+    fidelity, error = expanded.fidelity, expanded.standard_error
     return table_of_targets(
-        targets,
-        features,
+        model.target_names(len(reasons)),
+        model.inputs.names,
         {"shapley": effects, "fidelity": fidelity},
         reasons,
         [f"{dependence} columns, {words}" for words in fidelity_words(fidelity, error)],
         printed=("shapley",),
         effects=effects,
         dependence=dependence,
-        total_variance=variance,
+        total_variance=expanded.expansion.total_variance,
         fidelity_standard_error=error,
     )
+
+
+#: Effects, what speaks against each target, and the expansion of the model.
+_Effects = tuple[FloatArray, tuple[tuple[str, ...], ...], ModelExpansion]
+
+
+def _independent_effects(
+    model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
+) -> _Effects:
+    """Share each term of the expansion equally by its columns."""
+    data, names = model.inputs.values, model.inputs.names
+    expanded, varying, outside = of_independent_columns(model, options, generator)
+    common = *correlation_reason(data, names), *outside_reason(outside)
+    effects = np.zeros((expanded.expansion.n_groups, len(names)))
+    effects[:, varying] = expanded.expansion.sobol_indices().shapley
+    return effects, expanded.reasons(*common), expanded
 
 
 def _principal_loading(values: FloatArray) -> FloatArray:  # shape: (n_features, rank)
@@ -481,8 +485,8 @@ def _principal_loading(values: FloatArray) -> FloatArray:  # shape: (n_features,
 
 def _normal_effects(
     model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
-) -> tuple[FloatArray, tuple[tuple[str, ...], ...], ModelExpansion]:
-    """Expand a model of normal columns; return its effects, and what speaks against."""
+) -> _Effects:
+    """Expand a model of normal columns in its principal axes."""
     values = model.inputs.values
     loading = _principal_loading(values)
     rank = loading.shape[1]

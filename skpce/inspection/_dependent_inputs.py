@@ -223,8 +223,12 @@ def dependent_sobol_indices(
         columns[name] = np.where(varies, shares[name], 0.0)
         columns[f"{name}_standard_error"] = np.where(varies, errors[name], 0.0)
         columns[f"{name}_distribution_error"] = np.where(varies, law_errors[name], 0.0)
-    first, total = _closed_form(reading, players)
-    columns |= {"closed_form_first_order": first, "closed_form_total_order": total}
+    indices = expansion.closed_sobol_index, expansion.total_sobol_index
+    for name, index_of in zip(_KINDS, indices, strict=False):
+        closed = np.full((expansion.n_groups, len(players)), np.nan)
+        if not reading.steps:  # there is no closed form behind transformers
+            closed = np.column_stack([index_of(own) for own in players.values()])
+        columns[f"closed_form_{name}"] = closed
     variance, variance_error = (
         np.where(varies, tables["variance"], 0.0)[:, 0] for tables in (shares, errors)
     )
@@ -326,21 +330,6 @@ def _law_errors(
         name: np.std([one[name] for one in found], axis=0, ddof=spread)
         for name in _KINDS
     }
-
-
-def _closed_form(
-    reading: Reading, players: dict[str, list[int]]
-) -> tuple[FloatArray, FloatArray]:
-    """Return closed and total indices of groups; NaN behind transformers."""
-    expansion = reading.expansion
-    if reading.steps:
-        unknown = np.full((expansion.n_groups, len(players)), np.nan)
-        return unknown, unknown
-    first, total = (
-        np.column_stack([index(columns) for columns in players.values()])
-        for index in (expansion.closed_sobol_index, expansion.total_sobol_index)
-    )
-    return first, total
 
 
 _LEVEL = 0.01  # level below which dependence is not put down to chance

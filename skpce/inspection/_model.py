@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from .._regressor import LARGEST_WHOLE_DESIGN
 from .._result import Result, table_of_targets
 from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread
-from ._reading import fitted_model
+from ._reading import FittedModel, fitted_model
 
 #: Design points that are enough to say how many lie outside the data.
 OUTSIDE_POINTS = 1000
@@ -145,53 +146,11 @@ def sobol_indices(
     ((True,), array([[0.8, 0.2]]))
     """
     options = ExpansionOptions(degree, n_samples, distribution, solver)
-    generator = make_generator(random_state)
-    return indices_of("sobol_indices", estimator, X, options, generator)
-
-
-def indices_of(
-    owner: str,
-    estimator: Any,
-    X: Any,
-    options: ExpansionOptions,
-    generator: np.random.Generator,
-) -> Result:
-    """Return the indices of a model of independent columns."""
-    options.check(owner)
-    model = fitted_model(owner, estimator, X)
+    model, options = options.of_model("sobol_indices", estimator, X)
     data, names = model.inputs.values, model.inputs.names
-    options = options.of_names(owner, names)
-    features = PolynomialChaosFeatures(1, distribution=options.distribution)
-    basis = features.fit(data).basis_
-    # One value alone has no distribution: such a column is held fixed.
-    learned = np.array([law.learned for law in basis.laws])
-    varying = np.flatnonzero((np.ptp(data, axis=0) > 0) | ~learned)
-    if varying.size == 0:
-        raise ValueError("X has no column that varies; expected at least one.")
-    fixed = np.setdiff1d(np.arange(len(names)), varying)
-
-    def rows_of(size: int) -> FloatArray:
-        drawn = basis.sample(size, generator)
-        drawn[:, fixed] = data[0, fixed]
-        return drawn
-
-    def draw(size: int) -> tuple[FloatArray, FloatArray]:
-        rows = rows_of(size)
-        return rows[:, varying], model(rows)
-
-    def accepts(degree: int) -> bool:
-        """Whether every distribution carries polynomials of this degree."""
-        try:
-            for i in varying.tolist():
-                basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)
-        except ValueError:
-            return False
-        return True
-
-    expanded = expand_model(
-        draw, options.of_columns(varying), data[:, varying], accepts
+    expanded, varying, outside = of_independent_columns(
+        model, options, make_generator(random_state)
     )
-    outside = outside_share(data, rows_of(OUTSIDE_POINTS))
     reasons = expanded.reasons(
         *correlation_reason(data, names),
         *outside_reason(outside),
@@ -233,6 +192,44 @@ def indices_of(
     )
 
 
+def of_independent_columns(
+    model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
+) -> tuple[ModelExpansion, IndexArray, float]:
+    """Expand a model in the columns that vary; return them, and the share outside."""
+    data, names = model.inputs.values, model.inputs.names
+    features = PolynomialChaosFeatures(1, distribution=options.distribution)
+    basis = features.fit(data).basis_
+    # One value alone has no distribution: such a column is held fixed.
+    learned = np.array([law.learned for law in basis.laws])
+    varying = np.flatnonzero((np.ptp(data, axis=0) > 0) | ~learned)
+    if varying.size == 0:
+        raise ValueError("X has no column that varies; expected at least one.")
+    fixed = np.setdiff1d(np.arange(len(names)), varying)
+
+    def rows_of(size: int) -> FloatArray:
+        drawn = basis.sample(size, generator)
+        drawn[:, fixed] = data[0, fixed]
+        return drawn
+
+    def draw(size: int) -> tuple[FloatArray, FloatArray]:
+        rows = rows_of(size)
+        return rows[:, varying], model(rows)
+
+    def accepts(degree: int) -> bool:
+        """Whether every distribution carries polynomials of this degree."""
+        try:
+            for i in varying.tolist():
+                basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)
+        except ValueError:
+            return False
+        return True
+
+    expanded = expand_model(
+        draw, options.of_columns(varying), data[:, varying], accepts
+    )
+    return expanded, varying, outside_share(data, rows_of(OUTSIDE_POINTS))
+
+
 def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str]:
     """Return the fidelity of each target with its standard error."""
     pairs = zip(fidelity, standard_error, strict=True)
@@ -262,17 +259,17 @@ class ExpansionOptions:
     distribution: Any
     solver: Any
 
-    def check(self, owner: str) -> None:
-        """Raise ``ValueError`` for a bad parameter."""
+    def of_model(
+        self, owner: str, estimator: Any, X: Any
+    ) -> tuple[FittedModel, ExpansionOptions]:
+        """Check all arguments; return distributions in the order of the inputs."""
         check_draws(owner, "n_samples", self.n_samples, low=10)
         degree = 1 if self.degree is None else self.degree
         replace(self, distribution="uniform").parameters(degree).check(("x0",))
         make_solver(_EXPANDED_BY, self.solver, None)
-
-    def of_names(self, owner: str, names: Sequence[str]) -> ExpansionOptions:
-        """Return the options with distributions in the order of the inputs."""
-        law = by_position(owner, self.distribution, names)
-        return replace(self, distribution=law)
+        model = fitted_model(owner, estimator, X)
+        law = by_position(owner, self.distribution, model.inputs.names)
+        return model, replace(self, distribution=law)
 
     def of_columns(self, columns: IndexArray) -> ExpansionOptions:
         """Return the options for some of the columns."""
@@ -305,14 +302,12 @@ class ExpansionOptions:
         """Return the degrees to try: at most half as many terms as design points."""
         if self.degree is not None:
             return [int(self.degree)]
-        limit = self.n_samples // 2
-        tried = [1]
-        for degree in range(2, _LARGEST_DEGREE + 1):
+
+        def fits(degree: int) -> bool:
             n_terms = math.comb(n_features + degree, degree)
-            if n_terms > limit or not accept(degree):
-                break
-            tried.append(degree)
-        return tried
+            return n_terms <= self.n_samples // 2 and accept(degree)
+
+        return [1, *takewhile(fits, range(2, _LARGEST_DEGREE + 1))]
 
 
 @dataclass(frozen=True)

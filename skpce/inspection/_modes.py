@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logsumexp
+from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
@@ -463,15 +464,12 @@ def dip_statistic(
 
 def _lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
     """Return the positions of the corners of the greatest convex minorant."""
-    hull: list[int] = []
-    for i in range(len(x)):
-        while len(hull) > 1:
-            a, b = hull[-2], hull[-1]
-            if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
-                break
-            hull.pop()
-        hull.append(i)
-    return np.array(hull)
+    if len(x) < 2:
+        return np.arange(len(x))
+    # Its slopes are the isotonic regression of those between neighbours.
+    widths = np.diff(x)
+    slopes = isotonic_regression(np.diff(y) / widths, sample_weight=widths)
+    return np.r_[0, np.flatnonzero(np.diff(slopes)) + 1, len(x) - 1]
 
 
 def dip_p_values(

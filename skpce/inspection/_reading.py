@@ -38,10 +38,7 @@ from .._result import too_little
 from .._surrogate import CompositionalPCESurrogate
 
 # Estimators that have an expansion once they are fitted.
-_EXPANSIONS = (
-    PolynomialChaosRegressor,
-    CompositionalPCESurrogate,
-)
+_EXPANSIONS = (PolynomialChaosRegressor, CompositionalPCESurrogate)
 
 
 class NoExpansionError(ValueError):
@@ -126,10 +123,8 @@ class Reading:
         """Evaluate the expansion."""
         return self.expansion.basis.combine(Z, self.expansion.coefficients)
 
-    def __call__(
-        self, values: FloatArray
-    ) -> FloatArray:  # shape: (n_samples, n_outputs)
-        """Evaluate the expansion at rows of X."""
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Evaluate the expansion at rows of X; (n_samples, n_outputs)."""
         return self.at_latent(self.latent(values))
 
 
@@ -314,6 +309,15 @@ def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Rea
     return reading
 
 
+def refuse_expansion(reading: Reading) -> None:
+    """Raise ``ValueError`` for an expansion that was given in place of a fit."""
+    if reading.problem is None:
+        raise ValueError(
+            f"Got {reading.estimator!r}; expected a fitted estimator: an expansion "
+            "alone has no residuals and no intervals."
+        )
+
+
 def refuse_categories(expansion: Expansion) -> None:
     """Raise ``ValueError`` for an input that is no number."""
     names, laws = expansion.input_names, expansion.basis.laws
@@ -391,13 +395,11 @@ class FittedModel:
 
     call: Callable[[Any], Any]  # takes a table, returns predictions
     inputs: Inputs
-    classes: tuple[str, ...] | None  # names of the columns, where the model has classes
-    outputs: tuple[str, ...] | None = None  # names of targets, where it knows them
+    names: tuple[str, ...] | None  # of the targets, where the model knows them
+    second: bool  # whether the second of two columns is the target: of two classes
 
-    def __call__(
-        self, values: FloatArray
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
-        """Return the predictions."""
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return the predictions; (n_samples, n_targets)."""
         output = self.call(self.inputs.like(values))
         if isinstance(output, list):
             raise ValueError(
@@ -422,31 +424,28 @@ class FittedModel:
             raise ValueError("The estimator predicts NaN or infinity; expected finite.")
         refuse_extremes(predictions, "The prediction of the estimator")
         predictions = predictions.reshape(len(values), -1)
-        two = self.classes is not None and len(self.classes) == 2
-        return predictions[:, -1:] if two else predictions
+        return predictions[:, -1:] if self.second else predictions
 
     def target_names(self, n_targets: int) -> tuple[str, ...]:
         """Name the columns: classes, outputs, ``y``, or ``y0, y1, ...``."""
-        if self.outputs is not None and len(self.outputs) == n_targets:
-            return self.outputs
-        if self.classes is not None and len(self.classes) == 2 and n_targets == 1:
-            return self.classes[-1:]
-        if self.classes is not None and len(self.classes) == n_targets:
-            return self.classes
+        if self.names is not None and len(self.names) == n_targets:
+            return self.names
         return ("y",) if n_targets == 1 else tuple(f"y{k}" for k in range(n_targets))
 
 
 def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
-    call, classes = _call(owner, estimator)
-    outputs = None
+    call, names = _call(owner, estimator)
+    second = names is not None and len(names) == 2
+    if names is not None and second:
+        names = names[-1:]
     try:
         reading = expansion_of(estimator)
+        if reading.compositions is None:
+            names = reading.expansion.output_names
     except NoExpansionError:
-        reading = None
-    if reading is not None and reading.compositions is None:
-        outputs = reading.expansion.output_names
-    return FittedModel(call, read_inputs(X, fitted=estimator), classes, outputs)
+        pass
+    return FittedModel(call, read_inputs(X, fitted=estimator), names, second)
 
 
 def _call(

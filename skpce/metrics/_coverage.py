@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from .._checks import (
@@ -33,11 +33,7 @@ from .._result import Result
 
 
 def _read(
-    owner: str,
-    y_true: Any,
-    steps: Steps,
-    mask: Mask,
-    **bounds: Any,
+    owner: str, y_true: Any, steps: Steps, mask: Mask, **bounds: Any
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
     """Check shapes and select the parts that are positive in any table."""
     mask = inferred_mask(mask, {"y_true": y_true, **bounds})
@@ -85,30 +81,6 @@ def inferred_mask(mask: Mask, named: dict[str, Any]) -> Any:
 def _mean_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
     counts = sum_by_step(np.ones(len(per_active)), geometry)
     return sum_by_step(per_active, geometry) / counts
-
-
-def _covered(
-    owner: str, kind: str, y_true: Any, lower: Any, upper: Any, steps: Steps, mask: Mask
-) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
-    """Return what share of probabilities, or of members, is inside, and the widths."""
-    geometry, observed, bounds = _read(
-        owner, y_true, steps, mask, lower=lower, upper=upper
-    )
-    low, high = bounds["lower"], bounds["upper"]
-    crossed = np.argwhere(low > high)
-    if len(crossed):
-        raise ValueError(
-            f"lower exceeds upper in row {crossed[0, 0]}; expected lower bounds of at "
-            "most the upper ones."
-        )
-    inside = (observed >= low) & (observed <= high)
-    width = _mean_by_step((high - low).mean(axis=0), geometry)
-    if kind == "marginal":
-        return geometry, _mean_by_step(inside.mean(axis=0), geometry), width
-    shares = np.full(geometry.layout.n_steps, np.nan)
-    for step in np.flatnonzero(geometry.has_choice):
-        shares[step] = inside[:, geometry.step_of_active == step].all(axis=1).mean()
-    return geometry, shares, width
 
 
 def crps_score(
@@ -226,21 +198,43 @@ def coverage_interval(
     owner = "coverage_interval"
     check_option(owner, "kind", kind, ("marginal", "joint"))
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    geometry, shares, width = _covered(owner, kind, y_true, lower, upper, steps, mask)
-    tail = (1.0 - confidence_level) / 2.0
-    names = geometry.layout.step_names
-    n_members = len(np.asarray(y_true))
-    found = _coverage(names, shares, n_members, tail, n_members)
+    geometry, observed, bounds = _read(
+        owner, y_true, steps, mask, lower=lower, upper=upper
+    )
+    low, high = bounds["lower"], bounds["upper"]
+    crossed = np.argwhere(low > high)
+    if len(crossed):
+        raise ValueError(
+            f"lower exceeds upper in row {crossed[0, 0]}; expected lower bounds of at "
+            "most the upper ones."
+        )
+    steps_of_parts, names = geometry.step_of_active, geometry.layout.step_names
+    inside = (observed >= low) & (observed <= high)
+    found = _coverage(inside, steps_of_parts, names, kind, confidence_level)
+    width = _mean_by_step((high - low).mean(axis=0), geometry)
     return replace(found, columns={**found.columns, "width": width})
 
 
 def _coverage(
-    names: Sequence[Any], shares: FloatArray, n_trials: Any, tail: float, n_members: int
+    inside: NDArray[Any],  # shape: (n_members, n_columns); NaN where a member failed
+    groups: IndexArray,  # shape: (n_columns,), the step or output of each column
+    names: Sequence[Any],  # of the groups
+    kind: str,
+    confidence_level: float,
 ) -> Result:
-    """Return coverage with its interval."""
+    """Return the share of columns, or of members with all of them, inside."""
+    shares, n_trials = np.full(len(names), np.nan), np.zeros(len(names))
+    for group in np.unique(groups):
+        hits = inside[:, groups == group].astype(np.float64)
+        hits = hits[~np.isnan(hits).any(axis=1)]
+        n_trials[group] = len(hits)
+        if len(hits):
+            shares[group] = (hits if kind == "marginal" else hits.all(axis=1)).mean()
+    tail = (1.0 - confidence_level) / 2.0
     low, high = wilson(shares, np.maximum(n_trials, 1.0), tail)
     columns = {"coverage": shares, "lower": low, "upper": high}
-    return Result({"step": tuple(names)}, columns, figures={"n_members": n_members})
+    figures = {"n_members": len(inside)}
+    return Result({"step": tuple(names)}, columns, figures=figures)
 
 
 def wilson(
@@ -268,14 +262,5 @@ def output_coverage(
     """Return the share of values, or of members with all columns, inside."""
     shape = -1, y.shape[1]
     low, high = (np.reshape(bound, shape) for bound in (lower, upper))
-    inside, failed = (y >= low) & (y <= high), np.isnan(y)
-    n_groups = int(groups.max()) + 1
-    coverage, n_trials = np.full(n_groups, np.nan), np.zeros(n_groups)
-    for group in range(n_groups):
-        columns = groups == group
-        rows = ~failed[:, columns].any(axis=1)
-        hits = inside[np.ix_(rows, columns)]
-        n_trials[group] = len(hits)
-        if len(hits):
-            coverage[group] = (hits if kind == "marginal" else hits.all(axis=1)).mean()
-    return _coverage(range(n_groups), coverage, n_trials, 0.025, len(y))
+    inside = np.where(np.isnan(y), np.nan, (y >= low) & (y <= high))
+    return _coverage(inside, groups, range(int(groups.max()) + 1), kind, 0.95)

@@ -156,8 +156,10 @@ def policy_fragility(
     found = _disagreement(closed, weights, layout, n_possible > 1)
     largest = _largest_disagreement(n_possible, float(weights.sum()))
     ratios = {f"normalized_{key}": _ratio(found[key], largest[key]) for key in found}
-    variance = _sum_of_variances(clr, weights, geometry.step_of_active, layout)
-    coordinates = geometry.to_coordinates(clr)
+    n_steps = layout.n_steps
+    variance = _sum_of_variances(clr, weights, geometry.step_of_active, n_steps)
+    alr = geometry.to_coordinates(clr)
+    alr_sum = _sum_of_variances(alr, weights, geometry.step_of_coordinate, n_steps)
     names = _reference_names(layout, possible, int(reference))
     columns = {
         "n_possible": n_possible,
@@ -165,9 +167,7 @@ def policy_fragility(
         **ratios,
         "aitchison_variance": variance,
         "variance_per_freedom": _ratio(variance, n_possible - 1.0),
-        "alr_sum": _sum_of_variances(
-            coordinates, weights, geometry.step_of_coordinate, layout
-        ),
+        "alr_sum": alr_sum,
         "alr_reference": np.array(names, dtype=object),
     }
     return Result({"step": layout.step_names}, columns)
@@ -236,15 +236,11 @@ def _ratio(values: FloatArray, scale: FloatArray) -> FloatArray:
 
 
 def _sum_of_variances(
-    coordinates: FloatArray,
-    weights: FloatArray,
-    step_of_coordinate: IndexArray,
-    layout: StepLayout,
+    coordinates: FloatArray, weights: FloatArray, step: IndexArray, n_steps: int
 ) -> FloatArray:
     spread = weighted_spread(coordinates, weights, LOG_RATIO_FLOOR)
-    sums = np.zeros(layout.n_steps)
-    np.add.at(sums, step_of_coordinate, spread / weights.sum())
-    return sums
+    sums = np.bincount(step, spread / weights.sum(), n_steps)
+    return np.asarray(sums, dtype=np.float64)
 
 
 def _reference_names(
@@ -306,29 +302,6 @@ def total_variation_distance(
     owner = "total_variation_distance"
     layout, first, second = read_pair(p, q, ("p", "q"), steps, owner)
     return 0.5 * sum_steps(np.abs(first - second), layout)
-
-
-def squared_aitchison(
-    tables: tuple[Any, Any],
-    names: tuple[str, str],  # for messages
-    *,
-    steps: Steps,
-    mask: Mask,
-    zero_replacement: Any,
-    owner: str,
-) -> FloatArray:  # shape: (n_members, n_steps)
-    """Return squared Aitchison distances."""
-    layout, *closed = read_pair(*tables, names, steps, owner)
-    check_zero_replacement(owner, zero_replacement, layout)
-    possible = resolve_mask(mask, np.vstack(closed), layout, owner)
-    geometry = LogRatioGeometry(layout, possible, "clr", -1)
-    first, second = (
-        clr_of(table, geometry, zero_replacement, name)
-        for table, name in zip(closed, names, strict=True)
-    )
-    squares = np.zeros(closed[0].shape)
-    squares[:, geometry.active_parts] = np.square(first - second)
-    return sum_steps(squares, layout)
 
 
 def check_zero_replacement(

@@ -13,7 +13,9 @@ from scipy.special import kl_div
 from sklearn.metrics import make_scorer
 
 from .._checks import FloatArray, Mask, Steps, checked_sample_weight
-from ._fragility import finite_table, squared_aitchison
+from .._compositions.log_ratio import LogRatioGeometry, clr_of
+from .._compositions.steps import resolve_mask
+from ._fragility import check_zero_replacement, finite_table, read_pair
 
 
 def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:
@@ -46,18 +48,28 @@ def _kl_divergence(
 
 
 def _squared_aitchison(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, **layout: Any
+    y_true: Any,
+    y_pred: Any,
+    *,
+    steps: Steps,
+    mask: Mask,
+    zero_replacement: Any,
+    sample_weight: Any = None,
 ) -> float:
     """Return the mean squared Aitchison distance, summed over the steps."""
+    owner, names = "aitchison_scorer", ("y_true", "y_pred")
     truth, predicted = _read_predictions(y_true, y_pred)
     weights = checked_sample_weight(sample_weight, truth)
-    squared = squared_aitchison(
-        (y_true if hasattr(y_true, "columns") else truth, predicted),
-        ("y_true", "y_pred"),
-        owner="aitchison_scorer",
-        **layout,
+    given = y_true if hasattr(y_true, "columns") else truth
+    layout, *closed = read_pair(given, predicted, names, steps, owner)
+    check_zero_replacement(owner, zero_replacement, layout)
+    possible = resolve_mask(mask, np.vstack(closed), layout, owner)
+    geometry = LogRatioGeometry(layout, possible, "clr", -1)
+    first, second = (
+        clr_of(table, geometry, zero_replacement, name)
+        for table, name in zip(closed, names, strict=True)
     )
-    return float(np.average(squared.sum(axis=1), weights=weights))
+    return float(np.average(np.square(first - second).sum(axis=1), weights=weights))
 
 
 def aitchison_scorer(

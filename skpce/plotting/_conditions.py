@@ -29,26 +29,25 @@ from .._checks import (
     take,
     workers,
 )
-from .._compositions.log_ratio import composition_geometry, transformer_of
+from .._compositions.log_ratio import composition_geometry
 from .._expansion.expansion import checked_features
 from .._fonts import label
 from .._input_laws import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
-from ..inspection._ensembles.members import with_amalgamated
+from ..inspection._ensembles.members import refuse_other_lengths, with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
     UNEXPLAINED_COLOR,
     check_position,
     color,
-    composition_q2,
     draw_heat_map,
     given_floats,
+    held_out_q2,
     hide_spines,
     legend_right,
     make_axes,
     make_panels,
     name_columns,
-    output_q2,
     readable,
     series_style,
 )
@@ -177,14 +176,8 @@ class ConvergenceDisplay:
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_repeats", n_repeats, low=1, high=MOST_REPEATS)
         check_real(owner, "test_size", test_size, low=0, high=1)
-        for name, table in (("X", X), ("y", y)):
-            check_rows(owner, name, table)
-        inputs, targets = (_rows(name, table) for name, table in (("X", X), ("y", y)))
-        if len(inputs) != len(targets):
-            raise ValueError(
-                f"X has {len(inputs)} members and y has {len(targets)}; expected as "
-                "many."
-            )
+        inputs, targets = _rows(owner, "X", X), _rows(owner, "y", y)
+        refuse_other_lengths(inputs, targets)
         n_test = round(test_size * len(inputs))
         n_train = len(inputs) - n_test
         if n_test < 2 or n_train < 2:
@@ -249,7 +242,6 @@ class _Refit:
     quantity: str
     step: int | str
     outputs: OutputGroups
-    geometry: Any = None  # of compositions
 
     def with_mask(self) -> _Refit:
         """Fix the mask by all members, so that no subset infers another."""
@@ -261,12 +253,11 @@ class _Refit:
             )
         pipeline, y, _, _ = with_amalgamated(self.pipeline, self.y)
         _, last = final_estimator(pipeline)
-        if getattr(last, "mask", None) is None:  # not of compositions
-            return replace(self, pipeline=pipeline, y=y)
-        owner = "ConvergenceDisplay.from_estimator"
-        geometry = composition_geometry(y, last.steps, last.mask, owner)
-        fixed = with_parameters(pipeline, mask=geometry.mask)
-        return replace(self, pipeline=fixed, y=y, geometry=geometry)
+        if getattr(last, "mask", None) is not None:  # of compositions
+            owner = "ConvergenceDisplay.from_estimator"
+            geometry = composition_geometry(y, last.steps, last.mask, owner)
+            pipeline = with_parameters(pipeline, mask=geometry.mask)
+        return replace(self, pipeline=pipeline, y=y)
 
     def curve(
         self, order: Any, n_test: int, sizes: Sequence[int]
@@ -290,13 +281,8 @@ class _Refit:
             warnings.simplefilter("ignore", InputOutsideSupportWarning)
             predicted = model.predict(take(self.X, test))
         observed = np.asarray(take(self.y, test), dtype=np.float64)
-        expansion = expansion_of(model, outputs=self.outputs).expansion
-        if self.geometry is None:
-            q2 = output_q2(observed, predicted, expansion)
-        else:
-            last = final_estimator(self.pipeline)[1]
-            zero = transformer_of(last).zero_replacement
-            q2 = composition_q2(observed, predicted, self.geometry, zero)
+        reading = expansion_of(model, outputs=self.outputs)
+        expansion, q2 = reading.expansion, held_out_q2(reading, observed, predicted)
         names = list(expansion.group_names)
         if self.quantity == "q2":
             return q2, names, ""
@@ -509,15 +495,16 @@ def _quantiles(
 
 def _retained_variance(reading: Reading) -> FloatArray | None:
     """Return the shares that the last PCA-like step before the expansion retains."""
-    for _, step in reversed(reading.steps):
-        shares = getattr(step, "explained_variance_ratio_", None)
-        if shares is not None:
-            return np.asarray(shares, dtype=np.float64)
-    return None
+    found = [
+        getattr(step, "explained_variance_ratio_", None) for _, step in reading.steps
+    ]
+    shares = [given_floats(one) for one in found if one is not None]
+    return shares[-1] if shares else None
 
 
-def _rows(name: str, table: Any) -> Any:
+def _rows(owner: str, name: str, table: Any) -> Any:
     """Return a table as it is given, or as an array of rows of one length."""
+    check_rows(owner, name, table)
     try:
         found = as_table(table)
     except ValueError:

@@ -34,7 +34,6 @@ from ._style import (
     NO_VARIANCE,
     NOT_PREDICTED,
     NOT_SUPPORTED,
-    Support,
     check_position,
     color,
     draw_heat_map,
@@ -44,6 +43,7 @@ from ._style import (
     make_axes,
     make_panels,
     readable,
+    support_of,
 )
 
 if TYPE_CHECKING:
@@ -199,14 +199,12 @@ class MainEffectsDisplay:
         if table is not None:
             refuse_not_finite(table, "X")
             refuse_extremes(table, "X")
-        sampled = basis.sample(4000, make_generator(random_state))
+        size = max(4000, int(n_samples))
+        sampled = basis.sample(size, make_generator(random_state))
         seen = sampled if table is None else table
         grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
         if fitted is not None and quantity == "probability":
-            draws = sampled[:n_samples]
-            if n_samples > len(sampled):
-                draws = basis.sample(n_samples, make_generator(random_state))
-            effects = _probability_effects(fitted, grids, shown, draws)
+            effects = _probability_effects(fitted, grids, shown, sampled[:n_samples])
             curves, unit = expansion, "probability"
         else:
             curves = expansion if fitted is None else _in_coordinates(fitted)
@@ -219,7 +217,7 @@ class MainEffectsDisplay:
                 "can vary."
             )
         chosen = _chosen_targets(targets, labels, effects)
-        good = Support.of(expansion, verdict).supported
+        good = support_of(expansion, verdict).supported
         if good is not None:
             rows = group_matrix(curves).argmax(axis=0)
             good = tuple(good[rows[i]] for i in chosen)
@@ -508,7 +506,7 @@ class InteractionDisplay:
             pipeline, None, input_features, outputs=outputs, verdict=verdict
         )
         expansion = reading.expansion
-        found = Support.of(expansion, verdict)
+        found = support_of(expansion, verdict)
         names = expansion.group_names
         step = check_position("step", step, len(names), names)
         unexplained = float(found.unexplained[step])

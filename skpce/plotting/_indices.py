@@ -17,15 +17,15 @@ from ..drivers import Answer
 from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
-    HATCH,
     NO_VARIANCE,
     NOT_SUPPORTED,
-    Support,
     draw_heat_map,
+    draw_stacked,
     draw_whisker,
+    finish_bars,
     given_floats,
+    hatch,
     heads_of,
-    hide_spines,
     legend_right,
     make_axes,
     make_panels,
@@ -33,6 +33,7 @@ from ._style import (
     refused,
     share_colors,
     share_names,
+    support_of,
     write_over,
 )
 
@@ -260,7 +261,7 @@ class SobolDisplay:
             pipeline, None, input_features, outputs=outputs, verdict=verdict
         )
         expansion = reading.expansion
-        found = Support.of(expansion, verdict)
+        found = support_of(expansion, verdict, unexplained)
         names = renamed("step_names", step_names, list(expansion.group_names))
         if verdict is not None and unexplained is None and verdict.input_names:
             return cls(
@@ -273,8 +274,6 @@ class SobolDisplay:
                 interval=_interval_of_drivers(verdict),
                 of_variance=True,
             )
-        if unexplained is not None:
-            found = found.with_unexplained(unexplained)
         indices = expansion.sobol_indices()
         return cls(
             indices.first_order,
@@ -327,16 +326,13 @@ class SobolDisplay:
         shown = self.some(range(min(n_steps, most)))
         notes = [] if n_steps <= most else [f"{most} of {n_steps} are shown"]
         if kind == "bars":
-            self.axes_, self.bars_ = shown._plot_panels(ax, kwargs)
-            last = self.axes_[-1]
-            last.set_xlabel("\n".join([last.get_xlabel(), *notes]))
-            self.ax_, self.figure_ = readable(*self.axes_)
-            return self
-        if kind == "heatmap":
-            panel, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
+            panels, self.bars_ = shown._plot_panels(ax, notes, kwargs)
+            self.axes_ = panels
+        elif kind == "heatmap":
+            panels, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
         else:
-            panel, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
-        self.ax_, self.figure_ = readable(panel)
+            panels, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
+        self.ax_, self.figure_ = readable(*panels)
         return self
 
     @property
@@ -361,7 +357,7 @@ class SobolDisplay:
 
     def _plot_stacked(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
-    ) -> tuple[Any, list[Any]]:
+    ) -> tuple[list[Any], list[Any]]:
         shares, names, errors = self._columns
         n_steps = len(self.step_names)
         lowest = float(self.shares.min(initial=0.0))
@@ -371,28 +367,16 @@ class SobolDisplay:
                 "kind='bars' or kind='heatmap'."
             )
         ax = make_axes(ax, (8.0, max(1.4 + 0.55 * n_steps, 0.9 + 0.24 * len(names))))
-        colors = share_colors(len(names) - 2)
-        left = np.zeros(n_steps)
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
-        positions = np.arange(n_steps)[::-1]
-        style = {"edgecolor": "white", "linewidth": 0.5, "height": 0.7} | kwargs
-        drawn: list[Any] = []
-        for column, (name, shade) in enumerate(zip(names, colors, strict=True)):
-            bars = ax.barh(
-                positions,
-                shares[:, column],
-                left=left,
-                label=label(name),
-                **({"color": shade} | style),
-            )
-            left += shares[:, column]
-            drawn.append(bars)
+        segments = list(zip(names, share_colors(len(names) - 2), strict=True))
+        rows = [label(name) for name in self.step_names]
+        drawn, positions = draw_stacked(ax, shares, rows, segments, **kwargs)
+        ax.set_xlabel("\n".join([self._axis_label(), *notes]))
         for step, position in enumerate(positions):
             if np.isnan(self.unexplained[step]):
                 ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
             elif self._refused[step]:
-                for bars in drawn[:-1]:
-                    bars[step].set_hatch(HATCH)
+                hatch(bars[step] for bars in drawn[:-1])
                 write_over(ax, position, NOT_SUPPORTED)
             elif errors is not None:
                 ends = zip(drawn, *errors[:, step], strict=False)
@@ -400,16 +384,10 @@ class SobolDisplay:
                 for number, (bars, low, high) in enumerate(seen):
                     height = position + _HEIGHTS[number % len(_HEIGHTS)]
                     draw_whisker(ax, bars[step], (low, high), height)
-        ax.set_yticks(positions, [label(name) for name in self.step_names])
-        ax.set_xlim(0.0, 1.0)
-        ax.set_xlabel("\n".join([self._axis_label(), *notes]))
-        ax.set_ylim(-0.6, n_steps - 0.4)
-        legend_right(ax, zip(names, colors, strict=True))
-        hide_spines(ax)
-        return ax, drawn
+        return [ax], drawn
 
     def _plot_panels(
-        self, ax: Any, kwargs: dict[str, Any]
+        self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
     ) -> tuple[list[Any], list[Any]]:
         n_steps, n_rows = len(self.step_names), min(len(self.input_names), _MOST_ROWS)
         n_columns = min(n_steps, 2)
@@ -419,15 +397,16 @@ class SobolDisplay:
         for step, panel in enumerate(panels):
             drawn += self._plot_panel(panel, step, kwargs)
             panel.set_xlabel(self._axis_label())
+        panels[-1].set_xlabel("\n".join([self._axis_label(), *notes]))
         low = min(panel.get_xlim()[0] for panel in panels)
         high = max(max(panel.get_xlim()[1] for panel in panels), 0.1)
         for panel in panels:  # on one scale
             panel.set_xlim(min(low, 0.0) if self.shares.min() < 0.0 else 0.0, high)
         if self.total_order is not None:
-            indices, shares = ("first order", "total"), ("alone", "in all")
-            words = shares if self.of_variance else indices
-            keys = zip(words, COLORS, strict=False)
-            legend_right(panels[n_columns - 1], keys)
+            words = (
+                ("alone", "in all") if self.of_variance else ("first order", "total")
+            )
+            legend_right(panels[n_columns - 1], zip(words, COLORS, strict=False))
         return panels, drawn
 
     def _plot_panel(self, ax: Any, step: int, kwargs: dict[str, Any]) -> list[Any]:
@@ -451,13 +430,10 @@ class SobolDisplay:
                 style["error_kw"] = {"elinewidth": 1.0, "capsize": 2}
             drawn.append(ax.barh(places + down, table[order], **(style | kwargs)))
             if self._refused[step]:
-                for bar in drawn[-1]:
-                    bar.set_hatch(HATCH)
-        ax.set_yticks(places, [label(self.input_names[i], 28, 1) for i in order])
+                hatch(drawn[-1])
+        names = [self.input_names[i] for i in order]
+        finish_bars(ax, places, names, self._heads(step))
         ax.invert_yaxis()
-        ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.set_title("\n".join(self._heads(step)), loc="left", fontsize=10)
-        hide_spines(ax)
         return drawn
 
     def _heads(self, step: int) -> list[str]:
@@ -470,7 +446,7 @@ class SobolDisplay:
 
     def _plot_heat_map(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
-    ) -> tuple[Any, Any]:
+    ) -> tuple[list[Any], Any]:
         shares, names, distances = self._columns
         n_steps = len(self.step_names)
         ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.5 * n_steps))
@@ -486,7 +462,7 @@ class SobolDisplay:
         heads = [f"* {NOT_SUPPORTED}"] if self._refused.any() else []
         style |= {"marks": marks, "errors": errors, "heads": [*heads, *notes]}
         style["scale"] = self._axis_label("\n")
-        return ax, draw_heat_map(ax, shares, self.step_names, names, **style)
+        return [ax], draw_heat_map(ax, shares, self.step_names, names, **style)
 
     def _axis_label(self, separator: str = " ") -> str:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""

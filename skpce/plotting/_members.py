@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,11 +27,13 @@ from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
 from .._expansion.predictive import QUANTILE, tails
 from .._fonts import label
+from ..inspection import Result
 from ..inspection._reading import (
     Reading,
     compositions_of,
     expansion_of,
     group_matrix,
+    refuse_expansion,
 )
 from ..metrics import coverage_interval
 from ..metrics._coverage import output_coverage
@@ -369,25 +372,23 @@ class CoverageDisplay:
         levels = _checked_levels(levels)
         check_rows("CoverageDisplay", "X", X)  # not None
         reading = expansion_of(pipeline, X, outputs=outputs)
-        if reading.problem is None:
-            raise ValueError(
-                f"Got {pipeline!r}; expected a fitted estimator: an expansion alone "
-                "has no residuals and no intervals."
-            )
+        refuse_expansion(reading)
         inputs, is_real = reading.inputs, reading.compositions is None
-        score = _score_of(reading, y)
+        score = coverage_of(reading, y)
         kinds: dict[str, dict[str, Any]] = {
             "given the inputs": {"X": inputs},
             "ignoring the inputs": {"X": None},
             "push-forward alone": {"X": None, "residual": None},
         }
-        interval = reading.estimator.predict_interval
+        interval = partial(
+            reading.estimator.predict_interval, random_state=random_state
+        )
         coverages = {
             name: [
-                score(*interval(confidence_level=level, random_state=random_state, **x))
+                _mean_of(score(*interval(confidence_level=level, **given)))
                 for level in levels
             ]
-            for name, x in kinds.items()
+            for name, given in kinds.items()
         }
         what = "values" if is_real else "probabilities"
         display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
@@ -429,14 +430,13 @@ class CoverageDisplay:
         read = read_outputs(y, owner, steps=steps, outputs=outputs, mask=mask)
         shape = np.shape(np.asarray(y))
         tables = {name: _checked_draws(given, shape) for name, given in draws.items()}
-        groups, values = None, y
+        score = partial(coverage_interval, y, steps=steps, mask=mask)
         if not read.are_compositions:
-            groups = read.group_of_coordinate
             values = np.asarray(y, dtype=np.float64).reshape(shape[0], -1)
-        score = _score(values, groups, steps=steps, mask=mask)
+            score = partial(output_coverage, values, groups=read.group_of_coordinate)
         coverages = {
             name: [
-                score(*np.quantile(table, ends, axis=0, method=QUANTILE))
+                _mean_of(score(*np.quantile(table, ends, axis=0, method=QUANTILE)))
                 for ends in map(tails, levels)
             ]
             for name, table in tables.items()
@@ -472,31 +472,20 @@ class CoverageDisplay:
         return self
 
 
-# From lower and upper bounds to their mean coverage.
-_Score = Callable[[Any, Any], float]
-
-
-def _score_of(reading: Reading, y: ArrayLike) -> _Score:
-    """Return the score of intervals of members that have not been fitted."""
-    assert reading.table is not None  # X is given
-    n_members = len(reading.table)
+def coverage_of(reading: Reading, y: ArrayLike) -> Callable[..., Result]:
+    """Return what measures the coverage of intervals of held-out members."""
+    n_members = len(reading.inputs)
     if reading.compositions is None:
         values = checked_outputs(y, reading.expansion.output_names, n_members)
-        return _score(values, group_matrix(reading.expansion).argmax(axis=0))
+        groups = group_matrix(reading.expansion).argmax(axis=0)
+        return partial(output_coverage, values, groups=groups)
     geometry = reading.compositions.geometry
     policies = checked_policies(y, reading.estimator, n_members)
-    return _score(policies, None, steps=geometry.layout.widths, mask=geometry.mask)
+    layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
+    return partial(coverage_interval, policies, **layout)
 
 
-def _score(y: Any, groups: Any, **layout: Any) -> _Score:
-    """Return the mean over steps with a choice, or outputs; NaN without any."""
-
-    def score(lower: Any, upper: Any) -> float:
-        if groups is None:
-            found = coverage_interval(y, lower, upper, **layout).coverage
-        else:
-            found = output_coverage(y, lower, upper, groups).coverage
-        known = found[~np.isnan(found)]
-        return float(known.mean()) if known.size else float("nan")
-
-    return score
+def _mean_of(found: Result) -> float:
+    """Return the mean coverage of steps with a choice, or outputs; NaN without any."""
+    known = found.coverage[~np.isnan(found.coverage)]
+    return float(known.mean()) if known.size else float("nan")

@@ -12,14 +12,13 @@ from .._checks import BoolArray, FloatArray, as_floats, check_integer
 from .._fonts import label
 from ..inspection import Result
 from ._style import (
-    HATCH,
     INTERACTION_COLOR,
     NO_VARIANCE,
     color,
+    draw_stacked,
     draw_whisker,
-    hide_spines,
+    hatch,
     ink_on,
-    legend_right,
     make_axes,
     points_across,
     readable,
@@ -37,7 +36,8 @@ OTHERS_COLOR = INTERACTION_COLOR
 TOGETHER_COLOR = "#C6C6C6"
 #: Of training noise: white, with lines that lean the other way than those of a bar
 #: that is not supported.
-NOISE_COLOR, NOISE_HATCH, NOISE_INK = "#FFFFFF", "\\\\\\\\", "#777777"
+NOISE_COLOR = "#FFFFFF"
+_NOISE_LOOK = {"facecolor": NOISE_COLOR, "edgecolor": "#777777", "hatch": "\\\\\\\\"}
 _NOISE = "training noise"
 #: Label of a bar without room for parts.
 DROWNED = "training noise exceeds the differences between inputs"
@@ -150,10 +150,10 @@ class PartEffectsDisplay:
         return seen[: self.max_parts]
 
     @property
-    def _segments(self) -> list[tuple[str, str, NDArray[np.intp]]]:
-        """Name and colour of what a bar is cut into, and the parts of it."""
+    def _segments(self) -> list[tuple[str, Any, NDArray[np.intp]]]:
+        """Name and look of what a bar is cut into, and the parts of it."""
         named, none = self.leading, np.zeros(0, dtype=np.intp)
-        found = [
+        found: list[tuple[str, Any, NDArray[np.intp]]] = [
             (self.part_names[part], color(place), named[[place]])
             for place, part in enumerate(named)
         ]
@@ -164,7 +164,7 @@ class PartEffectsDisplay:
             found.append((name, OTHERS_COLOR, rest))
         found.append(("interactions", TOGETHER_COLOR, none))
         if self.has_noise:
-            found.append((_NOISE, NOISE_COLOR, none))
+            found.append((_NOISE, _NOISE_LOOK | {"linewidth": 0.5}, none))
         return found
 
     @property
@@ -225,33 +225,16 @@ class PartEffectsDisplay:
             notes.append(f"{MOST_ROWS} of {n_outputs} are shown; the table has all.")
         height = max(1.5 + 0.55 * len(shown), 0.9 + 0.24 * len(segments))
         ax = make_axes(ax, (9.0, height))
-        positions = np.arange(len(shown))[::-1]
         widths = np.nan_to_num(self.shares[shown])
-        left = np.zeros(len(shown))
-        style = {"edgecolor": "white", "linewidth": 0.5, "height": _HEIGHT} | kwargs
-        self.bars_: list[Any] = []
-        for width, (name, shade, _) in zip(widths.T, segments, strict=True):
-            look: dict[str, Any] = style | {"color": shade} | kwargs
-            if name == _NOISE:
-                look |= {"hatch": NOISE_HATCH, "edgecolor": NOISE_INK}
-            self.bars_.append(ax.barh(positions, width, left=left, label=name, **look))
-            left += width
-        ax.set_yticks(positions, [label(self.output_names[i], 24) for i in shown])
-        ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(-0.6, len(shown) - 0.4)
+        rows = [label(self.output_names[i], 24) for i in shown]
+        looks = [(name, look) for name, look, _ in segments]
+        style = {"height": _HEIGHT} | kwargs
+        self.bars_: list[Any]
+        self.bars_, positions = draw_stacked(ax, widths, rows, looks, **style)
         ax.set_xlabel("\n".join(["share of the variance", *notes]))
-        noise = {"facecolor": NOISE_COLOR, "hatch": NOISE_HATCH, "linewidth": 0.5}
-        noise["edgecolor"] = NOISE_INK
-        keys = [
-            (name, noise if name == _NOISE else shade) for name, shade, _ in segments
-        ]
-        legend_right(ax, keys)
-        hide_spines(ax)
         room = self._points_of_the_bar(ax)
-        for row, (output, position) in enumerate(
-            zip(shown.tolist(), positions, strict=True)
-        ):
-            self._write(ax, output, position, row, room)
+        for row, output in enumerate(shown.tolist()):
+            self._write(ax, output, positions[row], row, room)
         self.ax_, self.figure_ = readable(ax)
         return self
 
@@ -264,13 +247,11 @@ class PartEffectsDisplay:
             return
         reason = self._reason(output)
         if self.noise_share[output] >= 1.0:
-            reason = [DROWNED]
+            reason = DROWNED
         elif reason:
-            for bars in self.bars_[: len(self.bars_) - self.has_noise]:
-                bars[row].set_hatch(HATCH)
+            hatch(bars[row] for bars in self.bars_[: len(self.bars_) - self.has_noise])
         if reason:
-            text = label(reason[0], max(12, int(room / 5.5)), 2)
-            write_over(ax, position, text)
+            write_over(ax, position, label(reason, max(12, int(room / 5.5)), 2))
             return
         values, errors = (table[output] for table in self.estimates)
         narrow = 0
@@ -294,21 +275,17 @@ class PartEffectsDisplay:
                 draw_whisker(ax, bar, errors[segment], place)
                 narrow += 1
 
-    def _reason(self, output: int) -> list[str]:
+    def _reason(self, output: int) -> str:
         """Say in short why the effects of an output are not supported."""
-        if self._is_flat[output]:
-            return [NO_VARIANCE]
         if not self.effects.supported or self.effects.supported[output]:
-            return []
+            return ""
+        reasons = self.effects.reasons[output]
         ratio = self.effects.columns.get("variance_ratio")
         if ratio is None:
-            return ["; ".join(map(str, self.effects.reasons[output]))]
-        if (
-            abs(ratio[output] - 1.0) <= 0.5
-            and "too few" in self.effects.reasons[output][0]
-        ):
-            return ["too few draws to test independence"]
-        return [f"recombined: {ratio[output]:.2f} × the variance"]
+            return "; ".join(map(str, reasons))
+        if abs(ratio[output] - 1.0) <= 0.5 and "too few" in reasons[0]:
+            return "too few draws to test independence"
+        return f"recombined: {ratio[output]:.2f} × the variance"
 
     def _points_of_the_bar(self, ax: Any) -> float:
         """Return the approximate width of a bar of length one, in points."""

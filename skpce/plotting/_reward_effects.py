@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, OutputGroups, check_integer, check_option
-from .._fonts import label
 from ..drivers import Answer
 from ..inspection import Result
 from ..inspection._back_to_reward import effects_of
 from ..inspection._reading import expansion_of
 from ._style import (
     COLORS,
-    HATCH,
     check_position,
     draw_heat_map,
+    finish_bars,
+    hatch,
     heads_of,
-    hide_spines,
     make_axes,
     make_panels,
     readable,
@@ -123,13 +122,12 @@ class RewardEffectsDisplay:
         """
         reading = expansion_of(pipeline, X, outputs=outputs, verdict=verdict)
         effects = effects_of(reading, groups)
-        supported = unexplained = None
+        judged: dict[str, Any] = {}
         if verdict is not None:
             refuse_other_steps(verdict, effects.target_names)
-            supported = verdict.attributable
-            unexplained = verdict.not_predicted
-        display = cls(effects, supported=supported, unexplained=unexplained)
-        return display.plot(ax=ax, **kwargs)
+            judged["supported"] = verdict.attributable
+            judged["unexplained"] = verdict.not_predicted
+        return cls(effects, **judged).plot(ax=ax, **kwargs)
 
     def leading(self, target: int, measure: str, n_shown: int = 10) -> NDArray[np.intp]:
         """Return the positions of at most ``n_shown`` features, the largest first.
@@ -175,9 +173,8 @@ class RewardEffectsDisplay:
         check_integer(owner, "n_shown", n_shown, low=1)
         if kind == "heatmap":
             target = check_position("target", target, len(self.effects.target_names))
-            self._plot_heat_map(
-                ax, target, self.leading(target, measure, n_shown), kwargs
-            )
+            shown = self.leading(target, measure, n_shown)
+            self._plot_heat_map(ax, target, shown, kwargs)
         else:
             self._plot_bars(ax, measure, n_shown, kwargs)
         self.ax_, self.figure_ = readable(*self.axes_)
@@ -192,12 +189,10 @@ class RewardEffectsDisplay:
         n_rows = -(-len(names) // n_columns)
         size = 5.6 * n_columns, n_rows * (1.8 + 0.36 * n_bars)
         self.axes_ = make_panels(ax, len(names), size, n_columns=n_columns)
-        self.bars_: list[Any] = [
-            self._draw_target(
-                panel, target, measure, self.leading(target, measure, n_shown), kwargs
-            )
-            for target, panel in enumerate(self.axes_)
-        ]
+        self.bars_: list[Any] = []
+        for target, panel in enumerate(self.axes_):
+            shown = self.leading(target, measure, n_shown)
+            self.bars_.append(self._draw_target(panel, target, measure, shown, kwargs))
 
     def _draw_target(
         self, ax: Any, target: int, measure: str, shown: Any, kwargs: dict[str, Any]
@@ -208,15 +203,11 @@ class RewardEffectsDisplay:
         style = {"color": COLORS[0], "height": 0.7, "ecolor": "black"} | kwargs
         double = None if errors is None else 2.0 * errors[target, shown]
         bars = ax.barh(places, values, xerr=double, **style)
-        features = self.effects.feature_names
-        ax.set_yticks(places, [label(features[i], 28, 1) for i in shown])
-        ax.axvline(0.0, color="black", linewidth=0.8)
+        names = [self.effects.feature_names[i] for i in shown]
+        finish_bars(ax, places, names, self._heads(target))
         ax.set_xlabel(self._label(measure))
-        ax.set_title("\n".join(self._heads(target)), loc="left", fontsize=10)
         if not self.supported[target]:
-            for bar in bars:
-                bar.set_hatch(HATCH)
-        hide_spines(ax)
+            hatch(bars)
         return bars
 
     def _label(self, measure: str) -> str:

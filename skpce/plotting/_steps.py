@@ -28,7 +28,6 @@ from ._style import (
     NOT_PREDICTED,
     NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
-    Support,
     color,
     given_floats,
     hide_spines,
@@ -36,6 +35,7 @@ from ._style import (
     make_panels,
     readable,
     refused,
+    support_of,
 )
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ OUTPUT_MEASURES = {
 # Smaller values are rounding: a step without choice.
 _ROUNDING = 1e-12
 DEFAULT_MEASURES = ("aitchison_variance", "variance_per_freedom", "total_variation")
+_PREDICTED = "predicted from the inputs"
 # Measures whose bars are cut into what is explained and the rest.
 _VARIANCES = {*DEFAULT_MEASURES[:2], "variance", "variance_per_column"}
 
@@ -187,11 +188,8 @@ class StepVarianceDisplay:
         """
         reading = expansion_of(pipeline, outputs=outputs, verdict=verdict)
         found = spread_of(reading, y)
-        support = Support.of(reading.expansion, verdict)
-        display = cls(
-            found, unexplained=support.unexplained, supported=support.supported
-        )
-        return display.plot(ax=ax, measures=measures, **kwargs)
+        support = support_of(reading.expansion, verdict)._asdict()
+        return cls(found, **support).plot(ax=ax, measures=measures, **kwargs)
 
     def plot(
         self,
@@ -223,7 +221,10 @@ class StepVarianceDisplay:
                 zip(self.axes_, measures, strict=True)
             )
         ]
-        self._add_legend()
+        if self.unexplained is not None and _VARIANCES.intersection(measures):
+            plain = kwargs.get("color", color(0))
+            parts = [(_PREDICTED, plain), (NOT_PREDICTED, UNEXPLAINED_COLOR)]
+            legend_right(self.axes_[-1], parts)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
@@ -242,16 +243,6 @@ class StepVarianceDisplay:
                 raise ValueError(f"measures has {name!r}; expected some of {known}.")
         return chosen
 
-    def _add_legend(self) -> None:
-        """Name the two parts of bars that are split."""
-        for panel in self.axes_:
-            bars, names = panel.get_legend_handles_labels()
-            if bars:
-                shades = [bar.patches[0].get_facecolor() for bar in bars]
-                keys = list(zip(names, shades, strict=True))
-                legend_right(self.axes_[-1], keys[::-1])
-                return
-
     def _plot_measure(
         self, ax: Any, name: str, position: int, kwargs: dict[str, Any]
     ) -> Any:
@@ -268,9 +259,7 @@ class StepVarianceDisplay:
             rest = {"color": UNEXPLAINED_COLOR, "label": NOT_PREDICTED}
             whole = ax.barh(places, lengths, **(style | rest))
             explained = lengths * (1.0 - np.nan_to_num(unexplained, nan=1.0))
-            parts = ax.barh(
-                places, explained, **style, label="predicted from the inputs"
-            )
+            parts = ax.barh(places, explained, **style, label=_PREDICTED)
             for step in np.flatnonzero(is_refused):
                 parts[step].set(hatch=HATCH, edgecolor="white", linewidth=0.0)
         else:
@@ -306,16 +295,11 @@ def _can_vary(spread: Result) -> Any:  # shape: (n_steps,)
 
 def spread_of(reading: Reading, y: ArrayLike) -> Result:
     """Measure an ensemble: the fragility of policies, or variances of real outputs."""
-    if reading.compositions is not None:
-        return fragility_of(reading.estimator, y)
-    expansion = reading.expansion
-    values = checked_outputs(y, expansion.output_names)
-    groups = group_matrix(expansion).argmax(axis=0)
-    return output_spread(values, groups, expansion.group_names)
-
-
-def fragility_of(surrogate: Any, y: ArrayLike) -> Result:
-    """Measure an ensemble with the steps, mask and names of a surrogate."""
+    surrogate, expansion = reading.estimator, reading.expansion
+    if reading.compositions is None:
+        values = checked_outputs(y, expansion.output_names)
+        groups = group_matrix(expansion).argmax(axis=0)
+        return output_spread(values, groups, expansion.group_names)
     layout, how = surrogate.geometry_.layout, transformer_of(surrogate)
     found = policy_fragility(
         checked_policies(y, surrogate),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, as_floats, import_extra, is_position
-from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
+from .._compositions.log_ratio import clr_of, sum_by_step, transformer_of
 from .._expansion.expansion import Expansion
 from .._fonts import choose_fonts, label
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..drivers import Answer
-from ..inspection._reading import group_matrix
+from ..inspection._reading import Reading, group_matrix
 
 #: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (
@@ -160,6 +159,46 @@ def legend_right(ax: Any, keys: Iterable[tuple[str, Any]] | None = None) -> None
     ax.legend(**place)
 
 
+def draw_stacked(
+    ax: Any,
+    widths: FloatArray,  # shape: (n_rows, n_segments)
+    rows: Sequence[str],  # labels, the first on top
+    segments: Sequence[tuple[str, Any]],  # names, and colours or looks of patches
+    **kwargs: Any,
+) -> tuple[list[Any], Any]:
+    """Draw a bar for each row; return the bars by segment, and the places of rows."""
+    places = np.arange(len(rows))[::-1]
+    left = np.zeros(len(rows))
+    drawn = []
+    for width, (name, look) in zip(widths.T, segments, strict=True):
+        style = {"edgecolor": "white", "linewidth": 0.5, "height": 0.7, "left": left}
+        style |= look if isinstance(look, dict) else {"color": look}
+        drawn.append(ax.barh(places, width, label=label(name), **(style | kwargs)))
+        left = left + width
+    ax.set_yticks(places, rows)
+    ax.set_xlim(0.0, 1.0)
+    ax.set_ylim(-0.6, len(rows) - 0.4)
+    legend_right(ax, segments)
+    hide_spines(ax)
+    return drawn, places
+
+
+def hatch(bars: Iterable[Any]) -> None:
+    """Mark bars that are not to be read."""
+    for bar in bars:
+        bar.set_hatch(HATCH)
+
+
+def finish_bars(
+    ax: Any, places: Any, names: Iterable[Any], heads: Sequence[str]
+) -> None:
+    """Label the bars of a panel, from zero, and write lines above."""
+    ax.set_yticks(places, [label(name, 28, 1) for name in names])
+    ax.axvline(0.0, color="black", linewidth=0.8)
+    ax.set_title("\n".join(heads), loc="left", fontsize=10)
+    hide_spines(ax)
+
+
 def draw_heat_map(
     ax: Any,
     values: Any,  # shape: (n_rows, n_columns); NaN cells stay empty
@@ -293,44 +332,41 @@ def refused(supported: Sequence[bool] | None, has_variance: Any) -> Any:
     return has_variance & ~np.asarray(supported, dtype=bool)
 
 
-@dataclass(frozen=True)
-class Support:
+class Support(NamedTuple):
     """What stands behind the indices of each step, or of each target."""
 
-    expansion: Expansion
     unexplained: FloatArray  # (n_groups,), one minus Q²; NaN without variance
-    supported: tuple[bool, ...] | None = None  # None without a verdict
+    supported: tuple[bool, ...] | None  # None without a verdict
 
-    @classmethod
-    def of(cls, expansion: Expansion, verdict: Answer | None = None) -> Support:
-        """Take the leave-one-out Q² of an expansion, or what a verdict says."""
-        found = cls(expansion, expansion.q2)
-        if verdict is None:
-            return found.with_unexplained(expansion.unexplained_share)
+
+def support_of(
+    expansion: Expansion, verdict: Answer | None, unexplained: ArrayLike | None = None
+) -> Support:
+    """Take shares that are given, else what a verdict says, else leave-one-out Q²."""
+    supported = None
+    if verdict is not None:
         refuse_other_steps(verdict, expansion.group_names)
-        return replace(
-            found, supported=verdict.attributable, unexplained=verdict.not_predicted
+        supported = verdict.attributable
+        if unexplained is None:
+            return Support(verdict.not_predicted, supported)
+    share = expansion.unexplained_share if unexplained is None else unexplained
+    given = as_floats(share, "unexplained")
+    n_groups = expansion.n_groups
+    if given.shape != (n_groups,):
+        raise ValueError(
+            f"unexplained has shape {given.shape}; expected ({n_groups},), "
+            "one share per step or output."
         )
-
-    def with_unexplained(self, share: ArrayLike) -> Support:
-        """Return the same with another unexplained share (n_groups,)."""
-        given = as_floats(share, "unexplained")
-        n_groups = self.expansion.n_groups
-        if given.shape != (n_groups,):
-            raise ValueError(
-                f"unexplained has shape {given.shape}; expected ({n_groups},), "
-                "one share per step or output."
-            )
-        outside = (given < 0) | (given > 1)
-        if outside.any():
-            worst = given[int(np.argmax(outside))]
-            raise ValueError(
-                f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
-                "NaN for a step without choice or an output without variance."
-            )
-        # An expansion without variance explains nothing, whatever its Q².
-        flat = (self.expansion.total_variance <= 0) & ~np.isnan(given)
-        return replace(self, unexplained=np.where(flat, 1.0, given))
+    outside = (given < 0) | (given > 1)
+    if outside.any():
+        worst = given[int(np.argmax(outside))]
+        raise ValueError(
+            f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
+            "NaN for a step without choice or an output without variance."
+        )
+    # An expansion without variance explains nothing, whatever its Q².
+    flat = (expansion.total_variance <= 0) & ~np.isnan(given)
+    return Support(np.where(flat, 1.0, given), supported)
 
 
 def refuse_other_steps(verdict: Answer, step_names: Sequence[str]) -> None:
@@ -362,10 +398,14 @@ def check_position(
     return int(value)
 
 
-def composition_q2(
-    y: ArrayLike, predicted: ArrayLike, geometry: LogRatioGeometry, zero: float
-) -> FloatArray:  # shape: (n_steps,); NaN without choice, or where members agree
-    """Return Q² per step in Aitchison geometry, about the mean of these members."""
+def held_out_q2(
+    reading: Reading, y: ArrayLike, predicted: ArrayLike
+) -> FloatArray:  # shape: (n_groups,); NaN without choice, or where members agree
+    """Return Q² per step in Aitchison geometry, or per output, of these members."""
+    if reading.compositions is None:
+        return output_q2(y, predicted, reading.expansion)
+    geometry = reading.compositions.geometry
+    zero = transformer_of(reading.estimator).zero_replacement
     observed = clr_of(y, geometry, zero, "y")
     clr = clr_of(predicted, geometry, zero, "prediction")
     press = sum_by_step(np.square(observed - clr).sum(axis=0), geometry)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
 
 from .._checks import FloatArray
 from .._fonts import label
@@ -199,16 +200,9 @@ class ValueOfInformationDisplay:
 
 def spread_apart(centres: FloatArray, apart: float) -> FloatArray:
     """Move decreasing positions so that neighbours are at least ``apart``."""
-    # Each run of crowded labels stays centred on its nodes.
-    groups: list[tuple[float, int]] = []  # centre of a run, its length
-    for centre in np.asarray(centres, dtype=np.float64):
-        groups.append((float(centre), 1))
-        while len(groups) > 1:
-            (above, n), (below, m) = groups[-2:]
-            if above - below >= apart * (n + m) / 2.0 - 1e-12:
-                break
-            groups[-2:] = [((above * n + below * m) / (n + m), n + m)]
-    runs = [
-        centre + apart * ((size - 1) / 2.0 - np.arange(size)) for centre, size in groups
-    ]
-    return np.concatenate(runs) if runs else np.zeros(0)
+    # The nearest such positions: each run of crowded labels stays centred on its nodes.
+    if not len(centres):
+        return np.zeros(0)
+    steps = apart * np.arange(len(centres))
+    moved = isotonic_regression(np.add(centres, steps), increasing=False)
+    return np.asarray(moved - steps, dtype=np.float64)

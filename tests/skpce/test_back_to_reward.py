@@ -170,7 +170,7 @@ def test_what_a_column_explains_alone_is_the_closed_form(fitted):
     closed = original_space_indices(pipeline, X)
     np.testing.assert_allclose(found.explained_alone, closed.first_order_with_residual)
     moved = MovedColumns(expansion_of(pipeline, X))
-    cubic = moved.explained_alone()[:3].sum(axis=0)
+    cubic = moved.variance_of_cubics()[:3].sum(axis=0)
     values = moved.values[:, :3]
     sampled = cubic / values.var(axis=0, ddof=1).sum()
     np.testing.assert_allclose(sampled, found.explained_alone[0], atol=0.2)

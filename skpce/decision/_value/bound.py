@@ -29,7 +29,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +40,6 @@ from sklearn.base import clone
 
 from ..._checks import FloatArray, IndexArray
 from ..._expansion.expansion import Expansion
-from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import means_of_pieces
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from ...inspection._ensembles.cross_fit import Split, quiet, splits_of_folds
@@ -80,11 +78,7 @@ class HeldOut:
     temperature: float | None
 
     @classmethod
-    def deal(
-        cls,
-        members: Members,
-        temperature: float | None,
-    ) -> HeldOut:
+    def deal(cls, members: Members, temperature: float | None) -> HeldOut:
         """Deal the members into folds, whatever their order."""
         setting = numbers_of(members.inputs)
         fold = deal_folds(sorted_units(members.contrasts, setting), setting)
@@ -107,14 +101,13 @@ class HeldOut:
             checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
             controls = self._controls(features, rules, predicted)
             gained = gained - np.where(checked, controls, 0)
-        estimate, error, lower = self._limits(gained)
-        return Bound(estimate, error, max(lower, 0.0))
+        return self._limits(gained)
 
     def _gains(self, predicted: FloatArray) -> FloatArray:  # shape: (n, n_references)
         """Return what each member gains by the rule over fixed decisions."""
         y = self.members.contrasts
         if self.temperature is None:
-            return np.take_along_axis(y, _best(predicted), axis=1) - y
+            return _taken_less_fixed(y, predicted)
         mean = self._soft(y, y.mean(axis=0))
         return (self._soft(y, predicted) - mean)[:, np.newaxis]
 
@@ -133,7 +126,7 @@ class HeldOut:
         entropy = -(policy * logs).sum(axis=-1)
         return np.asarray((policy * y).sum(axis=-1) + self.temperature * entropy)
 
-    def _limits(self, gained: FloatArray) -> tuple[float, float, float]:
+    def _limits(self, gained: FloatArray) -> Bound:
         """Return the smallest mean, its standard error, and the smallest limit."""
         n_settings = int(self.setting.max()) + 1
         means = gained.mean(axis=0)
@@ -144,7 +137,7 @@ class HeldOut:
         quantile = student.ppf(_CONFIDENCE, max(n_settings - 1, 1))
         worst = int(np.argmin(means))
         lower = float(np.min(means - quantile * errors))
-        return float(means[worst]), float(errors[worst]), lower
+        return Bound(float(means[worst]), float(errors[worst]), max(lower, 0.0))
 
     # Control variate
 
@@ -169,9 +162,7 @@ class HeldOut:
         y, found = self.members.contrasts, []
         predicted = np.empty_like(y)
         for train, test in self.splits:
-            with quiet(), warnings.catch_warnings():
-                # A learned distribution is that of a fold.
-                warnings.simplefilter("ignore", InputOutsideSupportWarning)
+            with quiet():  # a learned distribution is that of a fold
                 fitted = quiet_fit(regressor, X[train], y[train])
                 predicted[test] = fitted.predict(X[test]).reshape(len(test), -1)
             found.append(fitted.expansion_)

@@ -30,9 +30,7 @@ from ...inspection._reading import Reading, expansion_of, final_estimator
 OWNER = "value_of_information"
 
 # Parameters that a regressor takes over from a surrogate of compositions.
-_SHARED = (
-    *("degree", "distribution", "truncation", "q", "interaction_order", "solver"),
-)
+_SHARED = ("degree", "distribution", "truncation", "q", "interaction_order", "solver")
 
 
 @dataclass(frozen=True, eq=False)

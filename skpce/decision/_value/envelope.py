@@ -239,19 +239,12 @@ class _Polynomials:
 
     def _between(self, points: FloatArray) -> FloatArray:
         """Return a point in each interval between some points and the ends."""
-        if not len(points):
-            inside = np.clip(0.0, self.low, self.high)
-            if np.isfinite(self.low + self.high):
-                inside = (self.low + self.high) / 2.0
-            elif np.isfinite(self.low) or np.isfinite(self.high):
-                inside = inside + (1.0 if np.isfinite(self.low) else -1.0)
-            return np.array([float(inside)])
-        step = 1.0 + np.abs(points[[0, -1]])
-        first = (points[0] + self.low) / 2.0
-        first = first if np.isfinite(first) else points[0] - step[0]
-        last = (points[-1] + self.high) / 2.0
-        last = last if np.isfinite(last) else points[-1] + step[1]
-        return np.concatenate([[first], (points[1:] + points[:-1]) / 2.0, [last]])
+        inside = points if len(points) else np.clip([0.0], self.low, self.high)
+        reach = 2.0 + 2.0 * np.abs(inside[[0, -1]])
+        low = self.low if np.isfinite(self.low) else inside[0] - reach[0]
+        high = self.high if np.isfinite(self.high) else inside[-1] + reach[1]
+        edges = np.concatenate([[low], points, [high]])
+        return np.asarray((edges[1:] + edges[:-1]) / 2.0)
 
 
 def comrade_roots(

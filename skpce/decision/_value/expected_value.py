@@ -16,11 +16,13 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import qmc
+from sklearn.utils.extmath import cartesian
 
 from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, IndexArray
@@ -110,20 +112,14 @@ def _every_combination(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return all combinations of inputs of few values, and their masses."""
     largest = basis.multi_indices.max(axis=0)
-    tables = []
-    size = 1
-    for law, degree in zip(basis.laws, largest.tolist(), strict=True):
-        found = law.atoms(max(degree, 1))
-        if found is None:
-            return None
-        size *= len(found[0])
-        tables.append(found)
-    if size > _MOST_COMBINATIONS:
+    degrees = np.maximum(largest, 1).tolist()
+    atoms = [law.atoms(m) for law, m in zip(basis.laws, degrees, strict=True)]
+    tables = [found for found in atoms if found is not None]
+    size = math.prod(len(points) for points, _ in tables)
+    if len(tables) < len(atoms) or size > _MOST_COMBINATIONS:
         return None
-    grids = np.meshgrid(*(points for points, _ in tables), indexing="ij")
-    weights = np.meshgrid(*(masses for _, masses in tables), indexing="ij")
-    points = np.column_stack([grid.ravel() for grid in grids])
-    return points, np.prod([weight.ravel() for weight in weights], axis=0)
+    points, masses = (cartesian(columns) for columns in zip(*tables, strict=True))
+    return points, masses.prod(axis=1)
 
 
 def rule_of(

@@ -34,7 +34,7 @@ from ..._checks import FloatArray
 from ..._expansion.moments import marginal_basis
 from ..._input_laws import InputLaw, NormalLaw
 from ..._input_laws.pieces import quantiles, rule_of_pieces
-from .envelope import Worth, gained, gains, value_of_input
+from .envelope import Worth, gains, of_points, value_of_input
 from .expected_value import Settings, by_degree, value_of_inputs, worth_by_draws
 
 # Standard deviations of the noise beyond which it is left out.
@@ -131,7 +131,7 @@ def value_of_signal(
     """Return the value of one noisy observation of a function of the points."""
     means = utilities @ masses
     best = int(np.argmax(means))
-    gain, means = utilities - utilities[best], (means - means[best])[:, np.newaxis]
+    gain, means = utilities - utilities[best], means - means[best]
     order = np.argsort(points, kind="stable")
     points, masses = points[order] - points[order[0]], masses[order]
     gain = gain[:, order]
@@ -141,7 +141,8 @@ def value_of_signal(
     alone = points[starts] == points[stops - 1]
     own = np.add.reduceat(masses, starts)[alone]
     totals = np.add.reduceat(gain * masses, starts, axis=1)[:, alone]
-    value, flip = _averages(own, totals, means, best, temperature)
+    known = _known(own, totals, means, temperature)
+    value, flip = known.value, known.flip_probability
     signal = _Signal(points, masses, gain, deviation)
     low, high = points[starts[~alone]], points[stops[~alone] - 1]
     stretches = np.stack([low, high]) + _TAIL * deviation * np.array([[-1.0], [1.0]])
@@ -150,22 +151,20 @@ def value_of_signal(
             edges = np.union1d(edges, signal.crossings(edges))
         at, weights = _nodes(edges, stretches)
         density, totals = signal.at(at)
-        parts = _averages(weights * density, weights * totals, means, best, temperature)
-        value, flip = value + parts[0], flip + parts[1]
-    return Worth(max(value, 0.0), min(max(flip, 0.0), 1.0))
+        known = _known(weights * density, weights * totals, means, temperature)
+        value, flip = value + known.value, flip + known.flip_probability
+    return Worth(value, min(flip, 1.0))
 
 
-def _averages(
+def _known(
     masses: FloatArray,  # shape: (n,)
     totals: FloatArray,  # shape: (n_actions, n), utilities times the masses
-    means: FloatArray,  # shape: (n_actions, 1), largest for the best action
-    best: int,
+    means: FloatArray,  # shape: (n_actions,), largest for the best action
     temperature: float | None,
-) -> tuple[float, float]:
+) -> Worth:
     """Return what is gained at some signals, and how often the action changes."""
     safe = np.where(masses > 0, masses, 1.0)
-    value = float(masses @ gained(totals / safe, means, temperature))
-    return value, float(masses[totals.max(axis=0) > totals[best]].sum())
+    return of_points(totals / safe, masses, means, temperature)
 
 
 def _panels(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,9 @@ from ..._checks import (
     fail,
     make_generator,
     refuse_memory,
-    refuse_no_numbers,
     remembers_frames,
 )
-from ..._expansion.expansion import Expansion, index_of_set
+from ..._expansion.expansion import index_of_set
 from ..._learned.cautions import DependentInputsWarning
 from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
@@ -41,6 +41,17 @@ ALL = "all inputs"
 _LEVEL = 0.9  # of the intervals of the expansion's value
 _SIGNIFICANCE = 0.05  # largest p-value at which a value is supported
 _MOST_OBSERVATIONS = 10**18
+
+# What is said of the columns of a row, where they are known.
+_FACTS = {
+    "lower_bound": "at least {:.3g}",
+    "p_value": "p = {:.3g}",
+    "share_of_evpi": "{:.0%} of knowing all",
+    "variance_share": "{:.0%} of the variance",
+    "flip_probability": "changes the decision with probability {:.2g}",
+    "evsi": "observations are worth {:.3g}",
+    "net_benefit": "net benefit {:.3g}",
+}
 
 
 @remembers_frames
@@ -230,13 +241,12 @@ def value_of_information(
     check_integer(OWNER, "n_resamples", n_resamples, high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", n_samples, low=128)
     soft = None if temperature is None else float(temperature)
-    if not isinstance(surrogate, Expansion) and hasattr(X, "__len__"):
-        refuse_no_numbers(X, "X")
     given = read_problem(surrogate, X, utility)
     if form == "regression" and given.members is None:
         raise fail(OWNER, "form", "'marginal' with an Expansion", form)
     players = _players(groups, given.inputs)
-    noise = _by_row("noise_sd", noise_sd, given.inputs)
+    deviation = _by_name("noise_sd", noise_sd, given.inputs, given.inputs, "neither")
+    noise = {given.inputs.index(name): sd for name, sd in deviation.items()}
     if n_observations is not None and not noise:
         expected = "a positive float or a mapping, with n_observations"
         raise fail(OWNER, "noise_sd", expected, noise_sd)
@@ -251,12 +261,12 @@ def value_of_information(
     rows = [make(given, features) for features in players.values()]
     how = Settings(soft, int(n_samples), seed)
     worths = [row.worth(how) for row in rows]
-    columns: dict[str, FloatArray] = {
-        "value": np.array([worth.value for worth in worths]),
-        "plug_in": np.array([worth.value for worth in worths]),
-    }
+    value, flip, error = np.transpose(
+        [(one.value, one.flip_probability, one.standard_error) for one in worths]
+    )
+    columns: dict[str, FloatArray] = {"value": value, "plug_in": value}
     columns |= _spreads(rows, soft, int(n_resamples), generator)
-    columns["integration_error"] = np.array([w.standard_error for w in worths])
+    columns["integration_error"] = error
     held_out, reasons = _held_out(given, players, soft)
     columns |= held_out
     evpi = worths[-1].value
@@ -264,13 +274,9 @@ def value_of_information(
     # Closed indices of all utilities together.
     known = given.expansion
     norms = np.sqrt(np.square(known.coefficients).sum(axis=0, keepdims=True))
-    columns["variance_share"] = np.array(
-        [
-            float(index_of_set("closed", norms, known.multi_indices, own)[0])
-            for own in players.values()
-        ]
-    )
-    columns["flip_probability"] = np.array([w.flip_probability for w in worths])
+    closed = partial(index_of_set, "closed", norms, known.multi_indices)
+    columns["variance_share"] = np.ravel([closed(own) for own in players.values()])
+    columns["flip_probability"] = flip
     if n_observations is not None:
         root, tiny = math.sqrt(int(n_observations)), float(np.finfo(float).tiny)
         deviations = {i: max(sd / root, tiny) for i, sd in noise.items()}
@@ -305,44 +311,31 @@ def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
     return found | {ALL: list(range(len(inputs)))}
 
 
-def _by_row(name: str, value: Any, inputs: Sequence[str]) -> dict[int, float]:
-    """Return a positive number for each input that has one."""
+def _by_name(
+    name: str, value: Any, inputs: Sequence[str], known: Sequence[str], closed: str
+) -> dict[str, float]:
+    """Return the numbers that have a known name; a single one is that of each input."""
     if value is None:
         return {}
-    if not isinstance(value, Mapping):
-        check_real(OWNER, name, value, low=0.0)
-        return {i: float(value) for i in range(len(inputs))}
-    _refuse_unknown(name, value, inputs)
-    for one in value.values():
-        check_real(OWNER, name, one, low=0.0)
-    return {i: float(value[n]) for i, n in enumerate(inputs) if n in value}
-
-
-def _refuse_unknown(name: str, value: Mapping[Any, Any], known: Sequence[str]) -> None:
-    unknown = [key for key in value if key not in known]
+    given = value if isinstance(value, Mapping) else dict.fromkeys(inputs, value)
+    unknown = [key for key in given if key not in known]
     if unknown:
         raise ValueError(
             f"{name} has {unknown[0]!r}; expected some of {', '.join(known)}."
         )
+    for one in given.values():
+        check_real(OWNER, name, one, low=0.0, closed=closed)
+    return {key: float(one) for key, one in given.items()}
 
 
 def _prices(
     costs: Any, players: Mapping[str, list[int]], inputs: Sequence[str]
 ) -> FloatArray:  # shape: (n_rows,), NaN where a cost is not known
     """Return what it costs to know the inputs of each row."""
-    if not isinstance(costs, Mapping):
-        check_real(OWNER, "costs", costs, low=0.0, closed="left")
-        return np.array([float(costs) * len(own) for own in players.values()])
-    _refuse_unknown("costs", costs, list(players))
-    for one in costs.values():
-        check_real(OWNER, "costs", one, low=0.0, closed="left")
-    single = [float(costs.get(name, np.nan)) for name in inputs]
-    return np.array(
-        [
-            float(costs.get(name, sum(single[i] for i in own)))
-            for name, own in players.items()
-        ]
-    )
+    given = _by_name("costs", costs, inputs, list(players), "left")
+    single = [given.get(name, np.nan) for name in inputs]
+    sums = {name: sum(single[i] for i in own) for name, own in players.items()}
+    return np.array([given.get(name, sums[name]) for name in players])
 
 
 def _spreads(
@@ -487,17 +480,5 @@ def _facts(columns: Mapping[str, FloatArray], place: int) -> str:
         worth = f"the expansion says {row['plug_in']:.3g}"
     if not np.isnan(row["standard_error"]):
         worth += f" ± {row['standard_error']:.2g}"
-    facts = [worth]
-    if not np.isnan(row["lower_bound"]):
-        facts.append(f"at least {row['lower_bound']:.3g}")
-    if not np.isnan(row["p_value"]):
-        facts.append(f"p = {row['p_value']:.3g}")
-    if not np.isnan(row["share_of_evpi"]):
-        facts.append(f"{row['share_of_evpi']:.0%} of knowing all")
-    facts.append(f"{row['variance_share']:.0%} of the variance")
-    facts.append(f"changes the decision with probability {row['flip_probability']:.2g}")
-    if not np.isnan(row.get("evsi", np.nan)):
-        facts.append(f"observations are worth {row['evsi']:.3g}")
-    if not np.isnan(row.get("net_benefit", np.nan)):
-        facts.append(f"net benefit {row['net_benefit']:.3g}")
-    return ", ".join(facts)
+    known = [name for name in _FACTS if not np.isnan(row.get(name, np.nan))]
+    return ", ".join([worth, *(_FACTS[name].format(row[name]) for name in known)])

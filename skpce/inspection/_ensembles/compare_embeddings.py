@@ -30,7 +30,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, quiet, quiet_fit, seeded, splits_of_folds
+from .cross_fit import Split, quiet, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
@@ -223,7 +223,7 @@ def compare_embeddings(
     judged = [comparison.judge(grid.name, [grid]) for grid in grids]
     # On all members the choice among all is that of the candidate with the best score.
     best = judged[0] if len(grids) == 1 else comparison.judge(BEST_OF_ALL, grids)
-    return _table([*judged, best], grids)
+    return _table([*judged, best], grids, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +262,8 @@ class _Comparison:
     scoring: Any
     given: Mapping[str, Any]  # arguments of ``verdict``
 
-    def judge(self, name: str, grids: Sequence[_Grid]) -> dict[str, Any]:
-        """Return the figures of a search over some candidates."""
+    def judge(self, name: str, grids: Sequence[_Grid]) -> tuple[_Grid, Answer]:
+        """Return the candidate that a search over some has chosen, and its verdict."""
         search = GridSearchCV(
             self.pipeline,
             [dict(grid.parameters) for grid in grids],
@@ -282,20 +282,7 @@ class _Comparison:
                 f"{OWNER} of {name!r}: no setting has a finite score; expected "
                 f"scoring that returns one. Got {fitted.best_score_}."
             )
-        chosen = _settings_of(grids)[fitted.best_index_][0]
-        parameters = clone(fitted.best_params_, safe=False)
-        pipeline = clone(self.pipeline).set_params(**parameters)
-        pipeline = quiet_fit(pipeline, self.X, self.y)
-        dimension, degree = chosen.setting(fitted.best_params_)
-        return {
-            "chosen": chosen,
-            "dimension": dimension,
-            "degree": degree,
-            "n_inputs": int(np.shape(last_and_inputs(pipeline, self.X)[1])[1]),
-            "score": float(fitted.best_score_),
-            "verdict": answer,
-            "pipeline": pipeline,
-        }
+        return _settings_of(grids)[fitted.best_index_][0], answer
 
     def _refuse_failing(self, grids: Sequence[_Grid]) -> None:
         """Name the first setting that inner folds of all members cannot fit."""
@@ -427,37 +414,38 @@ def _dimension_of(name: Any, embedding: Any) -> str | None:
 # The table
 
 
-def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
+def _table(
+    judged: Sequence[tuple[_Grid, Answer]], grids: Sequence[_Grid], X: Any
+) -> Result:
     """Put the candidates side by side."""
-    columns: dict[str, Any] = {
-        name: _numbers([row[name] for row in judged])
-        for name in ("dimension", "degree", "n_inputs", "score")
-    }
-    answers: list[Answer] = [row["verdict"] for row in judged]
-    for name in ("q2", "q2_low", "q2_high", "noise_share"):
-        columns[name] = np.stack([getattr(one, name) for one in answers])
-    columns["p_value"] = np.array([one.p_value for one in answers])
-    columns["attributable"] = np.array([one.attributable for one in answers])
+    chosen, answers = zip(*judged, strict=True)
+    searches = [answer.model for answer in answers]
+    pairs = list(zip(chosen, [one.best_params_ for one in searches], strict=True))
+    pipelines = [one.best_estimator_ for one in searches]
+    columns: dict[str, Any] = _columns_of_settings(pairs)
+    columns["n_inputs"] = np.array(
+        [np.shape(last_and_inputs(one, X)[1])[1] for one in pipelines]
+    )
+    columns["score"] = np.array([one.best_score_ for one in searches])
+    judged_by = ("q2", "q2_low", "q2_high", "noise_share", "p_value", "attributable")
+    columns |= {n: np.array([getattr(one, n) for one in answers]) for n in judged_by}
     reasons = [["; ".join(own) for own in one.reasons] for one in answers]
     columns["reasons"] = np.array(reasons, dtype=object)
-    for name in ("verdict", "pipeline"):
-        columns[name] = [row[name] for row in judged]
-    names, search = [grid.name for grid in grids], answers[-1].model
-    best = names.index(judged[-1]["chosen"].name)
-    settings, scores = _table_of_settings(search, grids)
-    steps = tuple(answers[0].step_names)
-    setting = judged[-1]["chosen"].in_words(search.best_params_)
+    columns |= {"verdict": answers, "pipeline": pipelines}
+    names, steps = [grid.name for grid in grids], tuple(answers[0].step_names)
+    best, n_members = names.index(chosen[-1].name), answers[0].n_members
+    settings, scores = _table_of_settings(searches[-1], grids)
+    in_words = [grid.in_words(parameters) for grid, parameters in pairs]
     table = Result(
         {"candidate": (*names, BEST_OF_ALL), "step": steps},
         columns,
-        title=f"{setting} has the best score, with {answers[0].n_members} members.",
+        title=f"{in_words[-1]} has the best score, with {n_members} members.",
         notes=(
             "The best of all, chosen anew in each outer fold: "
             f"{_in_words(steps, columns, -1)}",
             *(
-                f"- {row['chosen'].in_words(row['verdict'].model.best_params_)}: "
-                f"{_in_words(steps, columns, place)}"
-                for place, row in enumerate(judged[:-1])
+                f"- {setting}: {_in_words(steps, columns, place)}"
+                for place, setting in enumerate(in_words[:-1])
             ),
         ),
         framed=("candidate", *list(columns)[:4], "step", *list(columns)[4:-2]),
@@ -470,15 +458,20 @@ def _table(judged: list[dict[str, Any]], grids: Sequence[_Grid]) -> Result:
             "best": rows[best],
             "best_of_all": rows[-1],
             "scores": scores,
-            "n_members": answers[0].n_members,
+            "n_members": n_members,
         },
         tables={"settings": settings},
     )
 
 
-def _numbers(values: list[Any]) -> Any:
-    found = np.array(values)
-    return found if found.dtype.kind == "i" else found.astype(np.float64)
+def _columns_of_settings(
+    pairs: Sequence[tuple[_Grid, Mapping[str, Any]]],
+) -> dict[str, Any]:
+    """Return dimensions and degrees as numbers; NaN where taken as they are."""
+    settings = zip(*(grid.setting(own) for grid, own in pairs), strict=True)
+    arrays = map(np.array, settings)
+    found = [a if a.dtype.kind == "i" else a.astype(np.float64) for a in arrays]
+    return dict(zip(("dimension", "degree"), found, strict=True))
 
 
 def _table_of_settings(
@@ -490,11 +483,9 @@ def _table_of_settings(
         [found[f"split{fold}_test_score"] for fold in range(search.n_splits_)], axis=1
     )
     pairs = _settings_of(grids)
-    settings = [grid.setting(parameters) for grid, parameters in pairs]
     columns = {
         "candidate": np.array([grid.name for grid, _ in pairs]),
-        "dimension": _numbers([one for one, _ in settings]),
-        "degree": _numbers([one for _, one in settings]),
+        **_columns_of_settings(pairs),
         "mean_score": scores.mean(axis=1),
         "std_score": scores.std(axis=1),
     }

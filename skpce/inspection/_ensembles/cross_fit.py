@@ -139,14 +139,18 @@ class CrossFit:
         return np.where(spread > 0, squares, 0.0)
 
 
+_CAUTIONED = (
+    *(InputOutsideSupportWarning, MoreTermsThanRowsWarning),
+    *(ZeroReplacedWarning, ConstantTargetWarning),
+)
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Let refits not repeat what the inspection itself cautions of."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputOutsideSupportWarning)
-        warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
-        warnings.simplefilter("ignore", ZeroReplacedWarning)
-        warnings.simplefilter("ignore", ConstantTargetWarning)
+        for kind in _CAUTIONED:
+            warnings.simplefilter("ignore", kind)
         yield
 
 

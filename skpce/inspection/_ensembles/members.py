@@ -57,8 +57,6 @@ def read_members(
         expected = "an estimator or a Pipeline that predicts"
         raise fail(owner, "pipeline", expected, pipeline)
     for table, name in ((X, "X"), (y, "y")):
-        if table is None:
-            raise ValueError(f"{name} of {owner} is None; expected a table of members.")
         if not hasattr(table, "__len__"):
             raise ValueError(
                 f"{name} of {owner} is {table!r}; expected a table of members."
@@ -75,10 +73,7 @@ def read_members(
     values = np.asarray(X)
     if values.dtype.kind in "fiu":
         refuse_extremes(values.astype(np.float64), "X", varying=True)
-    if len(X) != len(y):
-        raise ValueError(
-            f"X has {len(X)} members and y has {len(y)}; expected as many."
-        )
+    refuse_other_lengths(X, y)
     y = _without_nullable_types(y)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
@@ -120,6 +115,14 @@ def read_members(
             f"least {FEWEST_MEMBERS}. Make more runs."
         )
     return X, y, read, steps
+
+
+def refuse_other_lengths(X: Any, y: Any) -> None:
+    """Raise ``ValueError`` unless X and y have as many members."""
+    if len(X) != len(y):
+        raise ValueError(
+            f"X has {len(X)} members and y has {len(y)}; expected as many."
+        )
 
 
 def with_amalgamated(
@@ -166,10 +169,8 @@ def _without_nullable_types(y: Any) -> Any:
     return type(y)(values, index=y.index, columns=y.columns)
 
 
-def given_shares(
-    noise_share: Any, outputs: Outputs
-) -> FloatArray:  # shape: (n_groups,)
-    """Return given shares of training noise, NaN where not known."""
+def given_shares(noise_share: Any, outputs: Outputs) -> FloatArray:
+    """Return given shares of training noise, NaN where not known; (n_groups,)."""
     if noise_share is None:
         return np.full(outputs.n_groups, np.nan)
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:

@@ -157,10 +157,8 @@ def _distances_to(parts: FloatArray, others: FloatArray) -> FloatArray:
     )
 
 
-def _add_by_group(
-    values: FloatArray, group: IndexArray
-) -> FloatArray:  # shape: (n_groups, n_columns)
-    """Add up the rows of each group."""
+def _add_by_group(values: FloatArray, group: IndexArray) -> FloatArray:
+    """Add up the rows of each group; (n_groups, n_columns)."""
     sums = np.zeros((group.max() + 1, values.shape[1]))
     np.add.at(sums, group, values)
     return sums
@@ -397,18 +395,20 @@ def variance_decomposition(
         some, columns = read, np.arange(read.n_columns)
         if len(groups) < read.n_groups:
             some, columns = read.of_groups(groups)
-        ensemble = _Ensemble.of(values[np.ix_(rows, columns)], some, "y")
+        block = values[np.ix_(rows, columns)]
         figures["n_members"] = len(rows)
         if labels is not None:
             group = _groups_of(labels[rows])
             figures["n_groups"] = int(group.max()) + 1
-            found = _from_replicates(ensemble, group, confidence_level)
+            sums = _sums_of(some, block, "y", group)
+            found = _from_replicates(sums, confidence_level)
         else:
             assert fixed is not None  # one of the two is given
-            of_control = _Ensemble.of(fixed[:, columns], some, "control")
-            figures["n_control"] = len(of_control.values)
-            found = _from_control(ensemble, of_control, confidence_level)
-        varies = some.sum_by_group(some.spread(ensemble.values)) > 0
+            of_control = _sums_of(some, fixed[:, columns], "control")
+            figures["n_control"] = len(of_control[0].sizes)
+            of_all = _sums_of(some, block, "y")
+            found = _from_control(of_all, of_control, confidence_level)
+        varies = some.sum_by_group(some.spread(some.coordinates(block))) > 0
         splits[:, :, groups] = np.where(varies, np.array(found), np.nan)
     return _result(read, splits, figures)
 
@@ -490,48 +490,35 @@ def _share_in_words(
     )
 
 
-@dataclass(frozen=True)
-class _Ensemble:
-    """Members on the scale of their outputs; compositions as probabilities too."""
+def _sums_of(
+    outputs: Outputs, y: FloatArray, name: str, group: IndexArray | None = None
+) -> tuple[ConvexSums | PairSums, ...]:
+    """Return the sums over groups, or over members, one for each measure."""
+    values = outputs.coordinates(y, name)
+    if outputs.real is not None:
+        values = values[~np.isnan(values).any(axis=1)]
+    if len(values) < 2:
+        raise ValueError(f"{name} has {len(values)} member; a variance needs two.")
+    group = np.arange(len(values)) if group is None else group
 
-    outputs: Outputs
-    values: FloatArray  # shape: (n_members, n_coordinates)
-    closed: FloatArray | None  # shape: (n_members, n_parts); None for real outputs
+    def square(values: FloatArray) -> FloatArray:
+        return outputs.sum_by_group(np.square(values))
 
-    @classmethod
-    def of(cls, y: FloatArray, outputs: Outputs, name: str) -> _Ensemble:
-        values = outputs.coordinates(y, name)
-        if outputs.real is not None:
-            values = values[~np.isnan(values).any(axis=1)]
-        if len(values) < 2:
-            raise ValueError(f"{name} has {len(values)} member; a variance needs two.")
-        if outputs.real is not None or outputs.geometry is None:
-            return cls(outputs, values, None)
-        layout = outputs.geometry.layout
-        return cls(outputs, values, close_compositions(y, layout, "renormalize", name))
+    squares = ConvexSums.of(square, values - values.mean(axis=0), group)
+    if outputs.real is not None or outputs.geometry is None:
+        return (squares,)
+    layout = outputs.geometry.layout
+    closed = close_compositions(y, layout, "renormalize", name)
+    step_of_part = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
 
-    def sums(self, group: IndexArray) -> tuple[ConvexSums | PairSums, ...]:
-        """Return the sums over groups, one for each measure."""
-        outputs = self.outputs
-        centre = self.values.mean(axis=0)
+    def negative_entropy(values: FloatArray) -> FloatArray:
+        return xlogy(values, values) @ step_of_part.astype(np.float64)
 
-        def square(values: FloatArray) -> FloatArray:
-            return outputs.sum_by_group(np.square(values))
-
-        squares = ConvexSums.of(square, self.values - centre, group)
-        if self.closed is None or outputs.geometry is None:
-            return (squares,)
-        layout = outputs.geometry.layout
-        step_of_part = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
-
-        def negative_entropy(values: FloatArray) -> FloatArray:
-            return xlogy(values, values) @ step_of_part.astype(np.float64)
-
-        return (
-            squares,
-            ConvexSums.of(negative_entropy, self.closed, group),
-            PairSums.of([self.closed[:, c] for c in layout.slices], group),
-        )
+    return (
+        squares,
+        ConvexSums.of(negative_entropy, closed, group),
+        PairSums.of([closed[:, c] for c in layout.slices], group),
+    )
 
 
 def _groups_of(replicate: NDArray[Any]) -> IndexArray:  # shape: (n_members,)
@@ -553,7 +540,7 @@ def _groups_of(replicate: NDArray[Any]) -> IndexArray:  # shape: (n_members,)
 
 
 def _from_replicates(
-    ensemble: _Ensemble, group: IndexArray, confidence_level: float
+    measures: tuple[ConvexSums | PairSums, ...], confidence_level: float
 ) -> list[tuple[FloatArray, ...]]:
     """Return between, within and the three ``SHARES`` of each measure."""
 
@@ -561,7 +548,7 @@ def _from_replicates(
         return 1.0 / (1.0 + np.maximum(ratio, 0.0))
 
     splits: list[tuple[FloatArray, ...]] = []
-    for sums in ensemble.sums(group):
+    for sums in measures:
         with np.errstate(divide="ignore", invalid="ignore"):
             whole, without = sums.components(), sums.components(True)
             low, high = ratio_interval(whole, without, confidence_level)
@@ -572,16 +559,14 @@ def _from_replicates(
 
 
 def _from_control(
-    ensemble: _Ensemble, fixed: _Ensemble, confidence_level: float
+    members: tuple[ConvexSums | PairSums, ...],
+    control: tuple[ConvexSums | PairSums, ...],
+    confidence_level: float,
 ) -> list[tuple[FloatArray, ...]]:
     """Compare the dispersion of the control with that of all members."""
-    n_members, n_control = len(ensemble.values), len(fixed.values)
     splits: list[tuple[FloatArray, ...]] = []
-    for of_all, of_control in zip(
-        ensemble.sums(np.arange(n_members)),
-        fixed.sums(np.arange(n_control)),
-        strict=True,
-    ):
+    for of_all, of_control in zip(members, control, strict=True):
+        n_members, n_control = len(of_all.sizes), len(of_control.sizes)
         total, within = of_all.dispersion(), of_control.dispersion()
         with np.errstate(divide="ignore", invalid="ignore"):
             share = within / total

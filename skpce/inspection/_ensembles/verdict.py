@@ -212,7 +212,9 @@ def verdict(
     design = Design.of(values, order=order, **labels)
     fit = CrossFit(without_draws(pipeline, read, steps), table, y, read)
     _check_folds(fit, design, cv)
-    fitted = _fitted_to_most(fit)
+    # To all members, or to those with the most outputs.
+    most = fit.of_block(*max(read.blocks(y), key=lambda one: len(one[0])))
+    fitted = quiet_fit(most.pipeline, most.X, most.y)
     inputs, cautions = _tested_inputs(fit, fitted)
     n_choices = 1 if inputs.are_columns else _n_embeddings(fitted)
     if n_choices > 1:
@@ -280,13 +282,6 @@ def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
 def is_integer(cv: Any) -> bool:
     """Whether folds are given by their number."""
     return isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
-
-
-def _fitted_to_most(fit: CrossFit) -> Any:
-    """Return the pipeline fitted to all members, or to those with the most outputs."""
-    blocks = fit.outputs.blocks(fit.y)
-    part = fit.of_block(*max(blocks, key=lambda one: len(one[0])))
-    return quiet_fit(part.pipeline, part.X, part.y)
 
 
 def _cross_fitted(

@@ -39,7 +39,6 @@ from ..._checks import (
     Steps,
     check_boolean,
     check_draws,
-    check_integer,
     fail,
     listed,
     make_generator,
@@ -179,7 +178,6 @@ def part_effects(
     >>> effects.total.round(1)  # 0.8 and 0.2 in the population
     array([[0.8, 0.2]])
     """
-    check_integer(OWNER, "n_draws", n_draws, low=16)
     check_boolean(OWNER, "dependent", dependent)
     solver = Solver(OWNER, model, parts, combine, batch_size, progress)
     generator = make_generator(random_state)

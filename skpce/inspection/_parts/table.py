@@ -76,11 +76,9 @@ def parts_of_table(
             f"members once. Got {names}."
         )
     check_integer("parts_of_table", "order", order, low=1)
-    taken = [
-        " × ".join(chosen) or "mean"
-        for size in range(min(order, n_factors) + 1)
-        for chosen in combinations(names, size)
-    ]
+    sizes = range(min(order, n_factors) + 1)
+    sets = [one for size in sizes for one in combinations(range(n_factors), size)]
+    taken = [" × ".join(names[i] for i in one) or "mean" for one in sets]
     taken += [rest] if order < n_factors else []
     twice = [name for name in taken if taken.count(name) > 1]
     if twice:
@@ -90,16 +88,14 @@ def parts_of_table(
         )
     parts: dict[str, FloatArray] = {}
     effects: dict[tuple[int, ...], FloatArray] = {}
-    for size in range(min(order, n_factors) + 1):
-        for chosen in combinations(range(n_factors), size):
-            others = tuple(i + 1 for i in range(n_factors) if i not in chosen)
-            effect = values.mean(axis=others, keepdims=True) if others else values
-            for smaller, known in effects.items():
-                if set(smaller) < set(chosen):
-                    effect = effect - known
-            effects[chosen] = effect
-            name = " × ".join(names[i] for i in chosen) or "mean"
-            parts[name] = np.broadcast_to(effect, values.shape)
+    for name, chosen in zip(taken, sets, strict=False):
+        others = tuple(i + 1 for i in range(n_factors) if i not in chosen)
+        effect = values.mean(axis=others, keepdims=True) if others else values
+        for smaller, known in effects.items():
+            if set(smaller) < set(chosen):
+                effect = effect - known
+        effects[chosen] = effect
+        parts[name] = np.broadcast_to(effect, values.shape)
     if order < n_factors:
         parts[rest] = values - np.sum(list(parts.values()), axis=0)
     return parts
