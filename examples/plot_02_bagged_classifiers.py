@@ -75,8 +75,8 @@ for name, X in descriptions.items():
     print(f"--- {name}\n{verdicts[name]}\n")
 
 # %%
-# Grey is what the description does not predict. Read the cautions as well: copies are
-# counts and not normally distributed, so their shares are approximate.
+# Grey is what the description does not predict. Copies are counts and not normally
+# distributed, so that the shares in the picture are approximate.
 
 figure, axes = plt.subplots(2, 1, figsize=(8, 5), layout="constrained")
 for ax, (name, surrogate) in zip(axes, surrogates.items(), strict=True):

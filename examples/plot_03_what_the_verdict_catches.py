@@ -4,8 +4,8 @@ What the verdict catches
 
 Three ensembles have the same size. In the first, the policies depend on the inputs. In
 the second they do not. In the third they do, but most of the variance between the
-members is noise of their training. The closed-form Sobol indices look alike in all
-three; the verdict distinguishes them.
+members is noise of their training. All three have closed-form Sobol indices, and those
+of the second would name an input that does nothing; the verdict tells them apart.
 """
 
 # %%
@@ -40,7 +40,8 @@ ensembles = {
 }
 
 # %%
-# The surrogate alone: indices, and the leave-one-out Q² that ``fit`` computes.
+# The surrogate alone: indices, and the Q² of leaving out one member that ``fit``
+# computes.
 
 fitted, verdicts = {}, {}
 for name, (inputs, y, _) in ensembles.items():
@@ -48,15 +49,18 @@ for name, (inputs, y, _) in ensembles.items():
         2, steps={name: 4}, solver="ridge", distribution="normal"
     ).fit(inputs, y)
     fitted[name] = model
-    print(f"{name:15}", "total indices", model.step_total_sobol_indices_[0].round(2))
+    total, q2 = model.step_total_sobol_indices_[0], model.expansion_.q2[0]
+    print(f"{name:15} total indices {total.round(2)}, Q² = {q2:z.2f}")
 
 # %%
-# The verdict. Exact policies are known here, so the share of training noise is too.
+# The verdict. Exact policies are known here, so the share of training noise in the
+# variance is too.
 
 for name, (inputs, y, target) in ensembles.items():
     share = variance_decomposition(y, exact=target, steps=(4,)).noise_share
     verdicts[name] = verdict(fitted[name], inputs, y, noise_share=share)
-    print(verdicts[name].steps[0], end="\n\n")
+    print(verdicts[name].steps[0])
+    print(f"{share[0]:.0%} of the variance is training noise.", end="\n\n")
 
 # %%
 # The Sobol indices of the three ensembles. Grey is the unexplained share.

@@ -134,9 +134,7 @@ print(f"largest total index of the irrelevant input: {largest:.3f}")
 
 # %%
 # How slippery the ice is and how impatient the agent is decide nearly everything; what
-# the goal and the holes are worth decides little within these ranges. The grey parts
-# are what a polynomial of degree three does not predict of a policy that turns where
-# one move overtakes another.
+# the goal and the holes are worth decides little within these ranges.
 
 display = SobolDisplay.from_estimator(model, verdict=found)
 display.figure_.set_size_inches(8, 4)
