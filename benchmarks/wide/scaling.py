@@ -25,7 +25,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.base import clone
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, explain
 from skpce.ensembles import member_blocks
 
 Work = Callable[[], object]
@@ -113,7 +113,16 @@ def sparse(solver: str) -> Work:
     return lambda: model.fit(X, y)
 
 
+def answer(n_runs: int, n_inputs: int) -> Work:
+    """Explain runs with one output, which two of the inputs drive."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n_runs, n_inputs))
+    y = np.sin(3 * X[:, 0]) + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n_runs)
+    return lambda: explain(X, y)
+
+
 WORKS: dict[str, Callable[..., Work]] = {
+    "explain": answer,
     "fit": fit,
     "interval": interval,
     "stream": stream,
@@ -161,6 +170,16 @@ CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
         "stream",
         [(n, 200) for n in (2500, 10000, 40000)],
         (2500, 10000, 40000),
+    ),
+    "explain: runs, 8 inputs": (
+        "explain",
+        [(n, 8) for n in (60, 250, 1000, 4000, 16000)],
+        (60, 250, 1000, 4000, 16000),
+    ),
+    "explain: inputs, 300 runs": (
+        "explain",
+        [(300, d) for d in (10, 40, 160)],
+        (10, 40, 160),
     ),
 }
 

@@ -350,8 +350,8 @@ class Design:
             return Exchange("strata", np.arange(self.n_rows), self.groups)
         if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
             why = (
-                f"it varies within {n_groups} groups, of which {_FEWEST_SIGNS} are "
-                "needed; where groups only shift the output, name them by blocks="
+                f"there are {n_groups} groups, within which inputs vary, and "
+                f"{_FEWEST_SIGNS} are needed; where groups only shift the output, name them by blocks="
             )
             return Exchange("none", self.groups, why=why)
         return self._enough("signs", self.groups, None)

@@ -294,7 +294,10 @@ def ink_on(
 def draw_whisker(
     ax: Any, bar: Any, error: float | tuple[float, float], place: float
 ) -> None:
-    """Draw an error, or those to the left and to the right, at the end of a segment."""
+    """Draw an error, or those to the left and to the right, at the end of a segment.
+
+    A dot there has the colour of the segment.
+    """
     from matplotlib.patheffects import withStroke
 
     end = bar.get_x() + bar.get_width()
@@ -303,6 +306,8 @@ def draw_whisker(
     style: dict[str, Any] = {"color": "black", "linewidth": 1.2}
     style["path_effects"] = [withStroke(linewidth=3.0, foreground="white")]
     ax.plot([low, high], [place, place], solid_capstyle="butt", **style)
+    dot = {"color": bar.get_facecolor(), "markeredgecolor": "black", "markersize": 6}
+    ax.plot([end], [place], "o", clip_on=False, **dot)
 
 
 def heads_of(name: Any, unexplained: float, supported: bool) -> list[str]:
