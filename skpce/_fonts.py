@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 #: Families that hold many characters and go with the usual font.
@@ -22,6 +23,10 @@ PREFERRED_FAMILIES = (
     *("Segoe UI", "Segoe UI Symbol", "Nirmala UI", "Leelawadee UI"),
     *("Arial Unicode MS", "Noto Sans Symbols", "Noto Sans Symbols 2", "Symbola"),
 )
+
+
+# Letters of all names of levels on an axis; names that are slanted, more are upright.
+_LETTERS, _MOST_SLANTED = 32, 12
 
 
 def choose_fonts(*artists: Any) -> None:
@@ -61,6 +66,18 @@ def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
 def width_in_letters(text: str) -> int:
     """Return how many Latin letters are as wide; Chinese ones count twice."""
     return sum(1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
+
+
+def name_levels(ax: Any, at: Any, levels: Sequence[Any]) -> None:
+    """Write the names of levels under an axis; those that would touch are turned."""
+    names = [str(level) for level in levels]
+    style: dict[str, Any] = {"fontsize": 9}
+    if max(map(len, names)) > _LETTERS // len(names):
+        names = [label(name, 18, 1) for name in names]
+        style = {"fontsize": 8, "rotation": 25, "ha": "right"}
+        if len(names) > _MOST_SLANTED:
+            style = {"fontsize": max(130 / len(names), 4), "rotation": 90}
+    ax.set_xticks(at, names, **style)
 
 
 def log_axis(ax: Any) -> None:

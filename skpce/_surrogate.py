@@ -122,11 +122,11 @@ class CompositionalPCESurrogate(
         None learns the prior variances of all terms, once for each step and in
         Aitchison norm. ``"ridge"`` chooses one penalty per step by leave-one-out
         pooled in Aitchison norm. ``"subspace_pursuit"`` chooses its terms once per
-        step too. So these fits are the same whatever the order of actions. ``"ols"``: least
-        squares. ``"lars"`` treats each coordinate alone: its fit depends on the order
-        of actions. ``"paper"``: the paper's estimator whole (intercept penalised, one
-        penalty of 1e-8 ... 1 per target by generalised cross-validation, alr to the
-        last action); for comparison.
+        step too. So these fits are the same whatever the order of actions.
+        ``"ols"``: least squares. ``"lars"`` treats each coordinate alone: its fit
+        depends on the order of actions. ``"paper"``: the paper's estimator whole
+        (intercept penalised, one penalty of 1e-8 ... 1 per target by generalised
+        cross-validation, alr to the last action); for comparison.
     regressor : estimator or None, default=None
         A regressor in place of ``solver``. A linear one (with ``coef_`` after
         ``fit``) is fitted to the basis functions, one coordinate at a time. Any

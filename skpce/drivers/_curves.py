@@ -19,7 +19,6 @@ from ._findings import (
     LEVEL,
     State,
     canonical_order,
-    open_ends,
     order_of_inputs,
     percent,
 )
@@ -201,10 +200,7 @@ def _found(
         q2 = findings.shares.q2[:, along[outputs]]
         given = inputs.X, inputs.laws, values[:, used], own, design, members, q2
         shares.put(outputs, shares_along(*given))
-    states = [
-        [State.DRIVES if p <= LEVEL else State.OPEN for p in row] for row in p_values.T
-    ]
-    open_ends(shares, states)
+    shares.not_shown(p_values.T > LEVEL)
     return p_values, shares
 
 

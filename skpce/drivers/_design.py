@@ -351,7 +351,8 @@ class Design:
         if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
             why = (
                 f"there are {n_groups} groups, within which inputs vary, and "
-                f"{_FEWEST_SIGNS} are needed; where groups only shift the output, name them by blocks="
+                f"{_FEWEST_SIGNS} are needed; where groups only shift the output, name "
+                "them by blocks="
             )
             return Exchange("none", self.groups, why=why)
         return self._enough("signs", self.groups, None)

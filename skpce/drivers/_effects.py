@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, import_extra
-from .._fonts import choose_fonts, label, log_axis
+from .._fonts import choose_fonts, label, log_axis, name_levels
 from ._findings import State
 from ._picture import short_name
 from ._runs import Data
@@ -21,8 +21,6 @@ MOST_PANELS, MOST_INPUTS, MOST_CURVES, _POINTS = 8, 4, 4, 41
 _MOST_RUNS = 200
 
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
-_LETTERS = 32  # of all names of levels on an axis
-_MOST_SLANTED = 12  # names of levels; more stand upright
 _SIZE = 2.7, 2.2  # inches of a panel: two of them are legible on 400 pixels
 
 
@@ -154,15 +152,7 @@ def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
         if several:
             ax.plot([], [], color=color, linewidth=2, label=label(name, 14, 1))
     if effect.levels:
-        names = [str(effect.levels[int(code)]) for code in effect.grid]
-        if max(map(len, names)) <= _LETTERS // len(names):
-            ax.set_xticks(effect.grid, names, fontsize=9)
-        else:  # long names would run into one another
-            short = [short_name(name, 18, 1) for name in names]
-            turned: dict[str, Any] = {"fontsize": 8, "rotation": 25, "ha": "right"}
-            if len(names) > _MOST_SLANTED:
-                turned = {"fontsize": max(130 / len(names), 4), "rotation": 90}
-            ax.set_xticks(effect.grid, short, **turned)
+        name_levels(ax, effect.grid, [effect.levels[int(k)] for k in effect.grid])
     elif effect.is_log:
         log_axis(ax)
     scale = " (log scale)" if effect.is_log else ""

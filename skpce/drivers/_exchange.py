@@ -685,7 +685,8 @@ def sizes_of_exchange(
         if rows.sum() > 1:
             own = _covariance(scaled[np.newaxis, rows])[0]
             theirs = _covariance(residuals[:, rows])
-            whole += (rows.sum() - 1) * _kronecker(own, theirs)
+            products = np.einsum("ab,ncd->nacbd", own, theirs).reshape(whole.shape)
+            whole += (rows.sum() - 1) * products
     return np.maximum(np.linalg.eigvalsh(whole), 0.0)
 
 
@@ -713,13 +714,6 @@ def _covariance(values: FloatArray) -> FloatArray:  # (n, n_columns, n_columns)
     """Return covariances of tables of shape (n, n_rows, n_columns)."""
     centred = values - values.mean(axis=1, keepdims=True)
     return np.asarray(np.swapaxes(centred, 1, 2) @ centred / (values.shape[1] - 1))
-
-
-def _kronecker(own: FloatArray, theirs: FloatArray) -> FloatArray:
-    """Return the products of Kronecker of one matrix with some."""
-    n_outputs, size = len(theirs), len(own) * theirs.shape[1]
-    found = own[:, np.newaxis, :, np.newaxis] * theirs[:, np.newaxis, :, np.newaxis, :]
-    return found.reshape(n_outputs, size, size)
 
 
 # The test

@@ -135,7 +135,7 @@ def find_drivers(
         evidence.counts,
         negligible,
     )
-    open_ends(shares, states)
+    shares.not_shown(~drives)
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
         *(drives, told_apart, alike, evidence.parts, tied, n_copies),
@@ -403,47 +403,21 @@ def _states(
     negligible: float,
 ) -> tuple[list[list[State]], FloatArray]:
     """Return states, and how many more runs would settle those that are open."""
-    known_noise = np.nan_to_num(shares.noise)
-    open_share = 1.0 - shares.q2[0] - known_noise
-    states: list[list[State]] = []
-    more = np.full(drives.shape, np.nan)
+    high = shares.total[2]
+    left_open = 1.0 - shares.q2[0] - np.nan_to_num(shares.noise)
+    may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
+    nothing = may_be_nothing & (high < negligible) & (not design.series)
+    kinds = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
+    every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
+    states = [[every[kind] for kind in row] for row in kinds.tolist()]
     needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
-    scores = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
-    for output, row in enumerate(drives):
-        own: list[State] = []
-        for i in range(len(row)):
-            high = shares.total[2, output, i]
-            may_be_nothing = open_share[output] <= _LEFT_OPEN and not tied[output, i]
-            if row[i]:
-                state = State.DRIVES
-            elif on_spread[output, i]:
-                state = State.SPREAD
-            elif high < negligible and may_be_nothing and not design.series:
-                state = State.NOTHING
-            else:
-                state = State.OPEN
-                seen = scores[output, i]
-                factors = [np.inf]
-                if counts[output] and not tied[output, i]:
-                    factors.append(np.square(needed / seen) if seen > 0.5 else np.inf)
-                    if may_be_nothing:
-                        factors.append(high / negligible)
-                times = min(factors)
-                more[output, i] = np.inf
-                if times <= _MANY_TIMES:
-                    tens = np.ceil((times - 1.0) * counts[output] / 10.0)
-                    more[output, i] = tens * 10.0
-            own.append(state)
-        states.append(own)
-    return states, more
-
-
-def open_ends(shares: Shares, states: Sequence[Sequence[State]]) -> None:
-    """Take the lower ends of shares that no test has let through to 0."""
-    for output, row in enumerate(states):
-        for i, state in enumerate(row):
-            if state is not State.DRIVES:
-                shares.first[1, output, i] = shares.total[1, output, i] = 0.0
+    seen = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
+    times = np.square(needed / np.where(seen > 0.5, seen, 1e-9))
+    times = np.where(may_be_nothing, np.minimum(times, high / negligible), times)
+    known = (times <= _MANY_TIMES) & ~tied & (counts > 0)[:, np.newaxis]
+    tens = np.ceil((times - 1.0) * counts[:, np.newaxis] / 10.0)
+    more = np.where(known, 10.0 * tens, np.inf)
+    return states, np.where(kinds == 3, more, np.nan)
 
 
 # Figures in words
@@ -492,6 +466,5 @@ def rest_of(findings: Findings, output: int) -> tuple[float, float, float]:
     explained = float(shares.explained[output])
     rest = max(1.0 - explained, 0.0)
     noise = min(float(shares.noise[output]), rest)  # NaN stays
-    left = rest if np.isnan(noise) else rest - noise
     alone = float(np.nansum(shares.first[0, output]))
-    return left, noise, max(explained - alone, 0.0)
+    return rest - float(np.nan_to_num(noise)), noise, max(explained - alone, 0.0)

@@ -222,9 +222,8 @@ def _numbers_the_runs(name: Any, values: NDArray[Any]) -> bool:
     numbers = _numbers(values)
     if numbers is None or _NUMBERS.search(str(name)) is None:
         return False
-    known = numbers[~np.isnan(numbers)]
-    is_whole = bool((known == known.round()).all())
-    return is_whole and len(np.unique(known)) == len(values)
+    known = np.unique(numbers[~np.isnan(numbers)])
+    return len(known) == len(values) and bool((known == known.round()).all())
 
 
 def _is_date(entry: Any) -> bool:
@@ -1100,30 +1099,24 @@ def _ensemble_of(
         return data, ()
     if hasattr(data, "trials") and not hasattr(data, "columns"):
         _refuse_log(asked, "a study", "Its search space says which are logarithmic")
-        named = asked.inputs if isinstance(asked.inputs, (str, Iterable)) else None
-        wanted = None if named is None else as_names(named, "inputs")
-        counted = replicate_columns(asked.replicate, _parameters_of(data))
-        if wanted is not None:
-            known_names(
-                wanted, _parameters_of(data), "inputs", "parameter of the study"
-            )
-            wanted = [*wanted, *(n for n in counted if n not in wanted)]
+        known = list(dict.fromkeys(name for t in data.trials for name in t.params))
+        wanted = None
+        if asked.inputs is not None:
+            noun = "parameter of the study"
+            wanted = known_names(asked.inputs, known, "inputs", noun)
+            counted = replicate_columns(asked.replicate, known)
+            wanted += [name for name in counted if name not in wanted]
         return _said_here(lambda: from_study(data, wanted)), _adaptive(data)
     if hasattr(data, "cv_results_") or _is_results(data):
         return _said_here(lambda: from_cv_results(data, log=asked.log)), ()
     return None, ()
 
 
-def _parameters_of(study: Any) -> list[str]:
-    return list(dict.fromkeys(name for t in study.trials for name in t.params))
-
-
 def _adaptive(study: Any) -> tuple[Caution, ...]:
     """Return a caution where a sampler looked at earlier results."""
     sampler = type(getattr(study, "sampler", None)).__name__
-    if sampler in (*NOT_ADAPTIVE, "NoneType"):
-        return ()
-    return (Caution("adaptive", {"sampler": sampler}),)
+    is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
+    return (Caution("adaptive", {"sampler": sampler}),) if is_adaptive else ()
 
 
 def _said_here(read: Callable[[], Ensemble]) -> Ensemble:
@@ -1131,8 +1124,7 @@ def _said_here(read: Callable[[], Ensemble]) -> Ensemble:
     try:
         return read()
     except ValueError as error:
-        text = str(error).replace("parameters=", "inputs=")
-        raise ValueError(text) from None
+        raise ValueError(str(error).replace("parameters=", "inputs=")) from None
 
 
 def _refuse_log(asked: Asked, what: str, remedy: str) -> None:

@@ -78,6 +78,10 @@ class Shares:
             for end, part in zip(("", "_low", "_high"), parts, strict=True)
         }
 
+    def not_shown(self, rows: BoolArray) -> None:  # shape: (n_outputs, n_rows)
+        """Take the lower ends of shares that no test has let through to 0."""
+        self.first[1, rows] = self.total[1, rows] = 0.0
+
     def unknown(self, rows: Sequence[int]) -> None:
         """Say nothing of rows whose inputs do not vary in what the shares are of."""
         for part in (self.first, self.total):  # NaN of no variance stays
@@ -300,8 +304,8 @@ def noise_share(
     n_rows, n_settings = len(values), len(counts)
     centred = values - values.mean(axis=0)
     means = mean_of(centred, setting)
-    within = _added(np.square(centred - means[setting]), groups).sum(axis=0)
-    within = within / (n_rows - n_settings)
+    inside = _added(np.square(centred - means[setting]), groups).sum(axis=0)
+    within = inside / (n_rows - n_settings)
     between = counts @ _added(np.square(means), groups) / (n_settings - 1)
     typical = (n_rows - np.square(counts).sum() / n_rows) / (n_settings - 1)
     between = np.maximum((between - within) / typical, 0.0)

@@ -25,7 +25,7 @@ from .._checks import (
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion, checked_features
 from .._expansion.moments import main_effects
-from .._fonts import label, log_axis
+from .._fonts import label, log_axis, name_levels
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer
 from ..inspection._reading import expansion_of, group_matrix
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 QUANTITIES = ("probability", "log_ratio")
 _COLUMNS = 4
-_LETTERS = 30  # of all names of levels on an axis
-# Levels whose names stand upright, at most.
-_MOST_UPRIGHT = 5
 # More curves in one panel cannot be distinguished.
 _MOST_TARGETS = 6
 
@@ -284,10 +281,7 @@ class MainEffectsDisplay:
         if is_log:
             log_axis(ax)
         elif isinstance(levels, Sequence):
-            many = len(grid) > _MOST_UPRIGHT  # more would run into one another
-            size = (16, 1) if many else (max(_LETTERS // len(grid), 4), 2)
-            turn = {"rotation": 45, "ha": "right"} if many else {}
-            ax.set_xticks(grid, [label(n, *size) for n in levels], fontsize=9, **turn)
+            name_levels(ax, grid, levels)
             ax.margins(x=0.15)
         else:
             ax.locator_params(axis="x", nbins=5)
