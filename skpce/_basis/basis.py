@@ -459,10 +459,11 @@ def evaluate_within(
     ends: FloatArray | None,  # shape: (2, n_samples) or (2,)
     *,
     slope: bool = False,
+    held_from: int = 1,
 ) -> FloatArray:  # shape: (1 + degree, n_samples)
     """Evaluate the functions of an input, or their slopes.
 
-    Beyond the ends polynomials keep the values that they have there.
+    Beyond the ends polynomials, from a degree on, keep the values that they have there.
     """
     evaluate = law.differentiate if slope else law.evaluate
     if ends is None or not law.is_polynomial:
@@ -471,6 +472,8 @@ def evaluate_within(
     values = evaluate(held, degree)
     if slope:
         values[:, held != column] = 0.0
+    if held_from > 1:
+        values[:held_from] = evaluate(column, min(held_from - 1, degree))
     return values
 
 

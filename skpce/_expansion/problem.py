@@ -529,13 +529,11 @@ class LearnedLaws:
         bounds = {}
         for i in self.features:
             law = self.basis.laws[i]
-            ends = np.array(law.support)
-            known = np.isinf(ends).all() or not law.learns_bounds
-            if known or np.isfinite(law.largest_degree):
+            finite = np.isfinite(law.support) & law.learns_bounds
+            if not finite.any() or np.isfinite(law.largest_degree):
                 continue
             extremes = sample_extremes(law, n_copies, n_resamples, generator)
-            finite = np.isfinite(ends)
-            found = law.standardize(ends[finite])
+            found = law.standardize(np.array(law.support)[finite])
             drawn = law.standardize(extremes[:, finite])
             bounds[i] = law.in_units(2.0 * found - drawn)
         return bounds
@@ -617,8 +615,13 @@ def change_of_basis(
     if degree == 0:
         return matrices
     law = law.everywhere()
+
+    def functions_at(at: FloatArray) -> FloatArray:
+        # Indices are those of polynomials everywhere; high degrees grow too fast.
+        return evaluate_within(law, at, degree, reach, held_from=3)
+
     if not (law.is_polynomial and law.same_function):
-        return _change_of_measure(evaluate_within(law, column, degree, reach), weights)
+        return _change_of_measure(functions_at(column), weights)
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
@@ -639,14 +642,13 @@ def change_of_basis(
             continue
         nodes, shares = new.quadrature(degree + 1)
         functions = new.evaluate(nodes, degree) * shares
-        matrices[number] = functions @ evaluate_within(law, nodes, degree, reach).T
+        matrices[number] = functions @ functions_at(nodes).T
     if alike:
         nodes, shares = law.quadrature(degree + 1)
         standardised = law.standardize(nodes)
         at = np.stack([new.in_units(standardised) for new in moved])
         functions = law.evaluate(nodes, degree) * shares
-        values = evaluate_within(law, at.ravel(), degree, reach)
-        values = values.reshape(degree + 1, *at.shape)
+        values = functions_at(at.ravel()).reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
 

@@ -162,8 +162,8 @@ def _upright(coordinates: FloatArray) -> FloatArray:
     mean = np.nan_to_num(coordinates).sum(axis=0) / count
     centred = np.nan_to_num(coordinates - mean)
     size = np.maximum(np.abs(centred).max(axis=0, initial=0.0), 1e-300)
-    skewness = ((centred / size) ** 3).sum(axis=0).round(9)
-    return np.where(skewness < 0, -coordinates, coordinates)
+    is_down = ((centred / size) ** 3).sum(axis=0).round(9) < 0
+    return np.where(is_down, -coordinates, coordinates)
 
 
 def order_of_inputs(

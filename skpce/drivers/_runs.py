@@ -71,11 +71,6 @@ def names_of(table: Any) -> list[Any]:
     return list(getattr(table, "columns", ()))
 
 
-def last_names(names: Iterable[Any]) -> list[str]:
-    """Return the names of columns; of those with two levels the second."""
-    return [str(name[-1] if isinstance(name, tuple) else name) for name in names]
-
-
 def as_names(given: Any, what: str) -> list[Any]:
     """Return names; one alone is a list of one."""
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -328,10 +323,9 @@ class Data:
         """Log-ratios and real columns, NaN where a run failed."""
         return self.read.member_coordinates(self.y)
 
-    def without(self, names: Iterable[str]) -> Data:
+    def without(self, names: Sequence[str]) -> Data:
         """Leave inputs out."""
-        left_out = set(names)
-        kept = [k for k, name in enumerate(self.names) if name not in left_out]
+        kept = [k for k, name in enumerate(self.names) if name not in names]
         stated = {self.names[k]: self.stated[self.names[k]] for k in kept}
         return replace(self, X=self.X[:, kept], stated=stated)
 
@@ -1151,7 +1145,8 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
         wanted = known_names(asked.inputs, names, "inputs", "input")
         stated = dict(asked.inputs) if isinstance(asked.inputs, Mapping) else {}
     if asked.outputs is not None and asked.steps is None:
-        known = last_names(outputs.columns)
+        # Of names with two levels the second.
+        known = [str(n[-1] if isinstance(n, tuple) else n) for n in outputs.columns]
         chosen = known_names(asked.outputs, known, "outputs", "output")
         outputs = take_columns(outputs, [known.index(name) for name in chosen])
     values = np.asarray(outputs.to_numpy(), dtype=np.float64)
