@@ -88,10 +88,13 @@ def test_segments_too_narrow_for_numbers_have_whiskers():
     first = [[0.9, 0.02, 0.02]]
     display = PartEffectsDisplay(effects_by_hand(first, errors=0.01)).plot()
     assert written(display)[0] == "90 ± 1 %"
-    whiskers = [line.get_xdata() for line in display.ax_.lines]
+    lines, dots = display.ax_.lines[::2], display.ax_.lines[1::2]
+    whiskers = [line.get_xdata() for line in lines]
     np.testing.assert_allclose(whiskers[:2], [[0.91, 0.93], [0.93, 0.95]])
-    heights = [line.get_ydata()[0] for line in display.ax_.lines]
+    heights = [line.get_ydata()[0] for line in lines]
     assert len(set(heights)) == len(heights)  # none covers another
+    segments = [bars[0].get_facecolor() for bars in display.bars_[1:]]
+    assert [dot.get_color() for dot in dots] == segments[: len(dots)]
 
 
 def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
