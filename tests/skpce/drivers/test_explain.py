@@ -767,7 +767,7 @@ def test_where_a_claim_holds_is_said_of_claims_only():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3])
-def test_what_does_not_matter_has_a_small_upper_end(seed):
+def test_where_nothing_is_predicted_no_input_does_not_matter(seed):
     """Repeats say that all is noise, but nothing of runs left out is predicted."""
     rng = np.random.default_rng(seed)
     X = np.repeat(rng.normal(size=(32, 2)), 2, axis=0)
