@@ -311,16 +311,23 @@ def posterior_bounds(
     squares, known = posterior_squares(
         problem, n_draws, generator, rows, spread=1.0, relearns=True
     )
+    whole = squares[:, :, -1:]
+    assert isinstance(problem.solver, LearnedRidgeSolver)  # see ``checked_method``
+    varies = np.tile(problem.solver.priors[0].n_functions > 0, 3)
     with np.errstate(over="ignore"):
-        shares = squares[:, :, :-1] / np.maximum(squares[:, :, -1:], 1e-300)
-    angles = np.arcsin(np.sqrt(np.minimum(shares, 1.0)))
-    middle = np.median(angles, axis=0)
-    reach = _REACH * (percentile_bounds(angles, confidence_level) - middle)
-    bounds = np.square(np.sin(np.clip(middle + reach, 0.0, np.pi / 2)))
+        shares = squares[:, :, :-1] / np.maximum(whole, 1e-300)
+    bounds = np.empty((2, *shares.shape[1:]))
+    # Where nothing varies an input may have any share.
+    for end, of_nothing in enumerate(np.outer([0.0, 1.0], varies)):
+        own = np.where(whole > 0, np.minimum(shares, 1.0), of_nothing)
+        angles = np.arcsin(np.sqrt(own))
+        middle = np.median(angles, axis=0)
+        reach = _REACH * (percentile_bounds(angles, confidence_level)[end] - middle)
+        bounds[end] = np.square(np.sin(np.clip(middle + reach, 0.0, np.pi / 2)))
     alone, any_order = np.split(known, 2, axis=1)
     bounds[0] *= np.hstack([alone, any_order, any_order])
-    varies = rows.largest((problem.spread > 0).astype(np.float64)) > 0
-    bounds[:, ~varies] = 0.0
+    outputs_vary = rows.largest((problem.spread > 0).astype(np.float64)) > 0
+    bounds[:, ~outputs_vary] = 0.0
     return bounds
 
 

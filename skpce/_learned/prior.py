@@ -75,7 +75,11 @@ _MUCH_NOISE, _SLOW_DECAY = 0.5, 2.0
 #: Prior variance of the mean: it is free.
 INTERCEPT = 100.0
 
-_MOST_STEPS = 60  # of the search
+# Steps of the search, and the share of the objective that the last gains. Beside those
+# of other parameters the second derivatives by the logarithms of exponent and noise are
+# about so large, that of the noise for each row: the search begins with them.
+_MOST_STEPS, _LEAST_GAIN = 60, 1e-4
+_EXPONENT_CURVATURE, _NOISE_CURVATURE = 6.0, 0.03
 
 # A share of the weight of an input that no sum feels.
 _SMALLEST_SHARE = 1e-12
@@ -641,16 +645,32 @@ class Search:
         # Kernels that overflow have a value of their own in the objective. They have
         # few rows, on which a second thread gains nothing.
         with one_thread_if_small(0), np.errstate(over="ignore", invalid="ignore"):
+            units = self.units()
             found = minimize(
-                self.objective,
-                self.vector(start),
+                self.objective_in,
+                self.vector(start) / units,
+                args=(units,),
                 jac=True,
                 method="L-BFGS-B",
-                bounds=self.bounds(),
-                options={"maxiter": n_steps, "ftol": 1e-7, "gtol": 1e-3},
+                bounds=self.bounds() / units[:, np.newaxis],
+                options={"maxiter": n_steps, "ftol": _LEAST_GAIN},
             )
             gain = float(self.null() - found.fun)
-        return replace(self.prior(found.x), log_evidence=gain)
+        return replace(self.prior(found.x * units), log_evidence=gain)
+
+    def units(self) -> FloatArray:
+        """Return units of the parameters in which second derivatives are alike."""
+        n_rows = max(len(each.rows) for each in self.observations)
+        each = [1.0, 1.0, _EXPONENT_CURVATURE, 1.0, 1.0 + _NOISE_CURVATURE * n_rows]
+        sizes = np.diff([0, *self.sizes, self.sizes[-1] + 1])
+        return 1.0 / np.sqrt(np.repeat(each, sizes))
+
+    def objective_in(
+        self, values: FloatArray, units: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the objective and its gradient at a vector in units."""
+        value, slope = self.objective(values * units)
+        return value, slope * units
 
     def null(self) -> float:
         """Return the objective of noise alone."""

@@ -71,8 +71,8 @@ _LARGEST_VALUE = 1e4
 _MOST_PRIORS = 8
 
 # Up to so many rows the search sees all from the start. With more it begins with a
-# part of them, and goes so many steps with up to the last number.
-_FEW_ROWS, _PART, _MOST_ROWS, _STEPS = 120, (100, 200), 600, 10
+# part of them, and goes on with up to the last number.
+_FEW_ROWS, _PART, _MOST_ROWS = 120, (100, 200), 600
 
 # Variances that are left out: of all rows, and where a list would be too long, over
 # that of the noise.
@@ -244,7 +244,7 @@ def learn_terms(
                 )
                 first = observations_of(own[part], few.weights[part])
                 prior = learn_prior(some, n_functions, contrasts, first)
-                prior = learn_prior(*search, known, prior, _STEPS)
+                prior = learn_prior(*search, known, prior)
             learned.append(prior)
     priors = [prior.shrunk() for prior in learned]
     noise = np.array([prior.noise for prior in priors]) * joined.weights.mean()
