@@ -6,9 +6,11 @@ results. Who reads results imports this file alone, which imports no other exper
 
 from __future__ import annotations
 
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
@@ -23,7 +25,7 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.certificate import DistanceBound
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
-from gflownet_envs.training.spec import TrainingSpec
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 from skpce import CompositionalPCESurrogate
 from skpce._result import ResultRow
 from skpce.drivers import Answer
@@ -78,6 +80,46 @@ class Preset:
     variant: str = ""
     n_part_draws: int = 256
     n_reward_features: int | None = None
+
+
+def presets_of(
+    task: str, proxy: Any = None, papers_proxy: Any = None
+) -> dict[str, Preset]:
+    """Return the presets of a task of the paper, from ``presets.toml``.
+
+    Parameters
+    ----------
+    task : str
+    proxy, papers_proxy : object, optional
+        `Preset.proxy` from which presets start, and that of the preset ``paper`` where
+        that is another.
+    """
+    text = Path(__file__).with_name("presets.toml").read_text(encoding="utf-8")
+    plain = Preset(0, 0, TrainingSpec(), None, (), proxy=proxy)
+    paper = replace(
+        plain,
+        training=PAPER_TRAINING,
+        degrees=(5, 1),
+        solver="paper",
+        proxy=papers_proxy or proxy,
+    )
+    return {
+        name: _changed(paper if name == "paper" else plain, changes)
+        for name, changes in tomllib.loads(text)[task].items()
+    }
+
+
+def _changed(record: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a record with other fields, and fields of the records that it holds."""
+    fields = {
+        name: _changed(getattr(record, name), value)
+        if isinstance(value, dict)
+        else tuple(value)
+        if isinstance(value, list)
+        else value
+        for name, value in changes.items()
+    }
+    return replace(record, **fields)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
 )
 from gflownet_envs.rewards.closed_form import (
     BUMP_CENTRES,
@@ -30,7 +30,6 @@ from gflownet_envs.rewards.closed_form import (
     log_mean_bump_reward,
 )
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _BUMPS = ("upper bump", "left bump", "right bump")
 
@@ -47,32 +46,7 @@ class ContinuousGridTask(Task):
         "Which height drives which move?"
     )
     paper_claims = (indistinguishable_claim(3, 20),)
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=20,
-            n_test=10,
-            training=TrainingSpec(n_iterations=30, hidden=(16,)),
-            n_components=None,
-            degrees=(1, 2),
-            n_part_draws=16,
-        ),
-        "default": Preset(
-            n_train=50,
-            n_test=100,
-            training=TrainingSpec(n_iterations=500),
-            n_components=None,
-            degrees=(2, 1, 3),
-            n_part_draws=1024,
-        ),
-        "paper": Preset(
-            n_train=50,
-            n_test=100,
-            training=replace(PAPER_TRAINING, n_iterations=400),
-            n_components=None,
-            degrees=(5, 1),
-            solver="paper",
-        ),
-    }
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = PlaneWalkEnvironment()

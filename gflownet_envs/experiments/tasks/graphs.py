@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,21 +20,9 @@ from gflownet_envs.exact.trajectories import (
 from gflownet_envs.experiments.task import PaperClaim, SourceResults, Table
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.graph_scores import bge_scores
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 from skpce import LogRatioTransformer
 
 Edge = tuple[str, str]
-
-#: The paper's training on graphs.
-PAPER_TRAINING_OF_GRAPHS = replace(
-    PAPER_TRAINING,
-    n_iterations=3000,
-    batch_size=16,
-    hidden=(128, 128),
-    max_gradient_norm=1.0,
-    block_size=10,
-)
-SMOKE_TRAINING_OF_GRAPHS = TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8)
 
 _KINDS = {
     "known": "C0",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -20,10 +19,10 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
 )
 from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
 from gflownet_envs.rewards.source import RewardTable, mean_log_reward
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 QUADRANTS = ("near", "right", "down", "far")
 
@@ -48,32 +47,7 @@ class GridTask(Task):
             "PC1 leads early, PC2 late",
         ),
     )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=20,
-            n_test=10,
-            training=TrainingSpec(n_iterations=30, hidden=(16,)),
-            n_components=4,
-            degrees=(1, 2),
-            n_part_draws=16,
-        ),
-        "default": Preset(
-            n_train=50,
-            n_test=100,
-            training=TrainingSpec(n_iterations=200),
-            n_components=2,
-            degrees=(1, 3),
-            n_part_draws=1024,
-        ),
-        "paper": Preset(
-            n_train=50,
-            n_test=100,
-            training=replace(PAPER_TRAINING, n_iterations=400),
-            n_components=2,
-            degrees=(5, 1),
-            solver="paper",
-        ),
-    }
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the board, its quadrants and the reference walk."""

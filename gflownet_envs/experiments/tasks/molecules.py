@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -25,6 +25,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
 )
 from gflownet_envs.experiments.tasks.molecule_studies import (
     MoleculeSettings,
@@ -38,7 +39,6 @@ from gflownet_envs.rewards.molecules import (
     descriptor_score,
 )
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: Molecules of the table, and a row of the figure.
 _N_LISTED, _N_DRAWN = 10, 4
@@ -208,9 +208,6 @@ def draw_toy_scores(
 VARIANTS = ("toy", "real")
 SCAFFOLDS, LINKER, DECORATIONS = POSITIONS[:2], POSITIONS[2], POSITIONS[3:]
 
-_SMOKE_PROXY = ProxySpec(max_epochs=2, hidden=(16,))
-_SMOKE_TRAINING = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=32)
-
 
 def alr_range_claim(steps: tuple[str, ...], low: float, high: float) -> PaperClaim:
     """Claim that D of the expansion lies in a range at each of some steps."""
@@ -286,60 +283,9 @@ class MoleculesTask(Task):
         "fragments and rewards measured activity (sEH) with RDKit's QED. Which part of "
         "the uncertainty of the predictions drives which choice?"
     )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=12,
-            n_test=6,
-            training=_SMOKE_TRAINING,
-            n_components=2,
-            degrees=(1, 2),
-            n_part_draws=16,
-            proxy=MoleculeSettings(_SMOKE_PROXY, n_positions=3, n_reference=100),
-            variant="toy",
-        ),
-        "smoke-real": Preset(
-            n_train=12,
-            n_test=6,
-            training=_SMOKE_TRAINING,
-            n_components=2,
-            degrees=(1,),
-            n_part_draws=16,
-            proxy=MoleculeSettings(_SMOKE_PROXY, n_positions=2, n_fragments=8),
-            variant="real",
-        ),
-        "default": Preset(
-            n_train=50,
-            n_test=30,
-            training=TrainingSpec(n_iterations=1600, batch_size=256, hidden=(256,)),
-            n_components=5,
-            degrees=(1, 3),
-            proxy=MoleculeSettings(ProxySpec(), n_positions=3),
-            variant="real",
-        ),
-        "toy": Preset(
-            n_train=30,
-            n_test=20,
-            training=TrainingSpec(n_iterations=1000, batch_size=64),
-            n_components=2,
-            degrees=(1, 3),
-            proxy=MoleculeSettings(ProxySpec(hidden=(64, 64)), n_positions=5),
-            variant="toy",
-        ),
-        "paper": Preset(
-            n_train=30,
-            n_test=50,
-            training=replace(PAPER_TRAINING, n_iterations=2000),
-            n_components=2,
-            degrees=(5, 1),
-            solver="paper",
-            proxy=MoleculeSettings(
-                replace(PAPER_PROXY, hidden=(64, 64)),
-                n_positions=5,
-                inputs="positions",
-            ),
-            variant="toy",
-        ),
-    }
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(
+        name, MoleculeSettings(ProxySpec(), 5), MoleculeSettings(PAPER_PROXY, 5)
+    )
 
     def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
         """Return the paper's claims, which are about five toy fragments."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -28,6 +27,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
 )
 from gflownet_envs.experiments.tasks.sequence_parts import (
     SeenGroups,
@@ -44,13 +44,9 @@ from gflownet_envs.rewards.problems import (
 )
 from gflownet_envs.rewards.process_reward import ProcessRewardSpec, train_process_reward
 from gflownet_envs.rewards.source import mean_reward
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 # Members whose parts are exchanged, and objects above which that is dear.
 _N_EXCHANGED, _N_LARGE = 40, 500_000
-
-_PAPER_TRAINING = replace(PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100)
-_SMOKE_REWARD = ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20)
 
 
 def process_reward_study(
@@ -214,38 +210,7 @@ class LlmArithmeticTask(_ProcessRewardTask):
         uniform_component_claim(),
         two_modes_claim("EOS"),
     )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=16,
-            n_test=8,
-            training=TrainingSpec(
-                policy="gru", n_iterations=5, hidden=(16,), batch_size=16
-            ),
-            n_components=2,
-            degrees=(1, 2),
-            n_part_draws=16,
-            proxy=_SMOKE_REWARD,
-        ),
-        "default": Preset(
-            n_train=30,
-            n_test=50,
-            training=TrainingSpec(max_table_states=100_000),
-            n_components=2,
-            degrees=(1, 3),
-            n_part_draws=32,
-            proxy=ProcessRewardSpec(),
-        ),
-        "paper": Preset(
-            n_train=30,
-            n_test=50,
-            training=_PAPER_TRAINING,
-            n_components=2,
-            degrees=(5, 1),
-            solver="paper",
-            n_part_draws=32,
-            proxy=ProcessRewardSpec(),
-        ),
-    }
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = arithmetic_environment()
@@ -283,36 +248,7 @@ class StrategyReasoningTask(_ProcessRewardTask):
         gain_claim("PC1 leads early, PC2 gains later", "token 1", "token 5"),
         uniform_component_claim(),
     )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=12,
-            n_test=6,
-            training=TrainingSpec(n_iterations=5, hidden=(16,), batch_size=16),
-            n_components=2,
-            degrees=(1,),
-            n_part_draws=16,
-            proxy=_SMOKE_REWARD,
-        ),
-        "default": Preset(
-            n_train=15,
-            n_test=25,
-            training=TrainingSpec(),
-            n_components=2,
-            degrees=(1, 2),
-            n_part_draws=128,
-            proxy=ProcessRewardSpec(),
-        ),
-        "paper": Preset(
-            n_train=15,
-            n_test=25,
-            training=_PAPER_TRAINING,
-            n_components=2,
-            degrees=(5, 1),
-            n_part_draws=128,
-            solver="paper",
-            proxy=ProcessRewardSpec(),
-        ),
-    }
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = strategy_environment()

@@ -27,6 +27,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
     stage,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
@@ -38,8 +39,6 @@ from gflownet_envs.experiments.tasks.graph_parts import (
     topological_order,
 )
 from gflownet_envs.experiments.tasks.graphs import (
-    PAPER_TRAINING_OF_GRAPHS,
-    SMOKE_TRAINING_OF_GRAPHS,
     Edge,
     alr_range_claim,
     covariance_names,
@@ -62,7 +61,6 @@ from gflownet_envs.rewards.graph_scores import (
 )
 from gflownet_envs.sampling import PlainSampler
 from gflownet_envs.training.ensemble import TrainedEnsemble
-from gflownet_envs.training.spec import TrainingSpec
 from gflownet_envs.training.train import train_ensemble
 
 #: The paper's largest number of edges.
@@ -116,45 +114,7 @@ class SachsTask(Task):
         mean_error_claim(0.016),
         pairs_claim(12, 111),
     )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=12,
-            n_test=4,
-            training=SMOKE_TRAINING_OF_GRAPHS,
-            n_components=2,
-            degrees=(1,),
-            n_part_draws=16,
-            proxy=SachsCells(
-                proteins=("Raf", "Mek", "Erk", "PKA", "PKC", "P38"),
-                splits=("regressions", "edges"),
-            ),
-        ),
-        "default": Preset(
-            n_train=30,
-            n_test=50,
-            training=TrainingSpec(
-                n_iterations=1000,
-                batch_size=16,
-                hidden=(128, 128),
-                learning_rate=3e-3,
-                block_size=10,
-            ),
-            n_components=2,
-            degrees=(1, 3),
-            n_part_draws=32,
-            proxy=SachsCells(),
-        ),
-        "paper": Preset(
-            n_train=30,
-            n_test=50,
-            training=PAPER_TRAINING_OF_GRAPHS,
-            n_components=2,
-            degrees=(5, 1),
-            n_part_draws=32,
-            solver="paper",
-            proxy=SachsCells(pilot="trained"),
-        ),
-    }
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SachsCells())
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the reference trajectory among the edges of the published network."""

@@ -26,6 +26,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
     RewardOfScores,
@@ -37,8 +38,6 @@ from gflownet_envs.experiments.tasks.graph_parts import (
     topological_order,
 )
 from gflownet_envs.experiments.tasks.graphs import (
-    PAPER_TRAINING_OF_GRAPHS,
-    SMOKE_TRAINING_OF_GRAPHS,
     Edge,
     covariance_names,
     draw_graph,
@@ -58,7 +57,6 @@ from gflownet_envs.rewards.graph_scores import (
 )
 from gflownet_envs.rewards.source import RewardTable, log_reward_table, mean_log_reward
 from gflownet_envs.training.ensemble import TrainedEnsemble
-from gflownet_envs.training.spec import TrainingSpec
 
 _STANDARDIZE = "global"
 _SOLVED_AT_ONCE = 64  # rewards of recombined parts, 29,281 graphs each
@@ -76,7 +74,7 @@ class SimulatedRows:
     # graphs whose log R is further below that of the best one are lifted to this
     # distance. No probability of a set of graphs changes by more than the number of
     # graphs times exp(−max_gap): 6e-5 for 20. Log-ratios of rare actions do
-    max_gap: float | None = 20.0
+    max_gap: float | None = None
     encoding: str | None = None  # of the graphs, for the networks; see `DagEnvironment`
 
 
@@ -92,36 +90,7 @@ class StructureLearningTask(Task):
         "29,281 graphs can be listed: the posterior is exact."
     )
     paper_claims = (pairs_claim(7, 26),)
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=12,
-            n_test=4,
-            training=SMOKE_TRAINING_OF_GRAPHS,
-            n_components=2,
-            degrees=(1,),
-            n_part_draws=16,
-            proxy=SimulatedRows(n_solved_only=8, max_gap=None),
-        ),
-        "default": Preset(
-            n_train=30,
-            n_test=10,
-            training=TrainingSpec(n_iterations=2000, block_size=10),
-            n_components=5,
-            degrees=(1, 2),
-            n_part_draws=40,
-            proxy=SimulatedRows(),
-        ),
-        "paper": Preset(
-            n_train=30,
-            n_test=50,
-            training=PAPER_TRAINING_OF_GRAPHS,
-            n_components=2,
-            degrees=(5, 1),
-            n_part_draws=40,
-            solver="paper",
-            proxy=SimulatedRows(max_gap=None, encoding="adjacency"),
-        ),
-    }
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SimulatedRows())
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the edges of the reference trajectory, which are the true ones."""

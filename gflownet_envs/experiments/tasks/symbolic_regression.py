@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
 )
 from gflownet_envs.rewards.closed_form import (
     INTERVAL_LENGTH,
@@ -29,7 +29,6 @@ from gflownet_envs.rewards.closed_form import (
     wiener_regression_rewards,
 )
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The variant whose rewards are not raised.
 AS_PAPER = "as the paper has it"
@@ -56,36 +55,7 @@ class SymbolicRegressionTask(Task):
         gain_claim("mode 1 leads early, mode 2 gains later", "token 1", "token 8"),
         indistinguishable_claim(0, 63),
     )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=16,
-            n_test=8,
-            training=TrainingSpec(
-                policy="gru", n_iterations=10, hidden=(16,), batch_size=16
-            ),
-            n_components=None,
-            degrees=(1, 2),
-            n_part_draws=16,
-        ),
-        "default": Preset(
-            n_train=100,
-            n_test=50,
-            training=TrainingSpec(exploration_epsilon=0.01),
-            n_components=None,
-            degrees=(3, 1, 5),
-        ),
-        "paper": Preset(
-            n_train=100,
-            n_test=50,
-            training=replace(
-                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=500
-            ),
-            n_components=None,
-            degrees=(5, 1),
-            solver="paper",
-            variant=AS_PAPER,
-        ),
-    }
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = SymbolicExpressionEnvironment()
