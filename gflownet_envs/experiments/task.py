@@ -138,6 +138,11 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
 
+def facts(caption: str, rows: Mapping[str, Any]) -> Table:
+    """Return a table of values by what they are."""
+    return Table(caption, ("what", "value"), tuple(rows.items()))
+
+
 @dataclass(frozen=True)
 class PartEntries:
     """What a part is made of and a reader can point at: reactions, edges, fragments.
@@ -621,6 +626,17 @@ class Task(ABC):
 def mean_and_ends(values: np.ndarray) -> tuple[float, float, float]:
     """Return mean, smallest and largest, for a row of a table."""
     return float(np.mean(values)), float(np.min(values)), float(np.max(values))
+
+
+#: Of a trajectory in a table of facts.
+GREEDY = "reference trajectory (greedy under the mean reward)"
+
+
+def walk_in_words(
+    environment: Environment, trajectory: Trajectory, between: str = " → "
+) -> str:
+    """Name the actions of a trajectory."""
+    return between.join(environment.action_names[a] for a in trajectory.actions)
 
 
 def silent(stage: str, done: int, total: int) -> None:

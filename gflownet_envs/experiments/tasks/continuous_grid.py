@@ -14,13 +14,15 @@ from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import indistinguishable_claim
 from gflownet_envs.experiments.named_parts import input_parts
 from gflownet_envs.experiments.task import (
+    GREEDY,
     Preset,
     RunResults,
     RunSettings,
     Study,
-    Table,
     Task,
+    facts,
     presets_of,
+    walk_in_words,
 )
 from gflownet_envs.rewards.closed_form import (
     BUMP_CENTRES,
@@ -71,23 +73,17 @@ class ContinuousGridTask(Task):
             levels={},
             feature_unit="height of a bump of log R",
             tables=(
-                Table(
+                facts(
                     "The reward field",
-                    ("what", "value"),
-                    (
-                        *(
-                            (f"centre of the {name}", f"({x:g}, {y:g})")
-                            for name, (x, y) in zip(_BUMPS, BUMP_CENTRES, strict=True)
-                        ),
-                        ("width of the bumps", BUMP_WIDTH),
-                        ("places that can be reached", environment.n_objects),
-                        (
-                            "reference trajectory (greedy under the mean reward)",
-                            " → ".join(
-                                environment.action_names[a] for a in trajectory.actions
-                            ),
-                        ),
-                    ),
+                    {
+                        f"centre of the {name}": f"({x:g}, {y:g})"
+                        for name, (x, y) in zip(_BUMPS, BUMP_CENTRES, strict=True)
+                    }
+                    | {
+                        "width of the bumps": BUMP_WIDTH,
+                        "places that can be reached": environment.n_objects,
+                        GREEDY: walk_in_words(environment, trajectory),
+                    },
                 ),
             ),
             named_parts=(

@@ -13,13 +13,15 @@ from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import gain_claim, rising_claim
 from gflownet_envs.experiments.named_parts import group_parts
 from gflownet_envs.experiments.task import (
+    GREEDY,
     Preset,
     RunResults,
     RunSettings,
     Study,
-    Table,
     Task,
+    facts,
     presets_of,
+    walk_in_words,
 )
 from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
 from gflownet_envs.rewards.source import RewardTable, mean_log_reward
@@ -91,23 +93,16 @@ class GridTask(Task):
             levels={"quadrant": quadrants},
             feature_unit="log reward",
             tables=(
-                Table(
+                facts(
                     "The rewards",
-                    ("what", "value"),
-                    (
-                        ("rewards, all solved exactly", len(log_reward)),
-                        ("cells that can be reached", environment.n_objects),
-                        (
-                            "reference trajectory (greedy under the mean reward)",
-                            " → ".join(
-                                environment.action_names[a] for a in trajectory.actions
-                            ),
+                    {
+                        "rewards, all solved exactly": len(log_reward),
+                        "cells that can be reached": environment.n_objects,
+                        GREEDY: walk_in_words(environment, trajectory),
+                        "standard deviation of a quadrant's level": float(
+                            shifts.numpy().std(axis=0)[0]
                         ),
-                        (
-                            "standard deviation of a quadrant's level",
-                            float(shifts.numpy().std(axis=0)[0]),
-                        ),
-                    ),
+                    },
                 ),
             ),
             named_parts=(

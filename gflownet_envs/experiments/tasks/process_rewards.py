@@ -21,13 +21,16 @@ from gflownet_envs.experiments.claims import (
     uniform_component_claim,
 )
 from gflownet_envs.experiments.task import (
+    GREEDY,
     Preset,
     RunResults,
     RunSettings,
     Study,
     Table,
     Task,
+    facts,
     presets_of,
+    walk_in_words,
 )
 from gflownet_envs.experiments.tasks.sequence_parts import (
     SeenGroups,
@@ -134,30 +137,26 @@ def _reward_table(
 ) -> Table:
     was_seen = np.zeros(scores.shape, dtype=bool)
     np.put_along_axis(was_seen, seen, values=True, axis=1)
-    rows: list[tuple[str, Any]] = []
+    rows: dict[str, Any] = {}
     for name, chosen in (("seen", was_seen), ("not seen", ~was_seen)):
         found = [
             np.corrcoef(score[own], labels[own])[0, 1]
             for score, own in zip(scores, chosen, strict=True)
         ]
-        rows.append(
-            (f"correlation of score and label, problems {name}", float(np.mean(found)))
-        )
+        mean = float(np.mean(found))
+        rows[f"correlation of score and label, problems {name}"] = mean
     variance = scores.var(axis=0)
-    rows += [
-        ("variance of a problem's score between members, mean", float(variance.mean())),
-        ("the same, largest", float(variance.max())),
-        ("finished sequences", environment.n_objects),
-        (
-            "reference trajectory (greedy under the mean reward)",
-            " ".join(environment.action_names[a] for a in trajectory.actions),
-        ),
-    ]
-    return Table(
+    spread = float(variance.mean()), float(variance.max())
+    return facts(
         f"Process reward models: {seen.shape[1]} of {len(labels)} labelled problems "
         "each",
-        ("what", "value"),
-        tuple(rows),
+        rows
+        | {
+            "variance of a problem's score between members, mean": spread[0],
+            "the same, largest": spread[1],
+            "finished sequences": environment.n_objects,
+            GREEDY: walk_in_words(environment, trajectory, between=" "),
+        },
     )
 
 

@@ -18,8 +18,8 @@ from gflownet_envs.experiments.task import (
     RunResults,
     RunSettings,
     Study,
-    Table,
     Task,
+    facts,
     presets_of,
 )
 from gflownet_envs.rewards.closed_form import (
@@ -69,7 +69,8 @@ class SymbolicRegressionTask(Task):
             raised = wiener_regression_rewards(environment, inputs, max_gap=gap)
             return RewardTable(environment, raised)
 
-        log_reward = reward(scores).log_reward
+        source = reward(scores)
+        smallest = float(source.log_reward.min())
         no_noise = np.zeros((1, len(_MODES)))
         without_noise = wiener_regression_rewards(environment, no_noise, max_gap=gap)
         pilot = solve_exact(environment, without_noise)
@@ -78,9 +79,10 @@ class SymbolicRegressionTask(Task):
         best = int(law.argmax())
         written = int(environment.object_index(trajectory.states[-1]))
         fit = float(without_noise[0, written])
+        name = environment.object_name(written)
         return Study(
             environment=environment,
-            reward=reward(scores),
+            reward=source,
             reward_features=scores,
             feature_names=_MODES,
             n_train=preset.n_train,
@@ -90,20 +92,16 @@ class SymbolicRegressionTask(Task):
             levels={},
             feature_unit="score of a mode of the noise",
             tables=(
-                Table(
+                facts(
                     "The expressions",
-                    ("what", "value"),
-                    (
-                        ("finished expressions", environment.n_objects),
-                        ("best without noise", environment.object_name(best)),
-                        ("its probability without noise", float(law[best])),
-                        (
-                            "reference trajectory (greedy without noise)",
-                            environment.object_name(int(written)),
-                        ),
-                        ("its log reward without noise", fit),
-                        ("smallest log reward of a member", float(log_reward.min())),
-                    ),
+                    {
+                        "finished expressions": environment.n_objects,
+                        "best without noise": environment.object_name(best),
+                        "its probability without noise": float(law[best]),
+                        "reference trajectory (greedy without noise)": name,
+                        "its log reward without noise": fit,
+                        "smallest log reward of a member": smallest,
+                    },
                 ),
             ),
             named_parts=(
