@@ -37,7 +37,7 @@ from gflownet_envs.experiments.paper.systems import (
     readings_of,
     settings_checksum,
 )
-from gflownet_envs.experiments.run import writable_folder
+from gflownet_envs.experiments.run import require_seed, writable_folder
 from gflownet_envs.experiments.task import Progress, silent
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
@@ -155,8 +155,7 @@ def make_paper(
     require_extras(OF_A_RUN, "make_paper")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"preset must be one of {PRESETS}, got {preset!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
+    require_seed(seed)
     places = tuple(Path(place) for place in runs)
     for place in places:
         if not place.is_dir():
