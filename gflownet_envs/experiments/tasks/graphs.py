@@ -192,27 +192,23 @@ def marginals_table(
         for place, (i, j) in enumerate(pairs)
         if place < n_shown or (names[i], names[j]) in known
     ]
-    columns = ["edge", "is", "exact, mean", "exact, sd between members"]
-    if trained is not None:
-        columns += ["trained, mean", "trained − exact, mean absolute"]
     rows = []
     for i, j in shown:
         edge = names[i], names[j]
-        row = [
-            " → ".join(edge),
-            edge_kind(edge, known).replace("known", known_name, 1),
-            float(mean[i, j]),
-            float(exact[:, i, j].std()),
-        ]
+        row = {
+            "edge": " → ".join(edge),
+            "is": edge_kind(edge, known).replace("known", known_name, 1),
+            "exact, mean": float(mean[i, j]),
+            "exact, sd between members": float(exact[:, i, j].std()),
+        }
         if trained is not None:
             off = (trained[:, i, j] - exact[:, i, j]).abs().mean()
-            row += [float(trained[:, i, j].mean()), float(off)]
-        rows.append(tuple(row))
+            row["trained, mean"] = float(trained[:, i, j].mean())
+            row["trained − exact, mean absolute"] = float(off)
+        rows.append(row)
     note = f"; trained: {how_trained}" if trained is not None else ""
-    return Table(
-        f"Probabilities of edges, {len(shown)} of {len(pairs)}{note}",
-        tuple(columns),
-        tuple(rows),
+    return Table.of_rows(
+        f"Probabilities of edges, {len(shown)} of {len(pairs)}{note}", rows
     )
 
 
@@ -233,32 +229,23 @@ def stopping_table(dataset: PolicyDataset) -> Table:
             continue
         total, by_stop = float(variance.sum()), float(len(variance) * variance[-1])
         log_stop = np.log(dataset.y[:, columns.stop - 1])
+        n_held = int((log_stop <= LOWEST_LOG + 1e-6).sum())
         rows.append(
-            (
-                dataset.step_names[step],
-                len(variance),
-                total + by_stop,
-                by_stop / (total + by_stop),
-                float(variance[-1]) / total,
-                float(log_stop.mean()),
-                float(log_stop.std()),
-                int((log_stop <= LOWEST_LOG + 1e-6).sum()),
-            )
+            {
+                "step": dataset.step_names[step],
+                "possible actions": len(variance),
+                "D, reference stop": total + by_stop,
+                "share of D by the reference": by_stop / (total + by_stop),
+                "share of the Aitchison variance by stop": float(variance[-1]) / total,
+                "log P(stop), mean": float(log_stop.mean()),
+                "sd": float(log_stop.std()),
+                f"members held at {LOWEST_LOG:g}": n_held,
+            }
         )
-    return Table(
+    return Table.of_rows(
         f"What stopping does to the variances ({dataset.source} policies, "
         f"{dataset.n_members} training members)",
-        (
-            "step",
-            "possible actions",
-            "D, reference stop",
-            "share of D by the reference",
-            "share of the Aitchison variance by stop",
-            "log P(stop), mean",
-            "sd",
-            f"members held at {LOWEST_LOG:g}",
-        ),
-        tuple(rows),
+        rows,
     )
 
 

@@ -85,31 +85,22 @@ def likeliest_molecules_table(study: RealStudy, policies: Policies) -> Table:
     for number in np.argsort(-mean)[:_N_LISTED]:
         its_law, chain = laws.law[:, number], laws.chain[number]
         activity = study.reward_features[:, chain]
+        is_favourite = (favourites == number).any(axis=1)
         rows.append(
-            (
-                str(laws.smiles[number]),
-                float(mean[number]),
-                float(its_law.min()),
-                float(its_law.max()),
-                float((favourites == number).any(axis=1).mean()),
-                float(study.molecules.drug_likeness[chain]),
-                float(activity.mean()),
-                float(activity.std(ddof=1)),
-            )
+            {
+                "molecule": str(laws.smiles[number]),
+                "probability": float(mean[number]),
+                "smallest": float(its_law.min()),
+                "largest": float(its_law.max()),
+                "share of members that have it among their "
+                f"{_N_FAVOURITES} likeliest": float(is_favourite.mean()),
+                "QED": float(study.molecules.drug_likeness[chain]),
+                "predicted pIC50": float(activity.mean()),
+                "its standard deviation": float(activity.std(ddof=1)),
+            }
         )
-    return Table(
-        f"Likeliest molecules ({_source(policies)} policies, mean over members)",
-        (
-            "molecule",
-            "probability",
-            "smallest",
-            "largest",
-            f"share of members that have it among their {_N_FAVOURITES} likeliest",
-            "QED",
-            "predicted pIC50",
-            "its standard deviation",
-        ),
-        tuple(rows),
+    return Table.of_rows(
+        f"Likeliest molecules ({_source(policies)} policies, mean over members)", rows
     )
 
 

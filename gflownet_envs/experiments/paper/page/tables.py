@@ -168,32 +168,23 @@ def _embeddings(found: Found) -> Table:
         for source, methods in found.get("embeddings", {}).items():
             row = methods[key]
             rows.append(
-                (
-                    EMBEDDINGS[key],
-                    paper,
-                    source,
-                    _pair(row, "r2"),
-                    _pair(row, "rho"),
-                    _pair(row, "shapiro_p"),
-                    *(median_and_range(row[k]) for k in ("coverage", "q2_paper", "q2")),
-                )
+                {
+                    "embedding": EMBEDDINGS[key],
+                    "paper: R², largest ρ, normal, coverage": paper,
+                    "policies": source,
+                    "R²": _pair(row, "r2"),
+                    "largest ρ": _pair(row, "rho"),
+                    "smallest p of normality": _pair(row, "shapiro_p"),
+                    "coverage at 95 %": median_and_range(row["coverage"]),
+                    "Q², paper's fit": median_and_range(row["q2_paper"]),
+                    "Q², ridge of degree 1": median_and_range(row["q2"]),
+                }
             )
-    return Table(
+    return Table.of_rows(
         "Embeddings of 500 outputs of the yield proxies; 30 members to fit (after the "
         "semicolon: other members), degree 3; medians of the draws with smallest and "
         "largest. Q² is held out, mean over the steps",
-        (
-            "embedding",
-            "paper: R², largest ρ, normal, coverage",
-            "policies",
-            "R²",
-            "largest ρ",
-            "smallest p of normality",
-            "coverage at 95 %",
-            "Q², paper's fit",
-            "Q², ridge of degree 1",
-        ),
-        tuple(rows),
+        rows,
     )
 
 
