@@ -11,12 +11,7 @@ import numpy as np
 from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
-from gflownet_envs.experiments.claims import (
-    alr_sum_claim,
-    coverage_claim,
-    explained_variance_claim,
-    order_claim,
-)
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import factorial_parts, level_parts
 from gflownet_envs.experiments.task import (
     Preset,
@@ -63,21 +58,7 @@ class BuchwaldHartwigTask(Task):
         "reactions; each member has another network. Which part of the uncertainty "
         "of the yields drives which choice?"
     )
-    paper_claims = (
-        alr_sum_claim("catalyst", 71.3),
-        alr_sum_claim("base", 69.0),
-        alr_sum_claim("additive", 179.2),
-        order_claim(
-            "additive choice is more fragile than catalyst choice",
-            "additive",
-            "catalyst",
-        ),
-        coverage_claim("catalyst", 1.0),
-        coverage_claim("base", 1.0),
-        coverage_claim("aryl_halide", 0.97),
-        coverage_claim("additive", 0.77),
-        explained_variance_claim(0.301),
-    )
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProxySpec(), PAPER_PROXY)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:

@@ -11,7 +11,7 @@ import torch
 from gflownet_envs.environments.walks import PlaneWalkEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import indistinguishable_claim
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import input_parts
 from gflownet_envs.experiments.task import (
     GREEDY,
@@ -47,7 +47,7 @@ class ContinuousGridTask(Task):
         "three Gaussian bumps, whose heights are independent standard normal numbers. "
         "Which height drives which move?"
     )
-    paper_claims = (indistinguishable_claim(3, 20),)
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:

@@ -10,7 +10,7 @@ import numpy as np
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import gain_claim, rising_claim
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import group_parts
 from gflownet_envs.experiments.task import (
     GREEDY,
@@ -40,15 +40,7 @@ class GridTask(Task):
         "uncertain (five values each, 625 rewards). Which quadrant's level drives "
         "which move?"
     )
-    paper_claims = (
-        rising_claim("later steps have the higher variance"),
-        gain_claim(
-            "the second component gains on the first",
-            "move 1",
-            "move 5",
-            "PC1 leads early, PC2 late",
-        ),
-    )
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def draw_system(self, results: RunResults, ax: Any) -> None:

@@ -10,18 +10,13 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from gflownet_envs.exact.solve import terminating_distribution
-from gflownet_envs.experiments.claims import (
-    alr_sum_claim,
-    explained_variance_claim,
-    order_claim,
-)
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     PaperClaim,
     Policies,
     Preset,
     RunResults,
     RunSettings,
-    SourceResults,
     Study,
     Table,
     Task,
@@ -35,7 +30,6 @@ from gflownet_envs.experiments.tasks.molecule_studies import (
     toy_study,
 )
 from gflownet_envs.rewards.molecules import (
-    POSITIONS,
     descriptor_score,
 )
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
@@ -197,68 +191,6 @@ def draw_toy_scores(
 
 
 VARIANTS = ("toy", "real")
-SCAFFOLDS, LINKER, DECORATIONS = POSITIONS[:2], POSITIONS[2], POSITIONS[3:]
-
-
-def alr_range_claim(steps: tuple[str, ...], low: float, high: float) -> PaperClaim:
-    """Claim that D of the expansion lies in a range at each of some steps."""
-
-    def measure(source: SourceResults) -> str:
-        names = source.dataset.step_names
-        sums = [source.main.expansion_alr_sum[names.index(step)] for step in steps]
-        return ", ".join(f"{value:.1f}" for value in sums)
-
-    text = f"total policy variance D of the expansion, {' and '.join(steps)}"
-    return PaperClaim(text, f"{low:g} to {high:g}", measure)
-
-
-def alr_ratio_claim(step: str, others: tuple[str, ...], value: float) -> PaperClaim:
-    """Claim how many times D of a step is that of others, mean; free of the scale."""
-
-    def measure(source: SourceResults) -> str:
-        names = source.dataset.step_names
-        sums = source.main.expansion_alr_sum
-        mean = np.mean([sums[names.index(other)] for other in others])
-        return f"{sums[names.index(step)] / mean:.2f}"
-
-    return PaperClaim(
-        f"D of {step} over that of {' and '.join(others)}", f"{value:g}", measure
-    )
-
-
-def coverage_range_claim(low: float, high: float) -> PaperClaim:
-    """Claim the range over steps of the coverage of 95 % intervals (push-forward)."""
-
-    def measure(source: SourceResults) -> str:
-        found = source.main.calibration["push-forward alone"].coverage[-1]
-        return f"{np.nanmin(found):.2f} to {np.nanmax(found):.2f}"
-
-    return PaperClaim(
-        "coverage of 95 % intervals (push-forward) over the steps",
-        f"{low:.2f} to {high:.2f}",
-        measure,
-    )
-
-
-_TOY_CLAIMS = (
-    alr_sum_claim(LINKER, 28.2),
-    alr_range_claim(SCAFFOLDS, 19.1, 19.4),
-    alr_range_claim(DECORATIONS, 14.4, 17.6),
-    alr_ratio_claim(LINKER, SCAFFOLDS, 1.5),
-    alr_ratio_claim(LINKER, DECORATIONS, 2),
-    order_claim("the linker is more fragile than scaffold 1", LINKER, SCAFFOLDS[0]),
-    order_claim("the linker is more fragile than scaffold 2", LINKER, SCAFFOLDS[1]),
-    order_claim(
-        "the second scaffold is more fragile than the first decoration",
-        SCAFFOLDS[1],
-        DECORATIONS[0],
-    ),
-    order_claim(
-        "the linker is more fragile than the last decoration", LINKER, DECORATIONS[1]
-    ),
-    coverage_range_claim(0.68, 0.98),
-    explained_variance_claim(0.479),
-)
 
 
 class MoleculesTask(Task):
@@ -274,6 +206,7 @@ class MoleculesTask(Task):
         "fragments and rewards measured activity (sEH) with RDKit's QED. Which part of "
         "the uncertainty of the predictions drives which choice?"
     )
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(
         name, MoleculeSettings(ProxySpec(), 5), MoleculeSettings(PAPER_PROXY, 5)
     )
@@ -281,7 +214,7 @@ class MoleculesTask(Task):
     def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
         """Return the paper's claims, which are about five toy fragments."""
         is_papers = preset.variant == "toy" and preset.proxy.n_positions == 5
-        return _TOY_CLAIMS if is_papers else ()
+        return self.paper_claims if is_papers else ()
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         if preset.variant == "toy":

@@ -13,13 +13,7 @@ from torch import Tensor
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import (
-    explained_variance_claim,
-    gain_claim,
-    mean_coverage_claim,
-    two_modes_claim,
-    uniform_component_claim,
-)
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     GREEDY,
     Preset,
@@ -202,13 +196,7 @@ class LlmArithmeticTask(_ProcessRewardTask):
         "member's model saw 20 of 40 labelled problems. Which part of what the reward "
         "models disagree on drives which token?"
     )
-    paper_claims = (
-        explained_variance_claim(0.244),
-        mean_coverage_claim(0.68),
-        gain_claim("PC1 leads early, PC2 gains later", "token 1", "token 5"),
-        uniform_component_claim(),
-        two_modes_claim("EOS"),
-    )
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
@@ -243,10 +231,7 @@ class StrategyReasoningTask(_ProcessRewardTask):
         "sequences. Which part of what the reward models disagree on drives which "
         "step?"
     )
-    paper_claims = (
-        gain_claim("PC1 leads early, PC2 gains later", "token 1", "token 5"),
-        uniform_component_claim(),
-    )
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:

@@ -17,7 +17,7 @@ from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows, adjacency
 from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
-from gflownet_envs.experiments.claims import explained_variance_claim
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
@@ -40,15 +40,11 @@ from gflownet_envs.experiments.tasks.graph_parts import (
 )
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
-    alr_range_claim,
     covariance_names,
     draw_graph,
     edges_of_trajectory,
-    leading_input_claim,
     levels_of_nodes,
     marginals_table,
-    mean_error_claim,
-    pairs_claim,
     scores_above_empty,
     stopping_table,
     trajectory_table,
@@ -66,7 +62,6 @@ from gflownet_envs.training.train import train_ensemble
 #: The paper's largest number of edges.
 MAX_EDGES = 18
 
-_MAPK_EDGES = (("Raf", "Mek"), ("Mek", "Erk"), ("PKA", "P38"))
 # Regressions that depend on one another: some few cells stand out in both. Distance
 # correlations over the members are 0.5 to 0.95 within a block, 0.35 or less between
 # single nodes of two
@@ -104,16 +99,7 @@ class SachsTask(Task):
         "which edge? The graphs are too many to list; the exact policies come from "
         "sums over sets of nodes."
     )
-    paper_claims = (
-        explained_variance_claim(0.384),
-        alr_range_claim(1.0e5, 1.4e5),
-        leading_input_claim("the MAPK edges follow PC2", _MAPK_EDGES, leader=1),
-        leading_input_claim(
-            "all other edges follow PC1", _MAPK_EDGES, leader=0, others=True
-        ),
-        mean_error_claim(0.016),
-        pairs_claim(12, 111),
-    )
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SachsCells())
 
     def draw_system(self, results: RunResults, ax: Any) -> None:

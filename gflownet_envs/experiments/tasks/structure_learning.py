@@ -17,6 +17,7 @@ from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
@@ -45,7 +46,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     edges_of_trajectory,
     levels_of_nodes,
     marginals_table,
-    pairs_claim,
     scores_above_empty,
     stopping_table,
     trajectory_table,
@@ -89,7 +89,7 @@ class StructureLearningTask(Task):
         "rows; each member has other rows. Which covariances drive which edge? All "
         "29,281 graphs can be listed: the posterior is exact."
     )
-    paper_claims = (pairs_claim(7, 26),)
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SimulatedRows())
 
     def draw_system(self, results: RunResults, ax: Any) -> None:

@@ -11,7 +11,7 @@ import torch
 from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import gain_claim, indistinguishable_claim
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import input_parts
 from gflownet_envs.experiments.task import (
     Preset,
@@ -51,10 +51,7 @@ class SymbolicRegressionTask(Task):
         "path of noise, which two independent standard normal scores determine. Which "
         "mode of the noise drives which token?"
     )
-    paper_claims = (
-        gain_claim("mode 1 leads early, mode 2 gains later", "token 1", "token 8"),
-        indistinguishable_claim(0, 63),
-    )
+    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
