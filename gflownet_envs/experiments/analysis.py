@@ -69,7 +69,8 @@ def fragility(dataset: PolicyDataset) -> Result:
         for name, values in found.columns.items()
         if name not in ("n_possible", "alr_reference")
     }
-    references = np.array(_reference_names(dataset), dtype=object)
+    last = (np.flatnonzero(dataset.mask[c])[-1] + c.start for c in dataset.step_slices)
+    references = np.array([dataset.action_names[a] for a in last], dtype=object)
     columns = {**found.columns, **measures, "alr_reference": references}
     return replace(found, keys={"step": dataset.step_names}, columns=columns)
 
@@ -95,15 +96,6 @@ def step_intervals(
         )
         for method in ("bootstrap", "residual")
     }
-
-
-def _reference_names(dataset: PolicyDataset) -> tuple[str, ...]:
-    """Name the last possible action of each step."""
-    return tuple(
-        dataset.action_names[columns.start + int(possible[-1])]
-        for columns in dataset.step_slices
-        for possible in [np.flatnonzero(dataset.mask[columns])]
-    )
 
 
 def has_replicates(dataset: PolicyDataset) -> bool:

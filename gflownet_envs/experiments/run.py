@@ -224,7 +224,12 @@ def _find(
     cpu_seconds["findings"] = findings_seconds
     cpu_seconds["named parts"] = sum(found.cpu_seconds for found in parts)
     cpu_seconds["map of the states"] = space_seconds
-    cpu_seconds |= _analysis_seconds(sources, time.process_time() - clock)
+    spent = time.process_time() - clock
+    analyses = [a for source in sources.values() for a in source.analyses]
+    cpu_seconds["surrogate"] = sum(a.fit_cpu_seconds for a in analyses)
+    cpu_seconds["verdict"] = sum(a.verdict_cpu_seconds for a in analyses)
+    rest = spent - cpu_seconds["surrogate"] - cpu_seconds["verdict"]
+    cpu_seconds["calibration"] = max(0.0, rest)
     return RunResults(
         task=task,
         preset_name=preset_name,
@@ -328,14 +333,3 @@ def _analyse_source(
         step_intervals(analyses[0], seed),
         level_shares(analyses[0].pipeline, dataset.train, study.levels),
     )
-
-
-def _analysis_seconds(
-    sources: Mapping[str, SourceResults], spent_here: float
-) -> dict[str, float]:
-    """Return the CPU-seconds of the analyses, given those of this process."""
-    analyses = [a for source in sources.values() for a in source.analyses]
-    surrogate = sum(a.fit_cpu_seconds for a in analyses)
-    verdict = sum(a.verdict_cpu_seconds for a in analyses)
-    rest = max(0.0, spent_here - surrogate - verdict)
-    return {"surrogate": surrogate, "verdict": verdict, "calibration": rest}

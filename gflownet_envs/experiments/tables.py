@@ -181,10 +181,13 @@ def verdict_table(results: RunResults) -> Table:
                         f"Q² [{level:.0%}]": f"{step.q2:z.2f} {ends}",
                         "held out": f"{analysis.held_out_q2[i]:z.2f}",
                         "not predicted": f"{step.not_predicted:.0%}",
-                        "noise": _share_text(step),
+                        "noise": "–"
+                        if np.isnan(step.noise_share)
+                        else f"{step.noise_share:.0%}",
                     }
                 )
-    rows.sort(key=lambda row: _step_position(results, row["decision"]))
+    order = results.headline.dataset.step_names
+    rows.sort(key=lambda row: order.index(row["decision"]))
     return Table.of_rows(
         "Verdict per decision and degree: what drives it (share in all), the "
         "smallest p (Holm), cross-fitted Q² of "
@@ -206,15 +209,6 @@ def _drivers(verdict: Answer, output: int) -> str:
     if len(shown) > _MOST_DRIVERS:
         shown[_MOST_DRIVERS:] = [f"{len(shown) - _MOST_DRIVERS} more"]
     return ", ".join(shown) or "–"
-
-
-def _share_text(step: ResultRow) -> str:
-    """Return the share of training noise."""
-    return "–" if np.isnan(step.noise_share) else f"{step.noise_share:.0%}"
-
-
-def _step_position(results: RunResults, step: str) -> int:
-    return results.headline.dataset.step_names.index(step)
 
 
 def shares_table(source: SourceResults) -> Table:
@@ -250,6 +244,7 @@ def _listed(values: Iterable[Any]) -> list[Any]:
 
 def coverage_table(results: RunResults) -> Table:
     """Coverage, width and CRPS on held-out members: every source and kind."""
+    nominal = np.array(LEVELS)[:, np.newaxis]
     rows = [
         {
             "policies": name,
@@ -258,7 +253,7 @@ def coverage_table(results: RunResults) -> Table:
                 f"at {level:.0%}": float(np.nanmean(row))
                 for level, row in zip(LEVELS, found.coverage, strict=True)
             },
-            "worst decision": _largest_deviation(found.coverage),
+            "worst decision": float(np.nanmax(np.abs(found.coverage - nominal))),
             "joint at 95%": float(np.nanmean(found.joint_coverage[-1])),
             "width at 95%": float(np.nanmean(found.width[-1])),
             "CRPS": float(np.nanmean(found.crps)),
@@ -275,11 +270,6 @@ def coverage_table(results: RunResults) -> Table:
         "worst decision: largest distance from nominal of one decision",
         rows,
     )
-
-
-def _largest_deviation(coverage: np.ndarray) -> float:
-    """Return the largest distance from nominal of a single step, over the levels."""
-    return float(np.nanmax(np.abs(coverage - np.array(LEVELS)[:, np.newaxis])))
 
 
 def step_coverage_table(source: SourceResults) -> Table:
@@ -375,7 +365,8 @@ def fragility_table(results: RunResults) -> Table:
         steps, *measures = (_listed(values) for _, values in columns)
         for step, *values in zip(steps, *measures, strict=True):
             rows.append((step, name, *values))
-    rows.sort(key=lambda row: _step_position(results, row[0]))
+    order = results.headline.dataset.step_names
+    rows.sort(key=lambda row: order.index(row[0]))
     return Table(
         "How much the members disagree (training members)",
         ("decision", "policies", *(heading for heading, _ in columns[1:])),
@@ -400,7 +391,8 @@ def excess_table(results: RunResults) -> Table:
         for i, step in enumerate(found.step_names)
         if found.n_possible[i] > 1
     ]
-    rows.sort(key=lambda row: _step_position(results, row["decision"]))
+    order = results.headline.dataset.step_names
+    rows.sort(key=lambda row: order.index(row["decision"]))
     scales = ", ".join(
         f"{name}: {source.excess.noise_scale:.2g}"
         for name, source in results.sources.items()
@@ -441,13 +433,18 @@ def training_table(results: RunResults) -> Table | None:
     ensemble, distance = results.policies.ensemble, results.policies.distance
     if ensemble is None:
         return None
-    n_trained = ensemble.n_members
+    n_trained, diverged = ensemble.n_members, sorted(ensemble.diverged)
+    named = f"{len(diverged)}: {', '.join(map(str, diverged))}"
+    left_out = [("members that diverged and are left out", named)] if diverged else []
     rows = [
         ("members trained", n_trained),
         ("objective", results.preset.training.objective),
         ("iterations", results.preset.training.n_iterations),
-        ("members that did not converge", _not_converged(results)),
-        *_diverged(ensemble.diverged),
+        (
+            "members that did not converge",
+            _named(results.policies.not_converged, n_trained),
+        ),
+        *left_out,
         (
             "effective sample size as a share, smallest",
             float(ensemble.diagnostics.effective_sample_share.min()),
@@ -482,22 +479,6 @@ def _bounds(policies: Policies) -> list[tuple[str, str]]:
             _named(policies.not_certified, len(found.bound)),
         ),
     ]
-
-
-def _diverged(members: dict[int, int]) -> list[tuple[str, str]]:
-    """Return a row for the members that were left out, where there are any."""
-    if not members:
-        return []
-    shown = ", ".join(map(str, sorted(members)))
-    return [("members that diverged and are left out", f"{len(members)}: {shown}")]
-
-
-def _not_converged(results: RunResults) -> str:
-    """Return how many members are far from their target, and their numbers."""
-    trained = results.policies.trained
-    if trained is None:
-        return "none"
-    return _named(results.policies.not_converged, trained.n_members)
 
 
 def _named(far: list[int], n_members: int) -> str:

@@ -141,8 +141,8 @@ class Table:
     def of_rows(cls, caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         """Make a table of rows by the names of columns; what a row lacks is empty."""
         columns = tuple(dict.fromkeys(name for row in rows for name in row))
-        cells = (tuple(row.get(name, "") for name in columns) for row in rows)
-        return cls(caption, columns, tuple(cells))
+        cells = [[row.get(name, "") for name in columns] for row in rows]
+        return cls(caption, columns, tuple(map(tuple, cells)))
 
 
 def facts(caption: str, rows: Mapping[str, Any]) -> Table:
