@@ -163,10 +163,8 @@ def intervals_table(record: dict[str, Any]) -> str:
                 [
                     measure.label,
                     component.replace("_", " "),
-                    *(
-                        f"{np.median(of):.3g} ({of.min():.3g} to {of.max():.3g})"
-                        for of in (artefacts, genuine)
-                    ),
+                    spread_of(artefacts, 3),
+                    spread_of(genuine, 3),
                     f"{found:.2f} [{low:.2f}, {high:.2f}]",
                     f"{best_cut(*signed):.2f}",
                 ]
@@ -189,10 +187,7 @@ def of_recipe_table(record: dict[str, Any]) -> str:
         for step, component in enumerate(COMPONENTS):
             both = split(record, step, measure.read)
             if len(both[0]):
-                cells = [
-                    f"{np.median(of):.3g} ({of.min():.3g} to {of.max():.3g})"
-                    for of in both
-                ]
+                cells = [spread_of(of, 3) for of in both]
                 rows.append([measure.label, component.replace("_", " "), *cells])
     return table(["measure", "step", "artefact", "genuine"], rows)
 
@@ -345,27 +340,10 @@ def interventions_table(record: dict[str, Any]) -> str:
                         row["interventions"][name][group][which]
                         for row in record[standardized]
                     ]
-                    cells.append(
-                        f"{np.median(of):.2f} ({min(of):.2f} to {max(of):.2f})"
-                    )
+                    cells.append(spread_of(of))
             rows.append([standardized, name, *cells])
     columns = [f"{group}, {label}" for group in GROUPS for label in _UNCERTAIN]
     return table(["standardised by", "cells added", *columns], rows)
-
-
-def index_advice(record: dict[str, Any], which: int) -> tuple[int, int]:
-    """Count the draws in which the protein that the index points at is the best."""
-    hits = total = 0
-    for standardized in STANDARDIZED:
-        for row in record[standardized]:
-            for group in GROUPS:
-                best = min(
-                    INTERVENTIONS,
-                    key=lambda name: row["interventions"][name][group][which],
-                )
-                hits += best.split()[0] == row["indices"][group]["protein"]
-                total += 1
-    return hits, total
 
 
 def established(record: dict[str, Any], standardized: str) -> dict[str, Any]:
@@ -396,9 +374,7 @@ def established_table(record: dict[str, Any]) -> str:
     for standardized in STANDARDIZED:
         found = established(record, standardized)
         aucs = found["auc"]
-        shown = "–"
-        if aucs:
-            shown = f"{np.median(aucs):.2f} ({min(aucs):.2f} to {max(aucs):.2f})"
+        shown = spread_of(aucs) if aucs else "–"
         rows.append(
             [standardized, percent(found["robust"]), percent(found["fragile"]), shown]
         )
@@ -521,8 +497,12 @@ def shown(name: str) -> str:
     return f"PC{int(name[3:]) + 1}" if is_component else name
 
 
-def spread_of(values: Sequence[float]) -> str:
-    return f"{np.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+def spread_of(values: Sequence[float] | np.ndarray, significant: int = 0) -> str:
+    """Return the median and the range, with two decimals or significant digits."""
+    form = f".{significant}g" if significant else ".2f"
+    figures = (np.median(values), min(values), max(values))
+    middle, low, high = (f"{figure:{form}}" for figure in figures)
+    return f"{middle} ({low} to {high})"
 
 
 def counted(hits: Sequence[bool]) -> str:

@@ -28,8 +28,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import mean_and_error, study_of, table
 from benchmarks.paper.conditional_policy import train_conditional
-from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.analysis import sums_of_steps
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.surrogates import (
@@ -208,13 +208,7 @@ def conditional(
     missing = range(min(map(len, rows.values())), n_seeds)
     if not missing:
         return
-    study: Study = TASKS[task].prepare(
-        TASKS[task].presets["default"],
-        seed=0,
-        store=BlockStore(folder / "blocks"),
-        progress=lambda *_: None,
-        options={},
-    )
+    study: Study = study_of(task, store=folder / "blocks")
     n_components = TASKS[task].presets["paper"].n_components
     splits = {
         dataset.source: split_of(dataset, n_components)
@@ -278,13 +272,9 @@ def tables() -> str:
         for source, methods in found.items():
             n_seeds = max(len(rows) for rows in methods.values())
             head = ["method", *(label for _, label, _ in SHOWN), "seeds"]
-            lines = [head, ["---"] * len(head)]
-            lines += [line(method, rows) for method, rows in methods.items() if rows]
-            parts.append(
-                f"## {task}, {source} policies ({n_seeds} seeds)\n\n"
-                + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-                + "\n"
-            )
+            lines = [line(method, rows) for method, rows in methods.items() if rows]
+            title = f"## {task}, {source} policies ({n_seeds} seeds)\n\n"
+            parts.append(title + table(head, lines))
     return "\n".join(parts)
 
 
@@ -296,11 +286,9 @@ def line(method: str, rows: list[dict[str, Any]]) -> list[str]:
         if not values:
             cells.append("–")
             continue
-        text = f"{np.mean(values):.{digits}f}"
-        if len(values) > 1 and not key.endswith("seconds"):
-            error = np.std(values, ddof=1) / np.sqrt(len(values))
-            text += f" ± {error:.{digits}f}"
-        cells.append(text)
+        if key.endswith("seconds"):
+            values = [np.mean(values)]
+        cells.append(mean_and_error(values, digits))
     return [*cells, str(len(rows))]
 
 
