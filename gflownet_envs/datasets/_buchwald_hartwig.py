@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import math
 import os
+import tomllib
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -26,55 +28,13 @@ FEATURE_NAMES = ("catalyst", "base", "aryl_halide", "additive")
 NO_ARYL_HALIDE = "(no aryl halide)"
 NO_ADDITIVE = "(no additive)"
 
-# The names as the authors write them, in the authors' numbering. Their number 0,
-# "nothing added", is the first level of the last two components.
 LEVELS: dict[str, tuple[str, ...]] = {
-    "catalyst": ("XPhos", "t-BuXPhos", "t-BuBrettPhos", "AdBrettPhos"),
-    "base": ("P2Et", "BTMG", "MTBD"),
-    "aryl_halide": (
-        NO_ARYL_HALIDE,
-        "1-chloro-4-(trifluoromethyl)benzene",
-        "1-bromo-4-(trifluoromethyl)benzene",
-        "1-iodo-4-(trifluoromethyl)benzene",
-        "1-chloro-4-methoxybenzene",
-        "1-bromo-4-methoxybenzene",
-        "1-iodo-4-methoxybenzene",
-        "1-chloro-4-ethylbenzene",
-        "1-bromo-4-ethylbenzene",
-        "1-ethyl-4-iodobenzene",
-        "2-chloropyridine",
-        "2-bromopyridine",
-        "2-iodopyridine",
-        "3-chloropyridine",
-        "3-bromopyridine",
-        "3-iodopyridine",
-    ),
-    "additive": (
-        NO_ADDITIVE,
-        "4-phenylisoxazole",
-        "5-phenylisoxazole",
-        "3-phenylisoxazole",
-        "ethyl-3-methylisoxazole-5-carboxylate",
-        "3-methylisoxazole",
-        "ethyl-5-methylisoxazole-3-carboxylate",
-        "5-Phenyl-1,2,4-oxadiazole",
-        "5-methylisoxazole",
-        "ethyl-isoxazole-3-carboxylate",
-        "benzo[c]isoxazole",
-        "ethyl-5-methylisoxazole-4-carboxylate",
-        "3,5-dimethylisoxazole",
-        "ethyl-isoxazole-4-carboxylate",
-        "methyl-isoxazole-5-carboxylate",
-        "benzo[d]isoxazole",
-        "5-(2,6-difluorophenyl)isoxazole",
-        "3-methyl-5-phenylisoxazole",
-        "N,N-dibenzylisoxazol-5-amine",
-        "N,N-dibenzylisoxazol-3-amine",
-        "5-methyl-3-(1H-pyrrol-1-yl)isoxazole",
-        "methyl-5-(furan-2-yl)isoxazole-3-carboxylate",
-        "methyl-5-(thiophen-2-yl)isoxazole-3-carboxylate",
-        "ethyl-3-methoxyisoxazole-5-carboxylate",
-    ),
+    component: tuple(names)
+    for component, names in tomllib.loads(
+        files(__package__)
+        .joinpath("buchwald_hartwig_levels.toml")
+        .read_text(encoding="utf-8")
+    ).items()
 }
 _ABSENT = {"aryl_halide": NO_ARYL_HALIDE, "additive": NO_ADDITIVE}
 _RAW_COLUMNS = {"catalyst": "ligand"}  # the others have the same name

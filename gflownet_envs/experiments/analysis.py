@@ -155,17 +155,8 @@ def noise_against_exact(
     trained: PolicyDataset, exact: PolicyDataset
 ) -> NoiseAgainstExact:
     """Compare each trained member with the exact policy of its reward."""
-    missing = np.setdiff1d(trained.rewards, exact.rewards)
-    if missing.size:
-        raise ValueError(
-            f"exact must have all rewards of trained, and lacks {missing.tolist()}"
-        )
-    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
-    exact_y = exact.y[[place[int(reward)] for reward in trained.rewards]]
+    share, exact_y = noise_share_and_targets(trained, exact)
     difference = trained.y - exact_y
-    share = variance_decomposition(
-        trained.y, exact=exact_y, steps=trained.steps, mask=trained.mask
-    ).noise_share
     clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
     values = clr.fit_transform(trained.y)
     bias = (values - clr.transform(exact_y)).mean(axis=0)
@@ -187,6 +178,23 @@ def noise_against_exact(
             ]
         ),
     )
+
+
+def noise_share_and_targets(
+    trained: PolicyDataset, exact: PolicyDataset
+) -> tuple[np.ndarray, np.ndarray]:  # shapes: (n_steps,), (n_members, ΣK)
+    """Return the share of noise in the log-ratios, and the policies that were meant."""
+    missing = np.setdiff1d(trained.rewards, exact.rewards)
+    if missing.size:
+        raise ValueError(
+            f"exact must have all rewards of trained, and lacks {missing.tolist()}"
+        )
+    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
+    targets = exact.y[[place[int(reward)] for reward in trained.rewards]]
+    found = variance_decomposition(
+        trained.y, exact=targets, steps=trained.steps, mask=trained.mask
+    )
+    return found.noise_share, targets
 
 
 def _split(trained: PolicyDataset, **known: Any) -> ResultRow:

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import PolicySource, policies_along
+from gflownet_envs.experiments.analysis import noise_share_and_targets
 from gflownet_envs.experiments.task import (
     NamedParts,
     PartFindings,
@@ -25,7 +26,6 @@ from skpce.inspection import (
     Result,
     part_effects,
     part_entries,
-    variance_decomposition,
 )
 from skpce.metrics import policy_fragility
 
@@ -154,14 +154,7 @@ def noise_beside_exact(
 def _noise_share(
     trained: PolicyDataset, exact: PolicyDataset
 ) -> np.ndarray:  # shape: (n_steps,)
-    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
-    targets = exact.y[[place[int(reward)] for reward in trained.rewards]]
-    of_noise = (
-        _variance(trained)
-        * variance_decomposition(
-            trained.y, exact=targets, steps=trained.steps, mask=trained.mask
-        ).noise_share
-    )
+    of_noise = _variance(trained) * noise_share_and_targets(trained, exact)[0]
     return np.asarray(of_noise / (of_noise + _variance(exact)))
 
 

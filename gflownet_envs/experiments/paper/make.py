@@ -16,6 +16,7 @@ from gflownet_envs.experiments.paper.measures import (
     N_LARGE_DRAWS,
     N_STUDY_DRAWS,
     N_TIMED_DRAWS,
+    columns_of,
     drawn,
     measure,
     n_draws_of_preset,
@@ -290,10 +291,7 @@ def _surrogates(call: _Call, task: str) -> dict[str, Any]:
                     )
                 )
             done += 1
-        found[source] = {
-            method: {key: [row[key] for row in known] for key in known[0]}
-            for method, known in rows.items()
-        }
+        found[source] = {method: columns_of(known) for method, known in rows.items()}
     call.progress(f"{task}: surrogates", total, total)
     plain: dict[str, Any] = rounded(found)
     return plain
