@@ -147,14 +147,14 @@ def molecules_figure(study: RealStudy, policies: Policies) -> Any:
     return figure
 
 
-def molecule_picture(smiles: str, size: tuple[int, int] = (400, 300)) -> np.ndarray:
+def molecule_picture(smiles: str) -> np.ndarray:
     # shape: -> (height, width, 3 or 4)
     """Draw one molecule with RDKit as pixels, for `imshow`."""
     from matplotlib.image import imread
     from rdkit import Chem
     from rdkit.Chem.Draw import MolDraw2DCairo
 
-    canvas = MolDraw2DCairo(*size)
+    canvas = MolDraw2DCairo(400, 300)
     canvas.DrawMolecule(Chem.MolFromSmiles(smiles))
     canvas.FinishDrawing()
     return imread(io.BytesIO(canvas.GetDrawingText()), format="png")

@@ -50,18 +50,19 @@ def process_reward_study(
     environment: TokenSequenceEnvironment,
     problems: Tensor,  # shape: (n, S)
     labels: Tensor,  # shape: (n,)
-    groups: dict[str, np.ndarray],
     preset: Preset,
     seed: int,
     *,
+    halves: tuple[str, str],
+    is_first: np.ndarray,  # shape: (n,), bool
     seen: SeenGroups,
     nouns: tuple[str, str],
     kinds: Mapping[str, np.ndarray] | None = None,
 ) -> Study:
     """Train a reward model a member, and follow the mean one greedily.
 
-    ``nouns`` are what a token is and what tokens are; ``kinds`` are sets of sequences
-    with a name.
+    ``halves`` are what the first problems are, and all others; ``nouns`` are what a
+    token is and what tokens are; ``kinds`` are sets of sequences with a name.
     """
     started = time.process_time()
     members = np.arange(preset.n_train + preset.n_test)
@@ -112,7 +113,12 @@ def process_reward_study(
         n_test=preset.n_test,
         members=members,
         trajectory=trajectory,
-        levels={"problems": groups},
+        levels={
+            "problems": {
+                halves[0]: np.flatnonzero(is_first),
+                halves[1]: np.flatnonzero(~is_first),
+            }
+        },
         feature_unit="score of a labelled problem",
         tables=(
             _reward_table(environment, scores, labels.numpy(), reward.seen, trajectory),
@@ -202,18 +208,14 @@ class LlmArithmeticTask(_ProcessRewardTask):
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = arithmetic_environment()
         problems, labels = arithmetic_problems(environment, seed=run["seed"])
-        right = labels.numpy() == 1
-        groups = {
-            "right equations": np.flatnonzero(right),
-            "wrong equations": np.flatnonzero(~right),
-        }
         return process_reward_study(
             environment,
             problems,
             labels,
-            groups,
             preset,
             run["seed"],
+            halves=("right equations", "wrong equations"),
+            is_first=labels.numpy() == 1,
             seen=_by_operation(environment, problems),
             nouns=("token", "tokens"),
             kinds=equations(environment),
@@ -237,18 +239,14 @@ class StrategyReasoningTask(_ProcessRewardTask):
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = strategy_environment()
         problems, labels = strategy_problems(environment, seed=run["seed"])
-        is_good = labels.numpy() > np.median(labels.numpy())
-        groups = {
-            "better half": np.flatnonzero(is_good),
-            "worse half": np.flatnonzero(~is_good),
-        }
         return process_reward_study(
             environment,
             problems,
             labels,
-            groups,
             preset,
             run["seed"],
+            halves=("better half", "worse half"),
+            is_first=labels.numpy() > np.median(labels.numpy()),
             seen=_by_quality(labels.numpy()),
             nouns=("strategy", "strategies"),
         )
