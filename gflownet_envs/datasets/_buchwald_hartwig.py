@@ -6,7 +6,6 @@ import csv
 import math
 import os
 import tomllib
-from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -14,12 +13,12 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.datasets._fetch import (
-    Source,
-    description,
+    bunch_of,
     fetch_tidy,
     import_pandas,
     number_in,
     read_table,
+    source_of,
     table_bytes,
     text_of,
 )
@@ -133,23 +132,8 @@ def _parse_yield(text: str, line: int) -> float:
     return value
 
 
-SOURCE = Source(
-    tidy_name="buchwald_hartwig.csv",
-    tidy_sha256="7531d0ca5ef0c94da77bb706be6f2e06b887c251766b27ca2cb5b97ec4bcdf95",
-    raw_name="data_table.csv",
-    raw_sha256="fe310b50897e97578078558909efc2edaa7b98ad8939b1caad740a718398ed62",
-    raw_url=(
-        "https://raw.githubusercontent.com/doylelab/rxnpredict/"
-        "57e15fdb7f7483c6bf3a601df69f6ac9e5af6965/data_table.csv"
-    ),
-    convert=convert_raw,
-)
-COMPONENTS = replace(
-    SOURCE,
-    tidy_name="buchwald_hartwig_components.csv",
-    tidy_sha256="fee7520fd3e5cb2967a468fd9eadf2b4e5131ff6fce38da670320cfd8dd4cffa",
-    convert=convert_components,
-)
+SOURCE = source_of("buchwald_hartwig", convert_raw)
+COMPONENTS = source_of("buchwald_hartwig_components", convert_components)
 
 
 def fetch_buchwald_hartwig(
@@ -247,20 +231,20 @@ def fetch_buchwald_hartwig(
     frame = None
     if pandas is not None:
         data, target, frame = _to_pandas(pandas, data, target, levels)
-    if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
+    molecules = None
+    if smiles:
+        molecules = _parse_smiles(fetch_tidy(COMPONENTS, *where)[1], levels)
+    return bunch_of(
+        "buchwald_hartwig",
+        path,
+        data,
+        target,
+        return_X_y,
         feature_names=list(FEATURE_NAMES),
         target_names=["yield"],
         levels=levels,
-        smiles=_parse_smiles(fetch_tidy(COMPONENTS, *where)[1], levels)
-        if smiles
-        else None,
+        smiles=molecules,
         frame=frame,
-        DESCR=description("buchwald_hartwig"),
-        filename=str(path),
     )
 
 

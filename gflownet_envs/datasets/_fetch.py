@@ -8,12 +8,15 @@ import io
 import math
 import os
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from numbers import Integral
 from pathlib import Path
 from typing import Any
+
+from sklearn.utils import Bunch
 
 from gflownet_envs.extras import import_extra
 from gflownet_envs.storage import write_bytes
@@ -32,15 +35,33 @@ class Source:
     # there is no address to pin, but a command that gets the file
     raw_name: str
     raw_sha256: str
-    raw_url: str | None
     # takes the raw file's bytes, returns the tidy file's
     convert: Callable[[bytes], bytes]
+    raw_url: str | None = None
     command: str = ""
 
     @property
     def origin(self) -> str:
         """Where the raw file is from, for messages."""
         return self.raw_url or f"the command `{self.command}`"
+
+
+def source_of(name: str, convert: Callable[[bytes], bytes]) -> Source:
+    """Return where a data set comes from."""
+    known = tomllib.loads(
+        files(__package__).joinpath("sources.toml").read_text("utf-8")
+    )
+    return Source(convert=convert, **known[name])
+
+
+def bunch_of(
+    name: str, path: Path, data: Any, target: Any, return_X_y: bool, **rest: Any
+) -> Any:
+    """Return data and target alone, or all that is known of a data set."""
+    if return_X_y:
+        return data, target
+    known = {"DESCR": description(name), "filename": str(path)}
+    return Bunch(data=data, target=target, **rest, **known)
 
 
 def fetch_tidy(

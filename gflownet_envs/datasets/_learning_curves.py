@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.datasets._fetch import (
-    Source,
-    description,
+    bunch_of,
     fetch_tidy,
     import_pandas,
     read_table,
+    source_of,
     table_bytes,
     text_of,
 )
@@ -86,15 +86,7 @@ def _place(row: Sequence[str]) -> tuple[Any, ...]:
     return int(number), learner, *map(int, run)
 
 
-SOURCE = Source(
-    tidy_name="learning_curves.csv",
-    tidy_sha256="d3e4ae7947a3aacb2a5a925eda1c323cf459f5da434d459040f7895b42137473",
-    raw_name="lcdb-0.1.0.tar.gz",
-    raw_sha256="450ea69b249866298653f718d66a825e3d19a4024dd4ff140b89f2e04d4777ae",
-    raw_url=None,
-    convert=convert_raw,
-    command="pip download --no-deps --no-binary lcdb lcdb==0.1.0",
-)
+SOURCE = source_of("learning_curves", convert_raw)
 
 
 def fetch_learning_curves(
@@ -175,14 +167,13 @@ def fetch_learning_curves(
     if pandas is not None:
         frame = pandas.read_csv(io.BytesIO(tidy))
         data, target = frame[list(FEATURE_NAMES)], frame["score_test"]
-    if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
+    return bunch_of(
+        "learning_curves",
+        path,
+        data,
+        target,
+        return_X_y,
         feature_names=list(FEATURE_NAMES),
         target_names=["score_test"],
         frame=frame,
-        DESCR=description("learning_curves"),
-        filename=str(path),
     )

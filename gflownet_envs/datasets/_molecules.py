@@ -14,12 +14,13 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.datasets._fetch import (
-    Source,
+    bunch_of,
     description,
     fetch_tidy,
     import_pandas,
     number_in,
     read_table,
+    source_of,
     table_bytes,
     text_of,
 )
@@ -69,17 +70,7 @@ def _number_of(chembl_id: str) -> int:
     return int(number)
 
 
-SEH_SOURCE = Source(
-    tidy_name="seh_ic50.csv",
-    tidy_sha256="ae4742d183d5f1728dd280c9122b671f1006e2aee9f8a31224459aa099861b9b",
-    raw_name="seh_chembl.csv",
-    raw_sha256="f25b2365bdcbfafcf6acaf39c260689e65d2108055207a67b64a58412661000b",
-    raw_url=(
-        "https://raw.githubusercontent.com/GFNOrg/gflownet/"
-        "3ba65d243bb2e4fe77b3b93dc5f1634fd3ea5ea6/mols/data/seh/seh_chembl.csv"
-    ),
-    convert=convert_raw,
-)
+SEH_SOURCE = source_of("seh", convert_raw)
 
 
 def fetch_seh(
@@ -155,31 +146,20 @@ def fetch_seh(
     if pandas is not None:
         frame = pandas.read_csv(io.BytesIO(tidy))
         data, target = frame[["smiles"]], frame["pIC50_median"]
-    if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
+    return bunch_of(
+        "seh",
+        path,
+        data,
+        target,
+        return_X_y,
         feature_names=["smiles"],
         target_names=["pIC50_median"],
         n_measurements=counts,
         frame=frame,
-        DESCR=description("seh"),
-        filename=str(path),
     )
 
 
-FRAGMENTS_SOURCE = Source(
-    tidy_name="fragments_72.json",
-    tidy_sha256="84c1bd5c240d319f6a625be50757b1dc29570e51ff9d388d52836f56a0148f69",
-    raw_name="frags_72.json",
-    raw_sha256="84c1bd5c240d319f6a625be50757b1dc29570e51ff9d388d52836f56a0148f69",
-    raw_url=(
-        "https://raw.githubusercontent.com/recursionpharma/gflownet/"
-        "c6b50183fb7bb49540f7c9d0da92240d44592391/src/gflownet/envs/frags_72.json"
-    ),
-    convert=bytes,  # the raw file is the tidy one
-)
+FRAGMENTS_SOURCE = source_of("fragments", bytes)  # the raw file is the tidy one
 
 
 def fetch_fragments(

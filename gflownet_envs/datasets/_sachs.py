@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.datasets._fetch import (
-    Source,
-    description,
+    bunch_of,
     fetch_tidy,
     import_pandas,
+    source_of,
 )
 
 FEATURE_NAMES = (
@@ -72,18 +72,7 @@ def _convert_row(row: str, line: int) -> str:
     return ",".join(f"{value:g}" for value in values)
 
 
-SOURCE = Source(
-    tidy_name="sachs_observational.csv",
-    tidy_sha256="f979eea48aa7faeb9a27919593e3ee6d600aa93de997c570ee4d9be02a7e8a16",
-    raw_name="sachs.2005.continuous.txt",
-    raw_sha256="a488589b0f021b2a261ff2c696a908c6823051b0d98693e0fa0e78bb12097063",
-    raw_url=(
-        "https://raw.githubusercontent.com/cmu-phil/example-causal-datasets/"
-        "a23adc349a23fc34d258193b45c60522ca6355b4/real/sachs/data/"
-        "sachs.2005.continuous.txt"
-    ),
-    convert=convert_raw,
-)
+SOURCE = source_of("sachs", convert_raw)
 
 
 def fetch_sachs(
@@ -157,17 +146,8 @@ def fetch_sachs(
     frame = None
     if pandas is not None:
         data = frame = pandas.DataFrame(data, columns=list(FEATURE_NAMES))
-    if return_X_y:
-        return data, None
-    return Bunch(
-        data=data,
-        target=None,
-        feature_names=list(FEATURE_NAMES),
-        edges=CONSENSUS_EDGES,
-        frame=frame,
-        DESCR=description("sachs"),
-        filename=str(path),
-    )
+    known = {"feature_names": list(FEATURE_NAMES), "edges": CONSENSUS_EDGES}
+    return bunch_of("sachs", path, data, None, return_X_y, frame=frame, **known)
 
 
 # Each node and its parents: the consensus network of Sachs et al. (2005) among five
