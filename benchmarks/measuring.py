@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from benchmarks.results_page import table
+from benchmarks.results_page import table, table_of
 
 __all__ = [
     "cpu_seconds",
@@ -26,6 +26,7 @@ __all__ = [
     "study_page",
     "study_parser",
     "table",
+    "table_of",
 ]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import table
+from benchmarks.measuring import table, table_of
 from benchmarks.paper.chuang_keiser import COMPONENTS, CONDITIONS
 from benchmarks.paper.chuang_keiser import RECORD as REACTIONS
 from benchmarks.paper.nine_tasks import MIN_Q2, named_parts
@@ -159,25 +159,18 @@ def intervals_table(record: dict[str, Any]) -> str:
             artefacts, genuine = split(record, step, measure.read)
             signed = measure.sign * artefacts, measure.sign * genuine
             found, low, high = auc_with_interval(*signed)
+            beyond = "probability that the artefact is beyond [90 %]"
             rows.append(
-                [
-                    measure.label,
-                    component.replace("_", " "),
-                    spread_of(artefacts, 3),
-                    spread_of(genuine, 3),
-                    f"{found:.2f} [{low:.2f}, {high:.2f}]",
-                    f"{best_cut(*signed):.2f}",
-                ]
+                {
+                    "measure": measure.label,
+                    "step": component.replace("_", " "),
+                    "artefact": spread_of(artefacts, 3),
+                    "genuine": spread_of(genuine, 3),
+                    beyond: f"{found:.2f} [{low:.2f}, {high:.2f}]",
+                    "mean of both error rates, best cut": f"{best_cut(*signed):.2f}",
+                }
             )
-    columns = [
-        "measure",
-        "step",
-        "artefact",
-        "genuine",
-        "probability that the artefact",
-    ]
-    columns[-1] += " is beyond [90 %]"
-    return table([*columns, "mean of both error rates, best cut"], rows)
+    return table_of(rows)
 
 
 def of_recipe_table(record: dict[str, Any]) -> str:
@@ -414,16 +407,15 @@ def tasks_table(record: dict[str, Any]) -> str:
             (task, found["steps"][place]) in parts for place in counted["choices"]
         )
         rows.append(
-            [
-                task,
-                str(len(counted["choices"])),
-                range_of(counted["before"]),
-                range_of(counted["now"]),
-                str(named),
-            ]
+            {
+                "task": task,
+                "steps": str(len(counted["choices"])),
+                "verdict before": range_of(counted["before"]),
+                "drivers": range_of(counted["now"]),
+                "named parts": str(named),
+            }
         )
-    columns = ["task", "steps", "verdict before", "drivers", "named parts"]
-    return table(columns, rows)
+    return table_of(rows)
 
 
 def gained(record: dict[str, Any]) -> dict[str, int]:
@@ -476,19 +468,18 @@ def steps_table(record: dict[str, Any]) -> str:
                 f"{shown(name)} {sum(name in draw['drives'][place] for draw in draws)}"
                 for name in names
             )
+            leading = parts.get((task, step), "not supported")
             rows.append(
-                [
-                    task,
-                    step,
-                    f"{yes} of {len(q2)}; Q² {spread_of(q2)}",
-                    driving or "none",
-                    spread_of(learned),
-                    parts.get((task, step), "not supported"),
-                ]
+                {
+                    "task": task,
+                    "step": step,
+                    "verdict before: yes in": f"{yes} of {len(q2)}; Q² {spread_of(q2)}",
+                    "drivers, in how many draws": driving or "none",
+                    "Q² without settings": spread_of(learned),
+                    "named parts: the leading one": leading,
+                }
             )
-    columns = ["task", "step", "verdict before: yes in", "drivers, in how many draws"]
-    columns += ["Q² without settings", "named parts: the leading one"]
-    return table(columns, rows)
+    return table_of(rows)
 
 
 def shown(name: str) -> str:
