@@ -12,18 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from benchmarks.results_page import table
+from benchmarks.results_page import table, table_of
 
 __all__ = [
     "cpu_seconds",
     "mean_and_error",
     "numbers",
     "publish",
+    "solved",
     "stored",
     "stored_sections",
+    "study_of",
     "study_page",
     "study_parser",
     "table",
+    "table_of",
 ]
 
 
@@ -66,6 +69,30 @@ def numbers(values: ArrayLike, digits: int = 2) -> str:
     """Return numbers side by side, as ``.12 / .34``."""
     shown = (f"{value:.{digits}f}" for value in np.ravel(values))
     return " / ".join(shown).replace("-0.00", "0.00")
+
+
+def study_of(
+    task: str, preset: Any = "default", store: Path | None = None, seed: int = 0
+) -> Any:
+    """Prepare a study of a task by a preset or its name; a folder stores proxies."""
+    from gflownet_envs.block_store import BlockStore
+    from gflownet_envs.experiments.tasks import TASKS
+
+    return TASKS[task].prepare(
+        TASKS[task].presets[preset] if isinstance(preset, str) else preset,
+        seed=seed,
+        store=None if store is None else BlockStore(store),
+        progress=lambda *_: None,
+        options={},
+    )
+
+
+def solved(study: Any, preset: Any, seed: int = 0) -> Any:
+    """Return the exact policies of a study along its trajectory."""
+    from gflownet_envs.experiments.policies import make_policies
+
+    spec, quiet = preset.training, {"store": None, "progress": lambda *_: None}
+    return make_policies(study, spec, train=False, seed=seed, **quiet).exact
 
 
 def study_parser(doc: str, repetitions: int) -> argparse.ArgumentParser:

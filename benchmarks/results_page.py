@@ -24,6 +24,11 @@ def table(columns: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
+def table_of(rows: list[dict[str, str]]) -> str:
+    """Return a Markdown table of rows by the names of columns."""
+    return table(list(rows[0]), [list(row.values()) for row in rows])
+
+
 def describe(folder: Path) -> str:
     """Return the section of one run."""
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
@@ -44,28 +49,21 @@ def training(results: dict[str, Any]) -> str:
     """Distance and noise; what it cost is in the table of all tasks."""
     distance = results["distance_to_exact"]
     noise = results["training_noise"]["exact"]
+    share = "training noise, share of the log-ratio variance"
     rows = [
-        [
-            step,
-            number(noise["log_ratio_share"][i], 3),
-            number(noise["probability_share"][i], 4),
-            number(noise["total_variation"][i], 4),
-        ]
+        {
+            "decision": step,
+            share: number(noise["log_ratio_share"][i], 3),
+            "of the probability variance": number(noise["probability_share"][i], 4),
+            "total variation to exact": number(noise["total_variation"][i], 4),
+        }
         for i, step in enumerate(results["steps"])
     ]
     return (
         f"Trained against exact policies, ½ Σ over the objects: mean "
         f"{distance['mean']:.2g}, worst member {distance['worst']:.2g}; members that "
         f"did not converge: {len(results['members_not_converged'])}.\n\n"
-    ) + table(
-        [
-            "decision",
-            "training noise, share of the log-ratio variance",
-            "of the probability variance",
-            "total variation to exact",
-        ],
-        rows,
-    )
+    ) + table_of(rows)
 
 
 def verdicts(results: dict[str, Any]) -> str:
@@ -78,31 +76,19 @@ def verdicts(results: dict[str, Any]) -> str:
                 if found["q2"] is None:
                     continue
                 rows.append(
-                    [
-                        step,
-                        name,
-                        str(analysis["degree"]),
-                        "yes" if found["attributable"] else "no",
-                        f"{found['q2']:.2f} [{found['q2_low']:.2f}, "
-                        f"{found['q2_high']:.2f}]",
-                        number(analysis["held_out_q2"][i]),
-                        number(found["not_predicted"]),
-                        number(found["p_value"], 3),
-                    ]
+                    {
+                        "decision": step,
+                        "policies": name,
+                        "degree": str(analysis["degree"]),
+                        "attributable": "yes" if found["attributable"] else "no",
+                        "cross-fitted Q² [90 %]": f"{found['q2']:.2f} "
+                        f"[{found['q2_low']:.2f}, {found['q2_high']:.2f}]",
+                        "held-out Q²": number(analysis["held_out_q2"][i]),
+                        "not predicted": number(found["not_predicted"]),
+                        "p (Holm)": number(found["p_value"], 3),
+                    }
                 )
-    return table(
-        [
-            "decision",
-            "policies",
-            "degree",
-            "attributable",
-            "cross-fitted Q² [90 %]",
-            "held-out Q²",
-            "not predicted",
-            "p (Holm)",
-        ],
-        rows,
-    )
+    return table_of(rows)
 
 
 def sources(results: dict[str, Any]) -> dict[str, Any]:
@@ -137,30 +123,18 @@ def coverage(results: dict[str, Any]) -> str:
     rows = []
     for name, source in sources(results).items():
         for kind, found in main_analysis(source)["calibration"].items():
+            means = [number(mean(level), 3) for level in found["coverage"]]
             rows.append(
-                [
-                    f"{name} ({source['n_held_out']})",
-                    kind,
-                    *(number(mean(level), 3) for level in found["coverage"]),
-                    number(worst_step(results, found["coverage"]), 2),
-                    number(mean(found["width"][-1]), 4),
-                    number(mean(found["crps"]), 4),
-                ]
+                {
+                    "policies (held out)": f"{name} ({source['n_held_out']})",
+                    "interval": kind,
+                    **dict(zip(("50 %", "80 %", "90 %", "95 %"), means, strict=True)),
+                    "worst decision": number(worst_step(results, found["coverage"]), 2),
+                    "width at 95 %": number(mean(found["width"][-1]), 4),
+                    "CRPS": number(mean(found["crps"]), 4),
+                }
             )
-    return table(
-        [
-            "policies (held out)",
-            "interval",
-            "50 %",
-            "80 %",
-            "90 %",
-            "95 %",
-            "worst decision",
-            "width at 95 %",
-            "CRPS",
-        ],
-        rows,
-    )
+    return table_of(rows)
 
 
 def fragility(results: dict[str, Any]) -> str:
@@ -171,29 +145,23 @@ def fragility(results: dict[str, Any]) -> str:
             found = source["fragility"]
             if found["aitchison_variance"][i] is None:
                 continue
+            reference = found["alr_reference"][i]
             rows.append(
-                [
-                    step,
-                    name,
-                    number(found["total_variation"][i], 3),
-                    number(found["jensen_shannon"][i], 4),
-                    number(found["aitchison_variance"][i], 1),
-                    number(found["variance_per_freedom"][i], 2),
-                    f"{found['alr_sum'][i]:.1f} (to {found['alr_reference'][i]})",
-                ]
+                {
+                    "decision": step,
+                    "policies": name,
+                    "total variation to the mean": number(
+                        found["total_variation"][i], 3
+                    ),
+                    "Jensen–Shannon to the mean": number(found["jensen_shannon"][i], 4),
+                    "Aitchison variance": number(found["aitchison_variance"][i], 1),
+                    "per degree of freedom": number(
+                        found["variance_per_freedom"][i], 2
+                    ),
+                    "ALR sum D": f"{found['alr_sum'][i]:.1f} (to {reference})",
+                }
             )
-    return table(
-        [
-            "decision",
-            "policies",
-            "total variation to the mean",
-            "Jensen–Shannon to the mean",
-            "Aitchison variance",
-            "per degree of freedom",
-            "ALR sum D",
-        ],
-        rows,
-    )
+    return table_of(rows)
 
 
 def beside_the_paper(results: dict[str, Any]) -> str:

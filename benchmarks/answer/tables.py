@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
+from benchmarks.measuring import table
+
 from .ensembles import COVERAGE, KINDS, POWER
 
 
 def upper_limit(wrong: int, number: int) -> float:
     """Return the upper 95 % limit of a rate (Clopper and Pearson, one-sided)."""
     return 1.0 if wrong == number else float(beta.ppf(0.95, wrong + 1, number - wrong))
-
-
-def table(columns: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def page(out: Path) -> str:

@@ -14,10 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import scale
 
-from gflownet_envs.block_store import BlockStore
+from benchmarks.measuring import solved, study_of
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.experiments.analysis import make_pipeline as make_task_pipeline
-from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
@@ -117,24 +116,7 @@ def default_preset(task: str, n_fit: int, n_held_out: int) -> Preset:
 
 def exact_policies(task: str, preset: Preset, seed: int, cache: Path) -> PolicyDataset:
     """Solve every reward of a task; trained proxies are stored in the cache."""
-
-    def silent(*_: object) -> None:
-        """Report no progress."""
-
-    study = TASKS[task].prepare(
-        preset, seed=seed, store=BlockStore(cache / task), progress=silent, options={}
-    )
-    return make_policies(
-        study,
-        preset.training,
-        train=False,
-        n_replicates=1,
-        n_control=0,
-        seed=seed,
-        n_jobs=None,
-        store=None,
-        progress=silent,
-    ).exact
+    return solved(study_of(task, preset, cache / task, seed), preset, seed)
 
 
 #: The known softmax: parts of each step, and the inputs' share of its variance.

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import table
+
 from .__main__ import SIZES, lines, means, summary
 from .grids import GRIDS, N_SEEDS
 from .studies import DESIGNS, DUMMIES
@@ -22,12 +24,6 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "downloads" / "exact_truth.txt"
 PICTURE = ROOT / "docs" / "images" / "exact_truth.png"
 DRAWN = 100  # runs
-
-
-def table(columns: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    every = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(row)} |" for row in every) + "\n"
 
 
 def number(value: float | None, digits: int = 3) -> str:

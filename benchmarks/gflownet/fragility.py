@@ -23,11 +23,9 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 
-from benchmarks.measuring import publish, table
+from benchmarks.measuring import publish, solved, study_of, table
 from gflownet_envs import PolicyDataset
-from gflownet_envs.block_store import BlockStore
-from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.task import Preset, Study
+from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from skpce.inspection import Result
 from skpce.metrics import excess_fragility, policy_fragility
@@ -50,17 +48,6 @@ MEASURES = {
 }
 
 
-def study_of(name: str, preset: Preset, folder: Path, seed: int) -> Study:
-    """Prepare a study; proxies are stored."""
-    return TASKS[name].prepare(
-        preset,
-        seed=seed,
-        store=BlockStore(folder / "blocks" / name),
-        progress=lambda *done: None,
-        options={},
-    )
-
-
 def exact_policies(
     name: str,
     folder: Path,
@@ -74,21 +61,13 @@ def exact_policies(
     if path.exists():
         return PolicyDataset.load(path)
     preset = TASKS[name].presets["default"] if preset is None else preset
-    study = study_of(name, preset, folder, seed)
+    study = study_of(name, preset, folder / "blocks" / name, seed)
     if usual:
-        known = study_of(name, TASKS[name].presets["default"], folder, seed)
+        known = study_of(name, store=folder / "blocks" / name, seed=seed)
         study = replace(study, trajectory=known.trajectory)
-    made = make_policies(
-        study,
-        preset.training,
-        train=False,
-        seed=seed,
-        store=None,
-        progress=lambda *done: None,
-    )
-    assert made.exact is not None  # of every task here
-    made.exact.save(path)
-    return made.exact
+    exact: PolicyDataset = solved(study, preset, seed)
+    exact.save(path)
+    return exact
 
 
 def excess_of(data: PolicyDataset) -> Result:

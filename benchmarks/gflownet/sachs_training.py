@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.measuring import study_of
 from gflownet_envs import train_ensemble
 from gflownet_envs.experiments.task import Study
-from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.sampling import PlainSampler
 from gflownet_envs.training.certificate import head_layout
 from gflownet_envs.training.convergence import NotConvergedWarning
@@ -48,8 +49,7 @@ def n_edges(ensemble: TrainedEnsemble) -> np.ndarray:  # shape: (E, n)
 
 def line(name: str, study: Study, log_z: torch.Tensor, n_exact: np.ndarray) -> str:
     """Train, and say how far the members are."""
-    _, preset = find_task("sachs", "default")
-    spec = replace(preset.training, **SETTINGS[name])
+    spec = replace(TASKS["sachs"].presets["default"].training, **SETTINGS[name])
     started = time.process_time()
     ensemble = train_ensemble(study.environment, study.reward, spec, seed=0)
     spent = (time.process_time() - started) / ensemble.n_members
@@ -68,14 +68,8 @@ def line(name: str, study: Study, log_z: torch.Tensor, n_exact: np.ndarray) -> s
 
 def main() -> None:
     warnings.simplefilter("ignore", NotConvergedWarning)
-    task, preset = find_task("sachs", "default")
-    study = task.prepare(
-        replace(preset, n_train=4, n_test=0),
-        seed=0,
-        store=None,
-        progress=lambda *_: None,
-        options={},
-    )
+    preset = TASKS["sachs"].presets["default"]
+    study = study_of("sachs", replace(preset, n_train=4, n_test=0))
     assert study.exact_solver is not None  # of this task
     flows: Any = study.exact_solver(study.reward)
     n_exact = flows.edge_marginals().sum(dim=(1, 2)).numpy()

@@ -37,7 +37,7 @@ import torch
 from scipy.stats import binomtest
 
 import skpce
-from benchmarks.measuring import publish, table
+from benchmarks.measuring import publish, study_of, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
 from gflownet_envs import (
     HypergridEnvironment,
@@ -47,7 +47,6 @@ from gflownet_envs import (
     policies_everywhere,
     solve_exact,
 )
-from gflownet_envs.block_store import BlockStore
 from gflownet_envs.exact.solve import ExactSolution
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.space_maps import (
@@ -104,13 +103,7 @@ def solved(name: str, folder: Path) -> Space:
     preset = TASKS[name].presets["default"]
     if name == "molecules":
         preset = replace(preset, proxy=replace(preset.proxy, n_fragments=N_FRAGMENTS))
-    study = TASKS[name].prepare(
-        preset,
-        seed=0,
-        store=BlockStore(folder / "blocks" / name),
-        progress=lambda *_: None,
-        options={},
-    )
+    study = study_of(name, preset, folder / "blocks" / name)
     solution = solve_exact(study.environment, study.reward)
     space = WholeSpace.from_policies(solution.graph, solution)
     classes, values, names = _objects(name, study)
@@ -427,13 +420,7 @@ def sachs_table() -> str:
     from gflownet_envs.exact.dag import GraphFlows
 
     preset = TASKS["sachs"].presets["default"]
-    study = TASKS["sachs"].prepare(
-        replace(preset, n_test=0),
-        seed=0,
-        store=None,
-        progress=lambda *_: None,
-        options={},
-    )
+    study = study_of("sachs", replace(preset, n_test=0))
     env: Any = study.environment
     marginals = GraphFlows(study.reward).edge_marginals().numpy()
     n_greedy = 12

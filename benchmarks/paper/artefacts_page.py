@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import table
+from benchmarks.measuring import table, table_of
 from benchmarks.paper.chuang_keiser import COMPONENTS, CONDITIONS
 from benchmarks.paper.chuang_keiser import RECORD as REACTIONS
 from benchmarks.paper.nine_tasks import MIN_Q2, named_parts
@@ -159,27 +159,18 @@ def intervals_table(record: dict[str, Any]) -> str:
             artefacts, genuine = split(record, step, measure.read)
             signed = measure.sign * artefacts, measure.sign * genuine
             found, low, high = auc_with_interval(*signed)
+            beyond = "probability that the artefact is beyond [90 %]"
             rows.append(
-                [
-                    measure.label,
-                    component.replace("_", " "),
-                    *(
-                        f"{np.median(of):.3g} ({of.min():.3g} to {of.max():.3g})"
-                        for of in (artefacts, genuine)
-                    ),
-                    f"{found:.2f} [{low:.2f}, {high:.2f}]",
-                    f"{best_cut(*signed):.2f}",
-                ]
+                {
+                    "measure": measure.label,
+                    "step": component.replace("_", " "),
+                    "artefact": spread_of(artefacts, 3),
+                    "genuine": spread_of(genuine, 3),
+                    beyond: f"{found:.2f} [{low:.2f}, {high:.2f}]",
+                    "mean of both error rates, best cut": f"{best_cut(*signed):.2f}",
+                }
             )
-    columns = [
-        "measure",
-        "step",
-        "artefact",
-        "genuine",
-        "probability that the artefact",
-    ]
-    columns[-1] += " is beyond [90 %]"
-    return table([*columns, "mean of both error rates, best cut"], rows)
+    return table_of(rows)
 
 
 def of_recipe_table(record: dict[str, Any]) -> str:
@@ -189,10 +180,7 @@ def of_recipe_table(record: dict[str, Any]) -> str:
         for step, component in enumerate(COMPONENTS):
             both = split(record, step, measure.read)
             if len(both[0]):
-                cells = [
-                    f"{np.median(of):.3g} ({of.min():.3g} to {of.max():.3g})"
-                    for of in both
-                ]
+                cells = [spread_of(of, 3) for of in both]
                 rows.append([measure.label, component.replace("_", " "), *cells])
     return table(["measure", "step", "artefact", "genuine"], rows)
 
@@ -345,27 +333,10 @@ def interventions_table(record: dict[str, Any]) -> str:
                         row["interventions"][name][group][which]
                         for row in record[standardized]
                     ]
-                    cells.append(
-                        f"{np.median(of):.2f} ({min(of):.2f} to {max(of):.2f})"
-                    )
+                    cells.append(spread_of(of))
             rows.append([standardized, name, *cells])
     columns = [f"{group}, {label}" for group in GROUPS for label in _UNCERTAIN]
     return table(["standardised by", "cells added", *columns], rows)
-
-
-def index_advice(record: dict[str, Any], which: int) -> tuple[int, int]:
-    """Count the draws in which the protein that the index points at is the best."""
-    hits = total = 0
-    for standardized in STANDARDIZED:
-        for row in record[standardized]:
-            for group in GROUPS:
-                best = min(
-                    INTERVENTIONS,
-                    key=lambda name: row["interventions"][name][group][which],
-                )
-                hits += best.split()[0] == row["indices"][group]["protein"]
-                total += 1
-    return hits, total
 
 
 def established(record: dict[str, Any], standardized: str) -> dict[str, Any]:
@@ -396,9 +367,7 @@ def established_table(record: dict[str, Any]) -> str:
     for standardized in STANDARDIZED:
         found = established(record, standardized)
         aucs = found["auc"]
-        shown = "–"
-        if aucs:
-            shown = f"{np.median(aucs):.2f} ({min(aucs):.2f} to {max(aucs):.2f})"
+        shown = spread_of(aucs) if aucs else "–"
         rows.append(
             [standardized, percent(found["robust"]), percent(found["fragile"]), shown]
         )
@@ -438,16 +407,15 @@ def tasks_table(record: dict[str, Any]) -> str:
             (task, found["steps"][place]) in parts for place in counted["choices"]
         )
         rows.append(
-            [
-                task,
-                str(len(counted["choices"])),
-                range_of(counted["before"]),
-                range_of(counted["now"]),
-                str(named),
-            ]
+            {
+                "task": task,
+                "steps": str(len(counted["choices"])),
+                "verdict before": range_of(counted["before"]),
+                "drivers": range_of(counted["now"]),
+                "named parts": str(named),
+            }
         )
-    columns = ["task", "steps", "verdict before", "drivers", "named parts"]
-    return table(columns, rows)
+    return table_of(rows)
 
 
 def gained(record: dict[str, Any]) -> dict[str, int]:
@@ -500,19 +468,18 @@ def steps_table(record: dict[str, Any]) -> str:
                 f"{shown(name)} {sum(name in draw['drives'][place] for draw in draws)}"
                 for name in names
             )
+            leading = parts.get((task, step), "not supported")
             rows.append(
-                [
-                    task,
-                    step,
-                    f"{yes} of {len(q2)}; Q² {spread_of(q2)}",
-                    driving or "none",
-                    spread_of(learned),
-                    parts.get((task, step), "not supported"),
-                ]
+                {
+                    "task": task,
+                    "step": step,
+                    "verdict before: yes in": f"{yes} of {len(q2)}; Q² {spread_of(q2)}",
+                    "drivers, in how many draws": driving or "none",
+                    "Q² without settings": spread_of(learned),
+                    "named parts: the leading one": leading,
+                }
             )
-    columns = ["task", "step", "verdict before: yes in", "drivers, in how many draws"]
-    columns += ["Q² without settings", "named parts: the leading one"]
-    return table(columns, rows)
+    return table_of(rows)
 
 
 def shown(name: str) -> str:
@@ -521,8 +488,12 @@ def shown(name: str) -> str:
     return f"PC{int(name[3:]) + 1}" if is_component else name
 
 
-def spread_of(values: Sequence[float]) -> str:
-    return f"{np.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+def spread_of(values: Sequence[float] | np.ndarray, significant: int = 0) -> str:
+    """Return the median and the range, with two decimals or significant digits."""
+    form = f".{significant}g" if significant else ".2f"
+    figures = (np.median(values), min(values), max(values))
+    middle, low, high = (f"{figure:{form}}" for figure in figures)
+    return f"{middle} ({low} to {high})"
 
 
 def counted(hits: Sequence[bool]) -> str:

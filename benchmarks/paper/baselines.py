@@ -26,25 +26,32 @@ from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
+from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import mean_and_error, study_of, table
 from benchmarks.paper.conditional_policy import train_conditional
-from gflownet_envs.block_store import BlockStore
+from gflownet_envs.experiments.analysis import sums_of_steps
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.surrogates import (
     METHODS,
+    N_PREDICTIONS,
     Split,
-    evaluate,
+    make_surrogate,
     policy_errors,
+    regressed,
     split_of,
 )
 from gflownet_envs.experiments.task import Study
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import write_bytes
-from skpce import CompositionalPCESurrogate
+from skpce import CompositionalPCESurrogate, LogRatioTransformer
+from skpce.metrics import coverage_interval
 
 RESULTS = Path(__file__).parent / "results"
 SLOW = ("mlp",)
+LEVEL = 0.95
+N_BINS = 5  # of an input, for indices from given data
 N_ITERATIONS = {"grid": 1500, "continuous-grid": 1500}
 SHOWN = (
     ("mae", "MAE", 4),
@@ -84,13 +91,101 @@ def measure_task(
             if len(known) > seed or (method in SLOW and seed >= n_slow):
                 continue
             split = split_of(dataset, paper.n_components, fitted(dataset, n_fit, seed))
-            figures = evaluate(method, split, paper.degrees[0], seed)
-            row = {key: figures.get(key) for key, _, _ in SHOWN}
-            row["sample_seconds"] = figures["sample_seconds"]
+            with threadpool_limits(1):
+                row = (
+                    without_fit(method, split)
+                    if method in ("mean", "ensemble")
+                    else with_fit(method, split, paper.degrees[0], seed)
+                )
             known.append(rounded(row))
             save()
         print(task, dataset.source, flush=True)
     conditional(task, folder, found, n_slow, save)
+
+
+def without_fit(method: str, split: Split) -> dict[str, Any]:
+    """Predict the mean of the fitted members; intervals are their quantiles."""
+    n_test = len(split.y_test)
+    mean = split.y.mean(axis=0)
+    if method == "ensemble":  # the centre in Aitchison geometry
+        clr = LogRatioTransformer("clr", **split.shape).fit(split.y)
+        mean = clr.inverse_transform(clr.transform(split.y).mean(0)[None])[0]
+    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    ends = np.quantile(split.y, tails, axis=0, method="weibull")
+    band = [np.tile(end, (n_test, 1)) for end in ends]
+    found = policy_errors(np.tile(mean, (n_test, 1)), split)
+    found["coverage"] = mean_coverage(split, band)
+    found |= {"fit_seconds": 0.0, "index_seconds": None, "sample_seconds": 0.0}
+    if method == "ensemble":
+        started = time.process_time()
+        given_data_indices(split)
+        found["index_seconds"] = time.process_time() - started
+    return found
+
+
+def with_fit(method: str, split: Split, degree: int, seed: int) -> dict[str, Any]:
+    """Fit a method; the regression alone is timed, and all until there are indices."""
+    surrogate = make_surrogate(method, split, degree, seed)
+    started = time.process_time()
+    surrogate.fit(split.X, split.y)
+    whole = fitted = time.process_time() - started
+    predicted = surrogate.predict(split.X_test)
+    band = surrogate.predict_interval(
+        split.X_test,
+        confidence_level=LEVEL,
+        residual="resampled",
+        random_state=seed,
+    )
+    draws = np.random.default_rng(seed).normal(size=(N_PREDICTIONS, split.X.shape[1]))
+    started = time.process_time()
+    surrogate.predict(draws)
+    sampled = time.process_time() - started
+    if surrogate.regressor is not None:
+        started = time.process_time()
+        regressed(surrogate.regressor, split)
+        fitted = time.process_time() - started
+    return policy_errors(predicted, split) | {
+        "coverage": mean_coverage(split, band),
+        "fit_seconds": fitted,
+        "index_seconds": whole,
+        "sample_seconds": sampled,
+    }
+
+
+def mean_coverage(split: Split, band: Any) -> float:
+    """Return the coverage of the held-out members, mean over the steps."""
+    found = coverage_interval(split.y_test, *band, **split.shape).coverage
+    return float(np.nanmean(found))
+
+
+def given_data_indices(split: Split) -> np.ndarray:  # shape: (n_steps, n_inputs)
+    """Return first-order indices from the members alone, in Aitchison geometry.
+
+    The variance between bins of an input over the variance of all members, less what
+    bins of random members would have [1]_. No model, and no total indices.
+
+    References
+    ----------
+    .. [1] E. Plischke, E. Borgonovo, C. L. Smith, "Global sensitivity measures from
+       given data", European Journal of Operational Research 226 (2013).
+    """
+    clr = LogRatioTransformer("clr", **split.shape).fit(split.y)
+    values = clr.transform(split.y)
+    n, n_inputs = split.X.shape
+    n_bins = min(N_BINS, n // 4)
+    by_chance = (n_bins - 1) / (n - 1)
+    spread = sums_of_steps(values.var(axis=0), clr)
+    spread[spread == 0] = np.nan
+    indices = np.empty((len(split.steps), n_inputs))
+    for column in range(n_inputs):
+        rank = np.argsort(np.argsort(split.X[:, column], kind="stable"))
+        group = rank * n_bins // n
+        means = np.array([values[group == g].mean(axis=0) for g in range(n_bins)])
+        weight = np.bincount(group)[:, None] / n
+        between = (weight * np.square(means - values.mean(axis=0))).sum(axis=0)
+        share = sums_of_steps(between, clr) / spread
+        indices[:, column] = (share - by_chance) / (1 - by_chance)
+    return indices
 
 
 def fitted(dataset: PolicyDataset, n_fit: int, seed: int) -> np.ndarray:
@@ -113,13 +208,7 @@ def conditional(
     missing = range(min(map(len, rows.values())), n_seeds)
     if not missing:
         return
-    study: Study = TASKS[task].prepare(
-        TASKS[task].presets["default"],
-        seed=0,
-        store=BlockStore(folder / "blocks"),
-        progress=lambda *_: None,
-        options={},
-    )
+    study: Study = study_of(task, store=folder / "blocks")
     n_components = TASKS[task].presets["paper"].n_components
     splits = {
         dataset.source: split_of(dataset, n_components)
@@ -139,7 +228,6 @@ def conditional(
         for source, split in splits.items():
             predicted = policy.policies(split.X_test, study.trajectory)
             row = policy_errors(np.where(split.mask, predicted, 0.0), split)
-            del row["q2_steps"]
             until_indices = policy.cpu_seconds + index_seconds(policy, split, study)
             row |= {
                 "coverage": None,
@@ -184,13 +272,9 @@ def tables() -> str:
         for source, methods in found.items():
             n_seeds = max(len(rows) for rows in methods.values())
             head = ["method", *(label for _, label, _ in SHOWN), "seeds"]
-            lines = [head, ["---"] * len(head)]
-            lines += [line(method, rows) for method, rows in methods.items() if rows]
-            parts.append(
-                f"## {task}, {source} policies ({n_seeds} seeds)\n\n"
-                + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-                + "\n"
-            )
+            lines = [line(method, rows) for method, rows in methods.items() if rows]
+            title = f"## {task}, {source} policies ({n_seeds} seeds)\n\n"
+            parts.append(title + table(head, lines))
     return "\n".join(parts)
 
 
@@ -202,11 +286,9 @@ def line(method: str, rows: list[dict[str, Any]]) -> list[str]:
         if not values:
             cells.append("–")
             continue
-        text = f"{np.mean(values):.{digits}f}"
-        if len(values) > 1 and not key.endswith("seconds"):
-            error = np.std(values, ddof=1) / np.sqrt(len(values))
-            text += f" ± {error:.{digits}f}"
-        cells.append(text)
+        if key.endswith("seconds"):
+            values = [np.mean(values)]
+        cells.append(mean_and_error(values, digits))
     return [*cells, str(len(rows))]
 
 

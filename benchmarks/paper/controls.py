@@ -34,6 +34,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import study_of
 from benchmarks.paper.baselines import write_json
 from gflownet_envs import policies_along, train_ensemble
 from gflownet_envs.experiments.paper.measures import rounded
@@ -295,9 +296,7 @@ def fixed_reward(task: str, preset: Preset) -> dict[str, Any]:
         chosen = TASKS[task].presets[settings]
         n_members = FIXED_REWARD[task]
         chosen = replace(chosen, n_train=n_members, n_test=2)
-        study = TASKS[task].prepare(
-            chosen, seed=0, store=None, progress=lambda *_: None, options={}
-        )
+        study = study_of(task, chosen)
         alike = train_ensemble(
             study.environment,
             mean_reward(study.reward.select(slice(0, n_members)), study.environment),

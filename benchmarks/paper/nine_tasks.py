@@ -35,11 +35,12 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import solved, study_of
 from benchmarks.paper.baselines import fitted, write_json
 from gflownet_envs.experiments.analysis import make_pipeline, span_coordinates
 from gflownet_envs.experiments.paper.measures import rounded
-from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.tasks import TASKS
+from gflownet_envs.policy_dataset import PolicyDataset
 from skpce.inspection import verdict
 
 RECORD = Path(__file__).parent / "results" / "nine_tasks.json"
@@ -53,11 +54,7 @@ def measure(task: str, found: dict[str, Any], save: Callable[[], None]) -> None:
     """Solve a task exactly, and judge draws of its members that are not known yet."""
     preset = TASKS[task].presets["default"]
     preset = replace(preset, n_test=N_OTHERS.get(task, preset.n_test))
-    known: dict[str, Any] = {"seed": 0, "store": None, "progress": lambda *_: None}
-    study = TASKS[task].prepare(preset, options={}, **known)
-    policies = make_policies(study, preset.training, train=False, **known)
-    dataset = policies.exact
-    assert dataset is not None
+    dataset: PolicyDataset = solved(study_of(task, preset), preset)
     found |= {"task": task, "steps": list(dataset.step_names)}
     draws = found.setdefault("draws", [])
     for draw in range(len(draws), N_DRAWS):

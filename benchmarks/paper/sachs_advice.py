@@ -89,7 +89,6 @@ ADVISED = {
     "hub": ("PKC inhibited", "PKC activated", "PKA activated"),
 }
 STANDARDIZED = ("all cells", "within conditions")
-_CHANGED = 0.5
 _LEAST = 1e-6  # probability, for log-ratios
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 
-from gflownet_envs.block_store import BlockStore
+from benchmarks.measuring import study_of
 from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
@@ -114,13 +114,7 @@ def reward_ensemble(name: str, blocks: Path | None = None) -> RewardEnsemble:
     """Train or solve what a task needs, and return what its members predict."""
     task_name, preset, unit, scale = ENSEMBLES[name]
     task = TASKS[task_name]
-    study = task.prepare(
-        smaller(task.presets[preset]),
-        seed=0,
-        options={},
-        progress=lambda *_: None,
-        store=None if blocks is None else BlockStore(blocks),
-    )
+    study = study_of(task_name, smaller(task.presets[preset]), blocks)
     named = study.named_parts[0].parts if study.named_parts else {}
     n_members = study.n_train + study.n_test
     predictions = scale * study.reward.log_reward[:n_members].numpy()

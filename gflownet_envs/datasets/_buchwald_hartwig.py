@@ -3,108 +3,42 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+import tomllib
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
+from gflownet_envs.datasets._fetch import (
+    bunch_of,
+    fetch_tidy,
+    import_pandas,
+    number_in,
+    read_table,
+    source_of,
+    table_bytes,
+    text_of,
+)
 
 FEATURE_NAMES = ("catalyst", "base", "aryl_halide", "additive")
 NO_ARYL_HALIDE = "(no aryl halide)"
 NO_ADDITIVE = "(no additive)"
 
-# The names as the authors write them, in the authors' numbering. Their number 0,
-# "nothing added", is the first level of the last two components.
 LEVELS: dict[str, tuple[str, ...]] = {
-    "catalyst": ("XPhos", "t-BuXPhos", "t-BuBrettPhos", "AdBrettPhos"),
-    "base": ("P2Et", "BTMG", "MTBD"),
-    "aryl_halide": (
-        NO_ARYL_HALIDE,
-        "1-chloro-4-(trifluoromethyl)benzene",
-        "1-bromo-4-(trifluoromethyl)benzene",
-        "1-iodo-4-(trifluoromethyl)benzene",
-        "1-chloro-4-methoxybenzene",
-        "1-bromo-4-methoxybenzene",
-        "1-iodo-4-methoxybenzene",
-        "1-chloro-4-ethylbenzene",
-        "1-bromo-4-ethylbenzene",
-        "1-ethyl-4-iodobenzene",
-        "2-chloropyridine",
-        "2-bromopyridine",
-        "2-iodopyridine",
-        "3-chloropyridine",
-        "3-bromopyridine",
-        "3-iodopyridine",
-    ),
-    "additive": (
-        NO_ADDITIVE,
-        "4-phenylisoxazole",
-        "5-phenylisoxazole",
-        "3-phenylisoxazole",
-        "ethyl-3-methylisoxazole-5-carboxylate",
-        "3-methylisoxazole",
-        "ethyl-5-methylisoxazole-3-carboxylate",
-        "5-Phenyl-1,2,4-oxadiazole",
-        "5-methylisoxazole",
-        "ethyl-isoxazole-3-carboxylate",
-        "benzo[c]isoxazole",
-        "ethyl-5-methylisoxazole-4-carboxylate",
-        "3,5-dimethylisoxazole",
-        "ethyl-isoxazole-4-carboxylate",
-        "methyl-isoxazole-5-carboxylate",
-        "benzo[d]isoxazole",
-        "5-(2,6-difluorophenyl)isoxazole",
-        "3-methyl-5-phenylisoxazole",
-        "N,N-dibenzylisoxazol-5-amine",
-        "N,N-dibenzylisoxazol-3-amine",
-        "5-methyl-3-(1H-pyrrol-1-yl)isoxazole",
-        "methyl-5-(furan-2-yl)isoxazole-3-carboxylate",
-        "methyl-5-(thiophen-2-yl)isoxazole-3-carboxylate",
-        "ethyl-3-methoxyisoxazole-5-carboxylate",
-    ),
+    component: tuple(names)
+    for component, names in tomllib.loads(
+        files(__package__)
+        .joinpath("buchwald_hartwig_levels.toml")
+        .read_text(encoding="utf-8")
+    ).items()
 }
 _ABSENT = {"aryl_halide": NO_ARYL_HALIDE, "additive": NO_ADDITIVE}
 _RAW_COLUMNS = {"catalyst": "ligand"}  # the others have the same name
 _WELL_COLUMNS = ("plate", "row", "col")
 _CAS_NUMBERED = ("catalyst", "base")  # halides and additives have none in the source
-
-DESCR = """\
-Buchwald-Hartwig couplings by high-throughput experimentation
---------------------------------------------------------------
-
-Yields (percent, UPLC) of C-N couplings of 4-methylaniline in three plates of
-1,536 wells: every combination of catalyst (ligand), base, aryl halide, additive.
-
-How many rows there are:
-
-- 4,608 wells = 3 x 1,536 = 4 x 3 x 16 x 24 combinations, each once.
-- 4,599 measured (`controls=True`): nine wells of plate 1 have no yield.
-- 16 halides and 24 additives count the controls: the 16th "aryl halide" is "no
-  aryl halide" (287 rows, every yield exactly 0), the 24th "additive" is "no
-  additive". Both are the authors' number 0 and stand first among the levels, so
-  that with controls the level number of a halide or additive is the authors' own.
-- 4,132 rows with a halide and an additive (`controls=False`): 4 x 3 x 15 x 23 =
-  4,140 combinations, of which eight are among the nine without a yield.
-- 3,955 is seen elsewhere: the authors' subset also drops additive 7
-  (5-Phenyl-1,2,4-oxadiazole), which leaves 4 x 3 x 15 x 22 = 3,960 combinations
-  (also quoted), five of them without a yield.
-
-Of all rows 562 yields are exactly 0, of the 4,132 without controls 273.
-
-Source: repository doylelab/rxnpredict, commit
-57e15fdb7f7483c6bf3a601df69f6ac9e5af6965, file data_table.csv, MIT licence
-(copyright 2017 Ahneman, Estrada, Lin, Dreher, Doyle).
-
-Reference: D. T. Ahneman, J. G. Estrada, S. Lin, S. D. Dreher, A. G. Doyle,
-Predicting reaction performance in C-N cross-coupling using machine learning,
-Science 360 (2018) 186-190.
-"""
 
 
 def convert_raw(raw: bytes) -> bytes:
@@ -116,14 +50,13 @@ def convert_raw(raw: bytes) -> bytes:
     yield are dropped.
     """
     needed = [_RAW_COLUMNS.get(name, name) for name in FEATURE_NAMES]
-    reader = _raw_reader(raw, (*needed, "yield", *_WELL_COLUMNS))
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*FEATURE_NAMES, "yield", *_WELL_COLUMNS])
-    for row in reader:
-        if _cell(row, "yield", reader.line_num):
-            writer.writerow(_convert_row(row, reader.line_num))
-    return out.getvalue().encode("utf-8")
+    reader = read_table(text_of(raw), (*needed, "yield", *_WELL_COLUMNS))
+    rows = [
+        _convert_row(row, reader.line_num)
+        for row in reader
+        if _cell(row, "yield", reader.line_num)
+    ]
+    return table_bytes([*FEATURE_NAMES, "yield", *_WELL_COLUMNS], *rows)
 
 
 def convert_components(raw: bytes) -> bytes:
@@ -133,16 +66,14 @@ def convert_components(raw: bytes) -> bytes:
     and bases, the CAS number. The absent levels have neither.
     """
     molecules = _molecules(raw)
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["factor", "number", "name", "smiles", "cas"])
+    rows: list[list[Any]] = [["factor", "number", "name", "smiles", "cas"]]
     for component, names in LEVELS.items():
         first = 0 if component in _ABSENT else 1
         for number, name in enumerate(names, first):
             if (component, name) not in molecules:
                 raise ValueError(f"the raw table has no {component} {name!r}")
-            writer.writerow([component, number, name, *molecules[component, name]])
-    return out.getvalue().encode("utf-8")
+            rows.append([component, number, name, *molecules[component, name]])
+    return table_bytes(*rows)
 
 
 def _molecules(raw: bytes) -> dict[tuple[str, str], tuple[str, str]]:
@@ -150,7 +81,7 @@ def _molecules(raw: bytes) -> dict[tuple[str, str], tuple[str, str]]:
     columns = {name: _RAW_COLUMNS.get(name, name) for name in FEATURE_NAMES}
     needed = [f"{column}_smiles" for column in columns.values()]
     needed += [f"{columns[name]}_cas_number" for name in _CAS_NUMBERED]
-    reader = _raw_reader(raw, (*columns.values(), *needed))
+    reader = read_table(text_of(raw), (*columns.values(), *needed))
     found: dict[tuple[str, str], tuple[str, str]] = {}
     for row in reader:
         line = reader.line_num
@@ -165,17 +96,6 @@ def _molecules(raw: bytes) -> dict[tuple[str, str], tuple[str, str]]:
                     f"{molecule}; expected {found[level]} as in the lines before"
                 )
     return found
-
-
-def _raw_reader(raw: bytes, needed: Sequence[str]) -> csv.DictReader[str]:
-    reader = csv.DictReader(io.StringIO(raw.decode("utf-8"), newline=""))
-    columns = list(reader.fieldnames or ())
-    missing = [column for column in needed if column not in columns]
-    if missing:
-        raise ValueError(
-            f"the raw table has the columns {columns}; also expected {missing}"
-        )
-    return reader
 
 
 def _cell(row: dict[str, str | None], column: str, line: int) -> str:
@@ -204,34 +124,16 @@ def _level_name(row: dict[str, str | None], component: str, line: int) -> str:
 
 
 def _parse_yield(text: str, line: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value <= 100.0:
+    value = number_in(text, 0.0, 100.0)
+    if math.isnan(value):
         raise ValueError(
             f"line {line} of the table has yield {text!r}; expected a percentage"
         )
     return value
 
 
-SOURCE = Source(
-    tidy_name="buchwald_hartwig.csv",
-    tidy_sha256="7531d0ca5ef0c94da77bb706be6f2e06b887c251766b27ca2cb5b97ec4bcdf95",
-    raw_name="data_table.csv",
-    raw_sha256="fe310b50897e97578078558909efc2edaa7b98ad8939b1caad740a718398ed62",
-    raw_url=(
-        "https://raw.githubusercontent.com/doylelab/rxnpredict/"
-        "57e15fdb7f7483c6bf3a601df69f6ac9e5af6965/data_table.csv"
-    ),
-    convert=convert_raw,
-)
-COMPONENTS = replace(
-    SOURCE,
-    tidy_name="buchwald_hartwig_components.csv",
-    tidy_sha256="fee7520fd3e5cb2967a468fd9eadf2b4e5131ff6fce38da670320cfd8dd4cffa",
-    convert=convert_components,
-)
+SOURCE = source_of("buchwald_hartwig", convert_raw)
+COMPONENTS = source_of("buchwald_hartwig_components", convert_components)
 
 
 def fetch_buchwald_hartwig(
@@ -329,27 +231,27 @@ def fetch_buchwald_hartwig(
     frame = None
     if pandas is not None:
         data, target, frame = _to_pandas(pandas, data, target, levels)
-    if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
+    molecules = None
+    if smiles:
+        molecules = _parse_smiles(fetch_tidy(COMPONENTS, *where)[1], levels)
+    return bunch_of(
+        "buchwald_hartwig",
+        path,
+        data,
+        target,
+        return_X_y,
         feature_names=list(FEATURE_NAMES),
         target_names=["yield"],
         levels=levels,
-        smiles=_parse_smiles(fetch_tidy(COMPONENTS, *where)[1], levels)
-        if smiles
-        else None,
+        smiles=molecules,
         frame=frame,
-        DESCR=DESCR,
-        filename=str(path),
     )
 
 
 def _parse_tidy(tidy: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Read level numbers (n, 4) and yields (n,) from the tidy table."""
     numbers = {c: {n: i for i, n in enumerate(LEVELS[c])} for c in FEATURE_NAMES}
-    reader = csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline=""))
+    reader = csv.DictReader(text_of(tidy))
     data, target = [], []
     for row in reader:
         data.append([numbers[c][row[c]] for c in FEATURE_NAMES])
@@ -364,8 +266,8 @@ def _parse_smiles(
     tidy: bytes, levels: dict[str, tuple[str, ...]]
 ) -> dict[str, tuple[str | None, ...]]:
     """Read the SMILES of the given levels from the table of components."""
-    reader = csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline=""))
-    found = {(row["factor"], row["name"]): row["smiles"] or None for row in reader}
+    rows = csv.DictReader(text_of(tidy))
+    found = {(row["factor"], row["name"]): row["smiles"] or None for row in rows}
     return {
         component: tuple(found[component, name] for name in names)
         for component, names in levels.items()
@@ -377,17 +279,11 @@ def _without_controls(
     target: np.ndarray,  # shape: (n,)
 ) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[str, ...]]]:
     """Drop the absent levels and their rows, and number the others from 0."""
-    retained = np.ones(len(target), dtype=bool)
-    levels, data = dict(LEVELS), data.copy()
-    for column, component in enumerate(FEATURE_NAMES):
-        if component in _ABSENT:
-            absent = LEVELS[component].index(_ABSENT[component])
-            retained &= data[:, column] != absent
-            data[:, column] -= data[:, column] > absent
-            levels[component] = tuple(
-                name for name in LEVELS[component] if name != _ABSENT[component]
-            )
-    return data[retained], target[retained], levels
+    # The absent levels are the first ones.
+    absent = np.array([component in _ABSENT for component in FEATURE_NAMES])
+    retained = (data[:, absent] > 0).all(axis=1)
+    levels = {name: its[name in _ABSENT :] for name, its in LEVELS.items()}
+    return data[retained] - absent, target[retained], levels
 
 
 def _to_pandas(

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import math
 import os
 import tempfile
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from numbers import Integral
 from pathlib import Path
 from typing import Any
+
+from sklearn.utils import Bunch
 
 from gflownet_envs.extras import import_extra
 from gflownet_envs.storage import write_bytes
@@ -28,15 +35,33 @@ class Source:
     # there is no address to pin, but a command that gets the file
     raw_name: str
     raw_sha256: str
-    raw_url: str | None
     # takes the raw file's bytes, returns the tidy file's
     convert: Callable[[bytes], bytes]
+    raw_url: str | None = None
     command: str = ""
 
     @property
     def origin(self) -> str:
         """Where the raw file is from, for messages."""
         return self.raw_url or f"the command `{self.command}`"
+
+
+def source_of(name: str, convert: Callable[[bytes], bytes]) -> Source:
+    """Return where a data set comes from."""
+    known = tomllib.loads(
+        files(__package__).joinpath("sources.toml").read_text("utf-8")
+    )
+    return Source(convert=convert, **known[name])
+
+
+def bunch_of(
+    name: str, path: Path, data: Any, target: Any, return_X_y: bool, **rest: Any
+) -> Any:
+    """Return data and target alone, or all that is known of a data set."""
+    if return_X_y:
+        return data, target
+    known = {"DESCR": description(name), "filename": str(path)}
+    return Bunch(data=data, target=target, **rest, **known)
 
 
 def fetch_tidy(
@@ -154,6 +179,46 @@ def _what_to_do(source: Source, cache: Path) -> str:
         f"{source.tidy_name}, or put the file {source.raw_name} from "
         f"{source.origin} in the folder {cache}."
     )
+
+
+def read_table(
+    text: io.StringIO | io.TextIOWrapper, needed: Sequence[str], delimiter: str = ","
+) -> csv.DictReader[str]:
+    """Read a raw table, and say which columns it lacks."""
+    reader = csv.DictReader(text, delimiter=delimiter)
+    columns = list(reader.fieldnames or ())
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise ValueError(
+            f"the raw table has the columns {columns}; also expected {missing}"
+        )
+    return reader
+
+
+def text_of(payload: bytes) -> io.StringIO:
+    """Return what a reader of tables reads."""
+    return io.StringIO(payload.decode("utf-8"), newline="")
+
+
+def table_bytes(*rows: Iterable[Any]) -> bytes:
+    """Return a tidy table."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue().encode("utf-8")
+
+
+def number_in(text: str, low: float, high: float) -> float:
+    """Return the number that a cell holds; NaN for none in the range."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if low <= value <= high else math.nan
+
+
+def description(name: str) -> str:
+    """Return what is to be known of a data set."""
+    return files(__package__).joinpath("descr", f"{name}.rst").read_text("utf-8")
 
 
 def import_pandas() -> Any:

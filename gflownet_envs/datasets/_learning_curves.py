@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
+from gflownet_envs.datasets._fetch import (
+    bunch_of,
+    fetch_tidy,
+    import_pandas,
+    read_table,
+    source_of,
+    table_bytes,
+    text_of,
+)
 
 FEATURE_NAMES = ("dataset", "learner", "size_train", "outer_seed", "inner_seed")
 
@@ -29,26 +37,6 @@ _RUN = ("openmlid", "learner", "size_train", "outer_seed", "inner_seed")
 _RESULTS = ("traintime", "score_train", "score_valid", "score_test")
 _MEMBER = "lcdb-0.1.0/lcdb/database-accuracy.csv"
 
-DESCR = """\
-Learning curves of classifiers
-------------------------------
-
-12,455 trainings of 20 classifiers of scikit-learn, with the parameters that they have
-by default, on five data sets (letter, and four sets of features of the same
-handwritten digits: mfeat-factors, -fourier, -morphological, -zernike), with 64, 128,
-256, 512 and 1,024 rows to train on. `outer_seed` (5) splits the rows into those of
-the test and the rest, `inner_seed` (5) the rest into training and validation. Every
-combination occurs once, but for 45 trainings of quadratic discriminant analysis on
-letter, which failed. `score_*` are accuracies, `traintime` is in seconds.
-
-Source: source archive of the package lcdb 0.1.0, file lcdb/database-accuracy.csv
-(1,953,371 trainings, of which these are a part), MIT licence (copyright 2021 Felix
-Mohr).
-
-Reference: F. Mohr, T. J. Viering, M. Loog, J. N. van Rijn, LCDB 1.0: An extensive
-learning curves database for classification tasks, ECML-PKDD 2022.
-"""
-
 
 def convert_raw(raw: bytes) -> bytes:
     """Turn the source archive into the table of the retained trainings, sorted."""
@@ -62,21 +50,11 @@ def convert_raw(raw: bytes) -> bytes:
     except KeyError as error:
         raise ValueError(f"the raw archive has no file {_MEMBER}") from error
     rows.sort(key=_place)
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["openmlid", *FEATURE_NAMES, *_RESULTS])
-    writer.writerows(rows)
-    return out.getvalue().encode("utf-8")
+    return table_bytes(["openmlid", *FEATURE_NAMES, *_RESULTS], *rows)
 
 
 def _retained(table: io.TextIOWrapper) -> list[tuple[str, ...]]:
-    reader = csv.DictReader(table)
-    columns = reader.fieldnames or ()
-    missing = [name for name in (*_RUN, *_RESULTS) if name not in columns]
-    if missing:
-        raise ValueError(
-            f"the raw table has the columns {list(columns)}; also expected {missing}"
-        )
+    reader = read_table(table, (*_RUN, *_RESULTS))
     return [
         _convert_row(row, reader.line_num)
         for row in reader
@@ -108,15 +86,7 @@ def _place(row: Sequence[str]) -> tuple[Any, ...]:
     return int(number), learner, *map(int, run)
 
 
-SOURCE = Source(
-    tidy_name="learning_curves.csv",
-    tidy_sha256="d3e4ae7947a3aacb2a5a925eda1c323cf459f5da434d459040f7895b42137473",
-    raw_name="lcdb-0.1.0.tar.gz",
-    raw_sha256="450ea69b249866298653f718d66a825e3d19a4024dd4ff140b89f2e04d4777ae",
-    raw_url=None,
-    convert=convert_raw,
-    command="pip download --no-deps --no-binary lcdb lcdb==0.1.0",
-)
+SOURCE = source_of("learning_curves", convert_raw)
 
 
 def fetch_learning_curves(
@@ -187,7 +157,7 @@ def fetch_learning_curves(
     """
     pandas = import_pandas() if as_frame else None
     path, tidy = fetch_tidy(SOURCE, data_home, download_if_missing, n_retries)
-    rows = list(csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline="")))
+    rows = list(csv.DictReader(text_of(tidy)))
     data: Any = np.array(
         [(r["dataset"], r["learner"], *(int(r[n]) for n in _RUN[2:])) for r in rows],
         dtype=object,
@@ -197,14 +167,13 @@ def fetch_learning_curves(
     if pandas is not None:
         frame = pandas.read_csv(io.BytesIO(tidy))
         data, target = frame[list(FEATURE_NAMES)], frame["score_test"]
-    if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
+    return bunch_of(
+        "learning_curves",
+        path,
+        data,
+        target,
+        return_X_y,
         feature_names=list(FEATURE_NAMES),
         target_names=["score_test"],
         frame=frame,
-        DESCR=DESCR,
-        filename=str(path),
     )

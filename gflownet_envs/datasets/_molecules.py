@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 from statistics import median
 from typing import Any
@@ -12,7 +13,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
+from gflownet_envs.datasets._fetch import (
+    bunch_of,
+    description,
+    fetch_tidy,
+    import_pandas,
+    number_in,
+    read_table,
+    source_of,
+    table_bytes,
+    text_of,
+)
 
 _COLUMNS = ("chembl_id", "smiles", "pIC50_median", "n", "pIC50_min", "pIC50_max")
 _RETAINED = {
@@ -23,32 +34,10 @@ _RETAINED = {
 }
 _ID, _SMILES, _VALUE = "Molecule ChEMBL ID", "Smiles", "pChEMBL Value"
 
-SEH_DESCR = """\
-Inhibition of human soluble epoxide hydrolase
----------------------------------------------
-
-pIC50 (-log10 of the IC50 in mol/L) of 1,786 molecules, the median where one was
-measured several times. Retained of the 2,858 records: IC50, relation "=", nM, with a
-pChEMBL value and without a comment on validity (2,139).
-
-Source: repository GFNOrg/gflownet, commit 3ba65d243bb2e4fe77b3b93dc5f1634fd3ea5ea6,
-file mols/data/seh/seh_chembl.csv. ChEMBL data are CC BY-SA 3.0.
-
-Reference: E. Bengio, M. Jain, M. Korablyov, D. Precup, Y. Bengio, Flow network based
-generative models for non-iterative diverse candidate generation, NeurIPS 2021.
-"""
-
 
 def convert_raw(raw: bytes) -> bytes:
     """Turn the ChEMBL export into one row a molecule, in the order of its numbers."""
-    text = io.StringIO(raw.decode("utf-8"), newline="")
-    reader = csv.DictReader(text, delimiter=";")
-    columns = reader.fieldnames or ()
-    missing = [c for c in (*_RETAINED, _ID, _SMILES, _VALUE) if c not in columns]
-    if missing:
-        raise ValueError(
-            f"the raw table has the columns {list(columns)}; also expected {missing}"
-        )
+    reader = read_table(text_of(raw), (*_RETAINED, _ID, _SMILES, _VALUE), ";")
     values: dict[str, list[float]] = {}
     smiles: dict[str, str] = {}
     for row in reader:
@@ -56,22 +45,17 @@ def convert_raw(raw: bytes) -> bytes:
             value = _parse_value(row[_VALUE], reader.line_num)
             values.setdefault(row[_ID], []).append(value)
             smiles.setdefault(row[_ID], row[_SMILES])
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    rows: list[tuple[Any, ...]] = [_COLUMNS]
     for name in sorted(values, key=_number_of):
         its = values[name]
         numbers = (f"{median(its):g}", len(its), f"{min(its):g}", f"{max(its):g}")
-        writer.writerow([name, smiles[name], *numbers])
-    return out.getvalue().encode("utf-8")
+        rows.append((name, smiles[name], *numbers))
+    return table_bytes(*rows)
 
 
 def _parse_value(text: str, line: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not 0 < value < 20:
+    value = number_in(text, 0, 20)
+    if math.isnan(value):
         raise ValueError(
             f"line {line} of the raw table has {_VALUE} {text!r}; expected a number "
             "between 0 and 20"
@@ -86,17 +70,7 @@ def _number_of(chembl_id: str) -> int:
     return int(number)
 
 
-SEH_SOURCE = Source(
-    tidy_name="seh_ic50.csv",
-    tidy_sha256="ae4742d183d5f1728dd280c9122b671f1006e2aee9f8a31224459aa099861b9b",
-    raw_name="seh_chembl.csv",
-    raw_sha256="f25b2365bdcbfafcf6acaf39c260689e65d2108055207a67b64a58412661000b",
-    raw_url=(
-        "https://raw.githubusercontent.com/GFNOrg/gflownet/"
-        "3ba65d243bb2e4fe77b3b93dc5f1634fd3ea5ea6/mols/data/seh/seh_chembl.csv"
-    ),
-    convert=convert_raw,
-)
+SEH_SOURCE = source_of("seh", convert_raw)
 
 
 def fetch_seh(
@@ -164,7 +138,7 @@ def fetch_seh(
     """
     pandas = import_pandas() if as_frame else None
     path, tidy = fetch_tidy(SEH_SOURCE, data_home, download_if_missing, n_retries)
-    rows = list(csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline="")))
+    rows = list(csv.DictReader(text_of(tidy)))
     data: Any = np.array([row["smiles"] for row in rows], dtype=object)
     target: Any = np.array([row["pIC50_median"] for row in rows], dtype=np.float64)
     counts = np.array([row["n"] for row in rows], dtype=np.int64)
@@ -172,47 +146,20 @@ def fetch_seh(
     if pandas is not None:
         frame = pandas.read_csv(io.BytesIO(tidy))
         data, target = frame[["smiles"]], frame["pIC50_median"]
-    if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
+    return bunch_of(
+        "seh",
+        path,
+        data,
+        target,
+        return_X_y,
         feature_names=["smiles"],
         target_names=["pIC50_median"],
         n_measurements=counts,
         frame=frame,
-        DESCR=SEH_DESCR,
-        filename=str(path),
     )
 
 
-FRAGMENTS_DESCR = """\
-Fragments of molecules with attachment points
----------------------------------------------
-
-72 fragments as SMILES, each with the numbers of the atoms where a bond to another
-fragment may be made. They were cut from ligands of the Protein Data Bank for the
-first GFlowNet. 30 have two or more attachment atoms, 29 of these are neutral.
-
-Source: repository recursionpharma/gflownet, commit
-c6b50183fb7bb49540f7c9d0da92240d44592391, file src/gflownet/envs/frags_72.json, MIT
-licence (copyright 2020 Recursion Pharmaceuticals).
-
-Reference: E. Bengio, M. Jain, M. Korablyov, D. Precup, Y. Bengio, Flow network based
-generative models for non-iterative diverse candidate generation, NeurIPS 2021.
-"""
-
-FRAGMENTS_SOURCE = Source(
-    tidy_name="fragments_72.json",
-    tidy_sha256="84c1bd5c240d319f6a625be50757b1dc29570e51ff9d388d52836f56a0148f69",
-    raw_name="frags_72.json",
-    raw_sha256="84c1bd5c240d319f6a625be50757b1dc29570e51ff9d388d52836f56a0148f69",
-    raw_url=(
-        "https://raw.githubusercontent.com/recursionpharma/gflownet/"
-        "c6b50183fb7bb49540f7c9d0da92240d44592391/src/gflownet/envs/frags_72.json"
-    ),
-    convert=bytes,  # the raw file is the tidy one
-)
+FRAGMENTS_SOURCE = source_of("fragments", bytes)  # the raw file is the tidy one
 
 
 def fetch_fragments(
@@ -287,6 +234,6 @@ def fetch_fragments(
     return Bunch(
         smiles=tuple(smiles for smiles, _ in fragments),
         attachments=tuple(atoms for _, atoms in fragments),
-        DESCR=FRAGMENTS_DESCR,
+        DESCR=description("fragments"),
         filename=str(path),
     )

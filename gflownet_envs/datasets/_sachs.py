@@ -11,82 +11,34 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
+from gflownet_envs.datasets._fetch import (
+    bunch_of,
+    fetch_tidy,
+    import_pandas,
+    source_of,
+)
 
 FEATURE_NAMES = (
-    "Raf",
-    "Mek",
-    "Plcg",
-    "PIP2",
-    "PIP3",
-    "Erk",
-    "Akt",
-    "PKA",
-    "PKC",
-    "P38",
-    "Jnk",
+    *("Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk"),
 )
 N_OBSERVATIONS = 853  # of the 7,466 rows of the raw file, the first ones
 
 # The network found in the 2005 paper, as in bnlearn's repository.
-CONSENSUS_EDGES = (
-    ("Erk", "Akt"),
-    ("Mek", "Erk"),
-    ("PIP3", "PIP2"),
-    ("PKA", "Akt"),
-    ("PKA", "Erk"),
-    ("PKA", "Jnk"),
-    ("PKA", "Mek"),
-    ("PKA", "P38"),
-    ("PKA", "Raf"),
-    ("PKC", "Jnk"),
-    ("PKC", "Mek"),
-    ("PKC", "P38"),
-    ("PKC", "PKA"),
-    ("PKC", "Raf"),
-    ("Plcg", "PIP2"),
-    ("Plcg", "PIP3"),
-    ("Raf", "Mek"),
+CONSENSUS_EDGES = tuple(
+    (source, target)
+    for source, targets in {
+        "Erk": ["Akt"],
+        "Mek": ["Erk"],
+        "PIP3": ["PIP2"],
+        "PKA": ["Akt", "Erk", "Jnk", "Mek", "P38", "Raf"],
+        "PKC": ["Jnk", "Mek", "P38", "PKA", "Raf"],
+        "Plcg": ["PIP2", "PIP3"],
+        "Raf": ["Mek"],
+    }.items()
+    for target in targets
 )
 
-_RAW_NAMES = (
-    "raf",
-    "mek",
-    "plc",
-    "pip2",
-    "pip3",
-    "erk",
-    "akt",
-    "pka",
-    "pkc",
-    "p38",
-    "jnk",
-)
-
-DESCR = """\
-Protein signalling in single cells
-----------------------------------
-
-Fluorescence (flow cytometry, arbitrary units, not transformed) of 11 proteins and
-lipids in 853 single T cells, all stimulated by anti-CD3 and anti-CD28: the first of
-the nine conditions of the source, the only one that is used here. The 6,613 rows of
-the other conditions are not observational: most are of cells in which one molecule
-was inhibited or activated.
-
-The tails are heavy (skewness up to 27; of the logarithms between -1.6 and 0.8), so
-that a few cells rule a covariance on the raw scale.
-
-`edges` are the 17 edges of the network that the 2005 paper found. They are for
-reference: nothing is trained on them.
-
-Source: repository cmu-phil/example-causal-datasets, commit
-a23adc349a23fc34d258193b45c60522ca6355b4, file
-real/sachs/data/sachs.2005.continuous.txt, CC0 1.0.
-
-Reference: K. Sachs, O. Perez, D. Pe'er, D. A. Lauffenburger, G. P. Nolan, Causal
-protein-signaling networks derived from multiparameter single-cell data, Science 308
-(2005) 523-529.
-"""
+_RAW_NAMES = tuple(name.lower().replace("plcg", "plc") for name in FEATURE_NAMES)
 
 
 def convert_raw(raw: bytes) -> bytes:
@@ -120,18 +72,7 @@ def _convert_row(row: str, line: int) -> str:
     return ",".join(f"{value:g}" for value in values)
 
 
-SOURCE = Source(
-    tidy_name="sachs_observational.csv",
-    tidy_sha256="f979eea48aa7faeb9a27919593e3ee6d600aa93de997c570ee4d9be02a7e8a16",
-    raw_name="sachs.2005.continuous.txt",
-    raw_sha256="a488589b0f021b2a261ff2c696a908c6823051b0d98693e0fa0e78bb12097063",
-    raw_url=(
-        "https://raw.githubusercontent.com/cmu-phil/example-causal-datasets/"
-        "a23adc349a23fc34d258193b45c60522ca6355b4/real/sachs/data/"
-        "sachs.2005.continuous.txt"
-    ),
-    convert=convert_raw,
-)
+SOURCE = source_of("sachs", convert_raw)
 
 
 def fetch_sachs(
@@ -205,17 +146,8 @@ def fetch_sachs(
     frame = None
     if pandas is not None:
         data = frame = pandas.DataFrame(data, columns=list(FEATURE_NAMES))
-    if return_X_y:
-        return data, None
-    return Bunch(
-        data=data,
-        target=None,
-        feature_names=list(FEATURE_NAMES),
-        edges=CONSENSUS_EDGES,
-        frame=frame,
-        DESCR=DESCR,
-        filename=str(path),
-    )
+    known = {"feature_names": list(FEATURE_NAMES), "edges": CONSENSUS_EDGES}
+    return bunch_of("sachs", path, data, None, return_X_y, frame=frame, **known)
 
 
 # Each node and its parents: the consensus network of Sachs et al. (2005) among five

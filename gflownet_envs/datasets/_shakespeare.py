@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import os
 
-from gflownet_envs.datasets._fetch import Source, fetch_tidy
+from gflownet_envs.datasets._fetch import fetch_tidy, source_of
 
-_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
-
-SOURCE = Source(
-    tidy_name="shakespeare.txt",
-    tidy_sha256=_SHA256,
-    raw_name="input.txt",
-    raw_sha256=_SHA256,
-    raw_url=(
-        "https://raw.githubusercontent.com/karpathy/char-rnn/"
-        "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt"
-    ),
-    convert=bytes,  # the raw file is the tidy one
-)
+SOURCE = source_of("shakespeare", bytes)  # the raw file is the tidy one
 
 
 def fetch_shakespeare(

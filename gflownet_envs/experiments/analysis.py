@@ -69,7 +69,8 @@ def fragility(dataset: PolicyDataset) -> Result:
         for name, values in found.columns.items()
         if name not in ("n_possible", "alr_reference")
     }
-    references = np.array(_reference_names(dataset), dtype=object)
+    last = (np.flatnonzero(dataset.mask[c])[-1] + c.start for c in dataset.step_slices)
+    references = np.array([dataset.action_names[a] for a in last], dtype=object)
     columns = {**found.columns, **measures, "alr_reference": references}
     return replace(found, keys={"step": dataset.step_names}, columns=columns)
 
@@ -95,15 +96,6 @@ def step_intervals(
         )
         for method in ("bootstrap", "residual")
     }
-
-
-def _reference_names(dataset: PolicyDataset) -> tuple[str, ...]:
-    """Name the last possible action of each step."""
-    return tuple(
-        dataset.action_names[columns.start + int(possible[-1])]
-        for columns in dataset.step_slices
-        for possible in [np.flatnonzero(dataset.mask[columns])]
-    )
 
 
 def has_replicates(dataset: PolicyDataset) -> bool:
@@ -163,17 +155,8 @@ def noise_against_exact(
     trained: PolicyDataset, exact: PolicyDataset
 ) -> NoiseAgainstExact:
     """Compare each trained member with the exact policy of its reward."""
-    missing = np.setdiff1d(trained.rewards, exact.rewards)
-    if missing.size:
-        raise ValueError(
-            f"exact must have all rewards of trained, and lacks {missing.tolist()}"
-        )
-    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
-    exact_y = exact.y[[place[int(reward)] for reward in trained.rewards]]
+    share, exact_y = noise_share_and_targets(trained, exact)
     difference = trained.y - exact_y
-    share = variance_decomposition(
-        trained.y, exact=exact_y, steps=trained.steps, mask=trained.mask
-    ).noise_share
     clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
     values = clr.fit_transform(trained.y)
     bias = (values - clr.transform(exact_y)).mean(axis=0)
@@ -195,6 +178,23 @@ def noise_against_exact(
             ]
         ),
     )
+
+
+def noise_share_and_targets(
+    trained: PolicyDataset, exact: PolicyDataset
+) -> tuple[np.ndarray, np.ndarray]:  # shapes: (n_steps,), (n_members, ΣK)
+    """Return the share of noise in the log-ratios, and the policies that were meant."""
+    missing = np.setdiff1d(trained.rewards, exact.rewards)
+    if missing.size:
+        raise ValueError(
+            f"exact must have all rewards of trained, and lacks {missing.tolist()}"
+        )
+    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
+    targets = exact.y[[place[int(reward)] for reward in trained.rewards]]
+    found = variance_decomposition(
+        trained.y, exact=targets, steps=trained.steps, mask=trained.mask
+    )
+    return found.noise_share, targets
 
 
 def _split(trained: PolicyDataset, **known: Any) -> ResultRow:

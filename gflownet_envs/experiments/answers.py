@@ -50,31 +50,25 @@ def answer_table(found: PartFindings) -> Table:
     """Return one row for each decision: the part that explains most of it."""
     rows = []
     for place, row in enumerate(found.effects.steps):
-        name = _shown(row.step)
+        cells = {"decision": _shown(row.step)}
         if np.isnan(row.first).any():
-            rows.append((name, "no choice", "", "", "", ""))
+            rows.append(cells | {"attribution": "no choice"})
             continue
         part = int(np.argmax(row.first))
-        cells = (
-            "supported" if row.supported else "not supported",
-            found.effects.part_names[part],
-            percent_with_error(row.first[part], row.first_error[part]),
-            percent_with_error(row.total[part], row.total_error[part]),
-            noise_cell(found, place),
-        )
-        rows.append((name, *cells))
-    return Table(
+        first = percent_with_error(row.first[part], row.first_error[part])
+        total = percent_with_error(row.total[part], row.total_error[part])
+        cells |= {
+            "attribution": "supported" if row.supported else "not supported",
+            "leading part": found.effects.part_names[part],
+            "alone": first,
+            "with interactions": total,
+            "training noise": noise_cell(found, place),
+        }
+        rows.append(cells)
+    return Table.of_rows(
         f"The leading part of each decision ({found.named.title}): its share of the "
         "variance, ± standard error",
-        (
-            "decision",
-            "attribution",
-            "leading part",
-            "alone",
-            "with interactions",
-            "training noise",
-        ),
-        tuple(rows),
+        rows,
     )
 
 

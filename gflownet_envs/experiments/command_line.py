@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -52,25 +53,22 @@ class _Folder(click.Path):
         return super().convert(value, param, ctx)
 
 
+_option = partial(click.option, show_default=True)
 _data_home = click.option(
     "--data-home",
     type=_Folder(file_okay=False, path_type=Path),
     help="Cache folder of downloaded data.",
 )
-_jobs = click.option(
-    "--jobs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Processes for training.",
+_jobs = _option(
+    "--jobs", default=1, type=click.IntRange(min=1), help="Processes for training."
 )
-
 _cluster = click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Scheduler of a dask cluster, such as tcp://host:8786, that trains in place "
     "of processes here; a killed worker costs its task only.",
 )
+_SEED: dict[str, Any] = {"default": 0, "type": click.IntRange(0, 2**32 - 1)}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -98,34 +96,27 @@ def list_tasks() -> None:
 
 @main.command()
 @click.argument("task")
-@click.option(
+@_option(
     "--preset",
     default="default",
-    show_default=True,
     help="smoke: seconds; default: near convergence; paper: the paper's settings.",
 )
-@click.option(
+@_option(
     "--solver",
     default="train",
-    show_default=True,
     help="train: GFlowNets beside exact policies; exact: exact policies only.",
 )
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0, 2**32 - 1),
-    help="Seed of rewards, training and draws.",
-)
-@click.option(
+@_option("--seed", **_SEED, help="Seed of rewards, training and draws.")
+@_option(
     "--replicates",
+    "n_replicates",
     default=1,
-    show_default=True,
     type=click.IntRange(min=1),
     help="GFlowNets trained on each reward: shows the training noise.",
 )
-@click.option(
+@_option(
     "--control",
+    "n_control",
     default=None,
     type=click.IntRange(min=0),
     help="Further GFlowNets, all trained on the mean reward.  [default: the preset's]",
@@ -138,18 +129,7 @@ def list_tasks() -> None:
 @_data_home
 @_jobs
 @_cluster
-def run(
-    task: str,
-    preset: str,
-    solver: str,
-    seed: int,
-    replicates: int,
-    control: int | None,
-    out: Path | None,
-    data_home: Path | None,
-    jobs: int,
-    cluster: str | None,
-) -> None:
+def run(task: str, preset: str, out: Path | None, **given: Any) -> None:
     """Run TASK and write results, data sets, figures and a report.
 
     TASK is a name that `gflownet-envs list` shows, or module:Class for a task of
@@ -159,16 +139,7 @@ def run(
     goes on where it was when the same command is given again.
     """
     name = task.rpartition(":")[2]
-    folder = out if out is not None else Path("runs") / f"{name}-{preset}"
-    arguments = {
-        "task": task,
-        "preset": preset,
-        "solver": solver,
-        "seed": seed,
-        "n_replicates": replicates,
-        "n_control": control,
-    }
-    _run(arguments, folder, data_home, jobs, cluster)
+    _run(out or Path("runs") / f"{name}-{preset}", task=task, preset=preset, **given)
 
 
 @main.command()
@@ -181,13 +152,7 @@ def run(
 @_data_home
 @_jobs
 @_cluster
-def report(
-    folder: Path,
-    import_task: bool,
-    data_home: Path | None,
-    jobs: int,
-    cluster: str | None,
-) -> None:
+def report(folder: Path, import_task: bool, **given: Any) -> None:
     """Make the results, figures and report of the run in FOLDER again.
 
     What was trained is read from the folder; the surrogate, the verdict and the
@@ -199,7 +164,7 @@ def report(
     from gflownet_envs.experiments.files import read_settings
     from gflownet_envs.experiments.tasks import TASKS
 
-    try:
+    with _errors_in_words():
         settings = read_settings(folder)
         if settings["task"] not in TASKS and not import_task:
             raise ValueError(
@@ -207,9 +172,7 @@ def report(
                 f"is none of {', '.join(TASKS)}: its module would be imported, which "
                 "runs its code. If you trust it, add --import-task."
             )
-    except (ValueError, OSError) as error:
-        raise click.ClickException(str(error)) from error
-    _run(settings, folder, data_home, jobs, cluster)
+    _run(folder, **settings, **given)
 
 
 @main.command()
@@ -218,10 +181,8 @@ def compare(folders: tuple[Path, ...]) -> None:
     """Show the paper's figures beside those of the runs in FOLDERS."""
     from gflownet_envs.experiments.files import paper_tables
 
-    try:
+    with _errors_in_words():
         found = paper_tables(folders)
-    except (ValueError, OSError) as error:
-        raise click.ClickException(str(error)) from error
     console = make_console()
     for table in found:
         print_table(console, table)
@@ -253,24 +214,10 @@ def compare(folders: tuple[Path, ...]) -> None:
     is_flag=True,
     help="Make the page of the finished pieces; compute nothing.",
 )
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0, 2**32 - 1),
-    help="Seed of rewards, training and samples.",
-)
+@_option("--seed", **_SEED, help="Seed of rewards, training and samples.")
 @_data_home
 @_jobs
-def paper(
-    out: Path,
-    preset: str | None,
-    runs: tuple[Path, ...],
-    finished: bool,
-    seed: int,
-    data_home: Path | None,
-    jobs: int,
-) -> None:
+def paper(out: Path, data_home: Path | None, jobs: int, **given: Any) -> None:
     """Write one page with every figure, table and claim of the paper beside ours.
 
     Finished pieces and blocks of training stay in the folder: a call that was
@@ -279,28 +226,17 @@ def paper(
     from gflownet_envs.experiments.paper.make import make_paper
 
     console = make_console()
-    try:
-        with progress_bars() as progress, warnings.catch_warnings():
-            # members far from convergence are part of the paper's settings
-            warnings.simplefilter("ignore")
-            counts = make_paper(
-                out,
-                preset=preset,
-                runs=runs,
-                finished=finished,
-                seed=seed,
-                progress=progress,
-                n_jobs=jobs,
-                options={"data_home": data_home},
-            )
-    except KeyboardInterrupt:
-        console.print(
-            f"Interrupted. Finished pieces are in {out / 'pieces'}, blocks of training "
-            f"in {out / 'policies'}; the same command goes on from there."
+    left = f"pieces are in {out / 'pieces'}, blocks of training in {out / 'policies'}"
+    with _interrupts_in_words(console, left), progress_bars() as progress:
+        # members far from convergence are part of the paper's settings
+        warnings.simplefilter("ignore")
+        counts = make_paper(
+            out,
+            **given,
+            progress=progress,
+            n_jobs=jobs,
+            options={"data_home": data_home},
         )
-        raise SystemExit(130) from None
-    except (ValueError, OSError, ImportError) as error:
-        raise click.ClickException(str(error)) from error
     page = counts.pop("page")
     for word, count in counts.items():
         console.print(f"{word}: {count}", highlight=False)
@@ -308,42 +244,57 @@ def paper(
 
 
 def _run(
-    arguments: dict[str, Any],
     folder: Path,
+    *,
     data_home: Path | None,
     jobs: int,
     cluster: str | None,
+    **settings: Any,
 ) -> None:
     """Run a task with progress bars, print its tables, and say what went wrong."""
     from gflownet_envs.experiments.run import run_task
     from gflownet_envs.training.convergence import DivergedWarning, NotConvergedWarning
 
     console = make_console()
-    try:
-        with (
-            _on_cluster(cluster),
-            progress_bars() as progress,
-            warnings.catch_warnings(),
-        ):
-            # the table of training names them
-            warnings.simplefilter("ignore", NotConvergedWarning)
-            warnings.simplefilter("ignore", DivergedWarning)
-            results = run_task(
-                **arguments,
-                out=folder,
-                progress=progress,
-                n_jobs=jobs if cluster is None else None,  # all workers
-                options={"data_home": data_home},
-            )
-    except KeyboardInterrupt:
-        console.print(
-            f"Interrupted. Finished blocks are in {folder / 'blocks'}; the same "
-            "command goes on from there."
+    left = f"blocks are in {folder / 'blocks'}"
+    with (
+        _interrupts_in_words(console, left),
+        _on_cluster(cluster),
+        progress_bars() as progress,
+    ):
+        # the table of training names them
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        warnings.simplefilter("ignore", DivergedWarning)
+        results = run_task(
+            **settings,
+            out=folder,
+            progress=progress,
+            n_jobs=jobs if cluster is None else None,  # all workers
+            options={"data_home": data_home},
         )
-        raise SystemExit(130) from None
+    print_results(console, results, folder)
+
+
+@contextmanager
+def _errors_in_words() -> Iterator[None]:
+    """Say what went wrong without a traceback."""
+    try:
+        yield
     except (ValueError, OSError, ImportError) as error:
         raise click.ClickException(str(error)) from error
-    print_results(console, results, folder)
+
+
+@contextmanager
+def _interrupts_in_words(console: Console, left: str) -> Iterator[None]:
+    """Say what is finished where somebody stops the work; keep filters of warnings."""
+    try:
+        with _errors_in_words(), warnings.catch_warnings():
+            yield
+    except KeyboardInterrupt:
+        console.print(
+            f"Interrupted. Finished {left}; the same command goes on from there."
+        )
+        raise SystemExit(130) from None
 
 
 @contextmanager
@@ -406,19 +357,18 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
         console.print(verdict_words(source), markup=False, highlight=False)
     for table in results.study.tables:
         print_table(console, table)
-    for optional in (tables.training_table(results), tables.noise_table(results)):
-        if optional is not None:
-            print_table(console, optional)
-    print_table(console, tables.verdict_table(results))
-    for source in results.sources.values():
-        print_table(console, tables.shares_table(source))
-    print_table(console, tables.coverage_table(results))
-    paper = tables.paper_table(results)
-    if paper is not None:
-        print_table(console, paper)
-    for found in results.parts:
-        print_table(console, tables.parts_table(found, brief=True))
-    print_table(console, tables.cost_table(results))
+    for found in (
+        tables.training_table(results),
+        tables.noise_table(results),
+        tables.verdict_table(results),
+        *(tables.shares_table(source) for source in results.sources.values()),
+        tables.coverage_table(results),
+        tables.paper_table(results),
+        *(tables.parts_table(found, brief=True) for found in results.parts),
+        tables.cost_table(results),
+    ):
+        if found is not None:
+            print_table(console, found)
     console.print(f"\nReport: {folder / 'report.html'}", highlight=False)
 
 

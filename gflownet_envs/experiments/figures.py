@@ -66,8 +66,10 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     )
     figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
     if results.space is not None:
+        first = PartEffectsDisplay(results.parts[0].effects)
+        order = [first.part_names[part] for part in first.leading]  # with a colour
         figures["space"] = (
-            map_of_states(*results.space, results.task.title, _order_of_parts(results)),
+            map_of_states(*results.space, results.task.title, order),
             "All states by exact policies: as wide as the share of the members' walks "
             "that pass them; above by how far apart their visitors' policies are, "
             "below by the named part that explains most of it.",
@@ -80,12 +82,6 @@ def _figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def _order_of_parts(results: RunResults) -> list[str]:
-    """Return the parts with a colour of their own in the first figure of parts."""
-    display = PartEffectsDisplay(results.parts[0].effects)
-    return [display.part_names[part] for part in display.leading]
 
 
 def parts_figure(
@@ -157,7 +153,13 @@ def coverage_figure(results: RunResults) -> Any:
     figure = _figure(0.6 + 4.4 * len(sources), 4.8)
     axes = figure.subplots(1, len(sources), squeeze=False)[0]
     for source, ax in zip(sources, axes, strict=True):
-        _draw_coverage(source, ax)
+        kinds = source.main.calibration
+        coverages = {k: np.nanmean(v.coverage, axis=1) for k, v in kinds.items()}
+        test = source.dataset.test
+        # Replicates of a reward are hit together: the band is that of the rewards.
+        n_rewards = len(np.unique(test.rewards))
+        CoverageDisplay(LEVELS, coverages, n_members=n_rewards).plot(ax=ax)
+        ax.set_title(f"{test.source} policies, {test.n_members} held-out members")
     return figure
 
 
@@ -165,18 +167,6 @@ def _exact_first(results: RunResults) -> list[SourceResults]:
     """Return the results on each data set, those on exact policies first."""
     order = sorted(results.sources, key=lambda name: name != "exact")
     return [results.sources[name] for name in order]
-
-
-def _draw_coverage(source: SourceResults, ax: Any) -> None:
-    coverages = {
-        kind: np.nanmean(found.coverage, axis=1)
-        for kind, found in source.main.calibration.items()
-    }
-    test = source.dataset.test
-    # Replicates of a reward are hit together: the band is that of the rewards.
-    n_rewards = len(np.unique(test.rewards))
-    CoverageDisplay(LEVELS, coverages, n_members=n_rewards).plot(ax=ax)
-    ax.set_title(f"{test.source} policies, {test.n_members} held-out members")
 
 
 def policy_samples(results: RunResults) -> dict[str, np.ndarray]:

@@ -52,10 +52,22 @@ def build_report(
     report.add_heading("What drives each decision")
     _add_indices(report, results, figures)
     _add_policies(report, results, figures)
-    _add_own_figures(report, results, figures)
+    others = {"overview", "policies", "coverage", "variances"}
+    for name in figures:  # of the task itself, which no other section shows
+        if name not in others and not name.startswith("parts_"):
+            report.add_png(*figures[name])
     _add_calibration(report, results, figures)
     _add_original_coordinates(report, results)
-    _add_paper(report, results)
+    paper = tables.paper_table(results)
+    if paper is not None:
+        report.add_heading("Beside the paper")
+        _add_table(report, paper)
+        report.add_text(
+            "Ours are figures of one draw of the members to fit; whether they agree, "
+            "the page of the whole paper says from many draws (gflownet-envs paper). "
+            "ALR sums depend on the reference action and on the reference trajectory, "
+            "which the paper does not state."
+        )
     report.add_heading("How this was made")
     for table in results.study.tables:
         _add_table(report, table)
@@ -63,13 +75,6 @@ def build_report(
     versions = ", ".join(f"{k} {v}" for k, v in environment_versions().items() if v)
     report.add_text(f"Seed {results.seed}. {versions}.")
     return report
-
-
-def _inputs_in_words(results: RunResults) -> str:
-    n_components = results.preset.n_components
-    if n_components is None:
-        return "the inputs of the reward, through a surrogate"
-    return f"{n_components} principal components of the rewards"
 
 
 def verdict_words(source: SourceResults) -> str:
@@ -112,7 +117,11 @@ def _add_answers(
 def _add_verdict(
     report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
-    report.add_heading(f"Verdict on {_inputs_in_words(results)}")
+    n_components = results.preset.n_components
+    inputs = f"{n_components} principal components of the rewards"
+    if n_components is None:
+        inputs = "the inputs of the reward, through a surrogate"
+    report.add_heading(f"Verdict on {inputs}")
     for source in results.sources.values():
         verdict = source.main.verdict
         report.add_text(f"{_heading_of(source)}:")
@@ -164,17 +173,6 @@ def _add_policies(
     report.add_png(*figures["policies"])
 
 
-def _add_own_figures(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
-) -> None:
-    """Add the figures of the task itself, which no other section shows."""
-    others = {"overview", "policies", "coverage", "variances"}
-    others |= {f"parts_{number}" for number, _ in enumerate(results.parts, start=1)}
-    for name in figures:
-        if name not in others:
-            report.add_png(*figures[name])
-
-
 def _add_calibration(
     report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
@@ -207,20 +205,6 @@ def _add_original_coordinates(report: HtmlReport, results: RunResults) -> None:
             )
         for component in source.level_shares:
             _add_table(report, tables.level_table(source, component))
-
-
-def _add_paper(report: HtmlReport, results: RunResults) -> None:
-    table = tables.paper_table(results)
-    if table is None:
-        return
-    report.add_heading("Beside the paper")
-    _add_table(report, table)
-    report.add_text(
-        "Ours are figures of one draw of the members to fit; whether they agree, the "
-        "page of the whole paper says from many draws (gflownet-envs paper). ALR sums "
-        "depend on the reference action and on the reference trajectory, which the "
-        "paper does not state."
-    )
 
 
 def write_run(results: RunResults, folder: Path) -> None:
@@ -276,7 +260,8 @@ def stale_files(folder: Path, files: set[str]) -> list[Path]:
 
 def results_record(results: RunResults) -> dict[str, Any]:
     """Return every figure of the run as JSON values."""
-    distance = results.policies.distance
+    distance, solution = results.policies.distance, results.policies.solution
+    paper = tables.paper_table(results)
     return {
         "task": path_of(results.task),
         "preset": results.preset_name,
@@ -284,7 +269,12 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "seed": results.seed,
         **asdict(results.copies),
         "versions": environment_versions(),
-        "sizes": _sizes_record(results),
+        "sizes": {
+            "n_states": None if solution is None else solution.graph.n_states,
+            "n_objects": results.study.environment.n_objects,
+            "n_train": results.study.n_train,
+            "n_test": results.study.n_test,
+        },
         "steps": list(results.headline.dataset.step_names),
         "trajectory": list(results.headline.dataset.trajectory),
         "facts": {
@@ -309,7 +299,9 @@ def results_record(results: RunResults) -> dict[str, Any]:
         if results.policies.ensemble is None
         else sorted(results.policies.ensemble.diverged),
         "training_noise": _noise_record(results.noise),
-        "beside_the_paper": _paper_record(results),
+        "beside_the_paper": []
+        if paper is None
+        else [dict(zip(paper.columns, row, strict=True)) for row in paper.rows],
         "answers": answers(results),
         "named_parts": [_parts_record(found) for found in results.parts],
         "policies": {
@@ -365,23 +357,6 @@ def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:
         else {name: getattr(split, name) for name in names}
         for source, split in splits.items()
     }
-
-
-def _sizes_record(results: RunResults) -> dict[str, int | None]:
-    solution, environment = results.policies.solution, results.study.environment
-    return {
-        "n_states": None if solution is None else solution.graph.n_states,
-        "n_objects": environment.n_objects,
-        "n_train": results.study.n_train,
-        "n_test": results.study.n_test,
-    }
-
-
-def _paper_record(results: RunResults) -> list[dict[str, Any]]:
-    table = tables.paper_table(results)
-    if table is None:
-        return []
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def _columns_of(found: Result) -> dict[str, Any]:

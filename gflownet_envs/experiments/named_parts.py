@@ -17,13 +17,12 @@ REST = "the rest"
 
 def sum_as_reward(
     environment: Environment,
-    base: np.ndarray | float = 0.0,  # shape: (n_objects,)
 ) -> Callable[[Mapping[str, np.ndarray]], RewardSource]:
     """Return the function that adds parts over the objects up to log R."""
 
     def reward(parts: Mapping[str, np.ndarray]) -> RewardSource:
         total = sum(values.reshape(len(values), -1) for values in parts.values())
-        return RewardTable(environment, total + base)
+        return RewardTable(environment, total)
 
     return reward
 
@@ -168,8 +167,6 @@ def feature_parts(
     *,
     title: str,
     phrases: Mapping[str, str],
-    batch_size: int = 256,
-    freezes: bool = True,
 ) -> NamedParts:
     """Split log R by known features of the objects, one after another, and the rest.
 
@@ -195,6 +192,4 @@ def feature_parts(
         return RewardTable(environment, chosen @ directions + parts[REST])
 
     parts = dict(zip(known, slopes.T, strict=True)) | {REST: rest}
-    return NamedParts(
-        title, parts, reward, phrases, batch_size=batch_size, freezes=freezes
-    )
+    return NamedParts(title, parts, reward, phrases)

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import PolicySource, policies_along
+from gflownet_envs.experiments.analysis import noise_share_and_targets
 from gflownet_envs.experiments.task import (
     NamedParts,
     PartFindings,
@@ -25,7 +26,6 @@ from skpce.inspection import (
     Result,
     part_effects,
     part_entries,
-    variance_decomposition,
 )
 from skpce.metrics import policy_fragility
 
@@ -48,58 +48,35 @@ def find_part_effects(
     solve = exact_solver(study, policies)
     if solve is None:
         return ()
-    beside = noise_beside_exact(policies)
-    noise_share, noise_error = (None, None) if beside is None else beside
+    exact = policies.exact
+    assert exact is not None  # there is what solves
+    noise_share, noise_error = noise_beside_exact(policies) or (None, None)
     found = []
     for named in study.named_parts:
         started = time.process_time()
+        known: dict[str, Any] = {
+            "model": partial(policies_of_parts, named, study, solve),
+            "combine": dict,
+            "batch_size": named.batch_size,
+            "steps": dict(zip(exact.step_names, exact.steps, strict=True)),
+            "mask": exact.mask,
+        }
         with threadpool_limits(1):
-            effects, entries = _by_solving(
-                named, study, policies, solve, n_draws, seed, progress
+            effects = part_effects(
+                parts=named.parts,
+                n_draws=n_draws,
+                dependent=named.freezes,
+                random_state=seed,
+                progress=stage(progress, f"parts: {named.title}"),
+                **known,
             )
+            own = stage(progress, f"entries: {named.title}")
+            entries = leading_entries(named, effects, progress=own, **known)
         spent = time.process_time() - started
         found.append(
             PartFindings(named, effects, noise_share, noise_error, entries, spent)
         )
     return tuple(found)
-
-
-def _by_solving(
-    named: NamedParts,
-    study: Study,
-    policies: Policies,
-    solve: Callable[[Any], PolicySource],
-    n_draws: int,
-    seed: int,
-    progress: Progress,
-) -> tuple[Result, Result | None]:
-    """Exchange the parts of members, and verify the leading entries."""
-    exact = policies.exact
-    assert exact is not None  # there is what solves
-    known: dict[str, Any] = {
-        "model": partial(policies_of_parts, named, study, solve),
-        "combine": dict,
-        "batch_size": named.batch_size,
-        **_columns_of(exact),
-    }
-    effects = part_effects(
-        parts=named.parts,
-        n_draws=n_draws,
-        dependent=named.freezes,
-        random_state=seed,
-        progress=stage(progress, f"parts: {named.title}"),
-        **known,
-    )
-    entries = leading_entries(
-        named, effects, progress=stage(progress, f"entries: {named.title}"), **known
-    )
-    return effects, entries
-
-
-def _columns_of(dataset: PolicyDataset) -> dict[str, Any]:
-    """Say what the columns of policies are."""
-    steps = dict(zip(dataset.step_names, dataset.steps, strict=True))
-    return {"steps": steps, "mask": dataset.mask}
 
 
 def exact_solver(
@@ -177,14 +154,7 @@ def noise_beside_exact(
 def _noise_share(
     trained: PolicyDataset, exact: PolicyDataset
 ) -> np.ndarray:  # shape: (n_steps,)
-    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
-    targets = exact.y[[place[int(reward)] for reward in trained.rewards]]
-    of_noise = (
-        _variance(trained)
-        * variance_decomposition(
-            trained.y, exact=targets, steps=trained.steps, mask=trained.mask
-        ).noise_share
-    )
+    of_noise = _variance(trained) * noise_share_and_targets(trained, exact)[0]
     return np.asarray(of_noise / (of_noise + _variance(exact)))
 
 

@@ -60,6 +60,9 @@ def make_policies(
     if not train:
         return Policies(exact, None, None, solution, None, None, cpu_seconds)
     n_rewards = study.n_train + study.n_test
+    # larger than the numbers of all members; the first replicate of a reward has its
+    stride = int(study.members.max()) + 1
+    numbers = study.members[:n_rewards, None] + stride * np.arange(n_replicates)
     train_all = partial(
         train_ensemble, study.environment, seed=seed, n_jobs=n_jobs, store=store
     )
@@ -67,14 +70,14 @@ def make_policies(
         study.reward.select(slice(0, n_rewards)),
         spec,
         n_replicates=n_replicates,
-        members=_stream_numbers(study, n_rewards, n_replicates).tolist(),
+        members=numbers.ravel().tolist(),
         progress=stage(progress, "training GFlowNets"),
     )
     cpu_seconds["training"] = float(ensemble.diagnostics.cpu_seconds.sum())
     control = None
     if n_control:
         # numbers beyond those of all other members
-        first = (n_replicates + 1) * _stride(study)
+        first = (n_replicates + 1) * stride
         alike = train_all(
             mean_reward(
                 study.reward.select(slice(0, study.n_train)), study.environment
@@ -137,17 +140,6 @@ def ensemble_distance(solution: ExactSolution, ensemble: TrainedEnsemble) -> np.
         table = some.log_policy_table(graph)
         distance[rows] = distance_to_exact(graph, table, own_rewards).numpy()
     return distance
-
-
-def _stride(study: Study) -> int:
-    """Return a number larger than those of all members of a study."""
-    return int(study.members.max()) + 1
-
-
-def _stream_numbers(study: Study, n_rewards: int, n_replicates: int) -> np.ndarray:
-    """Number the members; the first replicate of a reward has the reward's number."""
-    replicate = _stride(study) * np.arange(n_replicates)
-    return (study.members[:n_rewards, None] + replicate).ravel()
 
 
 def _dataset(

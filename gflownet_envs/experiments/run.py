@@ -6,11 +6,11 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from gflownet_envs.experiments.task import (
     Preset,
     Progress,
     RunResults,
+    RunSettings,
     SourceResults,
     Study,
     Task,
@@ -45,7 +46,6 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import check_writable
 from skpce._checks import FEWEST_MEMBERS
-from skpce.drivers import Caution
 
 SOLVERS = ("train", "exact")
 
@@ -108,8 +108,7 @@ def run_task(
     task, settings = find_task(task, preset)
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
+    require_seed(seed)
     if n_control is None:
         n_control = settings.n_control if solver == "train" else 0
     if not os.fspath(out):
@@ -119,17 +118,18 @@ def run_task(
     require_at_least("n_test of the preset", settings.n_test, 2)
     report = progress if progress is not None else silent
     with writable_folder(Path(out)) as folder:
+        store = BlockStore(folder / "blocks")
         results = _find(
             task,
             preset,
             settings,
             solver,
-            seed,
             copies,
-            folder,
-            report,
             n_jobs,
-            options or {},
+            seed=seed,
+            store=store,
+            progress=report,
+            options=options or {},
         )
         report("writing the report", 0, 1)
         write_run(results, folder)
@@ -162,20 +162,15 @@ def _find(
     preset_name: str,
     settings: Preset,
     solver: str,
-    seed: int,
     copies: Copies,
-    folder: Path,
-    report: Progress,
     n_jobs: int | None,
-    options: Mapping[str, Any],
+    **run: Unpack[RunSettings],
 ) -> RunResults:
     """Do the work of a run; only finished blocks are written."""
     started = time.perf_counter()
+    seed, report = run["seed"], run["progress"]
     clock = time.process_time()
-    store = BlockStore(folder / "blocks")
-    study = task.prepare(
-        settings, seed=seed, store=store, progress=report, options=options
-    )
+    study = task.prepare(settings, **run)
     _refuse_nothing_to_explain(study, task)
     # Proxies that an earlier run stored took their time then.
     rest = time.process_time() - clock - sum(study.cpu_seconds.values())
@@ -188,7 +183,7 @@ def _find(
         n_control=copies.n_control,
         seed=seed,
         n_jobs=n_jobs,
-        store=store,
+        store=run["store"],
         progress=report,
     )
     clock = time.process_time()
@@ -197,35 +192,44 @@ def _find(
     trained, noise = policies.trained, None
     if trained is not None:
         noise = training_noise(trained.train, policies.exact, policies.control)
+    n_draws = settings.n_part_draws
     parts = find_part_effects(
-        study,
-        policies,
-        n_draws=settings.n_part_draws,
-        seed=seed,
-        progress=report,
+        study, policies, n_draws=n_draws, seed=seed, progress=report
     )
     clock = time.process_time()
-    space = find_reasons(study, policies, n_draws=settings.n_part_draws, seed=seed)
+    space = find_reasons(study, policies, n_draws=n_draws, seed=seed)
     space_seconds = time.process_time() - clock
-    sources = {}
     clock = time.process_time()
-    cautions = training_cautions(policies, noise)
-    for dataset in (policies.trained, policies.exact):
-        if dataset is not None:
-            sources[dataset.source] = _analyse_source(
-                dataset,
-                study,
-                settings,
-                seed=seed,
-                noise_share=None if noise is None else noise.log_ratio_share,
-                cautions=cautions if dataset is policies.trained else (),
-                progress=report,
-            )
+    sources = {}
+    if policies.trained is not None:
+        sources["trained"] = _analyse_source(
+            policies.trained,
+            study,
+            settings,
+            seed=seed,
+            noise_share=None if noise is None else noise.log_ratio_share,
+            cautions=training_cautions(policies, noise),
+            progress=report,
+        )
+    if policies.exact is not None:
+        sources["exact"] = _analyse_source(
+            policies.exact,
+            study,
+            settings,
+            seed=seed,
+            noise_share=np.zeros(policies.exact.n_steps),  # known, and none
+            progress=report,
+        )
     cpu_seconds |= policies.cpu_seconds
     cpu_seconds["findings"] = findings_seconds
     cpu_seconds["named parts"] = sum(found.cpu_seconds for found in parts)
     cpu_seconds["map of the states"] = space_seconds
-    cpu_seconds |= _analysis_seconds(sources, time.process_time() - clock)
+    spent = time.process_time() - clock
+    analyses = [a for source in sources.values() for a in source.analyses]
+    cpu_seconds["surrogate"] = sum(a.fit_cpu_seconds for a in analyses)
+    cpu_seconds["verdict"] = sum(a.verdict_cpu_seconds for a in analyses)
+    rest = spent - cpu_seconds["surrogate"] - cpu_seconds["verdict"]
+    cpu_seconds["calibration"] = max(0.0, rest)
     return RunResults(
         task=task,
         preset_name=preset_name,
@@ -266,6 +270,12 @@ def _peak_working_set() -> int:
     process = ctypes.c_void_p(kernel.GetCurrentProcess())
     found = kernel.K32GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb)
     return int(counters.peak) if found else 0
+
+
+def require_seed(seed: Any) -> None:
+    """Raise ValueError for what is no seed of a run."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
 
 
 def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
@@ -309,27 +319,10 @@ def _refuse_nothing_to_explain(study: object, task: Task) -> None:
 
 
 def _analyse_source(
-    dataset: PolicyDataset,
-    study: Study,
-    preset: Preset,
-    *,
-    seed: int,
-    noise_share: np.ndarray | None,
-    cautions: Sequence[Caution],
-    progress: Progress,
+    dataset: PolicyDataset, study: Study, preset: Preset, *, seed: int, **known: Any
 ) -> SourceResults:
-    # Exact policies have no training noise: known, and none.
-    known = np.zeros(dataset.n_steps) if dataset.source == "exact" else noise_share
     analyses = tuple(
-        analyse(
-            dataset,
-            preset,
-            degree,
-            seed=seed,
-            noise_share=known,
-            cautions=cautions,
-            progress=progress,
-        )
+        analyse(dataset, preset, degree, seed=seed, **known)
         for degree in preset.degrees
     )
     return SourceResults(
@@ -340,14 +333,3 @@ def _analyse_source(
         step_intervals(analyses[0], seed),
         level_shares(analyses[0].pipeline, dataset.train, study.levels),
     )
-
-
-def _analysis_seconds(
-    sources: Mapping[str, SourceResults], spent_here: float
-) -> dict[str, float]:
-    """Return the CPU-seconds of the analyses, given those of this process."""
-    analyses = [a for source in sources.values() for a in source.analyses]
-    surrogate = sum(a.fit_cpu_seconds for a in analyses)
-    verdict = sum(a.verdict_cpu_seconds for a in analyses)
-    rest = max(0.0, spent_here - surrogate - verdict)
-    return {"surrogate": surrogate, "verdict": verdict, "calibration": rest}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,9 @@ def space_map(
     figure = Figure(figsize=(width, height), layout="constrained")
     parts: Any = figure.subfigures(2, 1)
     top, bottom = parts
-    draw = _Boxes(space, names) if positions is None else _Boards(space, positions)
+    draw: Any = partial(_draw_boxes, space, names)
+    if positions is not None:
+        draw = partial(_draw_boards, space, np.asarray(positions))
     _draw_fragility(top, draw, space, title)
     sure = np.ones(n_states, dtype=bool) if settled is None else np.asarray(settled)
     _draw_reasons(bottom, draw, space, reasons, sure, order)
@@ -196,7 +199,7 @@ def _draw_fragility(part: Any, draw: Any, space: WholeSpace, title: str) -> None
         scale.to_rgba(value) if own else _NO_CHOICE_COLOR
         for value, own in zip(space.fragility, choice, strict=True)
     ]
-    axes = draw.draw(part, colors, shares_of_steps(space))
+    axes = draw(part, colors, shares_of_steps(space))
     _bar(part, axes, scale)
     part.suptitle(f"{title}: how far apart visitors are" if title else "", fontsize=11)
 
@@ -234,7 +237,7 @@ def _draw_reasons(
         none = UNEXPLAINED_COLOR if own else _NO_CHOICE_COLOR
         rgb = np.array(to_rgb(color_of.get(reason, none)))
         colors.append(tuple(rgb if is_sure or not reason else 1 - _PALE * (1 - rgb)))
-    axes = draw.draw(part, colors, None)
+    axes = draw(part, colors, None)
     _bar(part, axes, ScalarMappable()).ax.set_visible(False)  # the same width
     total = float(space.contribution.sum()) or 1.0
     labels = {name: color_of[name] for name in leading[:_N_COLORED]}
@@ -275,58 +278,30 @@ def shares_of_steps(space: WholeSpace) -> list[float]:
     return [float(space.contribution[layer].sum()) / total for layer in layers]
 
 
-class _Boxes:
-    """A row of boxes a decision, each as wide as the share of walks through it."""
+def _draw_boxes(
+    space: WholeSpace,
+    names: Sequence[str] | None,
+    part: Any,
+    colors: Sequence[Any],
+    shares: list[float] | None,
+) -> Any:
+    """Draw a row of boxes a decision, each as wide as the share of walks through it."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Rectangle
 
-    def __init__(self, space: WholeSpace, names: Sequence[str] | None) -> None:
-        self.space = space
-        self.names = names
-        self.left, self.width = _places(space)
-
-    def draw(self, part: Any, colors: Sequence[Any], shares: Any) -> Any:
-        from matplotlib.patches import Rectangle
-
-        graph = self.space.graph
-        ax = part.subplots()
-        for step in range(graph.n_layers):
-            for i in range(*graph.layer(step).indices(graph.n_states)):
-                corner, width = (self.left[i], step + 0.06), self.width[i]
-                line = 0.5 if width > 0.004 else 0.0
-                ax.add_patch(
-                    Rectangle(
-                        *(corner, width, 0.88),
-                        facecolor=colors[i],
-                        edgecolor="white",
-                        linewidth=line,
-                    )
-                )
-                self._write(ax, i, step, colors[i])
-        labels = [name.replace("_", " ") for name in graph.environment.step_names]
-        labels = labels[: graph.n_layers]
-        if shares is not None:
-            labels = [
-                f"{name}\n{share:.0%} of it"
-                for name, share in zip(labels, shares, strict=True)
-            ]
-        ax.set_yticks(np.arange(len(labels)) + 0.5, labels, fontsize=8)
-        ax.set(xlim=(0, 1), ylim=(graph.n_layers, 0))
-        ax.set_xlabel("share of the walks of all members", fontsize=8)
-        ax.tick_params(axis="x", labelsize=8)
-        ax.tick_params(axis="y", length=0)
-        for side in ax.spines.values():
-            side.set_visible(False)
-        return ax
-
-    def _write(self, ax: Any, state: int, step: int, color: Any) -> None:
-        if self.names is None or self.width[state] < _LEAST_NAMED:
-            return
-        from matplotlib.colors import to_rgb
-
-        luminance = np.dot(to_rgb(color), (0.299, 0.587, 0.114))
-        name, wide = self.names[state], self.width[state] > 0.12
-        limit = int(110 * self.width[state]) if wide else 13
+    graph, ax = space.graph, part.subplots()
+    for i, (left, width) in enumerate(zip(*_places(space), strict=True)):
+        step, look = int(graph.steps[i]), {"facecolor": colors[i], "edgecolor": "white"}
+        line = 0.5 if width > 0.004 else 0.0
+        corner = left, step + 0.06
+        ax.add_patch(Rectangle(corner, width, 0.88, linewidth=line, **look))
+        if names is None or width < _LEAST_NAMED:
+            continue
+        luminance = np.dot(to_rgb(colors[i]), (0.299, 0.587, 0.114))
+        name, wide = names[i], width > 0.12
+        limit = int(110 * width) if wide else 13
         ax.text(
-            self.left[state] + self.width[state] / 2,
+            left + width / 2,
             step + 0.5,
             name if len(name) <= limit else name[: max(limit - 1, 1)] + "…",
             rotation=0 if wide else 90,
@@ -336,6 +311,24 @@ class _Boxes:
             clip_on=True,
             color="black" if luminance > 0.5 else "white",
         )
+    labels = _titles(space, shares)
+    ax.set_yticks(np.arange(len(labels)) + 0.5, labels, fontsize=8)
+    ax.set(xlim=(0, 1), ylim=(graph.n_layers, 0))
+    ax.set_xlabel("share of the walks of all members", fontsize=8)
+    ax.tick_params(axis="x", labelsize=8)
+    ax.tick_params(axis="y", length=0)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    return ax
+
+
+def _titles(space: WholeSpace, shares: list[float] | None) -> list[str]:
+    """Name the decisions, with their shares of the fragility."""
+    names = space.graph.environment.step_names[: space.graph.n_layers]
+    titles = [name.replace("_", " ") for name in names]
+    if shares is None:
+        return titles
+    return [f"{t}\n{s:.0%} of it" for t, s in zip(titles, shares, strict=True)]
 
 
 def _places(space: WholeSpace) -> tuple[np.ndarray, np.ndarray]:
@@ -360,35 +353,31 @@ def _places(space: WholeSpace) -> tuple[np.ndarray, np.ndarray]:
     return left, width
 
 
-class _Boards:
-    """A board a decision, a disc a state."""
-
-    def __init__(self, space: WholeSpace, positions: np.ndarray) -> None:
-        self.space = space
-        self.positions = np.asarray(positions)
-
-    def draw(self, part: Any, colors: Sequence[Any], shares: Any) -> Any:
-        graph, visits = self.space.graph, self.space.visits.mean(axis=0)
-        axes = part.subplots(1, graph.n_layers, sharex=True, sharey=True)
-        n_rows, n_columns = self.positions.max(axis=0) + 1
-        names = graph.environment.step_names
-        for step, ax in enumerate(np.atleast_1d(axes)):
-            for place in np.ndindex(n_rows, n_columns):
-                ax.plot(*place[::-1], ".", color="0.85", markersize=2)
-            rows = range(*graph.layer(step).indices(graph.n_states))
-            for i in rows:
-                ax.plot(
-                    *self.positions[i][::-1],
-                    "o",
-                    color=colors[i],
-                    markeredgecolor="0.4",
-                    markeredgewidth=0.4,
-                    markersize=3.0 + 22.0 * np.sqrt(visits[i]),
-                )
-            title = names[step].replace("_", " ")
-            if shares is not None:
-                title += f"\n{shares[step]:.0%} of it"
-            ax.set_title(title, fontsize=9)
-            ax.set(xlim=(-0.9, n_columns - 0.1), ylim=(n_rows - 0.1, -0.9))
-            ax.set(xticks=[], yticks=[], aspect="equal")
-        return axes
+def _draw_boards(
+    space: WholeSpace,
+    positions: np.ndarray,  # shape: (n_states, 2)
+    part: Any,
+    colors: Sequence[Any],
+    shares: list[float] | None,
+) -> Any:
+    """Draw a board a decision, a disc a state."""
+    graph, visits = space.graph, space.visits.mean(axis=0)
+    axes = part.subplots(1, graph.n_layers, sharex=True, sharey=True)
+    n_rows, n_columns = positions.max(axis=0) + 1
+    titles = _titles(space, shares)
+    for step, ax in enumerate(np.atleast_1d(axes)):
+        for place in np.ndindex(n_rows, n_columns):
+            ax.plot(*place[::-1], ".", color="0.85", markersize=2)
+        for i in range(*graph.layer(step).indices(graph.n_states)):
+            ax.plot(
+                *positions[i][::-1],
+                "o",
+                color=colors[i],
+                markeredgecolor="0.4",
+                markeredgewidth=0.4,
+                markersize=3.0 + 22.0 * np.sqrt(visits[i]),
+            )
+        ax.set_title(titles[step], fontsize=9)
+        ax.set(xlim=(-0.9, n_columns - 0.1), ylim=(n_rows - 0.1, -0.9))
+        ax.set(xticks=[], yticks=[], aspect="equal")
+    return axes

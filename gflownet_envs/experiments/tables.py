@@ -52,45 +52,44 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     for place, row in enumerate(effects.steps):
         if np.isnan(row.first).any():
             continue
-        of_step = (
-            "yes" if row.supported else "no",
-            f"{row.variance_ratio:.2f} ± {row.variance_ratio_error:.2f}",
-            noise_cell(found, place),
-        )
         order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
         for rank, part in enumerate(order[:_MOST_PARTS]):
-            cells = (
-                effects.part_names[part],
-                percent_with_error(row.first[part], row.first_error[part]),
-                percent_with_error(row.total[part], row.total_error[part]),
-                *_without_independence(row, int(part)),
-            )
+            first = percent_with_error(row.first[part], row.first_error[part])
+            total = percent_with_error(row.total[part], row.total_error[part])
+            named = {
+                "decision": row.step if rank == 0 else "",
+                "part": effects.part_names[part],
+            }
+            supported = {}
+            if rank == 0:
+                supported = {"supported": "yes" if row.supported else "no"}
+            if brief:
+                rows.append(named | {"alone": first, "total": total} | supported)
+                continue
+            alone, fall = _without_independence(row, int(part))
+            ratio, error = row.variance_ratio, row.variance_ratio_error
+            of_step = {
+                "variance ratio": f"{ratio:.2f} ± {error:.2f}",
+                "training noise": noise_cell(found, place),
+            }
             rows.append(
-                (row.step, *cells, *of_step)
-                if rank == 0
-                else ("", *cells, *[""] * len(of_step))
+                named
+                | {
+                    "alone (first order)": first,
+                    "with interactions (total)": total,
+                    "variance if only it varies": alone,
+                    "fall if it is fixed": fall,
+                }
+                | supported
+                | (of_step if rank == 0 else {})
             )
-    columns = (
-        "decision",
-        "part",
-        "alone (first order)",
-        "with interactions (total)",
-        "variance if only it varies",
-        "fall if it is fixed",
-        "supported",
-        "variance ratio",
-        "training noise",
-    )
-    shown = range(len(columns)) if not brief else (0, 1, 2, 3, 6)
-    names = ("decision", "part", "alone", "total", "", "", "supported")
-    return Table(
+    return Table.of_rows(
         f"Named parts: {found.named.title}. Shares of the variance of each decision, ± "
         f"standard error, the {min(_MOST_PARTS, len(effects.part_names))} largest of "
         f"{len(effects.part_names)} "
         "parts; variance ratio: recombined members over the members as they are. "
         f"{' '.join(effects.notes)}",
-        tuple(names[i] if brief else columns[i] for i in shown),
-        tuple(tuple(row[i] for i in shown) for row in rows),
+        rows,
     )
 
 
@@ -127,13 +126,17 @@ def entries_table(found: PartFindings) -> Table | None:
     kinds = {name: entries.noun for name, entries in found.named.entries.items()}
     each = list(found.entries.rows)
     rows = [
-        (
-            row.step if rank == 0 else "",
-            f"{row.part[rank]}: {kinds[row.part[rank]]}" if rank == 0 else "",
-            row.entry[rank],
-            percent_with_error(row.alone[rank], row.alone_error[rank]),
-            percent_with_error(1.0 - row.left[rank], row.left_error[rank]),
-        )
+        {
+            "decision": row.step if rank == 0 else "",
+            "part": f"{row.part[rank]}: {kinds[row.part[rank]]}" if rank == 0 else "",
+            "entry": row.entry[rank],
+            "variance if only it varies": percent_with_error(
+                row.alone[rank], row.alone_error[rank]
+            ),
+            "fall if fixed": percent_with_error(
+                1.0 - row.left[rank], row.left_error[rank]
+            ),
+        }
         for row in each
         for rank in range(len(row.entry))
         if row.entry[rank]
@@ -147,11 +150,7 @@ def entries_table(found: PartFindings) -> Table | None:
             ". Beyond 100 % or below zero an entry depends on others: changed alone it "
             "makes rewards unlike those of any member"
         )
-    return Table(
-        caption,
-        ("decision", "part", "entry", "variance if only it varies", "fall if fixed"),
-        tuple(rows),
-    )
+    return Table.of_rows(caption, rows)
 
 
 def _verifying(entries: Result) -> str:
@@ -164,50 +163,38 @@ def _verifying(entries: Result) -> str:
 
 def verdict_table(results: RunResults) -> Table:
     """Is something shown to drive a step, for every source and degree."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
+    level = results.headline.main.verdict.confidence_level
     for name, source in results.sources.items():
         for analysis in source.analyses:
             for i, step in enumerate(analysis.verdict.steps):
+                row = {"decision": step.step, "policies": name, "deg": analysis.degree}
                 if np.isnan(step.q2):
-                    rows.append((step.step, name, analysis.degree, *_NO_CHOICE))
+                    rows.append(row | {"drivers": "no choice"})
                     continue
                 ends = interval_in_words(step.q2_low, step.q2_high)
                 rows.append(
-                    (
-                        step.step,
-                        name,
-                        analysis.degree,
-                        _drivers(analysis.verdict, i),
-                        f"{step.p_value:.2g}",
-                        f"{step.q2:z.2f} {ends}",
-                        f"{analysis.held_out_q2[i]:z.2f}",
-                        f"{step.not_predicted:.0%}",
-                        _share_text(step),
-                    )
+                    row
+                    | {
+                        "drivers": _drivers(analysis.verdict, i),
+                        "p": f"{step.p_value:.2g}",
+                        f"Q² [{level:.0%}]": f"{step.q2:z.2f} {ends}",
+                        "held out": f"{analysis.held_out_q2[i]:z.2f}",
+                        "not predicted": f"{step.not_predicted:.0%}",
+                        "noise": "–"
+                        if np.isnan(step.noise_share)
+                        else f"{step.noise_share:.0%}",
+                    }
                 )
-    rows.sort(key=lambda row: _step_position(results, row[0]))
-    level = results.headline.main.verdict.confidence_level
-    return Table(
+    order = results.headline.dataset.step_names
+    rows.sort(key=lambda row: order.index(row["decision"]))
+    return Table.of_rows(
         "Verdict per decision and degree: what drives it (share in all), the "
         "smallest p (Holm), cross-fitted Q² of "
         f"{results.study.n_train} members with its interval, Q² on the members held "
         "out, what is not predicted, share of training noise",
-        (
-            "decision",
-            "policies",
-            "deg",
-            "drivers",
-            "p",
-            f"Q² [{level:.0%}]",
-            "held out",
-            "not predicted",
-            "noise",
-        ),
-        tuple(rows),
+        rows,
     )
-
-
-_NO_CHOICE = ("no choice", "", "", "", "", "")
 
 
 def _drivers(verdict: Answer, output: int) -> str:
@@ -222,15 +209,6 @@ def _drivers(verdict: Answer, output: int) -> str:
     if len(shown) > _MOST_DRIVERS:
         shown[_MOST_DRIVERS:] = [f"{len(shown) - _MOST_DRIVERS} more"]
     return ", ".join(shown) or "–"
-
-
-def _share_text(step: ResultRow) -> str:
-    """Return the share of training noise."""
-    return "–" if np.isnan(step.noise_share) else f"{step.noise_share:.0%}"
-
-
-def _step_position(results: RunResults, step: str) -> int:
-    return results.headline.dataset.step_names.index(step)
 
 
 def shares_table(source: SourceResults) -> Table:
@@ -266,43 +244,32 @@ def _listed(values: Iterable[Any]) -> list[Any]:
 
 def coverage_table(results: RunResults) -> Table:
     """Coverage, width and CRPS on held-out members: every source and kind."""
-    rows: list[tuple[Any, ...]] = []
-    for name, source in results.sources.items():
-        for kind, found in source.main.calibration.items():
-            rows.append(
-                (
-                    name,
-                    kind,
-                    *(float(np.nanmean(row)) for row in found.coverage),
-                    _largest_deviation(found.coverage),
-                    float(np.nanmean(found.joint_coverage[-1])),
-                    float(np.nanmean(found.width[-1])),
-                    float(np.nanmean(found.crps)),
-                )
-            )
+    nominal = np.array(LEVELS)[:, np.newaxis]
+    rows = [
+        {
+            "policies": name,
+            "interval": kind,
+            **{
+                f"at {level:.0%}": float(np.nanmean(row))
+                for level, row in zip(LEVELS, found.coverage, strict=True)
+            },
+            "worst decision": float(np.nanmax(np.abs(found.coverage - nominal))),
+            "joint at 95%": float(np.nanmean(found.joint_coverage[-1])),
+            "width at 95%": float(np.nanmean(found.width[-1])),
+            "CRPS": float(np.nanmean(found.crps)),
+        }
+        for name, source in results.sources.items()
+        for kind, found in source.main.calibration.items()
+    ]
     counts = ", ".join(
         f"{name}: {source.dataset.test.n_members}"
         for name, source in results.sources.items()
     )
-    return Table(
+    return Table.of_rows(
         f"Coverage on held-out members ({counts}), mean over decisions and actions; "
         "worst decision: largest distance from nominal of one decision",
-        (
-            "policies",
-            "interval",
-            *(f"at {level:.0%}" for level in LEVELS),
-            "worst decision",
-            "joint at 95%",
-            "width at 95%",
-            "CRPS",
-        ),
-        tuple(rows),
+        rows,
     )
-
-
-def _largest_deviation(coverage: np.ndarray) -> float:
-    """Return the largest distance from nominal of a single step, over the levels."""
-    return float(np.nanmax(np.abs(coverage - np.array(LEVELS)[:, np.newaxis])))
 
 
 def step_coverage_table(source: SourceResults) -> Table:
@@ -398,7 +365,8 @@ def fragility_table(results: RunResults) -> Table:
         steps, *measures = (_listed(values) for _, values in columns)
         for step, *values in zip(steps, *measures, strict=True):
             rows.append((step, name, *values))
-    rows.sort(key=lambda row: _step_position(results, row[0]))
+    order = results.headline.dataset.step_names
+    rows.sort(key=lambda row: order.index(row[0]))
     return Table(
         "How much the members disagree (training members)",
         ("decision", "policies", *(heading for heading, _ in columns[1:])),
@@ -408,43 +376,33 @@ def fragility_table(results: RunResults) -> Table:
 
 def excess_table(results: RunResults) -> Table:
     """Fragility beside that of members with equal noise, trained beside exact."""
-    rows: list[tuple[Any, ...]] = []
-    for name, source in results.sources.items():
-        found = source.excess
-        for i, step in enumerate(found.step_names):
-            if found.n_possible[i] < 2:
-                continue
-            rows.append(
-                (
-                    step,
-                    name,
-                    int(found.n_possible[i]),
-                    float(found.contestedness[i]),
-                    float(found.total_variation[i]),
-                    float(found.expected[i]),
-                    f"{found.excess[i]:z.2f} ± {found.excess_error[i]:.2f}",
-                )
-            )
-    rows.sort(key=lambda row: _step_position(results, row[0]))
+    rows = [
+        {
+            "decision": step,
+            "policies": name,
+            "actions": int(found.n_possible[i]),
+            "contestedness (1 − Σ p²)": float(found.contestedness[i]),
+            "total variation (TV)": float(found.total_variation[i]),
+            "TV of equal noise": float(found.expected[i]),
+            "TV over that of equal noise": f"{found.excess[i]:z.2f} ± "
+            f"{found.excess_error[i]:.2f}",
+        }
+        for name, found in ((n, s.excess) for n, s in results.sources.items())
+        for i, step in enumerate(found.step_names)
+        if found.n_possible[i] > 1
+    ]
+    order = results.headline.dataset.step_names
+    rows.sort(key=lambda row: order.index(row["decision"]))
     scales = ", ".join(
         f"{name}: {source.excess.noise_scale:.2g}"
         for name, source in results.sources.items()
     )
-    return Table(
+    return Table.of_rows(
         "Is a decision more fragile than number of actions and mean policy explain? "
         "Total variation to the mean, beside that of members with the same mean policy "
         "and equal noise in the log-weight of every action of every decision (standard "
         f"deviation of that noise: {scales})",
-        (
-            "decision",
-            "policies",
-            "actions",
-            "contestedness (1 − Σ p²)",
-            "total variation (TV)",
-            "TV of equal noise",
-            "TV over that of equal noise",
-        ),
-        tuple(rows),
+        rows,
     )
 
 
@@ -475,13 +433,18 @@ def training_table(results: RunResults) -> Table | None:
     ensemble, distance = results.policies.ensemble, results.policies.distance
     if ensemble is None:
         return None
-    n_trained = ensemble.n_members
+    n_trained, diverged = ensemble.n_members, sorted(ensemble.diverged)
+    named = f"{len(diverged)}: {', '.join(map(str, diverged))}"
+    left_out = [("members that diverged and are left out", named)] if diverged else []
     rows = [
         ("members trained", n_trained),
         ("objective", results.preset.training.objective),
         ("iterations", results.preset.training.n_iterations),
-        ("members that did not converge", _not_converged(results)),
-        *_diverged(ensemble.diverged),
+        (
+            "members that did not converge",
+            _named(results.policies.not_converged, n_trained),
+        ),
+        *left_out,
         (
             "effective sample size as a share, smallest",
             float(ensemble.diagnostics.effective_sample_share.min()),
@@ -516,22 +479,6 @@ def _bounds(policies: Policies) -> list[tuple[str, str]]:
             _named(policies.not_certified, len(found.bound)),
         ),
     ]
-
-
-def _diverged(members: dict[int, int]) -> list[tuple[str, str]]:
-    """Return a row for the members that were left out, where there are any."""
-    if not members:
-        return []
-    shown = ", ".join(map(str, sorted(members)))
-    return [("members that diverged and are left out", f"{len(members)}: {shown}")]
-
-
-def _not_converged(results: RunResults) -> str:
-    """Return how many members are far from their target, and their numbers."""
-    trained = results.policies.trained
-    if trained is None:
-        return "none"
-    return _named(results.policies.not_converged, trained.n_members)
 
 
 def _named(far: list[int], n_members: int) -> str:

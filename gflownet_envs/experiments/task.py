@@ -6,9 +6,11 @@ results. Who reads results imports this file alone, which imports no other exper
 
 from __future__ import annotations
 
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
@@ -23,7 +25,7 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.certificate import DistanceBound
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
-from gflownet_envs.training.spec import TrainingSpec
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 from skpce import CompositionalPCESurrogate
 from skpce._result import ResultRow
 from skpce.drivers import Answer
@@ -80,6 +82,46 @@ class Preset:
     n_reward_features: int | None = None
 
 
+def presets_of(
+    task: str, proxy: Any = None, papers_proxy: Any = None
+) -> dict[str, Preset]:
+    """Return the presets of a task of the paper, from ``presets.toml``.
+
+    Parameters
+    ----------
+    task : str
+    proxy, papers_proxy : object, optional
+        `Preset.proxy` from which presets start, and that of the preset ``paper`` where
+        that is another.
+    """
+    text = Path(__file__).with_name("presets.toml").read_text(encoding="utf-8")
+    plain = Preset(0, 0, TrainingSpec(), None, (), proxy=proxy)
+    paper = replace(
+        plain,
+        training=PAPER_TRAINING,
+        degrees=(5, 1),
+        solver="paper",
+        proxy=papers_proxy or proxy,
+    )
+    return {
+        name: _changed(paper if name == "paper" else plain, changes)
+        for name, changes in tomllib.loads(text)[task].items()
+    }
+
+
+def _changed(record: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a record with other fields, and fields of the records that it holds."""
+    fields = {
+        name: _changed(getattr(record, name), value)
+        if isinstance(value, dict)
+        else tuple(value)
+        if isinstance(value, list)
+        else value
+        for name, value in changes.items()
+    }
+    return replace(record, **fields)
+
+
 @dataclass(frozen=True)
 class Table:
     """A small table of facts for the report.
@@ -94,6 +136,18 @@ class Table:
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def of_rows(cls, caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+        """Make a table of rows by the names of columns; what a row lacks is empty."""
+        columns = tuple(dict.fromkeys(name for row in rows for name in row))
+        cells = [[row.get(name, "") for name in columns] for row in rows]
+        return cls(caption, columns, tuple(map(tuple, cells)))
+
+
+def facts(caption: str, rows: Mapping[str, Any]) -> Table:
+    """Return a table of values by what they are."""
+    return Table(caption, ("what", "value"), tuple(rows.items()))
 
 
 @dataclass(frozen=True)
@@ -579,6 +633,17 @@ class Task(ABC):
 def mean_and_ends(values: np.ndarray) -> tuple[float, float, float]:
     """Return mean, smallest and largest, for a row of a table."""
     return float(np.mean(values)), float(np.min(values)), float(np.max(values))
+
+
+#: Of a trajectory in a table of facts.
+GREEDY = "reference trajectory (greedy under the mean reward)"
+
+
+def walk_in_words(
+    environment: Environment, trajectory: Trajectory, between: str = " → "
+) -> str:
+    """Name the actions of a trajectory."""
+    return between.join(environment.action_names[a] for a in trajectory.actions)
 
 
 def silent(stage: str, done: int, total: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 import torch
@@ -92,8 +93,7 @@ class LocalScoreReward:
         return by_node.sum(dim=1)
 
     def _with(self, scores: Tensor) -> LocalScoreReward:
-        reward = object.__new__(LocalScoreReward)
-        reward.environment = self.environment
+        reward = copy(self)
         reward.scores = scores
         return reward
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from types import MappingProxyType
 
 import numpy as np
@@ -212,9 +213,7 @@ class ChainProxyReward:
         return torch.cat(parts, dim=1)
 
     def _with(self, network: StackedMLP, descriptors: Tensor) -> "ChainProxyReward":
-        reward = object.__new__(ChainProxyReward)
-        reward.environment = self.environment
-        reward.temperature = self.temperature
+        reward = copy(self)
         reward._network = network.requires_grad_(False)
         reward._descriptors = descriptors
         return reward

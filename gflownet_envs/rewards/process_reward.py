@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -258,13 +259,13 @@ class SequenceFeatures:
         """Return the same, or a copy with another precision or on another device."""
         if self._centre.dtype == dtype and self._centre.device == torch.device(device):
             return self
-        copy = object.__new__(SequenceFeatures)
-        copy._environment, copy._of_all = self._environment, None
+        moved = copy(self)
+        moved._of_all = None
         gru = StackedGRU.from_arrays(self._gru.to_arrays()).requires_grad_(False)
-        copy._gru = gru.to(device, dtype)
-        copy._centre = self._centre.to(device, dtype)
-        copy._scale = self._scale.to(device, dtype)
-        return copy
+        moved._gru = gru.to(device, dtype)
+        moved._centre = self._centre.to(device, dtype)
+        moved._scale = self._scale.to(device, dtype)
+        return moved
 
 
 def train_process_reward(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -243,8 +244,7 @@ class RewardTable:
         return self.of_objects(self.environment.object_index(states))
 
     def _with(self, log_reward: Tensor) -> RewardTable:
-        table = object.__new__(RewardTable)
-        table.environment = self.environment
+        table = copy(self)
         table.log_reward = log_reward
         return table
 
@@ -333,8 +333,7 @@ class FunctionReward:
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> FunctionReward:
         """Return a copy with another precision, on another device."""
-        moved = object.__new__(FunctionReward)
-        moved.function = self.function
+        moved = copy(self)
         moved.parameters = self.parameters.to(device, dtype)
         return moved
 

@@ -16,6 +16,7 @@ from gflownet_envs.experiments.paper.measures import (
     N_LARGE_DRAWS,
     N_STUDY_DRAWS,
     N_TIMED_DRAWS,
+    columns_of,
     drawn,
     measure,
     n_draws_of_preset,
@@ -37,7 +38,7 @@ from gflownet_envs.experiments.paper.systems import (
     readings_of,
     settings_checksum,
 )
-from gflownet_envs.experiments.run import writable_folder
+from gflownet_envs.experiments.run import require_seed, writable_folder
 from gflownet_envs.experiments.task import Progress, silent
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
@@ -155,8 +156,7 @@ def make_paper(
     require_extras(OF_A_RUN, "make_paper")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"preset must be one of {PRESETS}, got {preset!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
+    require_seed(seed)
     places = tuple(Path(place) for place in runs)
     for place in places:
         if not place.is_dir():
@@ -291,10 +291,7 @@ def _surrogates(call: _Call, task: str) -> dict[str, Any]:
                     )
                 )
             done += 1
-        found[source] = {
-            method: {key: [row[key] for row in known] for key in known[0]}
-            for method, known in rows.items()
-        }
+        found[source] = {method: columns_of(known) for method, known in rows.items()}
     call.progress(f"{task}: surrogates", total, total)
     plain: dict[str, Any] = rounded(found)
     return plain

@@ -113,10 +113,10 @@ def measure(
         if whole:
             constant |= _of_pictures(some, preset, seed, shown)
     keys = [key for key in found[0] if key not in _OF_PICTURES]
-    columns = {"draws": _columns(found, keys)}
+    columns = {"draws": columns_of(found, keys)}
     if whole:
-        columns["control"] = _columns(control, _OF_THE_INPUTS)
-        constant["pictured"] = pictured(_columns(rounded(found), _OF_PICTURES))
+        columns["control"] = columns_of(control, _OF_THE_INPUTS)
+        constant["pictured"] = pictured(columns_of(rounded(found), _OF_PICTURES))
     return rounded(constant | columns)
 
 
@@ -135,10 +135,11 @@ def drawn(dataset: PolicyDataset, preset: Preset, number: int) -> PolicyDataset:
     return replace(kept, is_test=np.arange(kept.n_members) >= preset.n_train)
 
 
-def _columns(
-    rows: Sequence[Mapping[str, Any]], keys: Sequence[str]
+def columns_of(
+    rows: Sequence[Mapping[str, Any]], keys: Sequence[str] | None = None
 ) -> dict[str, list[Any]]:
-    return {key: [row[key] for row in rows] for key in keys}
+    """Return the figures of some draws by name; default: those of the first."""
+    return {key: [row[key] for row in rows] for key in keys or rows[0]}
 
 
 def _of_all_draws(dataset: PolicyDataset) -> dict[str, Any]:

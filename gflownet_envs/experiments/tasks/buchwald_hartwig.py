@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar, Unpack
 
@@ -12,12 +11,7 @@ import numpy as np
 from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
-from gflownet_envs.experiments.claims import (
-    alr_sum_claim,
-    coverage_claim,
-    explained_variance_claim,
-    order_claim,
-)
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import factorial_parts, level_parts
 from gflownet_envs.experiments.task import (
     Preset,
@@ -26,6 +20,7 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
     mean_and_ends,
+    presets_of,
     stage,
 )
 from gflownet_envs.rewards.proxies import (
@@ -35,13 +30,9 @@ from gflownet_envs.rewards.proxies import (
 )
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The paper's τ: log R is the predicted yield in percent over τ.
 TEMPERATURE = 4.0
-
-#: The paper finds its components in the predictions for so many reactions.
-PAPER_PREDICTIONS = 500
 
 #: What neither components nor their pairs have.
 _REST = "single reactions"
@@ -55,16 +46,6 @@ FRACTIONS = "yields as fractions"
 #: The variant that leaves out the absent halide and the absent additive.
 WITHOUT_CONTROLS = "without controls"
 
-_DEFAULT = Preset(
-    n_train=50,
-    n_test=100,
-    training=TrainingSpec(),
-    n_components=5,
-    degrees=(1, 3),
-    proxy=ProxySpec(),
-)
-_SMOKE_PROXY = ProxySpec(max_epochs=2, hidden=(16,))
-
 
 class BuchwaldHartwigTask(Task):
     """Catalyst, base, aryl halide, additive: 4 × 3 × 16 × 24 reactions."""
@@ -77,44 +58,8 @@ class BuchwaldHartwigTask(Task):
         "reactions; each member has another network. Which part of the uncertainty "
         "of the yields drives which choice?"
     )
-    paper_claims = (
-        alr_sum_claim("catalyst", 71.3),
-        alr_sum_claim("base", 69.0),
-        alr_sum_claim("additive", 179.2),
-        order_claim(
-            "additive choice is more fragile than catalyst choice",
-            "additive",
-            "catalyst",
-        ),
-        coverage_claim("catalyst", 1.0),
-        coverage_claim("base", 1.0),
-        coverage_claim("aryl_halide", 0.97),
-        coverage_claim("additive", 0.77),
-        explained_variance_claim(0.301),
-    )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=16,
-            n_test=8,
-            training=TrainingSpec(n_iterations=20, hidden=(16,)),
-            n_components=2,
-            degrees=(1, 2),
-            n_part_draws=16,
-            proxy=_SMOKE_PROXY,
-        ),
-        "default": _DEFAULT,
-        "no-controls": replace(_DEFAULT, variant=WITHOUT_CONTROLS),
-        "paper": Preset(
-            n_train=50,
-            n_test=100,
-            training=replace(PAPER_TRAINING, n_iterations=3000),
-            n_components=5,
-            degrees=(3, 1),
-            solver="paper",
-            proxy=PAPER_PROXY,
-            n_reward_features=PAPER_PREDICTIONS,
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProxySpec(), PAPER_PROXY)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         data: Any = fetch_buchwald_hartwig(

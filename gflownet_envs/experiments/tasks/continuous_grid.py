@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -12,15 +11,18 @@ import torch
 from gflownet_envs.environments.walks import PlaneWalkEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import indistinguishable_claim
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import input_parts
 from gflownet_envs.experiments.task import (
+    GREEDY,
     Preset,
     RunResults,
     RunSettings,
     Study,
-    Table,
     Task,
+    facts,
+    presets_of,
+    walk_in_words,
 )
 from gflownet_envs.rewards.closed_form import (
     BUMP_CENTRES,
@@ -30,7 +32,6 @@ from gflownet_envs.rewards.closed_form import (
     log_mean_bump_reward,
 )
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _BUMPS = ("upper bump", "left bump", "right bump")
 
@@ -46,33 +47,8 @@ class ContinuousGridTask(Task):
         "three Gaussian bumps, whose heights are independent standard normal numbers. "
         "Which height drives which move?"
     )
-    paper_claims = (indistinguishable_claim(3, 20),)
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=20,
-            n_test=10,
-            training=TrainingSpec(n_iterations=30, hidden=(16,)),
-            n_components=None,
-            degrees=(1, 2),
-            n_part_draws=16,
-        ),
-        "default": Preset(
-            n_train=50,
-            n_test=100,
-            training=TrainingSpec(n_iterations=500),
-            n_components=None,
-            degrees=(2, 1, 3),
-            n_part_draws=1024,
-        ),
-        "paper": Preset(
-            n_train=50,
-            n_test=100,
-            training=replace(PAPER_TRAINING, n_iterations=400),
-            n_components=None,
-            degrees=(5, 1),
-            solver="paper",
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = PlaneWalkEnvironment()
@@ -97,23 +73,17 @@ class ContinuousGridTask(Task):
             levels={},
             feature_unit="height of a bump of log R",
             tables=(
-                Table(
+                facts(
                     "The reward field",
-                    ("what", "value"),
-                    (
-                        *(
-                            (f"centre of the {name}", f"({x:g}, {y:g})")
-                            for name, (x, y) in zip(_BUMPS, BUMP_CENTRES, strict=True)
-                        ),
-                        ("width of the bumps", BUMP_WIDTH),
-                        ("places that can be reached", environment.n_objects),
-                        (
-                            "reference trajectory (greedy under the mean reward)",
-                            " → ".join(
-                                environment.action_names[a] for a in trajectory.actions
-                            ),
-                        ),
-                    ),
+                    {
+                        f"centre of the {name}": f"({x:g}, {y:g})"
+                        for name, (x, y) in zip(_BUMPS, BUMP_CENTRES, strict=True)
+                    }
+                    | {
+                        "width of the bumps": BUMP_WIDTH,
+                        "places that can be reached": environment.n_objects,
+                        GREEDY: walk_in_words(environment, trajectory),
+                    },
                 ),
             ),
             named_parts=(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import mean_absolute_error
 from torch import Tensor
 
 from gflownet_envs.environments.dag import DagEnvironment
@@ -18,24 +16,12 @@ from gflownet_envs.exact.trajectories import (
     Trajectory,
     trajectory_of_actions,
 )
-from gflownet_envs.experiments.task import PaperClaim, SourceResults, Table
+from gflownet_envs.experiments.task import Table
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.graph_scores import bge_scores
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 from skpce import LogRatioTransformer
 
 Edge = tuple[str, str]
-
-#: The paper's training on graphs.
-PAPER_TRAINING_OF_GRAPHS = replace(
-    PAPER_TRAINING,
-    n_iterations=3000,
-    batch_size=16,
-    hidden=(128, 128),
-    max_gradient_norm=1.0,
-    block_size=10,
-)
-SMOKE_TRAINING_OF_GRAPHS = TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8)
 
 _KINDS = {
     "known": "C0",
@@ -205,27 +191,23 @@ def marginals_table(
         for place, (i, j) in enumerate(pairs)
         if place < n_shown or (names[i], names[j]) in known
     ]
-    columns = ["edge", "is", "exact, mean", "exact, sd between members"]
-    if trained is not None:
-        columns += ["trained, mean", "trained − exact, mean absolute"]
     rows = []
     for i, j in shown:
         edge = names[i], names[j]
-        row = [
-            " → ".join(edge),
-            edge_kind(edge, known).replace("known", known_name, 1),
-            float(mean[i, j]),
-            float(exact[:, i, j].std()),
-        ]
+        row = {
+            "edge": " → ".join(edge),
+            "is": edge_kind(edge, known).replace("known", known_name, 1),
+            "exact, mean": float(mean[i, j]),
+            "exact, sd between members": float(exact[:, i, j].std()),
+        }
         if trained is not None:
             off = (trained[:, i, j] - exact[:, i, j]).abs().mean()
-            row += [float(trained[:, i, j].mean()), float(off)]
-        rows.append(tuple(row))
+            row["trained, mean"] = float(trained[:, i, j].mean())
+            row["trained − exact, mean absolute"] = float(off)
+        rows.append(row)
     note = f"; trained: {how_trained}" if trained is not None else ""
-    return Table(
-        f"Probabilities of edges, {len(shown)} of {len(pairs)}{note}",
-        tuple(columns),
-        tuple(rows),
+    return Table.of_rows(
+        f"Probabilities of edges, {len(shown)} of {len(pairs)}{note}", rows
     )
 
 
@@ -246,116 +228,21 @@ def stopping_table(dataset: PolicyDataset) -> Table:
             continue
         total, by_stop = float(variance.sum()), float(len(variance) * variance[-1])
         log_stop = np.log(dataset.y[:, columns.stop - 1])
+        n_held = int((log_stop <= LOWEST_LOG + 1e-6).sum())
         rows.append(
-            (
-                dataset.step_names[step],
-                len(variance),
-                total + by_stop,
-                by_stop / (total + by_stop),
-                float(variance[-1]) / total,
-                float(log_stop.mean()),
-                float(log_stop.std()),
-                int((log_stop <= LOWEST_LOG + 1e-6).sum()),
-            )
+            {
+                "step": dataset.step_names[step],
+                "possible actions": len(variance),
+                "D, reference stop": total + by_stop,
+                "share of D by the reference": by_stop / (total + by_stop),
+                "share of the Aitchison variance by stop": float(variance[-1]) / total,
+                "log P(stop), mean": float(log_stop.mean()),
+                "sd": float(log_stop.std()),
+                f"members held at {LOWEST_LOG:g}": n_held,
+            }
         )
-    return Table(
+    return Table.of_rows(
         f"What stopping does to the variances ({dataset.source} policies, "
         f"{dataset.n_members} training members)",
-        (
-            "step",
-            "possible actions",
-            "D, reference stop",
-            "share of D by the reference",
-            "share of the Aitchison variance by stop",
-            "log P(stop), mean",
-            "sd",
-            f"members held at {LOWEST_LOG:g}",
-        ),
-        tuple(rows),
-    )
-
-
-def pairs_claim(n_steps: int, n_actions: int) -> PaperClaim:
-    """Claim how many pairs of a step and an action a trajectory has."""
-
-    def measure(source: SourceResults) -> str:
-        steps = source.dataset.steps
-        return f"{len(steps)} × {steps[0]} = {sum(steps)}"
-
-    return PaperClaim(
-        "steps of the reference trajectory × actions",
-        f"{n_steps} × {n_actions} = {n_steps * n_actions}",
-        measure,
-    )
-
-
-def alr_range_claim(lowest: float, highest: float) -> PaperClaim:
-    """Claim between which values the variance D of all steps that add edges lies."""
-
-    def measure(source: SourceResults) -> str:
-        adds = [action != "stop" for action in source.dataset.trajectory]
-        if not any(adds):
-            return "no edge on the trajectory"
-        expansion = source.main.expansion_alr_sum[adds]
-        members = source.fragility.alr_sum[adds]
-        return f"{_range(expansion)} (members {_range(members)})"
-
-    return PaperClaim(
-        "total policy variance D of all steps that add an edge",
-        f"{lowest:.1e} to {highest:.1e}",
-        measure,
-    )
-
-
-def _range(values: np.ndarray) -> str:
-    return f"{np.nanmin(values):.1e} to {np.nanmax(values):.1e}"
-
-
-def leading_input_claim(
-    text: str, edges: Sequence[Edge], leader: int, *, others: bool = False
-) -> PaperClaim:
-    """Claim which of two inputs leads where some edges, or all others, are added.
-
-    Our figures are total indices of the expansion at these steps, PC1 and PC2. An edge
-    counts whichever way it points, since the score does not show the direction of
-    most. Claims about steps that are not supported describe the fit alone: the verdict
-    says which are.
-    """
-
-    def measure(source: SourceResults) -> str:
-        indices = source.main.surrogate.step_total_sobol_indices_
-        found = []
-        for action, index in zip(source.dataset.trajectory, indices, strict=True):
-            if action == "stop":
-                continue
-            source_node, target = action.split(" → ")
-            is_listed = edge_kind((source_node, target), edges) != "not known"
-            if is_listed != others:
-                found.append(f"{action} {index[0]:.2f} and {index[1]:.2f}")
-        return ", ".join(found) if found else "no such edge on the trajectory"
-
-    names = ", ".join(" → ".join(edge) for edge in edges)
-    scope = f"other than {names}" if others else names
-    return PaperClaim(f"{text} ({scope})", f"PC{leader + 1} leads", measure)
-
-
-def mean_error_claim(value: float) -> PaperClaim:
-    """Claim the mean absolute error of the surrogate's policies on held-out members.
-
-    The mean runs over all actions, most of which are masked or rare, so that any
-    policy has a small one: that of the mean policy of the training members stands in
-    brackets.
-    """
-
-    def measure(source: SourceResults) -> str:
-        train, test = source.dataset.train, source.dataset.test
-        predicted = source.main.pipeline.predict(test.X)
-        mean = np.tile(train.y.mean(axis=0), (test.n_members, 1))
-        ours, baseline = (
-            float(mean_absolute_error(test.y, y)) for y in (predicted, mean)
-        )
-        return f"{ours:.4f} (mean policy {baseline:.4f})"
-
-    return PaperClaim(
-        "mean absolute error of policies of held-out members", f"{value:g}", measure
+        rows,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -11,19 +10,21 @@ import numpy as np
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import gain_claim, rising_claim
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import group_parts
 from gflownet_envs.experiments.task import (
+    GREEDY,
     Preset,
     RunResults,
     RunSettings,
     Study,
-    Table,
     Task,
+    facts,
+    presets_of,
+    walk_in_words,
 )
 from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
 from gflownet_envs.rewards.source import RewardTable, mean_log_reward
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 QUADRANTS = ("near", "right", "down", "far")
 
@@ -39,41 +40,8 @@ class GridTask(Task):
         "uncertain (five values each, 625 rewards). Which quadrant's level drives "
         "which move?"
     )
-    paper_claims = (
-        rising_claim("later steps have the higher variance"),
-        gain_claim(
-            "the second component gains on the first",
-            "move 1",
-            "move 5",
-            "PC1 leads early, PC2 late",
-        ),
-    )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=20,
-            n_test=10,
-            training=TrainingSpec(n_iterations=30, hidden=(16,)),
-            n_components=4,
-            degrees=(1, 2),
-            n_part_draws=16,
-        ),
-        "default": Preset(
-            n_train=50,
-            n_test=100,
-            training=TrainingSpec(n_iterations=200),
-            n_components=2,
-            degrees=(1, 3),
-            n_part_draws=1024,
-        ),
-        "paper": Preset(
-            n_train=50,
-            n_test=100,
-            training=replace(PAPER_TRAINING, n_iterations=400),
-            n_components=2,
-            degrees=(5, 1),
-            solver="paper",
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the board, its quadrants and the reference walk."""
@@ -117,23 +85,16 @@ class GridTask(Task):
             levels={"quadrant": quadrants},
             feature_unit="log reward",
             tables=(
-                Table(
+                facts(
                     "The rewards",
-                    ("what", "value"),
-                    (
-                        ("rewards, all solved exactly", len(log_reward)),
-                        ("cells that can be reached", environment.n_objects),
-                        (
-                            "reference trajectory (greedy under the mean reward)",
-                            " → ".join(
-                                environment.action_names[a] for a in trajectory.actions
-                            ),
+                    {
+                        "rewards, all solved exactly": len(log_reward),
+                        "cells that can be reached": environment.n_objects,
+                        GREEDY: walk_in_words(environment, trajectory),
+                        "standard deviation of a quadrant's level": float(
+                            shifts.numpy().std(axis=0)[0]
                         ),
-                        (
-                            "standard deviation of a quadrant's level",
-                            float(shifts.numpy().std(axis=0)[0]),
-                        ),
-                    ),
+                    },
                 ),
             ),
             named_parts=(

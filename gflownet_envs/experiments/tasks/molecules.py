@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from gflownet_envs.exact.solve import terminating_distribution
-from gflownet_envs.experiments.claims import (
-    alr_sum_claim,
-    explained_variance_claim,
-    order_claim,
-)
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     PaperClaim,
     Policies,
     Preset,
     RunResults,
     RunSettings,
-    SourceResults,
     Study,
     Table,
     Task,
+    presets_of,
 )
 from gflownet_envs.experiments.tasks.molecule_studies import (
     MoleculeSettings,
@@ -34,11 +30,9 @@ from gflownet_envs.experiments.tasks.molecule_studies import (
     toy_study,
 )
 from gflownet_envs.rewards.molecules import (
-    POSITIONS,
     descriptor_score,
 )
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: Molecules of the table, and a row of the figure.
 _N_LISTED, _N_DRAWN = 10, 4
@@ -85,31 +79,22 @@ def likeliest_molecules_table(study: RealStudy, policies: Policies) -> Table:
     for number in np.argsort(-mean)[:_N_LISTED]:
         its_law, chain = laws.law[:, number], laws.chain[number]
         activity = study.reward_features[:, chain]
+        is_favourite = (favourites == number).any(axis=1)
         rows.append(
-            (
-                str(laws.smiles[number]),
-                float(mean[number]),
-                float(its_law.min()),
-                float(its_law.max()),
-                float((favourites == number).any(axis=1).mean()),
-                float(study.molecules.drug_likeness[chain]),
-                float(activity.mean()),
-                float(activity.std(ddof=1)),
-            )
+            {
+                "molecule": str(laws.smiles[number]),
+                "probability": float(mean[number]),
+                "smallest": float(its_law.min()),
+                "largest": float(its_law.max()),
+                "share of members that have it among their "
+                f"{_N_FAVOURITES} likeliest": float(is_favourite.mean()),
+                "QED": float(study.molecules.drug_likeness[chain]),
+                "predicted pIC50": float(activity.mean()),
+                "its standard deviation": float(activity.std(ddof=1)),
+            }
         )
-    return Table(
-        f"Likeliest molecules ({_source(policies)} policies, mean over members)",
-        (
-            "molecule",
-            "probability",
-            "smallest",
-            "largest",
-            f"share of members that have it among their {_N_FAVOURITES} likeliest",
-            "QED",
-            "predicted pIC50",
-            "its standard deviation",
-        ),
-        tuple(rows),
+    return Table.of_rows(
+        f"Likeliest molecules ({_source(policies)} policies, mean over members)", rows
     )
 
 
@@ -162,14 +147,14 @@ def molecules_figure(study: RealStudy, policies: Policies) -> Any:
     return figure
 
 
-def molecule_picture(smiles: str, size: tuple[int, int] = (400, 300)) -> np.ndarray:
+def molecule_picture(smiles: str) -> np.ndarray:
     # shape: -> (height, width, 3 or 4)
     """Draw one molecule with RDKit as pixels, for `imshow`."""
     from matplotlib.image import imread
     from rdkit import Chem
     from rdkit.Chem.Draw import MolDraw2DCairo
 
-    canvas = MolDraw2DCairo(*size)
+    canvas = MolDraw2DCairo(400, 300)
     canvas.DrawMolecule(Chem.MolFromSmiles(smiles))
     canvas.FinishDrawing()
     return imread(io.BytesIO(canvas.GetDrawingText()), format="png")
@@ -206,71 +191,6 @@ def draw_toy_scores(
 
 
 VARIANTS = ("toy", "real")
-SCAFFOLDS, LINKER, DECORATIONS = POSITIONS[:2], POSITIONS[2], POSITIONS[3:]
-
-_SMOKE_PROXY = ProxySpec(max_epochs=2, hidden=(16,))
-_SMOKE_TRAINING = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=32)
-
-
-def alr_range_claim(steps: tuple[str, ...], low: float, high: float) -> PaperClaim:
-    """Claim that D of the expansion lies in a range at each of some steps."""
-
-    def measure(source: SourceResults) -> str:
-        names = source.dataset.step_names
-        sums = [source.main.expansion_alr_sum[names.index(step)] for step in steps]
-        return ", ".join(f"{value:.1f}" for value in sums)
-
-    text = f"total policy variance D of the expansion, {' and '.join(steps)}"
-    return PaperClaim(text, f"{low:g} to {high:g}", measure)
-
-
-def alr_ratio_claim(step: str, others: tuple[str, ...], value: float) -> PaperClaim:
-    """Claim how many times D of a step is that of others, mean; free of the scale."""
-
-    def measure(source: SourceResults) -> str:
-        names = source.dataset.step_names
-        sums = source.main.expansion_alr_sum
-        mean = np.mean([sums[names.index(other)] for other in others])
-        return f"{sums[names.index(step)] / mean:.2f}"
-
-    return PaperClaim(
-        f"D of {step} over that of {' and '.join(others)}", f"{value:g}", measure
-    )
-
-
-def coverage_range_claim(low: float, high: float) -> PaperClaim:
-    """Claim the range over steps of the coverage of 95 % intervals (push-forward)."""
-
-    def measure(source: SourceResults) -> str:
-        found = source.main.calibration["push-forward alone"].coverage[-1]
-        return f"{np.nanmin(found):.2f} to {np.nanmax(found):.2f}"
-
-    return PaperClaim(
-        "coverage of 95 % intervals (push-forward) over the steps",
-        f"{low:.2f} to {high:.2f}",
-        measure,
-    )
-
-
-_TOY_CLAIMS = (
-    alr_sum_claim(LINKER, 28.2),
-    alr_range_claim(SCAFFOLDS, 19.1, 19.4),
-    alr_range_claim(DECORATIONS, 14.4, 17.6),
-    alr_ratio_claim(LINKER, SCAFFOLDS, 1.5),
-    alr_ratio_claim(LINKER, DECORATIONS, 2),
-    order_claim("the linker is more fragile than scaffold 1", LINKER, SCAFFOLDS[0]),
-    order_claim("the linker is more fragile than scaffold 2", LINKER, SCAFFOLDS[1]),
-    order_claim(
-        "the second scaffold is more fragile than the first decoration",
-        SCAFFOLDS[1],
-        DECORATIONS[0],
-    ),
-    order_claim(
-        "the linker is more fragile than the last decoration", LINKER, DECORATIONS[1]
-    ),
-    coverage_range_claim(0.68, 0.98),
-    explained_variance_claim(0.479),
-)
 
 
 class MoleculesTask(Task):
@@ -286,65 +206,15 @@ class MoleculesTask(Task):
         "fragments and rewards measured activity (sEH) with RDKit's QED. Which part of "
         "the uncertainty of the predictions drives which choice?"
     )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=12,
-            n_test=6,
-            training=_SMOKE_TRAINING,
-            n_components=2,
-            degrees=(1, 2),
-            n_part_draws=16,
-            proxy=MoleculeSettings(_SMOKE_PROXY, n_positions=3, n_reference=100),
-            variant="toy",
-        ),
-        "smoke-real": Preset(
-            n_train=12,
-            n_test=6,
-            training=_SMOKE_TRAINING,
-            n_components=2,
-            degrees=(1,),
-            n_part_draws=16,
-            proxy=MoleculeSettings(_SMOKE_PROXY, n_positions=2, n_fragments=8),
-            variant="real",
-        ),
-        "default": Preset(
-            n_train=50,
-            n_test=30,
-            training=TrainingSpec(n_iterations=1600, batch_size=256, hidden=(256,)),
-            n_components=5,
-            degrees=(1, 3),
-            proxy=MoleculeSettings(ProxySpec(), n_positions=3),
-            variant="real",
-        ),
-        "toy": Preset(
-            n_train=30,
-            n_test=20,
-            training=TrainingSpec(n_iterations=1000, batch_size=64),
-            n_components=2,
-            degrees=(1, 3),
-            proxy=MoleculeSettings(ProxySpec(hidden=(64, 64)), n_positions=5),
-            variant="toy",
-        ),
-        "paper": Preset(
-            n_train=30,
-            n_test=50,
-            training=replace(PAPER_TRAINING, n_iterations=2000),
-            n_components=2,
-            degrees=(5, 1),
-            solver="paper",
-            proxy=MoleculeSettings(
-                replace(PAPER_PROXY, hidden=(64, 64)),
-                n_positions=5,
-                inputs="positions",
-            ),
-            variant="toy",
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(
+        name, MoleculeSettings(ProxySpec(), 5), MoleculeSettings(PAPER_PROXY, 5)
+    )
 
     def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
         """Return the paper's claims, which are about five toy fragments."""
         is_papers = preset.variant == "toy" and preset.proxy.n_positions == 5
-        return _TOY_CLAIMS if is_papers else ()
+        return self.paper_claims if is_papers else ()
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         if preset.variant == "toy":

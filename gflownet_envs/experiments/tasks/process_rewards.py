@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -14,20 +13,18 @@ from torch import Tensor
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import (
-    explained_variance_claim,
-    gain_claim,
-    mean_coverage_claim,
-    two_modes_claim,
-    uniform_component_claim,
-)
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
+    GREEDY,
     Preset,
     RunResults,
     RunSettings,
     Study,
     Table,
     Task,
+    facts,
+    presets_of,
+    walk_in_words,
 )
 from gflownet_envs.experiments.tasks.sequence_parts import (
     SeenGroups,
@@ -44,31 +41,28 @@ from gflownet_envs.rewards.problems import (
 )
 from gflownet_envs.rewards.process_reward import ProcessRewardSpec, train_process_reward
 from gflownet_envs.rewards.source import mean_reward
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 # Members whose parts are exchanged, and objects above which that is dear.
 _N_EXCHANGED, _N_LARGE = 40, 500_000
-
-_PAPER_TRAINING = replace(PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100)
-_SMOKE_REWARD = ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20)
 
 
 def process_reward_study(
     environment: TokenSequenceEnvironment,
     problems: Tensor,  # shape: (n, S)
     labels: Tensor,  # shape: (n,)
-    groups: dict[str, np.ndarray],
     preset: Preset,
     seed: int,
     *,
+    halves: tuple[str, str],
+    is_first: np.ndarray,  # shape: (n,), bool
     seen: SeenGroups,
     nouns: tuple[str, str],
     kinds: Mapping[str, np.ndarray] | None = None,
 ) -> Study:
     """Train a reward model a member, and follow the mean one greedily.
 
-    ``nouns`` are what a token is and what tokens are; ``kinds`` are sets of sequences
-    with a name.
+    ``halves`` are what the first problems are, and all others; ``nouns`` are what a
+    token is and what tokens are; ``kinds`` are sets of sequences with a name.
     """
     started = time.process_time()
     members = np.arange(preset.n_train + preset.n_test)
@@ -119,7 +113,12 @@ def process_reward_study(
         n_test=preset.n_test,
         members=members,
         trajectory=trajectory,
-        levels={"problems": groups},
+        levels={
+            "problems": {
+                halves[0]: np.flatnonzero(is_first),
+                halves[1]: np.flatnonzero(~is_first),
+            }
+        },
         feature_unit="score of a labelled problem",
         tables=(
             _reward_table(environment, scores, labels.numpy(), reward.seen, trajectory),
@@ -138,30 +137,26 @@ def _reward_table(
 ) -> Table:
     was_seen = np.zeros(scores.shape, dtype=bool)
     np.put_along_axis(was_seen, seen, values=True, axis=1)
-    rows: list[tuple[str, Any]] = []
+    rows: dict[str, Any] = {}
     for name, chosen in (("seen", was_seen), ("not seen", ~was_seen)):
         found = [
             np.corrcoef(score[own], labels[own])[0, 1]
             for score, own in zip(scores, chosen, strict=True)
         ]
-        rows.append(
-            (f"correlation of score and label, problems {name}", float(np.mean(found)))
-        )
+        mean = float(np.mean(found))
+        rows[f"correlation of score and label, problems {name}"] = mean
     variance = scores.var(axis=0)
-    rows += [
-        ("variance of a problem's score between members, mean", float(variance.mean())),
-        ("the same, largest", float(variance.max())),
-        ("finished sequences", environment.n_objects),
-        (
-            "reference trajectory (greedy under the mean reward)",
-            " ".join(environment.action_names[a] for a in trajectory.actions),
-        ),
-    ]
-    return Table(
+    spread = float(variance.mean()), float(variance.max())
+    return facts(
         f"Process reward models: {seen.shape[1]} of {len(labels)} labelled problems "
         "each",
-        ("what", "value"),
-        tuple(rows),
+        rows
+        | {
+            "variance of a problem's score between members, mean": spread[0],
+            "the same, largest": spread[1],
+            "finished sequences": environment.n_objects,
+            GREEDY: walk_in_words(environment, trajectory, between=" "),
+        },
     )
 
 
@@ -207,61 +202,20 @@ class LlmArithmeticTask(_ProcessRewardTask):
         "member's model saw 20 of 40 labelled problems. Which part of what the reward "
         "models disagree on drives which token?"
     )
-    paper_claims = (
-        explained_variance_claim(0.244),
-        mean_coverage_claim(0.68),
-        gain_claim("PC1 leads early, PC2 gains later", "token 1", "token 5"),
-        uniform_component_claim(),
-        two_modes_claim("EOS"),
-    )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=16,
-            n_test=8,
-            training=TrainingSpec(
-                policy="gru", n_iterations=5, hidden=(16,), batch_size=16
-            ),
-            n_components=2,
-            degrees=(1, 2),
-            n_part_draws=16,
-            proxy=_SMOKE_REWARD,
-        ),
-        "default": Preset(
-            n_train=30,
-            n_test=50,
-            training=TrainingSpec(max_table_states=100_000),
-            n_components=2,
-            degrees=(1, 3),
-            n_part_draws=32,
-            proxy=ProcessRewardSpec(),
-        ),
-        "paper": Preset(
-            n_train=30,
-            n_test=50,
-            training=_PAPER_TRAINING,
-            n_components=2,
-            degrees=(5, 1),
-            solver="paper",
-            n_part_draws=32,
-            proxy=ProcessRewardSpec(),
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = arithmetic_environment()
         problems, labels = arithmetic_problems(environment, seed=run["seed"])
-        right = labels.numpy() == 1
-        groups = {
-            "right equations": np.flatnonzero(right),
-            "wrong equations": np.flatnonzero(~right),
-        }
         return process_reward_study(
             environment,
             problems,
             labels,
-            groups,
             preset,
             run["seed"],
+            halves=("right equations", "wrong equations"),
+            is_first=labels.numpy() == 1,
             seen=_by_operation(environment, problems),
             nouns=("token", "tokens"),
             kinds=equations(environment),
@@ -279,56 +233,20 @@ class StrategyReasoningTask(_ProcessRewardTask):
         "sequences. Which part of what the reward models disagree on drives which "
         "step?"
     )
-    paper_claims = (
-        gain_claim("PC1 leads early, PC2 gains later", "token 1", "token 5"),
-        uniform_component_claim(),
-    )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=12,
-            n_test=6,
-            training=TrainingSpec(n_iterations=5, hidden=(16,), batch_size=16),
-            n_components=2,
-            degrees=(1,),
-            n_part_draws=16,
-            proxy=_SMOKE_REWARD,
-        ),
-        "default": Preset(
-            n_train=15,
-            n_test=25,
-            training=TrainingSpec(),
-            n_components=2,
-            degrees=(1, 2),
-            n_part_draws=128,
-            proxy=ProcessRewardSpec(),
-        ),
-        "paper": Preset(
-            n_train=15,
-            n_test=25,
-            training=_PAPER_TRAINING,
-            n_components=2,
-            degrees=(5, 1),
-            n_part_draws=128,
-            solver="paper",
-            proxy=ProcessRewardSpec(),
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = strategy_environment()
         problems, labels = strategy_problems(environment, seed=run["seed"])
-        is_good = labels.numpy() > np.median(labels.numpy())
-        groups = {
-            "better half": np.flatnonzero(is_good),
-            "worse half": np.flatnonzero(~is_good),
-        }
         return process_reward_study(
             environment,
             problems,
             labels,
-            groups,
             preset,
             run["seed"],
+            halves=("better half", "worse half"),
+            is_first=labels.numpy() > np.median(labels.numpy()),
             seen=_by_quality(labels.numpy()),
             nouns=("strategy", "strategies"),
         )

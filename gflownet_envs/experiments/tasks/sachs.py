@@ -17,7 +17,7 @@ from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows, adjacency
 from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
-from gflownet_envs.experiments.claims import explained_variance_claim
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
@@ -27,6 +27,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
     stage,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
@@ -38,18 +39,12 @@ from gflownet_envs.experiments.tasks.graph_parts import (
     topological_order,
 )
 from gflownet_envs.experiments.tasks.graphs import (
-    PAPER_TRAINING_OF_GRAPHS,
-    SMOKE_TRAINING_OF_GRAPHS,
     Edge,
-    alr_range_claim,
     covariance_names,
     draw_graph,
     edges_of_trajectory,
-    leading_input_claim,
     levels_of_nodes,
     marginals_table,
-    mean_error_claim,
-    pairs_claim,
     scores_above_empty,
     stopping_table,
     trajectory_table,
@@ -62,13 +57,11 @@ from gflownet_envs.rewards.graph_scores import (
 )
 from gflownet_envs.sampling import PlainSampler
 from gflownet_envs.training.ensemble import TrainedEnsemble
-from gflownet_envs.training.spec import TrainingSpec
 from gflownet_envs.training.train import train_ensemble
 
 #: The paper's largest number of edges.
 MAX_EDGES = 18
 
-_MAPK_EDGES = (("Raf", "Mek"), ("Mek", "Erk"), ("PKA", "P38"))
 # Regressions that depend on one another: some few cells stand out in both. Distance
 # correlations over the members are 0.5 to 0.95 within a block, 0.35 or less between
 # single nodes of two
@@ -106,55 +99,8 @@ class SachsTask(Task):
         "which edge? The graphs are too many to list; the exact policies come from "
         "sums over sets of nodes."
     )
-    paper_claims = (
-        explained_variance_claim(0.384),
-        alr_range_claim(1.0e5, 1.4e5),
-        leading_input_claim("the MAPK edges follow PC2", _MAPK_EDGES, leader=1),
-        leading_input_claim(
-            "all other edges follow PC1", _MAPK_EDGES, leader=0, others=True
-        ),
-        mean_error_claim(0.016),
-        pairs_claim(12, 111),
-    )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=12,
-            n_test=4,
-            training=SMOKE_TRAINING_OF_GRAPHS,
-            n_components=2,
-            degrees=(1,),
-            n_part_draws=16,
-            proxy=SachsCells(
-                proteins=("Raf", "Mek", "Erk", "PKA", "PKC", "P38"),
-                splits=("regressions", "edges"),
-            ),
-        ),
-        "default": Preset(
-            n_train=30,
-            n_test=50,
-            training=TrainingSpec(
-                n_iterations=1000,
-                batch_size=16,
-                hidden=(128, 128),
-                learning_rate=3e-3,
-                block_size=10,
-            ),
-            n_components=2,
-            degrees=(1, 3),
-            n_part_draws=32,
-            proxy=SachsCells(),
-        ),
-        "paper": Preset(
-            n_train=30,
-            n_test=50,
-            training=PAPER_TRAINING_OF_GRAPHS,
-            n_components=2,
-            degrees=(5, 1),
-            n_part_draws=32,
-            solver="paper",
-            proxy=SachsCells(pilot="trained"),
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SachsCells())
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the reference trajectory among the edges of the published network."""

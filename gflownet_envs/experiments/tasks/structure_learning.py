@@ -17,6 +17,7 @@ from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
@@ -26,6 +27,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    presets_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
     RewardOfScores,
@@ -37,8 +39,6 @@ from gflownet_envs.experiments.tasks.graph_parts import (
     topological_order,
 )
 from gflownet_envs.experiments.tasks.graphs import (
-    PAPER_TRAINING_OF_GRAPHS,
-    SMOKE_TRAINING_OF_GRAPHS,
     Edge,
     covariance_names,
     draw_graph,
@@ -46,7 +46,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     edges_of_trajectory,
     levels_of_nodes,
     marginals_table,
-    pairs_claim,
     scores_above_empty,
     stopping_table,
     trajectory_table,
@@ -58,7 +57,6 @@ from gflownet_envs.rewards.graph_scores import (
 )
 from gflownet_envs.rewards.source import RewardTable, log_reward_table, mean_log_reward
 from gflownet_envs.training.ensemble import TrainedEnsemble
-from gflownet_envs.training.spec import TrainingSpec
 
 _STANDARDIZE = "global"
 _SOLVED_AT_ONCE = 64  # rewards of recombined parts, 29,281 graphs each
@@ -76,7 +74,7 @@ class SimulatedRows:
     # graphs whose log R is further below that of the best one are lifted to this
     # distance. No probability of a set of graphs changes by more than the number of
     # graphs times exp(−max_gap): 6e-5 for 20. Log-ratios of rare actions do
-    max_gap: float | None = 20.0
+    max_gap: float | None = None
     encoding: str | None = None  # of the graphs, for the networks; see `DagEnvironment`
 
 
@@ -91,37 +89,8 @@ class StructureLearningTask(Task):
         "rows; each member has other rows. Which covariances drive which edge? All "
         "29,281 graphs can be listed: the posterior is exact."
     )
-    paper_claims = (pairs_claim(7, 26),)
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=12,
-            n_test=4,
-            training=SMOKE_TRAINING_OF_GRAPHS,
-            n_components=2,
-            degrees=(1,),
-            n_part_draws=16,
-            proxy=SimulatedRows(n_solved_only=8, max_gap=None),
-        ),
-        "default": Preset(
-            n_train=30,
-            n_test=10,
-            training=TrainingSpec(n_iterations=2000, block_size=10),
-            n_components=5,
-            degrees=(1, 2),
-            n_part_draws=40,
-            proxy=SimulatedRows(),
-        ),
-        "paper": Preset(
-            n_train=30,
-            n_test=50,
-            training=PAPER_TRAINING_OF_GRAPHS,
-            n_components=2,
-            degrees=(5, 1),
-            n_part_draws=40,
-            solver="paper",
-            proxy=SimulatedRows(max_gap=None, encoding="adjacency"),
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SimulatedRows())
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the edges of the reference trajectory, which are the true ones."""

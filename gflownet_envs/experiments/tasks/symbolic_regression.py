@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -12,15 +11,16 @@ import torch
 from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import gain_claim, indistinguishable_claim
+from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import input_parts
 from gflownet_envs.experiments.task import (
     Preset,
     RunResults,
     RunSettings,
     Study,
-    Table,
     Task,
+    facts,
+    presets_of,
 )
 from gflownet_envs.rewards.closed_form import (
     INTERVAL_LENGTH,
@@ -29,7 +29,6 @@ from gflownet_envs.rewards.closed_form import (
     wiener_regression_rewards,
 )
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The variant whose rewards are not raised.
 AS_PAPER = "as the paper has it"
@@ -52,40 +51,8 @@ class SymbolicRegressionTask(Task):
         "path of noise, which two independent standard normal scores determine. Which "
         "mode of the noise drives which token?"
     )
-    paper_claims = (
-        gain_claim("mode 1 leads early, mode 2 gains later", "token 1", "token 8"),
-        indistinguishable_claim(0, 63),
-    )
-    presets: ClassVar[Mapping[str, Preset]] = {
-        "smoke": Preset(
-            n_train=16,
-            n_test=8,
-            training=TrainingSpec(
-                policy="gru", n_iterations=10, hidden=(16,), batch_size=16
-            ),
-            n_components=None,
-            degrees=(1, 2),
-            n_part_draws=16,
-        ),
-        "default": Preset(
-            n_train=100,
-            n_test=50,
-            training=TrainingSpec(exploration_epsilon=0.01),
-            n_components=None,
-            degrees=(3, 1, 5),
-        ),
-        "paper": Preset(
-            n_train=100,
-            n_test=50,
-            training=replace(
-                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=500
-            ),
-            n_components=None,
-            degrees=(5, 1),
-            solver="paper",
-            variant=AS_PAPER,
-        ),
-    }
+    paper_claims = claims_of(name)
+    presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = SymbolicExpressionEnvironment()
@@ -99,7 +66,8 @@ class SymbolicRegressionTask(Task):
             raised = wiener_regression_rewards(environment, inputs, max_gap=gap)
             return RewardTable(environment, raised)
 
-        log_reward = reward(scores).log_reward
+        source = reward(scores)
+        smallest = float(source.log_reward.min())
         no_noise = np.zeros((1, len(_MODES)))
         without_noise = wiener_regression_rewards(environment, no_noise, max_gap=gap)
         pilot = solve_exact(environment, without_noise)
@@ -108,9 +76,10 @@ class SymbolicRegressionTask(Task):
         best = int(law.argmax())
         written = int(environment.object_index(trajectory.states[-1]))
         fit = float(without_noise[0, written])
+        name = environment.object_name(written)
         return Study(
             environment=environment,
-            reward=reward(scores),
+            reward=source,
             reward_features=scores,
             feature_names=_MODES,
             n_train=preset.n_train,
@@ -120,20 +89,16 @@ class SymbolicRegressionTask(Task):
             levels={},
             feature_unit="score of a mode of the noise",
             tables=(
-                Table(
+                facts(
                     "The expressions",
-                    ("what", "value"),
-                    (
-                        ("finished expressions", environment.n_objects),
-                        ("best without noise", environment.object_name(best)),
-                        ("its probability without noise", float(law[best])),
-                        (
-                            "reference trajectory (greedy without noise)",
-                            environment.object_name(int(written)),
-                        ),
-                        ("its log reward without noise", fit),
-                        ("smallest log reward of a member", float(log_reward.min())),
-                    ),
+                    {
+                        "finished expressions": environment.n_objects,
+                        "best without noise": environment.object_name(best),
+                        "its probability without noise": float(law[best]),
+                        "reference trajectory (greedy without noise)": name,
+                        "its log reward without noise": fit,
+                        "smallest log reward of a member": smallest,
+                    },
                 ),
             ),
             named_parts=(

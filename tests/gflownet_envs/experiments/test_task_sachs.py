@@ -18,7 +18,8 @@ from gflownet_envs.datasets._sachs import CONSENSUS_EDGES, FEATURE_NAMES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
 from gflownet_envs.exact.trajectories import LOWEST_LOG
-from gflownet_envs.experiments.tasks import graphs, sachs
+from gflownet_envs.experiments import claims
+from gflownet_envs.experiments.tasks import sachs
 from gflownet_envs.experiments.tasks.graphs import (
     edges_in_preferred_order,
     edges_of_trajectory,
@@ -182,22 +183,19 @@ def fake_source(trajectory, indices, alr=(), y=None):
     [(False, "Mek → Raf 0.20 and 0.90"), (True, "PKA → Akt 0.90 and 0.10")],
 )
 def test_which_component_leads(others, figure):
-    claim = graphs.leading_input_claim(
-        "MAPK", [("Raf", "Mek")], leader=int(not others), others=others
-    )
+    edges = [("Raf", "Mek")]
     indices = [[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]]
     source = fake_source(("Mek → Raf", "PKA → Akt", "stop"), indices)
-    assert claim.measure(source) == figure
+    assert claims.leading_input(source, edges, others) == figure
     none = fake_source(("stop",), [[0.1, 0.9]])
-    assert claim.measure(none) == "no such edge on the trajectory"
+    assert claims.leading_input(none, edges) == "no such edge on the trajectory"
 
 
 def test_the_range_of_the_variances_leaves_the_stop_out():
-    claim = graphs.alr_range_claim(1e5, 1.4e5)
     edges = ("a → b", "b → c", "stop")
     source = fake_source(edges, np.zeros((3, 2)), alr=[1.0e5, 3.0e5, 1.0])
     figures = "1.0e+05 to 3.0e+05 (members 1.0e+05 to 3.0e+05)"
-    assert claim.measure(source) == figures
+    assert claims.alr_of_edges(source) == figures
 
 
 def test_the_error_of_the_mean_policy_stands_beside():
@@ -208,7 +206,7 @@ def test_the_error_of_the_mean_policy_stands_beside():
     )
     pipeline = SimpleNamespace(predict=lambda X: np.array([[0.516, 0.484]]))
     source = SimpleNamespace(dataset=dataset, main=SimpleNamespace(pipeline=pipeline))
-    text = graphs.mean_error_claim(0.016).measure(source)
+    text = claims.mean_error(source)
     assert text == "0.0160 (mean policy 0.1000)"
 
 

@@ -145,10 +145,10 @@ def fake_source(**parts):
 def test_gain_claim_shows_both_inputs_early_and_late():
     indices = np.array([[0.8, 0.2], [0.6, 0.4]])
     source = fake_source(surrogate=SimpleNamespace(step_total_sobol_indices_=indices))
-    figures = claims.gain_claim("text", "a", "b").measure(source)
+    figures = claims.gain(source, "a", "b")
     assert figures == "a 0.80 and 0.20, b 0.60 and 0.40"
     # A step that the trajectory does not reach: the last one with a choice.
-    assert claims.gain_claim("text", "a", "z").measure(source) == figures
+    assert claims.gain(source, "a", "z") == figures
 
 
 def test_claims_about_components_read_the_fitted_pca():
@@ -157,21 +157,21 @@ def test_claims_about_components_read_the_fitted_pca():
         components_=np.array([[0.5, 0.5, 0.5, 0.5], [1, -1, 0, 0]]),
     )
     source = fake_source(pipeline=[pca])
-    assert claims.explained_variance_claim(0.244).measure(source) == "25.0%"
-    assert claims.uniform_component_claim().measure(source) == "cosine 1.00"
+    assert claims.explained_variance(source) == "25.0%"
+    assert claims.uniform_component(source) == "cosine 1.00"
     pca.components_ = np.array([[1.0, -1.0, 1.0, -1.0]])
-    assert claims.uniform_component_claim().measure(source) == "cosine 0.00"
+    assert claims.uniform_component(source) == "cosine 0.00"
 
 
 def test_claims_of_coverage_and_tests_on_a_real_run(smoke_runs):
     source = smoke_runs("llm-arithmetic")[0].sources["exact"]
     found = source.main.calibration["push-forward alone"].coverage[-1]
-    figure = claims.mean_coverage_claim(0.68).measure(source)
+    figure = claims.mean_coverage(source)
     assert figure == f"{np.nanmean(found):.2f}"
-    figure = claims.indistinguishable_claim(0, 63).measure(source)
+    figure = claims.indistinguishable(source)
     passed, n_pairs = map(int, figure.split(" of "))
     assert 0 <= passed <= n_pairs == source.dataset.test.mask.sum()
-    figure = claims.two_modes_claim("EOS").measure(source)
+    figure = claims.two_modes(source, "EOS")
     assert figure == "at no step" or set(figure.split(", ")) <= set(
         source.dataset.step_names
     )

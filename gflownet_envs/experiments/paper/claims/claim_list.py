@@ -77,12 +77,15 @@ class ClaimList:
     figures, tables : tuple of Item
     no_claim : tuple of str
         Passages with numbers that state nothing.
+    printed : mapping
+        Tables of the paper, and figures, as they are printed beside ours.
     """
 
     claims: tuple[Claim, ...]
     figures: tuple[Item, ...]
     tables: tuple[Item, ...]
     no_claim: tuple[str, ...]
+    printed: Mapping[str, Any]
 
 
 @cache
@@ -98,6 +101,7 @@ def claim_list() -> ClaimList:
         tuple(Item(**entry) for entry in record["figure"]),
         tuple(Item(**entry) for entry in record["table"]),
         tuple(record["no_claim"]["quotes"]),
+        record["printed"],
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from math import comb
+from operator import ge, le
 from typing import Any
 
 import numpy as np
@@ -145,26 +146,17 @@ def _list(claim: Claim, measures: dict[str, Any]) -> list[float]:
 
 
 def _compared(
-    claim: Claim, measures: dict[str, Any], agrees: Callable[[float], bool]
+    claim: Claim, measures: dict[str, Any], agrees: Callable[[float, float], bool]
 ) -> Seen:
     value = _value(claim, measures)
     if value is None:
         return Seen(text="–")
-    return Seen((("{}", value),), bool(agrees(value)))
+    return Seen((("{}", value),), bool(agrees(value, claim.values["value"])))
 
 
 def _near(claim: Claim, measures: dict[str, Any]) -> Seen:
-    wanted = claim.values["value"]
-    limit = tolerance(wanted, claim.values.get("within"))
-    return _compared(claim, measures, lambda value: abs(value - wanted) <= limit)
-
-
-def _at_least(claim: Claim, measures: dict[str, Any]) -> Seen:
-    return _compared(claim, measures, lambda v: v >= claim.values["value"])
-
-
-def _at_most(claim: Claim, measures: dict[str, Any]) -> Seen:
-    return _compared(claim, measures, lambda v: v <= claim.values["value"])
+    within = claim.values.get("within")
+    return _compared(claim, measures, lambda v, w: abs(v - w) <= tolerance(w, within))
 
 
 def _beside(claim: Claim, measures: dict[str, Any]) -> Seen:
@@ -215,7 +207,9 @@ def _each(claim: Claim, measures: dict[str, Any]) -> Seen:
 
 
 def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Seen:
-    values = VALUES_OF_STEPS[claim.values["measure"]](measures)
+    name = claim.values["measure"]
+    is_sum = name == "mean_first_sum"
+    values = _mean_first_sums(measures) if is_sum else measures[name]
     known = {s: v for s, v in zip(measures["steps"], values, strict=True) if v}
     named = claim.values["step"]  # one step, or any of some
     named = [named] if isinstance(named, str) else named
@@ -234,20 +228,6 @@ def _mean_first_sums(measures: dict[str, Any]) -> list[float]:
         sum(v for v in row if v is not None) / max(1, len(row))
         for row in measures["mean_first"]
     ]
-
-
-VALUES_OF_STEPS: Mapping[str, Callable[[dict[str, Any]], list[Any]]] = {
-    "d_expansion": lambda m: m["d_expansion"],
-    "mean_first_sum": _mean_first_sums,
-}
-
-
-def _lowest(claim: Claim, measures: dict[str, Any]) -> Seen:
-    return _extreme(claim, measures, min)
-
-
-def _highest(claim: Claim, measures: dict[str, Any]) -> Seen:
-    return _extreme(claim, measures, max)
 
 
 def _greater(claim: Claim, measures: dict[str, Any]) -> Seen:
@@ -349,23 +329,20 @@ def _theorem_a(claim: Claim, measures: dict[str, Any]) -> Seen:
         n_features=figures["n_inputs"],
         n_actions=max(measures["n_possible"]),
     )
-    return _within_a_fifth(size, claim.values["value"])
-
-
-def _within_a_fifth(value: float, wanted: float) -> Seen:
-    return Seen((("{}", value),), bool(abs(value - wanted) <= tolerance(wanted)))
+    wanted = claim.values["value"]
+    return Seen((("{}", size),), bool(abs(size - wanted) <= tolerance(wanted)))
 
 
 _PER_DRAW: Mapping[str, Rule] = {
     "near": _near,
-    "at_least": _at_least,
-    "at_most": _at_most,
+    "at_least": partial(_compared, agrees=ge),
+    "at_most": partial(_compared, agrees=le),
     "beside": _beside,
     "range": _range,
     "ends": _ends,
     "each": _each,
-    "lowest": _lowest,
-    "highest": _highest,
+    "lowest": partial(_extreme, pick=min),
+    "highest": partial(_extreme, pick=max),
     "greater": _greater,
     "shift": _shift,
     "gain": _gain,
@@ -437,7 +414,10 @@ def setting(task: str | None, name: str, found: Found) -> Any:
     A name is a path from the preset ``paper``, or one of `_COUNTED`.
     """
     if name in _COUNTED:
-        return _COUNTED[name](_some_measures(found, task or ""))
+        piece = found.get(f"{task}-{FIRST}")
+        if piece is None:
+            return None
+        return _COUNTED[name](next(iter(piece["sources"].values())))
     if name in _CONSTANTS:
         return _CONSTANTS[name]()
     value: Any = TASKS[task or ""].presets["paper"]
@@ -448,26 +428,15 @@ def setting(task: str | None, name: str, found: Found) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _some_measures(found: Found, task: str) -> dict[str, Any] | None:
-    piece = found.get(f"{task}-{FIRST}")
-    return None if piece is None else next(iter(piece["sources"].values()))
-
-
-def _counted(
-    count: Callable[[dict[str, Any]], Any],
-) -> Callable[[dict[str, Any] | None], Any]:
-    return lambda m: None if m is None else count(m)
-
-
 #: Numbers of the systems themselves, from their measures.
-_COUNTED: Mapping[str, Callable[[dict[str, Any] | None], Any]] = {
-    "levels of the steps": _counted(lambda m: m["widths"]),
-    "steps": _counted(lambda m: len(m["widths"])),
-    "choices": _counted(lambda m: sum(n > 1 for n in m["n_possible"])),
-    "actions": _counted(lambda m: m["widths"][0]),
-    "inputs": _counted(lambda m: len(m["draws"]["total"][0][0])),
-    "problems": _counted(lambda m: len(m["feature_sd"])),
-    "proteins": _counted(lambda m: round((1 + np.sqrt(4 * m["widths"][0] - 3)) / 2)),
+_COUNTED: Mapping[str, Callable[[dict[str, Any]], Any]] = {
+    "levels of the steps": lambda m: m["widths"],
+    "steps": lambda m: len(m["widths"]),
+    "choices": lambda m: sum(n > 1 for n in m["n_possible"]),
+    "actions": lambda m: m["widths"][0],
+    "inputs": lambda m: len(m["draws"]["total"][0][0]),
+    "problems": lambda m: len(m["feature_sd"]),
+    "proteins": lambda m: round((1 + np.sqrt(4 * m["widths"][0] - 3)) / 2),
 }
 #: Numbers of ours that are in no preset.
 _CONSTANTS: Mapping[str, Callable[[], Any]] = {

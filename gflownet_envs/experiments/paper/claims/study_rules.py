@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,117 +83,96 @@ def _repetitions(claim: Claim, found: Found) -> Answer:
     return judged(claim, {"exact": sides[first]}, readings=readings)
 
 
-def _surrogate(claim: Claim, found: Found) -> Answer:
+def _surrogate(claim: Claim, rows: Rows, blind: str = "") -> Seen:
     key, wanted = claim.values["measure"], claim.values["value"]
-
-    def see(rows: Rows, method: str) -> Seen:
-        value = rows[method][key]
-        figures = (("{}", value), ("mean policy {}", rows["mean"][key]))
-        return Seen(figures, bool(abs(value - wanted) <= tolerance(wanted)))
-
-    return _by_source(
-        claim,
-        found[f"surrogates-{claim.task}"],
-        lambda rows: see(rows, claim.values["method"]),
-        lambda rows: see(rows, "mean"),
-    )
+    value = rows[blind or claim.values["method"]][key]
+    figures = (("{}", value), ("mean policy {}", rows["mean"][key]))
+    return Seen(figures, bool(abs(value - wanted) <= tolerance(wanted)))
 
 
-def _surrogate_order(claim: Claim, found: Found) -> Answer:
+def _surrogate_order(claim: Claim, rows: Rows) -> Seen:
     methods = claim.values["methods"]
-
-    def see(rows: Rows) -> Seen:
-        errors = {name: rows[name]["mae"] for name in methods}
-        figures = tuple(
-            (f"{name} {{}}", rows[name]["mae"]) for name in (*methods, "mean")
-        )
-        return Seen(figures, sorted(errors, key=errors.__getitem__) == list(methods))
-
-    return _by_source(claim, found[f"surrogates-{claim.task}"], see)
+    errors = {name: rows[name]["mae"] for name in methods}
+    figures = tuple((f"{name} {{}}", rows[name]["mae"]) for name in (*methods, "mean"))
+    return Seen(figures, sorted(errors, key=errors.__getitem__) == list(methods))
 
 
-def _surrogate_times(claim: Claim, found: Found) -> Answer:
+def _surrogate_times(claim: Claim, rows: Rows) -> Seen:
     """Show ours without a judgement: the paper's were taken on another machine."""
-    key, methods = claim.values["measure"], claim.values["methods"]
-
-    def see(rows: Rows) -> Seen:
-        return Seen(tuple(("{}", rows[method][key]) for method in methods))
-
-    return _by_source(claim, found[f"surrogates-{claim.task}"], see)
+    key = claim.values["measure"]
+    return Seen(tuple(("{}", rows[method][key]) for method in claim.values["methods"]))
 
 
-def _surrogate_ratio(claim: Claim, found: Found) -> Answer:
-    key, (one, other) = claim.values["measure"], claim.values["methods"]
-
-    def see(rows: Rows) -> Seen:
-        if rows[one][key] is None:  # a draw that was not timed
-            return Seen(text="–")
-        ratio = rows[one][key] / max(rows[other][key], 1e-9)
-        return Seen((("{}", ratio),), bool(ratio >= claim.values["value"]))
-
-    return _by_source(claim, found[f"surrogates-{claim.task}"], see)
+def _surrogate_ratio(claim: Claim, rows: Rows) -> Seen:
+    one, other = (rows[m][claim.values["measure"]] for m in claim.values["methods"])
+    if one is None:  # a draw that was not timed
+        return Seen(text="–")
+    ratio = one / max(other, 1e-9)
+    return Seen((("{}", ratio),), bool(ratio >= claim.values["value"]))
 
 
-def _embedding(claim: Claim, found: Found) -> Answer:
+def _embedding(claim: Claim, rows: Rows, blind: str = "") -> Seen:
     key, wanted = claim.values["measure"], claim.values["value"]
+    row = rows[blind or claim.values["method"]]
+    name = "shapiro_p" if key == "gaussian" else key
+    words = "smallest p {}" if key == "gaussian" else "{}"
+    figures = [(words, row[name])]
+    if f"{name}_new" in row:
+        figures.append(("other members {}", row[f"{name}_new"]))
+    if key == "gaussian":
+        agrees = (row[name] > 0.05) == (wanted == "yes")
+    elif row[name] is None:
+        return Seen(text="–")
+    else:
+        agrees = abs(row[name] - wanted) <= tolerance(wanted, claim.values["within"])
+    return Seen(tuple(figures), bool(agrees))
 
-    def see(rows: Rows, method: str) -> Seen:
-        row = rows[method]
-        name = "shapiro_p" if key == "gaussian" else key
-        words = "smallest p {}" if key == "gaussian" else "{}"
-        figures = [(words, row[name])]
-        if f"{name}_new" in row:
-            figures.append(("other members {}", row[f"{name}_new"]))
-        if key == "gaussian":
-            agrees = (row[name] > 0.05) == (wanted == "yes")
-        elif row[name] is None:
-            return Seen(text="–")
-        else:
-            gap = abs(row[name] - wanted)
-            agrees = gap <= tolerance(wanted, claim.values["within"])
-        return Seen(tuple(figures), bool(agrees))
 
-    def blind(rows: Rows) -> Seen:
-        return see(rows, "random")
+def _embedding_best(claim: Claim, rows: Rows) -> Seen:
+    method = claim.values["method"]
+    q2 = {name: row["q2"] for name, row in rows.items() if name != "random"}
+    others = max(value for name, value in q2.items() if name != method)
+    figures = tuple((f"{name} {{}}", value) for name, value in q2.items())
+    return Seen(figures, bool(q2[method] >= others + claim.values["within"]))
 
+
+def _embedding_least(claim: Claim, rows: Rows, blind: str = "") -> Seen:
+    key, least = claim.values["measure"], claim.values["value"]
+    if blind:
+        value = rows[blind][key]
+        return Seen((("{}", value),), bool(value >= least))
+    figures = tuple((f"{name} {{}}", row[key]) for name, row in rows.items())
+    known = [row[key] for name, row in rows.items() if name != "random"]
+    return Seen(figures, bool(min(known) >= least))
+
+
+#: Of each rule its piece, how it looks at a draw, and what knows nothing of the
+#: rewards, if a claim is compared with that.
+_STUDIES: Mapping[str, tuple[str, Callable[..., Seen], str]] = {
+    "surrogate": ("surrogates-{task}", _surrogate, "mean"),
+    "surrogate_order": ("surrogates-{task}", _surrogate_order, ""),
+    "surrogate_times": ("surrogates-{task}", _surrogate_times, ""),
+    "surrogate_ratio": ("surrogates-{task}", _surrogate_ratio, ""),
+    "embedding": ("embeddings", _embedding, "random"),
+    "embedding_best": ("embeddings", _embedding_best, ""),
+    "embedding_least": ("embeddings", _embedding_least, "random"),
+}
+
+
+def _study(claim: Claim, found: Found) -> Answer:
+    piece, see, blind = _STUDIES[claim.rule]
+    if see is _embedding and claim.values["measure"] != "coverage":
+        blind = ""  # what knows nothing has no other figure
     return _by_source(
         claim,
-        found["embeddings"],
-        lambda rows: see(rows, claim.values["method"]),
-        blind if key == "coverage" else None,
+        found[piece.format(task=claim.task)],
+        partial(see, claim),
+        partial(see, claim, blind=blind) if blind else None,
     )
-
-
-def _embedding_best(claim: Claim, found: Found) -> Answer:
-    method = claim.values["method"]
-
-    def see(rows: Rows) -> Seen:
-        q2 = {name: row["q2"] for name, row in rows.items() if name != "random"}
-        others = max(value for name, value in q2.items() if name != method)
-        figures = tuple((f"{name} {{}}", value) for name, value in q2.items())
-        return Seen(figures, bool(q2[method] >= others + claim.values["within"]))
-
-    return _by_source(claim, found["embeddings"], see)
-
-
-def _embedding_least(claim: Claim, found: Found) -> Answer:
-    key, least = claim.values["measure"], claim.values["value"]
-
-    def see(rows: Rows) -> Seen:
-        figures = tuple((f"{name} {{}}", row[key]) for name, row in rows.items())
-        known = [row[key] for name, row in rows.items() if name != "random"]
-        return Seen(figures, bool(min(known) >= least))
-
-    def blind(rows: Rows) -> Seen:
-        value = rows["random"][key]
-        return Seen((("{}", value),), bool(value >= least))
-
-    return _by_source(claim, found["embeddings"], see, blind)
 
 
 def _ablation(claim: Claim, found: Found) -> Answer:
-    see = _ABLATIONS[claim.values["measure"]]
-    key = _FIGURE_OF_CURVES.get(claim.values["measure"])
+    see, key = _ABLATIONS[claim.values["measure"]]
     is_injected = see is _correlation  # which has draws of its own
     piece = {
         source: {k: v for k, v in rows.items() if (k == "correlation") == is_injected}
@@ -200,13 +180,8 @@ def _ablation(claim: Claim, found: Found) -> Answer:
     }
     if key is None:
         return _by_source(claim, piece, see)
-    blind = _BLIND[key]
-    return _by_source(
-        claim,
-        piece,
-        lambda rows: see(rows, key),
-        lambda rows: see(rows, blind),
-    )
+    blind = {"mae_paper": "mae_mean", "change": "change_random"}[key]
+    return _by_source(claim, piece, partial(see, key=key), partial(see, key=blind))
 
 
 def _row(curve: list[dict[str, Any]], at: int) -> dict[str, Any] | None:
@@ -270,34 +245,20 @@ def _two_components(rows: Rows) -> Seen:
     return Seen((("{}", row["explained"]),), row["explained"] >= 0.5)
 
 
-_ABLATIONS: Mapping[str, Callable[..., Seen]] = {
-    "fewer_members_than_terms": _fewer_members,
-    "sixty_members": _sixty,
-    "high_degree_overfits": _high_degree,
-    "correlation_corrupts": _correlation,
-    "twenty_members": _twenty,
-    "degree_five": _degree_five,
-    "two_components": _two_components,
+#: Of each measure how it looks at a draw, and a figure that what knows nothing has too.
+_ABLATIONS: Mapping[str, tuple[Callable[..., Seen], str | None]] = {
+    "fewer_members_than_terms": (_fewer_members, None),
+    "sixty_members": (_sixty, "mae_paper"),
+    "high_degree_overfits": (_high_degree, "mae_paper"),
+    "correlation_corrupts": (_correlation, "change"),
+    "twenty_members": (_twenty, "mae_paper"),
+    "degree_five": (_degree_five, "mae_paper"),
+    "two_components": (_two_components, None),
 }
-# The figure of a rule that what knows nothing has too, and that of what knows nothing.
-_FIGURE_OF_CURVES: Mapping[str, str] = {
-    "sixty_members": "mae_paper",
-    "high_degree_overfits": "mae_paper",
-    "correlation_corrupts": "change",
-    "twenty_members": "mae_paper",
-    "degree_five": "mae_paper",
-}
-_BLIND: Mapping[str, str] = {"mae_paper": "mae_mean", "change": "change_random"}
 
 #: The rules by the names that claims use.
 STUDY_RULES: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "repetitions": _repetitions,
-    "surrogate": _surrogate,
-    "surrogate_order": _surrogate_order,
-    "surrogate_times": _surrogate_times,
-    "surrogate_ratio": _surrogate_ratio,
-    "embedding": _embedding,
-    "embedding_best": _embedding_best,
-    "embedding_least": _embedding_least,
+    **dict.fromkeys(_STUDIES, _study),
     "ablation": _ablation,
 }

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from html import escape
+from importlib import resources
+from string import Template
 from typing import Any
 
 from gflownet_envs.experiments.paper.claims.answers import (
@@ -47,45 +49,6 @@ from skpce._checks import format_cell
 
 TITLE = "The paper on one page"
 
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 1.5rem auto;
-       padding: 0 1rem; color: #1a1a1a; background: #fff; }
-p { max-width: 60rem; } h1 { font-size: 1.7rem; margin-bottom: .3rem; }
-h2 { margin-top: 2.4rem; border-bottom: 1px solid #ccc; }
-h3 { margin: 1.8rem 0 .4rem; font-size: 1.1rem; }
-nav a { margin-right: 1rem; white-space: nowrap; }
-table { border-collapse: collapse; font-size: .87rem; margin: .4rem 0 1rem; }
-th, td { padding: .25rem .55rem; border-bottom: 1px solid #ddd; text-align: left;
-         vertical-align: top; }
-th { vertical-align: bottom; font-weight: 600; }
-.claims td.id { white-space: nowrap; color: #666; }
-.claims table { table-layout: fixed; width: 100%; }
-.claims td { overflow-wrap: break-word; }
-.claims th:first-child { width: 3.6rem; } .claims th:nth-child(2) { width: 22%; }
-.claims th:nth-child(3) { width: 13%; } .claims th:last-child { width: 9.5rem; }
-.word { font-weight: 600; white-space: nowrap; }
-.yes { color: #00694B; } .no { color: #A93400; } .none { color: #666; }
-.maybe { color: #7A5C00; } .withdrawn { color: #A93400; }
-.why { color: #555; font-size: .82rem; display: block; font-weight: 400;
-       white-space: normal; }
-.scroll { overflow-x: auto; }
-.panels { columns: 19rem 3; column-gap: 1rem; }
-figure { margin: 0 0 1rem; break-inside: avoid; }
-figure img { width: 100%; max-width: 30rem; height: auto; }
-figcaption { font-size: .85rem; color: #444; }
-@media (max-width: 40rem) {
-  .claims thead { display: none; }
-  .claims table, .claims tbody, .claims tr, .claims td { display: block;
-    width: auto !important; }
-  .claims tr { border-bottom: 2px solid #bbb; padding: .4rem 0; }
-  .claims td { border: 0; padding: .08rem 0; }
-  .claims td.empty { display: none; }
-  .claims td[data-label]::before { content: attr(data-label) ": "; color: #666; }
-}
-@media print { body { font-size: 9pt; } figure, tr { break-inside: avoid; } }
-"""
-
 _CLASSES = {AGREES: "yes", SAME: "yes", DOES_NOT: "no", DIFFERS: "no"}
 _CLASSES |= {UNDECIDED: "maybe"}
 _SIGNS = {AGREES: "=", SAME: "=", DOES_NOT: "≠", DIFFERS: "≠", UNDECIDED: "?"}
@@ -117,22 +80,33 @@ def page_files(
         label: [(text, png(picture)) for text, picture in panels]
         for label, panels in draw_figures(found).items()
     }
-    body = [
-        _summary(found, counts, preset, answers),
-        "<h2 id=claims>Claims</h2>",
-        _how_to_read(preset),
-        *_claims(listed.claims, answers),
-        "<h2 id=figures>Figures</h2>",
-        *(_figure(item, figures[item.label]) for item in listed.figures),
-        "<h2 id=tables>Tables</h2>",
-        *_tables(listed.tables, make_tables(found)),
-        _how_made(found, preset, seed),
-    ]
-    page = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{TITLE}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{TITLE}</h1>{''.join(body)}</body></html>\n"
+    n_draws = partial(n_draws_of_preset, quick=preset == "quick")
+    versions = ", ".join(f"{k} {v}" for k, v in environment_versions().items() if v)
+    template = resources.files(__package__).joinpath("page.html").read_text("utf-8")
+    page = Template(template).substitute(
+        {word.replace(" ", "_"): count for word, count in counts.items()},
+        title=TITLE,
+        incomparable=counts[INCOMPARABLE],
+        settings=counts[SAME] + counts[DIFFERS],
+        withdrawn=sum(claim.withdrawn for claim in listed.claims),
+        notes=_notes(found, preset, answers),
+        n_draws=n_draws(N_DRAWS),
+        n_large_draws=n_draws(N_LARGE_DRAWS),
+        n_few_draws=n_draws(N_FEW_DRAWS),
+        n_embedding_draws=n_draws(N_EMBEDDING_DRAWS),
+        n_study_draws=n_draws(N_STUDY_DRAWS),
+        decided=f"{DECIDED:.0%}",
+        readings="; ".join(
+            f"<i>{escape(name)}</i>: {escape(reading.words)}"
+            for name, reading in READINGS.items()
+        ),
+        claims="".join(_claims(listed.claims, answers)),
+        figures="".join(_figure(item, figures[item.label]) for item in listed.figures),
+        tables="".join(_tables(listed.tables, make_tables(found))),
+        preset=preset,
+        seed=seed,
+        versions=escape(versions),
+        distances=escape("; ".join(_distances(found))),
     )
     files = {"paper.html": page.encode(errors="backslashreplace")}
     for label, panels in figures.items():
@@ -159,12 +133,8 @@ def count_words(
     return counts | {word: others[word] for word in (INCOMPARABLE, SAME, DIFFERS)}
 
 
-def _summary(
-    found: Mapping[str, Any],
-    counts: Mapping[str, int],
-    preset: str,
-    answers: Mapping[str, Answer],
-) -> str:
+def _notes(found: Mapping[str, Any], preset: str, answers: Mapping[str, Answer]) -> str:
+    """Say what is not finished, and what is smaller than in the paper."""
     reduced = [
         f"{name.removesuffix(f'-{FIRST}')} ({piece['record']['reduced']})"
         for name, piece in found.items()
@@ -181,58 +151,15 @@ def _summary(
             f"<p>Preset <code>{preset}</code>, with sizes smaller than the paper's: "
             f"{escape('; '.join(reduced))}.</p>"
         )
-    withdrawn = sum(claim.withdrawn for claim in claim_list().claims)
-    return (
-        "<p>Nartallo-Kaluarachchi et al., “Interpretable epistemic uncertainty "
-        "decomposition in sequential generative models via polynomial chaos "
-        "surrogates”: every figure, every table and every number of the paper, beside "
-        "ours.</p>"
-        f"<p><b>Of {counts['informative']} informative findings {counts[AGREES]} "
-        f"agree, {counts[DOES_NOT]} do not, {counts[UNDECIDED]} are undecided.</b> "
-        f"{counts['identities']} rows are identities, {counts['without power']} have "
-        f"no power, {counts[INCOMPARABLE]} cannot be compared. Of "
-        f"{counts[SAME] + counts[DIFFERS]} settings {counts[SAME]} are the same. The "
-        f"authors' later release withdraws {withdrawn} of the findings. A "
-        "disagreement is a result, not a failure.</p>"
-        f"{note}<nav><a href=#claims>Claims</a><a href=#figures>Figures</a>"
-        "<a href=#tables>Tables</a><a href=#made>How this was made</a></nav>"
-    )
+    return note
 
 
-def _how_to_read(preset: str) -> str:
-    n_draws = partial(n_draws_of_preset, quick=preset == "quick")
-    readings = "; ".join(
-        f"<i>{escape(name)}</i>: {escape(reading.words)}"
-        for name, reading in READINGS.items()
-    )
-    return (
-        "<p>“Exact” and “trained”: policies solved from the rewards, and GFlowNets "
-        "trained with the paper's settings; both with the paper's estimator, degree "
-        f"and inputs. The members to fit are drawn {n_draws(N_DRAWS)} times from all "
-        f"that there are ({n_draws(N_LARGE_DRAWS)} times for Sachs and for graphs of "
-        f"five nodes, {n_draws(N_FEW_DRAWS)} times for other readings, "
-        f"{n_draws(N_EMBEDDING_DRAWS)} times for the embeddings, "
-        f"{n_draws(N_STUDY_DRAWS)} times for Table 1 and figure S7; what the indices "
-        "mean has ten or twelve repetitions). "
-        "A figure is the median of the draws, with the smallest and the largest in "
-        "brackets. = agrees "
-        f"with the paper in {DECIDED:.0%} of the draws or more, ≠ does not in as many, "
-        "? is in between: undecided. The word of a row is about the trained policies, "
-        "which the paper has; about the exact ones where nothing was trained with the "
-        "paper's settings.</p>"
-        "<p><b>Kinds of rows.</b> An <i>identity</i> holds for any members. A row has "
-        "<i>no power</i> where it agrees, and random numbers as inputs, or the mean "
-        "policy, agree too in the same draws: such a figure shows nothing about the "
-        "surrogate. All other rows with a word are <i>informative</i>.</p>"
-        f"<p><b>What the paper leaves open</b> is read in several ways: {readings}. "
-        "The word is about the first; the others have a sign of their own.</p>"
-        "<p>Figures agree within 20 %; coverages, shares and indices within 0.05 "
-        "where that is less; counts of Kolmogorov–Smirnov pairs within 20 % or one "
-        "pair. Seconds stand beside each other without a word, since they were taken "
-        "on different machines; ratios of times of one run are judged. "
-        "<span class=withdrawn>Withdrawn</span>: by the authors' later release, whose "
-        "figures stand below the paper's where they differ.</p>"
-    )
+def _distances(found: Mapping[str, Any]) -> list[str]:
+    """Return how far trained policies are from exact ones, by name of the piece."""
+    known = {
+        name: piece.get("record", {}).get("distance") for name, piece in found.items()
+    }
+    return [f"{name} {own['mean']:.3f}" for name, own in known.items() if own]
 
 
 def _claims(claims: tuple[Claim, ...], answers: Mapping[str, Answer]) -> list[str]:
@@ -331,22 +258,6 @@ def _table(table: Table) -> str:
         for row in table.rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _how_made(found: Mapping[str, Any], preset: str, seed: int) -> str:
-    versions = ", ".join(f"{k} {v}" for k, v in environment_versions().items() if v)
-    far = []
-    for name, piece in found.items():
-        distance = piece.get("record", {}).get("distance")
-        if distance:
-            far.append(f"{name} {distance['mean']:.3f}")
-    return (
-        "<h2 id=made>How this was made</h2>"
-        f"<p>gflownet-envs paper --preset {preset}, seed {seed}. {escape(versions)}."
-        "</p>"
-        "<p>Distance of the trained policies from the exact ones (½ Σ over all "
-        f"objects, mean over the members): {escape('; '.join(far))}.</p>"
-    )
 
 
 def _anchor(label: str) -> str:

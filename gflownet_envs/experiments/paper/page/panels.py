@@ -17,8 +17,9 @@ SOURCE_COLORS = {"paper": "#999999", "exact": COLORS[0], "trained": COLORS[5]}
 #: Of members and surrogate, as in the paper.
 MEMBERS_COLOR, SURROGATE_COLOR = "#C0392B", "#2E6DA4"
 
-#: A figure for all draws, with the smallest and the largest: whiskers.
-Range = tuple[Sequence[Any] | np.ndarray, Sequence[Any] | np.ndarray]
+#: Figures over the draws, (3, …): the smallest, the median and the largest of each; or
+#: figures alone. None leaves a gap.
+Drawn = Any
 
 _DPI = 130
 _WIDTH = 4.6  # inches: as wide as a column of the page, and as a telephone
@@ -50,25 +51,23 @@ def short(name: str, letters: int = _LETTERS) -> str:
 
 def bars(
     categories: Sequence[str],
-    series: Mapping[str, Sequence[Any]],
+    series: Mapping[str, Drawn],
     label: str,
     *,
     log: bool = False,
     colors: Mapping[str, str] = SOURCE_COLORS,
-    ranges: Mapping[str, Range] | None = None,
 ) -> Any:
-    """Draw grouped bars, with ranges as whiskers; None leaves a gap."""
+    """Draw grouped bars, with ranges as whiskers."""
     figure = new_figure(max(2.6, 0.9 + 0.2 * len(categories) * len(series)))
     ax = figure.subplots()
     height = 0.8 / len(series)
     places = np.arange(len(categories))
     for number, (name, values) in enumerate(series.items()):
-        known = [np.nan if v is None else v for v in values]
+        drawn = _with_ends(values)
         shift = (number - (len(series) - 1) / 2) * height
         color = colors.get(name, COLORS[number])
-        ax.barh(places + shift, known, height, label=name, color=color)
-        if ranges and name in ranges:
-            _whiskers(ax, known, places + shift, ranges[name])
+        ax.barh(places + shift, drawn[1], height, label=name, color=color)
+        _whiskers(ax, drawn, places + shift)
     ax.set_yticks(places, [short(c) for c in categories])
     ax.invert_yaxis()
     ax.set_xlabel(label)
@@ -78,14 +77,19 @@ def bars(
     return figure
 
 
+def _with_ends(values: Drawn) -> np.ndarray:  # shape: (3, n)
+    """Return smallest, median and largest; the ends of single figures are NaN."""
+    found = np.array(values, dtype=float)
+    return found if found.ndim == 2 else found * [[np.nan], [1.0], [np.nan]]
+
+
 def shares(
     steps: Sequence[str],
-    by_source: Mapping[str, Sequence[Sequence[Any]]],
+    by_source: Mapping[str, Drawn],  # shapes: (3, n_steps, n_inputs)
     names: Sequence[str],
     label: str,
     *,
     stacked: bool,
-    ranges: Mapping[str, Range],
 ) -> Any:
     """Draw indices per step and input, one column for each kind of policies.
 
@@ -95,25 +99,22 @@ def shares(
     per_row = 0.3 if stacked else 0.13 * len(names) + 0.12
     figure = new_figure(max(2.6, 1.1 + per_row * len(steps)))
     axes = figure.subplots(1, len(by_source), sharey=True, squeeze=False)[0]
-    places = np.arange(len(steps))
-    for ax, (source, rows) in zip(axes, by_source.items(), strict=True):
-        table = _table(rows)
+    places, height = np.arange(len(steps)), 0.8 / len(names)
+    for ax, (source, found) in zip(axes, by_source.items(), strict=True):
         left = np.zeros(len(steps))
-        ends = [_table(rows) for rows in ranges[source]]
-        for column in range(table.shape[1]):
-            shift = (column - (table.shape[1] - 1) / 2) * 0.8 / table.shape[1]
-            values = np.nan_to_num(table[:, column])
+        columns = np.moveaxis(np.array(found, dtype=float), 2, 0)
+        for column, drawn in enumerate(columns):
+            shift = (column - (len(names) - 1) / 2) * height
+            values = np.nan_to_num(drawn[1])
             kind = {"color": COLORS[column % len(COLORS)], "label": names[column]}
-            if stacked:
+            if stacked:  # the whisker is around where the bar of the input ends
                 ax.barh(places, values, 0.75, left=left, **kind)
+                drawn[1], drawn[::2] = left + values, left + drawn[::2]
                 left += values
             else:
-                ax.barh(places + shift, values, 0.8 / table.shape[1], **kind)
-            around = [end[:, column] for end in ends]
-            if stacked:  # around where the bar of the input ends
-                around = [left - values + end for end in around]
-            here = left if stacked else values
-            _whiskers(ax, here, places + shift, (around[0], around[1]))
+                ax.barh(places + shift, values, height, **kind)
+                drawn[1] = values
+            _whiskers(ax, drawn, places + shift)
         if stacked:
             rest = np.where(left > 0, np.maximum(1 - left, 0), 0)
             kind = {"color": UNEXPLAINED_COLOR, "label": "interactions"}
@@ -127,14 +128,9 @@ def shares(
     return figure
 
 
-def _table(rows: Any) -> np.ndarray:
-    return np.array([[np.nan if v is None else v for v in row] for row in rows], float)
-
-
-def _whiskers(ax: Any, values: Any, places: Any, around: Range) -> None:
+def _whiskers(ax: Any, drawn: np.ndarray, places: np.ndarray) -> None:
     """Draw the smallest and the largest figure of the draws."""
-    low, high = (np.array([np.nan if v is None else v for v in end]) for end in around)
-    middle = np.asarray(values, dtype=float)
+    low, middle, high = drawn
     size = [np.maximum(middle - low, 0.0), np.maximum(high - middle, 0.0)]
     ax.errorbar(
         middle, places, xerr=size, fmt="none", ecolor="0.25", elinewidth=0.7, capsize=1
@@ -143,15 +139,14 @@ def _whiskers(ax: Any, values: Any, places: Any, around: Range) -> None:
 
 def lines(
     x: Sequence[float],
-    series: Mapping[str, Sequence[Any]],
+    series: Mapping[str, Drawn],
     labels: tuple[str, str],
     *,
     diagonal: bool = False,
     logy: bool = False,
     styles: Mapping[str, Mapping[str, Any]] | None = None,
-    ranges: Mapping[str, Range] | None = None,
 ) -> Any:
-    """Draw lines with markers, and ranges as bands; None leaves a gap."""
+    """Draw lines with markers, and ranges as bands."""
     figure = new_figure(3.6)
     ax = figure.subplots()
     if diagonal:
@@ -159,18 +154,14 @@ def lines(
         ax.set_xlim(0.45, 1.0)
         ax.set_ylim(0, 1.03)
     for number, (name, values) in enumerate(series.items()):
-        known = [np.nan if v is None else v for v in values]
+        low, middle, high = _with_ends(values)
         kind = {
             "color": COLORS[number % len(COLORS)],
             "marker": MARKERS[number % len(MARKERS)],
             "markersize": 4,
         } | dict((styles or {}).get(name, {}))
-        ax.plot(x, known, label=name, **kind)
-        if ranges and name in ranges:
-            low, high = (
-                [np.nan if v is None else v for v in end] for end in ranges[name]
-            )
-            ax.fill_between(x, low, high, color=kind["color"], alpha=0.12, linewidth=0)
+        ax.plot(x, middle, label=name, **kind)
+        ax.fill_between(x, low, high, color=kind["color"], alpha=0.12, linewidth=0)
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
     if logy:

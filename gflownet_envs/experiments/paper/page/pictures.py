@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,14 @@ import numpy as np
 
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.experiments.paper.claims.answers import median_and_range
-from gflownet_envs.experiments.paper.measures import across, summary
+from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.measures import (
+    EXTREMES_AND_MEDIAN,
+    across,
+    summary,
+)
 from gflownet_envs.experiments.paper.page import panels
-from gflownet_envs.experiments.paper.page.panels import Range
+from gflownet_envs.experiments.paper.page.panels import Drawn
 from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import LEVELS
 from gflownet_envs.experiments.tasks.graphs import draw_graph
@@ -32,14 +37,6 @@ _TITLES = {
     "structure-learning": "five-node graphs",
     "molecules": "molecules",
 }
-_PAPERS_D = {"catalyst": 71.3, "base": 69.0, "additive": 179.2}
-_PAPERS_MOLECULES = {
-    "scaffold 1": 19.1,
-    "scaffold 2": 19.4,
-    "linker": 28.2,
-    "decoration 1": 17.6,
-    "decoration 2": 14.4,
-}
 
 
 def draw_figures(found: Found) -> dict[str, Panels]:
@@ -57,7 +54,6 @@ def draw_figures(found: Found) -> dict[str, Panels]:
 
 
 _WHISKERS = "; medians of the draws with smallest and largest."
-_EXTREMES = (np.min, np.max)
 
 
 def _sources(
@@ -68,10 +64,15 @@ def _sources(
     return {name: summary(measures, reduce) for name, measures in sources.items()}
 
 
-def _ranges(found: Found, task: str, pick: Callable[[Any], Any]) -> dict[str, Range]:
-    """Return the smallest and the largest of what is picked, by source."""
-    low, high = (_sources(found, task, reduce) for reduce in _EXTREMES)
-    return {name: (pick(low[name]), pick(high[name])) for name in low}
+def _drawn(found: Found, task: str, pick: Callable[[Any], Any]) -> dict[str, Drawn]:
+    """Return smallest, median and largest of what is picked, by source."""
+    ends = [_sources(found, task, reduce) for reduce in EXTREMES_AND_MEDIAN]
+    return {name: [pick(one[name]) for one in ends] for name in ends[0]}
+
+
+def _across(rows: Sequence[Sequence[Any]]) -> Drawn:
+    """Return smallest, median and largest over the draws of each row."""
+    return [[across(row, reduce) for row in rows] for reduce in EXTREMES_AND_MEDIAN]
 
 
 def _inputs(measures: Mapping[str, Any], noun: str = "PC") -> list[str]:
@@ -101,20 +102,14 @@ def _shares_of_steps(
     *,
     stacked: bool = False,
 ) -> Any:
-    sources = _sources(found, task)
-    some = next(iter(sources.values()))
+    some = next(iter(_sources(found, task).values()))
     rows = _steps_with_choice(some)
-
-    def pick(measures: Mapping[str, Any]) -> list[Any]:
-        return [measures[measure][row] for row in rows]
-
     return panels.shares(
         [_step_name(some, row) for row in rows],
-        {name: pick(measures) for name, measures in sources.items()},
+        _drawn(found, task, lambda m: [m[measure][row] for row in rows]),
         _inputs(some, noun),
         label,
         stacked=stacked,
-        ranges=_ranges(found, task, pick),
     )
 
 
@@ -138,17 +133,14 @@ def _policies(found: Found, task: str) -> Panels:
     ]
 
 
-def _variances(found: Found, task: str, papers: Mapping[str, float]) -> tuple[str, Any]:
+def _variances(found: Found, task: str) -> tuple[str, Any]:
     """D per step beside the paper's."""
-    sources = _sources(found, task)
-    steps = next(iter(sources.values()))["steps"]
-    series = {"paper": [papers.get(step) for step in steps]}
-    for name, measures in sources.items():
-        series[name] = measures["d_expansion"]
-        series[f"{name}, members"] = measures["d_members"]
-    ranges = _ranges(found, task, lambda m: m["d_expansion"])
-    members = _ranges(found, task, lambda m: m["d_members"])
-    ranges |= {f"{name}, members": ends for name, ends in members.items()}
+    steps = next(iter(_sources(found, task).values()))["steps"]
+    papers = claim_list().printed["variances"][task]
+    series: dict[str, Drawn] = {"paper": [papers.get(step) for step in steps]}
+    members = _drawn(found, task, lambda m: m["d_members"])
+    for name, values in _drawn(found, task, lambda m: m["d_expansion"]).items():
+        series |= {name: values, f"{name}, members": members[name]}
     colors = panels.SOURCE_COLORS | {
         "exact, members": "#9CC3E0",
         "trained, members": "#EDBB99",
@@ -159,7 +151,6 @@ def _variances(found: Found, task: str, papers: Mapping[str, float]) -> tuple[st
         "D (additive log-ratios)",
         log=True,
         colors=colors,
-        ranges=ranges,
     )
     return (
         "Total variance D of the expansion, as the paper has it, and of the members "
@@ -171,20 +162,14 @@ def _variances(found: Found, task: str, papers: Mapping[str, float]) -> tuple[st
 def _calibration(found: Found, task: str) -> Panels:
     """Coverage of each step."""
     pictures: Panels = []
+    drawn = _drawn(found, task, lambda m: m["coverage"])
     for name, measures in _sources(found, task).items():
-        low, high = _ranges(found, task, lambda m: m["coverage"])[name]
-        series, ranges = {}, {}
-        for row in _steps_with_choice(measures):
-            step = measures["steps"][row].replace("_", " ")
-            series[step] = [level[row] for level in measures["coverage"]]
-            ranges[step] = ([one[row] for one in low], [one[row] for one in high])
-        picture = panels.lines(
-            LEVELS,
-            series,
-            ("nominal level", "empirical coverage"),
-            diagonal=True,
-            ranges=ranges,
-        )
+        coverage = np.array(drawn[name], dtype=float)  # (3, levels, steps)
+        series = {
+            measures["steps"][row].replace("_", " "): coverage[:, :, row]
+            for row in _steps_with_choice(measures)
+        }
+        picture = panels.lines(LEVELS, series, _COVERAGE_AXES, diagonal=True)
         text = f"Coverage of the push-forward intervals, {name} policies."
         pictures.append((text, picture))
     return pictures
@@ -203,7 +188,7 @@ def _prism(found: Found) -> Panels:
         text = f"Indices of the additive as the rays of the prism, {name} policies"
         picture = _rays(shares, [row[-1] for row in draws["q2"]])
         pictures.append((text + _WHISKERS, picture))
-    return [*pictures, _variances(found, "buchwald-hartwig", _PAPERS_D)]
+    return [*pictures, _variances(found, "buchwald-hartwig")]
 
 
 def _rays(shares: list[list[float]], q2: list[float]) -> Any:
@@ -249,7 +234,7 @@ def _buchwald(found: Found) -> Panels:
     names = [step.replace("_", " ") for step in some["steps"]]
     return [
         ("Construction of the conditions, with D.", panels.chain(names, texts)),
-        _variances(found, task, _PAPERS_D),
+        _variances(found, task),
         _first(found, task),
         *_calibration(found, task),
     ]
@@ -336,10 +321,7 @@ def _llm(found: Found) -> Panels:
 
 
 def _molecules(found: Found) -> Panels:
-    return [
-        _variances(found, "molecules", _PAPERS_MOLECULES),
-        _first(found, "molecules"),
-    ]
+    return [_variances(found, "molecules"), _first(found, "molecules")]
 
 
 # ------------------------------------------------------------- figures S1 to S8
@@ -347,12 +329,10 @@ def _molecules(found: Found) -> Panels:
 
 def _by_action(found: Found, task: str, noun: str) -> Panels:
     """First-order indices of each log-ratio, step by step."""
-
-    def pick(measures: Mapping[str, Any]) -> list[Any]:
-        return [row for step in measures["by_action"] for row in step]
-
     pictures: Panels = []
-    ranges = _ranges(found, task, pick)
+    drawn = _drawn(
+        found, task, lambda m: [row for step in m["by_action"] for row in step]
+    )
     for name, measures in _sources(found, task).items():
         labels = [
             f"{step}: {action}"
@@ -366,11 +346,10 @@ def _by_action(found: Found, task: str, noun: str) -> Panels:
         ]
         picture = panels.shares(
             labels,
-            {name: pick(measures)},
+            {name: drawn[name]},
             _inputs(measures, noun),
             "first-order",
             stacked=True,
-            ranges=ranges,
         )
         text = (
             f"First-order indices of each action's log-ratio, {name} policies"
@@ -394,16 +373,15 @@ def _all_indices(found: Found) -> Panels:
     tasks = [task for task in _TITLES if f"{task}-{FIRST}" in found]
     pictures: Panels = []
     for column in (0, 1):
-        series: dict[str, list[Any]] = {}
-        ranges: dict[str, Range] = {}
-        for source in ("exact", "trained"):
-            low, middle, high = (
+        series: dict[str, Drawn] = {
+            source: [
                 [_mean_total(found, task, source, column, end) for task in tasks]
-                for end in (np.min, np.median, np.max)
-            )
-            series[source], ranges[source] = middle, (low, high)
+                for end in EXTREMES_AND_MEDIAN
+            ]
+            for source in ("exact", "trained")
+        }
         titles = [_TITLES[task] for task in tasks]
-        picture = panels.bars(titles, series, "total index", ranges=ranges)
+        picture = panels.bars(titles, series, "total index")
         text = f"Mean total-order index of input {column + 1}, all steps and actions"
         pictures.append((text + _WHISKERS, picture))
     return pictures
@@ -428,51 +406,43 @@ def _all_calibration(found: Found) -> Panels:
             for task, title in _TITLES.items():
                 measures = _sources(found, task).get(source)
                 if measures is not None:
-                    series[title] = [_mean(row) for row in measures[kind]]
-            picture = panels.lines(
-                LEVELS, series, ("nominal level", "empirical coverage"), diagonal=True
-            )
+                    rows = np.array(measures[kind], dtype=float)
+                    series[title] = np.nanmean(rows, axis=1)
+            picture = panels.lines(LEVELS, series, _COVERAGE_AXES, diagonal=True)
             pictures.append((f"Coverage, {source} policies: {text}.", picture))
     return pictures
 
 
-def _mean(values: list[Any]) -> float:
-    return float(np.mean([value for value in values if value is not None]))
-
-
 def _compared(found: Found, other: str, title: str) -> Panels:
     """Error and time of the expansion beside another surrogate."""
-    papers: dict[str, dict[str, tuple[float, float]]] = {
-        "mae": {"paper": (0.153, 0.016), "mlp": (0.041, 0.018), "gp": (0.027, 0.017)},
-        "fit_seconds": {
-            "paper": (0.006, 0.026),
-            "mlp": (0.337, 0.687),
-            "gp": (2.05, 36.6),
-        },
-    }
+    papers = claim_list().printed["surrogates"]
     pictures: Panels = []
-    tasks = ("buchwald-hartwig", "sachs")
-    for key, label, what, log in (
-        ("mae", "mean absolute error", "Error on held-out members", False),
-        ("fit_seconds", "CPU-seconds to fit", "Time to fit", True),
+    bars = [
+        (place, task, method)
+        for place, task in enumerate(("buchwald-hartwig", "sachs"))
+        for method in ("paper", other)
+    ]
+    names = {"paper": "expansion", other: title}
+    categories = [f"{_TITLES[task]},\n{names[method]}" for _, task, method in bars]
+    for number, (key, label, what, log) in enumerate(
+        (
+            ("mae", "mean absolute error", "Error on held-out members", False),
+            ("fit_seconds", "CPU-seconds to fit", "Time to fit", True),
+        )
     ):
-        categories: list[str] = []
-        series: dict[str, list[Any]] = {"paper": [], "exact": [], "trained": []}
-        ends: dict[str, tuple[list[Any], list[Any]]]
-        ends = {name: ([], []) for name in ("exact", "trained")}
-        for place, task in enumerate(tasks):
-            for method, name in (("paper", "expansion"), (other, title)):
-                categories.append(f"{_TITLES[task]},\n{name}")
-                series["paper"].append(papers[key][method][place])
-                rows = found[f"surrogates-{task}"]
-                for source in ("exact", "trained"):
-                    drawn = rows[source][method][key] if source in rows else []
-                    series[source].append(across(drawn, np.median))
-                    for end, reduce in zip(ends[source], _EXTREMES, strict=True):
-                        end.append(across(drawn, reduce))
+        series: dict[str, Drawn] = {
+            "paper": [papers[method][place][number] for place, _, method in bars]
+        }
+        for source in ("exact", "trained"):
+            of_tasks = (found[f"surrogates-{task}"].get(source) for _, task, _ in bars)
+            series[source] = _across(
+                [
+                    [] if rows is None else rows[method][key]
+                    for rows, (_, _, method) in zip(of_tasks, bars, strict=True)
+                ]
+            )
         text = f"{what} of the expansion and of the {title}{_WHISKERS}"
-        picture = panels.bars(categories, series, label, log=log, ranges=ends)
-        pictures.append((text, picture))
+        pictures.append((text, panels.bars(categories, series, label, log=log)))
     return pictures
 
 
@@ -486,10 +456,9 @@ def _ablation(found: Found) -> Panels:
         ("degrees", "degree"),
         ("components", "components"),
     ):
-        series: dict[str, list[Any]] = {}
+        series: dict[str, Drawn] = {}
         at: list[Any] = []
         styles = {}
-        ranges: dict[str, Range] = {}
         for source, rows in found["ablation"].items():
             at = [row["at"] for row in rows[curve]]
             color = panels.SOURCE_COLORS[source]
@@ -499,21 +468,11 @@ def _ablation(found: Found) -> Panels:
                 ("mae_mean", "mean policy", ":"),
             ):
                 if key in rows[curve][0]:
-                    drawn = [row[key] for row in rows[curve]]
-                    low, high = (
-                        [across(row, end) for row in drawn] for end in _EXTREMES
-                    )
-                    ranges[f"{source}: {name}"] = (low, high)
-                    middle = [across(row, np.median) for row in drawn]
-                    series[f"{source}: {name}"] = middle
-                    styles[f"{source}: {name}"] = {"color": color, "linestyle": line}
+                    named = f"{source}: {name}"
+                    series[named] = _across([row[key] for row in rows[curve]])
+                    styles[named] = {"color": color, "linestyle": line}
         picture = panels.lines(
-            at,
-            series,
-            (label, "mean absolute error"),
-            logy=True,
-            styles=styles,
-            ranges=ranges,
+            at, series, (label, "mean absolute error"), logy=True, styles=styles
         )
         text = f"Error of held-out policies against {label}{_WHISKERS}"
         pictures.append((text, picture))
@@ -524,6 +483,8 @@ def _strategies(found: Found) -> Panels:
     task = "strategy-reasoning"
     return [_first(found, task), _total(found, task)]
 
+
+_COVERAGE_AXES = ("nominal level", "empirical coverage")
 
 #: Of each figure the pieces that it cannot do without, and what draws it.
 _FIGURES: Mapping[str, tuple[tuple[str, ...], Callable[[Found], Panels]]] = {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.experiments.paper.claims.answers import median_and_range
+from gflownet_envs.experiments.paper.claims.claim_list import claim_list
 from gflownet_envs.experiments.paper.claims.rules import architecture
 from gflownet_envs.experiments.paper.measures import across
 from gflownet_envs.experiments.paper.studies.embeddings import EMBEDDINGS
@@ -19,59 +20,6 @@ from gflownet_envs.experiments.task import Table
 Found = Mapping[str, Any]  # pieces by name
 
 _SOURCES = ("exact", "trained")
-# of the paper: MAE, seconds to fit, seconds for 10,000 samples; Buchwald–Hartwig, Sachs
-_SURROGATES = {
-    "paper": ((0.153, 0.006, 0.12), (0.016, 0.026, 0.21)),
-    "mlp": ((0.041, 0.337, 0.05), (0.018, 0.687, 0.31)),
-    "gp": ((0.027, 2.05, 1.75), (0.017, 36.6, 7.33)),
-}
-_ARCHITECTURES = {
-    "grid": "MLP 64, 400 episodes, 50/100, degree 5",
-    "continuous-grid": "MLP 64, 400 episodes, 50/100, degree 5",
-    "symbolic-regression": "GRU 64, 500 episodes, 100/50, degree 5",
-    "llm-arithmetic": "GRU 64, 100 episodes, 30/50, degree 5",
-    "strategy-reasoning": "15/25, degree 5 (figure S8)",
-    "buchwald-hartwig": "MLP 64, 3,000 episodes, 50/100, degree 3",
-    "sachs": "MLP 128, 3,000 episodes, 30/50, degree 5",
-    "structure-learning": "not stated",
-    "molecules": "MLP 64, 2,000 episodes, 30/50, degree 5",
-}
-_KS = {
-    "grid": "1/25",
-    "continuous-grid": "3/20",
-    "symbolic-regression": "0/63",
-    "llm-arithmetic": "80 pairs, not tested",
-    "strategy-reasoning": "not in the table",
-    "buchwald-hartwig": "0/47",
-    "sachs": "1332 pairs, not tested",
-    "structure-learning": "182 pairs, not tested",
-    "molecules": "not in the table",
-}
-_KS_REACTIONS = {"catalyst": "0/4", "base": "0/3", "aryl_halide": "0/16"}
-_KS_REACTIONS |= {"additive": "0/24"}
-# training in hours; seconds to fit, for 10,000 samples; speed-up
-_COST = {
-    "grid": ("0.5", 0.002, 0.024, "69,000"),
-    "continuous-grid": ("0.3", 0.004, 0.032, "30,000"),
-    "symbolic-regression": ("0.75", 0.009, 0.084, "29,000"),
-    "llm-arithmetic": ("0.5", 0.005, 0.049, "33,000"),
-    "buchwald-hartwig": ("0.5", 0.006, 0.12, "14,000"),
-    "sachs": ("0.5", 0.026, 0.21, "8,000"),
-}
-_EMBEDDINGS = {
-    "pca": "0.450, 0.000, no, 0.995",
-    "kernel": "–, 0.000, no, 0.994",
-    "vae": "0.996, 0.133, yes, 0.981",
-    "flow": "0.450, 0.312, yes, 0.995",
-    "random": "–",
-}
-_SIZES = (
-    ("Buchwald–Hartwig", 5, 3, "56; 57", 50),
-    ("Buchwald–Hartwig, degree 5", 5, 5, "253 members", 50),
-    ("Sachs, degree 3 (beside Table 1)", 2, 3, "10 members", 30),
-    ("Sachs, degree 5 (Methods)", 2, 5, "21 terms", 30),
-    ("ten inputs", 10, 3, "286 terms", None),
-)
 
 
 def make_tables(found: Found) -> dict[str, Table]:
@@ -86,6 +34,7 @@ def make_tables(found: Found) -> dict[str, Table]:
 
 
 def _surrogates(found: Found) -> Table:
+    printed = claim_list().printed["surrogates"]
     columns = ["task", "surrogate"]
     for what in ("MAE", "s to fit", "s for 10,000"):
         columns += [f"{what}: paper", *_SOURCES]
@@ -93,7 +42,7 @@ def _surrogates(found: Found) -> Table:
     for place, task in enumerate(("buchwald-hartwig", "sachs")):
         for method in ("mean", "paper", "ridge1", "mlp", "gp"):
             row: list[Any] = [task, METHODS[method]]
-            papers = _SURROGATES.get(method)
+            papers = printed.get(method)
             for number, key in enumerate(("mae", "fit_seconds", "sample_seconds")):
                 row.append("–" if papers is None else papers[place][number])
                 for source in _SOURCES:
@@ -111,7 +60,7 @@ def _surrogates(found: Found) -> Table:
 
 def _architectures(found: Found) -> Table:
     rows = []
-    for task, paper in _ARCHITECTURES.items():
+    for task, paper in claim_list().printed["architectures"].items():
         kind, width, iterations, n_train, n_test, degree = architecture(task)
         ours = f"{kind.upper()} {width}, {iterations:,} iterations, "
         ours += f"{n_train}/{n_test}, degree {degree}"
@@ -129,7 +78,7 @@ def _ks_reactions(found: Found) -> Table:
     sources = found.get(f"buchwald-hartwig-{FIRST}", {"sources": {}})["sources"]
     rows = [
         (step.replace("_", " "), paper, *(_passed(m, step) for m in sources.values()))
-        for step, paper in _KS_REACTIONS.items()
+        for step, paper in claim_list().printed["ks_reactions"].items()
     ]
     rows.append(("all", "0/47", *(_passed(m) for m in sources.values())))
     return Table(
@@ -156,7 +105,7 @@ def _passed(measures: Mapping[str, Any], step: str | None = None) -> str:
 
 def _ks_all(found: Found) -> Table:
     rows = []
-    for task, paper in _KS.items():
+    for task, paper in claim_list().printed["ks"].items():
         sources = found.get(f"{task}-{FIRST}", {"sources": {}})["sources"]
         ours = [_passed(sources[s]) if s in sources else "–" for s in _SOURCES]
         rows.append((task, paper, *ours))
@@ -170,7 +119,7 @@ def _ks_all(found: Found) -> Table:
 
 def _cost(found: Found) -> Table:
     rows = []
-    for task, (hours, fit, sample, speedup) in _COST.items():
+    for task, (hours, fit, sample, speedup) in claim_list().printed["cost"].items():
         piece = found.get(f"{task}-{FIRST}")
         if piece is None:
             continue
@@ -215,36 +164,27 @@ def _cost(found: Found) -> Table:
 
 def _embeddings(found: Found) -> Table:
     rows = []
-    for key, paper in _EMBEDDINGS.items():
+    for key, paper in claim_list().printed["embeddings"].items():
         for source, methods in found.get("embeddings", {}).items():
             row = methods[key]
             rows.append(
-                (
-                    EMBEDDINGS[key],
-                    paper,
-                    source,
-                    _pair(row, "r2"),
-                    _pair(row, "rho"),
-                    _pair(row, "shapiro_p"),
-                    *(median_and_range(row[k]) for k in ("coverage", "q2_paper", "q2")),
-                )
+                {
+                    "embedding": EMBEDDINGS[key],
+                    "paper: R², largest ρ, normal, coverage": paper,
+                    "policies": source,
+                    "R²": _pair(row, "r2"),
+                    "largest ρ": _pair(row, "rho"),
+                    "smallest p of normality": _pair(row, "shapiro_p"),
+                    "coverage at 95 %": median_and_range(row["coverage"]),
+                    "Q², paper's fit": median_and_range(row["q2_paper"]),
+                    "Q², ridge of degree 1": median_and_range(row["q2"]),
+                }
             )
-    return Table(
+    return Table.of_rows(
         "Embeddings of 500 outputs of the yield proxies; 30 members to fit (after the "
         "semicolon: other members), degree 3; medians of the draws with smallest and "
         "largest. Q² is held out, mean over the steps",
-        (
-            "embedding",
-            "paper: R², largest ρ, normal, coverage",
-            "policies",
-            "R²",
-            "largest ρ",
-            "smallest p of normality",
-            "coverage at 95 %",
-            "Q², paper's fit",
-            "Q², ridge of degree 1",
-        ),
-        tuple(rows),
+        rows,
     )
 
 
@@ -253,17 +193,9 @@ def _pair(row: Mapping[str, Any], key: str) -> str:
 
 
 def _sizes(found: Found) -> Table:
-    rows: list[tuple[Any, ...]] = [
-        (
-            name,
-            d,
-            p,
-            paper,
-            comb(d + p, p),
-            comb(d + p, p) + 1,
-            "–" if members is None else members,
-        )
-        for name, d, p, paper, members in _SIZES
+    rows = [
+        (name, d, p, paper, comb(d + p, p), comb(d + p, p) + 1, members)
+        for name, (d, p, paper, members) in claim_list().printed["sizes"].items()
     ]
     return Table(
         "Sample sizes: the paper's L* is the number of terms plus one",

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 
-from gflownet_envs.experiments.paper.measures import rounded
+from gflownet_envs.experiments.paper.measures import columns_of, rounded
 from gflownet_envs.experiments.paper.studies.surrogates import (
     Split,
     errors_and_times,
@@ -92,7 +92,7 @@ def ablate(
         injected_correlation(_split(dataset, one, n_fit, n_components), degree, seed)
         for one in _draws(dataset, many)
     ]
-    found["correlation"] = {key: [row[key] for row in moved] for key in moved[0]}
+    found["correlation"] = columns_of(moved)
     return rounded(found)
 
 
@@ -154,8 +154,7 @@ def _at(
             ratios = PCA(svd_solver="full").fit(X).explained_variance_ratio_
             row["explained"] = float(ratios[:n_components].sum())
         rows.append(row)
-    found: dict[str, Any] = {key: [row[key] for row in rows] for key in rows[0]}
-    return found | {"n_terms": comb(split.X.shape[1] + degree, degree)}
+    return columns_of(rows) | {"n_terms": comb(split.X.shape[1] + degree, degree)}
 
 
 def pushed_coverage(

@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA, KernelPCA
 from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits
 
-from gflownet_envs.experiments.paper.measures import rounded
+from gflownet_envs.experiments.paper.measures import columns_of, rounded
 from gflownet_envs.experiments.paper.studies.surrogates import Split, aitchison_q2
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
@@ -87,10 +87,7 @@ def compare_embeddings_of(
                 found[source][name].append(row)
         progress(number + 1, len(draws))
     columns = {
-        source: {
-            name: {key: [row[key] for row in drawn] for key in drawn[0]}
-            for name, drawn in methods.items()
-        }
+        source: {name: columns_of(drawn) for name, drawn in methods.items()}
         for source, methods in found.items()
     }
     plain: dict[str, Any] = rounded(columns)

@@ -1,8 +1,7 @@
-"""Surrogates side by side on one data set: errors, coverage, cost, and indices.
+"""Surrogates side by side on one data set: errors and cost.
 
 All of them go through `CompositionalPCESurrogate`: the solvers as they are, other
-regressors by ``regressor=``. Two do not: the mean policy, and the raw ensemble with
-indices from the members as they are given.
+regressors by ``regressor=``. The mean policy does not.
 """
 
 from __future__ import annotations
@@ -24,10 +23,8 @@ from sklearn.utils import Tags
 from threadpoolctl import threadpool_limits
 
 from gflownet_envs.experiments.analysis import sums_of_steps
-from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
-from skpce.metrics import coverage_interval
 
 #: Names of the methods, in the order of the tables.
 METHODS: Mapping[str, str] = {
@@ -40,9 +37,7 @@ METHODS: Mapping[str, str] = {
     "ensemble": "raw ensemble, indices from given data",
 }
 
-LEVEL = 0.95
-_N_PREDICTIONS = 10_000
-_BINS = 5
+N_PREDICTIONS = 10_000  # that are timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,40 +106,13 @@ def split_rows(
     return Split(X, y, X_test, y_test, dataset.steps, dataset.mask)
 
 
-def evaluate(method: str, split: Split, degree: int, seed: int) -> dict[str, Any]:
-    """Fit a method and measure it on the held-out members.
-
-    Parameters
-    ----------
-    method : str
-        A name in ``METHODS``.
-    split : Split
-    degree : int
-        Of the paper's expansion, and of the expansion behind a regressor's indices.
-    seed : int
-
-    Returns
-    -------
-    found : dict
-        ``mae``, ``kl`` (a step), ``q2`` (mean over steps with a choice), ``coverage``
-        (95 %, given the inputs), ``fit_seconds`` (the regression alone),
-        ``sample_seconds`` (10,000 predictions), ``index_seconds`` (everything until
-        there are indices) and ``total`` (total indices of the steps; first-order ones
-        of the raw ensemble).
-    """
-    with threadpool_limits(1):
-        if method in ("mean", "ensemble"):
-            return rounded(_without_fit(method, split))
-        return rounded(_with_fit(method, split, degree, seed))
-
-
 def errors_and_times(
     method: str, split: Split, degree: int, seed: int, *, timed: bool = True
 ) -> dict[str, float | None]:
     """Fit a method and return its error and its CPU-seconds, and nothing else.
 
     Regressions are fitted step by step to isometric log-ratios, without the expansion
-    that `evaluate` draws indices from.
+    from which `CompositionalPCESurrogate` has their indices.
 
     Parameters
     ----------
@@ -168,14 +136,14 @@ def errors_and_times(
         mae = float(mean_absolute_error(split.y_test, predicted))
         return {"mae": mae, "fit_seconds": 0.0, "sample_seconds": 0.0}
     surrogate = make_surrogate(method, split, degree, seed)
-    many = np.random.default_rng(seed).normal(size=(_N_PREDICTIONS, split.X.shape[1]))
+    many = np.random.default_rng(seed).normal(size=(N_PREDICTIONS, split.X.shape[1]))
     with threadpool_limits(1):
         predict: Callable[[Any], Any]
         started = time.process_time()
         if surrogate.regressor is None:
             predict = surrogate.fit(split.X, split.y).predict
         else:
-            predict = _regressed(surrogate.regressor, split)
+            predict = regressed(surrogate.regressor, split)
         fitted = time.process_time()
         mae = float(mean_absolute_error(split.y_test, predict(split.X_test)))
         sampling = time.process_time()
@@ -185,7 +153,7 @@ def errors_and_times(
     return {"mae": mae, "fit_seconds": fitted - started, "sample_seconds": sampled}
 
 
-def _regressed(regressor: Any, split: Split) -> Callable[[np.ndarray], np.ndarray]:
+def regressed(regressor: Any, split: Split) -> Callable[[np.ndarray], np.ndarray]:
     """Fit a regressor to the log-ratios of each step; return what predicts policies."""
     ilr = LogRatioTransformer("ilr", **split.shape).fit(split.y)
     targets = ilr.transform(split.y)
@@ -214,7 +182,6 @@ def policy_errors(predicted: np.ndarray, split: Split) -> dict[str, Any]:
         "mae": float(mean_absolute_error(y, predicted)),
         "kl": float(divergence.sum(axis=1).mean()) / len(split.steps),
         "q2": float(np.nanmean(q2)) if np.isfinite(q2).any() else np.nan,
-        "q2_steps": q2,
     }
 
 
@@ -230,68 +197,6 @@ def aitchison_q2(predicted: np.ndarray, split: Split) -> np.ndarray:  # (n_steps
     spread = sums_of_steps(np.square(deviation).sum(axis=0), clr)
     missed = sums_of_steps(missed, clr)
     return np.asarray(1.0 - missed / np.where(spread > 0, spread, np.nan))
-
-
-def _without_fit(method: str, split: Split) -> dict[str, Any]:
-    """Predict the mean of the fitted members; intervals are their quantiles."""
-    n_test = len(split.y_test)
-    predicted = np.tile(_geometric_mean(split), (n_test, 1))
-    if method == "mean":
-        predicted = np.tile(split.y.mean(axis=0), (n_test, 1))
-    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-    lower, upper = np.quantile(split.y, tails, axis=0, method="weibull")
-    band = [np.tile(end, (n_test, 1)) for end in (lower, upper)]
-    found = policy_errors(predicted, split)
-    found["coverage"] = _mean_coverage(split, *band)
-    found |= {"fit_seconds": 0.0, "sample_seconds": 0.0, "index_seconds": None}
-    if method == "ensemble":
-        started = time.process_time()
-        found["total"] = given_data_indices(split)
-        found["index_seconds"] = time.process_time() - started
-    return found
-
-
-def _geometric_mean(split: Split) -> np.ndarray:  # shape: (n_parts,)
-    """Return the centre of the fitted members in Aitchison geometry."""
-    clr = LogRatioTransformer("clr", **split.shape).fit(split.y)
-    centre: np.ndarray = clr.inverse_transform(clr.transform(split.y).mean(0)[None])[0]
-    return centre
-
-
-def _with_fit(method: str, split: Split, degree: int, seed: int) -> dict[str, Any]:
-    surrogate = make_surrogate(method, split, degree, seed)
-    started = time.process_time()
-    surrogate.fit(split.X, split.y)
-    whole = time.process_time() - started
-    predicted = surrogate.predict(split.X_test)
-    band = surrogate.predict_interval(
-        split.X_test,
-        confidence_level=LEVEL,
-        residual="resampled",
-        random_state=seed,
-    )
-    draws = np.random.default_rng(seed).normal(size=(_N_PREDICTIONS, split.X.shape[1]))
-    started = time.process_time()
-    surrogate.predict(draws)
-    sampled = time.process_time() - started
-    fitted = whole
-    if surrogate.regressor is not None:
-        started = time.process_time()
-        _regressed(surrogate.regressor, split)
-        fitted = time.process_time() - started
-    return policy_errors(predicted, split) | {
-        "coverage": _mean_coverage(split, *band),
-        "fit_seconds": fitted,
-        "sample_seconds": sampled,
-        "index_seconds": whole,
-        "total": surrogate.step_total_sobol_indices_,
-        "fidelity": float(np.nanmean(surrogate.fidelity_)),
-    }
-
-
-def _mean_coverage(split: Split, lower: np.ndarray, upper: np.ndarray) -> float:
-    found = coverage_interval(split.y_test, lower, upper, **split.shape).coverage
-    return float(np.nanmean(found))
 
 
 def make_surrogate(
@@ -337,33 +242,3 @@ def _process(n_inputs: int, seed: int) -> GaussianProcessRegressor:
         np.ones(n_inputs), (0.05, 100.0)
     ) + WhiteKernel(0.1, (1e-6, 10.0))
     return GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed)
-
-
-def given_data_indices(split: Split) -> np.ndarray:  # shape: (n_steps, n_inputs)
-    """Return first-order indices from the members alone, in Aitchison geometry.
-
-    The variance between bins of an input over the variance of all members, less what
-    bins of random members would have [1]_. No model, and no total indices.
-
-    References
-    ----------
-    .. [1] E. Plischke, E. Borgonovo, C. L. Smith, "Global sensitivity measures from
-       given data", European Journal of Operational Research 226 (2013).
-    """
-    clr = LogRatioTransformer("clr", **split.shape).fit(split.y)
-    values = clr.transform(split.y)
-    n, n_inputs = split.X.shape
-    n_bins = min(_BINS, n // 4)
-    by_chance = (n_bins - 1) / (n - 1)
-    spread = sums_of_steps(values.var(axis=0), clr)
-    spread[spread == 0] = np.nan
-    indices = np.empty((len(split.steps), n_inputs))
-    for column in range(n_inputs):
-        rank = np.argsort(np.argsort(split.X[:, column], kind="stable"))
-        group = rank * n_bins // n
-        means = np.array([values[group == g].mean(axis=0) for g in range(n_bins)])
-        weight = np.bincount(group)[:, None] / n
-        between = (weight * np.square(means - values.mean(axis=0))).sum(axis=0)
-        share = sums_of_steps(between, clr) / spread
-        indices[:, column] = (share - by_chance) / (1 - by_chance)
-    return indices

@@ -22,8 +22,8 @@ from gflownet_envs.experiments.paper.measures import (
     summary,
 )
 from gflownet_envs.experiments.paper.studies.surrogates import (
-    _regressed,
     errors_and_times,
+    regressed,
     split_of,
 )
 from gflownet_envs.experiments.task import Preset
@@ -204,7 +204,7 @@ def test_regressions_of_the_steps_are_those_of_the_log_ratios(dataset):
     from sklearn.linear_model import LinearRegression
 
     split = split_of(dataset, None)
-    ours = _regressed(LinearRegression(), split)(split.X_test)
+    ours = regressed(LinearRegression(), split)(split.X_test)
     design = np.column_stack([np.ones(len(split.X)), split.X])
     at = np.column_stack([np.ones(len(split.X_test)), split.X_test])
     blocks = []
