@@ -17,6 +17,7 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce._solvers import SOLVERS
+from tests.settings import OLS, RIDGE
 
 
 class Law(type(norm())):
@@ -35,7 +36,7 @@ DEFAULTS = [
     LogRatioTransformer(),
     NatafTransformer(),
     CompositionalPCESurrogate(),
-    CompositionalPCESurrogate(solver="ridge", distribution="normal"),
+    CompositionalPCESurrogate(**RIDGE),
 ]
 
 # Left out: "categorical", which is refused where no value repeats, as in the checks;
@@ -52,9 +53,7 @@ OTHERS = [
         PolynomialChaosRegressor(distribution=name, solver="ridge")
         for name in ("uniform", "empirical", "exponential", "gamma", "beta")
     ),
-    PolynomialChaosRegressor(
-        3, truncation="hyperbolic", q=0.5, solver="ridge", distribution="normal"
-    ),
+    PolynomialChaosRegressor(3, truncation="hyperbolic", q=0.5, **RIDGE),
     PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
     PolynomialChaosRegressor(solver="ols", distribution=FROZEN, criterion="gcv"),
     PolynomialChaosRegressor(2, distribution=FROZEN),
@@ -62,13 +61,11 @@ OTHERS = [
     LogRatioTransformer("alr"),
     LogRatioTransformer("clr"),
     NatafTransformer("normal", root="symmetric"),
-    CompositionalPCESurrogate(solver="ols", distribution="normal"),
+    CompositionalPCESurrogate(**OLS),
     CompositionalPCESurrogate(solver="paper", distribution="normal"),
     CompositionalPCESurrogate(regressor=Ridge(), distribution="normal"),
     CompositionalPCESurrogate(log_ratio="clr", distribution="uniform", solver="ridge"),
-    CompositionalPCESurrogate(
-        log_ratio=LogRatioTransformer("alr"), solver="ridge", distribution="normal"
-    ),
+    CompositionalPCESurrogate(log_ratio=LogRatioTransformer("alr"), **RIDGE),
 ]
 
 

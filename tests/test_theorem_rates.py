@@ -16,10 +16,7 @@ from scipy import stats
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
-from skpce._expansion.expansion import (
-    index_of_set,
-    indices_of_terms,
-)
+from skpce._expansion.expansion import index_of_set, indices_of_terms
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from skpce.sample_size._required import smallest_of_gram
 

@@ -48,9 +48,7 @@ BASIS: Mapping[str, tuple[Any, ...]] = {
     "interaction_order": (None, None, 1, 2),
 }
 PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "PolynomialChaosFeatures": {
-        **BASIS,
-    },
+    "PolynomialChaosFeatures": {**BASIS},
     "PolynomialChaosRegressor": {
         **BASIS,
         "solver": SOLVERS,
@@ -83,10 +81,7 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "shrinkage": ("auto", 0.0, 0.5, 1.0),
         "correlation": (None, None, None, np.eye(2)),
     },
-    "PLSTransformer": {
-        "n_components": (1, 1, 2),
-        "scale": (True, False),
-    },
+    "PLSTransformer": {"n_components": (1, 1, 2), "scale": (True, False)},
 }
 
 
@@ -460,11 +455,7 @@ def _methods_of_regressor(
             lambda: fitted.aggregated_sobol_indices(),
             lambda found: true.shares("all", found.first_order, found.total_order),
         ),
-        (
-            "partial_fit",
-            lambda: _partly(fitted, X, y),
-            partial(_of_regressor, ()),
-        )
+        ("partial_fit", lambda: _partly(fitted, X, y), partial(_of_regressor, ()))
         if hasattr(fitted, "partial_fit") and len(X) > 1
         else ("transform", lambda: fitted.transform(at), finite),
         ("marginal", lambda: fitted.marginal(subset), true.nothing),

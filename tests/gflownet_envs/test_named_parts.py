@@ -22,6 +22,7 @@ from gflownet_envs import (
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import dependent_sobol_indices, sobol_indices, verdict
+from tests.settings import RIDGE
 
 ENVIRONMENT = SequentialSelectionEnvironment(
     {"ligand": ["a", "b"], "base": ["c", "d"], "solvent": ["polar", "apolar", "none"]}
@@ -94,9 +95,7 @@ def members():
 
 
 def pipeline(*embedding):
-    surrogate = CompositionalPCESurrogate(
-        3, steps=STEPS, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(3, steps=STEPS, **RIDGE)
     return make_pipeline(*embedding, PCA(2), surrogate)
 
 

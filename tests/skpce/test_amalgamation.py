@@ -19,6 +19,7 @@ from skpce import (
 from skpce.inspection import compare_embeddings, verdict
 from skpce.metrics import coverage_interval
 from skpce.plotting import ConvergenceDisplay
+from tests.settings import RIDGE
 
 STEPS = {"first": 6, "second": 3}
 THRESHOLD = 0.02
@@ -98,9 +99,7 @@ def test_a_table_in_the_columns_of_predict(pair, members):
     with pytest.raises(ValueError, match=r"\(60, 9\) or \(60, 7\)"):
         surrogate.score(X, y[:, :8])
     with pytest.raises(NotFittedError):
-        CompositionalPCESurrogate(
-            amalgamate=0.1, solver="ridge", distribution="normal"
-        ).amalgamate_parts(y)
+        CompositionalPCESurrogate(amalgamate=0.1, **RIDGE).amalgamate_parts(y)
 
 
 def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
@@ -179,9 +178,7 @@ def test_frames(members):
     columns = [f"first__{name}" for name in "abcdef"] + ["second__a", "second__rest"]
     table = pandas.DataFrame(np.column_stack([y[:, :6], y[:, 6:8]]), columns=columns)
     table.iloc[:, 6:] /= table.iloc[:, 6:].sum(axis=1).to_numpy()[:, None]
-    model = CompositionalPCESurrogate(
-        1, amalgamate=THRESHOLD, solver="ridge", distribution="normal"
-    ).fit(X, table)
+    model = CompositionalPCESurrogate(1, amalgamate=THRESHOLD, **RIDGE).fit(X, table)
     assert model.part_names_ == ("a", "c", "f", "rest", "a", "rest")
     predicted = model.predict_frame(X)
     assert model.score(X, predicted) > 0.2
@@ -210,34 +207,28 @@ def test_masked_parts(members):
 def test_a_name_that_is_taken_and_a_single_rare_part():
     X = np.arange(5.0)[:, np.newaxis]
     y = np.tile([0.5, 0.49, 0.01], (5, 1))
-    model = CompositionalPCESurrogate(
-        1, amalgamate=0.1, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    model = CompositionalPCESurrogate(1, amalgamate=0.1, **RIDGE).fit(X, y)
     assert model.rest_ == {}
     assert model.part_names_ == ("0", "1", "2")
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(
         np.tile([0.9, 0.05, 0.05], (5, 1)), columns=["a__rest", "a__b", "a__c"]
     )
-    model = CompositionalPCESurrogate(
-        1, amalgamate=0.1, solver="ridge", distribution="normal"
-    ).fit(X, table)
+    model = CompositionalPCESurrogate(1, amalgamate=0.1, **RIDGE).fit(X, table)
     assert model.part_names_ == ("rest", "rest of a")
 
 
 @pytest.mark.parametrize("bad", [0, 1, -0.1, "rare", np.nan, True])
 def test_bad_thresholds(bad):
     with pytest.raises(ValueError, match="'amalgamate'"):
-        CompositionalPCESurrogate(
-            1, amalgamate=bad, solver="ridge", distribution="normal"
-        ).fit(np.zeros((3, 1)), np.full((3, 2), 0.5))
+        CompositionalPCESurrogate(1, amalgamate=bad, **RIDGE).fit(
+            np.zeros((3, 1)), np.full((3, 2), 0.5)
+        )
 
 
 def test_a_threshold_that_no_part_reaches(members):
     X, y = members
-    model = CompositionalPCESurrogate(
-        1, steps=STEPS, amalgamate=0.999, solver="ridge", distribution="normal"
-    )
+    model = CompositionalPCESurrogate(1, steps=STEPS, amalgamate=0.999, **RIDGE)
     with pytest.raises(ValueError, match="no part of step 'first' has a larger"):
         model.fit(X, y)
 
@@ -249,9 +240,7 @@ def test_a_vocabulary():
         -3.0 * np.log(1.0 + np.arange(20_000)) + rng.normal(size=(30, 1)) * X[:, :1]
     )
     y = softmax(logits + 0.3 * rng.normal(size=logits.shape), axis=1)
-    model = CompositionalPCESurrogate(
-        1, amalgamate=1e-3, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    model = CompositionalPCESurrogate(1, amalgamate=1e-3, **RIDGE).fit(X, y)
     assert 5 < model.steps_[0] < 60
     np.testing.assert_allclose(model.predict(X).sum(axis=1), 1.0)
 

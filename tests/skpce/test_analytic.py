@@ -63,11 +63,7 @@ def test_ishigami():
         uniform(-np.pi, 2 * np.pi),
     )
     parts = np.array(
-        [
-            (1 + b * np.pi**4 / 5) ** 2 / 2,
-            a**2 / 8,
-            b**2 * np.pi**8 * (1 / 18 - 1 / 50),
-        ]
+        [(1 + b * np.pi**4 / 5) ** 2 / 2, a**2 / 8, b**2 * np.pi**8 * (1 / 18 - 1 / 50)]
     )
     total = parts.sum()
     assert pce.coefficients[0, 0] == pytest.approx(a / 2, abs=1e-10)

@@ -13,15 +13,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-)
-from skpce.inspection import (
-    compare_embeddings,
-    variance_decomposition,
-    verdict,
-)
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce.inspection import compare_embeddings, variance_decomposition, verdict
+from tests.settings import OLS, RIDGE
 
 N_MEMBERS = 60
 GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
@@ -45,67 +39,37 @@ def outputs_of(X):
 
 
 def test_one_column(X, y):
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y[:, 0]
-    )
+    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y[:, 0])
     assert found.step_names == ("y",)
     assert found.attributable == (True,)
     assert "the variance of y" in str(found)
 
 
 def test_a_column_is_the_same_in_one_and_in_two_dimensions(X, y):
-    flat = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y[:, 0]
-    )
-    table = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y[:, :1]
-    )
+    flat = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y[:, 0])
+    table = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y[:, :1])
     np.testing.assert_array_equal(flat.q2, table.q2)
     np.testing.assert_array_equal(flat.p_value, table.p_value)
 
 
 @pytest.mark.slow
 def test_columns_are_judged_one_by_one(X, y):
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-    )
+    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y)
     assert found.step_names == tuple(f"y{i}" for i in range(6))
     alone = [
-        verdict(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-            X,
-            column,
-        ).q2
-        for column in y.T
+        verdict(PolynomialChaosRegressor(2, **RIDGE), X, column).q2 for column in y.T
     ]
     np.testing.assert_allclose(found.q2, np.ravel(alone), rtol=1e-10)
 
 
 @pytest.mark.slow
 def test_groups_are_judged_as_a_whole(X, y):
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=GROUPS,
-    )
+    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=GROUPS)
     assert found.attributable == (True, True, False)
     columns = {"accuracy": [0], "logits": [1, 2, 3, 4], "noise": [5]}
-    same = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=columns,
-    )
+    same = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=columns)
     np.testing.assert_array_equal(found.q2, same.q2)
-    unnamed = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=[1, 4, 1],
-    )
+    unnamed = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=[1, 4, 1])
     assert unnamed.step_names == ("output0", "output1", "output2")
 
 
@@ -115,17 +79,8 @@ def test_a_frame_with_two_levels_names_the_groups(X, y):
     names = [("accuracy", "a"), *(("logits", k) for k in "abcd"), ("noise", "a")]
     frame = pd.DataFrame(y, columns=pd.MultiIndex.from_tuples(names))
     inputs = pd.DataFrame(X, columns=list("abc"))
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        inputs,
-        frame,
-    )
-    expected = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=GROUPS,
-    )
+    found = verdict(PolynomialChaosRegressor(2, **RIDGE), inputs, frame)
+    expected = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=GROUPS)
     assert found.step_names == tuple(GROUPS)
     np.testing.assert_allclose(found.q2, expected.q2, rtol=0, atol=1e-12)
     assert found.to_frame()["output"].tolist() == list(GROUPS)
@@ -134,9 +89,7 @@ def test_a_frame_with_two_levels_names_the_groups(X, y):
 def test_columns_of_a_frame_keep_their_names(X, y):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(y[:, :2], columns=["accuracy", "loss"])
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, frame
-    )
+    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, frame)
     assert found.step_names == ("accuracy", "loss")
 
 
@@ -144,11 +97,7 @@ def test_compositions_and_numbers_in_one_model(X, y):
     policies = softmax(np.c_[X[:, 0], np.zeros((N_MEMBERS, 2))], axis=1)
     forest = RandomForestRegressor(20, random_state=0)
     found = verdict(
-        forest,
-        X,
-        np.c_[policies, y[:, 0]],
-        steps={"move": 3},
-        outputs={"score": 1},
+        forest, X, np.c_[policies, y[:, 0]], steps={"move": 3}, outputs={"score": 1}
     )
     assert found.step_names == ("move", "score")
     assert found.attributable == (True, True)
@@ -171,7 +120,7 @@ def squared_errors(X, y, splits):
 def test_q2_is_that_of_a_computation_by_hand(X, y, standardize):
     y = y * [1, 10, 1, 1, 0.1, 1]
     cv = KFold(5, shuffle=True, random_state=3)
-    model = PolynomialChaosRegressor(1, solver="ols", distribution="normal")
+    model = PolynomialChaosRegressor(1, **OLS)
     found = verdict(model, X, y, outputs=GROUPS, cv=cv, standardize=standardize)
     unit = y.std(axis=0) if standardize else np.ones(6)
     error = squared_errors(X, y / unit, cv.split(X)).sum(axis=0)
@@ -183,14 +132,8 @@ def test_q2_is_that_of_a_computation_by_hand(X, y, standardize):
 
 
 def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
-    one = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y[:, 0]
-    )
-    other = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        1000 - 7 * y[:, 0],
-    )
+    one = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y[:, 0])
+    other = verdict(PolynomialChaosRegressor(2, **RIDGE), X, 1000 - 7 * y[:, 0])
     np.testing.assert_allclose(one.q2, other.q2, rtol=1e-6)
     assert one.drivers.state.tolist() == other.drivers.state.tolist()
 
@@ -203,23 +146,13 @@ def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
     "model",
     [
         PolynomialChaosRegressor(),
-        make_pipeline(
-            StandardScaler(),
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        ),
-        make_pipeline(
-            PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        ),
+        make_pipeline(StandardScaler(), PolynomialChaosRegressor(2, **RIDGE)),
+        make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)),
         TransformedTargetRegressor(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-            transformer=StandardScaler(),
+            PolynomialChaosRegressor(2, **RIDGE), transformer=StandardScaler()
         ),
         RandomForestRegressor(20, random_state=0),
-        GridSearchCV(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-            {"degree": [1, 2]},
-            cv=3,
-        ),
+        GridSearchCV(PolynomialChaosRegressor(**RIDGE), {"degree": [1, 2]}, cv=3),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -236,32 +169,19 @@ def test_a_member_counts_in_the_outputs_that_it_has(X, y):
     failed[:7, 0] = np.nan
     failed[50:, 1] = np.nan
     cv = KFold(5)
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        failed,
-        cv=cv,
-    )
+    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, failed, cv=cv)
     np.testing.assert_array_equal(found.members, [53, 50])
     assert "y0 has 53, y1 has 50 of 60" in str(found)
     for place, has in enumerate((np.arange(7, 60), np.arange(50))):
         alone = verdict(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-            X[has],
-            failed[has, place],
-            cv=cv,
+            PolynomialChaosRegressor(2, **RIDGE), X[has], failed[has, place], cv=cv
         )
         np.testing.assert_allclose(found.q2[place], alone.q2[0], rtol=1e-10)
 
 
 def test_a_member_that_failed_in_a_column_does_not_count_in_its_group(X, y):
     y[3, 2] = np.nan
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=GROUPS,
-    )
+    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=GROUPS)
     np.testing.assert_array_equal(found.members, [60, 59, 60])
 
 
@@ -271,10 +191,7 @@ def test_models_without_nan_and_replicates_with_failures():
     X = rng.normal(size=(20, 2))[setting]
     y = X[:, :1] + 0.3 * rng.normal(size=(60, 2))
     y[[0, 5, 17], 0] = np.nan
-    for model in (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        LinearRegression(),
-    ):
+    for model in (PolynomialChaosRegressor(1, **RIDGE), LinearRegression()):
         found = verdict(model, X, y, replicate=setting)
         assert found.attributable == (True, True)
         np.testing.assert_array_equal(found.members, [57, 60])
@@ -312,10 +229,7 @@ def test_all_ways_to_the_noise_share_agree(replicates):
         variance_decomposition(y, exact=X * [1, 2]).noise_share,
         variance_decomposition(y, control=rng.normal(size=(400, 2))).noise_share,
         verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            y,
-            replicate=setting,
+            PolynomialChaosRegressor(1, **RIDGE), X, y, replicate=setting
         ).noise_share,
     ):
         np.testing.assert_allclose(found, [0.5, 0.2], atol=0.08)
@@ -341,7 +255,7 @@ def test_embeddings_are_compared_for_numbers(X, y):
         outputs={"accuracy": 1, "logits": 4},
         dimensions=(2, 3),
         degrees=(1, 2),
-        surrogate=PolynomialChaosRegressor(solver="ridge", distribution="normal"),
+        surrogate=PolynomialChaosRegressor(**RIDGE),
         cv=3,
         inner_cv=3,
     )
@@ -370,11 +284,7 @@ def test_embeddings_are_compared_for_numbers(X, y):
 )
 def test_bad_columns_are_refused(change, message, X, y):
     with pytest.raises(ValueError, match=message):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            change(y[:, 0]),
-        )
+        verdict(PolynomialChaosRegressor(1, **RIDGE), X, change(y[:, 0]))
 
 
 @pytest.mark.parametrize(
@@ -391,12 +301,7 @@ def test_bad_columns_are_refused(change, message, X, y):
 )
 def test_bad_groups_are_refused(outputs, message, X, y):
     for function in (
-        lambda: verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            y,
-            outputs=outputs,
-        ),
+        lambda: verdict(PolynomialChaosRegressor(1, **RIDGE), X, y, outputs=outputs),
         lambda: variance_decomposition(y, np.arange(60) // 2, outputs=outputs),
         lambda: variance_decomposition(y, exact=y, outputs=outputs).noise_share,
     ):
@@ -406,24 +311,15 @@ def test_bad_groups_are_refused(outputs, message, X, y):
 
 def test_numbers_are_no_probabilities(X, y):
     with pytest.raises(ValueError, match="predicts probabilities; its columns are"):
-        verdict(
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-            X,
-            np.abs(y),
-            outputs=GROUPS,
-        )
+        verdict(CompositionalPCESurrogate(1, **RIDGE), X, np.abs(y), outputs=GROUPS)
     with pytest.raises(ValueError, match="Negative values"):
-        verdict(
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"), X, y
-        )
+        verdict(CompositionalPCESurrogate(1, **RIDGE), X, y)
 
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_an_output_that_does_not_vary_has_no_verdict(X, y):
     found = verdict(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        np.c_[y[:, 0], np.ones(60)],
+        PolynomialChaosRegressor(1, **RIDGE), X, np.c_[y[:, 0], np.ones(60)]
     )
     assert found.attributable == (True, False)
     assert np.isnan(found.q2[1])
@@ -475,12 +371,7 @@ def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):
 def test_names_that_are_the_same_as_text_are_refused():
     X, y = np.random.default_rng(0).normal(size=(2, 20, 3))
     with pytest.raises(ValueError, match="names that differ as text"):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            y,
-            outputs={1: 2, "1": 1},
-        )
+        verdict(PolynomialChaosRegressor(1, **RIDGE), X, y, outputs={1: 2, "1": 1})
 
 
 def test_units_are_those_of_the_members_that_count():
@@ -489,10 +380,7 @@ def test_units_are_those_of_the_members_that_count():
     y = X + 0.5 * rng.normal(size=(40, 2))
     y[7] = np.nan, 1e3
     options = {"outputs": {"g": 2}, "standardize": True}
-    model, others = (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        np.arange(40) != 7,
-    )
+    model, others = (PolynomialChaosRegressor(1, **RIDGE), np.arange(40) != 7)
     found = verdict(model, X, y, **options)
     complete = verdict(model, X[others], y[others], **options)
     np.testing.assert_allclose(found.q2, complete.q2)
@@ -504,6 +392,6 @@ def test_an_output_that_lost_its_replicates_has_no_noise_share():
     X = rng.normal(size=(20, 2))[setting]
     y = X + 0.3 * rng.normal(size=(40, 2))
     y[1::2, 1] = np.nan
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     found = verdict(model, X, y, replicate=setting)
     assert np.isnan(found.noise_share).tolist() == [False, True]

@@ -19,12 +19,10 @@ from skpce import (
     LogRatioTransformer,
     PolynomialChaosRegressor,
 )
-from skpce.inspection import (
-    back_to_reward,
-    original_space_indices,
-)
+from skpce.inspection import back_to_reward, original_space_indices
 from skpce.inspection._back_to_reward import MovedColumns
 from skpce.inspection._reading import expansion_of
+from tests.settings import OLS, RIDGE
 from tests.skpce.verdicts import verdict_by_hand
 
 STEPS = {"catalyst": 3, "base": 2, "stop": 1}
@@ -48,9 +46,7 @@ def fitted():
     pipeline = make_pipeline(
         StandardScaler(),
         PCA(3, whiten=True),
-        CompositionalPCESurrogate(
-            2, steps=STEPS, solver="ridge", distribution="normal"
-        ),
+        CompositionalPCESurrogate(2, steps=STEPS, **RIDGE),
     )
     return pipeline.fit(X, y), X
 
@@ -59,11 +55,7 @@ def test_a_linear_expansion_by_hand():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4)) @ rng.normal(size=(4, 4))
     beta = np.array([1.0, -2.0, 0.5, 0.0])
-    model = make_pipeline(
-        StandardScaler(),
-        PCA(),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-    )
+    model = make_pipeline(StandardScaler(), PCA(), PolynomialChaosRegressor(1, **RIDGE))
     model.set_params(polynomialchaosregressor__solver="ols").fit(X, X @ beta)
     found = back_to_reward(model, X)
     f, centred = X @ beta, X - X.mean(axis=0)
@@ -140,8 +132,7 @@ def test_a_nonlinear_embedding_is_moved_before_it():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     pipeline = make_pipeline(
-        FunctionTransformer(np.square),
-        PolynomialChaosRegressor(1, solver="ols", distribution="normal"),
+        FunctionTransformer(np.square), PolynomialChaosRegressor(1, **OLS)
     ).fit(X, X[:, 0] ** 2 + 2 * X[:, 1] ** 2)
     found = back_to_reward(pipeline, X)
     assert not found.linear
@@ -156,8 +147,7 @@ def test_a_nonlinear_embedding_is_moved_before_it():
     assert explained[1] == pytest.approx(found.variance_share[0, 1], abs=0.1)
     assert abs(explained[2]) < 0.1
     kernel = make_pipeline(
-        KernelPCA(3, kernel="rbf"),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        KernelPCA(3, kernel="rbf"), PolynomialChaosRegressor(2, **RIDGE)
     )
     found = back_to_reward(kernel.fit(X, X[:, 0]), X)
     assert found.variance_share[0].argmax() == 0
@@ -179,9 +169,7 @@ def test_what_a_column_explains_alone_is_the_closed_form(fitted):
 def test_correlated_inputs_of_the_expansion_are_explained_by_rows():
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=400)
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 0]
-    )
+    pce = PolynomialChaosRegressor(1, **RIDGE).fit(X, X[:, 0])
     found = back_to_reward(pce, X)
     assert found.explained_alone[0, 1] == pytest.approx(0.81, abs=0.05)
     assert found.variance_share[0, 1] == pytest.approx(0, abs=1e-6)
@@ -194,10 +182,7 @@ def test_four_named_parts_of_which_the_policy_depends_on_two(seed):
     source = rng.normal(size=(100, 4))
     X = np.repeat(source, 5, axis=1) + 0.1 * rng.normal(size=(100, 20))
     logits = np.c_[2.0 * source[:, 0], np.zeros(100), 1.0 * source[:, 2]]
-    pipeline = make_pipeline(
-        PCA(4, whiten=True),
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(PCA(4, whiten=True), CompositionalPCESurrogate(1, **RIDGE))
     found = back_to_reward(pipeline.fit(X, softmax(logits, axis=1)), X, groups=parts)
     C = np.eye(3) - 1 / 3  # clr of the logits; the covariance of the sources in X
     covariance = np.cov(source[:, [0, 2]].T, ddof=0)
@@ -213,9 +198,7 @@ def test_an_embedding_that_misses_them_is_not_supported():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 6)) * [9, 8, 7, 6, 1, 1]
     y = softmax(np.c_[3 * X[:, 4], np.zeros(100), X[:, 5]], axis=1)
-    pipeline = make_pipeline(
-        PCA(3), CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
-    ).fit(X, y)
+    pipeline = make_pipeline(PCA(3), CompositionalPCESurrogate(1, **RIDGE)).fit(X, y)
     found = back_to_reward(pipeline, X)
     assert found.supported == (False,)
     assert "NOT SUPPORTED" in str(found)
@@ -234,8 +217,7 @@ def agreement_with_solving_again(n_components, seed):
         return policy / policy.sum(axis=1, keepdims=True)
 
     pipeline = make_pipeline(
-        PCA(n_components, whiten=True),
-        CompositionalPCESurrogate(2, solver="ridge", distribution="normal"),
+        PCA(n_components, whiten=True), CompositionalPCESurrogate(2, **RIDGE)
     )
     found = back_to_reward(pipeline.fit(X, solve(X)), X)
     clr = LogRatioTransformer("clr").fit(solve(X))
@@ -264,9 +246,7 @@ def test_predicted_changes_are_those_of_rewards_solved_again(seed):
 
 def test_what_is_retained_of_a_move_is_the_projection():
     X = np.random.default_rng(0).normal(size=(50, 5)) @ np.diag([5, 4, 3, 2, 1.0])
-    model = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    ).fit(X, X[:, 0])
+    model = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)).fit(X, X[:, 0])
     V = model[0].components_
     alone = back_to_reward(model, X)
     np.testing.assert_allclose(alone.retained, np.square(V).sum(axis=0), atol=1e-9)
@@ -275,8 +255,7 @@ def test_what_is_retained_of_a_move_is_the_projection():
     image = V[:, [0, 3]] @ s
     np.testing.assert_allclose(pair.retained, [image @ image / (s @ s)], atol=1e-9)
     squares = make_pipeline(
-        FunctionTransformer(np.square),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        FunctionTransformer(np.square), PolynomialChaosRegressor(1, **RIDGE)
     )
     assert np.isnan(back_to_reward(squares.fit(X, X[:, 0]), X).retained).all()
 
@@ -295,9 +274,9 @@ def test_standard_errors_are_those_of_new_rewards(fitted):
 def test_tables(fitted):
     pipeline, X = fitted
     frame = pd.DataFrame(X, columns=[f"reaction {i}" for i in range(6)])
-    model = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    ).fit(frame, X[:, :2])
+    model = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)).fit(
+        frame, X[:, :2]
+    )
     found = back_to_reward(model, frame)
     assert found.feature_names[0] == "reaction 0"
     assert list(found.to_frame()["target"].unique()) == ["y0", "y1"]
@@ -319,10 +298,7 @@ def test_tables(fitted):
 
 def test_a_search_is_read_like_its_best_estimator(fitted):
     X, y = rewards()
-    pipeline = make_pipeline(
-        PCA(2),
-        CompositionalPCESurrogate(steps=STEPS, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(PCA(2), CompositionalPCESurrogate(steps=STEPS, **RIDGE))
     grid = {"compositionalpcesurrogate__degree": [1, 2]}
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
     one, other = (back_to_reward(m, X) for m in (search, search.best_estimator_))
@@ -335,10 +311,7 @@ def test_a_mask_leaves_out_what_is_never_chosen():
     y = softmax(np.c_[X[:, 0], np.full(100, -np.inf), np.zeros(100)], axis=1)
     y = np.hstack([y, softmax(np.c_[X[:, 1], np.zeros(100)], axis=1)])
     model = make_pipeline(
-        StandardScaler(),
-        CompositionalPCESurrogate(
-            1, steps={"a": 3, "b": 2}, solver="ridge", distribution="normal"
-        ),
+        StandardScaler(), CompositionalPCESurrogate(1, steps={"a": 3, "b": 2}, **RIDGE)
     ).fit(X, y)
     found = back_to_reward(model, X)
     assert found.row_names == ("a:0", "a:2", "b:0", "b:1")
@@ -354,9 +327,7 @@ def test_a_step_without_choice_has_no_rows():
     X = rng.normal(size=(60, 2))
     y = softmax(np.c_[X[:, 0], np.zeros(60)], axis=1)
     y = np.hstack([y, np.tile([1.0, 0.0], (60, 1))])
-    model = CompositionalPCESurrogate(
-        1, steps={"a": 2, "b": 2}, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    model = CompositionalPCESurrogate(1, steps={"a": 2, "b": 2}, **RIDGE).fit(X, y)
     found = back_to_reward(model, X)
     assert found.row_names == ("a:0", "a:1")
     assert found.effect.shape == (2, 2)
@@ -367,12 +338,7 @@ def test_a_target_without_variance_has_no_shares():
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.c_[X[:, 0], np.full(60, 0.3)]
     with pytest.warns(ConstantTargetWarning):
-        found = back_to_reward(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-                X, y
-            ),
-            X,
-        )
+        found = back_to_reward(PolynomialChaosRegressor(2, **RIDGE).fit(X, y), X)
     for name in ("share", "variance_share", "explained_alone", "share_standard_error"):
         assert np.all(getattr(found, name)[1] == 0), name
     assert found.reasons == ((), ("the expansion has no variance",))
@@ -381,12 +347,7 @@ def test_a_target_without_variance_has_no_shares():
 def test_a_constant_column_is_not_moved(fitted):
     X, y = rewards()
     wider = np.c_[X, np.full(len(X), 7.0)]
-    pipeline = make_pipeline(
-        PCA(3),
-        CompositionalPCESurrogate(
-            2, steps=STEPS, solver="ridge", distribution="normal"
-        ),
-    )
+    pipeline = make_pipeline(PCA(3), CompositionalPCESurrogate(2, steps=STEPS, **RIDGE))
     found = back_to_reward(pipeline.fit(wider, y), wider)
     for name in ("share", "variance_share", "explained_alone", "effect"):
         np.testing.assert_allclose(getattr(found, name)[:, 6], 0.0, atol=1e-12)
@@ -396,7 +357,7 @@ def test_a_constant_column_is_not_moved(fitted):
 def test_columns_in_another_order_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 2))
     frame = pd.DataFrame(X, columns=["a", "b"])
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    pce = PolynomialChaosRegressor(1, **RIDGE)
     for model in (pce, make_pipeline(FunctionTransformer(np.square), pce)):
         model.fit(frame, X[:, 0])
         with pytest.raises(ValueError, match=r"\['b', 'a'\]; expected \['a', 'b'\]"):
@@ -407,8 +368,7 @@ def test_columns_in_another_order_are_refused():
 def test_moves_that_leave_the_domain_of_a_step_have_no_effect(display_class):
     X = np.exp(np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 0.1])
     model = make_pipeline(
-        FunctionTransformer(np.log),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        FunctionTransformer(np.log), PolynomialChaosRegressor(1, **RIDGE)
     )
     found = back_to_reward(model.fit(X, np.log(X).sum(axis=1)), X)
     assert np.isnan(found.effect[0, 0])
@@ -426,12 +386,7 @@ def test_bad_input(fitted):
     with pytest.raises(ValueError, match="last step is LinearRegression"):
         back_to_reward(make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0]), X)
     with pytest.raises(NotFittedError):
-        back_to_reward(
-            make_pipeline(
-                PCA(2), PolynomialChaosRegressor(solver="ridge", distribution="normal")
-            ),
-            X,
-        )
+        back_to_reward(make_pipeline(PCA(2), PolynomialChaosRegressor(**RIDGE)), X)
     with pytest.raises(ValueError, match=r"X has 5 features; expected 6"):
         back_to_reward(pipeline, X[:, :5])
     with pytest.raises(ValueError, match="group 'a' of groups must be a set"):
@@ -498,9 +453,7 @@ def test_a_verdict_decides(fitted, display_class):
     display = display_class.from_estimator(pipeline, X, verdict=verdict)
     title = display.axes_[0].get_title(loc="left")
     assert title == "catalyst\nnot predicted: 0.50\nnot attributable"
-    other = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    ).fit(X, X[:, 0])
+    other = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="verdict is about the steps"):
         display_class.from_estimator(other, X, verdict=verdict)
     for bad in ({"kind": "pie"}, {"measure": "explained_alone"}, {"n_shown": 0}):

@@ -10,11 +10,10 @@ from sklearn.base import clone
 
 from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import verdict
+from tests.settings import RIDGE
 
 WIDTHS = (3, 2, 4)
-SURROGATE = CompositionalPCESurrogate(
-    2, steps=WIDTHS, solver="ridge", distribution="normal"
-)
+SURROGATE = CompositionalPCESurrogate(2, steps=WIDTHS, **RIDGE)
 
 
 @pytest.fixture
@@ -98,17 +97,12 @@ class TestFit:
         with pytest.raises(
             ValueError, match=r"y holds text such as 'setosa'.*predict_"
         ):
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-                X, labels
-            )
+            CompositionalPCESurrogate(1, **RIDGE).fit(X, labels)
 
     def test_steps_that_nobody_named(self, ensemble):
         X, y = ensemble
         strict = CompositionalPCESurrogate(
-            1,
-            log_ratio=LogRatioTransformer(closure="strict"),
-            solver="ridge",
-            distribution="normal",
+            1, log_ratio=LogRatioTransformer(closure="strict"), **RIDGE
         )
         with pytest.raises(
             ValueError, match=r"sums to 3, .* 3 steps side by side\. Give steps="
@@ -184,13 +178,11 @@ def test_renormalize_warns_above_a_thousandth(ensemble):
 def test_several_steps_in_one(ensemble):
     X, y = ensemble
     with pytest.raises(ValueError, match=r"sums to 3, .* 3 steps side by side\. Give"):
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y)
+        CompositionalPCESurrogate(1, **RIDGE).fit(X, y)
     # Weights, and percentages.
     for other in (y * np.linspace(1, 2, len(y))[:, np.newaxis], 100 * y / 3):
         with pytest.warns(ClosureWarning, match=r"not to 1; rows were .* their sum\.$"):
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-                X, other
-            )
+            CompositionalPCESurrogate(1, **RIDGE).fit(X, other)
 
 
 def test_float32_policies_pass_the_strict_closure(ensemble):
@@ -208,9 +200,9 @@ def padded(ensemble):
 
 @pytest.fixture(scope="module")
 def fitted(ensemble, padded):
-    return CompositionalPCESurrogate(
-        2, steps=(3, 2, 5), solver="ridge", distribution="normal"
-    ).fit(ensemble[0], padded)
+    return CompositionalPCESurrogate(2, steps=(3, 2, 5), **RIDGE).fit(
+        ensemble[0], padded
+    )
 
 
 class TestFitted:

@@ -240,9 +240,7 @@ SETS = {
     "hyperbolic": Truncation.of_degree(3, 5, 0.5).listed(),
     "one interaction": [[0, 0, 0], [1, 2, 3]],
     "not downward closed": sort_graded(
-        np.array(
-            [[0, 0, 0], [0, 0, 5], [2, 0, 1], [1, 3, 1], [0, 3, 1], [0, 1, 1]],
-        ),
+        np.array([[0, 0, 0], [0, 0, 5], [2, 0, 1], [1, 3, 1], [0, 3, 1], [0, 1, 1]]),
         np.zeros(3, dtype=bool),
     ),
     "without one input": [[0, 0, 0], [2, 0, 1], [3, 0, 0]],

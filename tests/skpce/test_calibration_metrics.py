@@ -36,11 +36,7 @@ def test_the_binomial_interval_is_that_of_scipy(n_inside, kind):
     # Two parts are inside together or not at all: both coverages are binomial.
     y = pairs(np.where(np.arange(20) < n_inside, 0.5, 0.9))
     found = coverage_interval(
-        y,
-        [[0.4, 0.4]],
-        [[0.6, 0.6]],
-        kind=kind,
-        confidence_level=0.8,
+        y, [[0.4, 0.4]], [[0.6, 0.6]], kind=kind, confidence_level=0.8
     )
     expected = binomtest(n_inside, 20).proportion_ci(0.8, method="wilson")
     assert found.coverage[0] == pytest.approx(n_inside / 20)

@@ -8,10 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-)
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.inspection import verdict
 
 callback = pytest.importorskip("sklearn.callback")

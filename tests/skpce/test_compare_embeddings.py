@@ -20,6 +20,7 @@ from skpce.embedding import PLSTransformer
 from skpce.inspection import Result, compare_embeddings, verdict
 from skpce.inspection._ensembles.compare_embeddings import _InnerFolds
 from skpce.metrics import aitchison_scorer
+from tests.settings import RIDGE
 
 STEPS = {"a": 3, "b": 2}
 OUTER = KFold(3, shuffle=True, random_state=1)
@@ -259,9 +260,7 @@ def test_kinds_of_candidates(data):
         pd.DataFrame(y, columns=["a__0", "a__1", "a__2", "b__0", "b__1"]),
         dimensions=(1, 2),
         degrees=None,
-        surrogate=CompositionalPCESurrogate(
-            1, random_state=0, solver="ridge", distribution="normal"
-        ),
+        surrogate=CompositionalPCESurrogate(1, random_state=0, **RIDGE),
         **SMALL,
     )
     assert repr(each) == before

@@ -12,12 +12,9 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skpce import (
-    CompositionalPCESurrogate,
-    NatafTransformer,
-    PolynomialChaosRegressor,
-)
+from skpce import CompositionalPCESurrogate, NatafTransformer, PolynomialChaosRegressor
 from skpce.inspection import dependent_sobol_indices, shapley_effects
+from tests.settings import OLS, RIDGE
 
 R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])
 SCALE = np.array([1.0, 2.0, 0.5])
@@ -238,9 +235,7 @@ def test_shapley_effects_of_normal_inputs_in_closed_form():
 
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal(np.zeros(3), R, size=500)
-    pce = PolynomialChaosRegressor(2, solver="ols", distribution="normal").fit(
-        X, function(X)
-    )
+    pce = PolynomialChaosRegressor(2, **OLS).fit(X, function(X))
     other = shapley_effects(
         pce, X, dependence="gaussian", degree=2, solver="ols", random_state=0
     )
@@ -383,9 +378,7 @@ def test_steps_of_a_surrogate_add_up_in_aitchison_geometry():
 def test_behind_an_embedding_the_columns_of_x_count():
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal(np.zeros(3), R, size=300)
-    pipeline = make_pipeline(
-        PCA(), PolynomialChaosRegressor(1, solver="ols", distribution="normal")
-    )
+    pipeline = make_pipeline(PCA(), PolynomialChaosRegressor(1, **OLS))
     pipeline.fit(X, X @ BETA)
     law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
     found = dependent_sobol_indices(pipeline, X, distribution=law, random_state=0)
@@ -393,8 +386,7 @@ def test_behind_an_embedding_the_columns_of_x_count():
     assert np.isnan(found.closed_form_first_order).all()
     assert "none for the columns before an embedding" in found.independence
     squares = make_pipeline(
-        FunctionTransformer(np.square),
-        PolynomialChaosRegressor(1, solver="ols", distribution="normal"),
+        FunctionTransformer(np.square), PolynomialChaosRegressor(1, **OLS)
     ).fit(X, X[:, 0] ** 2 + X[:, 1] ** 2)
     found = dependent_sobol_indices(squares, X, distribution=law, random_state=0)
     # Var E[x1^2 + x2^2 | x1] = 2 (1 + rho^2)^2 of a variance of 4 (1 + rho^2).
@@ -406,9 +398,7 @@ def test_a_law_that_is_no_gaussian_copula():
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)
     X = np.c_[x, x**2 + 0.3 * rng.normal(size=300)]
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 1]
-    )
+    pce = PolynomialChaosRegressor(1, **RIDGE).fit(X, X[:, 1])
     nataf = dependent_sobol_indices(pce, X, n_samples=4096, random_state=0)
     assert nataf.first_order[0, 0] < 0.1  # the truth is 2 / 2.09
     assert any("a Gaussian copula, leaves" in text for text in nataf.cautions)

@@ -25,6 +25,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from tests.settings import RIDGE
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -44,17 +45,13 @@ def _close_figures():
 @pytest.fixture(scope="module")
 def fitted(ensemble):
     X, y = ensemble
-    return CompositionalPCESurrogate(
-        2, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    return CompositionalPCESurrogate(2, steps=STEPS, **RIDGE).fit(X, y)
 
 
 @pytest.fixture(scope="module")
 def pipeline(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        2, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(2, steps=STEPS, random_state=0, **RIDGE)
     return make_pipeline(StandardScaler(), PCA(2, whiten=True), surrogate).fit(X, y)
 
 
@@ -85,9 +82,7 @@ def test_sobol_of_a_regressor(regressor):
     explained = 1 - pce.unexplained_share_[:, np.newaxis]
     np.testing.assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
     assert display.shares[1, 3] == pytest.approx(1, abs=1e-6)  # x0 x1 x2 alone
-    behind = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    behind = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE))
     X = regressor[0]
     assert SobolDisplay.from_fit(behind.fit(X, X[:, 0])).input_names == ["pca0", "pca1"]
 
@@ -207,9 +202,7 @@ def test_names_of_alr_references_are_those_of_the_parts(ensemble):
     X, y = ensemble
     columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
     frame = pandas.DataFrame(y, columns=columns)
-    model = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, frame
-    )
+    model = CompositionalPCESurrogate(1, **RIDGE).fit(X, frame)
     display = StepVarianceDisplay.from_estimator(model, frame)
     assert display.fragility.alr_reference.tolist() == ["c", "b", "d"]
 
@@ -301,9 +294,9 @@ def test_interactions_add_up(fitted, regressor):
 @pytest.mark.parametrize("log_ratio", ["alr", "clr"])
 def test_interactions_do_not_depend_on_the_log_ratio(fitted, ensemble, log_ratio):
     X, y = ensemble
-    other = CompositionalPCESurrogate(
-        2, steps=STEPS, log_ratio=log_ratio, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    other = CompositionalPCESurrogate(2, steps=STEPS, log_ratio=log_ratio, **RIDGE).fit(
+        X, y
+    )
     np.testing.assert_allclose(
         InteractionDisplay.from_estimator(other, step=2).values,
         InteractionDisplay.from_estimator(fitted, step=2).values,
@@ -336,9 +329,7 @@ def test_embedding_of_a_pipeline(pipeline, ensemble):
 
 def test_a_constant_input_has_no_correlation():
     X = np.c_[np.random.default_rng(0).normal(size=30), np.ones(30)]
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 0]
-    )
+    pce = PolynomialChaosRegressor(1, **RIDGE).fit(X, X[:, 0])
     display = EmbeddingDisplay.from_estimator(pce, X)
     assert np.isnan(display.correlation[1]).all()
     assert display.explained_variance_ratio is None
@@ -352,7 +343,7 @@ def test_convergence_of_a_regressor_is_the_held_out_r2():
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=60)
     display = ConvergenceDisplay.from_estimator(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        PolynomialChaosRegressor(1, **RIDGE),
         X,
         y,
         sizes=[15, 45],
@@ -364,9 +355,7 @@ def test_convergence_of_a_regressor_is_the_held_out_r2():
         order = generator.permutation(60)
         for size, found in zip((15, 45), row[:, 0], strict=True):
             chosen = order[15 : 15 + size]
-            model = PolynomialChaosRegressor(
-                1, solver="ridge", distribution="normal"
-            ).fit(X[chosen], y[chosen])
+            model = PolynomialChaosRegressor(1, **RIDGE).fit(X[chosen], y[chosen])
             test = order[:15]
             assert found == pytest.approx(r2_score(y[test], model.predict(X[test])))
     np.testing.assert_allclose(
@@ -387,9 +376,7 @@ def test_convergence_does_not_warn_of_ranges_of_few_members():
 def test_convergence_of_a_pipeline(simulate):
     X, y = simulate(n_members=160, noise=0.1)
     wider = np.hstack([y, np.ones((len(y), 1))])
-    surrogate = CompositionalPCESurrogate(
-        2, steps=STEPS | {"stop": 1}, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(2, steps=STEPS | {"stop": 1}, **RIDGE)
     model = make_pipeline(StandardScaler(), surrogate)
     arguments = {"sizes": (20, 120), "n_repeats": 2}
     display = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
@@ -531,10 +518,7 @@ def test_inputs_that_pass_through_retain_their_names():
     y = softmax(np.c_[X[:, 0], X[:, 1], np.zeros(40)], axis=1)
     steps = [
         ("inputs", "passthrough"),
-        (
-            "surrogate",
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-        ),
+        ("surrogate", CompositionalPCESurrogate(1, **RIDGE)),
     ]
     pipeline = Pipeline(steps).fit(X, y)
     assert list(SobolDisplay.from_fit(pipeline).input_names) == ["x0", "x1"]

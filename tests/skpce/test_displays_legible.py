@@ -25,6 +25,7 @@ from skpce.plotting import (
 )
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
 from skpce.plotting._value_of_information import spread_apart
+from tests.settings import RIDGE
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -50,9 +51,7 @@ def _close_figures():
 @pytest.fixture(scope="module")
 def fitted(ensemble):
     X, y = ensemble
-    return CompositionalPCESurrogate(
-        2, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    return CompositionalPCESurrogate(2, steps=STEPS, **RIDGE).fit(X, y)
 
 
 def make_verdict(attributable=(True, False, True), names=STEPS):
@@ -129,10 +128,7 @@ def reward_effects(n_features, kind, measure="share"):
     groups = {name: [i] for i, name in enumerate(names)}
     y = np.hstack([many(3, 60), many(2, 60)])
     model = make_pipeline(
-        PCA(2),
-        CompositionalPCESurrogate(
-            1, steps={LONG[0]: 3, LONG[1]: 2}, solver="ridge", distribution="normal"
-        ),
+        PCA(2), CompositionalPCESurrogate(1, steps={LONG[0]: 3, LONG[1]: 2}, **RIDGE)
     )
     return RewardEffectsDisplay.from_estimator(
         model.fit(X, y), X, groups=groups, kind=kind, measure=measure
@@ -297,9 +293,9 @@ def test_small_shares_without_support_are_not_bright():
 def test_pairs_of_a_step_without_choice_have_no_variance(ensemble):
     X, y = ensemble
     wider = np.hstack([y, np.ones((len(y), 1))])
-    model = CompositionalPCESurrogate(
-        1, steps=STEPS | {"stop": 1}, solver="ridge", distribution="normal"
-    ).fit(X, wider)
+    model = CompositionalPCESurrogate(1, steps=STEPS | {"stop": 1}, **RIDGE).fit(
+        X, wider
+    )
     display = InteractionDisplay.from_estimator(model, step=3)
     assert display.ax_.get_title(loc="left") == "stop\nno variance"
     assert np.isnan(display.unexplained)
@@ -335,9 +331,7 @@ def test_curves_of_a_refused_step_are_dashed_and_labelled(fitted, quantity):
 
 def test_a_long_step_does_not_hide_the_part(ensemble):
     X, y = ensemble
-    model = CompositionalPCESurrogate(
-        1, steps={LONG[0]: 3}, solver="ridge", distribution="normal"
-    ).fit(X, y[:, :3])
+    model = CompositionalPCESurrogate(1, steps={LONG[0]: 3}, **RIDGE).fit(X, y[:, :3])
     display = MainEffectsDisplay.from_estimator(model, n_samples=50)
     legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
     assert [text[-2:] for text in legend] == [":0", ":1", ":2"]
@@ -388,9 +382,7 @@ def test_policies_of_other_columns_are_refused(ensemble):
     X, y = ensemble
     columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
     frame = pandas.DataFrame(y, columns=columns)
-    model = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, frame
-    )
+    model = CompositionalPCESurrogate(1, **RIDGE).fit(X, frame)
     turned = frame[columns[1::-1] + columns[2:]]
     calls = [
         lambda given: StepVarianceDisplay.from_estimator(model, given),
@@ -410,10 +402,7 @@ def test_policies_of_other_columns_are_refused(ensemble):
 
 def test_a_fitted_search_is_read_like_its_best_estimator(ensemble):
     X, y = ensemble
-    pipeline = make_pipeline(
-        PCA(2),
-        CompositionalPCESurrogate(steps=STEPS, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(PCA(2), CompositionalPCESurrogate(steps=STEPS, **RIDGE))
     grid = {"compositionalpcesurrogate__degree": [1, 2]}
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
     best = search.best_estimator_

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
+from tests.settings import RIDGE
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
@@ -187,10 +188,7 @@ def test_pls_of_policies_looks_at_their_log_ratios(simulate):
     reference = PLSRegression(3).fit(X, clone(log_ratios).fit_transform(y))
     np.testing.assert_allclose(scores, reference.transform(X), rtol=1e-12)
     pipeline = make_pipeline(
-        embedding,
-        CompositionalPCESurrogate(
-            1, steps=steps, solver="ridge", distribution="normal"
-        ),
+        embedding, CompositionalPCESurrogate(1, steps=steps, **RIDGE)
     )
     found = verdict(pipeline, X, y)
     assert found.steps[0].q2 > 0.25

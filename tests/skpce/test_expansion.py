@@ -11,11 +11,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.stats import norm, uniform
 from sklearn.exceptions import NotFittedError
 
-from skpce import (
-    Expansion,
-    InputOutsideSupportWarning,
-    PolynomialChaosRegressor,
-)
+from skpce import Expansion, InputOutsideSupportWarning, PolynomialChaosRegressor
 
 pandas = pytest.importorskip("pandas")
 

@@ -23,6 +23,7 @@ from skpce import (
 from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws import NormalLaw
+from tests.settings import RIDGE
 
 SEED = 0
 #: since scikit-learn 1.9
@@ -146,9 +147,7 @@ def test_a_marginal_has_the_names_and_groups():
 
 def test_the_expansion_of_a_surrogate_knows_steps_and_actions():
     X, _ = data()
-    surrogate = CompositionalPCESurrogate(
-        2, steps={"first": 3, "second": 2}, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(2, steps={"first": 3, "second": 2}, **RIDGE)
     surrogate.fit(X, probabilities(X))
     expansion = surrogate.expansion_
     assert expansion.group_names == ("first", "second")
@@ -174,11 +173,7 @@ def test_it_is_framed_and_printed():
     pandas = pytest.importorskip("pandas")
     X, y = data()
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    expansion = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-        .fit(frame, y[:, 0])
-        .expansion_
-    )
+    expansion = PolynomialChaosRegressor(2, **RIDGE).fit(frame, y[:, 0]).expansion_
     table = expansion.to_frame()
     assert table.loc["He1(a)", "y"] == expansion.coefficients[0, 1]
     assert list(table.index) == expansion.term_names
@@ -250,9 +245,9 @@ def test_it_survives_a_pickle():
 
 
 ESTIMATORS = [
-    PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+    PolynomialChaosRegressor(2, **RIDGE),
     PolynomialChaosRegressor(),
-    CompositionalPCESurrogate(2, steps=(3, 2), solver="ridge", distribution="normal"),
+    CompositionalPCESurrogate(2, steps=(3, 2), **RIDGE),
 ]
 
 
@@ -310,9 +305,9 @@ def test_features_have_the_basis_alone():
 @pytest.mark.parametrize(
     "estimator",
     [
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
+        PolynomialChaosRegressor(**RIDGE),
         PolynomialChaosRegressor(),
-        CompositionalPCESurrogate(solver="ridge", distribution="normal"),
+        CompositionalPCESurrogate(**RIDGE),
     ],
 )
 @pytest.mark.parametrize("name", ["expansion_", "sobol_indices_", "total_variance_"])
@@ -324,8 +319,6 @@ def test_an_attribute_missing_before_fit_is_named(estimator, name):
 
 def test_a_wrong_keyword_is_reported_with_the_method():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    pce = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-        X, X[:, 0]
-    )
+    pce = PolynomialChaosRegressor(**RIDGE).fit(X, X[:, 0])
     with pytest.raises(TypeError, match=r"Regressor\.sobol_interval\(\)"):
         pce.sobol_interval(kind=2)

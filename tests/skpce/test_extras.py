@@ -13,6 +13,7 @@ import pytest
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
 from skpce._checks import import_extra
+from tests.settings import RIDGE
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +22,7 @@ def fitted():
     X = rng.normal(size=(40, 3))
     y = np.exp(np.column_stack([X[:, 0], X[:, 1] * X[:, 2], 0 * X[:, 0]]))
     y /= y.sum(axis=1, keepdims=True)
-    return (
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y),
-        X,
-        y,
-    )
+    return (CompositionalPCESurrogate(1, **RIDGE).fit(X, y), X, y)
 
 
 @pytest.mark.parametrize(
@@ -34,9 +31,7 @@ def fitted():
         lambda surrogate, X, y: surrogate.predict_frame(X),
         lambda surrogate, X, y: surrogate.sobol_frame(),
         lambda surrogate, X, y: (
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-            .fit(X, y)
-            .sobol_frame()
+            PolynomialChaosRegressor(1, **RIDGE).fit(X, y).sobol_frame()
         ),
     ],
 )

@@ -24,6 +24,7 @@ from skpce import (
 from skpce.ensembles import Ensemble
 from skpce.inspection import modes_test, verdict
 from skpce.sample_size import required_ensemble_size
+from tests.settings import RIDGE
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -109,16 +110,12 @@ def test_the_warning_names_steps_and_members(data):
     X, y = data
     match = "of 70 members first has 50, second has 58, third has 50. A member that"
     with pytest.warns(FailedSamplesWarning, match=match) as caught:
-        CompositionalPCESurrogate(
-            1, steps=STEPS, solver="ridge", distribution="normal"
-        ).fit(X, y)
+        CompositionalPCESurrogate(1, steps=STEPS, **RIDGE).fit(X, y)
     assert caught[0].filename == __file__
     complete = ~np.isnan(y).any(axis=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        CompositionalPCESurrogate(
-            1, steps=STEPS, solver="ridge", distribution="normal"
-        ).fit(X[complete], y[complete])
+        CompositionalPCESurrogate(1, steps=STEPS, **RIDGE).fit(X[complete], y[complete])
 
 
 @pytest.mark.parametrize("step", ["first", "second", "third"])
@@ -237,9 +234,7 @@ def test_a_step_that_members_lack_is_left_out_of_scores(data):
     one = alone(data, "second").score(X[has], y[has, 3:5])
     assert surrogate.score(X, only) == pytest.approx(one, rel=1e-12)
     assert surrogate.score(X, filled) > surrogate.score(X, y) - 0.2
-    model = CompositionalPCESurrogate(
-        2, steps=STEPS, mask=surrogate.mask_, solver="ridge", distribution="normal"
-    )
+    model = CompositionalPCESurrogate(2, steps=STEPS, mask=surrogate.mask_, **RIDGE)
     assert (cross_val_score(model, X, y) > 0).all()
     with pytest.raises(ValueError, match="Input y contains NaN; expected numbers"):
         surrogate.score(X, np.full_like(y, np.nan))
@@ -264,9 +259,7 @@ def test_frames_with_missing_values_are_read(data):
     np.testing.assert_array_equal(found.predict(X), whole(data).predict(X))
     items = np.stack([y[:, 3:5], y[:, 3:5]], axis=1)
     items[20, 1] = np.nan
-    assert CompositionalPCESurrogate(2, solver="ridge", distribution="normal").fit(
-        X, items
-    ).steps_ == (2, 2)
+    assert CompositionalPCESurrogate(2, **RIDGE).fit(X, items).steps_ == (2, 2)
 
 
 @pytest.mark.filterwarnings("ignore:.*the bound says nothing:UserWarning")
@@ -283,14 +276,9 @@ def test_modes_are_those_of_the_members_that_have_the_step():
     y = np.hstack([softmax(np.c_[logit, 0 * logit], axis=1)] * 2)
     y[:20, 2:] = np.nan
     found = modes_test(
-        CompositionalPCESurrogate(
-            1, steps=(2, 2), solver="ridge", distribution="normal"
-        ).fit(X, y),
-        action=0,
+        CompositionalPCESurrogate(1, steps=(2, 2), **RIDGE).fit(X, y), action=0
     )
-    one = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X[20:], y[20:, 2:]
-    )
+    one = CompositionalPCESurrogate(1, **RIDGE).fit(X[20:], y[20:, 2:])
     other = modes_test(one, action=0)
     assert found.bimodal == (True, True)
     for name in ("dip", "lower", "upper", "upper_share", "rule_accuracy"):
@@ -324,7 +312,8 @@ def test_a_verdict_of_steps_and_outputs_counts_each(data):
     table[60:, 5] = np.nan
     found = verdict(
         KNeighborsRegressor(5),
-        *(X, table),
+        X,
+        table,
         steps={"first": 3, "second": 2},
         outputs={"score": 1},
     )
@@ -333,7 +322,7 @@ def test_a_verdict_of_steps_and_outputs_counts_each(data):
 
 def test_probabilities_with_failures_are_still_probabilities(data):
     X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     found = verdict(model, X, y[:, 3:5])
     assert found.measured_as.are_compositions
     np.testing.assert_array_equal(found.members, [58])
@@ -344,7 +333,7 @@ def test_a_verdict_takes_what_an_ensemble_knows_of_its_order():
     rng = np.random.default_rng(0)
     X = np.cumsum(rng.normal(size=(60, 2)), axis=0)
     y = np.cumsum(rng.normal(size=60)) + X[:, 0]
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     frames = pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame({"y": y})
     runs = Ensemble(*frames, ("normal", "normal"), order=False)
     found = verdict(model, runs)
@@ -394,9 +383,7 @@ def test_partial_fit_refuses_failed_members(data):
 def test_other_entries_are_refused_in_words(data, use):
     X, y = data
     amalgamate = 0.01 if use == "amalgamated" else None
-    model = CompositionalPCESurrogate(
-        2, steps=STEPS, amalgamate=amalgamate, solver="ridge", distribution="normal"
-    )
+    model = CompositionalPCESurrogate(2, steps=STEPS, amalgamate=amalgamate, **RIDGE)
 
     def refused(values, match):
         if use == "verdict":
@@ -433,11 +420,7 @@ def test_class_labels_and_steps_in_one_are_seen_beside_failures(data):
     labels = np.full((70, 2), np.nan)
     labels[10:] = np.random.default_rng(0).integers(0, 5, size=(60, 2))
     with pytest.raises(ValueError, match="holds integers, rows of which add up"):
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            X, labels
-        )
+        CompositionalPCESurrogate(1, **RIDGE).fit(X, labels)
     with_both = np.where(np.isnan(y).any(axis=1, keepdims=True), np.nan, y)[:, :5]
     with pytest.raises(ValueError, match="sums to 2, so that it seems to be 2 steps"):
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            X, with_both
-        )
+        CompositionalPCESurrogate(1, **RIDGE).fit(X, with_both)

@@ -11,13 +11,9 @@ from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    FailedSamplesWarning,
-    PolynomialChaosRegressor,
-    load_model,
-    save_model,
-)
+from skpce import FailedSamplesWarning, PolynomialChaosRegressor, load_model, save_model
 from skpce.inspection import verdict
+from tests.settings import OLS, RIDGE
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -56,12 +52,8 @@ def test_each_target_is_that_of_its_own_samples(data, solver, target):
 
 def test_distributions_are_learned_from_all_samples(data):
     X, y = data
-    incomplete = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, y
-    )
-    complete = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, np.nan_to_num(y)
-    )
+    incomplete = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+    complete = PolynomialChaosRegressor(2, **RIDGE).fit(X, np.nan_to_num(y))
     for one, two in zip(incomplete.basis_.laws, complete.basis_.laws, strict=True):
         assert (one.location, one.scale) == (two.location, two.scale)
 
@@ -69,7 +61,7 @@ def test_distributions_are_learned_from_all_samples(data):
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
 def test_intervals_and_corrections_are_those_of_the_parts(data, method):
     X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ols", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(2, **OLS).fit(X, y)
     interval = pce.sobol_interval(method=method, random_state=0)
     assert np.isfinite(interval.total_order).all()
     total = pce.total_sobol_indices_
@@ -80,27 +72,23 @@ def test_intervals_and_corrections_are_those_of_the_parts(data, method):
 def test_the_warning_names_targets_and_samples(data):
     X, y = data
     with pytest.warns(FailedSamplesWarning, match="of 70 samples .* has 60, .* has 50"):
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+        PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     with pytest.warns(FailedSamplesWarning):
         PolynomialChaosRegressor().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, np.nan_to_num(y)
-        )
+        PolynomialChaosRegressor(2, **RIDGE).fit(X, np.nan_to_num(y))
 
 
 def test_one_column_and_pipelines(data):
     X, y = data
-    pce = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    ).fit(X, y[:, 1])
+    pce = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)).fit(X, y[:, 1])
     assert pce.predict(X).shape == (70,)
 
 
 def test_a_model_file_holds_what_was_missing(data, tmp_path):
     X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     save_model(pce, tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
     np.testing.assert_array_equal(again.predict(X), pce.predict(X))
@@ -115,11 +103,9 @@ def test_a_target_that_nearly_all_samples_lack_is_refused(data):
     y = y.copy()
     y[1:, 2] = np.nan
     with pytest.raises(ValueError, match="y has 1 values that are no NaN in column 2"):
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+        PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     with pytest.raises(ValueError, match="y has 0 values that are no NaN in column 0"):
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, np.full(70, np.nan)
-        )
+        PolynomialChaosRegressor(2, **RIDGE).fit(X, np.full(70, np.nan))
 
 
 def test_no_target_among_samples_that_count_is_refused():
@@ -127,9 +113,7 @@ def test_no_target_among_samples_that_count_is_refused():
     X, y = rng.normal(size=(5, 2)), rng.normal(size=(5, 2))
     y[:3, 1] = np.nan
     with pytest.raises(ValueError, match="y is NaN in column 1 for all samples whose"):
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y, sample_weight=[1, 1, 1, 0, 0]
-        )
+        PolynomialChaosRegressor(1, **RIDGE).fit(X, y, sample_weight=[1, 1, 1, 0, 0])
 
 
 def test_partial_fit_has_no_use_for_missing_targets(data):
@@ -169,7 +153,7 @@ def test_prediction_intervals_are_those_of_the_parts(data, options):
 
 def test_what_needs_joint_residuals_is_refused(data):
     X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     with pytest.raises(ValueError, match="Got joint='targets'"):
         pce.predict_interval(X, joint="targets")
     with pytest.raises(ValueError, match="Fit these targets apart"):
@@ -181,8 +165,7 @@ def test_nullable_types_of_pandas_are_read(data):
     X, y = data
     frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")
     one, two = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, given)
-        for given in (y, frame)
+        PolynomialChaosRegressor(2, **RIDGE).fit(X, given) for given in (y, frame)
     )
     np.testing.assert_array_equal(one.q2_, two.q2_)
     judged = [verdict(one, X, given) for given in (y, frame)]

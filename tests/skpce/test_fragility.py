@@ -7,10 +7,7 @@ from scipy.special import softmax
 from scipy.stats import entropy
 
 from skpce import LogRatioTransformer
-from skpce.metrics import (
-    policy_fragility,
-    total_variation_distance,
-)
+from skpce.metrics import policy_fragility, total_variation_distance
 
 BOUNDED = (
     "total_variation",

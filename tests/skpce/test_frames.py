@@ -20,6 +20,7 @@ from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import ConvergenceDisplay
+from tests.settings import RIDGE
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -44,7 +45,7 @@ def as_pandas(frame):
 
 def test_the_user_decides(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     assert isinstance(model.sobol_frame(), pd.DataFrame)
     with sklearn.config_context(transform_output="polars"):
         found = model.sobol_frame()
@@ -62,9 +63,7 @@ def test_the_user_decides(data):
 def test_the_verdict_reads_columns_of_polars_by_name(data):
     X, y = data
     chosen = make_column_transformer(("passthrough", ["rate", "depth"]))
-    pipeline = make_pipeline(
-        chosen, PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(chosen, PolynomialChaosRegressor(2, **RIDGE))
     found = [
         verdict(pipeline, X, y)
         for X, y in (
@@ -86,21 +85,15 @@ def test_policies_of_polars_come_back_as_policies_of_polars(data):
     y = (odds / odds.sum(axis=2, keepdims=True)).reshape(-1, 4)
     parts = ["a__0", "a__1", "b__0", "b__1"]
     given = pl.DataFrame(X, schema=NAMES)
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+    surrogate = CompositionalPCESurrogate(1, **RIDGE)
     surrogate.fit(given, pl.DataFrame(y, schema=parts))
     found = surrogate.predict_frame(given)
     assert isinstance(found, pl.DataFrame)
     assert found.columns == parts
     np.testing.assert_array_equal(found, surrogate.predict(given))
-    again = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        given, found
-    )
+    again = CompositionalPCESurrogate(1, **RIDGE).fit(given, found)
     assert again.step_names_ == ("a", "b")
-    result = verdict(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-        given,
-        found,
-    )
+    result = verdict(CompositionalPCESurrogate(1, **RIDGE), given, found)
     assert result.step_names == ("a", "b")
 
 
@@ -135,7 +128,7 @@ def test_a_display_takes_subsets_of_polars(data):
     pytest.importorskip("matplotlib").use("Agg")
     X, y = data
     display = ConvergenceDisplay.from_estimator(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        PolynomialChaosRegressor(1, **RIDGE),
         pl.DataFrame(X, schema=NAMES),
         pl.Series(y),
         quantity="total_order",
@@ -197,16 +190,12 @@ def test_nobody_needs_pandas():
 @names_of_polars
 def test_results_are_of_the_library_of_their_data(data):
     X, y = data
-    pipeline = make_pipeline(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(PolynomialChaosRegressor(2, **RIDGE))
     of_polars = pl.DataFrame(X, schema=NAMES)
     model = pipeline.fit(of_polars, y)[-1]
     odds = np.exp(X[:, :2])
     policies = odds / odds.sum(axis=1, keepdims=True)
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        of_polars, policies
-    )
+    surrogate = CompositionalPCESurrogate(1, **RIDGE).fit(of_polars, policies)
     judged = verdict(pipeline, of_polars, y)
     indices = dependent_sobol_indices(pipeline, of_polars, n_samples=1024)
     found = [
@@ -231,15 +220,11 @@ def test_results_are_of_the_library_of_their_data(data):
 
 NAMED = [f"run {i}" for i in range(40)]
 PAIRS = [(i // 4, i % 4) for i in range(40)]
-SURROGATE = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+SURROGATE = CompositionalPCESurrogate(1, **RIDGE)
 CALLS = {
-    "fit": lambda X, y: PolynomialChaosRegressor(
-        1, solver="ridge", distribution="normal"
-    ).fit(X, y),
+    "fit": lambda X, y: PolynomialChaosRegressor(1, **RIDGE).fit(X, y),
     "verdict": lambda X, y: verdict(SURROGATE, X, y),
-    "surrogate": lambda X, y: CompositionalPCESurrogate(
-        1, solver="ridge", distribution="normal"
-    ).fit(X, y),
+    "surrogate": lambda X, y: CompositionalPCESurrogate(1, **RIDGE).fit(X, y),
     "score": lambda X, y: clone(SURROGATE).fit(X, np.asarray(y)).score(X, y),
     "embedding": lambda X, y: PLSTransformer(1).fit(X, y),
 }
@@ -266,7 +251,7 @@ def test_weights_groups_and_positions_in_another_order():
     X = pd.DataFrame({"a": np.arange(40.0) % 20}, index=NAMED)
     y = X["a"].rename("y")
     other = pd.Series(np.arange(40) % 20 + 1, NAMED)[::-1]
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     with pytest.raises(ValueError, match="X and sample_weight have the same row label"):
         model.fit(X, y, other)
     with pytest.raises(ValueError, match="y and replicate have the same row labels"):
@@ -284,14 +269,14 @@ def test_weights_groups_and_positions_in_another_order():
 def test_permutation_tests_of_scikit_learn_pair_rows_on_purpose():
     X = pd.DataFrame({"a": np.arange(10.0)})
     y = X["a"] ** 2
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(2, **RIDGE)
     given = {"n_permutations": 60, "random_state": 0, "cv": KFold(5, shuffle=True)}
     assert permutation_test_score(model, X, y, **given)[2] < 0.05
 
 
 def test_swapped_arguments():
     X = np.random.default_rng(0).normal(size=(40, 3))
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     for one, two in ((X[:, 0], X), (X[:, 0].tolist(), X.tolist())):
         with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
             model.fit(one, two)

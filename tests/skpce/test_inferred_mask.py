@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skpce.metrics import (
-    coverage_interval,
-    crps_score,
-)
+from skpce.metrics import coverage_interval, crps_score
 
 # The third action was never taken by a held-out member.
 Y = np.array([[0.5, 0.5, 0.0], [0.3, 0.7, 0.0]])

@@ -10,11 +10,7 @@ import pytest
 from scipy import special, stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
-from skpce._input_laws import (
-    NAMED_LAWS,
-    ContinuousLaw,
-    learn_input_laws,
-)
+from skpce._input_laws import NAMED_LAWS, ContinuousLaw, learn_input_laws
 from skpce._input_laws.columns import warn_outside
 
 DEGREE = 30
@@ -160,11 +156,7 @@ GENERAL = {
     "weibull infinite at 0": (stats.weibull_min(0.5), 12, *weibull(2)),
     "weibull wide": (stats.weibull_min(0.25), 6, *weibull(4)),
     "infinite at the end": (stats.genpareto(-2.0), 30, *generalised_pareto()),
-    "gumbel": (
-        stats.gumbel_r(),
-        20,
-        *trapezoid(stats.gumbel_r(), -8, 160),
-    ),
+    "gumbel": (stats.gumbel_r(), 20, *trapezoid(stats.gumbel_r(), -8, 160)),
     "logistic": (stats.logistic(), 20, *trapezoid(stats.logistic(), -150, 150)),
     "triang": (stats.triang(0.3), 30, *triangular(0.3)),
     "laplace": (stats.laplace(), 30, *two_sided(*laguerre(1))),

@@ -9,10 +9,7 @@ import pytest
 from scipy import stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
-from skpce._input_laws import (
-    ContinuousLaw,
-    learn_input_laws,
-)
+from skpce._input_laws import ContinuousLaw, learn_input_laws
 from skpce._input_laws.columns import warn_outside
 
 SEED = 0

@@ -34,6 +34,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
+from tests.settings import OLS, RIDGE
 
 WIDTHS = (3, 2, 4)
 
@@ -91,9 +92,7 @@ def test_target_transformer(ensemble, kind):
     model = TransformedTargetRegressor(
         LinearRegression(), transformer=LogRatioTransformer(kind, steps=WIDTHS)
     ).fit(X, y)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=WIDTHS, solver="ols", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, **OLS).fit(X, y)
     np.testing.assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
 
 
@@ -111,7 +110,7 @@ def test_selection_by_importance():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(99, 4))
     y = X[:, 0] + X[:, 2] ** 2
-    pce = PolynomialChaosRegressor(solver="ridge", distribution="normal")
+    pce = PolynomialChaosRegressor(**RIDGE)
     selected = SelectFromModel(pce, threshold=0.1).fit(X, y)
     assert selected.get_support().tolist() == [True, False, True, False]
     assert not hasattr(pce.fit(X, y), "coef_")
@@ -120,9 +119,7 @@ def test_selection_by_importance():
 def test_selection_by_the_surrogate(ensemble):
     X, y = ensemble
     wide = np.column_stack([X, np.random.default_rng(0).normal(size=(60, 2))])
-    surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, **RIDGE)
     selector = SelectFromModel(surrogate, max_features=3, threshold=-np.inf)
     support = selector.fit(wide, y).get_support()
     assert support.tolist() == [True] * 3 + [False] * 2
@@ -165,7 +162,7 @@ def test_features_in_a_pipeline_are_the_regressor():
         PolynomialChaosFeatures(3, distribution="normal"),
         LinearRegression(fit_intercept=False),
     )
-    pce = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(3, **OLS).fit(X, y)
     np.testing.assert_allclose(features.fit(X, y).predict(X), pce.predict(X))
 
 
@@ -185,7 +182,7 @@ def test_meta_estimators():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 2))
     y = np.column_stack([X[:, 0], X[:, 1] ** 2])
-    pce = PolynomialChaosRegressor(2, solver="ols", distribution="normal")
+    pce = PolynomialChaosRegressor(2, **OLS)
     each = MultiOutputRegressor(pce).fit(X, y)
     np.testing.assert_allclose(each.predict(X), pce.fit(X, y).predict(X), atol=1e-10)
     bagged = BaggingRegressor(pce, 4, random_state=0).fit(X, y[:, 0])
@@ -197,7 +194,7 @@ def test_permutation_importance_agrees_with_the_total_indices():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     y = 2 * X[:, 0] + X[:, 1]
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     found = permutation_importance(pce, X, y, n_repeats=3, random_state=0)
     np.testing.assert_allclose(
         found.importances_mean / 2, pce.total_sobol_indices_[0], atol=0.05
@@ -208,18 +205,11 @@ def test_fitted_attributes_survive_a_scaler(ensemble):
     """A learned law absorbs any affine map of the inputs."""
     X, y = ensemble
     scaled = make_pipeline(
-        StandardScaler(),
-        CompositionalPCESurrogate(
-            2, steps=WIDTHS, solver="ridge", distribution="normal"
-        ),
+        StandardScaler(), CompositionalPCESurrogate(2, steps=WIDTHS, **RIDGE)
     ).fit(X * [3, 0.2, 1] + 5, y)
-    plain = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    plain = CompositionalPCESurrogate(2, steps=WIDTHS, **RIDGE).fit(X, y)
     np.testing.assert_allclose(
-        scaled[-1].step_total_sobol_indices_,
-        plain.step_total_sobol_indices_,
-        atol=1e-9,
+        scaled[-1].step_total_sobol_indices_, plain.step_total_sobol_indices_, atol=1e-9
     )
 
 
@@ -240,20 +230,14 @@ def hidden():
 
 REGRESSORS = pytest.mark.parametrize(
     "regressor",
-    [
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
+    [PolynomialChaosRegressor(**RIDGE), PolynomialChaosRegressor()],
     ids=["ridge", "learned"],
 )
 
 
 def test_grid_search_over_embedding_degree_and_solver(hidden):
     X, y = hidden
-    model = make_pipeline(
-        PCA(2, whiten=True),
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-    )
+    model = make_pipeline(PCA(2, whiten=True), PolynomialChaosRegressor(**RIDGE))
     grid = {
         "pca__n_components": [2, 3],
         "polynomialchaosregressor__degree": [1, 2],

@@ -13,6 +13,7 @@ from skpce._expansion.expansion import indices_of_terms
 from skpce._expansion.intervals import _left_out, regression_variance, search_price
 from skpce._expansion.problem import resample_counts
 from skpce._solvers import SOLVERS
+from tests.settings import OLS, RIDGE
 
 SEED = 0
 
@@ -68,7 +69,7 @@ def test_resamples_without_full_rank(solver):
 
 def test_resampling_many_penalties():
     X, y = noisy_data(40, n_targets=30)
-    pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
+    pce = PolynomialChaosRegressor(3, **RIDGE).fit(
         X, y * np.logspace(-2, 2, 30) + np.random.default_rng(1).normal(size=y.shape)
     )
     assert len(np.unique(pce.alpha_)) >= 6
@@ -83,7 +84,7 @@ def test_resampling_an_external_regressor():
     ).fit(X, y)
     counts = resample_counts(np.ones(30), 5, np.random.default_rng(SEED))
     assert_same_as_loop(pce, counts)
-    own = PolynomialChaosRegressor(1, solver="ols", distribution="normal").fit(X, y)
+    own = PolynomialChaosRegressor(1, **OLS).fit(X, y)
     np.testing.assert_allclose(
         pce._problem.solver.resample(pce._problem.linear, pce._problem.fit, counts),
         own._problem.solver.resample(own._problem.linear, own._problem.fit, counts),
@@ -130,7 +131,7 @@ def test_bootstrap_spread_of_least_squares_is_the_theory():
 
 def test_masks_give_the_indices():
     X, y = noisy_data()
-    pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
     squares = np.square(pce.coefficients_)
     shares = squares @ index_masks(pce.multi_indices_)
     first, total, shapley = np.split(shares / pce.total_variance_[:, None], 3, axis=1)
@@ -208,9 +209,7 @@ def test_a_worse_fit_has_wider_intervals():
     noise = np.random.default_rng(5).normal(size=y.shape)
     widths = []
     for scale in (0.0, 0.3, 1.0, 5.0):
-        pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, y + scale * noise
-        )
+        pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y + scale * noise)
         low, high = pce.sobol_interval(random_state=0).total_order
         assert ((high - low) >= 0.9 * pce.unexplained_share_[:, None] - 0.01).all()
         widths.append((high - low).mean())
@@ -219,7 +218,7 @@ def test_a_worse_fit_has_wider_intervals():
 
 def test_without_residuals_the_interval_is_everything():
     X, y = noisy_data(15, 2)
-    pce = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(3, **OLS).fit(X, y)
     interval = pce.sobol_interval(random_state=0)
     assert (interval.total_order[0] == 0).all()
     assert (interval.total_order[1] == 1).all()
@@ -231,7 +230,7 @@ def test_a_constant_target_has_indices_of_zero(method):
     X, y = noisy_data(30, 2)
     y[:, 1] = 0.1
     interval = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+        PolynomialChaosRegressor(2, **RIDGE)
         .fit(X, y)
         .sobol_interval(method=method, random_state=0)
     )
@@ -240,8 +239,7 @@ def test_a_constant_target_has_indices_of_zero(method):
 
 
 @pytest.mark.parametrize(
-    ("solver", "n_samples"),
-    [("ols", 40), ("ridge", 15), ("ridge", 40), (None, 15)],
+    ("solver", "n_samples"), [("ols", 40), ("ridge", 15), ("ridge", 40), (None, 15)]
 )
 def test_the_spread_of_a_cross_term_is_that_of_regression(solver, n_samples):
     """sigma^2 c' (A'A + alpha S^-2)^-1 c by hand, with 20 terms."""
@@ -269,17 +267,9 @@ def test_search_has_a_price():
     def price(pce):
         return search_price(pce._problem.linear, pce._problem.fit)
 
-    assert (
-        price(
-            PolynomialChaosRegressor(2, solver="ols", distribution="normal").fit(X, y)
-        )
-        == 1.0
-    )
+    assert price(PolynomialChaosRegressor(2, **OLS).fit(X, y)) == 1.0
     np.testing.assert_allclose(
-        price(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
-        ),
-        9 ** (2 / 50),
+        price(PolynomialChaosRegressor(2, **RIDGE).fit(X, y)), 9 ** (2 / 50)
     )
     sparse = PolynomialChaosRegressor(2, solver="lars", distribution="normal").fit(X, y)
     n_chosen = np.count_nonzero(sparse.coefficients_[0, 1:])
@@ -304,9 +294,7 @@ def test_external_regressors_have_intervals():
 @pytest.mark.parametrize("one_dimension", [True, False])
 def test_shapes_order_and_seed(method, one_dimension):
     X, y = noisy_data(40, 1 if one_dimension else 3)
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, y[:, 0] if one_dimension else y
-    )
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y[:, 0] if one_dimension else y)
     first = pce.sobol_interval(method=method, random_state=0)
     again = pce.sobol_interval(method=method, random_state=0)
     other = pce.sobol_interval(method=method, random_state=1)
@@ -324,7 +312,7 @@ def test_shapes_order_and_seed(method, one_dimension):
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
 def test_a_higher_level_is_wider(method):
     X, y = noisy_data()
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     narrow = pce.sobol_interval(0.5, method=method, random_state=0).total_order
     wide = pce.sobol_interval(0.95, method=method, random_state=0).total_order
     assert (wide[0] <= narrow[0]).all()
@@ -341,9 +329,7 @@ def test_a_higher_level_is_wider(method):
     ],
 )
 def test_bad_arguments_are_named(options, message):
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        *noisy_data()
-    )
+    pce = PolynomialChaosRegressor(1, **RIDGE).fit(*noisy_data())
     with pytest.raises(ValueError, match=message):
         pce.sobol_interval(**options)
 
@@ -379,7 +365,7 @@ def test_the_frame_has_intervals_and_the_unexplained_share():
     pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(
         X, X[:, 0] + 0.3 * rng.normal(size=60)
     )
     frame = pce.sobol_frame(ci=0.9)

@@ -18,6 +18,7 @@ from skpce import (
 )
 from skpce._expansion.predictive import order_statistic
 from skpce.metrics import coverage_interval
+from tests.settings import OLS, RIDGE
 
 SEED = 0
 LAW = norm(0, 1)
@@ -110,11 +111,7 @@ def test_draws_have_the_moments_of_the_predictive_distribution():
 @pytest.mark.parametrize("method", ["residual", "conformal"])
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
 @pytest.mark.parametrize(
-    "estimator",
-    [
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
+    "estimator", [PolynomialChaosRegressor(1, **RIDGE), PolynomialChaosRegressor()]
 )
 def test_shapes_follow_y(estimator, method, noise):
     options = {"method": method, "noise": noise, "random_state": 0}
@@ -148,9 +145,7 @@ def wrong_and_heavy_tailed(size, rng):
 def test_split_conformal_covers_within_its_guarantee(noise):
     # The model is wrong and the noise has heavy tails: 700 sets of 24 members.
     rng = np.random.default_rng(SEED)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        *wrong_and_heavy_tailed(60, rng)
-    )
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(*wrong_and_heavy_tailed(60, rng))
     coverage = []
     for _ in range(700):
         X_new, y_new = wrong_and_heavy_tailed(200, rng)
@@ -180,9 +175,7 @@ def random_policies(size, rng):
 @pytest.mark.parametrize("joint", [None, "step", "trajectory"])
 def test_split_conformal_covers_policies_within_its_guarantee(joint):
     rng = np.random.default_rng(SEED)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(3, 2), random_state=0, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(1, steps=(3, 2), random_state=0, **RIDGE)
     surrogate.fit(*random_policies(60, rng))
     coverage = []
     for _ in range(500):
@@ -212,9 +205,7 @@ def test_cross_conformal_covers_typically_as_claimed():
     for seed in range(150):
         X, y = wrong_and_heavy_tailed(25, rng)
         X_new, y_new = wrong_and_heavy_tailed(300, rng)
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y
-        )
+        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
         lower, upper = model.predict_interval(
             X_new, confidence_level=0.8, method="conformal", random_state=seed
         )
@@ -260,12 +251,8 @@ def test_two_actions_have_the_interval_of_their_logit(method, noise):
     if method == "split":
         options["calibration"] = X[40:], z[40:]
     fit = slice(0, 40) if method == "split" else slice(None)
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X[fit], z[fit]
-    )
-    surrogate = CompositionalPCESurrogate(2, solver="ridge", distribution="normal").fit(
-        X[fit], y[fit]
-    )
+    model = PolynomialChaosRegressor(2, **RIDGE).fit(X[fit], z[fit])
+    surrogate = CompositionalPCESurrogate(2, **RIDGE).fit(X[fit], y[fit])
     expected = model.predict_interval(X[:9], joint="targets", **options)
     if method == "split":
         options["calibration"] = X[40:], y[40:]
@@ -286,7 +273,7 @@ def test_input_laws_are_learned_again_in_each_fold(monkeypatch):
         return found
 
     X, y = linear_with_noise(30, seed=10)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     monkeypatch.setattr(PolynomialChaosRegressor, "fit", remember)
     model.predict_interval(X[:2], method="conformal", cv=3, random_state=0)
     assert len(set(seen)) == 3
@@ -306,7 +293,7 @@ def test_a_weight_is_a_number_of_copies():
 
 def test_the_same_seed_gives_the_same_folds():
     X, y = linear_with_noise(30, seed=12)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     found = [
         model.predict_interval(X, method="conformal", random_state=seed).lower
         for seed in (0, 0, 1)
@@ -319,7 +306,7 @@ def test_the_same_seed_gives_the_same_folds():
 def test_too_few_members_say_so(calibrated):
     X, y = linear_with_noise(15, seed=13)
     X_other, y_other = linear_with_noise(15, seed=14)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     options = {"method": "conformal", "confidence_level": 0.95}
     pair = (X_other, y_other) if calibrated else None
     with pytest.warns(UserWarning, match=r"15 members are too few .* needs 19"):
@@ -327,9 +314,7 @@ def test_too_few_members_say_so(calibrated):
     assert np.all(lower == -np.inf)
     assert np.all(upper == np.inf)
     p = np.c_[expit(y), expit(-y), np.zeros(15)]
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, p
-    )
+    surrogate = CompositionalPCESurrogate(1, **RIDGE).fit(X, p)
     pair = (
         (X_other, np.c_[expit(y_other), expit(-y_other), 0 * y]) if calibrated else None
     )
@@ -344,7 +329,7 @@ def test_too_few_members_say_so(calibrated):
 
 def test_memory_is_bounded_by_chunks(monkeypatch):
     X, y = linear_with_noise(30, seed=15, n_targets=2)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     options = {"method": "conformal", "random_state": 0}
     whole = model.predict_interval(X, **options)
     monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", 30 * 2 * 7)
@@ -363,9 +348,7 @@ def growing_noise(size, rng):
 def test_a_scale_model_covers_where_the_noise_is_large(method):
     rng, covered = np.random.default_rng(SEED), {"constant": [], "inputs": []}
     for seed in range(30):
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            *growing_noise(120, rng)
-        )
+        model = PolynomialChaosRegressor(1, **RIDGE).fit(*growing_noise(120, rng))
         X, y = growing_noise(1000, rng)
         tail = np.abs(X[:, 0]) > 1.5
         for noise, rates in covered.items():
@@ -390,9 +373,9 @@ def test_a_scale_model_covers_policies_where_the_noise_is_large():
         return X, softmax(np.c_[X[:, 1], 0 * X] + noise, axis=1)
 
     for _ in range(15):
-        surrogate = CompositionalPCESurrogate(
-            1, random_state=0, solver="ridge", distribution="normal"
-        ).fit(*draw(120))
+        surrogate = CompositionalPCESurrogate(1, random_state=0, **RIDGE).fit(
+            *draw(120)
+        )
         X, y = draw(500)
         tail = np.abs(X[:, 0]) > 1.5
         for noise, rates in covered.items():
@@ -408,9 +391,7 @@ def test_a_scale_model_of_equal_noise_changes_little():
     ratios = []
     for seed in range(20):
         X, y = linear_with_noise(100, seed)
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y
-        )
+        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
         widths = [
             np.subtract(*model.predict_interval(X, noise=noise)[::-1]).mean()
             for noise in ("constant", "inputs")
@@ -423,9 +404,7 @@ def test_a_target_without_residuals_has_a_scale_of_one():
     X, y = linear_with_noise(40, seed=16)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, np.c_[y, np.full(40, 3.0)]
-        )
+        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, np.c_[y, np.full(40, 3.0)])
     for method in ("residual", "conformal"):
         lower, upper = model.predict_interval(
             X[:5], noise="inputs", method=method, random_state=0
@@ -447,15 +426,12 @@ def test_a_target_without_residuals_has_a_scale_of_one():
         ({"residual": "normal"}, "'residual'"),
         ({"n_samples": 0}, "'n_samples'"),
         ({"inputs": norm(0, 1)}, "Got both"),
-        (
-            {"calibration": ([[0.0, 0.0]], [0.0])},
-            "unless method='conformal'",
-        ),
+        ({"calibration": ([[0.0, 0.0]], [0.0])}, "unless method='conformal'"),
     ],
 )
 def test_bad_arguments(options, message):
     X, y = linear_with_noise(30, seed=17)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.predict_interval(X, **options)
 
@@ -477,14 +453,14 @@ def test_bad_arguments(options, message):
 )
 def test_bad_conformal_arguments(options, message):
     X, y = linear_with_noise(30, seed=18)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.predict_interval(X, method="conformal", **options)
 
 
 def test_conformal_intervals_need_inputs_and_other_members():
     X, y = linear_with_noise(30, seed=19)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     with pytest.raises(ValueError, match="needs X with method='conformal'"):
         model.predict_interval(method="conformal")
     with pytest.raises(ValueError, match=r"All 10 members .* are in the fit"):
@@ -497,9 +473,7 @@ def test_columns_of_calibration_are_those_of_the_fit():
     pandas = pytest.importorskip("pandas")
     X, y = linear_with_noise(40, seed=20)
     frame = pandas.DataFrame(X, columns=["size", "rate"])
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        frame[:20], y[:20]
-    )
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(frame[:20], y[:20])
     pair = frame[20:], y[20:]
     options = {"method": "conformal", "confidence_level": 0.9}
     assert model.predict_interval(frame, calibration=pair, **options).lower.size == 40
@@ -511,9 +485,7 @@ def test_columns_of_calibration_are_those_of_the_fit():
 
 def test_a_fit_without_residuals_or_samples_says_so():
     X, y = linear_with_noise(40, seed=21)
-    saturated = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(
-        X[:10], y[:10]
-    )
+    saturated = PolynomialChaosRegressor(3, **OLS).fit(X[:10], y[:10])
     with pytest.raises(ValueError, match="residual distribution is not defined"):
         saturated.predict_interval(X)
     sums = PolynomialChaosRegressor(
@@ -531,9 +503,7 @@ def test_a_fit_without_residuals_or_samples_says_so():
 def test_calibration_has_the_columns_of_the_fit():
     X, values = np.random.default_rng(0).normal(size=(2, 60, 2))
     y = pd.DataFrame(values, columns=["score", "loss"])
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X[:30], y[:30]
-    )
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X[:30], y[:30])
     options = {"method": "conformal"}
     model.predict_interval(X, calibration=(X[30:], y[30:]), **options)
     with pytest.raises(ValueError, match="y of calibration has the outputs"):

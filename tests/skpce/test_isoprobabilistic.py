@@ -9,14 +9,11 @@ from scipy import stats
 from scipy.linalg import sqrtm
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    InputOutsideSupportWarning,
-    NatafTransformer,
-    PolynomialChaosRegressor,
-)
+from skpce import InputOutsideSupportWarning, NatafTransformer, PolynomialChaosRegressor
 from skpce._input_laws import UniformLaw
 from skpce._input_laws.scores import marginal_map
 from skpce.inspection import input_tests
+from tests.settings import RIDGE
 
 R = np.array([[1.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.0]])
 LAWS = [stats.lognorm(0.5), stats.expon(scale=2.0), stats.uniform(-1, 2)]
@@ -209,8 +206,7 @@ def test_before_an_expansion_the_inputs_are_independent():
     _, X = dependent_rows(300)
     y = np.log(X[:, 0]) + X[:, 2]
     pipeline = make_pipeline(
-        NatafTransformer(),
-        PolynomialChaosRegressor(3, solver="ridge", distribution="normal"),
+        NatafTransformer(), PolynomialChaosRegressor(3, **RIDGE)
     ).fit(X, y)
     assert pipeline[-1].q2_[0] > 0.97
 

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skpce._input_laws import (
-    ContinuousLaw,
-    DiscreteLaw,
-    learn_input_laws,
-)
+from skpce._input_laws import ContinuousLaw, DiscreteLaw, learn_input_laws
 
 SEED = 0
 TOLERANCE = 1e-8

@@ -63,12 +63,7 @@ def bimodal(rng, size):
     [
         (lambda rng, size: rng.normal(3, 2, size), ["normal"], 0.8, 0.85),
         (lambda rng, size: rng.uniform(3, 4, size), ["uniform"], 0.85, 0.9),
-        (
-            lambda rng, size: 10 ** rng.uniform(-5, -1, size),
-            ["loguniform"],
-            0.85,
-            0.9,
-        ),
+        (lambda rng, size: 10 ** rng.uniform(-5, -1, size), ["loguniform"], 0.85, 0.9),
         (lambda rng, size: rng.lognormal(0, 1, size), ["lognormal"], 0.8, 0.85),
         (lambda rng, size: rng.standard_t(2, size), ["smoothed"], 0.5, 0.98),
         (bimodal, ["smoothed"], 0.5, 0.98),
@@ -77,12 +72,7 @@ def bimodal(rng, size):
         (lambda rng, size: rng.integers(1, 1001, size), ["uniform"], 0.85, 0.9),
         (lambda rng, size: rng.integers(0, 11, size), ["empirical"], 0.99, 1.0),
         (lambda rng, size: 2.0 ** rng.integers(0, 11, size), ["ordinal"], 0.5, 1.0),
-        (
-            lambda rng, size: 10.0 ** rng.integers(-5, 0, size),
-            ["ordinal"],
-            0.99,
-            1.0,
-        ),
+        (lambda rng, size: 10.0 ** rng.integers(-5, 0, size), ["ordinal"], 0.99, 1.0),
         (
             lambda rng, size: rng.exponential(size=size),
             ["lognormal", "smoothed"],

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
 from skpce._compositions import log_ratio as log_ratio_module
 from skpce._compositions.steps import StepLayout
+from tests.settings import RIDGE
 
 KINDS = ("alr", "clr", "ilr")
 WIDTHS = (4, 2, 1, 5)
@@ -284,11 +285,7 @@ def test_a_fit_of_many_parts_is_that_of_matrices(log_ratio, monkeypatch):
     for most in (-1, 10**6):
         monkeypatch.setattr(log_ratio_module, "_MOST_DENSE", most)
         model = CompositionalPCESurrogate(
-            2,
-            steps=(90, 90),
-            log_ratio=log_ratio,
-            solver="ridge",
-            distribution="normal",
+            2, steps=(90, 90), log_ratio=log_ratio, **RIDGE
         )
         model.fit(X, y)
         indices = [

@@ -136,11 +136,7 @@ Y = np.full((4, 3), 1 / 3)
             r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)",
         ),
         (joint, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
-        (
-            marginal,
-            (Y, Y[np.newaxis], Y),
-            r"lower has shape \(1, 4, 3\)",
-        ),
+        (marginal, (Y, Y[np.newaxis], Y), r"lower has shape \(1, 4, 3\)"),
         (marginal, (Y, Y[0], Y), r"lower has shape \(3,\)"),
         # What sample() gives without X: its draws must not pass for members.
         (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),

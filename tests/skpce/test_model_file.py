@@ -45,6 +45,7 @@ from skpce._input_laws import NAMES
 from skpce._model_file import VERSION
 from skpce._solvers import FROM_MOMENTS, SOLVERS
 from skpce.embedding import BetaVAE, PLSTransformer
+from tests.settings import RIDGE
 
 N_SAMPLES = 60
 WIDTHS = (3, 2, 4)
@@ -90,16 +91,9 @@ REGRESSORS = [
         solver="ridge",
     ),
     PolynomialChaosRegressor(
-        4,
-        truncation="hyperbolic",
-        q=0.5,
-        interaction_order=2,
-        solver="ridge",
-        distribution="normal",
+        4, truncation="hyperbolic", q=0.5, interaction_order=2, **RIDGE
     ),
-    PolynomialChaosRegressor(
-        alphas=(1e-3, 1.0, np.float64(10.0)), solver="ridge", distribution="normal"
-    ),
+    PolynomialChaosRegressor(alphas=(1e-3, 1.0, np.float64(10.0)), **RIDGE),
     PolynomialChaosRegressor(regressor=Ridge(alpha=0.1 + 0.2), distribution="normal"),
     PolynomialChaosRegressor(
         regressor=Lasso(0.01, warm_start=True), distribution="normal"
@@ -110,25 +104,12 @@ REGRESSORS = [
     PolynomialChaosRegressor(2),
 ]
 SURROGATES = [
-    CompositionalPCESurrogate(steps=WIDTHS, solver="ridge", distribution="normal"),
+    CompositionalPCESurrogate(steps=WIDTHS, **RIDGE),
+    CompositionalPCESurrogate(steps={"first": 3, "second": 2, "third": 4}, **RIDGE),
     CompositionalPCESurrogate(
-        steps={"first": 3, "second": 2, "third": 4},
-        solver="ridge",
-        distribution="normal",
+        steps=list(WIDTHS), log_ratio=LogRatioTransformer("alr", reference=0), **RIDGE
     ),
-    CompositionalPCESurrogate(
-        steps=list(WIDTHS),
-        log_ratio=LogRatioTransformer("alr", reference=0),
-        solver="ridge",
-        distribution="normal",
-    ),
-    CompositionalPCESurrogate(
-        1,
-        steps=np.array(WIDTHS),
-        log_ratio="clr",
-        solver="ridge",
-        distribution="normal",
-    ),
+    CompositionalPCESurrogate(1, steps=np.array(WIDTHS), log_ratio="clr", **RIDGE),
     CompositionalPCESurrogate(
         steps=WIDTHS, distribution=stats.norm(1, 2), solver="ridge"
     ),
@@ -138,22 +119,13 @@ SURROGATES = [
         1, steps=WIDTHS, solver="lars", log_ratio="alr", distribution="normal"
     ),
     CompositionalPCESurrogate(
-        1,
-        steps=WIDTHS,
-        random_state=np.random.RandomState(3),
-        solver="ridge",
-        distribution="normal",
+        1, steps=WIDTHS, random_state=np.random.RandomState(3), **RIDGE
     ),
     CompositionalPCESurrogate(
         1, steps=WIDTHS, regressor=Lasso(1e-3), distribution="normal"
     ),
     CompositionalPCESurrogate(
-        1,
-        steps=WIDTHS,
-        mask=[True] * 9,
-        random_state=5,
-        solver="ridge",
-        distribution="normal",
+        1, steps=WIDTHS, mask=[True] * 9, random_state=5, **RIDGE
     ),
 ]
 SURROGATE_PIPELINES = [
@@ -173,11 +145,7 @@ REGRESSOR_PIPELINES = [
     make_pipeline(
         MinMaxScaler(), PolynomialChaosRegressor(distribution="uniform", solver="ridge")
     ),
-    make_pipeline(
-        MaxAbsScaler(),
-        RobustScaler(),
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-    ),
+    make_pipeline(MaxAbsScaler(), RobustScaler(), PolynomialChaosRegressor(**RIDGE)),
     make_pipeline(
         QuantileTransformer(n_quantiles=20, output_distribution="normal"),
         PolynomialChaosRegressor(distribution=stats.norm(), solver="ridge"),
@@ -189,7 +157,7 @@ REGRESSOR_PIPELINES = [
     make_pipeline(
         TruncatedSVD(2, random_state=0),
         "passthrough",
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        PolynomialChaosRegressor(1, **RIDGE),
     ),
     make_pipeline(PolynomialChaosFeatures(2, distribution="normal"), ARDRegression()),
 ]
@@ -443,8 +411,7 @@ def test_log_ratios(estimator, policies, through):
 
 
 @pytest.mark.parametrize(
-    "estimator",
-    [*REGRESSORS, *SURROGATES, *SURROGATE_PIPELINES, *REGRESSOR_PIPELINES],
+    "estimator", [*REGRESSORS, *SURROGATES, *SURROGATE_PIPELINES, *REGRESSOR_PIPELINES]
 )
 def test_an_estimator_that_is_not_fitted_stays_so(estimator, through):
     again = through(clone(estimator))
@@ -460,9 +427,7 @@ def test_names_of_columns_and_weights_are_held(policies, through):
     parts = policies[1][:, :3]
     y = pandas.DataFrame(np.hstack([parts, parts]), columns=columns)
     weights = np.arange(len(X)) % 3
-    one = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, y, sample_weight=weights
-    )
+    one = CompositionalPCESurrogate(1, **RIDGE).fit(X, y, sample_weight=weights)
     other = through(one)
     assert_same(one, other)
     assert other.expansion_.input_names == ("a", "b", "c")
@@ -476,9 +441,7 @@ def test_masked_parts_and_steps_without_choice(policies, through):
         [policies[1][:, :3], np.zeros((N_SAMPLES, 1)), np.ones((N_SAMPLES, 2))]
     )
     y[:, -1] = 0.0
-    one = CompositionalPCESurrogate(
-        1, steps=(4, 2), solver="ridge", distribution="normal"
-    ).fit(policies[0], y)
+    one = CompositionalPCESurrogate(1, steps=(4, 2), **RIDGE).fit(policies[0], y)
     other = through(one)
     assert_same(one, other)
     with_a_seed(one, other)
@@ -486,9 +449,7 @@ def test_masked_parts_and_steps_without_choice(policies, through):
 
 
 def test_one_target_stays_one_dimensional(data, through):
-    one = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        data[0], data[1][:, 0]
-    )
+    one = PolynomialChaosRegressor(2, **RIDGE).fit(data[0], data[1][:, 0])
     assert through(one).predict(data[0]).shape == (N_SAMPLES,)
 
 
@@ -510,9 +471,9 @@ def test_draws_go_on_where_a_random_state_was(policies, through_a_file):
     X, y = policies
     state = np.random.RandomState(0)
     state.normal(size=3)
-    one = CompositionalPCESurrogate(
-        1, steps=WIDTHS, random_state=state, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    one = CompositionalPCESurrogate(1, steps=WIDTHS, random_state=state, **RIDGE).fit(
+        X, y
+    )
     other = through_a_file(one)
     np.testing.assert_array_equal(one.sample(2), other.sample(2))
     np.testing.assert_array_equal(one.sample(2), other.sample(2))
@@ -533,7 +494,7 @@ def test_what_was_one_object_is_one_again(data, through):
 def test_the_memory_of_a_pipeline_is_left_out(tmp_path, data, through_a_file):
     pipeline = make_pipeline(
         StandardScaler(),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        PolynomialChaosRegressor(1, **RIDGE),
         memory=str(tmp_path / "cache"),
     )
     assert through_a_file(pipeline.fit(*data)).memory is None
@@ -543,7 +504,7 @@ def test_the_memory_of_a_pipeline_is_left_out(tmp_path, data, through_a_file):
 
 
 def test_numpy_and_json_read_it(tmp_path, data):
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(*data)
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(*data)
     save_model(pce, tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz", allow_pickle=False) as arrays:
         description = json.loads(arrays["model.json"])
@@ -561,9 +522,7 @@ def test_numpy_and_json_read_it(tmp_path, data):
 
 
 def test_the_same_model_makes_the_same_file(tmp_path, data):
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        *data
-    )
+    model = PolynomialChaosRegressor(2, **RIDGE).fit(*data)
     for name in ("a", "b"):
         save_model(model, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -573,13 +532,13 @@ def test_the_same_model_makes_the_same_file(tmp_path, data):
 
 def test_a_path_may_be_text_and_have_any_ending(tmp_path):
     path = os.path.join(tmp_path, "model.skpce")
-    save_model(PolynomialChaosRegressor(4, solver="ridge", distribution="normal"), path)
+    save_model(PolynomialChaosRegressor(4, **RIDGE), path)
     assert load_model(path).degree == 4
 
 
 def test_a_file_that_is_there_is_replaced_as_a_whole(tmp_path, monkeypatch):
     path = tmp_path / "model.npz"
-    save_model(PolynomialChaosRegressor(4, solver="ridge", distribution="normal"), path)
+    save_model(PolynomialChaosRegressor(4, **RIDGE), path)
     before = path.read_bytes()
 
     def interrupt(*args):
@@ -589,10 +548,7 @@ def test_a_file_that_is_there_is_replaced_as_a_whole(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(place, interrupt)
             with pytest.raises(KeyboardInterrupt):
-                save_model(
-                    PolynomialChaosRegressor(5, solver="ridge", distribution="normal"),
-                    path,
-                )
+                save_model(PolynomialChaosRegressor(5, **RIDGE), path)
     with pytest.raises(ValueError, match="RandomForest"):
         save_model(RandomForestRegressor(), path)
     assert path.read_bytes() == before
@@ -601,10 +557,7 @@ def test_a_file_that_is_there_is_replaced_as_a_whole(tmp_path, monkeypatch):
 
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
-        save_model(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-            tmp_path / "none" / "model.npz",
-        )
+        save_model(PolynomialChaosRegressor(**RIDGE), tmp_path / "none" / "model.npz")
     assert caught.value.filename == str(tmp_path / "none")
 
 
@@ -615,9 +568,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.write_bytes", fill)
     path = tmp_path / "model.npz"
     with pytest.raises(OSError, match=r"No space left on device.*model\.npz"):
-        save_model(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"), path
-        )
+        save_model(PolynomialChaosRegressor(**RIDGE), path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -626,9 +577,7 @@ def test_a_pipe_is_not_replaced(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with pytest.raises(ValueError, match=r"pipe is a device or a pipe"):
-        save_model(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"), path
-        )
+        save_model(PolynomialChaosRegressor(**RIDGE), path)
     assert path.is_fifo()
 
 
@@ -652,10 +601,7 @@ REFUSED = {
         r"model file does not hold\. It holds PolynomialChaosRegressor, .* PCA",
     ),
     "a search": (
-        GridSearchCV(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-            {"degree": [1]},
-        ),
+        GridSearchCV(PolynomialChaosRegressor(**RIDGE), {"degree": [1]}),
         "estimator is GridSearchCV",
     ),
     "a step": (make_pipeline(FunctionTransformer(), REGRESSORS[0]), "a FunctionTrans"),
@@ -675,28 +621,22 @@ REFUSED = {
     ),
     "another generator": (
         CompositionalPCESurrogate(
-            random_state=np.random.RandomState(np.random.PCG64()),
-            solver="ridge",
-            distribution="normal",
+            random_state=np.random.RandomState(np.random.PCG64()), **RIDGE
         ),
         "CompositionalPCESurrogate.random_state is RandomState",
     ),
     "a function": (
-        PolynomialChaosRegressor(alphas=len, solver="ridge", distribution="normal"),
+        PolynomialChaosRegressor(alphas=len, **RIDGE),
         "alphas is <built-in function",
     ),
     "an expansion": (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        .fit(np.eye(3), np.arange(3.0))
-        .expansion_,
+        PolynomialChaosRegressor(1, **RIDGE).fit(np.eye(3), np.arange(3.0)).expansion_,
         "estimator is Expansion",
     ),
     "a class": (PolynomialChaosRegressor, "estimator is <class"),
     "dates": (
         PolynomialChaosRegressor(
-            alphas=np.array(["2020-01-01"], dtype="datetime64[D]"),
-            solver="ridge",
-            distribution="normal",
+            alphas=np.array(["2020-01-01"], dtype="datetime64[D]"), **RIDGE
         ),
         r"alphas is an array of datetime64\[D\]",
     ),
@@ -728,9 +668,7 @@ def test_requests_of_metadata_are_refused(tmp_path):
     import sklearn
 
     with sklearn.config_context(enable_metadata_routing=True):
-        model = PolynomialChaosRegressor(
-            solver="ridge", distribution="normal"
-        ).set_fit_request(sample_weight=True)
+        model = PolynomialChaosRegressor(**RIDGE).set_fit_request(sample_weight=True)
     with pytest.raises(ValueError, match="_metadata_request"):
         save_model(model, tmp_path / "model.npz")
 

@@ -23,6 +23,7 @@ from skpce._expansion.expansion import gradient_moments
 from skpce._expansion.moments import explained_share
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
+from tests.settings import RIDGE
 
 N_FEATURES = 6
 
@@ -66,11 +67,7 @@ def binned_share(x, values, n_bins=4000):
 
 @pytest.mark.parametrize(
     "embedding",
-    [
-        (PCA(3),),
-        (StandardScaler(), PCA(3, whiten=True)),
-        (StandardScaler(), PCA(2)),
-    ],
+    [(PCA(3),), (StandardScaler(), PCA(3, whiten=True)), (StandardScaler(), PCA(2))],
     ids=["pca", "scaled-whitened", "two"],
 )
 def test_first_order_against_brute_force(embedding):
@@ -139,7 +136,7 @@ def test_without_an_embedding_they_are_the_sobol_indices():
     X = rng.normal(size=(4, 2))
     X = np.vstack([X, -X, X * [1, -1], X * [-1, 1]])  # exactly uncorrelated
     y = X[:, 0] + X[:, 0] * X[:, 1] + X[:, 1] ** 2
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     for pipeline in (pce, make_pipeline("passthrough", pce)):
         found = original_space_indices(pipeline, X)
         np.testing.assert_allclose(found.first_order, pce.sobol_indices_, atol=1e-12)
@@ -263,9 +260,7 @@ def test_a_surrogate_of_compositions_gives_steps():
     X, y = rows(noise=0.3)
     first = softmax(np.c_[y[:, 0], np.zeros(len(y)), -y[:, 1]], axis=1)
     second = softmax(np.c_[y[:, 1], np.zeros(len(y))], axis=1)
-    surrogate = CompositionalPCESurrogate(
-        2, steps={"a": 3, "b": 2}, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(2, steps={"a": 3, "b": 2}, **RIDGE)
     pipeline = make_pipeline(PCA(3), surrogate).fit(X, np.hstack([first, second]))
     found = original_space_indices(pipeline, X)
     assert found.target_names == ("a", "b")
@@ -300,9 +295,7 @@ def test_data_frames():
     names = [f"gene {i}" for i in range(N_FEATURES)]
     frame = pd.DataFrame(X, columns=names)
     pipeline = make_pipeline(
-        StandardScaler(),
-        PCA(2),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        StandardScaler(), PCA(2), PolynomialChaosRegressor(2, **RIDGE)
     )
     pipeline.set_output(transform="pandas").fit(frame, y)
     found = original_space_indices(pipeline, frame)
@@ -352,10 +345,7 @@ def test_bad_input():
         original_space_indices(make_pipeline(PCA(2), LinearRegression()).fit(X, y), X)
     with pytest.raises(NotFittedError):
         original_space_indices(
-            make_pipeline(
-                PCA(2), PolynomialChaosRegressor(solver="ridge", distribution="normal")
-            ),
-            X,
+            make_pipeline(PCA(2), PolynomialChaosRegressor(**RIDGE)), X
         )
     pipeline = fitted(X, y, PCA(2))
     with pytest.raises(ValueError, match="3 rows; 2 embedded inputs need at least 4"):

@@ -24,6 +24,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from tests.settings import OLS, RIDGE
 
 pd = pytest.importorskip("pandas")
 matplotlib = pytest.importorskip("matplotlib")
@@ -35,16 +36,13 @@ ODD = ["$\\frac{$ <b>&", "_hidden", "a name that is far too long for one line " 
 WORDS = re.compile(r"\b(polic(y|ies)|rewards?|steps?|surrogate|actions?)\b", re.I)
 
 MODELS = {
-    "alone": PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+    "alone": PolynomialChaosRegressor(2, **RIDGE),
     "behind PCA": make_pipeline(
-        PCA(2, whiten=True),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        PCA(2, whiten=True), PolynomialChaosRegressor(2, **RIDGE)
     ),
     "learned": PolynomialChaosRegressor(),
     "in a search": GridSearchCV(
-        make_pipeline(
-            PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        ),
+        make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)),
         {"polynomialchaosregressor__degree": [1, 2]},
         cv=2,
     ),
@@ -116,10 +114,8 @@ def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
     if names == "odd":
         labels = [f"{ODD[i % 3]}{i}" for i in range(n_outputs)]
         y = pd.DataFrame(y, columns=labels)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
-    found = judged(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, y
-    )
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    found = judged(PolynomialChaosRegressor(1, **RIDGE), X, y)
     for display in all_displays(model, X, y, found):
         assert not WORDS.search(texts_of(display))
         plt.close(display.figure_)
@@ -127,13 +123,8 @@ def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
 
 def test_groups_come_from_the_verdict_or_are_given(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
-    found = judged(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=OUTPUTS,
-    )
+    model = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+    found = judged(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=OUTPUTS)
     by_verdict = SobolDisplay.from_fit(model, verdict=found)
     assert by_verdict.step_names == ["accuracy", "logits"]
     np.testing.assert_array_equal(by_verdict.unexplained, found.not_predicted)
@@ -152,9 +143,7 @@ def test_groups_come_from_the_verdict_or_are_given(data):
 def test_a_verdict_about_other_outputs_is_refused(data):
     X, y = data
     names = ["a", "b", "c"]
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, pd.DataFrame(y, columns=names)
-    )
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, pd.DataFrame(y, columns=names))
     found = judged(model, X, pd.DataFrame(y, columns=names[::-1]))
     with pytest.raises(ValueError, match="verdict is about the outputs"):
         SobolDisplay.from_estimator(model, verdict=found)
@@ -166,7 +155,7 @@ def test_a_verdict_about_other_outputs_is_refused(data):
 
 def test_displays_of_compositions_say_what_to_use(data):
     X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     with pytest.raises(ValueError, match="For real outputs use StepVarianceDisplay"):
         PolicyDistributionDisplay.from_estimator(model, y)
     for draw in (report, CoverageDisplay.from_estimator):
@@ -183,9 +172,7 @@ def test_spread_of_members(data):
     y[:5, 1] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y
-        )
+        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     display = StepVarianceDisplay.from_estimator(model, y, outputs=OUTPUTS)
     found, rest = display.fragility, y[5:, 1:]
     assert found.output_names == ("accuracy", "logits")
@@ -250,7 +237,7 @@ def test_coverage_of_groups_with_failed_members():
 
 def test_convergence_of_groups(data, frame):
     X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     options = {"sizes": (45,), "n_repeats": 1, "random_state": 3}
     display = ConvergenceDisplay.from_estimator(model, X, frame, **options)
     given = ConvergenceDisplay.from_estimator(model, X, y, outputs=OUTPUTS, **options)
@@ -268,9 +255,7 @@ def test_convergence_of_groups(data, frame):
 
 def test_a_search_with_other_numbers_of_inputs_has_no_curves(data, frame):
     X, _ = data
-    pipeline = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE))
     search = GridSearchCV(pipeline, {"pca__n_components": [1, 2, 3]}, cv=3)
     with pytest.raises(ValueError, match="their indices make no curves"):
         ConvergenceDisplay.from_estimator(
@@ -313,9 +298,7 @@ def test_a_report_of_real_outputs(name, data, frame):
 @pytest.mark.slow
 def test_a_report_has_the_numbers_of_the_fit(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X[:40], y[:40]
-    )
+    model = PolynomialChaosRegressor(2, **RIDGE).fit(X[:40], y[:40])
     page = report(model, X[40:], y[40:], outputs=OUTPUTS, title="Runs")
     errors = np.square(y[40:] - model.predict(X[40:]))[:, 1:].sum()
     spread = 20 * y[40:, 1:].var(axis=0).sum()
@@ -332,7 +315,7 @@ def test_a_report_of_scaled_groups_and_failed_members(data):
     X, y = data
     y = y.copy()
     y[45:48, 0] = np.nan
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     found = judged(model, X[:40], y[:40], outputs=OUTPUTS, standardize=True)
     page = report(model.fit(X[:40], y[:40]), X[40:], y[40:], verdict=found)
     assert "added up in units of their standard deviations" in page
@@ -348,13 +331,7 @@ def test_a_report_of_odd_names(data):
     X, y = data
     names = ["<b>&", "$\\frac{$", "a name that is far too long " * 3]
     frame = pd.DataFrame(y, columns=names)
-    page = report(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, frame
-        ),
-        X,
-        frame,
-    )
+    page = report(PolynomialChaosRegressor(1, **RIDGE).fit(X, frame), X, frame)
     assert "&lt;b&gt;&amp;" in page
     assert "<b>&" not in page
 
@@ -365,9 +342,7 @@ def test_a_report_of_a_constant_output(data):
     y = np.c_[y[:, 0], np.ones(60)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y
-        )
+        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     assert "no variance" in report(model, X, y)
 
 
@@ -375,9 +350,7 @@ def test_a_report_of_a_constant_output(data):
 def test_a_report_without_intervals(data):
     """More terms than members: no leave-one-out residuals."""
     X, y = data
-    model = PolynomialChaosRegressor(4, solver="ols", distribution="normal").fit(
-        X[:20], y[:20]
-    )
+    model = PolynomialChaosRegressor(4, **OLS).fit(X[:20], y[:20])
     assert "There are no intervals." in report(model, X[20:], y[20:])
 
 
@@ -391,14 +364,10 @@ def test_a_report_without_intervals(data):
 )
 def test_bad_arguments_of_a_report_are_named(change, message, data):
     X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X[:40], y[:40]
-    )
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X[:40], y[:40])
     columns, rows = change.get("y", slice(None)), change.get("rows", 20)
     with pytest.raises(ValueError, match=message):
-        report(
-            *(model, X[40:], y[40 : 40 + rows, columns]), outputs=change.get("outputs")
-        )
+        report(model, X[40:], y[40 : 40 + rows, columns], outputs=change.get("outputs"))
 
 
 @pytest.mark.parametrize("solver", [None, "ridge"])

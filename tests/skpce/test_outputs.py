@@ -20,6 +20,7 @@ from skpce._expansion.expansion import Expansion
 from skpce.inspection import back_to_reward, verdict
 from skpce.inspection._reading import expansion_of
 from skpce.sample_size import required_ensemble_size
+from tests.settings import RIDGE
 
 pd = pytest.importorskip("pandas")
 
@@ -40,11 +41,7 @@ def in_two_levels(y):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
+    "model", [PolynomialChaosRegressor(2, **RIDGE), PolynomialChaosRegressor()]
 )
 def test_columns_and_series_name_the_outputs(model, data):
     X, y = data
@@ -63,13 +60,11 @@ def test_a_target_without_a_name_has_its_number(data):
     X, y = data
     unnamed = [y, pd.DataFrame(y), pd.DataFrame(y).to_numpy().tolist()]
     for targets in unnamed:
-        fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, targets
-        )
+        fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, targets)
         assert fitted.expansion_.output_names == ("y0", "y1", "y2")
         assert fitted.sobol_frame()["target"].unique().tolist() == [0, 1, 2]
     for name in (None, 7, ("a", "b")):
-        fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
+        fitted = PolynomialChaosRegressor(1, **RIDGE).fit(
             X, pd.Series(y[:, 0], name=name)
         )
         assert fitted.sobol_frame()["target"].unique().tolist() == [0]
@@ -78,9 +73,7 @@ def test_a_target_without_a_name_has_its_number(data):
 def test_odd_names_stay_as_they_are(data):
     X, _ = data
     y = np.random.default_rng(1).normal(size=(60, len(ODD)))
-    names = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, pd.DataFrame(y, columns=ODD)
-    )
+    names = PolynomialChaosRegressor(1, **RIDGE).fit(X, pd.DataFrame(y, columns=ODD))
     expected = [name or "y2" for name in ODD]
     assert list(names.expansion_.output_names) == expected
     assert list(names.sobol_frame()["target"].unique()) == expected
@@ -89,9 +82,7 @@ def test_odd_names_stay_as_they_are(data):
 def test_names_do_not_change_a_number(data):
     X, y = data
     plain, named = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, targets
-        )
+        PolynomialChaosRegressor(2, **RIDGE).fit(X, targets)
         for targets in (y, in_two_levels(y))
     )
     for name in (
@@ -111,7 +102,7 @@ def test_names_do_not_change_a_number(data):
 def test_two_levels_are_groups_at_once(columns, data):
     X, y = data
     levels = pd.MultiIndex.from_tuples(columns) if columns is TWO_LEVELS else columns
-    fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+    fitted = PolynomialChaosRegressor(2, **RIDGE).fit(
         X, pd.DataFrame(y, columns=levels)
     )
     expansion = fitted.expansion_
@@ -150,7 +141,7 @@ def test_names_and_groups_survive_a_file_and_a_fit_in_parts(data, tmp_path):
 def test_columns_that_are_not_side_by_side_are_one_group(data):
     X, y = data
     columns = pd.MultiIndex.from_tuples([("a", 0), ("b", 0), ("a", 1)])
-    expansion = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
+    expansion = PolynomialChaosRegressor(1, **RIDGE).fit(
         X, pd.DataFrame(y, columns=columns)
     )
     np.testing.assert_array_equal(expansion.expansion_.groups, [0, 1, 0])
@@ -162,9 +153,7 @@ def test_outputs_that_some_members_lack_retain_their_names(data):
     frame.iloc[:5, 1] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, frame
-        )
+        fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, frame)
     assert fitted.expansion_.group_names == ("accuracy", "logits")
 
 
@@ -174,11 +163,7 @@ def test_outputs_that_some_members_lack_retain_their_names(data):
 def test_an_expansion_is_grouped_by_numbers_or_by_names(data):
     X, y = data
     frame = pd.DataFrame(y, columns=["a", "b", "c"])
-    expansion = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-        .fit(X, frame)
-        .expansion_
-    )
+    expansion = PolynomialChaosRegressor(2, **RIDGE).fit(X, frame).expansion_
     by_number = expansion.grouped({"first": 1, "rest": 2})
     for outputs in (
         {"first": ["a"], "rest": ["b", "c"]},
@@ -195,11 +180,7 @@ def test_an_expansion_is_grouped_by_numbers_or_by_names(data):
 
 def test_q2_of_a_group_without_errors_is_not_known(data):
     X, y = data
-    found = (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        .fit(X, y)
-        .expansion_
-    )
+    found = PolynomialChaosRegressor(1, **RIDGE).fit(X, y).expansion_
     bare = Expansion(found.basis, found.coefficients, q2=found.q2)
     np.testing.assert_array_equal(bare.grouped(None).q2, found.q2)
     assert np.isnan(bare.grouped({"all": 3}).q2).all()
@@ -214,11 +195,7 @@ def test_a_constant_column_adds_nothing_to_its_group(data):
     y = np.c_[y[:, 0], np.ones(60)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expansion = (
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-            .fit(X, y)
-            .expansion_
-        )
+        expansion = PolynomialChaosRegressor(1, **RIDGE).fit(X, y).expansion_
     np.testing.assert_allclose(expansion.grouped({"both": 2}).q2, expansion.q2[:1])
 
 
@@ -241,33 +218,23 @@ def test_a_constant_column_adds_nothing_to_its_group(data):
 )
 def test_bad_groups_are_named(outputs, message, data):
     X, y = data
-    fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, y
-    )
+    fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     with pytest.raises(ValueError, match=message):
         expansion_of(fitted, outputs=outputs)
 
 
 def test_a_sequence_numbers_the_outputs(data):
     X, y = data
-    found = expansion_of(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y),
-        outputs=[1, 2],
-    )
+    found = expansion_of(PolynomialChaosRegressor(1, **RIDGE).fit(X, y), outputs=[1, 2])
     assert found.expansion.group_names == ("output0", "output1")
-    judged = verdict(
-        *(PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, y),
-        outputs=[1, 2],
-    )
+    judged = verdict(PolynomialChaosRegressor(1, **RIDGE), X, y, outputs=[1, 2])
     assert judged.step_names == ("output0", "output1")
 
 
 def test_compositions_have_steps(data):
     X, _ = data
     y = np.full((60, 2), 0.5) + 0.1 * np.c_[X[:, 0], -X[:, 0]] / np.abs(X).max()
-    fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, y
-    )
+    fitted = CompositionalPCESurrogate(1, **RIDGE).fit(X, y)
     with pytest.raises(ValueError, match="whose groups are its steps"):
         expansion_of(fitted, outputs={"a": 2})
 
@@ -278,9 +245,9 @@ def test_compositions_have_steps(data):
 @pytest.mark.parametrize("standardize", [False, True])
 def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
     X, y = data
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(2, **RIDGE)
     judged = verdict(
-        *(model, X, y), outputs={"accuracy": 1, "logits": 2}, standardize=standardize
+        model, X, y, outputs={"accuracy": 1, "logits": 2}, standardize=standardize
     )
     found = expansion_of(model.fit(X, y), verdict=judged).expansion
     assert found.group_names == ("accuracy", "logits")
@@ -297,9 +264,7 @@ def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
 def test_a_verdict_on_named_columns_names_the_outputs(data):
     X, y = data
     frame = in_two_levels(y)
-    pipeline = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE))
     search = GridSearchCV(pipeline, {"pca__n_components": [2, 3]}, cv=3)
     for model in (pipeline, search):
         judged = verdict(model, X, frame)
@@ -312,7 +277,7 @@ def test_a_verdict_on_named_columns_names_the_outputs(data):
 
 def test_effects_of_grouped_outputs(data):
     X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     found = back_to_reward(model, X, outputs={"first": 1, "rest": 2})
     assert found.target_names == ("first", "rest")
     alone = back_to_reward(model, X)

@@ -21,6 +21,7 @@ from skpce import (
 )
 from skpce._input_laws import NAMES
 from skpce._solvers import SOLVERS
+from tests.settings import RIDGE
 
 N_SAMPLES = 120
 
@@ -28,7 +29,7 @@ N_SAMPLES = 120
 LEARNED = [
     *(PolynomialChaosRegressor(solver=name, distribution="normal") for name in SOLVERS),
     *(PolynomialChaosRegressor(distribution=name, solver="ridge") for name in NAMES),
-    PolynomialChaosRegressor(3, criterion="gcv", solver="ridge", distribution="normal"),
+    PolynomialChaosRegressor(3, criterion="gcv", **RIDGE),
     PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
     PolynomialChaosRegressor(),
     PolynomialChaosRegressor(2),
@@ -122,13 +123,7 @@ def test_skops_trusts_classes_of_ours_alone(estimator, data, through_skops):
 @pytest.mark.parametrize(
     "estimator",
     [
-        CompositionalPCESurrogate(
-            1,
-            steps=(2, 2),
-            random_state=0,
-            solver="ridge",
-            distribution="normal",
-        ),
+        CompositionalPCESurrogate(1, steps=(2, 2), random_state=0, **RIDGE),
         CompositionalPCESurrogate(
             1, steps=(2, 2), regressor=Ridge(), distribution="normal"
         ),
@@ -170,10 +165,7 @@ def test_an_unfitted_estimator_loads_unfitted():
 
 @pytest.mark.parametrize(
     "estimator",
-    [
-        PolynomialChaosRegressor(3, solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
+    [PolynomialChaosRegressor(3, **RIDGE), PolynomialChaosRegressor()],
     ids=["ridge", "learned"],
 )
 def test_a_pickle_holds_the_samples_once_and_no_design(estimator):

@@ -22,6 +22,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from tests.settings import RIDGE
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -41,17 +42,13 @@ def _no_figure_stays():
 @pytest.fixture(scope="module")
 def fitted(ensemble):
     X, y = ensemble
-    return CompositionalPCESurrogate(
-        2, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    return CompositionalPCESurrogate(2, steps=STEPS, **RIDGE).fit(X, y)
 
 
 @pytest.fixture(scope="module")
 def pipeline(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS, random_state=0, **RIDGE)
     return make_pipeline(StandardScaler(), PCA(2, whiten=True), surrogate).fit(X, y)
 
 
@@ -163,7 +160,7 @@ def test_pure_interactions_are_explained():
 def test_an_expansion_without_variance_explains_nothing(ensemble):
     X, _ = ensemble
     y = np.tile([0.2, 0.3, 0.5], (len(X), 1))
-    flat = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y)
+    flat = CompositionalPCESurrogate(1, **RIDGE).fit(X, y)
     display = SobolDisplay.from_fit(flat, unexplained=[0.4])
     np.testing.assert_allclose(display.shares, [[0, 0, 0, 0, 1]])
 
@@ -208,9 +205,7 @@ def test_a_step_without_choice_has_no_bar(ensemble):
     X, y = ensemble
     wider = np.hstack([y, np.ones((len(y), 1))])
     steps = STEPS | {"stop": 1}
-    model = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, wider)
+    model = CompositionalPCESurrogate(1, steps=steps, **RIDGE).fit(X, wider)
     display = SobolDisplay.from_estimator(model)
     assert np.isnan(display.unexplained[3])
     assert all(bars[3].get_width() == 0 for bars in display.bars_)
@@ -221,23 +216,15 @@ def test_names_of_the_inputs_come_from_the_pipeline(pipeline, ensemble, fitted):
     X, y = ensemble
     assert SobolDisplay.from_fit(fitted).input_names == ["x0", "x1", "x2"]
     assert SobolDisplay.from_fit(pipeline).input_names == ["pca0", "pca1"]
-    alone = Pipeline(
-        [
-            (
-                "surrogate",
-                CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-            )
-        ]
-    ).fit(X, y[:, :3])
-    assert SobolDisplay.from_fit(alone).input_names == ["x0", "x1", "x2"]
-    inner = make_pipeline(
-        PCA(2), CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+    alone = Pipeline([("surrogate", CompositionalPCESurrogate(1, **RIDGE))]).fit(
+        X, y[:, :3]
     )
+    assert SobolDisplay.from_fit(alone).input_names == ["x0", "x1", "x2"]
+    inner = make_pipeline(PCA(2), CompositionalPCESurrogate(1, **RIDGE))
     nested = make_pipeline(StandardScaler(), inner).fit(X, y[:, :3])
     assert SobolDisplay.from_fit(nested).input_names == ["pca0", "pca1"]
     nameless = make_pipeline(
-        FunctionTransformer(),
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
+        FunctionTransformer(), CompositionalPCESurrogate(1, **RIDGE)
     )
     nameless.fit(X, y[:, :3])
     assert SobolDisplay.from_fit(nameless).input_names == ["x0", "x1", "x2"]
@@ -285,9 +272,7 @@ def test_policies_of_a_step_stand_beside_the_surrogate(pipeline, ensemble):
 def test_masked_parts_are_not_drawn(ensemble):
     X, y = ensemble
     y = np.insert(y, 1, 0.0, axis=1)
-    model = CompositionalPCESurrogate(
-        1, steps=(4, 2, 4), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    model = CompositionalPCESurrogate(1, steps=(4, 2, 4), **RIDGE).fit(X, y)
     display = PolicyDistributionDisplay.from_estimator(model, y)
     assert display.part_names == ["0", "2", "3"]  # 1 is masked
     ticks = [label.get_text() for label in display.ax_.get_xticklabels()]

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from skpce import CompositionalPCESurrogate
 from skpce._expansion.predictive import quantiles_of_others
 from skpce.metrics import coverage_interval
+from tests.settings import OLS, RIDGE
 
 WIDTHS = (3, 2, 4)
 SEED = 0
@@ -19,9 +20,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 @pytest.fixture(scope="module")
 def fitted(simulate):
     X, y = simulate()
-    return CompositionalPCESurrogate(
-        2, steps=WIDTHS, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    return CompositionalPCESurrogate(2, steps=WIDTHS, random_state=0, **RIDGE).fit(X, y)
 
 
 def gaussian_log_ratios(size, seed):
@@ -130,9 +129,7 @@ class CountingGenerator:
 def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_members):
     X, y = simulate(n_members=n_members)
     weights = np.random.default_rng(1).integers(1, 4, size=n_members)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y, weights)
+    surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, **RIDGE).fit(X, y, weights)
     law = surrogate._predictive.residual_law(None, "sample")
     generator = CountingGenerator()
     size = 40_000
@@ -168,9 +165,9 @@ def test_residuals_preserve_the_dependence_between_steps():
     shared = rng.normal(size=300)
     step = softmax(np.column_stack([shared, np.zeros(300)]), axis=1)
     y = np.hstack([step, step])
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(2, 2), random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, steps=(2, 2), random_state=0, **RIDGE).fit(
+        X, y
+    )
     for residual in ("gaussian", "resampled"):
         draws = surrogate.sample(50, residual=residual)
         np.testing.assert_allclose(draws[:, 0], draws[:, 2], atol=1e-9)
@@ -235,9 +232,7 @@ def test_draws_with_inputs_scatter_around_the_prediction(fitted, simulate):
 
 def test_no_residual_law_without_leave_one_out_residuals(simulate):
     X, y = simulate(n_members=12)
-    saturated = CompositionalPCESurrogate(
-        3, steps=WIDTHS, solver="ols", distribution="normal"
-    ).fit(X, y)
+    saturated = CompositionalPCESurrogate(3, steps=WIDTHS, **OLS).fit(X, y)
     assert (saturated.diagnostics_.loo_q2 == -np.inf).all()
     with pytest.raises(
         ValueError, match=r"residual distribution is not defined.*residual=None"

@@ -8,6 +8,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
+from tests.settings import RIDGE
 
 SEED = 0
 
@@ -100,9 +101,7 @@ def test_masked_and_certain_parts_have_no_indices():
     X = np.random.default_rng(SEED).normal(size=(40, 1))
     y = np.column_stack([softmax(np.c_[X, -X], axis=1), np.zeros(40), np.ones(40)])
     found = (
-        CompositionalPCESurrogate(
-            1, steps=(3, 1), random_state=0, solver="ridge", distribution="normal"
-        )
+        CompositionalPCESurrogate(1, steps=(3, 1), random_state=0, **RIDGE)
         .fit(X, y)
         .probability_sobol_indices(100)
     )

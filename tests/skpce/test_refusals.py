@@ -45,6 +45,7 @@ from skpce.metrics import (
     total_variation_distance,
 )
 from skpce.plotting import EmbeddingDisplay, MainEffectsDisplay
+from tests.settings import RIDGE
 
 N = 30
 
@@ -58,7 +59,7 @@ def data():
 
 @pytest.fixture
 def fitted(data):
-    return PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(*data)
+    return PolynomialChaosRegressor(2, **RIDGE).fit(*data)
 
 
 @pytest.fixture
@@ -75,11 +76,7 @@ class TestLabels:
     def repeated(self):
         rng = np.random.default_rng(0)
         X = np.repeat(rng.normal(size=(N // 2, 2)), 2, axis=0)
-        return (
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            X[:, 0] + rng.normal(size=N),
-        )
+        return (PolynomialChaosRegressor(1, **RIDGE), X, X[:, 0] + rng.normal(size=N))
 
     @pytest.mark.parametrize(
         "reward",
@@ -225,11 +222,7 @@ class TestNamed:
 
     def test_mask_of_rows_of_different_length(self, policies, data):
         model = CompositionalPCESurrogate(
-            1,
-            steps=(3,),
-            mask=[[True], [True, False]],
-            solver="ridge",
-            distribution="normal",
+            1, steps=(3,), mask=[[True], [True, False]], **RIDGE
         )
         with pytest.raises(ValueError, match=r"'mask' parameter .* must be 'infer' or"):
             model.fit(data[0], policies)
@@ -238,17 +231,11 @@ class TestNamed:
         with pytest.raises(
             ValueError, match="X has rows of different length; expected"
         ):
-            PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-                [[1.0], [1.0, 2.0]], [1.0, 2.0]
-            )
+            PolynomialChaosRegressor(**RIDGE).fit([[1.0], [1.0, 2.0]], [1.0, 2.0])
 
     def test_folds(self, data):
         with pytest.raises(ValueError, match="cv must be an int, a splitter"):
-            verdict(
-                PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-                *data,
-                cv=True,
-            )
+            verdict(PolynomialChaosRegressor(1, **RIDGE), *data, cv=True)
 
     def test_regressors_that_refuse(self, data):
         weights = np.eye(N)[0]
@@ -358,9 +345,7 @@ def test_moments_beside_a_constant_column(kind, value):
     found = fitted.moments()
     assert found.kurtosis >= found.skewness**2 - 2.0
     expected = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-        .fit(X[:, :1], X[:, 0] ** 2)
-        .moments()
+        PolynomialChaosRegressor(2, **RIDGE).fit(X[:, :1], X[:, 0] ** 2).moments()
     )
     np.testing.assert_allclose(found.kurtosis, expected.kurtosis, rtol=0.05)
 
@@ -449,9 +434,7 @@ class TestLater:
 
     def test_displays_of_tables_that_are_none(self):
         X = np.random.default_rng(0).normal(size=(20, 1))
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, X[:, 0]
-        )
+        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, X[:, 0])
         with pytest.raises(ValueError, match="X holds text"):
             EmbeddingDisplay.from_estimator(model, np.array([["a"]], dtype=object))
         with pytest.raises(ValueError, match="0 sample"):
@@ -486,17 +469,14 @@ class TestLater:
         X = np.random.default_rng(0).normal(size=(20, 1))
         with pytest.raises(ValueError, match="order must be 20 numbers or dates"):
             inspection.verdict(
-                PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-                X,
-                X[:, 0],
-                order=[[1, 2], [3]],
+                PolynomialChaosRegressor(1, **RIDGE), X, X[:, 0], order=[[1, 2], [3]]
             )
 
     def test_resamples_that_need_more_than_the_memory(self):
         X = np.random.default_rng(0).normal(size=(20, 1))
         with pytest.raises(ValueError, match="n_resamples"):
             decision.value_of_information(
-                PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+                PolynomialChaosRegressor(1, **RIDGE),
                 X,
                 np.column_stack([X[:, 0], -X[:, 0]]),
                 n_resamples=10**9,
@@ -507,9 +487,7 @@ def test_ragged_outputs_and_no_members_are_refused_in_words():
     """Found by the fuzz suite in what had been added that day."""
     X = np.random.default_rng(0).normal(size=(4, 2))
     with pytest.raises(ValueError, match=r"\by\b"):
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, [[1.0], [2.0], [3.0], [1.0, 2.0]]
-        )
+        PolynomialChaosRegressor(1, **RIDGE).fit(X, [[1.0], [2.0], [3.0], [1.0, 2.0]])
     draws = np.full((3, 4, 2), 0.5)
     with pytest.raises(ValueError, match="y_true"):
         crps_score(np.empty((0, 2)), draws, steps=(2,))
@@ -533,14 +511,8 @@ def test_a_cv_of_no_dimension_sums_beyond_numbers_and_draws_beyond_them(data, po
     with pytest.raises(
         ValueError, match="cv must be an int, a splitter that needs no labels, or pairs"
     ):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            *data,
-            cv=np.array(3.0),
-        )
+        verdict(PolynomialChaosRegressor(1, **RIDGE), *data, cv=np.array(3.0))
     beyond = np.full(policies.shape, 1e308)
-    model = CompositionalPCESurrogate(
-        1, steps=(3,), solver="ridge", distribution="normal"
-    )
+    model = CompositionalPCESurrogate(1, steps=(3,), **RIDGE)
     with pytest.raises(ValueError, match=r"expected numbers up to 1e\+70"):
         verdict(model, data[0], beyond)

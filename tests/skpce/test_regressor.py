@@ -15,6 +15,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
+from tests.settings import RIDGE
 
 SEED = 0
 
@@ -28,27 +29,23 @@ def data():
 
 def test_shapes_follow_y(data):
     X, y = data
-    both = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    both = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
     assert both.coefficients_.shape == (2, 20)
     assert both.sobol_indices_.shape == both.total_sobol_indices_.shape == (2, 3)
     for name in ("alpha_", "q2_", "loo_error_", "total_variance_"):
         assert getattr(both, name).shape == (2,)
     assert both.feature_importances_.shape == (3,)
     assert both.predict(X).shape == (60, 2)
-    one = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y[:, 0]
-    )
+    one = PolynomialChaosRegressor(3, **RIDGE).fit(X, y[:, 0])
     assert one.predict(X).shape == (60,)
     np.testing.assert_allclose(one.predict(X), both.predict(X)[:, 0], rtol=1e-10)
-    column = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y[:, :1]
-    )
+    column = PolynomialChaosRegressor(3, **RIDGE).fit(X, y[:, :1])
     assert column.predict(X).shape == (60, 1)
 
 
 def test_transform_is_the_basis_and_predict_its_product(data):
     X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     basis = PolynomialChaosFeatures(2, distribution="normal").fit(X)
     np.testing.assert_array_equal(pce.transform(X), basis.transform(X))
     np.testing.assert_allclose(pce.predict(X), pce.transform(X) @ pce.coefficients_.T)
@@ -57,7 +54,7 @@ def test_transform_is_the_basis_and_predict_its_product(data):
 
 def test_score_and_q2(data):
     X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
     assert pce.score(X, y) == pytest.approx(r2_score(y, pce.predict(X)))
     spread = np.sum((y - y.mean(axis=0)) ** 2, axis=0)
     np.testing.assert_allclose(pce.q2_, 1 - 60 * pce.loo_error_ / spread)
@@ -65,15 +62,12 @@ def test_score_and_q2(data):
 
 
 def test_there_is_no_coef(data):
-    assert not hasattr(
-        PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(*data),
-        "coef_",
-    )
+    assert not hasattr(PolynomialChaosRegressor(**RIDGE).fit(*data), "coef_")
 
 
 def test_degree_zero_is_the_mean(data):
     X, y = data
-    pce = PolynomialChaosRegressor(0, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(0, **RIDGE).fit(X, y)
     np.testing.assert_allclose(pce.predict(X), np.tile(y.mean(axis=0), (60, 1)))
     assert not pce.total_variance_.any()
 
@@ -90,10 +84,7 @@ def test_a_constant_target_is_reported(data):
     """Its indices are 0: no silent share of one."""
     X, y = data
     message = "^y has no variance: the Sobol indices are 0 and q2_ is NaN"
-    for model in (
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ):
+    for model in (PolynomialChaosRegressor(**RIDGE), PolynomialChaosRegressor()):
         with pytest.warns(ConstantTargetWarning, match=message) as caught:
             model.fit(X, np.full(len(X), 0.1))
         assert len(caught) == 1
@@ -101,9 +92,7 @@ def test_a_constant_target_is_reported(data):
         assert not model.total_sobol_indices_.any()
     mixed = np.column_stack([y[:, 0], np.full(len(X), 1 / 3)])
     with pytest.warns(ConstantTargetWarning, match=r"^The targets \[1\] of y have no"):
-        pce = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-            X, mixed
-        )
+        pce = PolynomialChaosRegressor(**RIDGE).fit(X, mixed)
     assert pce.total_sobol_indices_[0].sum() > 0.9
     assert not pce.total_sobol_indices_[1].any()
 
@@ -131,7 +120,7 @@ def test_clone_and_pickle(data):
 
 
 def test_predict_refuses_another_width(data):
-    pce = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(*data)
+    pce = PolynomialChaosRegressor(**RIDGE).fit(*data)
     with pytest.raises(ValueError, match=r"2 features, but .* expecting 3 features"):
         pce.predict(np.zeros((4, 2)))
 
@@ -141,8 +130,6 @@ def test_many_targets_share_one_factorisation():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(80, 2))
     y = rng.normal(size=(80, 300))
-    many = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(X, y)
-    one = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-        X, y[:, 17]
-    )
+    many = PolynomialChaosRegressor(**RIDGE).fit(X, y)
+    one = PolynomialChaosRegressor(**RIDGE).fit(X, y[:, 17])
     np.testing.assert_allclose(many.coefficients_[17], one.coefficients_[0], atol=1e-12)

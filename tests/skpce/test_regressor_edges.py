@@ -16,9 +16,7 @@ from sklearn.linear_model import (
 )
 from sklearn.tree import DecisionTreeRegressor
 
-from skpce import (
-    PolynomialChaosRegressor,
-)
+from skpce import PolynomialChaosRegressor
 from skpce._solvers import SOLVERS
 
 LAW = uniform(-1, 2)

@@ -11,6 +11,7 @@ from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, index_masks
 from skpce._checks import make_generator
 from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
+from tests.settings import RIDGE
 
 SEED = 0
 INPUTS = {
@@ -153,9 +154,7 @@ def test_a_fit_under_other_laws_is_the_same_function(distribution):
 
 def test_law_errors_are_those_of_the_squares():
     X, _ = cubic("normal")
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, X[:, :1] * X + X
-    )
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, X[:, :1] * X + X)
     laws, masks = LearnedLaws(pce.basis_, X), index_masks(pce.multi_indices_)
     rows = np.random.default_rng(1).dirichlet(np.ones(len(X)), size=50)
     changes, excess = law_errors(

@@ -14,15 +14,14 @@ from sklearn.linear_model import Ridge
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._checks import make_generator
-from skpce.sample_size import (
-    required_ensemble_size,
-)
+from skpce.sample_size import required_ensemble_size
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from skpce.sample_size._required import (
     SimulatedDesigns,
     VacuousBoundWarning,
     smallest_of_gram,
 )
+from tests.settings import RIDGE
 
 
 def of_gram(design):
@@ -167,9 +166,7 @@ def test_steps_without_signal_or_choice():
         assert found.n_required[1] > 10 * found.n_required[0]
     X = np.random.default_rng(SEED).normal(size=(20, 1))
     y = np.hstack([softmax(np.c_[X, -X], axis=1), np.ones((20, 1))])
-    only = CompositionalPCESurrogate(
-        1, steps=(2, 1), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    only = CompositionalPCESurrogate(1, steps=(2, 1), **RIDGE).fit(X, y)
     found = required(only)
     assert np.isnan(found.n_required[1])
     assert np.isnan(found.bound[1])
@@ -262,9 +259,7 @@ def test_required_size_wants_a_fitted_expansion():
     with pytest.raises(ValueError, match=r"'estimator'.*Got Ridge"):
         required_ensemble_size(Ridge())
     with pytest.raises(NotFittedError):
-        required_ensemble_size(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal")
-        )
+        required_ensemble_size(PolynomialChaosRegressor(**RIDGE))
 
 
 def test_a_marginal_expansion_has_no_samples():

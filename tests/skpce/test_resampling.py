@@ -8,6 +8,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
+from tests.settings import RIDGE
 
 WIDTHS = (3, 2, 4)
 
@@ -27,10 +28,7 @@ def test_intervals_contain_the_truth_mostly():
         y = softmax(logits + 0.5 * rng.normal(size=logits.shape), axis=1)
         low, high = (
             CompositionalPCESurrogate(
-                2,
-                distribution=law,
-                solver="ols",
-                random_state=seed,
+                2, distribution=law, solver="ols", random_state=seed
             )
             .fit(X, y)
             .sobol_interval(n_resamples=60, confidence_level=0.95)
@@ -43,9 +41,9 @@ def test_intervals_contain_the_truth_mostly():
 def test_intervals_are_ordered_nested_and_repeatable(ensemble):
     X, y = ensemble
 
-    surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, random_state=0, **RIDGE).fit(
+        X, y
+    )
 
     def intervals(level):
         return surrogate.sobol_interval("step", level, n_resamples=40).total_order
@@ -60,8 +58,8 @@ def test_intervals_are_ordered_nested_and_repeatable(ensemble):
 
 def test_normalised_weights_are_no_frequencies(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
+    surrogate = CompositionalPCESurrogate(steps=WIDTHS, **RIDGE).fit(
+        X, y, sample_weight=np.full(len(X), 1 / len(X))
+    )
     with pytest.raises(ValueError, match=r"sums to 1 copies; with n_resamples=5"):
         surrogate.sobol_interval(n_resamples=5)

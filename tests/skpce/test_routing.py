@@ -11,10 +11,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import (
-    PolynomialChaosFeatures,
-    PolynomialChaosRegressor,
-)
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from tests.settings import RIDGE
 
 needs_score_requests = pytest.mark.skipif(
     sklearn.__version__.startswith("1.6."),
@@ -54,10 +52,7 @@ def requesting(regressor):
 @pytest.mark.parametrize(
     ("regressor", "grid"),
     [
-        (
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-            {"pce__degree": [1, 2]},
-        ),
+        (PolynomialChaosRegressor(**RIDGE), {"pce__degree": [1, 2]}),
         (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
     ],
     ids=["ridge", "learned"],
@@ -80,25 +75,18 @@ def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
 @pytest.mark.usefixtures("routing")
 def test_weights_reach_cross_validation(data):
     X, y, weights = data
-    regressor = PolynomialChaosRegressor(
-        solver="ridge", distribution="normal"
-    ).set_fit_request(sample_weight=True)
+    regressor = PolynomialChaosRegressor(**RIDGE).set_fit_request(sample_weight=True)
     regressor.set_score_request(sample_weight=False)
     routed = cross_validate(regressor, X, y, cv=3, params={"sample_weight": weights})
     with sklearn.config_context(enable_metadata_routing=False):
-        plain = cross_validate(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"), X, y, cv=3
-        )
+        plain = cross_validate(PolynomialChaosRegressor(**RIDGE), X, y, cv=3)
     assert np.all(routed["test_score"] != plain["test_score"])
 
 
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize(
     "estimator",
-    [
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
+    [PolynomialChaosRegressor(**RIDGE), PolynomialChaosRegressor()],
     ids=["ridge", "learned"],
 )
 def test_weights_without_a_request_are_refused(data, estimator):
@@ -113,9 +101,9 @@ def test_features_learn_their_law_from_routed_weights(data):
     features = PolynomialChaosFeatures(distribution="normal").set_fit_request(
         sample_weight=True
     )
-    regressor = PolynomialChaosRegressor(
-        0, solver="ridge", distribution="normal"
-    ).set_fit_request(sample_weight=False)
+    regressor = PolynomialChaosRegressor(0, **RIDGE).set_fit_request(
+        sample_weight=False
+    )
     model = Pipeline([("features", features), ("mean", regressor)])
     model.fit(X, y, sample_weight=weights)
     law = model["features"].basis_.laws[0]
@@ -124,7 +112,7 @@ def test_features_learn_their_law_from_routed_weights(data):
 
 def test_without_routing_the_step_is_named(data):
     X, y, weights = data
-    model = pipeline(PolynomialChaosRegressor(solver="ridge", distribution="normal"))
+    model = pipeline(PolynomialChaosRegressor(**RIDGE))
     search = GridSearchCV(model, {"pce__degree": [1, 2]}, cv=3)
     search.fit(X, y, pce__sample_weight=weights)
     best = pipeline(PolynomialChaosRegressor(**_degree(search)))

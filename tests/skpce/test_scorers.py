@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.metrics import aitchison_scorer, neg_kl_divergence_scorer
+from tests.settings import RIDGE
 
 
 class Given(RegressorMixin, BaseEstimator):
@@ -41,10 +42,7 @@ def aitchison(y, predicted, steps=None, mask="infer", **weights):
 
 LOSSES = (kl, aitchison)
 STEPS = (3, 2, 4)
-SCORERS = {
-    "kl": neg_kl_divergence_scorer,
-    "aitchison": aitchison_scorer(STEPS),
-}
+SCORERS = {"kl": neg_kl_divergence_scorer, "aitchison": aitchison_scorer(STEPS)}
 
 
 def policies(n_members=8, n_parts=4, seed=0):
@@ -167,10 +165,7 @@ def known():
 
 def make_model(degree=2):
     return make_pipeline(
-        PCA(2, whiten=True),
-        CompositionalPCESurrogate(
-            degree, steps=STEPS, solver="ridge", distribution="normal"
-        ),
+        PCA(2, whiten=True), CompositionalPCESurrogate(degree, steps=STEPS, **RIDGE)
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 from skpce import PolynomialChaosRegressor
 from skpce._solvers import problem, ridge
 from skpce._solvers.problem import DesignDecomposition
+from tests.settings import RIDGE
 
 ALPHAS = np.logspace(-8, 4, 25)
 
@@ -65,12 +66,12 @@ def test_one_penalty_after_the_other(n, p, criterion, weighted):
 def test_blocks_of_rows_are_one_fit(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
-    whole = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    whole = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
     monkeypatch.setattr(ridge, "_LARGEST_PATH_BLOCK", 20)
     monkeypatch.setattr(problem, "_BLOCK", 20)
     monkeypatch.setattr(ridge, "FEWEST_ROWS", 1)
     monkeypatch.setattr(problem, "FEWEST_ROWS", 1)
-    parts = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    parts = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
     for name in ("coefficients_", "alpha_", "loo_error_", "q2_"):
         one, other = getattr(whole, name), getattr(parts, name)
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
@@ -88,9 +89,7 @@ def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = X @ rng.normal(size=(2, n_targets)) + noise * rng.normal(size=(300, n_targets))
-    expected = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y
-    )
+    expected = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
     monkeypatch.setattr(ridge, "_LARGE_PATH", 0)
     given = []
     scores = ridge.path_scores
@@ -100,7 +99,7 @@ def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch):
         return scores(*arguments)
 
     monkeypatch.setattr(ridge, "path_scores", counted)
-    found = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    found = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
     assert (given[0] < len(ALPHAS)) == (noise < 1)
     for name in ("alpha_", "coefficients_", "loo_error_", "q2_"):
         one, other = getattr(expected, name), getattr(found, name)

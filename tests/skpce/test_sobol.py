@@ -19,6 +19,7 @@ from skpce._expansion.expansion import (
     indices_of_terms,
     partial_variances,
 )
+from tests.settings import RIDGE
 
 SEED = 0
 
@@ -227,9 +228,7 @@ def test_a_constant_target_has_no_attribution(solver, value):
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_no_target_varies():
-    pce = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-        np.eye(5, 2), np.full(5, 0.1)
-    )
+    pce = PolynomialChaosRegressor(**RIDGE).fit(np.eye(5, 2), np.full(5, 0.1))
     np.testing.assert_array_equal(pce.feature_importances_, [0, 0])
 
 

@@ -144,8 +144,7 @@ def test_a_marginal_holds_the_closed_share(problem):
     for u in itertools.combinations(range(N_FEATURES), 2):
         narrow = model.marginal(u)
         np.testing.assert_allclose(
-            narrow.total_variance,
-            model.closed_sobol_index(u) * model.total_variance_,
+            narrow.total_variance, model.closed_sobol_index(u) * model.total_variance_
         )
         np.testing.assert_allclose(
             narrow.sobol_indices().first_order * narrow.total_variance[:, np.newaxis],

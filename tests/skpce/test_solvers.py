@@ -22,6 +22,7 @@ from skpce._solvers import (
     solve_path,
 )
 from skpce._solvers.problem import DesignDecomposition, best_penalties, factorize
+from tests.settings import RIDGE
 
 SEED = 0
 
@@ -227,7 +228,7 @@ def test_normalised_weights_are_not_optimistic(solver):
 
 def test_a_ridge_can_return_the_mean():
     rng = np.random.default_rng(3)
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+    pce = PolynomialChaosRegressor(2, **RIDGE).fit(
         rng.normal(size=(40, 3)), rng.normal(size=40)
     )
     assert pce.alpha_[0] >= 100
@@ -257,16 +258,10 @@ def test_bad_solver(parameters, message):
 def test_order_of_penalties_does_not_matter(data):
     design, targets, _ = data
     X, y = design[:, 1:3], targets
-    up = PolynomialChaosRegressor(
-        alphas=[0.1, 1.0, 10.0], solver="ridge", distribution="normal"
-    ).fit(X, y)
-    down = PolynomialChaosRegressor(
-        alphas=(10.0, 0.1, 1.0), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    up = PolynomialChaosRegressor(alphas=[0.1, 1.0, 10.0], **RIDGE).fit(X, y)
+    down = PolynomialChaosRegressor(alphas=(10.0, 0.1, 1.0), **RIDGE).fit(X, y)
     np.testing.assert_array_equal(up.coefficients_, down.coefficients_)
-    single = PolynomialChaosRegressor(
-        alphas=[1.0], solver="ridge", distribution="normal"
-    ).fit(X, y)
+    single = PolynomialChaosRegressor(alphas=[1.0], **RIDGE).fit(X, y)
     np.testing.assert_array_equal(single.alpha_, np.ones(3))
 
 
@@ -281,9 +276,7 @@ def test_order_of_penalties_does_not_matter(data):
 )
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
-        PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-            np.eye(4, 2), np.arange(4.0), weights
-        )
+        PolynomialChaosRegressor(**RIDGE).fit(np.eye(4, 2), np.arange(4.0), weights)
 
 
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])

@@ -13,6 +13,7 @@ from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 from skpce import PolynomialChaosRegressor
 from skpce._solvers import DEFAULT_ALPHAS, SOLVERS, LinearProblem, make_solver
 from skpce._solvers.sparse import Dictionary
+from tests.settings import RIDGE
 
 SEED = 0
 REPEATABLE = [name for name in SOLVERS if name != "paper"]
@@ -139,13 +140,9 @@ def test_a_long_path_needs_no_residuals(monkeypatch):
     X, y = rng.normal(size=(80, 2)), rng.normal(size=(80, 5))
     y[:, 0] += 3 * X[:, 0]
     weights = rng.integers(1, 4, size=80).astype(float)
-    slow = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y, weights
-    )
+    slow = PolynomialChaosRegressor(3, **RIDGE).fit(X, y, weights)
     monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
-    quick = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y, weights
-    )
+    quick = PolynomialChaosRegressor(3, **RIDGE).fit(X, y, weights)
     np.testing.assert_array_equal(slow.alpha_, quick.alpha_)
     np.testing.assert_allclose(
         slow._problem.fit.criterion, quick._problem.fit.criterion, rtol=1e-10

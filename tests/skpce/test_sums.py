@@ -16,6 +16,7 @@ from skpce._solvers import (
     sum_moments,
 )
 from skpce._solvers.ridge import solve_moments
+from tests.settings import OLS, RIDGE
 
 SEED = 0
 FROM_SUMS = ["ridge", "ols"]
@@ -88,11 +89,9 @@ def test_sums_are_the_whole_design(data, solver, monkeypatch):
 def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
     X, y, _ = data
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 1000)
-    large = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(X, y)
+    large = PolynomialChaosRegressor(3, **OLS).fit(X, y)
     assert large._problem.samples is None
-    whole = PolynomialChaosRegressor(
-        3, solver="ols", criterion="loo", distribution="normal"
-    ).fit(X, y)
+    whole = PolynomialChaosRegressor(3, criterion="loo", **OLS).fit(X, y)
     assert whole._problem.samples is not None
     np.testing.assert_allclose(large.coefficients_, whole.coefficients_, atol=1e-9)
     # Generalised cross-validation is near leave-one-out, not equal to it.
@@ -105,7 +104,7 @@ def test_more_terms_than_samples_are_not_summed(monkeypatch):
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(20, 6)), rng.normal(size=20)
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 100)
-    pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
     assert len(pce.multi_indices_) == 84
     assert pce._problem.sums is None
     assert pce._problem.samples is not None
@@ -115,7 +114,7 @@ def test_sums_must_fit_in_memory(monkeypatch):
     """The design would: it has five rows."""
     X = np.random.default_rng(SEED).normal(size=(5, 6))
     monkeypatch.setattr("skpce._checks.physical_memory", lambda: 24 * 84 * 83.0 / 0.75)
-    PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, X[:, 0])
+    PolynomialChaosRegressor(3, **RIDGE).fit(X, X[:, 0])
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=r"84 terms; a fit from sums needs"):
             getattr(gcv("ridge"), method)(X, X[:, 0])

@@ -16,6 +16,7 @@ from skpce import (
     PolynomialChaosFeatures,
 )
 from skpce._solvers import DEFAULT_ALPHAS
+from tests.settings import OLS, RIDGE
 
 WIDTHS = (3, 2, 4)
 COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
@@ -79,9 +80,7 @@ def test_the_fit_follows_relabelled_actions_and_steps(ensemble, solver, log_rati
 def test_the_fit_follows_permuted_members(ensemble):
     X, y = ensemble
     rows = np.random.default_rng(SEED).permutation(len(X))
-    plain = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    plain = CompositionalPCESurrogate(2, steps=WIDTHS, **RIDGE).fit(X, y)
     assert_same_fit(plain, clone(plain).fit(X[rows], y[rows]), X)
 
 
@@ -102,17 +101,13 @@ def test_one_penalty_per_step_minimises_the_pooled_leave_one_out_error(
     ensemble, monkeypatch
 ):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, **RIDGE).fit(X, y)
     assert surrogate.alpha_.shape == (3,)
     for step, columns in enumerate(COLUMNS):
         errors = {}
         for alpha in DEFAULT_ALPHAS:
             monkeypatch.setattr("skpce._solvers.DEFAULT_ALPHAS", np.array([alpha]))
-            fit = CompositionalPCESurrogate(
-                2, solver="ridge", distribution="normal"
-            ).fit(X, y[:, columns])
+            fit = CompositionalPCESurrogate(2, **RIDGE).fit(X, y[:, columns])
             errors[alpha] = fit.step_unexplained_share_[0]
         # Ties, to one part in a million, go to the heavier penalty.
         tied = [a for a, e in errors.items() if e <= min(errors.values()) * (1 + 1e-6)]
@@ -167,9 +162,7 @@ def test_the_paper_by_an_independent_implementation(ensemble):
 @pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
 def test_coefficients_are_reported_in_the_chosen_coordinates(ensemble, log_ratio):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, log_ratio=log_ratio, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, log_ratio=log_ratio, **RIDGE)
     surrogate.fit(X, y)
     design = PolynomialChaosFeatures(2, distribution="normal").fit_transform(X)
     coordinates = surrogate.transform(X)
@@ -195,14 +188,9 @@ def test_sum_of_alr_variances_of_the_expansion(simulate, reference):
     """Σ_k Var(alr_k, ref) = total Aitchison variance + K Var(clr_ref)."""
     X, y = simulate(widths=(6,))
     alr = CompositionalPCESurrogate(
-        2,
-        log_ratio=LogRatioTransformer("alr", reference=reference),
-        solver="ridge",
-        distribution="normal",
+        2, log_ratio=LogRatioTransformer("alr", reference=reference), **RIDGE
     ).fit(X, y)
-    clr = CompositionalPCESurrogate(
-        2, log_ratio="clr", solver="ridge", distribution="normal"
-    ).fit(X, y)
+    clr = CompositionalPCESurrogate(2, log_ratio="clr", **RIDGE).fit(X, y)
     expected = alr.step_total_variance_[0] + 6 * clr.total_variance_[reference]
     assert alr.total_variance_.sum() == pytest.approx(expected, abs=1e-10)
     assert clr.total_variance_.sum() == pytest.approx(clr.step_total_variance_[0])
@@ -214,9 +202,7 @@ def test_masked_parts_and_forced_steps(simulate):
     y[:, 1:4] = free[:, :3]  # part 0 masked
     y[:, 4] = 1.0  # a step of three parts with one possible
     y[:, [7, 8, 9]] = free[:, 3:6] / free[:, 3:6].sum(axis=1, keepdims=True)
-    surrogate = CompositionalPCESurrogate(
-        2, steps=(4, 3, 3), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(2, steps=(4, 3, 3), **RIDGE).fit(X, y)
     predicted = surrogate.predict(5 * X)
     assert np.all(predicted[:, [0, 5, 6]] == 0.0)
     assert np.all(predicted[:, 4] == 1.0)
@@ -226,9 +212,7 @@ def test_masked_parts_and_forced_steps(simulate):
     assert np.isnan(surrogate.diagnostics_.loo_q2[1])
     assert np.isnan(surrogate.alpha_[1])
     assert np.isnan(surrogate.step_unexplained_share_[1])
-    without = CompositionalPCESurrogate(2, solver="ridge", distribution="normal").fit(
-        X, free[:, :3]
-    )
+    without = CompositionalPCESurrogate(2, **RIDGE).fit(X, free[:, :3])
     np.testing.assert_allclose(predicted[:, 1:4], without.predict(5 * X), atol=1e-12)
     for law in (
         surrogate.sample(7, random_state=0),
@@ -244,11 +228,7 @@ def test_no_step_has_a_choice(solver):
     X = rng.normal(size=(12, 2))
     y = np.tile([1.0, 0.0, 0.0, 1.0], (12, 1))
     surrogate = CompositionalPCESurrogate(
-        1,
-        steps=(2, 2),
-        solver=solver,
-        random_state=0,
-        distribution="normal",
+        1, steps=(2, 2), solver=solver, random_state=0, distribution="normal"
     ).fit(X, y)
     np.testing.assert_array_equal(surrogate.predict(X), y)
     assert surrogate.transform(X).shape == (12, 0)
@@ -266,11 +246,7 @@ def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver):
     logits = np.array([0.3, 0.1, 0.7]) + rng.normal(size=(len(X), 1))
     y = np.hstack([softmax(logits, axis=1), y])
     surrogate = CompositionalPCESurrogate(
-        2,
-        steps=(3, 4),
-        solver=solver,
-        random_state=0,
-        distribution="normal",
+        2, steps=(3, 4), solver=solver, random_state=0, distribution="normal"
     ).fit(X, y)
     assert surrogate.step_total_variance_[0] == 0.0
     assert not surrogate.step_total_sobol_indices_[0].any()
@@ -286,9 +262,9 @@ def test_a_constant_coordinate_of_a_step_that_varies():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 2))
     logits = np.column_stack([np.full(40, 0.4), X[:, 0], np.zeros(40)])
-    surrogate = CompositionalPCESurrogate(
-        1, log_ratio="alr", solver="ridge", distribution="normal"
-    ).fit(X, softmax(logits, axis=1))
+    surrogate = CompositionalPCESurrogate(1, log_ratio="alr", **RIDGE).fit(
+        X, softmax(logits, axis=1)
+    )
     assert not surrogate.total_sobol_indices_[0].any()
     np.testing.assert_allclose(surrogate.total_sobol_indices_[1], [1, 0], atol=1e-6)
 
@@ -296,9 +272,7 @@ def test_a_constant_coordinate_of_a_step_that_varies():
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e5])
 def test_predictions_stay_on_the_simplices(ensemble, scale):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        3, steps=WIDTHS, solver="ols", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(3, steps=WIDTHS, **OLS).fit(X, y)
     predicted = surrogate.predict(scale * X)
     assert np.all(predicted >= 0)
     for columns in COLUMNS:
@@ -311,16 +285,11 @@ def test_zeros_of_possible_parts_are_replaced():
     y = softmax(rng.normal(size=(20, 3)), axis=1)
     y[3] = [0.0, 0.25, 0.75]
     fitted = CompositionalPCESurrogate(
-        1,
-        log_ratio=LogRatioTransformer(zero_replacement=1e-4),
-        solver="ridge",
-        distribution="normal",
+        1, log_ratio=LogRatioTransformer(zero_replacement=1e-4), **RIDGE
     ).fit(X, y)
     replaced = y.copy()
     replaced[3] = [1e-4, 0.25 * (1 - 1e-4), 0.75 * (1 - 1e-4)]
-    expected = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, replaced
-    )
+    expected = CompositionalPCESurrogate(1, **RIDGE).fit(X, replaced)
     np.testing.assert_allclose(fitted.predict(X), expected.predict(X), rtol=1e-9)
 
 
@@ -415,9 +384,7 @@ def test_a_weight_is_a_number_of_copies(simulate, solver):
 
 def test_score_is_the_share_of_the_deviance(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, **RIDGE).fit(X, y)
     predicted = surrogate.predict(X)
     weights = np.random.default_rng(SEED).integers(1, 4, size=len(X))
     for w in (np.ones(len(X)), weights):
@@ -429,9 +396,7 @@ def test_score_is_the_share_of_the_deviance(ensemble):
         )
     assert surrogate.score(X, predicted) == pytest.approx(1.0)
     mean = np.tile(y.mean(axis=0), (len(X), 1))
-    constant = CompositionalPCESurrogate(
-        0, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, mean)
+    constant = CompositionalPCESurrogate(0, steps=WIDTHS, **RIDGE).fit(X, mean)
     assert constant.score(X, y) == pytest.approx(0.0, abs=1e-12)
 
 
@@ -439,9 +404,7 @@ def test_score_is_the_share_of_the_deviance(ensemble):
 def test_one_column_is_a_certainty(shape):
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(15, 2))
-    fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, np.ones(shape)
-    )
+    fitted = CompositionalPCESurrogate(1, **RIDGE).fit(X, np.ones(shape))
     np.testing.assert_array_equal(fitted.predict(X), np.ones(shape))
     assert fitted.transform(X).shape == (15, 0)
 
@@ -465,9 +428,7 @@ def test_pickle_and_clone(ensemble):
 
 def test_degree_zero_predicts_the_geometric_mean(ensemble):
     X, y = ensemble
-    fitted = CompositionalPCESurrogate(
-        0, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = CompositionalPCESurrogate(0, steps=WIDTHS, **RIDGE).fit(X, y)
     for columns in COLUMNS:
         log_mean = np.log(y[:, columns]).mean(axis=0)
         np.testing.assert_allclose(fitted.predict(X)[0, columns], softmax(log_mean))

@@ -18,6 +18,7 @@ from skpce import (
 )
 from skpce._checks import make_generator
 from skpce._expansion.problem import FittedProblem, resample_counts
+from tests.settings import RIDGE
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)
@@ -127,9 +128,9 @@ def test_shapley_effects_by_permutations():
 @pytest.mark.parametrize("level", ["step", "trajectory"])
 def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
     X, y = ensemble
-    plain = CompositionalPCESurrogate(
-        2, steps=(3, 2, 4), random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    plain = CompositionalPCESurrogate(2, steps=(3, 2, 4), random_state=0, **RIDGE).fit(
+        X, y
+    )
     how = LogRatioTransformer(log_ratio, reference=0)
     moved = clone(plain).set_params(log_ratio=how)
     moved = moved.fit(X, y[:, [2, 0, 1, 4, 3, 8, 6, 5, 7]])
@@ -150,9 +151,7 @@ def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
 def test_clr_indices_follow_relabelled_actions(ensemble):
     X, y = ensemble
     order = [2, 0, 1, 4, 3, 8, 6, 5, 7]
-    plain = CompositionalPCESurrogate(
-        2, steps=(3, 2, 4), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    plain = CompositionalPCESurrogate(2, steps=(3, 2, 4), **RIDGE).fit(X, y)
     moved = clone(plain).fit(X, y[:, order])
     a, b = (m.sobol_indices(coordinates="clr").total_order for m in (plain, moved))
     np.testing.assert_allclose(a[order], b, atol=1e-10)
@@ -207,9 +206,9 @@ def test_rows_without_variance_have_no_attribution():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 2))
     y = np.column_stack([np.full((40, 2), 0.5), softmax(X, axis=1), np.ones(40)])
-    fitted = CompositionalPCESurrogate(
-        1, steps=(2, 2, 1), random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = CompositionalPCESurrogate(1, steps=(2, 2, 1), random_state=0, **RIDGE).fit(
+        X, y
+    )
     for found in (
         fitted.shapley_effects(),
         fitted.sobol_indices("step").total_order,
@@ -290,8 +289,8 @@ def test_bad_arguments(method, arguments, message):
 
 def test_too_few_members():
     X, y, _, _ = known(3)
-    weighted = CompositionalPCESurrogate(
-        1, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y, [0.2, 0.2, 0.2])
+    weighted = CompositionalPCESurrogate(1, steps=WIDTHS, **RIDGE).fit(
+        X, y, [0.2, 0.2, 0.2]
+    )
     with pytest.raises(ValueError, match=r"sums to 0.6 copies; with n_resamples=200"):
         weighted.sobol_interval()

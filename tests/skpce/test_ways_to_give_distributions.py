@@ -24,6 +24,7 @@ from skpce import (
     save_model,
 )
 from skpce.inspection import sobol_indices, verdict
+from tests.settings import RIDGE
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -123,9 +124,7 @@ def test_lognormal_is_the_normal_distribution_of_the_logarithm():
 
 
 def test_the_inspection_of_any_model_takes_names_too():
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        TABLE, Y
-    )
+    model = PolynomialChaosRegressor(2, **RIDGE).fit(TABLE, Y)
     given = {"size": "lognormal", "rate": (1, 3)}
     found, wanted = (
         sobol_indices(model, TABLE, distribution=law, random_state=0, n_samples=100)
@@ -170,21 +169,17 @@ def test_numbers_of_a_category_are_levels_too():
     table = MIXED.assign(
         solver=pd.Categorical(np.unique(LABELS, return_inverse=True)[1])
     )
-    fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        table, OF_MIXED
-    )
+    fitted = PolynomialChaosRegressor(2, **RIDGE).fit(table, OF_MIXED)
     assert not fitted.basis_.laws[1].is_polynomial
     np.testing.assert_allclose(
         fitted.predict(table),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-        .fit(MIXED, OF_MIXED)
-        .predict(MIXED),
+        PolynomialChaosRegressor(2, **RIDGE).fit(MIXED, OF_MIXED).predict(MIXED),
     )
 
 
 @pytest.mark.slow
 def test_labels_in_the_verdict_the_report_and_a_search():
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(2, **RIDGE)
     found = verdict(model, MIXED, OF_MIXED)
     assert found.q2[0] > 0.9
     with warnings.catch_warnings():
@@ -193,9 +188,7 @@ def test_labels_in_the_verdict_the_report_and_a_search():
     assert cross_val_score(model, MIXED, OF_MIXED).min() > 0.9
     choice = PolynomialChaosRegressor().fit(MIXED, OF_MIXED)
     assert choice.score(MIXED, OF_MIXED) > 0.9
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        MIXED, np.full((N, 2), 0.5)
-    )
+    surrogate = CompositionalPCESurrogate(1, **RIDGE).fit(MIXED, np.full((N, 2), 0.5))
     assert surrogate.levels_["solver"] == ("adam", "rms", "sgd")
 
 
@@ -216,17 +209,11 @@ def test_numbers_as_text_are_no_levels_unless_that_is_said(library):
         )
         assert fitted.levels_["rate"] == ("0.0", "0.1", "0.2", "0.3")
     category = pd.DataFrame({"rate": pd.Categorical(texts)})
-    assert (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        .fit(category, OF_MIXED)
-        .levels_
-    )
+    assert PolynomialChaosRegressor(1, **RIDGE).fit(category, OF_MIXED).levels_
 
 
 def test_labels_that_are_not_levels():
-    fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        MIXED, OF_MIXED
-    )
+    fitted = PolynomialChaosRegressor(1, **RIDGE).fit(MIXED, OF_MIXED)
     with pytest.warns(InputOutsideSupportWarning, match="levels not seen in fit"):
         fitted.predict(MIXED[:3].assign(solver="other"))
     with pytest.raises(ValueError, match=r"no label in 1 of 60 rows .* 'solver'"):
@@ -241,19 +228,13 @@ def test_labels_that_are_not_levels():
 def test_more_terms_than_rows():
     table = TABLE.to_numpy()[:10]
     with pytest.warns(MoreTermsThanRowsWarning, match="15 terms for 10 rows, so that"):
-        PolynomialChaosRegressor(4, solver="ridge", distribution="normal").fit(
-            table, Y[:10]
-        )
+        PolynomialChaosRegressor(4, **RIDGE).fit(table, Y[:10])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PolynomialChaosRegressor(
             4, solver="subspace_pursuit", distribution="normal"
         ).fit(table, Y[:10])
-        verdict(
-            PolynomialChaosRegressor(9, solver="ridge", distribution="normal"),
-            TABLE.to_numpy()[:40],
-            Y[:40],
-        )
+        verdict(PolynomialChaosRegressor(9, **RIDGE), TABLE.to_numpy()[:40], Y[:40])
 
 
 def test_a_search_over_learned_bounds_repeats_no_warning():

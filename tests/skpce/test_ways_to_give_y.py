@@ -20,6 +20,7 @@ from skpce import (
 from skpce._compositions.outputs import ZeroReplacedWarning
 from skpce.inspection import verdict
 from skpce.metrics import policy_fragility
+from tests.settings import RIDGE
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -32,16 +33,14 @@ FRAMES = {
     "flat": pd.DataFrame(FLAT, columns=["__".join(pair) for pair in NAMES]),
     "two levels": pd.DataFrame(FLAT, columns=pd.MultiIndex.from_tuples(NAMES)),
 }
-SURROGATE = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+SURROGATE = CompositionalPCESurrogate(1, **RIDGE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 def test_names_of_a_frame_reach_every_result(kind):
     y = FRAMES[kind]
-    fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, y
-    )
+    fitted = CompositionalPCESurrogate(1, **RIDGE).fit(X, y)
     assert fitted.step_names_ == ("cat", "dog")
     assert fitted.part_names_ == tuple("xyzxyz")
     found = verdict(SURROGATE, X, y)
@@ -53,18 +52,12 @@ def test_names_of_a_frame_reach_every_result(kind):
 
 @pytest.mark.slow
 def test_three_dimensions_are_the_table_with_the_steps_side_by_side():
-    fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, RAW
-    )
-    expected = CompositionalPCESurrogate(
-        1, steps=(3, 3), solver="ridge", distribution="normal"
-    ).fit(X, FLAT)
+    fitted = CompositionalPCESurrogate(1, **RIDGE).fit(X, RAW)
+    expected = CompositionalPCESurrogate(1, steps=(3, 3), **RIDGE).fit(X, FLAT)
     np.testing.assert_array_equal(fitted.predict(X), expected.predict(X))
     assert fitted.step_names_ == ("step0", "step1")
     assert fitted.score(X, RAW) == expected.score(X, FLAT)
-    named = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, RAW)
+    named = CompositionalPCESurrogate(1, steps=STEPS, **RIDGE).fit(X, RAW)
     assert named.step_names_ == ("cat", "dog")
     found, wanted = (
         verdict(SURROGATE, X, RAW, **given) for given in ({}, {"steps": (3, 3)})
@@ -77,21 +70,15 @@ def test_three_dimensions_are_the_table_with_the_steps_side_by_side():
 
 def test_logits_of_three_dimensions_are_grouped_by_item():
     logits = np.log(RAW)
-    fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, logits
-    )
+    fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, logits)
     assert fitted.expansion_.group_names == ("step0", "step1")
-    found = verdict(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, logits
-    )
+    found = verdict(PolynomialChaosRegressor(1, **RIDGE), X, logits)
     assert found.output_names == ("step0", "step1")
 
 
 def test_pack_steps_with_names_needs_three_lines():
     y, steps = pack_steps({"cat": RAW[:, 0], "dog": RAW[:, 1]})
-    fitted = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = CompositionalPCESurrogate(1, steps=steps, **RIDGE).fit(X, y)
     assert fitted.step_names_ == ("cat", "dog")
 
 
@@ -107,9 +94,7 @@ def test_class_labels_are_refused(call):
     [
         SURROGATE.fit,
         lambda X, y: verdict(SURROGATE, X, y),
-        lambda X, y: verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, y
-        ),
+        lambda X, y: verdict(PolynomialChaosRegressor(1, **RIDGE), X, y),
     ],
 )
 def test_steps_that_were_not_split_are_refused(call):
@@ -119,29 +104,20 @@ def test_steps_that_were_not_split_are_refused(call):
 
 def test_real_numbers_that_add_up_can_be_declared():
     found = verdict(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        FLAT,
-        outputs={"first": 3, "second": 3},
+        PolynomialChaosRegressor(1, **RIDGE), X, FLAT, outputs={"first": 3, "second": 3}
     )
     assert found.output_names == ("first", "second")
 
 
 def test_a_regressor_that_predicts_negative_probabilities_is_refused_by_its_name():
     with pytest.raises(ValueError, match=r"PolynomialChaosRegressor predicts the neg"):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            softmax(6 * X, axis=1),
-        )
+        verdict(PolynomialChaosRegressor(1, **RIDGE), X, softmax(6 * X, axis=1))
 
 
 def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
     y = FLAT.copy()
     y[3, 1], y[3, 0] = 0.0, y[3, 0] + y[3, 1]
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS, **RIDGE)
     counted = r"y has 1 zero, in 1 of 40 members.*'cat' is [\d.]+ with .* and [\d.]+ w"
     with pytest.warns(ZeroReplacedWarning, match=counted):
         surrogate.fit(X, y)
@@ -154,21 +130,16 @@ def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
             1,
             steps=STEPS,
             log_ratio=LogRatioTransformer(zero_replacement=1e-4),
-            solver="ridge",
-            distribution="normal",
+            **RIDGE,
         ).fit(X, y)
         # Zeros of all members are no zeros: the part is not possible.
         y[:, 1] = 0.0
         y[:, :3] /= y[:, :3].sum(axis=1, keepdims=True)
-        CompositionalPCESurrogate(
-            1, steps=STEPS, solver="ridge", distribution="normal"
-        ).fit(X, y)
+        CompositionalPCESurrogate(1, steps=STEPS, **RIDGE).fit(X, y)
 
 
 def test_percentages_are_warned_of_once():
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS, **RIDGE)
     with pytest.warns(ClosureWarning) as caught:
         found = verdict(surrogate, X, 100 * FLAT)
     assert len(caught) == 1
@@ -178,9 +149,7 @@ def test_percentages_are_warned_of_once():
 
 def test_a_search_says_once_what_holds_for_every_fold():
     search = GridSearchCV(
-        CompositionalPCESurrogate(steps=STEPS, solver="ridge", distribution="normal"),
-        {"degree": [1, 2]},
-        cv=4,
+        CompositionalPCESurrogate(steps=STEPS, **RIDGE), {"degree": [1, 2]}, cv=4
     )
     with pytest.warns(ClosureWarning) as caught:
         search.fit(X, 100 * FLAT)
@@ -190,7 +159,7 @@ def test_a_search_says_once_what_holds_for_every_fold():
 def test_class_labels_in_one_column_are_named_in_the_warning():
     labels = np.arange(60) % 3
     with pytest.warns(ClosureWarning, match="if these are class labels, give the pred"):
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
+        CompositionalPCESurrogate(1, **RIDGE).fit(
             np.linspace(-1, 1, 60)[:, np.newaxis], labels
         )
 
@@ -200,39 +169,27 @@ def test_class_labels_in_one_column_are_named_in_the_warning():
 )
 def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
     message = r"[Xy] has 2 items of 3 columns each, .* expected \(3, 3\).*reshape"
-    surrogate = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    )
+    surrogate = CompositionalPCESurrogate(1, steps=steps, **RIDGE)
     calls = [
         lambda: surrogate.fit(X, RAW),
         lambda: verdict(surrogate, X, RAW),
         lambda: verdict(SURROGATE, X, RAW, steps=steps),
         lambda: verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            np.log(RAW),
-            outputs=steps,
+            PolynomialChaosRegressor(1, **RIDGE), X, np.log(RAW), outputs=steps
         ),
         lambda: LogRatioTransformer(steps=steps).fit(RAW),
         lambda: policy_fragility(RAW, steps=steps),
-        lambda: CompositionalPCESurrogate(
-            1, steps=steps, amalgamate=0.1, solver="ridge", distribution="normal"
-        ).fit(X, RAW),
+        lambda: CompositionalPCESurrogate(1, steps=steps, amalgamate=0.1, **RIDGE).fit(
+            X, RAW
+        ),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=message):
             call()
     of_both = {"steps": {"a": 2}, "outputs": {"b": 4}}
     with pytest.raises(ValueError, match=message):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            RAW,
-            **of_both,
-        )
-    fitted = CompositionalPCESurrogate(
-        1, steps=(2, 2, 2), solver="ridge", distribution="normal"
-    )
+        verdict(PolynomialChaosRegressor(1, **RIDGE), X, RAW, **of_both)
+    fitted = CompositionalPCESurrogate(1, steps=(2, 2, 2), **RIDGE)
     fitted.fit(X, softmax(RAW.reshape(40, 3, 2), axis=2))
     with pytest.raises(ValueError, match=r"2 items of 3 .* the fit .* \(2, 2, 2\)"):
         fitted.score(X, RAW)
@@ -263,7 +220,5 @@ def test_probabilities_of_one_of_two_classes_are_refused(y):
 
 def test_an_action_without_choice_is_one_column_of_ones():
     y = np.c_[np.ones(40), RAW[:, 0]]
-    fitted = CompositionalPCESurrogate(
-        1, steps=(1, 3), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = CompositionalPCESurrogate(1, steps=(1, 3), **RIDGE).fit(X, y)
     np.testing.assert_array_equal(fitted.predict(X)[:, 0], 1.0)

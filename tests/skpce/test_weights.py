@@ -8,10 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skpce import (
-    PolynomialChaosFeatures,
-    PolynomialChaosRegressor,
-)
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._input_laws import NAMES
 
 SEED = 0

@@ -8,6 +8,7 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest, norm, uniform
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
+from tests.settings import RIDGE
 
 SEED = 0
 SLOPES = np.array([1.5, -0.5])
@@ -61,9 +62,7 @@ def test_rows_are_drawn_whole(fitted):
 
 def test_named_laws_are_learned_from_the_members():
     X, y = logistic(60)
-    surrogate = CompositionalPCESurrogate(
-        1, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, random_state=0, **RIDGE).fit(X, y)
     draws = surrogate.sample(200, inputs="uniform", residual=None)
     frozen = [uniform(c.min(), np.ptp(c)) for c in X.T]
     expected = surrogate.sample(200, inputs=frozen, residual=None)
@@ -155,9 +154,9 @@ def test_joint_bands_of_few_members():
         X = rng.normal(size=(260, 1))
         logits = np.hstack([X, np.zeros((260, 15))]) + rng.normal(size=(260, 16))
         y = softmax(logits, axis=1)
-        surrogate = CompositionalPCESurrogate(
-            1, random_state=0, solver="ridge", distribution="normal"
-        ).fit(X[:60], y[:60])
+        surrogate = CompositionalPCESurrogate(1, random_state=0, **RIDGE).fit(
+            X[:60], y[:60]
+        )
         band = surrogate.predict_interval(X[60:], joint="step", confidence_level=0.9)
         covered.append(inside_of(band, y[60:]).all(axis=1).mean())
     assert np.mean(covered) == pytest.approx(0.9, abs=0.04)
@@ -166,9 +165,9 @@ def test_joint_bands_of_few_members():
 def test_parts_that_do_not_vary_have_no_width():
     X, y = logistic(40, noise=0.5)
     y = np.column_stack([y, np.zeros(40), np.ones(40)])
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(3, 1), random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, steps=(3, 1), random_state=0, **RIDGE).fit(
+        X, y
+    )
     for joint in ("step", "trajectory"):
         for members in (None, X[:5]):
             band = surrogate.predict_interval(members, joint=joint)

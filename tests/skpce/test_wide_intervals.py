@@ -9,6 +9,7 @@ from scipy.special import softmax
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._compositions import predictive as module
 from skpce._expansion.predictive import sorted_quantiles
+from tests.settings import RIDGE
 
 METHOD = "median_unbiased"
 
@@ -60,9 +61,7 @@ def test_masked_parts_and_steps_without_choice():
     X, y = policies((3, 2))
     y[:, 1], y[:, 0] = 0.0, y[:, 0] + y[:, 1]
     y[:, 3:] = 0.0, 1.0
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(3, 2), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, steps=(3, 2), **RIDGE).fit(X, y)
     lower, upper = surrogate.predict_interval(X)
     np.testing.assert_array_equal(lower[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
     np.testing.assert_array_equal(upper[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
@@ -84,7 +83,7 @@ def test_a_sum_that_underflows():
 def test_real_targets():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
     predictive = model._predictive
     rows = predictive.residual_law(None, "").residuals
     values = predictive.draw_around(rows[:, None], X)
@@ -96,7 +95,7 @@ def test_real_targets():
 def test_draws_are_as_many_as_members_up_to_a_number():
     X, y = policies((3,), n_members=500)
     law = (
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+        CompositionalPCESurrogate(1, **RIDGE)
         .fit(X, y)
         ._predictive.residual_law(None, "")
     )

@@ -100,10 +100,7 @@ def synthetic(monkeypatch):
 
     def install(url):
         source = replace(
-            module.SOURCE,
-            raw_url=url,
-            raw_sha256=sha256(RAW),
-            tidy_sha256=sha256(TIDY),
+            module.SOURCE, raw_url=url, raw_sha256=sha256(RAW), tidy_sha256=sha256(TIDY)
         )
         monkeypatch.setattr(module, "SOURCE", source)
 

@@ -45,6 +45,7 @@ from benchmarks.studies.worth_of_rewards import (
     worth,
 )
 from skpce import CompositionalPCESurrogate
+from tests.settings import OLS
 
 SIZES = (2, 2, 3)
 
@@ -111,9 +112,7 @@ def test_shares_are_those_of_a_fitted_surrogate(posterior):
     variances, modes = posterior.modes()
     slopes = np.sqrt(variances[:3])[:, np.newaxis] * modes[:3]
     y = softmax(posterior.mean + xi[:, :3] @ slopes, axis=1)
-    laws = CompositionalPCESurrogate(1, solver="ols", distribution="normal").fit(
-        xi[:, :3], y
-    )
+    laws = CompositionalPCESurrogate(1, **OLS).fit(xi[:, :3], y)
     spread = xi[:, :3].var(axis=0)  # learned distributions have the sample's variances
     scaled = slopes * np.sqrt(spread)[:, np.newaxis]
     centred = scaled - scaled.mean(axis=1, keepdims=True)

@@ -7,6 +7,7 @@ from scipy.special import rel_entr, softmax
 from gflownet_envs.experiments.analysis import fragility, level_shares
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
+from tests.settings import OLS
 
 
 def make_dataset(X, y, steps, mask):
@@ -53,7 +54,7 @@ def clr(y):
 
 def test_level_shares_of_a_linear_model(dataset):
     surrogate = CompositionalPCESurrogate(
-        1, solver="ols", steps=dataset.steps, mask=dataset.mask, distribution="normal"
+        1, steps=dataset.steps, mask=dataset.mask, **OLS
     )
     columns = {"A": {"low": np.array([0]), "high": np.array([1, 2])}, "B": {}}
     columns["B"]["low"] = np.arange(4)

@@ -17,6 +17,7 @@ from gflownet_envs.experiments.claims import (
 )
 from gflownet_envs.experiments.tasks.graphs import alr_range_claim
 from skpce import CompositionalPCESurrogate
+from tests.settings import RIDGE
 
 
 @pytest.fixture
@@ -90,11 +91,7 @@ def test_the_last_step_with_a_choice_stands_in_for_one_without(source):
 
 @pytest.mark.parametrize(
     ("bimodal", "figure"),
-    [
-        (set(), "at no step"),
-        ({0}, "first"),
-        ({0, 1}, "first, last"),
-    ],
+    [(set(), "at no step"), ({0}, "first"), ({0, 1}, "first, last")],
 )
 def test_two_modes_name_their_steps(bimodal, figure):
     dataset = SimpleNamespace(
@@ -106,9 +103,7 @@ def test_two_modes_name_their_steps(bimodal, figure):
     logits = [4 * np.tanh(3 * X) if step in bimodal else X for step in range(2)]
     y = np.hstack([np.hstack([expit(-logit), expit(logit)]) for logit in logits])
     steps = {"first": 2, "last": 2}
-    surrogate = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, steps=steps, **RIDGE).fit(X, y)
     found = SimpleNamespace(dataset=dataset, main=SimpleNamespace(surrogate=surrogate))
     assert two_modes_claim("EOS").measure(found) == figure
 

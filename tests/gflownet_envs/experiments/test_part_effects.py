@@ -13,11 +13,7 @@ from gflownet_envs import solve_exact
 from gflownet_envs.environments import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import policies_along, trajectory_of_actions
 from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.answers import (
-    answer_table,
-    answers,
-    share_in_words,
-)
+from gflownet_envs.experiments.answers import answer_table, answers, share_in_words
 from gflownet_envs.experiments.named_parts import (
     REST,
     factorial_parts,

@@ -176,10 +176,7 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            {"task": "gird"},
-            r"no task 'gird'; the tasks are \['buchwald-.*'grid'",
-        ),
+        ({"task": "gird"}, r"no task 'gird'; the tasks are \['buchwald-.*'grid'"),
         ({"preset": "big"}, r"no preset 'big'; its presets are \['default', 'paper', "),
         (
             {"solver": "magic"},

@@ -75,9 +75,7 @@ def test_a_member_recombined_with_itself_has_its_own_policy(environment, with_ki
     apart = reward.log_reward.numpy() - log_reward
     np.testing.assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
     np.testing.assert_allclose(
-        policies(environment, reward),
-        policies(environment, log_reward),
-        atol=1e-6,
+        policies(environment, reward), policies(environment, log_reward), atol=1e-6
     )
     assert set(named.phrases) == set(named.parts)
     for name, entries in named.entries.items():

@@ -203,8 +203,7 @@ def test_the_range_of_the_variances_leaves_the_stop_out():
 def test_the_error_of_the_mean_policy_stands_beside():
     y = np.array([[0.5, 0.5], [0.7, 0.3]])
     dataset = SimpleNamespace(
-        train=SimpleNamespace(y=y),
-        test=SimpleNamespace(y=y[:1], X=None, n_members=1),
+        train=SimpleNamespace(y=y), test=SimpleNamespace(y=y[:1], X=None, n_members=1)
     )
     pipeline = SimpleNamespace(predict=lambda X: np.array([[0.516, 0.484]]))
     source = SimpleNamespace(dataset=dataset, main=SimpleNamespace(pipeline=pipeline))

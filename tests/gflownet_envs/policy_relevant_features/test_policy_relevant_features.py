@@ -243,10 +243,7 @@ def test_effects_of_parts_are_those_of_policies_solved_again(name):
         part_effects(
             model, parts, n_draws=32, steps=names, mask=exact.mask, random_state=0
         )
-        for model in (
-            fitted.predict_policy,
-            lambda X: exact_policies(env, X, fitted).y,
-        )
+        for model in (fitted.predict_policy, lambda X: exact_policies(env, X, fitted).y)
     )
     for column in ("first", "total", "alone", "left", "variance_ratio"):
         np.testing.assert_allclose(

@@ -20,6 +20,7 @@ from gflownet_envs.rewards.gaussian_process import (
 )
 from skpce import PolynomialChaosRegressor
 from skpce.inspection import input_tests
+from tests.settings import RIDGE
 
 SIZES = (3, 4, 5)
 LEVELS = np.indices(SIZES).reshape(3, -1).T
@@ -186,9 +187,7 @@ def test_modes_stand_in_a_pipeline():
     np.testing.assert_allclose(part.transform(log_reward), inputs, atol=1e-8)
     np.testing.assert_allclose(part.inverse_transform(inputs), modes.values(inputs))
     y = 1 + inputs @ [1.0, -2.0, 0.5, 0.0, 0.0, 3.0]
-    pipeline = make_pipeline(
-        embedding, PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(embedding, PolynomialChaosRegressor(1, **RIDGE))
     assert cross_val_score(pipeline, log_reward, y).min() > 0.999
 
 
@@ -243,10 +242,7 @@ def test_bad_arguments():
         )
 
     for parameters, message in [
-        (
-            {"targets": y[:3]},
-            r"of shape \(30,\), one per row .* got shape \(3,\)",
-        ),
+        ({"targets": y[:3]}, r"of shape \(30,\), one per row .* got shape \(3,\)"),
         ({"candidates": CANDIDATES[:, :5]}, r"candidates must have shape .* 12\)"),
         ({"n_modes": 61}, "at most the number of candidates, 60, got 61"),
         ({"n_modes": 0}, "n_modes must be at least 1, got 0"),

@@ -236,10 +236,7 @@ def test_molecule_rewards_by_hand():
         (lambda: fragment_chain_environment(["A"], 0), "positions must be at least 1"),
         (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
         (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
-        (
-            lambda: molecule_log_reward([[1.0]], [1.0, 2.0]),
-            r"got \(1, 1\) and \(2,\)",
-        ),
+        (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
         (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
         (
             lambda: molecule_log_reward([[1.0]], [1.0], temperature=0.0),

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gflownet_envs import (
-    PAPER_PROXY,
-    ProxySpec,
-    train_yield_proxies,
-    yield_log_reward,
-)
+from gflownet_envs import PAPER_PROXY, ProxySpec, train_yield_proxies, yield_log_reward
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.proxy_training import scores_of_rows
 

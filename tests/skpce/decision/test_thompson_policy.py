@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
 from skpce.decision import InputBelief, ThompsonPolicy
+from tests.settings import RIDGE
 
 SEED = 0
 N_CHOICES = 2000
@@ -145,10 +146,7 @@ def test_behind_a_pipeline_inputs_are_those_of_the_last_step():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(80, 5)) * [4, 2, 0.1, 0.1, 0.1]
     y = softmax(np.c_[X[:, :1], 0 * X[:, :2]], axis=1)
-    pipeline = make_pipeline(
-        PCA(2, whiten=True),
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(PCA(2, whiten=True), CompositionalPCESurrogate(1, **RIDGE))
     policy = ThompsonPolicy(pipeline.fit(X, y), random_state=SEED).fit()
     assert policy.belief_.names == ("pca0", "pca1")
     components = pipeline[:-1].transform(X)
@@ -253,9 +251,7 @@ def test_not_fitted(surrogate):
     with pytest.raises(NotFittedError):
         ThompsonPolicy(surrogate).update(**SEEN)
     with pytest.raises(NotFittedError):
-        ThompsonPolicy(
-            CompositionalPCESurrogate(solver="ridge", distribution="normal")
-        ).fit()
+        ThompsonPolicy(CompositionalPCESurrogate(**RIDGE)).fit()
     assert not hasattr(ThompsonPolicy(surrogate), "effective_sample_size_")
 
 
@@ -273,10 +269,7 @@ def test_not_fitted(surrogate):
             "has 2 inputs; expected 1, as the surrogate",
         ),
         ({"surrogate": PCA()}, "not fitted|CompositionalPCESurrogate"),
-        (
-            {"surrogate": LinearRegression().fit([[1], [2]], [1, 2])},
-            "ends in Linear",
-        ),
+        ({"surrogate": LinearRegression().fit([[1], [2]], [1, 2])}, "ends in Linear"),
     ],
 )
 def test_bad_parameters(surrogate, changes, message):

@@ -149,7 +149,8 @@ def mean_of_the_largest(frozen, one, table):
     for low, high in pairwise(edges):
         total += quad(
             lambda x: values(x).max() * frozen.pdf(x),
-            *(low, high),
+            low,
+            high,
             epsabs=1e-14,
             epsrel=1e-13,
             limit=400,

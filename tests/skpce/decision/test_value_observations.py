@@ -59,7 +59,8 @@ def test_independent_standard_normal_utilities(n_actions, expected):
         lambda x: (
             x * n_actions * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n_actions - 1)
         ),
-        *(-12, 12),
+        -12,
+        12,
         epsabs=1e-13,
     )[0]
     assert exact == pytest.approx(expected, abs=5e-5)
@@ -247,7 +248,8 @@ def test_a_signal_of_points_is_the_posterior_of_particles():
 
     root = brentq(
         lambda s: 0.4 * stats.norm.pdf(s, 0, 0.4) - 0.3 * stats.norm.pdf(s, 1, 0.4),
-        *(0, 1),
+        0,
+        1,
         xtol=1e-15,
     )
     mean = sum(

@@ -24,6 +24,7 @@ from skpce.decision import (
 from skpce.decision._value.bound import HeldOut
 from skpce.decision._value.decision_problem import read_problem
 from skpce.embedding import PLSTransformer
+from tests.settings import RIDGE
 from tests.skpce.decision.decision_problems import (
     expansion_of_lines,
     gain_of_normal,
@@ -48,9 +49,7 @@ def members():
 
 def test_what_decides_is_found(members):
     found = value_of_information(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        *members,
-        **QUICK,
+        PolynomialChaosRegressor(1, **RIDGE), *members, **QUICK
     )
     assert found.supported == (False, True, False, True)
     assert np.isnan(found.value[[0, 2]]).all()
@@ -66,9 +65,7 @@ def test_what_decides_is_found(members):
 
 def test_it_is_printed_with_the_answer_first(members):
     found = value_of_information(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        *members,
-        **QUICK,
+        PolynomialChaosRegressor(1, **RIDGE), *members, **QUICK
     )
     lines = str(found).split("\n")
     assert lines[0].startswith("Knowing is worth something for 1 of 3 (x1), with 120 ")
@@ -83,12 +80,7 @@ def test_a_common_shift_changes_nothing(members):
     X, utility = members
     shift = 100.0 * X[:, :1] + 7.0
     one, other = (
-        value_of_information(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-            X,
-            values,
-            **QUICK,
-        )
+        value_of_information(PolynomialChaosRegressor(2, **RIDGE), X, values, **QUICK)
         for values in (utility, utility + shift)
     )
     for name in ("plug_in", "lower_bound", "p_value", "cross_fitted", "low"):
@@ -102,23 +94,14 @@ def test_a_shift_alone_is_worth_exactly_nothing(members):
     X, _ = members
     utility = X[:, :1] ** 2 + np.array([0.0, 0.25, -1.0])
     found = value_of_information(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        utility,
-        **QUICK,
+        PolynomialChaosRegressor(2, **RIDGE), X, utility, **QUICK
     )
     assert found.plug_in.tolist() == [0.0] * 4
     assert found.variance_share[0] == pytest.approx(1.0, abs=1e-3)
     assert not any(found.supported)
     assert "same utility" not in found.reasons[0][0]
     soft = value_of_information(
-        *(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-            X,
-            utility,
-        ),
-        temperature=0.5,
-        **QUICK,
+        PolynomialChaosRegressor(2, **RIDGE), X, utility, temperature=0.5, **QUICK
     )
     assert soft.plug_in.tolist() == [0.0] * 4
 
@@ -126,10 +109,7 @@ def test_a_shift_alone_is_worth_exactly_nothing(members):
 def test_equal_actions_are_refused_in_words(members):
     X, _ = members
     found = value_of_information(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        np.repeat(X[:, :1], 2, axis=1),
-        **QUICK,
+        PolynomialChaosRegressor(1, **RIDGE), X, np.repeat(X[:, :1], 2, axis=1), **QUICK
     )
     assert found.reasons[0] == ("all actions have the same utility for every member",)
     assert found.plug_in.tolist() == [0.0] * 4
@@ -139,12 +119,7 @@ def test_the_order_of_the_actions_does_not_matter(members):
     X, utility = members
     values = np.column_stack([utility, utility[:, 0] + X[:, 2]])
     one, other = (
-        value_of_information(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            table,
-            **QUICK,
-        )
+        value_of_information(PolynomialChaosRegressor(1, **RIDGE), X, table, **QUICK)
         for table in (values, values[:, [2, 0, 1]])
     )
     for name in ("plug_in", "lower_bound", "p_value"):
@@ -154,12 +129,7 @@ def test_the_order_of_the_actions_does_not_matter(members):
 def test_units_scale_the_values(members):
     X, utility = members
     one, other = (
-        value_of_information(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            values,
-            **QUICK,
-        )
+        value_of_information(PolynomialChaosRegressor(1, **RIDGE), X, values, **QUICK)
         for values in (utility, 1000.0 * utility)
     )
     for name in ("plug_in", "lower_bound", "standard_error"):
@@ -174,11 +144,9 @@ def test_names_of_inputs_and_actions_are_kept(members):
     frame = pd.DataFrame(X, columns=["price", "dose", "age"])
     actions = pd.DataFrame(utility, columns=["wait", "treat"])
     found = value_of_information(
-        *(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            frame,
-            actions,
-        ),
+        PolynomialChaosRegressor(1, **RIDGE),
+        frame,
+        actions,
         groups={"both": ["price", "dose"]},
         **QUICK,
     )
@@ -191,18 +159,14 @@ def test_another_order_of_the_inputs_is_refused(members):
     """A fit knows its inputs by position, members are given by name."""
     X, utility = members
     frame = pd.DataFrame(X, columns=["price", "dose", "age"])
-    fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        frame, utility
-    )
+    fitted = PolynomialChaosRegressor(1, **RIDGE).fit(frame, utility)
     with pytest.raises(ValueError, match=r"X has the inputs \['age', 'dose', 'price'"):
         value_of_information(fitted, frame[["age", "dose", "price"]], utility)
 
 
 def test_a_fit_to_the_utilities_is_used_itself(members):
     X, utility = members
-    fitted = PolynomialChaosRegressor(
-        1, alphas=[1e3], solver="ridge", distribution="normal"
-    ).fit(X, utility)
+    fitted = PolynomialChaosRegressor(1, alphas=[1e3], **RIDGE).fit(X, utility)
     found = value_of_information(fitted, X, utility, **QUICK)
     alone = value_of_information(fitted.expansion_)
     np.testing.assert_allclose(found.plug_in, alone.plug_in, atol=1e-12)
@@ -213,15 +177,12 @@ def test_a_fit_to_the_utilities_is_used_itself(members):
 def test_members_count_equally(members):
     """A fit with weights gives its settings, and the table says so."""
     X, utility = members
-    weighted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
+    weighted = PolynomialChaosRegressor(1, **RIDGE).fit(
         X, utility, sample_weight=np.linspace(0.1, 2.0, len(X))
     )
     one, other = (
         value_of_information(pce, X, utility, **QUICK)
-        for pce in (
-            weighted,
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        )
+        for pce in (weighted, PolynomialChaosRegressor(1, **RIDGE))
     )
     np.testing.assert_allclose(one.plug_in, other.plug_in)
     assert "members count equally" in str(one)
@@ -233,11 +194,9 @@ def test_hot_decisions_of_members_lose_no_digit(members):
     X, utility = members
     hot, hotter = (
         value_of_information(
-            *(
-                PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-                X,
-                utility,
-            ),
+            PolynomialChaosRegressor(1, **RIDGE),
+            X,
+            utility,
             temperature=temperature,
             **QUICK,
         )
@@ -252,9 +211,7 @@ def test_hot_decisions_of_members_lose_no_digit(members):
 
 def test_an_expansion_is_taken_as_known(members):
     X, utility = members
-    fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, utility
-    )
+    fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, utility)
     found = value_of_information(fitted.expansion_)
     assert found.supported == (True,) * 4
     assert np.isnan(found.lower_bound).all()
@@ -265,9 +222,7 @@ def test_an_expansion_is_taken_as_known(members):
 def test_behind_a_pca_the_inputs_are_the_components(members):
     X, utility = members
     pipeline = make_pipeline(
-        StandardScaler(),
-        PCA(2),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        StandardScaler(), PCA(2), PolynomialChaosRegressor(1, **RIDGE)
     )
     found = value_of_information(pipeline, X, utility, **QUICK)
     assert found.input_names == ("pca0", "pca1", "all inputs")
@@ -277,10 +232,7 @@ def test_behind_a_pca_the_inputs_are_the_components(members):
 
 def test_an_embedding_that_saw_the_utilities_is_refused(members):
     X, utility = members
-    pipeline = make_pipeline(
-        PLSTransformer(2),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(PLSTransformer(2), PolynomialChaosRegressor(1, **RIDGE))
     found = value_of_information(pipeline, X, utility, **QUICK)
     assert not any(found.supported)
     assert "fitted to y" in found.reasons[0][0]
@@ -290,9 +242,7 @@ def test_a_surrogate_of_policies_and_a_callable():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     policies = softmax(np.column_stack([2 * X[:, 0], 0 * X[:, 0]]), axis=1)
-    surrogate = CompositionalPCESurrogate(
-        2, steps={"a": 2}, solver="ridge", distribution="normal"
-    ).fit(X, policies)
+    surrogate = CompositionalPCESurrogate(2, steps={"a": 2}, **RIDGE).fit(X, policies)
 
     def utility(probabilities, inputs):
         assert len(probabilities) == len(inputs) == 80
@@ -305,21 +255,14 @@ def test_a_surrogate_of_policies_and_a_callable():
     assert found.plug_in[0] == pytest.approx(expected, abs=0.03)
     with pytest.raises(ValueError, match="fitted"):
         value_of_information(
-            CompositionalPCESurrogate(
-                2, steps={"a": 2}, solver="ridge", distribution="normal"
-            ),
-            X,
-            utility,
+            CompositionalPCESurrogate(2, steps={"a": 2}, **RIDGE), X, utility
         )
 
 
 @pytest.mark.slow
 def test_a_regressor_that_learns_its_terms(members):
     found = value_of_information(
-        PolynomialChaosRegressor(3),
-        *members,
-        n_resamples=0,
-        random_state=0,
+        PolynomialChaosRegressor(3), *members, n_resamples=0, random_state=0
     )
     assert found["x1"].plug_in == pytest.approx(gain_of_normal(-0.2, 1.0), abs=0.1)
     assert np.isnan(found.standard_error).all()
@@ -334,18 +277,11 @@ def test_dependent_inputs_warn_and_are_regressed():
     utility = np.column_stack([0 * x, x])
     with pytest.warns(DependentInputsWarning, match="form='regression'"):
         marginal = value_of_information(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            utility,
-            **QUICK,
+            PolynomialChaosRegressor(1, **RIDGE), X, utility, **QUICK
         )
     assert marginal.plug_in[1] < 0.05
     found = value_of_information(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        utility,
-        form="regression",
-        **QUICK,
+        PolynomialChaosRegressor(1, **RIDGE), X, utility, form="regression", **QUICK
     )
     rho = 1.0 / np.hypot(1.0, 0.3)
     assert found.plug_in[1] == pytest.approx(rho * stats.norm.pdf(0), abs=0.03)
@@ -374,7 +310,8 @@ def test_without_noise_and_with_known_distributions_the_bound_is_the_value():
     X, utility = draw(60, noise=0.0)
     found = value_of_information(
         PolynomialChaosRegressor(1, distribution=stats.norm(0, 1), solver="ols"),
-        *(X, utility),
+        X,
+        utility,
         **QUICK,
     )
     truth = gain_of_normal(-0.2, 1.0)
@@ -390,7 +327,7 @@ def test_the_bound_is_below_the_truth(kind):
     if kind == "softmax":
         z = np.random.default_rng(0).normal(size=10**6)
         truth = np.logaddexp(0, z - 0.2).mean() - np.logaddexp(0, -0.2)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     for seed in range(40):
         problem = read_problem(model, *draw(40, seed, noise=1.0))
         temperature = 1.0 if kind == "softmax" else None
@@ -407,11 +344,9 @@ def test_the_test_holds_its_level():
         rng = np.random.default_rng(seed)
         X, utility = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
         found = value_of_information(
-            *(
-                PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-                X,
-                utility + 3.0 * X[:, :1],
-            ),
+            PolynomialChaosRegressor(2, **RIDGE),
+            X,
+            utility + 3.0 * X[:, :1],
             n_resamples=0,
             n_samples=1024,
             random_state=seed,
@@ -423,7 +358,7 @@ def test_the_test_holds_its_level():
 def test_members_of_equal_inputs_are_held_out_together_and_count_once():
     X, utility = draw(25, noise=1.0)
     rng = np.random.default_rng(1)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     repeated = np.repeat(utility, 4, axis=0) + 1e-3 * rng.normal(size=(100, 2))
     found = value_of_information(model, np.repeat(X, 4, axis=0), repeated, **QUICK)
     alone = value_of_information(model, X, utility, **QUICK)
@@ -438,14 +373,14 @@ def test_what_decides_only_together_is_worth_nothing_alone():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))
     utility = np.c_[X[:, 0] * X[:, 1], np.zeros(150)] + 0.3 * rng.normal(size=(150, 2))
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(2, **RIDGE)
     found = value_of_information(model, X, utility, **QUICK)
     assert found.supported == (False, False, True)
 
 
 def test_no_order_of_members_matters(members):
     X, utility = members
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = PolynomialChaosRegressor(1, **RIDGE)
     order = np.random.default_rng(0).permutation(len(X))
     one = value_of_information(model, X, utility, **QUICK)
     other = value_of_information(model, X[order], utility[order], **QUICK)
@@ -455,11 +390,7 @@ def test_no_order_of_members_matters(members):
 
 def test_the_same_seed_gives_the_same_numbers(members):
     one, other = (
-        value_of_information(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            *members,
-            **QUICK,
-        )
+        value_of_information(PolynomialChaosRegressor(1, **RIDGE), *members, **QUICK)
         for _ in range(2)
     )
     for name in one.columns:
@@ -488,16 +419,12 @@ BAD = [
 @pytest.mark.parametrize(("changes", "name"), BAD)
 def test_bad_arguments_are_named(members, changes, name):
     with pytest.raises(ValueError, match=name):
-        value_of_information(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            *members,
-            **changes,
-        )
+        value_of_information(PolynomialChaosRegressor(1, **RIDGE), *members, **changes)
 
 
 def test_bad_utilities_are_named(members):
     X, utility = members
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    pce = PolynomialChaosRegressor(1, **RIDGE)
     missing = utility.copy()
     missing[3, 1] = np.nan
     for bad, words in [
@@ -519,16 +446,10 @@ def test_bad_utilities_are_named(members):
     with pytest.raises(ValueError, match="X has one member"):
         value_of_information(pce, X[:1], utility[:1])
     policies = softmax(np.column_stack([X[:, 0], X[:, 1]]), axis=1)
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, policies
-    )
+    surrogate = CompositionalPCESurrogate(1, **RIDGE).fit(X, policies)
     with pytest.raises(ValueError, match="X has 2 columns; expected 3"):
         value_of_information(surrogate, X[:, :2], utility)
-    expansion = (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        .fit(X, utility)
-        .expansion_
-    )
+    expansion = PolynomialChaosRegressor(1, **RIDGE).fit(X, utility).expansion_
     with pytest.raises(ValueError, match="X must be None"):
         value_of_information(expansion, X, utility)
     with pytest.raises(ValueError, match="form"):
@@ -640,9 +561,7 @@ def test_nothing_changes_a_belief_from_outside():
 def policy_of_a_valve():
     X = np.random.default_rng(0).normal(size=(60, 1))
     y = softmax(np.column_stack([3 * X, 0 * X]), axis=1)
-    surrogate = CompositionalPCESurrogate(
-        1, steps={"valve": 2}, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, steps={"valve": 2}, **RIDGE).fit(X, y)
     return surrogate, ThompsonPolicy(surrogate, random_state=0).fit()
 
 
@@ -671,9 +590,7 @@ def test_a_surrogate_samples_from_a_belief():
         surrogate.sample(5, inputs=InputBelief(np.zeros((3, 2))))
     frame = pd.DataFrame({"heat": np.linspace(-1, 1, 20)})
     y = softmax(np.column_stack([frame.heat, 0 * frame.heat]), axis=1)
-    named = CompositionalPCESurrogate(
-        1, steps={"valve": 2}, solver="ridge", distribution="normal"
-    ).fit(frame, y)
+    named = CompositionalPCESurrogate(1, steps={"valve": 2}, **RIDGE).fit(frame, y)
     with pytest.raises(ValueError, match="belief"):
         named.sample(5, inputs=InputBelief(np.zeros((3, 1)), names=["other"]))
 
@@ -729,7 +646,8 @@ def test_what_no_member_checks_is_not_claimed():
         utility = np.column_stack([X[:, 0] - 4.0, 0.0 * X[:, 0]])
         found = value_of_information(
             PolynomialChaosRegressor(1, distribution=stats.norm(0, 1), solver="ridge"),
-            *(X, utility + 0.3 * rng.normal(size=utility.shape)),
+            X,
+            utility + 0.3 * rng.normal(size=utility.shape),
             n_resamples=0,
             random_state=seed,
         )

@@ -349,9 +349,7 @@ def study_of(n_trials=30, sampler="RandomSampler", failed=()):
             )
         )
     return SimpleNamespace(
-        trials=trials,
-        metric_names=["cost", "size"],
-        sampler=type(sampler, (), {})(),
+        trials=trials, metric_names=["cost", "size"], sampler=type(sampler, (), {})()
     )
 
 

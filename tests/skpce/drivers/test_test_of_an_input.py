@@ -254,7 +254,10 @@ def test_information_is_that_of_the_prior():
     case = arranged(16, rng, "fractional")
     inputs = Inputs.of(case.X, np.zeros(5, dtype=bool))
     fit = fit_others(
-        *(inputs, np.arange(4), case.y[:, np.newaxis], np.zeros(1, dtype=int)),
+        inputs,
+        np.arange(4),
+        case.y[:, np.newaxis],
+        np.zeros(1, dtype=int),
         with_covariances=True,
     )
     (covariance,) = fit.covariances
@@ -272,7 +275,10 @@ def setting_of_a_design():
     inputs = Inputs.of(case.X, np.zeros(4, dtype=bool))
     y = np.column_stack([case.y, rng.normal(size=27), rng.normal(size=27)])
     problem = Problem(
-        *(inputs, y, np.array([0, 1, 1]), Design.of(case.X)),
+        inputs,
+        y,
+        np.array([0, 1, 1]),
+        Design.of(case.X),
         members=tuple((k,) for k in range(4)),
         n_hypotheses=8,
     )

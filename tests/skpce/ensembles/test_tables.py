@@ -116,11 +116,7 @@ def test_an_input_that_does_not_vary_is_left_out(table):
         ({"accuracy": "good"}, (["rate"], "accuracy"), "no numbers, such as 'good'"),
         ({"accuracy": np.inf}, (["rate"], "accuracy"), "infinite in 40 rows"),
         ({"accuracy": 1.0}, (["rate"], "accuracy"), "is 1.0 in all runs"),
-        (
-            {"accuracy": np.nan},
-            (["rate"], "accuracy"),
-            "0 runs have an output",
-        ),
+        ({"accuracy": np.nan}, (["rate"], "accuracy"), "0 runs have an output"),
         ({"rate": np.nan}, (["rate"], "accuracy"), "'rate' is missing in 40 of 40"),
         ({"rate": 1.0}, (["rate"], "accuracy"), "No input varies in the 40 runs"),
         ({}, ({"rate": "gaussian"}, "accuracy"), "'rate' must be None.*'gaussian'"),

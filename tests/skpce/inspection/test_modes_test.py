@@ -20,6 +20,7 @@ from skpce.inspection._modes import (
     separating_rule,
     two_groups,
 )
+from tests.settings import RIDGE
 
 SEED = 0
 
@@ -126,9 +127,7 @@ def switching(seed, n_members=30):
 @pytest.mark.parametrize("seed", range(5))
 def test_two_modes_are_found_whatever_the_degree(seed, degree):
     X, y = switching(seed)
-    surrogate = CompositionalPCESurrogate(
-        degree, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(degree, random_state=0, **RIDGE).fit(X, y)
     found = modes_test(surrogate)
     assert found.bimodal == (True, True)
     assert np.all(found.p_value <= 0.002)
@@ -185,16 +184,12 @@ def test_names_of_inputs_come_into_the_rule():
     pandas = pytest.importorskip("pandas")
     X, y = bistable(0.0)
     table = pandas.DataFrame(X, columns=["temperature", "dose", "time"])
-    found = modes_test(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            table, y
-        )
-    )
+    found = modes_test(CompositionalPCESurrogate(1, **RIDGE).fit(table, y))
     assert found["step0:0"].rule.startswith("dose > ")
     assert found["step0:1"].rule.startswith("dose <= ")
-    pipeline = make_pipeline(
-        PCA(3), CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
-    ).fit(table, y)
+    pipeline = make_pipeline(PCA(3), CompositionalPCESurrogate(1, **RIDGE)).fit(
+        table, y
+    )
     assert "pca" in modes_test(pipeline)["step0:0"].rule
     assert list(found.to_frame()["action"]) == ["0", "1"]
 
@@ -213,9 +208,7 @@ def test_families_of_one_mode_are_rarely_called_bimodal():
     called = 0
     for seed in range(60):
         X, y, steps = of_one_mode(seed)
-        surrogate = CompositionalPCESurrogate(
-            1, steps=steps, solver="ridge", distribution="normal"
-        ).fit(X, y)
+        surrogate = CompositionalPCESurrogate(1, steps=steps, **RIDGE).fit(X, y)
         called += any(modes_test(surrogate).bimodal)
     assert called <= 3  # the nominal 0.05, of laws for which the test is conservative
 
@@ -223,9 +216,7 @@ def test_families_of_one_mode_are_rarely_called_bimodal():
 def test_p_values_are_adjusted_over_all_tests():
     """Both actions of a step of two are one test."""
     X, y, steps = of_one_mode(SEED)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, steps=steps, **RIDGE).fit(X, y)
     found = modes_test(surrogate)
     alone = dip_p_values(found.dip, len(X))
     assert alone[0] == pytest.approx(alone[1])
@@ -259,11 +250,7 @@ def test_many_normal_log_odds_have_one_mode():
         X = np.random.default_rng(seed).normal(size=(80, 1))
         y = softmax(np.column_stack([5 * X[:, 0], 0 * X[:, 0]]), axis=1)
         assert dip_p_values(np.array([dip_statistic(y[:, 0])]), 80)[0] < 0.01
-        found = modes_test(
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-                X, y
-            )
-        )
+        found = modes_test(CompositionalPCESurrogate(1, **RIDGE).fit(X, y))
         assert found.bimodal == (False, False)
 
 
@@ -271,15 +258,11 @@ def test_weights_are_frequencies():
     X, y = switching(SEED)
     weights = np.random.default_rng(1).integers(0, 3, size=len(X))
     by_weight = modes_test(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            X, y, sample_weight=weights
-        )
+        CompositionalPCESurrogate(1, **RIDGE).fit(X, y, sample_weight=weights)
     )
     repeated = np.repeat(np.arange(len(X)), weights)
     by_rows = modes_test(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            X[repeated], y[repeated]
-        )
+        CompositionalPCESurrogate(1, **RIDGE).fit(X[repeated], y[repeated])
     )
     for name in ("dip", "lower", "upper", "upper_share", "expansion_dip"):
         np.testing.assert_allclose(
@@ -341,11 +324,7 @@ def test_no_rule_separates_modes_that_the_inputs_do_not_make():
 def test_a_probability_that_does_not_vary():
     X = np.random.default_rng(SEED).normal(size=(30, 1))
     y = np.column_stack([np.full((30, 2), 0.5), np.ones(30)])
-    found = modes_test(
-        CompositionalPCESurrogate(
-            1, steps=(2, 1), solver="ridge", distribution="normal"
-        ).fit(X, y)
-    )
+    found = modes_test(CompositionalPCESurrogate(1, steps=(2, 1), **RIDGE).fit(X, y))
     assert found.part_names == ("step0:0", "step0:1")  # the other step has no choice
     assert found.bimodal == (False, False)
     assert np.isnan(found.p_value).all()
@@ -354,9 +333,9 @@ def test_a_probability_that_does_not_vary():
 
 def test_no_step_has_a_choice():
     X = np.random.default_rng(SEED).normal(size=(10, 1))
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(1, 1), solver="ridge", distribution="normal"
-    ).fit(X, np.ones((10, 2)))
+    surrogate = CompositionalPCESurrogate(1, steps=(1, 1), **RIDGE).fit(
+        X, np.ones((10, 2))
+    )
     assert modes_test(surrogate).bimodal == ()
     with pytest.raises(ValueError, match=r"one of \[\] or its position. Got '0'"):
         modes_test(surrogate, action="0")
@@ -366,9 +345,7 @@ def test_so_many_tests_that_none_can_be_significant():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(6, 1))
     y = softmax(rng.normal(size=(6, 5001)), axis=1)
-    found = modes_test(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y)
-    )
+    found = modes_test(CompositionalPCESurrogate(1, **RIDGE).fit(X, y))
     assert "no p-value can reach 0.05; name an action" in str(found)
 
 
@@ -382,9 +359,7 @@ def test_so_many_tests_that_none_can_be_significant():
     ],
 )
 def test_bad_arguments(arguments, message):
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        *switching(SEED)
-    )
+    surrogate = CompositionalPCESurrogate(1, **RIDGE).fit(*switching(SEED))
     with pytest.raises(ValueError, match=message):
         modes_test(surrogate, **arguments)
 
@@ -392,9 +367,7 @@ def test_bad_arguments(arguments, message):
 def test_real_outputs_have_no_log_odds():
     X, y = switching(SEED)
     with pytest.raises(ValueError, match="expected a fitted CompositionalPCESurrogate"):
-        modes_test(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
-        )
+        modes_test(PolynomialChaosRegressor(1, **RIDGE).fit(X, y))
 
 
 @pytest.mark.parametrize("n_trials", [3, 10, 20])

@@ -11,10 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-)
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.inspection import back_to_reward, original_space_indices
 from skpce.inspection._reading import (
     compositions_of,
@@ -23,6 +20,7 @@ from skpce.inspection._reading import (
     last_and_inputs,
 )
 from skpce.plotting import InteractionDisplay, MainEffectsDisplay, SobolDisplay
+from tests.settings import OLS, RIDGE
 
 STEPS = {"first": 3, "only": 1, "last": 2}
 
@@ -58,17 +56,9 @@ def search(estimator):
 )
 def test_however_it_is_wrapped(wrap, rows, policies):
     for last, y in (
-        (
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-            rows[:, 0] ** 2,
-        ),
-        (PolynomialChaosRegressor(2, solver="ols", distribution="normal"), rows[:, :2]),
-        (
-            CompositionalPCESurrogate(
-                steps=STEPS, solver="ridge", distribution="normal"
-            ),
-            policies,
-        ),
+        (PolynomialChaosRegressor(**RIDGE), rows[:, 0] ** 2),
+        (PolynomialChaosRegressor(2, **OLS), rows[:, :2]),
+        (CompositionalPCESurrogate(steps=STEPS, **RIDGE), policies),
     ):
         model = wrap(last).fit(rows, y)
         reading = expansion_of(model, rows)
@@ -86,9 +76,7 @@ def test_however_it_is_wrapped(wrap, rows, policies):
 
 
 def test_a_frozen_estimator_is_read(rows, policies):
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(rows, policies)
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS, **RIDGE).fit(rows, policies)
     _, compositions = compositions_of(FrozenEstimator(surrogate))
     np.testing.assert_array_equal(
         compositions.policies_at(rows), surrogate.predict(rows)
@@ -97,7 +85,7 @@ def test_a_frozen_estimator_is_read(rows, policies):
 
 def test_groups_are_added_up(rows, policies):
     expansion = (
-        CompositionalPCESurrogate(1, steps=STEPS, solver="ridge", distribution="normal")
+        CompositionalPCESurrogate(1, steps=STEPS, **RIDGE)
         .fit(rows, policies)
         .expansion_
     )
@@ -108,7 +96,7 @@ def test_groups_are_added_up(rows, policies):
 
 
 def test_an_expansion_alone_can_be_drawn(rows):
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+    model = PolynomialChaosRegressor(2, **RIDGE).fit(
         rows, rows[:, 0] * rows[:, 1] + rows[:, 2]
     )
     marginal = model.marginal([0, 1])
@@ -120,9 +108,7 @@ def test_an_expansion_alone_can_be_drawn(rows):
 
 
 def test_the_columns_behind_a_search(rows):
-    pipeline = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE))
     chosen = GridSearchCV(pipeline, {"pca__n_components": [2]}, cv=2)
     found = original_space_indices(chosen.fit(rows, rows[:, 0]), rows)
     best = original_space_indices(chosen.best_estimator_, rows)
@@ -131,9 +117,7 @@ def test_the_columns_behind_a_search(rows):
 
 def test_a_step_of_one_action_has_no_row(rows, policies):
     """Its only log-ratio is constant; it is no row of the expansion."""
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(rows, policies)
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS, **RIDGE).fit(rows, policies)
     found = back_to_reward(surrogate, rows)
     assert found.row_names == ("first:0", "first:1", "first:2", "last:0", "last:1")
     assert len(found.effect_frame()) == 5 * 3
@@ -147,14 +131,8 @@ def test_what_ends_in_no_expansion_is_refused(rows):
         with pytest.raises(ValueError, match="estimator or surrogate ends in"):
             compositions_of(other)
     with pytest.raises(NotFittedError):
-        expansion_of(
-            make_pipeline(
-                PCA(2), PolynomialChaosRegressor(solver="ridge", distribution="normal")
-            )
-        )
-    regressor = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-        rows, rows[:, 0]
-    )
+        expansion_of(make_pipeline(PCA(2), PolynomialChaosRegressor(**RIDGE)))
+    regressor = PolynomialChaosRegressor(**RIDGE).fit(rows, rows[:, 0])
     with pytest.raises(ValueError, match="expected a fitted CompositionalPCE"):
         compositions_of(regressor)
     with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 3 names"):

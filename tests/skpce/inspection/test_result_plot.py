@@ -5,6 +5,7 @@ import pytest
 
 from skpce import PolynomialChaosRegressor
 from skpce.inspection import Result, sobol_indices
+from tests.settings import RIDGE
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -22,7 +23,7 @@ def labels_of(ax):
 def test_indices_have_a_panel_for_each_target():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
+    model = PolynomialChaosRegressor(2, **RIDGE).fit(
         X, np.c_[X[:, 0], X[:, 1] + X[:, 2]]
     )
     axes = sobol_indices(model, X, random_state=0, n_samples=50).plot()

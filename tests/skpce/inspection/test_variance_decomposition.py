@@ -10,6 +10,7 @@ from scipy.special import rel_entr, softmax
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import policy_fragility
+from tests.settings import RIDGE
 
 WIDTHS = (3, 4)
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
@@ -300,8 +301,5 @@ def test_missing_and_mixed_labels_are_refused(labels, message):
         variance_decomposition(y, reward)
     with pytest.raises(ValueError, match=message):
         verdict(
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-            np.zeros((8, 1)),
-            y,
-            replicate=reward,
+            CompositionalPCESurrogate(1, **RIDGE), np.zeros((8, 1)), y, replicate=reward
         )

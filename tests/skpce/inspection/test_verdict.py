@@ -27,6 +27,7 @@ from skpce.drivers import Caution
 from skpce.drivers._exchange import holm
 from skpce.ensembles import from_frame
 from skpce.inspection import variance_decomposition, verdict
+from tests.settings import RIDGE
 
 WIDTHS = (3, 2, 4)
 
@@ -37,7 +38,7 @@ def surrogate(degree=1, **parameters):
 
 
 def ridge(degree=1):
-    return PolynomialChaosRegressor(degree, solver="ridge", distribution="normal")
+    return PolynomialChaosRegressor(degree, **RIDGE)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +181,7 @@ def test_an_embedding_that_saw_y_is_not_tested_by_it(n_columns):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(40, n_columns))
         y = softmax(rng.normal(size=(40, 3)), axis=1)
-        last = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+        last = CompositionalPCESurrogate(1, **RIDGE)
         pipeline = make_pipeline(PLSScores(2), last)
         fooled.append(pipeline.fit(X, y)[-1].diagnostics_.loo_q2[0])
         found = verdict(pipeline, X, y)

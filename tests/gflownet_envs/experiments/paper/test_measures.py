@@ -30,6 +30,7 @@ from gflownet_envs.experiments.task import Preset
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.training.spec import TrainingSpec
 from skpce import CompositionalPCESurrogate
+from tests.settings import RIDGE
 
 N = 40
 
@@ -147,9 +148,9 @@ def test_indices_are_sums_of_squared_coefficients(dataset, preset):
     centred = train.X - train.X.mean(axis=0)
     left, scale, _ = np.linalg.svd(centred, full_matrices=False)
     inputs = left * np.sqrt(len(left) - 1)
-    surrogate = CompositionalPCESurrogate(
-        2, steps=(3, 2), solver="ridge", distribution="normal", random_state=0
-    ).fit(inputs, train.y)
+    surrogate = CompositionalPCESurrogate(2, steps=(3, 2), random_state=0, **RIDGE).fit(
+        inputs, train.y
+    )
     terms, squares = surrogate.multi_indices_, surrogate.coefficients_**2
     varying = terms.sum(axis=1) > 0
     for name, alone in (("mean_first", True), ("mean_total", False)):

@@ -188,8 +188,7 @@ def test_draws_that_disagree_leave_a_row_undecided():
 
 
 @pytest.mark.parametrize(
-    ("blind", "kind"),
-    [([[1.0, 0.9]] * 4, NO_POWER), ([[0.3, 0.4]] * 4, INFORMATIVE)],
+    ("blind", "kind"), [([[1.0, 0.9]] * 4, NO_POWER), ([[0.3, 0.4]] * 4, INFORMATIVE)]
 )
 def test_what_random_inputs_reach_too_has_no_power(blind, kind):
     ours = {"coverage": [[1.0, 0.9]] * 4}
