@@ -17,7 +17,7 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce._solvers import SOLVERS
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce, ridge_surrogate
 
 
 class Law(type(norm())):
@@ -36,7 +36,7 @@ DEFAULTS = [
     LogRatioTransformer(),
     NatafTransformer(),
     CompositionalPCESurrogate(),
-    CompositionalPCESurrogate(**RIDGE),
+    ridge_surrogate(),
 ]
 
 # Left out: "categorical", which is refused where no value repeats, as in the checks;
@@ -53,7 +53,7 @@ OTHERS = [
         PolynomialChaosRegressor(distribution=name, solver="ridge")
         for name in ("uniform", "empirical", "exponential", "gamma", "beta")
     ),
-    PolynomialChaosRegressor(3, truncation="hyperbolic", q=0.5, **RIDGE),
+    ridge_pce(3, truncation="hyperbolic", q=0.5),
     PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
     PolynomialChaosRegressor(solver="ols", distribution=FROZEN, criterion="gcv"),
     PolynomialChaosRegressor(2, distribution=FROZEN),
@@ -65,7 +65,7 @@ OTHERS = [
     CompositionalPCESurrogate(solver="paper", distribution="normal"),
     CompositionalPCESurrogate(regressor=Ridge(), distribution="normal"),
     CompositionalPCESurrogate(log_ratio="clr", distribution="uniform", solver="ridge"),
-    CompositionalPCESurrogate(log_ratio=LogRatioTransformer("alr"), **RIDGE),
+    ridge_surrogate(log_ratio=LogRatioTransformer("alr")),
 ]
 
 

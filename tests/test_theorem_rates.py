@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.legendre import leggauss
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
@@ -74,7 +75,7 @@ def power_expansion(law, power, degree):
 def test_t1_rate_of_a_kink(law, power, norm, rate):
     """|x|^a has a + 1/2 derivatives in L2: rate s for Legendre, s/2 for Hermite."""
     coefficients, measured_norm = power_expansion(law, power, degree=400)
-    np.testing.assert_allclose(measured_norm, norm)
+    assert_allclose(measured_norm, norm)
     tail = np.cumsum(np.square(coefficients[::-1]))[::-1]
     # What lies beyond degree 400 is what the same power law leaves there.
     beyond = tail[300] / ((400 / 300) ** (2 * rate) - 1.0)
@@ -88,8 +89,8 @@ def test_t1_error_of_a_kink_agrees_with_the_missing_norm():
     coefficients, norm = power_expansion(NORMAL, 1, degree=100)
     error = np.sqrt(norm - np.cumsum(np.square(coefficients)))
     # E|x| = sqrt(2/pi); the even coefficients that follow are known in closed form.
-    np.testing.assert_allclose(coefficients[0], np.sqrt(2 / np.pi), rtol=1e-12)
-    np.testing.assert_allclose(coefficients[2], 1 / np.sqrt(np.pi), rtol=1e-10)
+    assert_allclose(coefficients[0], np.sqrt(2 / np.pi), rtol=1e-12)
+    assert_allclose(coefficients[2], 1 / np.sqrt(np.pi), rtol=1e-10)
     assert np.all(np.diff(error[::2]) < 0)
     assert abs(np.log(error[100] / error[50]) / np.log(2) + 0.75) < 0.02
 
@@ -162,7 +163,7 @@ def test_a_is_attained(angle):
     estimate = (c @ direction) * direction
     bound = sobol_error_bound(np.sum(np.square(estimate - c)), 1.0)
     difference = abs(every_share(estimate, j) - every_share(c, j))[0]
-    np.testing.assert_allclose(difference, bound, rtol=1e-7)
+    assert_allclose(difference, bound, rtol=1e-7)
 
 
 @few
@@ -195,7 +196,7 @@ def test_a_least_squares_fits_the_projection_of_the_noise(seed, n_members, noise
     error = noise * rng.standard_t(3, size=n_members)
     missed = pce.fit(X, design @ c + error).coefficients_[0] - c
     fitted = design @ missed
-    np.testing.assert_allclose(fitted @ fitted, error @ fitted, rtol=1e-6)
+    assert_allclose(fitted @ fitted, error @ fitted, rtol=1e-6)
     eigenvalue = of_gram(design)
     assert n_members * eigenvalue * (missed @ missed) <= (fitted @ fitted) * (1 + 1e-6)
 

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from gflownet_envs import block_store, storage
 from gflownet_envs.block_store import (
@@ -36,7 +37,7 @@ def test_a_block_comes_back_under_its_key_alone(tmp_path):
     assert names_in(tmp_path) == []  # looking makes no folder
     store.save_block(KEY, {"y": np.arange(3)})
     reordered = {"alphas": [1e-8, np.float64(1.0)], "seed": np.int64(0), "task": "grid"}
-    np.testing.assert_array_equal(store.load_block(reordered)["y"], np.arange(3))
+    assert_array_equal(store.load_block(reordered)["y"], np.arange(3))
     assert store.load_block(KEY | {"seed": 1}) is None
     assert store.load_block(KEY | {"seed": False}) is None
     store.save_block(KEY, {"y": np.arange(4)})
@@ -162,8 +163,8 @@ def test_a_block_of_the_right_key_and_other_arrays_is_computed_again(
     store.save_block(KEY, arrays)
     with pytest.warns(DamagedBlockWarning, match=message):
         found = load_or_run(store, KEY, lambda: {"y": np.arange(2)}, layout)
-    np.testing.assert_array_equal(found["y"], [0, 1])
-    np.testing.assert_array_equal(store.load_block(KEY)["y"], [0, 1])
+    assert_array_equal(found["y"], [0, 1])
+    assert_array_equal(store.load_block(KEY)["y"], [0, 1])
 
 
 def test_a_file_is_no_store(tmp_path):

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.chemistry import (
     PROPERTIES,
@@ -102,12 +103,12 @@ def test_a_fragment_with_one_attachment_or_a_charge_makes_no_chain(chem):
 def test_drug_likeness_and_its_properties(chem):
     smiles = ["CC(=O)Oc1ccccc1C(=O)O", "CC(C)Cc1ccc(cc1)C(C)C(=O)O", "C1CNCCN1"]
     quality, values = drug_likeness_properties(smiles)
-    np.testing.assert_array_equal(quality, drug_likeness(smiles))
+    assert_array_equal(quality, drug_likeness(smiles))
     names = ["MolWt", "MolLogP", "NumHDonors", "NumAromaticRings", "TPSA"]
     expected, _ = molecular_descriptors(smiles, names)
     places = ("molecular weight", "logP", "donors", "aromatic rings")
     columns = [PROPERTIES.index(name) for name in (*places, "polar surface area")]
-    np.testing.assert_allclose(values[:, columns], expected, rtol=1e-6)
+    assert_allclose(values[:, columns], expected, rtol=1e-6)
     assert values.shape == (3, len(PROPERTIES))
 
 

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import safetensors.numpy
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays, write_arrays
@@ -44,7 +45,7 @@ def make_dataset(**changes):
 
 def assert_same(found, expected):
     for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        assert_array_equal(getattr(found, name), getattr(expected, name))
         assert getattr(found, name).dtype == getattr(expected, name).dtype
     for name in ("steps", "step_names", "action_names", "feature_names"):
         assert getattr(found, name) == getattr(expected, name)
@@ -146,8 +147,8 @@ def test_train_and_test_share_out_the_members():
     dataset = make_dataset()
     assert dataset.train.members.tolist() == [10, 11, 12]
     assert dataset.test.members.tolist() == [13]
-    np.testing.assert_array_equal(dataset.train.X, dataset.X[:3])
-    np.testing.assert_array_equal(dataset.test.y, dataset.y[3:])
+    assert_array_equal(dataset.train.X, dataset.X[:3])
+    assert_array_equal(dataset.test.y, dataset.y[3:])
     assert dataset.train.metadata == dataset.metadata
     assert dataset.train.test.n_members == 0
     assert dataset.select([2, 0]).members.tolist() == [12, 10]
@@ -172,8 +173,8 @@ def test_the_frame_has_steps_and_actions():
     assert frame.columns.names == ["step", "action"]
     assert list(frame.columns)[2:4] == [("base", "c"), ("halide", "a")]
     assert frame.index.tolist() == dataset.members.tolist()
-    np.testing.assert_array_equal(frame.to_numpy(), dataset.y)
-    np.testing.assert_array_equal(frame["halide"].to_numpy(), dataset.y[:, 3:])
+    assert_array_equal(frame.to_numpy(), dataset.y)
+    assert_array_equal(frame["halide"].to_numpy(), dataset.y[:, 3:])
     assert isinstance(frame, pandas.DataFrame)
 
 
@@ -289,8 +290,8 @@ def test_policies_of_any_origin():
     )
     path = envs.greedy_trajectory(environment, envs.mean_policy(solution))
     along = envs.policies_along(environment, solution, path)
-    np.testing.assert_allclose(dataset.y, along.y, atol=1e-15)
-    np.testing.assert_array_equal(dataset.mask, along.mask)
+    assert_allclose(dataset.y, along.y, atol=1e-15)
+    assert_array_equal(dataset.mask, along.mask)
     assert dataset.trajectory == tuple(
         environment.action_names[a] for a in path.actions
     )

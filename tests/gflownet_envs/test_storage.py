@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import safetensors.numpy
+from numpy.testing import assert_array_equal
 
 from gflownet_envs import storage
 from gflownet_envs.storage import (
@@ -68,7 +69,7 @@ def test_arrays_come_back_as_they_were(tmp_path, arrays):
     assert metadata == {"task": "grid", "nested": {"n": [1, 2.5, None]}}
     assert set(found) == set(arrays)
     for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
+        assert_array_equal(found[name], array)
         assert found[name].dtype == array.dtype.newbyteorder("=")
         assert found[name].shape == array.shape
     found["y"][0, 0] = 7.0  # the caller's own, not a view of the file
@@ -78,8 +79,8 @@ def test_another_program_reads_the_arrays(tmp_path, arrays):
     path = tmp_path / "a.safetensors"
     write_arrays(path, arrays, {})
     found = safetensors.numpy.load_file(path)
-    np.testing.assert_array_equal(found["y"], arrays["y"])
-    np.testing.assert_array_equal(found["transposed"], arrays["transposed"])
+    assert_array_equal(found["y"], arrays["y"])
+    assert_array_equal(found["transposed"], arrays["transposed"])
 
 
 def test_equal_contents_give_equal_bytes(tmp_path, arrays):

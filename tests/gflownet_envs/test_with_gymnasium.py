@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_array_equal
 
 from gflownet_envs import GridEnvironment, HypergridEnvironment, to_gymnasium
 
@@ -37,7 +38,7 @@ def test_episodes_are_trajectories(gymnasium, environment):
         state, is_over, gained = environment.initial_state(), False, 0.0
         while not is_over:
             expected = environment.valid_mask(state).numpy()
-            np.testing.assert_array_equal(info["action_mask"], expected)
+            assert_array_equal(info["action_mask"], expected)
             assert number == int(env.graph.state_ids(state))
             action = int(rng.choice(np.flatnonzero(expected)))
             number, gained, is_over, is_cut, info = env.step(action)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     DagEnvironment,
@@ -41,8 +42,7 @@ NAMES = [space.name for space in SPACES]
 
 @pytest.fixture
 def gfn():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return pytest.importorskip("gfn", reason="torchgfn is not installed")
 
 
@@ -65,7 +65,7 @@ def test_there_and_back(gfn, environment):
     assert pickle.loads(pickle.dumps(back)).n_objects == environment.n_objects
     assert back.n_objects == environment.n_objects
     # an exit follows each object: the objects keep their order, and their reward
-    np.testing.assert_allclose(back.log_reward.numpy(), reward, rtol=1e-6)
+    assert_allclose(back.log_reward.numpy(), reward, rtol=1e-6)
     # and the exact solution samples them in proportion to it
     graph = StateGraph.from_environment(environment)
     expected = solve_exact(graph, reward).log_z
@@ -227,8 +227,8 @@ def test_policies_along_a_trajectory(gfn):
     assert dataset.n_members == 3
     assert dataset.X.shape == (3, environment.n_objects)
     first = policies[1](environment.initial_state())
-    np.testing.assert_allclose(dataset.y[1, : environment.n_actions], first)
-    np.testing.assert_allclose(dataset.y[:, :5].sum(axis=1), 1.0)
+    assert_allclose(dataset.y[1, : environment.n_actions], first)
+    assert_allclose(dataset.y[:, :5].sum(axis=1), 1.0)
 
 
 def test_their_model_in_their_own_environment(gfn):
@@ -249,7 +249,7 @@ def test_their_model_in_their_own_environment(gfn):
     states = env.states_from_tensor(environment.torchgfn_states)
     expected = pf.to_probability_distribution(states, pf(states)).probs
     order = graph.states[:, 0]
-    np.testing.assert_allclose(found, expected[order].detach().numpy(), atol=1e-6)
+    assert_allclose(found, expected[order].detach().numpy(), atol=1e-6)
     with pytest.raises(ValueError, match="environment is needed"):
         torchgfn_policy(pf, env)
 

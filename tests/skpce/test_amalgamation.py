@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -19,7 +20,7 @@ from skpce import (
 from skpce.inspection import compare_embeddings, verdict
 from skpce.metrics import coverage_interval
 from skpce.plotting import ConvergenceDisplay
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 STEPS = {"first": 6, "second": 3}
 THRESHOLD = 0.02
@@ -66,7 +67,7 @@ def test_everything_is_that_of_a_table_amalgamated_by_hand(pair, members):
     surrogate, plain = pair
     for name in ("coefficients_", "step_total_sobol_indices_", "mask_"):
         ours, theirs = getattr(surrogate, name), getattr(plain, name)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+        assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
     for call in (
         lambda model: model.predict(X),
         lambda model: model.transform(X),
@@ -77,7 +78,7 @@ def test_everything_is_that_of_a_table_amalgamated_by_hand(pair, members):
         lambda model: model.probability_sobol_indices(256).total_order,
     ):
         ours, theirs = call(surrogate), call(plain)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
+        assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
     expected = plain.score(X, by_hand(y))
     assert surrogate.score(X, y) == pytest.approx(expected, rel=1e-12)
     assert surrogate.score(X, by_hand(y)) == pytest.approx(expected, rel=1e-12)
@@ -87,8 +88,8 @@ def test_a_table_in_the_columns_of_predict(pair, members):
     X, y = members
     surrogate, _ = pair
     table = surrogate.amalgamate_parts(y)
-    np.testing.assert_allclose(table, by_hand(y), rtol=1e-12)
-    np.testing.assert_allclose(surrogate.amalgamate_parts(table), table, rtol=1e-12)
+    assert_allclose(table, by_hand(y), rtol=1e-12)
+    assert_allclose(surrogate.amalgamate_parts(table), table, rtol=1e-12)
     bounds = surrogate.predict_interval(X)
     assert 0.85 < coverage_interval(table, *bounds).coverage <= 1.0
     calibration = X + 1e-3, y
@@ -99,7 +100,7 @@ def test_a_table_in_the_columns_of_predict(pair, members):
     with pytest.raises(ValueError, match=r"\(60, 9\) or \(60, 7\)"):
         surrogate.score(X, y[:, :8])
     with pytest.raises(NotFittedError):
-        CompositionalPCESurrogate(amalgamate=0.1, **RIDGE).amalgamate_parts(y)
+        ridge_surrogate(amalgamate=0.1).amalgamate_parts(y)
 
 
 def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
@@ -112,7 +113,7 @@ def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
     ).fit(X, y)
     names = [list(model.get_feature_names_out()) for model in (whole, rest)]
     places = [one.index("first:2/0") for one in names]
-    np.testing.assert_allclose(
+    assert_allclose(
         whole.coefficients_[places[0]], rest.coefficients_[places[1]], rtol=1e-10
     )
 
@@ -127,7 +128,7 @@ def test_a_verdict_adds_up_once(pair, members):
     theirs = verdict(plain, X, by_hand(y), **options)
     assert ours.step_names == ("first", "second")
     for name in ("q2", "p_value", "q2_low"):
-        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name))
+        assert_allclose(getattr(ours, name), getattr(theirs, name))
     # In a fold the rest may be another one: a part that only one member uses.
     few = y.copy()
     few[0, :6] = 0.5, 0.1, 0.1, 0.1, 0.1, 0.1
@@ -161,7 +162,7 @@ def test_report_and_model_file(pair, members, tmp_path):
     save_model(pipeline, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz")
     assert loaded[-1].rest_ == pipeline[-1].rest_
-    np.testing.assert_array_equal(loaded.predict(X), pipeline.predict(X))
+    assert_array_equal(loaded.predict(X), pipeline.predict(X))
     assert loaded.score(X, y) == pipeline.score(X, y)
 
 
@@ -178,7 +179,7 @@ def test_frames(members):
     columns = [f"first__{name}" for name in "abcdef"] + ["second__a", "second__rest"]
     table = pandas.DataFrame(np.column_stack([y[:, :6], y[:, 6:8]]), columns=columns)
     table.iloc[:, 6:] /= table.iloc[:, 6:].sum(axis=1).to_numpy()[:, None]
-    model = CompositionalPCESurrogate(1, amalgamate=THRESHOLD, **RIDGE).fit(X, table)
+    model = ridge_surrogate(1, amalgamate=THRESHOLD).fit(X, table)
     assert model.part_names_ == ("a", "c", "f", "rest", "a", "rest")
     predicted = model.predict_frame(X)
     assert model.score(X, predicted) > 0.2
@@ -207,28 +208,26 @@ def test_masked_parts(members):
 def test_a_name_that_is_taken_and_a_single_rare_part():
     X = np.arange(5.0)[:, np.newaxis]
     y = np.tile([0.5, 0.49, 0.01], (5, 1))
-    model = CompositionalPCESurrogate(1, amalgamate=0.1, **RIDGE).fit(X, y)
+    model = ridge_surrogate(1, amalgamate=0.1).fit(X, y)
     assert model.rest_ == {}
     assert model.part_names_ == ("0", "1", "2")
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(
         np.tile([0.9, 0.05, 0.05], (5, 1)), columns=["a__rest", "a__b", "a__c"]
     )
-    model = CompositionalPCESurrogate(1, amalgamate=0.1, **RIDGE).fit(X, table)
+    model = ridge_surrogate(1, amalgamate=0.1).fit(X, table)
     assert model.part_names_ == ("rest", "rest of a")
 
 
 @pytest.mark.parametrize("bad", [0, 1, -0.1, "rare", np.nan, True])
 def test_bad_thresholds(bad):
     with pytest.raises(ValueError, match="'amalgamate'"):
-        CompositionalPCESurrogate(1, amalgamate=bad, **RIDGE).fit(
-            np.zeros((3, 1)), np.full((3, 2), 0.5)
-        )
+        ridge_surrogate(1, amalgamate=bad).fit(np.zeros((3, 1)), np.full((3, 2), 0.5))
 
 
 def test_a_threshold_that_no_part_reaches(members):
     X, y = members
-    model = CompositionalPCESurrogate(1, steps=STEPS, amalgamate=0.999, **RIDGE)
+    model = ridge_surrogate(1, steps=STEPS, amalgamate=0.999)
     with pytest.raises(ValueError, match="no part of step 'first' has a larger"):
         model.fit(X, y)
 
@@ -240,9 +239,9 @@ def test_a_vocabulary():
         -3.0 * np.log(1.0 + np.arange(20_000)) + rng.normal(size=(30, 1)) * X[:, :1]
     )
     y = softmax(logits + 0.3 * rng.normal(size=logits.shape), axis=1)
-    model = CompositionalPCESurrogate(1, amalgamate=1e-3, **RIDGE).fit(X, y)
+    model = ridge_surrogate(1, amalgamate=1e-3).fit(X, y)
     assert 5 < model.steps_[0] < 60
-    np.testing.assert_allclose(model.predict(X).sum(axis=1), 1.0)
+    assert_allclose(model.predict(X).sum(axis=1), 1.0)
 
 
 def test_missing_probabilities_are_refused(pair, members):

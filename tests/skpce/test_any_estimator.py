@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.stats import uniform
 from sklearn.decomposition import PCA
@@ -51,11 +52,9 @@ def test_ishigami_itself(box):
     found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
     assert found.supported == (True,)
     assert found.fidelity[0] > 0.9999
-    np.testing.assert_allclose(
-        found.total_order[0], [0.5576, 0.4424, 0.2437], atol=1e-3
-    )
-    np.testing.assert_allclose(found.first_order[0], [0.3139, 0.4424, 0.0], atol=1e-3)
-    np.testing.assert_allclose(found.shapley[0], [0.4357, 0.4424, 0.1218], atol=1e-3)
+    assert_allclose(found.total_order[0], [0.5576, 0.4424, 0.2437], atol=1e-3)
+    assert_allclose(found.first_order[0], [0.3139, 0.4424, 0.0], atol=1e-3)
+    assert_allclose(found.shapley[0], [0.4357, 0.4424, 0.1218], atol=1e-3)
     assert found.model_variance[0] == pytest.approx(13.845, rel=1e-3)
 
 
@@ -81,8 +80,8 @@ def test_a_fitted_model_against_monte_carlo(box, model, seed):
     ]:
         assert np.all(bounds[0, 0] - slack <= value)
         assert np.all(value <= bounds[1, 0] + slack)
-    np.testing.assert_allclose(found.first_order[0], truth.first_order, atol=0.06)
-    np.testing.assert_allclose(found.total_order[0], truth.total_order, atol=0.06)
+    assert_allclose(found.first_order[0], truth.first_order, atol=0.06)
+    assert_allclose(found.total_order[0], truth.total_order, atol=0.06)
     variance = model.predict(LAW.rvs((40_000, 3), random_state=3)).var()
     assert found.model_variance[0] == pytest.approx(variance, rel=0.03)
 
@@ -109,9 +108,9 @@ def test_a_linear_model_in_closed_form(normal_rows):
     model = LinearRegression().fit(normal_rows, normal_rows @ slopes + 7)
     found = sobol_indices(model, normal_rows, random_state=0, solver="ols")
     part = (slopes * normal_rows.std(axis=0)) ** 2
-    np.testing.assert_allclose(found.first_order[0], part / part.sum(), atol=1e-9)
-    np.testing.assert_allclose(found.total_order[0], part / part.sum(), atol=1e-9)
-    np.testing.assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
+    assert_allclose(found.first_order[0], part / part.sum(), atol=1e-9)
+    assert_allclose(found.total_order[0], part / part.sum(), atol=1e-9)
+    assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
     assert found.total_variance[0] == pytest.approx(part.sum())
     assert found.fidelity[0] == pytest.approx(1.0)
 
@@ -245,7 +244,7 @@ def test_frames_of_another_library(normal_rows):
     X = polars.DataFrame(normal_rows, schema=["a", "b", "c"])
     found = sobol_indices(lambda X: X["b"].to_numpy(), X, random_state=0)
     assert found.feature_names == ("a", "b", "c")
-    np.testing.assert_allclose(found.total_order[0], [0, 1, 0], atol=1e-6)
+    assert_allclose(found.total_order[0], [0, 1, 0], atol=1e-6)
 
 
 def test_classifiers_answer_with_probabilities(normal_rows):
@@ -263,7 +262,7 @@ def test_classifiers_answer_with_probabilities(normal_rows):
     with pytest.raises(ValueError, match="give its method predict_proba"):
         sobol_indices(line.predict, normal_rows)
     found = sobol_indices(line.decision_function, normal_rows, random_state=0)
-    np.testing.assert_allclose(found.fidelity, 1)
+    assert_allclose(found.fidelity, 1)
 
 
 def test_columns_that_do_not_vary_stay_fixed(normal_rows):
@@ -274,7 +273,7 @@ def test_columns_that_do_not_vary_stay_fixed(normal_rows):
         return X[:, 0] * X[:, 3] + X[:, 3]
 
     found = sobol_indices(model, X, distribution=["normal"] * 4, random_state=0)
-    np.testing.assert_allclose(found.total_order[0], [1, 0, 0, 0], atol=1e-6)
+    assert_allclose(found.total_order[0], [1, 0, 0, 0], atol=1e-6)
     with pytest.raises(ValueError, match="no column that varies"):
         sobol_indices(model, np.ones((5, 2)))
 
@@ -295,7 +294,7 @@ def test_the_same_seed_gives_the_same_numbers(normal_rows):
             lambda X: np.tanh(X[:, 0] * X[:, 1]), normal_rows, random_state=seed
         ).total_order
 
-    np.testing.assert_array_equal(run(0), run(0))
+    assert_array_equal(run(0), run(0))
     assert not np.array_equal(run(0), run(1))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
@@ -13,9 +14,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import PolynomialChaosRegressor
 from skpce.inspection import compare_embeddings, variance_decomposition, verdict
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce, ridge_surrogate
 
 N_MEMBERS = 60
 GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
@@ -39,37 +40,35 @@ def outputs_of(X):
 
 
 def test_one_column(X, y):
-    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y[:, 0])
+    found = verdict(ridge_pce(2), X, y[:, 0])
     assert found.step_names == ("y",)
     assert found.attributable == (True,)
     assert "the variance of y" in str(found)
 
 
 def test_a_column_is_the_same_in_one_and_in_two_dimensions(X, y):
-    flat = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y[:, 0])
-    table = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y[:, :1])
-    np.testing.assert_array_equal(flat.q2, table.q2)
-    np.testing.assert_array_equal(flat.p_value, table.p_value)
+    flat = verdict(ridge_pce(2), X, y[:, 0])
+    table = verdict(ridge_pce(2), X, y[:, :1])
+    assert_array_equal(flat.q2, table.q2)
+    assert_array_equal(flat.p_value, table.p_value)
 
 
 @pytest.mark.slow
 def test_columns_are_judged_one_by_one(X, y):
-    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y)
+    found = verdict(ridge_pce(2), X, y)
     assert found.step_names == tuple(f"y{i}" for i in range(6))
-    alone = [
-        verdict(PolynomialChaosRegressor(2, **RIDGE), X, column).q2 for column in y.T
-    ]
-    np.testing.assert_allclose(found.q2, np.ravel(alone), rtol=1e-10)
+    alone = [verdict(ridge_pce(2), X, column).q2 for column in y.T]
+    assert_allclose(found.q2, np.ravel(alone), rtol=1e-10)
 
 
 @pytest.mark.slow
 def test_groups_are_judged_as_a_whole(X, y):
-    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=GROUPS)
+    found = verdict(ridge_pce(2), X, y, outputs=GROUPS)
     assert found.attributable == (True, True, False)
     columns = {"accuracy": [0], "logits": [1, 2, 3, 4], "noise": [5]}
-    same = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=columns)
-    np.testing.assert_array_equal(found.q2, same.q2)
-    unnamed = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=[1, 4, 1])
+    same = verdict(ridge_pce(2), X, y, outputs=columns)
+    assert_array_equal(found.q2, same.q2)
+    unnamed = verdict(ridge_pce(2), X, y, outputs=[1, 4, 1])
     assert unnamed.step_names == ("output0", "output1", "output2")
 
 
@@ -79,17 +78,17 @@ def test_a_frame_with_two_levels_names_the_groups(X, y):
     names = [("accuracy", "a"), *(("logits", k) for k in "abcd"), ("noise", "a")]
     frame = pd.DataFrame(y, columns=pd.MultiIndex.from_tuples(names))
     inputs = pd.DataFrame(X, columns=list("abc"))
-    found = verdict(PolynomialChaosRegressor(2, **RIDGE), inputs, frame)
-    expected = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=GROUPS)
+    found = verdict(ridge_pce(2), inputs, frame)
+    expected = verdict(ridge_pce(2), X, y, outputs=GROUPS)
     assert found.step_names == tuple(GROUPS)
-    np.testing.assert_allclose(found.q2, expected.q2, rtol=0, atol=1e-12)
+    assert_allclose(found.q2, expected.q2, rtol=0, atol=1e-12)
     assert found.to_frame()["output"].tolist() == list(GROUPS)
 
 
 def test_columns_of_a_frame_keep_their_names(X, y):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(y[:, :2], columns=["accuracy", "loss"])
-    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, frame)
+    found = verdict(ridge_pce(2), X, frame)
     assert found.step_names == ("accuracy", "loss")
 
 
@@ -127,14 +126,14 @@ def test_q2_is_that_of_a_computation_by_hand(X, y, standardize):
     spread = np.square((y - y.mean(axis=0)) / unit).sum(axis=0)
     columns = ([0], [1, 2, 3, 4], [5])
     expected = [1 - error[group].sum() / spread[group].sum() for group in columns]
-    np.testing.assert_allclose(found.q2, expected, rtol=1e-8)
+    assert_allclose(found.q2, expected, rtol=1e-8)
     assert found.measured_as.is_scaled == standardize
 
 
 def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
-    one = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y[:, 0])
-    other = verdict(PolynomialChaosRegressor(2, **RIDGE), X, 1000 - 7 * y[:, 0])
-    np.testing.assert_allclose(one.q2, other.q2, rtol=1e-6)
+    one = verdict(ridge_pce(2), X, y[:, 0])
+    other = verdict(ridge_pce(2), X, 1000 - 7 * y[:, 0])
+    assert_allclose(one.q2, other.q2, rtol=1e-6)
     assert one.drivers.state.tolist() == other.drivers.state.tolist()
 
 
@@ -146,13 +145,11 @@ def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
     "model",
     [
         PolynomialChaosRegressor(),
-        make_pipeline(StandardScaler(), PolynomialChaosRegressor(2, **RIDGE)),
-        make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)),
-        TransformedTargetRegressor(
-            PolynomialChaosRegressor(2, **RIDGE), transformer=StandardScaler()
-        ),
+        make_pipeline(StandardScaler(), ridge_pce(2)),
+        make_pipeline(PCA(2), ridge_pce(1)),
+        TransformedTargetRegressor(ridge_pce(2), transformer=StandardScaler()),
         RandomForestRegressor(20, random_state=0),
-        GridSearchCV(PolynomialChaosRegressor(**RIDGE), {"degree": [1, 2]}, cv=3),
+        GridSearchCV(ridge_pce(), {"degree": [1, 2]}, cv=3),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -169,20 +166,18 @@ def test_a_member_counts_in_the_outputs_that_it_has(X, y):
     failed[:7, 0] = np.nan
     failed[50:, 1] = np.nan
     cv = KFold(5)
-    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, failed, cv=cv)
-    np.testing.assert_array_equal(found.members, [53, 50])
+    found = verdict(ridge_pce(2), X, failed, cv=cv)
+    assert_array_equal(found.members, [53, 50])
     assert "y0 has 53, y1 has 50 of 60" in str(found)
     for place, has in enumerate((np.arange(7, 60), np.arange(50))):
-        alone = verdict(
-            PolynomialChaosRegressor(2, **RIDGE), X[has], failed[has, place], cv=cv
-        )
-        np.testing.assert_allclose(found.q2[place], alone.q2[0], rtol=1e-10)
+        alone = verdict(ridge_pce(2), X[has], failed[has, place], cv=cv)
+        assert_allclose(found.q2[place], alone.q2[0], rtol=1e-10)
 
 
 def test_a_member_that_failed_in_a_column_does_not_count_in_its_group(X, y):
     y[3, 2] = np.nan
-    found = verdict(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=GROUPS)
-    np.testing.assert_array_equal(found.members, [60, 59, 60])
+    found = verdict(ridge_pce(2), X, y, outputs=GROUPS)
+    assert_array_equal(found.members, [60, 59, 60])
 
 
 def test_models_without_nan_and_replicates_with_failures():
@@ -191,10 +186,10 @@ def test_models_without_nan_and_replicates_with_failures():
     X = rng.normal(size=(20, 2))[setting]
     y = X[:, :1] + 0.3 * rng.normal(size=(60, 2))
     y[[0, 5, 17], 0] = np.nan
-    for model in (PolynomialChaosRegressor(1, **RIDGE), LinearRegression()):
+    for model in (ridge_pce(1), LinearRegression()):
         found = verdict(model, X, y, replicate=setting)
         assert found.attributable == (True, True)
-        np.testing.assert_array_equal(found.members, [57, 60])
+        assert_array_equal(found.members, [57, 60])
 
 
 # Replicates and training noise
@@ -215,8 +210,8 @@ def test_the_noise_share_is_that_of_an_analysis_of_variance(replicates):
     cells = y.reshape(400, 3, 2)
     within = cells.var(axis=1, ddof=1).mean(axis=0)
     between = cells.mean(axis=1).var(axis=0, ddof=1) - within / 3
-    np.testing.assert_allclose(found.noise_share, within / (within + between))
-    np.testing.assert_allclose(found.noise_share, [0.5, 0.2], atol=0.05)
+    assert_allclose(found.noise_share, within / (within + between))
+    assert_allclose(found.noise_share, [0.5, 0.2], atol=0.05)
     assert found.keys["measure"] == ("variance",)
 
 
@@ -228,11 +223,9 @@ def test_all_ways_to_the_noise_share_agree(replicates):
         variance_decomposition(y, replicate=setting).noise_share,
         variance_decomposition(y, exact=X * [1, 2]).noise_share,
         variance_decomposition(y, control=rng.normal(size=(400, 2))).noise_share,
-        verdict(
-            PolynomialChaosRegressor(1, **RIDGE), X, y, replicate=setting
-        ).noise_share,
+        verdict(ridge_pce(1), X, y, replicate=setting).noise_share,
     ):
-        np.testing.assert_allclose(found, [0.5, 0.2], atol=0.08)
+        assert_allclose(found, [0.5, 0.2], atol=0.08)
 
 
 def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
@@ -240,7 +233,7 @@ def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
     columns = variance_decomposition(y, setting)
     group = variance_decomposition(y, setting, outputs={"both": 2})
     expected = columns["variance"].within.sum() / columns["variance"].total.sum()
-    np.testing.assert_allclose(group.noise_share, [expected])
+    assert_allclose(group.noise_share, [expected])
 
 
 # Embeddings
@@ -255,7 +248,7 @@ def test_embeddings_are_compared_for_numbers(X, y):
         outputs={"accuracy": 1, "logits": 4},
         dimensions=(2, 3),
         degrees=(1, 2),
-        surrogate=PolynomialChaosRegressor(**RIDGE),
+        surrogate=ridge_pce(),
         cv=3,
         inner_cv=3,
     )
@@ -284,7 +277,7 @@ def test_embeddings_are_compared_for_numbers(X, y):
 )
 def test_bad_columns_are_refused(change, message, X, y):
     with pytest.raises(ValueError, match=message):
-        verdict(PolynomialChaosRegressor(1, **RIDGE), X, change(y[:, 0]))
+        verdict(ridge_pce(1), X, change(y[:, 0]))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +294,7 @@ def test_bad_columns_are_refused(change, message, X, y):
 )
 def test_bad_groups_are_refused(outputs, message, X, y):
     for function in (
-        lambda: verdict(PolynomialChaosRegressor(1, **RIDGE), X, y, outputs=outputs),
+        lambda: verdict(ridge_pce(1), X, y, outputs=outputs),
         lambda: variance_decomposition(y, np.arange(60) // 2, outputs=outputs),
         lambda: variance_decomposition(y, exact=y, outputs=outputs).noise_share,
     ):
@@ -311,16 +304,14 @@ def test_bad_groups_are_refused(outputs, message, X, y):
 
 def test_numbers_are_no_probabilities(X, y):
     with pytest.raises(ValueError, match="predicts probabilities; its columns are"):
-        verdict(CompositionalPCESurrogate(1, **RIDGE), X, np.abs(y), outputs=GROUPS)
+        verdict(ridge_surrogate(1), X, np.abs(y), outputs=GROUPS)
     with pytest.raises(ValueError, match="Negative values"):
-        verdict(CompositionalPCESurrogate(1, **RIDGE), X, y)
+        verdict(ridge_surrogate(1), X, y)
 
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_an_output_that_does_not_vary_has_no_verdict(X, y):
-    found = verdict(
-        PolynomialChaosRegressor(1, **RIDGE), X, np.c_[y[:, 0], np.ones(60)]
-    )
+    found = verdict(ridge_pce(1), X, np.c_[y[:, 0], np.ones(60)])
     assert found.attributable == (True, False)
     assert np.isnan(found.q2[1])
     assert found.reasons[1] == ("no choice, or no variance between members",)
@@ -371,7 +362,7 @@ def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):
 def test_names_that_are_the_same_as_text_are_refused():
     X, y = np.random.default_rng(0).normal(size=(2, 20, 3))
     with pytest.raises(ValueError, match="names that differ as text"):
-        verdict(PolynomialChaosRegressor(1, **RIDGE), X, y, outputs={1: 2, "1": 1})
+        verdict(ridge_pce(1), X, y, outputs={1: 2, "1": 1})
 
 
 def test_units_are_those_of_the_members_that_count():
@@ -380,10 +371,10 @@ def test_units_are_those_of_the_members_that_count():
     y = X + 0.5 * rng.normal(size=(40, 2))
     y[7] = np.nan, 1e3
     options = {"outputs": {"g": 2}, "standardize": True}
-    model, others = (PolynomialChaosRegressor(1, **RIDGE), np.arange(40) != 7)
+    model, others = (ridge_pce(1), np.arange(40) != 7)
     found = verdict(model, X, y, **options)
     complete = verdict(model, X[others], y[others], **options)
-    np.testing.assert_allclose(found.q2, complete.q2)
+    assert_allclose(found.q2, complete.q2)
 
 
 def test_an_output_that_lost_its_replicates_has_no_noise_share():
@@ -392,6 +383,6 @@ def test_an_output_that_lost_its_replicates_has_no_noise_share():
     X = rng.normal(size=(20, 2))[setting]
     y = X + 0.3 * rng.normal(size=(40, 2))
     y[1::2, 1] = np.nan
-    model = PolynomialChaosRegressor(1, **RIDGE)
+    model = ridge_pce(1)
     found = verdict(model, X, y, replicate=setting)
     assert np.isnan(found.noise_share).tolist() == [False, True]

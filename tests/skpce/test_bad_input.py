@@ -6,14 +6,15 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
+from skpce import ClosureWarning, LogRatioTransformer
 from skpce.inspection import verdict
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 WIDTHS = (3, 2, 4)
-SURROGATE = CompositionalPCESurrogate(2, steps=WIDTHS, **RIDGE)
+SURROGATE = ridge_surrogate(2, steps=WIDTHS)
 
 
 @pytest.fixture
@@ -97,13 +98,11 @@ class TestFit:
         with pytest.raises(
             ValueError, match=r"y holds text such as 'setosa'.*predict_"
         ):
-            CompositionalPCESurrogate(1, **RIDGE).fit(X, labels)
+            ridge_surrogate(1).fit(X, labels)
 
     def test_steps_that_nobody_named(self, ensemble):
         X, y = ensemble
-        strict = CompositionalPCESurrogate(
-            1, log_ratio=LogRatioTransformer(closure="strict"), **RIDGE
-        )
+        strict = ridge_surrogate(1, log_ratio=LogRatioTransformer(closure="strict"))
         with pytest.raises(
             ValueError, match=r"sums to 3, .* 3 steps side by side\. Give steps="
         ):
@@ -171,18 +170,18 @@ def test_renormalize_warns_above_a_thousandth(ensemble):
     assert len(caught) == 1  # of the step that is furthest from one
     assert "of y sums to 2, not to 1" in str(caught[0].message)
     plain = clone(SURROGATE).fit(X, y)
-    np.testing.assert_allclose(scaled.predict(X), plain.predict(X), atol=1e-12)
+    assert_allclose(scaled.predict(X), plain.predict(X), atol=1e-12)
     clone(SURROGATE).fit(X, y * 1.0005)  # silent
 
 
 def test_several_steps_in_one(ensemble):
     X, y = ensemble
     with pytest.raises(ValueError, match=r"sums to 3, .* 3 steps side by side\. Give"):
-        CompositionalPCESurrogate(1, **RIDGE).fit(X, y)
+        ridge_surrogate(1).fit(X, y)
     # Weights, and percentages.
     for other in (y * np.linspace(1, 2, len(y))[:, np.newaxis], 100 * y / 3):
         with pytest.warns(ClosureWarning, match=r"not to 1; rows were .* their sum\.$"):
-            CompositionalPCESurrogate(1, **RIDGE).fit(X, other)
+            ridge_surrogate(1).fit(X, other)
 
 
 def test_float32_policies_pass_the_strict_closure(ensemble):
@@ -200,9 +199,7 @@ def padded(ensemble):
 
 @pytest.fixture(scope="module")
 def fitted(ensemble, padded):
-    return CompositionalPCESurrogate(2, steps=(3, 2, 5), **RIDGE).fit(
-        ensemble[0], padded
-    )
+    return ridge_surrogate(2, steps=(3, 2, 5)).fit(ensemble[0], padded)
 
 
 class TestFitted:

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy import polynomial
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 from scipy.stats import norm, t, uniform
 
@@ -49,7 +50,7 @@ def test_orthonormal_under_gauss_quadrature(name):
     features.fit(nodes[:, np.newaxis], sample_weight=weights)
     design = features.transform(nodes[:, np.newaxis])
     gram = design.T @ (weights[:, np.newaxis] * design)
-    np.testing.assert_allclose(gram, np.eye(DEGREE + 1), atol=1e-8)
+    assert_allclose(gram, np.eye(DEGREE + 1), atol=1e-8)
 
 
 def test_learned_uniform_is_orthonormal_between_the_extremes():
@@ -59,7 +60,7 @@ def test_learned_uniform_is_orthonormal_between_the_extremes():
     features = PolynomialChaosFeatures(DEGREE, distribution="uniform").fit(sample)
     design = features.transform(nodes[:, np.newaxis])
     gram = design.T @ (weights[:, np.newaxis] * design)
-    np.testing.assert_allclose(gram, np.eye(DEGREE + 1), atol=1e-8)
+    assert_allclose(gram, np.eye(DEGREE + 1), atol=1e-8)
 
 
 def test_products_are_orthonormal_under_a_tensor_grid():
@@ -69,7 +70,7 @@ def test_products_are_orthonormal_under_a_tensor_grid():
     weights = np.repeat(wa, len(b)) * np.tile(wb, len(a))
     design = PolynomialChaosFeatures(6, distribution=law).fit(X).transform(X)
     gram = design.T @ (weights[:, np.newaxis] * design)
-    np.testing.assert_allclose(gram, np.eye(design.shape[1]), atol=1e-10)
+    assert_allclose(gram, np.eye(design.shape[1]), atol=1e-10)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 5, 12, 30])
@@ -78,11 +79,11 @@ def test_recurrences_match_scipy(degree):
     hermite = PolynomialChaosFeatures(degree, distribution=norm(0, 1))
     expected = special.eval_hermitenorm(degree, x) / np.sqrt(special.factorial(degree))
     found = hermite.fit_transform(x[:, np.newaxis])[:, -1]
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
     legendre = PolynomialChaosFeatures(degree, distribution=uniform(-1, 2))
     expected = special.eval_legendre(degree, x) * np.sqrt(2 * degree + 1)
     found = legendre.fit_transform(x[:, np.newaxis])[:, -1]
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
 def test_every_column_is_the_product_it_is_named_after():
@@ -96,7 +97,7 @@ def test_every_column_is_the_product_it_is_named_after():
             special.eval_hermitenorm(k, X[:, i]) / np.sqrt(special.factorial(k))
             for i, k in enumerate(row)
         ]
-        np.testing.assert_allclose(column, np.prod(factors, axis=0), rtol=1e-9)
+        assert_allclose(column, np.prod(factors, axis=0), rtol=1e-9)
 
 
 def test_learned_laws_are_the_weighted_moments_and_extremes():
@@ -132,8 +133,7 @@ def test_values_outside_a_uniform_law_warn():
         InputOutsideSupportWarning, match=r"1 of 2 values of x0 lie outside \[0, 1\]"
     ):
         features.transform([[0.5], [1.5]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         features.transform([[0.0], [1.0]])
 
 
@@ -181,7 +181,7 @@ def test_one_wide_linear_basis_evaluates():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(5, 800))
     design = PolynomialChaosFeatures(1, distribution=norm(0, 1)).fit_transform(X)
-    np.testing.assert_allclose(design[:, 1:], X)
+    assert_allclose(design[:, 1:], X)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -189,8 +189,8 @@ def test_sampling_follows_the_laws(seed):
     law = [norm(3, 2), uniform(-1, 4)]
     basis = PolynomialChaosFeatures(distribution=law).fit(np.zeros((1, 2))).basis_
     draws = basis.sample(20000, np.random.default_rng(seed))
-    np.testing.assert_allclose(draws.mean(axis=0), [3, 1], atol=0.05)
-    np.testing.assert_allclose(draws.std(axis=0), [2, 4 / np.sqrt(12)], atol=0.05)
+    assert_allclose(draws.mean(axis=0), [3, 1], atol=0.05)
+    assert_allclose(draws.std(axis=0), [2, 4 / np.sqrt(12)], atol=0.05)
 
 
 class ContrastLaw(NormalLaw):
@@ -264,7 +264,7 @@ def test_any_set_evaluates_to_its_products(name, points):
     basis = basis_of(name)
     design = basis.evaluate(points)
     expected = direct_products(basis.multi_indices, points)
-    np.testing.assert_allclose(design, expected, rtol=1e-10, atol=1e-10)
+    assert_allclose(design, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -273,7 +273,7 @@ def test_rows_may_come_in_any_order(seed, points):
     order = np.r_[0, 1 + np.random.default_rng(seed).permutation(34)[:20]]
     basis = PolynomialBasis(features.basis_.laws, features.multi_indices_[order])
     expected = features.transform(points)[:, order]
-    np.testing.assert_array_equal(basis.evaluate(points), expected)
+    assert_array_equal(basis.evaluate(points), expected)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -286,7 +286,7 @@ def test_blocks_are_the_whole(name, max_entries, points):
         assert len(design) == rows.stop - rows.start
         assert design.T.flags["C_CONTIGUOUS"]
         found[rows] = design
-    np.testing.assert_allclose(found, whole, rtol=1e-14, atol=1e-14)
+    assert_allclose(found, whole, rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_targets", [1, 3])
@@ -298,7 +298,7 @@ def test_prediction_by_blocks(name, n_targets, points):
     coefficients = np.random.default_rng(SEED).normal(size=shape)
     found = basis.combine(points, coefficients)
     assert found.shape == (len(points), n_targets)
-    np.testing.assert_allclose(found, design @ coefficients.T, rtol=1e-12, atol=1e-12)
+    assert_allclose(found, design @ coefficients.T, rtol=1e-12, atol=1e-12)
 
 
 def test_prediction_by_blocks_validates_and_warns_once():
@@ -324,7 +324,7 @@ def test_derivatives_are_central_differences(name, feature, points):
     step[feature] = 1e-5
     expected = basis.evaluate(points + step) - basis.evaluate(points - step)
     slopes = basis.differentiate(points, feature)
-    np.testing.assert_allclose(slopes, expected / 2e-5, rtol=1e-6, atol=1e-7)
+    assert_allclose(slopes, expected / 2e-5, rtol=1e-6, atol=1e-7)
     without = basis.multi_indices[:, feature] == 0
     assert np.all(slopes[:, without] == 0.0)
 
@@ -337,8 +337,8 @@ def test_contrasts_are_looked_up_and_count_one():
     basis = PolynomialBasis(laws, multi_indices)
     level = X[:, 1].astype(int)
     design = basis.evaluate(X)
-    np.testing.assert_allclose(design[:, 3], ContrastLaw.table[2, level])
-    np.testing.assert_allclose(design[:, 5], X[:, 0] * ContrastLaw.table[2, level])
+    assert_allclose(design[:, 3], ContrastLaw.table[2, level])
+    assert_allclose(design[:, 5], X[:, 0] * ContrastLaw.table[2, level])
     assert basis.degrees.tolist() == [0, 1, 1, 1, 2, 2, 2]
     assert basis.names(["a", "b"]) == [
         "1",
@@ -377,9 +377,9 @@ def test_inputs_of_one_distribution_are_evaluated_as_each_alone():
     for column, row in enumerate(rows):
         factors = [tables[i][k] for i, k in enumerate(row)]
         expected = np.prod(factors, axis=0)
-        np.testing.assert_allclose(design[:, column], expected, rtol=1e-14)
+        assert_allclose(design[:, column], expected, rtol=1e-14)
         expected = np.prod([of_first[row[0]], *factors[1:]], axis=0)
-        np.testing.assert_allclose(slopes[:, column], expected, rtol=1e-14)
+        assert_allclose(slopes[:, column], expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("column", [0, 1, 2])

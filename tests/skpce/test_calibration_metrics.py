@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from scipy.stats import binomtest
 
@@ -52,7 +53,7 @@ def test_a_coverage_interval_contains_the_coverage_and_is_nan_without_choice(for
     for kind in ("marginal", "joint"):
         found = coverage_interval(y, low, high, kind=kind, **shape)
         for bound in (found.lower, found.upper):
-            np.testing.assert_array_equal(np.isnan(bound), [False, True, False])
+            assert_array_equal(np.isnan(bound), [False, True, False])
         assert np.all((found.lower < found.coverage)[[0, 2]])
         assert np.all((found.coverage < found.upper)[[0, 2]])
 

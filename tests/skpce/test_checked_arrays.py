@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_equal
 from sklearn.base import BaseEstimator
 from sklearn.utils import validation
 
@@ -78,7 +79,7 @@ def test_what_passes_and_what_is_said_are_those_of_scikit_learn(
                 **OPTIONS,
             )
         found = outcome(validated, other, *ARRAYS[name], reset=reset, **OPTIONS)
-        np.testing.assert_equal(found, expected)
+        assert_equal(found, expected)
 
 
 def test_plain_arrays_are_not_copied_and_not_checked_twice(monkeypatch):

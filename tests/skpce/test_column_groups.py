@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
 
-from skpce import CompositionalPCESurrogate
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 
 @pytest.mark.parametrize(
@@ -25,13 +25,13 @@ def test_steps_as_groups_of_columns(steps):
     y = softmax(np.c_[X[:, 0], 0 * X], axis=1)
     y = np.hstack([y[:, :2] / y[:, :2].sum(axis=1, keepdims=True), y])
     frame = pd.DataFrame(y, columns=["red", "green", "s", "m", "l"])
-    by_width = CompositionalPCESurrogate(1, steps=(2, 3), **RIDGE).fit(X, frame)
-    by_group = clone(CompositionalPCESurrogate(1, steps=steps, **RIDGE)).fit(X, frame)
+    by_width = ridge_surrogate(1, steps=(2, 3)).fit(X, frame)
+    by_group = clone(ridge_surrogate(1, steps=steps)).fit(X, frame)
     assert by_group.steps_ == (2, 3)
-    np.testing.assert_array_equal(by_group.predict(X), by_width.predict(X))
+    assert_array_equal(by_group.predict(X), by_width.predict(X))
     if isinstance(steps, dict):
         assert by_group.step_names_ == ("colour", "size")
-    assert CompositionalPCESurrogate(1, steps=steps, **RIDGE).fit(X, y).steps_ == (2, 3)
+    assert ridge_surrogate(1, steps=steps).fit(X, y).steps_ == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_groups_must_be_the_columns_in_their_order(steps):
     y = np.full((6, 5), [0.5, 0.5, 0.2, 0.3, 0.5])
     frame = pd.DataFrame(y, columns=["red", "green", "s", "m", "l"])
     with pytest.raises(ValueError, match="once and in their order"):
-        CompositionalPCESurrogate(1, steps=steps, **RIDGE).fit(X, frame)
+        ridge_surrogate(1, steps=steps).fit(X, frame)

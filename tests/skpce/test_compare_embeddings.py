@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA
@@ -20,7 +21,7 @@ from skpce.embedding import PLSTransformer
 from skpce.inspection import Result, compare_embeddings, verdict
 from skpce.inspection._ensembles.compare_embeddings import _InnerFolds
 from skpce.metrics import aitchison_scorer
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 STEPS = {"a": 3, "b": 2}
 OUTER = KFold(3, shuffle=True, random_state=1)
@@ -104,7 +105,7 @@ def test_the_choice_is_that_of_a_grid_search(data, candidates, found):
     assert found.best.dimension == chosen["embedding__n_components"]
     assert found.best.degree == chosen["surrogate__degree"]
     assert found.best.score == pytest.approx(search.best_score_)
-    np.testing.assert_allclose(
+    assert_allclose(
         found.best.pipeline.predict(data[0]), search.predict(data[0]), rtol=1e-10
     )
 
@@ -142,9 +143,9 @@ def test_rows_are_verdicts_of_searches(data, candidates, found):
     alone = verdict(search, *data, cv=OUTER)
     row = found["PCA"]
     for name in ("q2", "q2_low", "q2_high"):
-        np.testing.assert_allclose(getattr(row, name), getattr(alone, name))
-    np.testing.assert_array_equal(row.verdict.p_value, alone.p_value)
-    np.testing.assert_array_equal(row.p_value, alone.p_value)
+        assert_allclose(getattr(row, name), getattr(alone, name))
+    assert_array_equal(row.verdict.p_value, alone.p_value)
+    assert_array_equal(row.p_value, alone.p_value)
     # A choice among two sets of inputs; where PLS has seen y, columns of X are tested.
     (chosen,) = row.verdict.cautions
     assert (chosen.code, chosen.figures) == ("embedding chosen", {"n": 2})
@@ -209,8 +210,8 @@ def test_no_seed_and_no_order_of_rows_matters(order):
     }
     one = compare_embeddings(each, X, y, **arguments)
     two = compare_embeddings(each, X[order], y[order], **arguments)
-    np.testing.assert_allclose(one.scores, two.scores)
-    np.testing.assert_allclose(one.q2, two.q2)
+    assert_allclose(one.scores, two.scores)
+    assert_allclose(one.q2, two.q2)
     assert each["projection"].random_state is None
 
 
@@ -260,7 +261,7 @@ def test_kinds_of_candidates(data):
         pd.DataFrame(y, columns=["a__0", "a__1", "a__2", "b__0", "b__1"]),
         dimensions=(1, 2),
         degrees=None,
-        surrogate=CompositionalPCESurrogate(1, random_state=0, **RIDGE),
+        surrogate=ridge_surrogate(1, random_state=0),
         **SMALL,
     )
     assert repr(each) == before
@@ -285,7 +286,7 @@ def test_tables_and_words(found):
     names = np.repeat(["PCA", "PLS", "best of all"], 2)
     assert frame["candidate"].tolist() == names.tolist()
     assert frame["step"].tolist() == ["a", "b"] * 3
-    np.testing.assert_allclose(frame["q2"][2:4], found["PLS"].q2)
+    assert_allclose(frame["q2"][2:4], found["PLS"].q2)
     assert frame["attributable"].tolist() == [False, False, True, False, True, False]
     assert frame["reasons"][0] == "no input is shown to drive it"
     assert found.settings_frame()["mean_score"].max() == found.best.score

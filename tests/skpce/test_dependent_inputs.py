@@ -6,6 +6,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import softmax
 from sklearn.decomposition import PCA
@@ -14,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skpce import CompositionalPCESurrogate, NatafTransformer, PolynomialChaosRegressor
 from skpce.inspection import dependent_sobol_indices, shapley_effects
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce
 
 R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])
 SCALE = np.array([1.0, 2.0, 0.5])
@@ -80,7 +81,7 @@ def test_the_linear_gaussian_model(seed):
     variance = BETA @ covariance @ BETA
     error = found.variance_standard_error
     assert np.all(np.abs(found.total_variance - variance) < 4 * error + 1e-9)
-    np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-12)
+    assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("rho", [-0.9, 0.0, 0.6])
@@ -191,7 +192,7 @@ def test_ishigami_with_a_gaussian_copula(ishigami_pce, rho):
     exact = ishigami_by_quadrature(rho, 60)
     coarse = ishigami_by_quadrature(rho, 40)
     for fine, rough in zip(exact, coarse, strict=True):
-        np.testing.assert_allclose(fine, rough, rtol=2e-3, atol=2e-4)
+        assert_allclose(fine, rough, rtol=2e-3, atol=2e-4)
     correlation = np.eye(3)
     correlation[0, 2] = correlation[2, 0] = rho
     law = NatafTransformer([stats.uniform(-np.pi, 2 * np.pi)] * 3)
@@ -211,9 +212,9 @@ def test_independent_inputs_have_sobol_indices(ishigami_pce):
     law = NatafTransformer(pce.distribution, correlation=np.eye(3))
     found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     assert_close(found, pce.sobol_indices_, pce.total_sobol_indices_)
-    np.testing.assert_allclose(found.closed_form_first_order, pce.sobol_indices_)
-    np.testing.assert_allclose(found.closed_form_total_order, pce.total_sobol_indices_)
-    np.testing.assert_allclose(found.closed_form_variance, pce.total_variance_)
+    assert_allclose(found.closed_form_first_order, pce.sobol_indices_)
+    assert_allclose(found.closed_form_total_order, pce.total_sobol_indices_)
+    assert_allclose(found.closed_form_variance, pce.total_variance_)
 
 
 def test_an_input_without_effect_has_total_index_zero():
@@ -285,11 +286,11 @@ def test_groups():
     assert_close(found, *pair, (pair[0] + pair[1]) / 2)
     closed = BETA**2 * SCALE**2 / np.sum(BETA**2 * SCALE**2)
     expected = [[closed[0] + closed[2], closed[1]]]
-    np.testing.assert_allclose(found.closed_form_first_order, expected)
-    np.testing.assert_allclose(found.closed_form_total_order, expected)
+    assert_allclose(found.closed_form_first_order, expected)
+    assert_allclose(found.closed_form_total_order, expected)
     whole = dependent_sobol_indices(pce, X, groups={"all": [0, 1, 2]}, random_state=0)
     for name in ("first_order", "total_order", "shapley"):
-        np.testing.assert_allclose(getattr(whole, name), 1.0, atol=0.01)
+        assert_allclose(getattr(whole, name), 1.0, atol=0.01)
 
 
 def test_random_orders_agree_with_all_subsets():
@@ -317,7 +318,7 @@ def test_random_orders_agree_with_all_subsets():
     error = few.shapley_standard_error
     assert np.all(np.abs(few.shapley - exact) < 4 * error + 1e-6)
     assert np.all(error < 0.05)
-    np.testing.assert_allclose(few.shapley.sum(), 1.0, atol=1e-12)
+    assert_allclose(few.shapley.sum(), 1.0, atol=1e-12)
     one_order = dependent_sobol_indices(
         pce, X, distribution=law, n_samples=1024, n_permutations=1, random_state=0
     )
@@ -398,7 +399,7 @@ def test_a_law_that_is_no_gaussian_copula():
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)
     X = np.c_[x, x**2 + 0.3 * rng.normal(size=300)]
-    pce = PolynomialChaosRegressor(1, **RIDGE).fit(X, X[:, 1])
+    pce = ridge_pce(1).fit(X, X[:, 1])
     nataf = dependent_sobol_indices(pce, X, n_samples=4096, random_state=0)
     assert nataf.first_order[0, 0] < 0.1  # the truth is 2 / 2.09
     assert any("a Gaussian copula, leaves" in text for text in nataf.cautions)

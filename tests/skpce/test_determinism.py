@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skpce import PolynomialChaosRegressor
 from skpce._solvers import SOLVERS
@@ -28,13 +29,13 @@ def test_a_second_fit_is_the_first(data, solver):
     second = PolynomialChaosRegressor(3, solver=solver, distribution="normal")
     second.fit(X[:20], y[:20]).fit(X, y)
     for name in NAMES:
-        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+        assert_array_equal(getattr(first, name), getattr(second, name))
 
 
 def test_a_second_choice_is_the_first(data):
     first, second = (PolynomialChaosRegressor().fit(*data) for _ in "ab")
-    np.testing.assert_array_equal(first.multi_indices_, second.multi_indices_)
-    np.testing.assert_array_equal(first.coefficients_, second.coefficients_)
+    assert_array_equal(first.multi_indices_, second.multi_indices_)
+    assert_array_equal(first.coefficients_, second.coefficients_)
 
 
 @pytest.mark.parametrize("solver", [*SOLVERS, None])
@@ -46,9 +47,7 @@ def test_the_order_of_rows_does_not_matter(data, solver):
     one = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
     other = PolynomialChaosRegressor(3, solver=solver, distribution="normal")
     other.fit(X[rows][:, columns], y[rows])
-    np.testing.assert_allclose(
-        one.sobol_indices_[:, columns], other.sobol_indices_, atol=1e-6
-    )
+    assert_allclose(one.sobol_indices_[:, columns], other.sobol_indices_, atol=1e-6)
 
 
 @pytest.mark.parametrize("solver", ["ridge", "lars", None])
@@ -58,5 +57,5 @@ def test_predictions_do_not_depend_on_the_batch(data, solver):
     whole, deviation = model.predict(X, return_std=True)
     for rows in (slice(0, 1), slice(7, 9), slice(30, 50)):
         part, scale = model.predict(X[rows], return_std=True)
-        np.testing.assert_allclose(part, whole[rows], rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(scale, deviation[rows], rtol=1e-12)
+        assert_allclose(part, whole[rows], rtol=1e-12, atol=1e-12)
+        assert_allclose(scale, deviation[rows], rtol=1e-12)

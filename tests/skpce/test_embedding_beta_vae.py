@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
 from skpce.embedding import BetaVAE
@@ -108,7 +109,7 @@ def test_variances_and_r2_of_the_linear_one(max_epochs):
     assert embedding.active_.tolist() == used.tolist()
     tolerance = 1e-6 if max_epochs == 1 else 0.1
     Z = embedding.transform(X)
-    np.testing.assert_allclose(
+    assert_allclose(
         Z.var(axis=0), np.where(used, 1 - level / scaled, 0), atol=tolerance
     )
     explained = scaled * np.where(used, 1 - (level / scaled) ** 2, 0)
@@ -116,7 +117,7 @@ def test_variances_and_r2_of_the_linear_one(max_epochs):
         explained.sum() / scaled.sum(), abs=0.1 * tolerance
     )
     correlation = np.abs(np.corrcoef(Z[:, :3].T, scores[:, :3].T)[:3, 3:])
-    np.testing.assert_allclose(correlation, np.eye(3), atol=2 * tolerance)
+    assert_allclose(correlation, np.eye(3), atol=2 * tolerance)
 
 
 def curve(n_samples, seed):
@@ -166,7 +167,7 @@ def test_without_held_out_rows_noise_is_learned_by_heart():
 
 def test_constant_and_lonely_rows():
     constant = BetaVAE(2, max_epochs=3, random_state=0).fit(np.ones((6, 3)))
-    np.testing.assert_allclose(constant.transform(np.ones((2, 3))), 0, atol=1e-6)
+    assert_allclose(constant.transform(np.ones((2, 3))), 0, atol=1e-6)
     assert np.isnan(constant.reconstruction_r2_)
     assert not constant.active_.any()
     two = BetaVAE(3, max_epochs=3, random_state=0).fit([[0.0, 1.0], [2.0, 5.0]])

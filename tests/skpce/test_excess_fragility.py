@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit, softmax
@@ -122,7 +123,7 @@ def test_fragility_is_at_most_the_contestedness():
         found = excess_fragility(y, noise_scale=1.0, n_draws=4, random_state=0)
         assert found.total_variation[0] <= found.contestedness[0] + 1e-12
         expected = policy_fragility(y).total_variation
-        np.testing.assert_allclose(found.total_variation, expected, rtol=1e-12)
+        assert_allclose(found.total_variation, expected, rtol=1e-12)
 
 
 def test_a_weight_is_a_number_of_copies():
@@ -133,15 +134,15 @@ def test_a_weight_is_a_number_of_copies():
         np.repeat(y, weights, axis=0), steps=(4, 2), random_state=0
     )
     for name, values in found.columns.items():
-        np.testing.assert_allclose(values, copies.columns[name], rtol=1e-6)
+        assert_allclose(values, copies.columns[name], rtol=1e-6)
 
 
 def test_steps_without_choice_or_difference():
     y = np.array([[1.0, 0.0, 0.3, 0.7], [1.0, 0.0, 0.3, 0.7]])
     found = excess_fragility(y, steps=(2, 2), random_state=0)
-    np.testing.assert_array_equal(found.n_possible, [1, 2])
-    np.testing.assert_array_equal(found.contestedness[0], 0)
-    np.testing.assert_allclose(found.total_variation, 0, atol=1e-15)
+    assert_array_equal(found.n_possible, [1, 2])
+    assert_array_equal(found.contestedness[0], 0)
+    assert_allclose(found.total_variation, 0, atol=1e-15)
     assert np.isnan(found.excess).all()
     given = excess_fragility(y, steps=(2, 2), noise_scale=1.0, random_state=0)
     assert given.expected[0] == 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, uniform
 from sklearn.exceptions import NotFittedError
 
@@ -76,17 +77,15 @@ def test_conditional_expectation_averages_over_the_other_inputs(model, features)
     X = draw(20, seed=1)
     expected = average_over_the_others(X, features)
     found = model.conditional_expectation(X, features)
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert_allclose(found, expected, atol=1e-9)
     hidden = np.full_like(X, np.nan)
     hidden[:, features] = X[:, features]
-    np.testing.assert_array_equal(
-        model.conditional_expectation(hidden, features), found
-    )
+    assert_array_equal(model.conditional_expectation(hidden, features), found)
 
 
 def test_given_all_inputs_the_expectation_is_the_prediction(model):
     X = draw(20, seed=1)
-    np.testing.assert_allclose(
+    assert_allclose(
         model.conditional_expectation(X, range(3)), model.predict(X), atol=1e-12
     )
 
@@ -99,10 +98,8 @@ def test_shapes_follow_y(model, single):
     assert single.main_effects(X).shape == (20, 3)
     assert model.gradient(X).shape == (20, 3, 3)
     assert single.gradient(X).shape == (20, 3)
-    np.testing.assert_allclose(single.gradient(X), model.gradient(X)[:, 0], atol=1e-9)
-    np.testing.assert_allclose(
-        single.main_effects(X), model.main_effects(X)[:, :, 0], atol=1e-9
-    )
+    assert_allclose(single.gradient(X), model.gradient(X)[:, 0], atol=1e-9)
+    assert_allclose(single.main_effects(X), model.main_effects(X)[:, :, 0], atol=1e-9)
 
 
 def test_main_effects_are_centred_conditional_expectations(model):
@@ -110,7 +107,7 @@ def test_main_effects_are_centred_conditional_expectations(model):
     found = model.main_effects(X)
     for i in range(3):
         centred = average_over_the_others(X, [i]) - model.coefficients_[:, 0]
-        np.testing.assert_allclose(found[:, i], centred, atol=1e-9)
+        assert_allclose(found[:, i], centred, atol=1e-9)
 
 
 def test_variance_of_a_main_effect_is_the_first_order_index(model):
@@ -119,8 +116,8 @@ def test_variance_of_a_main_effect_is_the_first_order_index(model):
         X = np.zeros((len(nodes), 3))
         X[:, i] = nodes
         effect = model.main_effects(X)[:, i]
-        np.testing.assert_allclose(weights @ effect, 0, atol=1e-9)
-        np.testing.assert_allclose(
+        assert_allclose(weights @ effect, 0, atol=1e-9)
+        assert_allclose(
             weights @ effect**2,
             model.sobol_indices_[:, i] * model.total_variance_,
             atol=1e-9,
@@ -148,11 +145,9 @@ def test_marginal_predicts_the_conditional_expectation(model, features):
     assert narrow.n_inputs == len(features)
     found = narrow(X[:, features])
     expected = model.conditional_expectation(X, features)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(found, expected, atol=1e-12)
     share = model.closed_sobol_index(features)
-    np.testing.assert_allclose(
-        narrow.total_variance, share * model.total_variance_, atol=1e-12
-    )
+    assert_allclose(narrow.total_variance, share * model.total_variance_, atol=1e-12)
     assert np.isnan(narrow.q2).all()
     assert narrow.moments().mean == pytest.approx(model.moments().mean)
 
@@ -175,9 +170,7 @@ def test_marginal_has_the_names():
     pce = PCE(2, distribution=LAWS).fit(X, function(X.to_numpy())[:, 0])
     narrow = pce.marginal(["c", "a"])
     assert list(narrow.input_names) == ["a", "c"]
-    np.testing.assert_allclose(
-        narrow(X[["a", "c"]]), pce.conditional_expectation(X, ["a", 2])
-    )
+    assert_allclose(narrow(X[["a", "c"]]), pce.conditional_expectation(X, ["a", 2]))
     assert narrow(X[["a", "c"]]).shape == (100,)
     with pytest.raises(ValueError, match=r"X has the inputs \['a', 'b'\]"):
         narrow(X[["a", "b"]])
@@ -235,15 +228,15 @@ def test_gradient_is_that_of_finite_differences(model):
         step = np.zeros(3)
         step[i] = 1e-5
         expected = (function(X + step) - function(X - step)) / 2e-5
-        np.testing.assert_allclose(found[:, :, i], expected, atol=1e-6)
+        assert_allclose(found[:, :, i], expected, atol=1e-6)
 
 
 def test_gradient_of_a_polynomial_is_known(model):
     X = draw(20, seed=1)
     a, b, c = X.T
     expected = np.column_stack([1 + 0.3 * b, 2 * b * c + 0.3 * a, b**2])
-    np.testing.assert_allclose(model.gradient(X)[:, 0], expected, atol=1e-9)
-    np.testing.assert_allclose(model.gradient(X)[:, 2], 0, atol=1e-9)
+    assert_allclose(model.gradient(X)[:, 0], expected, atol=1e-9)
+    assert_allclose(model.gradient(X)[:, 2], 0, atol=1e-9)
 
 
 def test_categorical_inputs_have_no_slope():
@@ -255,7 +248,7 @@ def test_categorical_inputs_have_no_slope():
         pce.gradient(X)
     share = np.bincount(X[:, 0].astype(int)) / 60
     only = pce.main_effects(X)
-    np.testing.assert_allclose(share @ [1, 2, 3] * X[:, 1], only[:, 1], atol=1e-9)
+    assert_allclose(share @ [1, 2, 3] * X[:, 1], only[:, 1], atol=1e-9)
 
 
 def test_frame_of_the_inputs(model):
@@ -271,12 +264,10 @@ def test_frame_of_the_inputs(model):
     ]
     assert frame["target"].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert frame["input"].tolist() == ["x0", "x1", "x2"] * 3
-    np.testing.assert_allclose(frame["first_order"], model.sobol_indices_.ravel())
-    np.testing.assert_allclose(frame["total_order"], model.total_sobol_indices_.ravel())
-    np.testing.assert_allclose(frame["shapley"], model.shapley_effects().ravel())
-    np.testing.assert_allclose(
-        frame["loo_unexplained"], np.repeat(model.unexplained_share_, 3)
-    )
+    assert_allclose(frame["first_order"], model.sobol_indices_.ravel())
+    assert_allclose(frame["total_order"], model.total_sobol_indices_.ravel())
+    assert_allclose(frame["shapley"], model.shapley_effects().ravel())
+    assert_allclose(frame["loo_unexplained"], np.repeat(model.unexplained_share_, 3))
 
 
 def test_frame_of_pairs(model):
@@ -289,7 +280,7 @@ def test_frame_of_pairs(model):
         expected = model.sobol_index([i, j])[target]
         assert found[target, f"x{i}*x{j}"] == pytest.approx(expected)
     sums = model.sobol_frame(order=3).groupby("target")["first_order"].sum()
-    np.testing.assert_allclose(sums, [1, 1, 0], atol=1e-9)
+    assert_allclose(sums, [1, 1, 0], atol=1e-9)
 
 
 def test_frame_with_intervals(model):
@@ -311,7 +302,7 @@ def test_frame_with_intervals(model):
         "first_low": Interval.first_order[0],
         "first_high": Interval.first_order[1],
     }.items():
-        np.testing.assert_array_equal(singles[name], expected.ravel())
+        assert_array_equal(singles[name], expected.ravel())
         assert frame.loc[frame["order"] == 2, name].isna().all()
 
 

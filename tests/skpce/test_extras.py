@@ -11,9 +11,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
+from skpce import report
 from skpce._checks import import_extra
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def fitted():
     X = rng.normal(size=(40, 3))
     y = np.exp(np.column_stack([X[:, 0], X[:, 1] * X[:, 2], 0 * X[:, 0]]))
     y /= y.sum(axis=1, keepdims=True)
-    return (CompositionalPCESurrogate(1, **RIDGE).fit(X, y), X, y)
+    return (ridge_surrogate(1).fit(X, y), X, y)
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,7 @@ def fitted():
     [
         lambda surrogate, X, y: surrogate.predict_frame(X),
         lambda surrogate, X, y: surrogate.sobol_frame(),
-        lambda surrogate, X, y: (
-            PolynomialChaosRegressor(1, **RIDGE).fit(X, y).sobol_frame()
-        ),
+        lambda surrogate, X, y: ridge_pce(1).fit(X, y).sobol_frame(),
     ],
 )
 def test_frames_without_pandas(fitted, call, monkeypatch):

@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import ks_2samp, kstest, norm
 
@@ -28,7 +29,7 @@ from skpce.decision._belief import read_observation
 from skpce.inspection import input_tests, verdict
 from skpce.metrics import coverage_interval, crps_score, excess_fragility
 from skpce.plotting import ConvergenceDisplay, MainEffectsDisplay
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce
 
 
 @pytest.fixture
@@ -48,25 +49,25 @@ class TestMagnitudes:
     @pytest.mark.parametrize("scale", [1e-65, 1e-30, 1e30, 1e65])
     def test_indices_do_not_depend_on_the_unit(self, data, scale):
         X, y = data
-        plain = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
-        scaled = PolynomialChaosRegressor(2, **RIDGE).fit(X * scale, y * scale)
+        plain = ridge_pce(2).fit(X, y)
+        scaled = ridge_pce(2).fit(X * scale, y * scale)
         expected = plain.total_sobol_indices_
-        np.testing.assert_allclose(scaled.total_sobol_indices_, expected, rtol=1e-6)
+        assert_allclose(scaled.total_sobol_indices_, expected, rtol=1e-6)
         assert scaled.q2_ == pytest.approx(plain.q2_, rel=1e-6)
 
     @pytest.mark.parametrize("scale", [1e72, 1e155, 1e300])
     def test_large_targets(self, data, scale):
         X, y = data
         with pytest.raises(ValueError, match=r"y has .*e\+.* expected numbers up to"):
-            PolynomialChaosRegressor(2, **RIDGE).fit(X, y * scale)
+            ridge_pce(2).fit(X, y * scale)
 
     @pytest.mark.parametrize("scale", [1e-80, 1e-160, 1e-300])
     def test_small_targets(self, data, scale):
         X, y = data
         with pytest.raises(ValueError, match=r"y varies by .*; expected at least"):
-            PolynomialChaosRegressor(2, **RIDGE).fit(X, y * scale)
+            ridge_pce(2).fit(X, y * scale)
         with pytest.raises(ValueError, match=r"X varies by .*; expected at least"):
-            PolynomialChaosRegressor(2, **RIDGE).fit(X * scale, y)
+            ridge_pce(2).fit(X * scale, y)
 
     @pytest.mark.parametrize("law", ["normal", "uniform", "gamma", "exponential"])
     @pytest.mark.parametrize("value", [1e18, 1e60, 1e300])
@@ -87,7 +88,7 @@ class TestMagnitudes:
 
     def test_inputs_far_from_their_distribution(self, data):
         X, y = data
-        fitted = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
+        fitted = ridge_pce(3).fit(X, y)
         assert np.isfinite(fitted.predict([[1e10, 1e10]])).all()
         for value in (1e40, 1e60):
             with pytest.raises(ValueError, match=r"column 0, where polynomials of deg"):
@@ -101,7 +102,7 @@ class TestMagnitudes:
     def test_weights_are_frequencies(self, data):
         X, y = data
         with pytest.raises(ValueError, match="sample_weight adds up to"):
-            PolynomialChaosRegressor(2, **RIDGE).fit(X, y, np.full(len(X), 1e16))
+            ridge_pce(2).fit(X, y, np.full(len(X), 1e16))
 
 
 class TestStandardDeviation:
@@ -137,25 +138,25 @@ class TestUnreadable:
         X, y = data
         change, message = UNREADABLE[kind]
         with pytest.raises(ValueError, match=f"X .*{message}"):
-            PolynomialChaosRegressor(2, **RIDGE).fit(change(X), y)
+            ridge_pce(2).fit(change(X), y)
         with pytest.raises(ValueError, match=f"y .*{message}"):
-            PolynomialChaosRegressor(2, **RIDGE).fit(X, change(y))
-        fitted = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+            ridge_pce(2).fit(X, change(y))
+        fitted = ridge_pce(2).fit(X, y)
         for method in (fitted.predict, fitted.gradient, fitted.main_effects):
             with pytest.raises(ValueError, match=f"X .*{message}"):
                 method(change(X))
         with pytest.raises(ValueError, match=f"X .*{message}"):
             PolynomialChaosFeatures(2, distribution="normal").fit(change(X))
         with pytest.raises(ValueError, match=f"sample_weight .*{message}"):
-            PolynomialChaosRegressor(2, **RIDGE).fit(X, y, change(np.abs(y)))
+            ridge_pce(2).fit(X, y, change(np.abs(y)))
 
     def test_inspection(self, data, kind):
         X, y = data
         change, message = UNREADABLE[kind]
         with pytest.raises(ValueError, match=f"X .*{message}"):
-            verdict(PolynomialChaosRegressor(2, **RIDGE), change(X), y)
+            verdict(ridge_pce(2), change(X), y)
         with pytest.raises(ValueError, match=f"y .*{message}"):
-            verdict(PolynomialChaosRegressor(2, **RIDGE), X, change(y))
+            verdict(ridge_pce(2), X, change(y))
         with pytest.raises(ValueError, match=f"X .*{message}"):
             input_tests(change(X))
 
@@ -179,11 +180,11 @@ class TestUnreadable:
 def test_sparse_arrays(data):
     X, y = data
     with pytest.raises(TypeError, match=r"y is a sparse array; expected a dense one"):
-        PolynomialChaosRegressor(2, **RIDGE).fit(X, csr_array(y[:, np.newaxis]))
+        ridge_pce(2).fit(X, csr_array(y[:, np.newaxis]))
     with pytest.raises(TypeError, match=r"[Ss]parse"):
-        PolynomialChaosRegressor(2, **RIDGE).fit(csr_array(X), y)
+        ridge_pce(2).fit(csr_array(X), y)
     with pytest.raises(TypeError, match=r"y is a sparse array"):
-        verdict(PolynomialChaosRegressor(2, **RIDGE), X, csr_array(y[:, np.newaxis]))
+        verdict(ridge_pce(2), X, csr_array(y[:, np.newaxis]))
 
 
 def test_frames_say_which_column(data):
@@ -191,7 +192,7 @@ def test_frames_say_which_column(data):
     X, y = data
     frame = pandas.DataFrame({"a": X[:, 0], "day": pandas.to_datetime(np.arange(40))})
     with pytest.raises(ValueError, match=r"dates in the column 'day'.* days since the"):
-        PolynomialChaosRegressor(2, **RIDGE).fit(frame, y)
+        ridge_pce(2).fit(frame, y)
 
 
 def test_text_is_refused_with_what_to_give(data):
@@ -215,7 +216,7 @@ def test_lazy_frames_are_refused_by_fits(data):
 
 def test_an_array_without_masked_entries_is_an_array(data):
     X, y = data
-    fitted = PolynomialChaosRegressor(2, **RIDGE).fit(np.ma.array(X), np.ma.array(y))
+    fitted = ridge_pce(2).fit(np.ma.array(X), np.ma.array(y))
     assert fitted.q2_ > 0.9
 
 
@@ -223,13 +224,11 @@ class TestNothing:
     def test_a_verdict_of_none(self, data):
         X, y = data
         with pytest.raises(ValueError, match="X of verdict is None"):
-            verdict(PolynomialChaosRegressor(2, **RIDGE), None, y)
+            verdict(ridge_pce(2), None, y)
         with pytest.raises(ValueError, match="y of verdict is None"):
-            verdict(PolynomialChaosRegressor(2, **RIDGE), X, None)
+            verdict(ridge_pce(2), X, None)
         with pytest.raises(ValueError, match="replicate has missing labels"):
-            verdict(
-                PolynomialChaosRegressor(2, **RIDGE), X, y, replicate=[None] * len(X)
-            )
+            verdict(ridge_pce(2), X, y, replicate=[None] * len(X))
 
     @pytest.mark.parametrize("solver", sorted(SOLVERS))
     def test_no_step_has_a_choice(self, data, solver):
@@ -238,8 +237,8 @@ class TestNothing:
             2, steps=(1, 1), solver=solver, distribution="normal"
         )
         surrogate.fit(X, np.ones((len(X), 2)))
-        np.testing.assert_array_equal(surrogate.predict(X), 1.0)
-        np.testing.assert_array_equal(surrogate.step_total_sobol_indices_, 0.0)
+        assert_array_equal(surrogate.predict(X), 1.0)
+        assert_array_equal(surrogate.step_total_sobol_indices_, 0.0)
 
 
 class TestCategories:
@@ -324,7 +323,7 @@ class TestMemory:
         ).fit(X[:, :1], y)
         with pytest.raises(ValueError, match=r"moments needs about .* GiB for produc"):
             high.moments()
-        wide = PolynomialChaosRegressor(3, **RIDGE).fit(np.hstack([X] * 3), y)
+        wide = ridge_pce(3).fit(np.hstack([X] * 3), y)
         memory = 1e6
         monkeypatch.setattr("skpce._checks.physical_memory", lambda: memory / 0.75)
         assert np.isfinite(wide.moments().kurtosis)
@@ -344,10 +343,7 @@ class TestRepeats:
         name = "n_resamples"
         with pytest.raises(ValueError, match=rf"{name!r} .* 200000\]. Got 1000000"):
             value_of_information(
-                PolynomialChaosRegressor(1, **RIDGE),
-                X,
-                np.column_stack([y, -y]),
-                **MILLION[name],
+                ridge_pce(1), X, np.column_stack([y, -y]), **MILLION[name]
             )
 
     def test_draws_of_equal_noise(self):
@@ -366,7 +362,7 @@ class TestRepeats:
     def test_tests_and_displays(self, data):
         pytest.importorskip("matplotlib")
         X, y = data
-        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+        model = ridge_pce(1).fit(X, y)
         with pytest.raises(ValueError, match=r"'n_repeats' .* 200000"):
             ConvergenceDisplay.from_estimator(model, X, y, n_repeats=10**6)
         with pytest.raises(ValueError, match=r"'n_points' .* 10000"):
@@ -426,7 +422,7 @@ class TestGreatIntegers:
     def test_digits_in_data(self, where):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
-        model = PolynomialChaosRegressor(1, **RIDGE)
+        model = ridge_pce(1)
         given = {"X": X, "y": y, "sample_weight": np.ones(20)}
         given[where] = given[where].astype(object)
         given[where][(0, 0) if where == "X" else 0] = self.HUGE
@@ -453,7 +449,7 @@ class TestGreatIntegers:
         X = np.random.default_rng(0).normal(size=(20, 2))
         rows = [np.ma.masked_array(X[0], [True, False]), *X[1:]]
         with pytest.raises(ValueError, match="X is a masked array"):
-            PolynomialChaosRegressor(1, **RIDGE).fit(rows, X[:, 0])
+            ridge_pce(1).fit(rows, X[:, 0])
 
 
 def test_a_sample_of_next_to_no_weight_has_no_part_in_a_resampled_distribution():
@@ -461,12 +457,12 @@ def test_a_sample_of_next_to_no_weight_has_no_part_in_a_resampled_distribution()
     column = np.array([0.5, 1.5])
     law = NAMED_LAWS["normal"].learn(column, np.ones(2))
     (found,) = change_of_basis(law, column, np.array([[1.0, 1e-160]]), 4)
-    np.testing.assert_array_equal(found, np.eye(5))
+    assert_array_equal(found, np.eye(5))
 
 
 def test_a_scalar_that_is_no_bool_and_a_noise_whose_square_is_zero():
     X = np.random.default_rng(0).normal(size=(20, 1))
-    fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, X[:, 0])
+    fitted = ridge_pce(1).fit(X, X[:, 0])
     expansion = fitted.expansion_
     with pytest.raises(ValueError, match="'scalar' parameter of Expansion"):
         Expansion(expansion.basis, expansion.coefficients, scalar=[True, False])

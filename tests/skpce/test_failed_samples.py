@@ -7,13 +7,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from skpce import FailedSamplesWarning, PolynomialChaosRegressor, load_model, save_model
 from skpce.inspection import verdict
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -41,19 +42,19 @@ def test_each_target_is_that_of_its_own_samples(data, solver, target):
     frozen = {"distribution": norm(0, 1), "solver": solver}
     whole = PolynomialChaosRegressor(2, **frozen).fit(X, y)
     one = alone(X, y, target, **frozen)
-    np.testing.assert_allclose(whole.coefficients_[target], one.coefficients_[0])
-    np.testing.assert_allclose(whole.q2_[target], one.q2_[0])
-    np.testing.assert_allclose(whole.loo_error_[target], one.loo_error_[0])
+    assert_allclose(whole.coefficients_[target], one.coefficients_[0])
+    assert_allclose(whole.q2_[target], one.q2_[0])
+    assert_allclose(whole.loo_error_[target], one.loo_error_[0])
     mean, std = whole.predict(X, return_std=True)
     alone_mean, alone_std = one.predict(X, return_std=True)
-    np.testing.assert_allclose(mean[:, target], alone_mean)
-    np.testing.assert_allclose(std[:, target], alone_std)
+    assert_allclose(mean[:, target], alone_mean)
+    assert_allclose(std[:, target], alone_std)
 
 
 def test_distributions_are_learned_from_all_samples(data):
     X, y = data
-    incomplete = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
-    complete = PolynomialChaosRegressor(2, **RIDGE).fit(X, np.nan_to_num(y))
+    incomplete = ridge_pce(2).fit(X, y)
+    complete = ridge_pce(2).fit(X, np.nan_to_num(y))
     for one, two in zip(incomplete.basis_.laws, complete.basis_.laws, strict=True):
         assert (one.location, one.scale) == (two.location, two.scale)
 
@@ -72,30 +73,29 @@ def test_intervals_and_corrections_are_those_of_the_parts(data, method):
 def test_the_warning_names_targets_and_samples(data):
     X, y = data
     with pytest.warns(FailedSamplesWarning, match="of 70 samples .* has 60, .* has 50"):
-        PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+        ridge_pce(2).fit(X, y)
     with pytest.warns(FailedSamplesWarning):
         PolynomialChaosRegressor().fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        PolynomialChaosRegressor(2, **RIDGE).fit(X, np.nan_to_num(y))
+    with warnings.catch_warnings(action="error"):
+        ridge_pce(2).fit(X, np.nan_to_num(y))
 
 
 def test_one_column_and_pipelines(data):
     X, y = data
-    pce = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)).fit(X, y[:, 1])
+    pce = make_pipeline(PCA(2), ridge_pce(1)).fit(X, y[:, 1])
     assert pce.predict(X).shape == (70,)
 
 
 def test_a_model_file_holds_what_was_missing(data, tmp_path):
     X, y = data
-    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+    pce = ridge_pce(2).fit(X, y)
     save_model(pce, tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
-    np.testing.assert_array_equal(again.predict(X), pce.predict(X))
+    assert_array_equal(again.predict(X), pce.predict(X))
     for name in ("q2_", "loo_error_"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(pce, name))
+        assert_array_equal(getattr(again, name), getattr(pce, name))
     one, two = (fit.sobol_interval(random_state=0) for fit in (pce, again))
-    np.testing.assert_array_equal(one.total_order, two.total_order)
+    assert_array_equal(one.total_order, two.total_order)
 
 
 def test_a_target_that_nearly_all_samples_lack_is_refused(data):
@@ -103,9 +103,9 @@ def test_a_target_that_nearly_all_samples_lack_is_refused(data):
     y = y.copy()
     y[1:, 2] = np.nan
     with pytest.raises(ValueError, match="y has 1 values that are no NaN in column 2"):
-        PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+        ridge_pce(2).fit(X, y)
     with pytest.raises(ValueError, match="y has 0 values that are no NaN in column 0"):
-        PolynomialChaosRegressor(2, **RIDGE).fit(X, np.full(70, np.nan))
+        ridge_pce(2).fit(X, np.full(70, np.nan))
 
 
 def test_no_target_among_samples_that_count_is_refused():
@@ -113,7 +113,7 @@ def test_no_target_among_samples_that_count_is_refused():
     X, y = rng.normal(size=(5, 2)), rng.normal(size=(5, 2))
     y[:3, 1] = np.nan
     with pytest.raises(ValueError, match="y is NaN in column 1 for all samples whose"):
-        PolynomialChaosRegressor(1, **RIDGE).fit(X, y, sample_weight=[1, 1, 1, 0, 0])
+        ridge_pce(1).fit(X, y, sample_weight=[1, 1, 1, 0, 0])
 
 
 def test_partial_fit_has_no_use_for_missing_targets(data):
@@ -147,13 +147,13 @@ def test_prediction_intervals_are_those_of_the_parts(data, options):
     assert whole.lower.shape == (70, 4)
     for target in range(2):
         one = alone(X, y, target, **law).predict_interval(X, **options)
-        np.testing.assert_allclose(whole.lower[:, target], one.lower)
-        np.testing.assert_allclose(whole.upper[:, target], one.upper)
+        assert_allclose(whole.lower[:, target], one.lower)
+        assert_allclose(whole.upper[:, target], one.upper)
 
 
 def test_what_needs_joint_residuals_is_refused(data):
     X, y = data
-    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+    pce = ridge_pce(2).fit(X, y)
     with pytest.raises(ValueError, match="Got joint='targets'"):
         pce.predict_interval(X, joint="targets")
     with pytest.raises(ValueError, match="Fit these targets apart"):
@@ -164,10 +164,8 @@ def test_what_needs_joint_residuals_is_refused(data):
 def test_nullable_types_of_pandas_are_read(data):
     X, y = data
     frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")
-    one, two = (
-        PolynomialChaosRegressor(2, **RIDGE).fit(X, given) for given in (y, frame)
-    )
-    np.testing.assert_array_equal(one.q2_, two.q2_)
+    one, two = (ridge_pce(2).fit(X, given) for given in (y, frame))
+    assert_array_equal(one.q2_, two.q2_)
     judged = [verdict(one, X, given) for given in (y, frame)]
-    np.testing.assert_array_equal(*(found.q2 for found in judged))
-    np.testing.assert_array_equal(judged[1].members, [70, 60, 50, 50])
+    assert_array_equal(*(found.q2 for found in judged))
+    assert_array_equal(judged[1].members, [70, 60, 50, 50])

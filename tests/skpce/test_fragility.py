@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import jensenshannon, pdist
 from scipy.special import softmax
 from scipy.stats import entropy
@@ -37,7 +38,7 @@ def ensemble_of_three():
 
 def test_every_measure_by_hand(ensemble_of_three):
     found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
-    np.testing.assert_array_equal(found.n_possible, [4, 1, 2])
+    assert_array_equal(found.n_possible, [4, 1, 2])
     for step, columns in ((0, slice(0, 4)), (2, [6, 8])):
         p = ensemble_of_three[:, columns]
         k, mean = p.shape[1], p.mean(axis=0)
@@ -80,7 +81,7 @@ def test_the_mask_is_inferred(ensemble_of_three):
     given = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
     inferred = policy_fragility(ensemble_of_three, steps=STEPS)
     for name in MEASURES:
-        np.testing.assert_array_equal(getattr(given, name), getattr(inferred, name))
+        assert_array_equal(getattr(given, name), getattr(inferred, name))
 
 
 def test_a_masked_part_that_is_possible_counts(ensemble_of_three):
@@ -156,7 +157,7 @@ def test_two_members_have_closed_forms():
 def test_equal_members_do_not_disagree(y):
     found = policy_fragility(y)
     for name in MEASURES:
-        np.testing.assert_allclose(getattr(found, name), 0, atol=1e-15)
+        assert_allclose(getattr(found, name), 0, atol=1e-15)
 
 
 def test_one_member_has_no_pair():
@@ -190,9 +191,7 @@ def test_weights_are_copies():
     weighted = policy_fragility(y, sample_weight=counts)
     repeated = policy_fragility(np.repeat(y, counts, axis=0))
     for name in MEASURES:
-        np.testing.assert_allclose(
-            getattr(weighted, name), getattr(repeated, name), rtol=1e-10
-        )
+        assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-10)
 
 
 def test_sums_of_log_ratios_grow_with_actions_and_distances_do_not():
@@ -200,7 +199,7 @@ def test_sums_of_log_ratios_grow_with_actions_and_distances_do_not():
     few, many = members(4000, 3), members(4000, 30)
     found = policy_fragility(np.hstack([few, many]), steps=(3, 30))
     assert found.alr_sum[1] > 10 * found.alr_sum[0]
-    np.testing.assert_allclose(found.variance_per_freedom, 1, rtol=0.1)
+    assert_allclose(found.variance_per_freedom, 1, rtol=0.1)
     assert found.total_variation[1] < 2 * found.total_variation[0]
 
 
@@ -218,14 +217,14 @@ def test_the_table_holds_all_measures(ensemble_of_three):
     assert set(frame.columns) == {"step", *MEASURES, "n_possible", "alr_reference"}
     assert list(frame["alr_reference"]) == ["d", "yes", "z"]
     for name in MEASURES:
-        np.testing.assert_array_equal(frame[name], getattr(found, name))
+        assert_array_equal(frame[name], getattr(found, name))
 
 
 def test_distances_are_those_of_scipy():
     p, q = members(6, 5), members(6, 5, seed=1)
     tv = total_variation_distance(np.hstack([p, q]), np.hstack([q, q]), steps=(5, 5))
-    np.testing.assert_allclose(tv[:, 0], np.abs(p - q).sum(axis=1) / 2)
-    np.testing.assert_array_equal(tv[:, 1], 0)
+    assert_allclose(tv[:, 0], np.abs(p - q).sum(axis=1) / 2)
+    assert_array_equal(tv[:, 1], 0)
 
 
 def test_distances_obey_their_laws(ensemble_of_three):
@@ -233,15 +232,15 @@ def test_distances_obey_their_laws(ensemble_of_three):
     p, q = ensemble_of_three, np.roll(ensemble_of_three, 1, axis=0)
     found = distance(p, q, steps=STEPS)
     assert found.shape == (12, 3)
-    np.testing.assert_array_equal(found, distance(q, p, steps=STEPS))
-    np.testing.assert_array_equal(distance(p, p, steps=STEPS), 0)
-    np.testing.assert_array_equal(found[:, 1], 0)
+    assert_array_equal(found, distance(q, p, steps=STEPS))
+    assert_array_equal(distance(p, p, steps=STEPS), 0)
+    assert_array_equal(found[:, 1], 0)
     assert np.all(found[:, [0, 2]] > 0)
     one = distance(p, q[:1], steps=STEPS)
-    np.testing.assert_allclose(one, distance(p, np.tile(q[:1], (12, 1)), steps=STEPS))
-    np.testing.assert_allclose(one, distance(q[:1], p, steps=STEPS))
+    assert_allclose(one, distance(p, np.tile(q[:1], (12, 1)), steps=STEPS))
+    assert_allclose(one, distance(q[:1], p, steps=STEPS))
     relabelled = distance(p[:, 3::-1], q[:, 3::-1])
-    np.testing.assert_allclose(relabelled[:, 0], found[:, 0])
+    assert_allclose(relabelled[:, 0], found[:, 0])
 
 
 Y = np.full((4, 3), 1 / 3)

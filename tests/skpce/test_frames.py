@@ -7,20 +7,21 @@ import sys
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_array_equal
 from scipy import stats
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import KFold, permutation_test_score
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
+from skpce import PolynomialChaosRegressor, report
 from skpce._checks import make_frame
 from skpce.embedding import PLSTransformer
 from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import ConvergenceDisplay
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -45,7 +46,7 @@ def as_pandas(frame):
 
 def test_the_user_decides(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+    model = ridge_pce(2).fit(X, y)
     assert isinstance(model.sobol_frame(), pd.DataFrame)
     with sklearn.config_context(transform_output="polars"):
         found = model.sobol_frame()
@@ -55,7 +56,7 @@ def test_the_user_decides(data):
     assert isinstance(found, pl.DataFrame)
     pd.testing.assert_frame_equal(as_pandas(found), model.sobol_frame())
     assert terms.columns == ["name", "y"]
-    np.testing.assert_array_equal(terms["y"], model.expansion_.to_frame()["y"])
+    assert_array_equal(terms["y"], model.expansion_.to_frame()["y"])
     assert measures["step"].to_list() == ["base"]
 
 
@@ -63,7 +64,7 @@ def test_the_user_decides(data):
 def test_the_verdict_reads_columns_of_polars_by_name(data):
     X, y = data
     chosen = make_column_transformer(("passthrough", ["rate", "depth"]))
-    pipeline = make_pipeline(chosen, PolynomialChaosRegressor(2, **RIDGE))
+    pipeline = make_pipeline(chosen, ridge_pce(2))
     found = [
         verdict(pipeline, X, y)
         for X, y in (
@@ -85,15 +86,15 @@ def test_policies_of_polars_come_back_as_policies_of_polars(data):
     y = (odds / odds.sum(axis=2, keepdims=True)).reshape(-1, 4)
     parts = ["a__0", "a__1", "b__0", "b__1"]
     given = pl.DataFrame(X, schema=NAMES)
-    surrogate = CompositionalPCESurrogate(1, **RIDGE)
+    surrogate = ridge_surrogate(1)
     surrogate.fit(given, pl.DataFrame(y, schema=parts))
     found = surrogate.predict_frame(given)
     assert isinstance(found, pl.DataFrame)
     assert found.columns == parts
-    np.testing.assert_array_equal(found, surrogate.predict(given))
-    again = CompositionalPCESurrogate(1, **RIDGE).fit(given, found)
+    assert_array_equal(found, surrogate.predict(given))
+    again = ridge_surrogate(1).fit(given, found)
     assert again.step_names_ == ("a", "b")
-    result = verdict(CompositionalPCESurrogate(1, **RIDGE), given, found)
+    result = verdict(ridge_surrogate(1), given, found)
     assert result.step_names == ("a", "b")
 
 
@@ -128,7 +129,7 @@ def test_a_display_takes_subsets_of_polars(data):
     pytest.importorskip("matplotlib").use("Agg")
     X, y = data
     display = ConvergenceDisplay.from_estimator(
-        PolynomialChaosRegressor(1, **RIDGE),
+        ridge_pce(1),
         pl.DataFrame(X, schema=NAMES),
         pl.Series(y),
         quantity="total_order",
@@ -161,7 +162,7 @@ def test_columns_of_polars_have_one_type(column, expected):
     with sklearn.config_context(transform_output="polars"):
         found = make_frame(["x"], [column])
     assert found["x"].dtype != pl.Object
-    np.testing.assert_array_equal(found["x"].to_list(), expected)
+    assert_array_equal(found["x"].to_list(), expected)
 
 
 @pytest.mark.slow
@@ -190,12 +191,12 @@ def test_nobody_needs_pandas():
 @names_of_polars
 def test_results_are_of_the_library_of_their_data(data):
     X, y = data
-    pipeline = make_pipeline(PolynomialChaosRegressor(2, **RIDGE))
+    pipeline = make_pipeline(ridge_pce(2))
     of_polars = pl.DataFrame(X, schema=NAMES)
     model = pipeline.fit(of_polars, y)[-1]
     odds = np.exp(X[:, :2])
     policies = odds / odds.sum(axis=1, keepdims=True)
-    surrogate = CompositionalPCESurrogate(1, **RIDGE).fit(of_polars, policies)
+    surrogate = ridge_surrogate(1).fit(of_polars, policies)
     judged = verdict(pipeline, of_polars, y)
     indices = dependent_sobol_indices(pipeline, of_polars, n_samples=1024)
     found = [
@@ -220,11 +221,11 @@ def test_results_are_of_the_library_of_their_data(data):
 
 NAMED = [f"run {i}" for i in range(40)]
 PAIRS = [(i // 4, i % 4) for i in range(40)]
-SURROGATE = CompositionalPCESurrogate(1, **RIDGE)
+SURROGATE = ridge_surrogate(1)
 CALLS = {
-    "fit": lambda X, y: PolynomialChaosRegressor(1, **RIDGE).fit(X, y),
+    "fit": lambda X, y: ridge_pce(1).fit(X, y),
     "verdict": lambda X, y: verdict(SURROGATE, X, y),
-    "surrogate": lambda X, y: CompositionalPCESurrogate(1, **RIDGE).fit(X, y),
+    "surrogate": lambda X, y: ridge_surrogate(1).fit(X, y),
     "score": lambda X, y: clone(SURROGATE).fit(X, np.asarray(y)).score(X, y),
     "embedding": lambda X, y: PLSTransformer(1).fit(X, y),
 }
@@ -251,7 +252,7 @@ def test_weights_groups_and_positions_in_another_order():
     X = pd.DataFrame({"a": np.arange(40.0) % 20}, index=NAMED)
     y = X["a"].rename("y")
     other = pd.Series(np.arange(40) % 20 + 1, NAMED)[::-1]
-    model = PolynomialChaosRegressor(1, **RIDGE)
+    model = ridge_pce(1)
     with pytest.raises(ValueError, match="X and sample_weight have the same row label"):
         model.fit(X, y, other)
     with pytest.raises(ValueError, match="y and replicate have the same row labels"):
@@ -269,14 +270,14 @@ def test_weights_groups_and_positions_in_another_order():
 def test_permutation_tests_of_scikit_learn_pair_rows_on_purpose():
     X = pd.DataFrame({"a": np.arange(10.0)})
     y = X["a"] ** 2
-    model = PolynomialChaosRegressor(2, **RIDGE)
+    model = ridge_pce(2)
     given = {"n_permutations": 60, "random_state": 0, "cv": KFold(5, shuffle=True)}
     assert permutation_test_score(model, X, y, **given)[2] < 0.05
 
 
 def test_swapped_arguments():
     X = np.random.default_rng(0).normal(size=(40, 3))
-    model = PolynomialChaosRegressor(1, **RIDGE)
+    model = ridge_pce(1)
     for one, two in ((X[:, 0], X), (X[:, 0].tolist(), X.tolist())):
         with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
             model.fit(one, two)

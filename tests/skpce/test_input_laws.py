@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
@@ -217,7 +218,7 @@ def test_classical_families_are_orthonormal(name):
     assert not law.learned
     expected = np.eye(DEGREE + 1)
     found = gram(law, DEGREE, nodes, weights)
-    np.testing.assert_allclose(found, expected, atol=TOLERANCE)
+    assert_allclose(found, expected, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", GENERAL)
@@ -226,7 +227,7 @@ def test_general_laws_are_orthonormal(name):
     law = law_of(frozen)
     law.check_degree("PCE", "x0", degree)
     found = gram(law, degree, nodes, weights)
-    np.testing.assert_allclose(found, np.eye(degree + 1), atol=TOLERANCE)
+    assert_allclose(found, np.eye(degree + 1), atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", ["exponential", "gamma", "beta"])
@@ -239,7 +240,7 @@ def test_learned_families_are_orthonormal(name):
         "beta": lambda: jacobi(*law.shapes, low, high),
     }
     found = gram(law, DEGREE, *rules[name]())
-    np.testing.assert_allclose(found, np.eye(DEGREE + 1), atol=TOLERANCE)
+    assert_allclose(found, np.eye(DEGREE + 1), atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -249,7 +250,7 @@ def test_quadrature_integrates_products(name):
     assert weights.sum() == pytest.approx(1.0, abs=1e-12)
     degree = int(min(degree, law.largest_degree))
     found = gram(law, degree, nodes, weights)
-    np.testing.assert_allclose(found, np.eye(degree + 1), atol=TOLERANCE)
+    assert_allclose(found, np.eye(degree + 1), atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -261,7 +262,7 @@ def test_samples_follow_the_law(name):
     # The mean of function 1 is 0 and its variance 1.
     first = law.evaluate(draws, 1)[1]
     assert first.mean() == pytest.approx(0.0, abs=0.05)
-    np.testing.assert_array_equal(draws, law.sample(20000, np.random.default_rng(SEED)))
+    assert_array_equal(draws, law.sample(20000, np.random.default_rng(SEED)))
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -285,7 +286,7 @@ def test_derivatives_match_finite_differences(name):
     difference = law.evaluate(nodes + step, degree) - law.evaluate(nodes - step, degree)
     found = law.differentiate(nodes, degree)
     size = np.abs(found).max(axis=1, keepdims=True) + 1e-300
-    np.testing.assert_allclose(found / size, difference / (2 * step) / size, atol=1e-6)
+    assert_allclose(found / size, difference / (2 * step) / size, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -295,7 +296,7 @@ def test_laws_survive_pickling(name):
     points = law.sample(5, np.random.default_rng(SEED))
     copy = pickle.loads(pickle.dumps(law))
     expected = law.evaluate(points, degree)
-    np.testing.assert_array_equal(copy.evaluate(points, degree), expected)
+    assert_array_equal(copy.evaluate(points, degree), expected)
 
 
 @pytest.mark.parametrize("name", NAMED_LAWS)
@@ -308,7 +309,7 @@ def test_weight_is_frequency(name):
     degree = int(min(4, weighted.largest_degree))
     assert weighted.largest_degree == repeated.largest_degree
     found, expected = weighted.evaluate(nodes, degree), repeated.evaluate(nodes, degree)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     assert weighted.support == pytest.approx(repeated.support)
 
 
@@ -357,7 +358,7 @@ def test_unseen_levels_are_average_and_warn():
     law = law_of("categorical", [1.0, 2.0, 2.0, 5.0])
     column = np.array([2.0, 3.0, 1.5, 99.0])
     values = law.evaluate(column, 2)
-    np.testing.assert_array_equal(values[1:, 1:], 0.0)
+    assert_array_equal(values[1:, 1:], 0.0)
     assert np.abs(values[1:, 0]).max() > 0
     with pytest.warns(
         InputOutsideSupportWarning,
@@ -408,7 +409,7 @@ def test_least_squares_on_each_law_finds_a_polynomial(name):
         seen = law.standardize(column)
     y = 1 + (seen - seen.mean()) / seen.std()
     coefficients = np.linalg.lstsq(design, y, rcond=None)[0]
-    np.testing.assert_allclose(design @ coefficients, y, atol=1e-8)
+    assert_allclose(design @ coefficients, y, atol=1e-8)
 
 
 def test_a_list_mixes_all_laws():
@@ -446,4 +447,4 @@ def test_ishigami_by_a_general_density_is_the_legendre_expansion():
     found = PolynomialChaosFeatures(5, distribution=general).fit_transform(X)
     uniform = stats.uniform(-np.pi, 2 * np.pi)
     expected = PolynomialChaosFeatures(5, distribution=uniform).fit_transform(X)
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert_allclose(found, expected, atol=1e-9)

@@ -101,8 +101,7 @@ def test_laws_without_variance_are_refused(frozen):
 )
 def test_values_off_the_support_warn(specification, inside, outside, described):
     law = law_of(specification)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         warn_outside([law], np.array(inside)[:, np.newaxis], ["x0"])
     n_outside = len(outside)
     message = f"{n_outside} of {n_outside} values of x0 lie outside {described}"

@@ -7,18 +7,15 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from scipy.stats import norm, t
 from sklearn.model_selection import KFold
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosFeatures,
-    PolynomialChaosRegressor,
-)
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._expansion.predictive import order_statistic
 from skpce.metrics import coverage_interval
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce, ridge_surrogate
 
 SEED = 0
 LAW = norm(0, 1)
@@ -58,7 +55,7 @@ def test_residual_interval_of_least_squares_by_hand():
     expected = new @ slopes + tails[:, np.newaxis] * np.sqrt(1 + h_new)
     model = PolynomialChaosRegressor(1, distribution=LAW, solver="ols").fit(X, y)
     found = model.predict_interval(X_new, confidence_level=0.8)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_normal_residuals_give_the_interval_of_normal_theory():
@@ -77,8 +74,8 @@ def test_normal_residuals_give_the_interval_of_normal_theory():
         n_samples=200_000,
         random_state=0,
     )
-    np.testing.assert_allclose((upper - lower) / 2, half, rtol=0.02)
-    np.testing.assert_allclose((upper + lower) / 2, new @ slopes, atol=0.02)
+    assert_allclose((upper - lower) / 2, half, rtol=0.02)
+    assert_allclose((upper + lower) / 2, new @ slopes, atol=0.02)
 
 
 def test_bands_hold_all_targets_as_often_as_claimed():
@@ -99,10 +96,10 @@ def test_draws_have_the_moments_of_the_predictive_distribution():
     model = PolynomialChaosRegressor(1, distribution=LAW, solver="ridge").fit(X, y)
     draws = model.sample(20_000, X[:3], random_state=0)
     mean, deviation = model.predict(X[:3], return_std=True)
-    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1)
-    np.testing.assert_allclose(draws.std(axis=0), deviation, rtol=0.03)
+    assert_allclose(draws.mean(axis=0), mean, atol=0.1)
+    assert_allclose(draws.std(axis=0), deviation, rtol=0.03)
     unconditional = model.sample(20_000, random_state=0)
-    np.testing.assert_allclose(unconditional.std(axis=0), y.std(axis=0), rtol=0.1)
+    assert_allclose(unconditional.std(axis=0), y.std(axis=0), rtol=0.1)
     narrow = model.sample(20_000, inputs=norm(0, 0.01), residual=None, random_state=0)
     assert narrow.std() < 0.05
 
@@ -110,16 +107,14 @@ def test_draws_have_the_moments_of_the_predictive_distribution():
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["residual", "conformal"])
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
-@pytest.mark.parametrize(
-    "estimator", [PolynomialChaosRegressor(1, **RIDGE), PolynomialChaosRegressor()]
-)
+@pytest.mark.parametrize("estimator", [ridge_pce(1), PolynomialChaosRegressor()])
 def test_shapes_follow_y(estimator, method, noise):
     options = {"method": method, "noise": noise, "random_state": 0}
     X, y = linear_with_noise(40, seed=6)
     flat = estimator.fit(X, y).predict_interval(X[:3], **options)
     assert flat.lower.shape == flat.upper.shape == (3,)
     table = estimator.fit(X, y[:, np.newaxis]).predict_interval(X[:3], **options)
-    np.testing.assert_array_equal(table.lower[:, 0], flat.lower)
+    assert_array_equal(table.lower[:, 0], flat.lower)
     both = estimator.fit(X, np.c_[y, -y])
     wide = both.predict_interval(X[:3], joint="targets", **options)
     assert wide.lower.shape == (3, 2)
@@ -145,7 +140,7 @@ def wrong_and_heavy_tailed(size, rng):
 def test_split_conformal_covers_within_its_guarantee(noise):
     # The model is wrong and the noise has heavy tails: 700 sets of 24 members.
     rng = np.random.default_rng(SEED)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(*wrong_and_heavy_tailed(60, rng))
+    model = ridge_pce(1).fit(*wrong_and_heavy_tailed(60, rng))
     coverage = []
     for _ in range(700):
         X_new, y_new = wrong_and_heavy_tailed(200, rng)
@@ -175,7 +170,7 @@ def random_policies(size, rng):
 @pytest.mark.parametrize("joint", [None, "step", "trajectory"])
 def test_split_conformal_covers_policies_within_its_guarantee(joint):
     rng = np.random.default_rng(SEED)
-    surrogate = CompositionalPCESurrogate(1, steps=(3, 2), random_state=0, **RIDGE)
+    surrogate = ridge_surrogate(1, steps=(3, 2), random_state=0)
     surrogate.fit(*random_policies(60, rng))
     coverage = []
     for _ in range(500):
@@ -205,7 +200,7 @@ def test_cross_conformal_covers_typically_as_claimed():
     for seed in range(150):
         X, y = wrong_and_heavy_tailed(25, rng)
         X_new, y_new = wrong_and_heavy_tailed(300, rng)
-        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+        model = ridge_pce(1).fit(X, y)
         lower, upper = model.predict_interval(
             X_new, confidence_level=0.8, method="conformal", random_state=seed
         )
@@ -235,7 +230,7 @@ def test_cross_conformal_by_hand():
     found = model.predict_interval(
         X_new, confidence_level=0.8, method="conformal", cv=folds
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert_allclose(found, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
@@ -251,16 +246,16 @@ def test_two_actions_have_the_interval_of_their_logit(method, noise):
     if method == "split":
         options["calibration"] = X[40:], z[40:]
     fit = slice(0, 40) if method == "split" else slice(None)
-    model = PolynomialChaosRegressor(2, **RIDGE).fit(X[fit], z[fit])
-    surrogate = CompositionalPCESurrogate(2, **RIDGE).fit(X[fit], y[fit])
+    model = ridge_pce(2).fit(X[fit], z[fit])
+    surrogate = ridge_surrogate(2).fit(X[fit], y[fit])
     expected = model.predict_interval(X[:9], joint="targets", **options)
     if method == "split":
         options["calibration"] = X[40:], y[40:]
     for joint in ("step", "trajectory"):
         found = surrogate.predict_interval(X[:9], joint=joint, **options)
-        np.testing.assert_allclose(found.lower[:, 0], expit(expected.lower), atol=1e-9)
-        np.testing.assert_allclose(found.upper[:, 0], expit(expected.upper), atol=1e-9)
-        np.testing.assert_allclose(found.lower[:, 1], expit(-expected.upper), atol=1e-9)
+        assert_allclose(found.lower[:, 0], expit(expected.lower), atol=1e-9)
+        assert_allclose(found.upper[:, 0], expit(expected.upper), atol=1e-9)
+        assert_allclose(found.lower[:, 1], expit(-expected.upper), atol=1e-9)
 
 
 def test_input_laws_are_learned_again_in_each_fold(monkeypatch):
@@ -273,7 +268,7 @@ def test_input_laws_are_learned_again_in_each_fold(monkeypatch):
         return found
 
     X, y = linear_with_noise(30, seed=10)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     monkeypatch.setattr(PolynomialChaosRegressor, "fit", remember)
     model.predict_interval(X[:2], method="conformal", cv=3, random_state=0)
     assert len(set(seen)) == 3
@@ -285,7 +280,7 @@ def test_a_weight_is_a_number_of_copies():
     values, weights = rng.normal(size=(9, 3)), rng.integers(1, 4, size=9).astype(float)
     for level in (0.5, 0.8, 0.9, 0.99):
         repeated = np.repeat(values, weights.astype(int), axis=0)
-        np.testing.assert_array_equal(
+        assert_array_equal(
             order_statistic(values, weights, level),
             order_statistic(repeated, np.ones(len(repeated)), level),
         )
@@ -293,12 +288,12 @@ def test_a_weight_is_a_number_of_copies():
 
 def test_the_same_seed_gives_the_same_folds():
     X, y = linear_with_noise(30, seed=12)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     found = [
         model.predict_interval(X, method="conformal", random_state=seed).lower
         for seed in (0, 0, 1)
     ]
-    np.testing.assert_array_equal(found[0], found[1])
+    assert_array_equal(found[0], found[1])
     assert np.abs(found[0] - found[2]).max() > 0
 
 
@@ -306,7 +301,7 @@ def test_the_same_seed_gives_the_same_folds():
 def test_too_few_members_say_so(calibrated):
     X, y = linear_with_noise(15, seed=13)
     X_other, y_other = linear_with_noise(15, seed=14)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     options = {"method": "conformal", "confidence_level": 0.95}
     pair = (X_other, y_other) if calibrated else None
     with pytest.warns(UserWarning, match=r"15 members are too few .* needs 19"):
@@ -314,26 +309,25 @@ def test_too_few_members_say_so(calibrated):
     assert np.all(lower == -np.inf)
     assert np.all(upper == np.inf)
     p = np.c_[expit(y), expit(-y), np.zeros(15)]
-    surrogate = CompositionalPCESurrogate(1, **RIDGE).fit(X, p)
+    surrogate = ridge_surrogate(1).fit(X, p)
     pair = (
         (X_other, np.c_[expit(y_other), expit(-y_other), 0 * y]) if calibrated else None
     )
     with pytest.warns(UserWarning, match="too few"):
         lower, upper = surrogate.predict_interval(X[:2], calibration=pair, **options)
-    np.testing.assert_array_equal(lower, 0)
-    np.testing.assert_array_equal(upper, [[1, 1, 0], [1, 1, 0]])  # masked: never
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    assert_array_equal(lower, 0)
+    assert_array_equal(upper, [[1, 1, 0], [1, 1, 0]])  # masked: never
+    with warnings.catch_warnings(action="error"):
         model.predict_interval(X[:2], method="conformal", confidence_level=0.9)
 
 
 def test_memory_is_bounded_by_chunks(monkeypatch):
     X, y = linear_with_noise(30, seed=15, n_targets=2)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     options = {"method": "conformal", "random_state": 0}
     whole = model.predict_interval(X, **options)
     monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", 30 * 2 * 7)
-    np.testing.assert_array_equal(model.predict_interval(X, **options), whole)
+    assert_array_equal(model.predict_interval(X, **options), whole)
 
 
 # Noise that depends on the inputs.
@@ -348,7 +342,7 @@ def growing_noise(size, rng):
 def test_a_scale_model_covers_where_the_noise_is_large(method):
     rng, covered = np.random.default_rng(SEED), {"constant": [], "inputs": []}
     for seed in range(30):
-        model = PolynomialChaosRegressor(1, **RIDGE).fit(*growing_noise(120, rng))
+        model = ridge_pce(1).fit(*growing_noise(120, rng))
         X, y = growing_noise(1000, rng)
         tail = np.abs(X[:, 0]) > 1.5
         for noise, rates in covered.items():
@@ -373,9 +367,7 @@ def test_a_scale_model_covers_policies_where_the_noise_is_large():
         return X, softmax(np.c_[X[:, 1], 0 * X] + noise, axis=1)
 
     for _ in range(15):
-        surrogate = CompositionalPCESurrogate(1, random_state=0, **RIDGE).fit(
-            *draw(120)
-        )
+        surrogate = ridge_surrogate(1, random_state=0).fit(*draw(120))
         X, y = draw(500)
         tail = np.abs(X[:, 0]) > 1.5
         for noise, rates in covered.items():
@@ -391,7 +383,7 @@ def test_a_scale_model_of_equal_noise_changes_little():
     ratios = []
     for seed in range(20):
         X, y = linear_with_noise(100, seed)
-        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+        model = ridge_pce(1).fit(X, y)
         widths = [
             np.subtract(*model.predict_interval(X, noise=noise)[::-1]).mean()
             for noise in ("constant", "inputs")
@@ -402,15 +394,14 @@ def test_a_scale_model_of_equal_noise_changes_little():
 
 def test_a_target_without_residuals_has_a_scale_of_one():
     X, y = linear_with_noise(40, seed=16)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, np.c_[y, np.full(40, 3.0)])
+    with warnings.catch_warnings(action="ignore"):
+        model = ridge_pce(1).fit(X, np.c_[y, np.full(40, 3.0)])
     for method in ("residual", "conformal"):
         lower, upper = model.predict_interval(
             X[:5], noise="inputs", method=method, random_state=0
         )
-        np.testing.assert_allclose(lower[:, 1], 3.0)
-        np.testing.assert_allclose(upper[:, 1], 3.0)
+        assert_allclose(lower[:, 1], 3.0)
+        assert_allclose(upper[:, 1], 3.0)
 
 
 # Bad arguments.
@@ -431,7 +422,7 @@ def test_a_target_without_residuals_has_a_scale_of_one():
 )
 def test_bad_arguments(options, message):
     X, y = linear_with_noise(30, seed=17)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.predict_interval(X, **options)
 
@@ -453,14 +444,14 @@ def test_bad_arguments(options, message):
 )
 def test_bad_conformal_arguments(options, message):
     X, y = linear_with_noise(30, seed=18)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.predict_interval(X, method="conformal", **options)
 
 
 def test_conformal_intervals_need_inputs_and_other_members():
     X, y = linear_with_noise(30, seed=19)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     with pytest.raises(ValueError, match="needs X with method='conformal'"):
         model.predict_interval(method="conformal")
     with pytest.raises(ValueError, match=r"All 10 members .* are in the fit"):
@@ -473,7 +464,7 @@ def test_columns_of_calibration_are_those_of_the_fit():
     pandas = pytest.importorskip("pandas")
     X, y = linear_with_noise(40, seed=20)
     frame = pandas.DataFrame(X, columns=["size", "rate"])
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(frame[:20], y[:20])
+    model = ridge_pce(1).fit(frame[:20], y[:20])
     pair = frame[20:], y[20:]
     options = {"method": "conformal", "confidence_level": 0.9}
     assert model.predict_interval(frame, calibration=pair, **options).lower.size == 40
@@ -503,7 +494,7 @@ def test_a_fit_without_residuals_or_samples_says_so():
 def test_calibration_has_the_columns_of_the_fit():
     X, values = np.random.default_rng(0).normal(size=(2, 60, 2))
     y = pd.DataFrame(values, columns=["score", "loss"])
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X[:30], y[:30])
+    model = ridge_pce(1).fit(X[:30], y[:30])
     options = {"method": "conformal"}
     model.predict_interval(X, calibration=(X[30:], y[30:]), **options)
     with pytest.raises(ValueError, match="y of calibration has the outputs"):

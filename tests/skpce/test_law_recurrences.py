@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce._input_laws import ContinuousLaw, DiscreteLaw, learn_input_laws
@@ -57,8 +58,8 @@ def test_a_density_gives_the_recurrence_of_its_family(frozen, a, b):
     found_a, found_b = law.recurrence(degree)
     k = np.arange(degree + 1.0)
     expected_a = (a(k[:-1]) - law.location) / law.scale
-    np.testing.assert_allclose(found_a, expected_a, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-8)
+    assert_allclose(found_a, expected_a, rtol=1e-8, atol=1e-8)
+    assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +89,8 @@ def test_a_table_gives_the_recurrence_of_its_family(frozen, a, b):
     found_a, found_b = law.recurrence(10)
     k = np.arange(11.0)
     expected_a = (a(k[:-1]) - law.location) / law.scale
-    np.testing.assert_allclose(found_a, expected_a, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-9)
+    assert_allclose(found_a, expected_a, rtol=1e-9, atol=1e-9)
+    assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-9)
 
 
 def test_empirical_law_of_a_large_normal_sample_approaches_hermite():
@@ -106,7 +107,7 @@ def test_empirical_polynomials_are_orthonormal_under_the_data():
     weights = np.random.default_rng(SEED).integers(0, 3, size=300).astype(float)
     law = law_of("empirical", column, weights)
     found = gram(law, 8, column, weights)
-    np.testing.assert_allclose(found, np.eye(9), atol=TOLERANCE)
+    assert_allclose(found, np.eye(9), atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("levels", [[0.0, 1.0], [1.0, 4.0, 7.0, 9.0], np.arange(12.0)])
@@ -117,4 +118,4 @@ def test_contrasts_are_orthonormal_under_the_frequencies(levels):
     law = law_of("categorical", column, weights)
     assert law.largest_degree == len(levels) - 1
     found = gram(law, len(levels) - 1, column, weights)
-    np.testing.assert_allclose(found, np.eye(len(levels)), atol=1e-12)
+    assert_allclose(found, np.eye(len(levels)), atol=1e-12)

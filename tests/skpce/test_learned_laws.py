@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skpce import (
@@ -137,7 +138,7 @@ def test_the_choice_does_not_depend_on_unit_or_order(kind, unit):
     for law, other in zip(laws, changed, strict=True):
         assert type(law) is type(other)
         found, expected = other.evaluate(unit * points, 5), law.evaluate(points, 5)
-        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+        assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
 def test_the_choice_does_not_depend_on_an_offset_or_a_sign():
@@ -170,7 +171,7 @@ def test_a_weight_is_a_number_of_copies_in_the_choice(n_copies):
         if law.support[0] == 0.0:
             points = np.abs(points) + 0.1
         found, expected = law.evaluate(points, degree), other.evaluate(points, degree)
-        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
 def test_columns_in_blocks_are_chosen_alike(monkeypatch):
@@ -265,7 +266,7 @@ def test_a_constant_column_has_no_terms():
         X, X[:, 0] ** 2
     )
     assert pce.multi_indices_[:, 1].max() == 0
-    np.testing.assert_allclose(pce.total_sobol_indices_, [[1.0, 0.0]], atol=1e-6)
+    assert_allclose(pce.total_sobol_indices_, [[1.0, 0.0]], atol=1e-6)
 
 
 # The smoothed distribution
@@ -294,7 +295,7 @@ def test_a_smoothed_distribution_is_orthonormal_to_degree_20(name):
     below = (np.arange(200_000) + 0.5) / 200_000
     values = law.evaluate(law.to_scipy().ppf(below), 20)
     gram = values @ values.T / len(below)
-    np.testing.assert_allclose(gram, np.eye(21), atol=2e-3)
+    assert_allclose(gram, np.eye(21), atol=2e-3)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -315,9 +316,9 @@ def test_a_smoothed_distribution_function_is_monotone_and_its_own_inverse(name):
     assert (np.diff(law.standardize(points)) > 0).all()
     # A value far from 0 has fewer digits.
     steep = law._curve.slopes.max() * np.spacing(np.abs(points).max())
-    np.testing.assert_allclose(frozen.cdf(points), below, atol=1e-12 + 10 * steep)
+    assert_allclose(frozen.cdf(points), below, atol=1e-12 + 10 * steep)
     back = law.in_units(law.standardize(points))
-    np.testing.assert_allclose(frozen.cdf(back), below, atol=1e-9 + 10 * steep)
+    assert_allclose(frozen.cdf(back), below, atol=1e-9 + 10 * steep)
 
 
 @pytest.mark.parametrize("name", ["heavy tails", "a gap", "ties", "two values"])
@@ -334,7 +335,7 @@ def test_smoothed_derivatives_match_and_are_continuous(name):
     assert (np.abs(found - rise / (2 * step)) <= 1e-5 * size + noise).all()
     gap = 1e-9 * np.diff(knots).min()
     left, right = (law.differentiate(knots + side, 4) for side in (-gap, gap))
-    np.testing.assert_allclose(left / size, right / size, atol=1e-6)
+    assert_allclose(left / size, right / size, atol=1e-6)
 
 
 def test_a_smoothed_distribution_is_near_the_one_of_the_data():
@@ -359,7 +360,7 @@ def test_means_of_pieces_of_a_smoothed_distribution():
     piece = np.searchsorted(edges, points)
     values = law.evaluate(points, 3)
     expected = [values[:, piece == k].sum(axis=1) / len(below) for k in range(4)]
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert_allclose(found, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 15, 60, 61, 1000, 100_000])
@@ -368,7 +369,7 @@ def test_groups_are_small_at_the_ends_and_alike_from_both(n):
     sizes = np.diff(np.append(starts, n))
     assert starts[0] == 0
     assert sizes.min() >= 1
-    np.testing.assert_array_equal(sizes, sizes[::-1])
+    assert_array_equal(sizes, sizes[::-1])
     assert sizes[0] == 1
     assert len(sizes) <= 70
 
@@ -385,15 +386,15 @@ def test_ordered_levels_have_equal_steps():
         for name, column in (("ordinal", levels[number]), ("empirical", number * 1.0))
     )
     found, expected = ordinal.evaluate(levels, 3), numbers.evaluate(np.arange(4.0), 3)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(found, expected, atol=1e-12)
     assert ordinal.largest_degree == 3
     between = np.array([5.5e-5, 0.05, 0.2])
     t = ordinal.standardize(between)
-    np.testing.assert_allclose(ordinal.in_units(t), between, rtol=1e-12)
+    assert_allclose(ordinal.in_units(t), between, rtol=1e-12)
     step = 1e-9
     rise = ordinal.evaluate(between + step, 3) - ordinal.evaluate(between - step, 3)
     slopes = ordinal.differentiate(between, 3)
-    np.testing.assert_allclose(slopes, rise / (2 * step), rtol=1e-5, atol=1e-3)
+    assert_allclose(slopes, rise / (2 * step), rtol=1e-5, atol=1e-3)
     assert ordinal.outside(np.array([1e-6, 1e-5, 1e-1, 0.11])).tolist() == [
         True,
         False,
@@ -411,15 +412,13 @@ def test_a_log_uniform_column_is_uniform_in_its_logarithm():
     other = PolynomialChaosRegressor(4, distribution="uniform", solver="ridge").fit(
         np.log(X), y
     )
-    np.testing.assert_allclose(found.predict(X), other.predict(np.log(X)), atol=1e-9)
-    np.testing.assert_allclose(
-        found.total_sobol_indices_, other.total_sobol_indices_, atol=1e-10
-    )
+    assert_allclose(found.predict(X), other.predict(np.log(X)), atol=1e-9)
+    assert_allclose(found.total_sobol_indices_, other.total_sobol_indices_, atol=1e-10)
     first, second = (
         model.sobol_interval(method="bootstrap", n_resamples=50, random_state=0)
         for model in (found, other)
     )
-    np.testing.assert_allclose(first.total_order, second.total_order, atol=1e-8)
+    assert_allclose(first.total_order, second.total_order, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["lognormal", "loguniform"])
@@ -473,7 +472,7 @@ def test_learned_distributions_are_kept(way, tmp_path):
         save_model(pce, tmp_path / "model.npz")
         read = load_model(tmp_path / "model.npz")
     assert list(read.basis_.laws) == list(pce.basis_.laws)
-    np.testing.assert_array_equal(read.predict(X), pce.predict(X))
+    assert_array_equal(read.predict(X), pce.predict(X))
 
 
 def test_a_resample_keeps_functions_that_are_no_polynomials_of_its_own():
@@ -510,8 +509,7 @@ def test_folds_that_lack_a_zero_are_predicted():
     train = np.delete(np.arange(60), 7)
     pce = PolynomialChaosRegressor(2, distribution="auto", solver="ridge")
     pce.fit(X[train], X[train, 1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputOutsideSupportWarning)
+    with warnings.catch_warnings(action="ignore", category=InputOutsideSupportWarning):
         assert np.isfinite(pce.predict(X[[7]])).all()
 
 

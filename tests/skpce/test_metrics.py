@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
@@ -51,7 +52,7 @@ def test_crps_of_a_normal_law_has_its_closed_form():
     n_draws = 20_000
     atoms = norm.ppf((np.arange(n_draws) + 0.5) / n_draws, mean, spread)
     found = crps_score(as_policies(np.array([y])), as_policies(atoms)[:, np.newaxis])
-    np.testing.assert_allclose(found, [closed], rtol=1e-3)
+    assert_allclose(found, [closed], rtol=1e-3)
 
 
 @pytest.mark.parametrize("n_members_drawn", [1, 6])
@@ -65,20 +66,20 @@ def test_crps_is_the_double_sum(n_members_drawn):
     near = np.abs(draws[:, np.newaxis] - draws[np.newaxis]).mean(axis=(0, 1))
     each = (far - 0.5 * near).mean(axis=0)
     expected = [each[:2].mean(), each[2:].mean()]
-    np.testing.assert_allclose(crps_score(y, draws, steps=(2, 3)), expected, rtol=1e-12)
+    assert_allclose(crps_score(y, draws, steps=(2, 3)), expected, rtol=1e-12)
 
 
 def test_a_perfect_forecaster_scores_perfectly_and_a_wrong_one_does_not(forecasts):
     y, draws = forecasts
     shape = {"steps": STEPS, "mask": MASK}
     certain = np.repeat(y[np.newaxis], 3, axis=0)
-    np.testing.assert_allclose(crps_score(y, certain, **shape), [0, np.nan, 0])
+    assert_allclose(crps_score(y, certain, **shape), [0, np.nan, 0])
     for score in (marginal, joint):
-        np.testing.assert_array_equal(score(y, y, y, **shape), [1, np.nan, 1])
+        assert_array_equal(score(y, y, y, **shape), [1, np.nan, 1])
         wrong = score(y, y + 0.1, y + 0.2, **shape)
-        np.testing.assert_array_equal(wrong, [0, np.nan, 0])
+        assert_array_equal(wrong, [0, np.nan, 0])
     width = coverage_interval(y, y, y, **shape).width
-    np.testing.assert_array_equal(width, [0, np.nan, 0])
+    assert_array_equal(width, [0, np.nan, 0])
     honest = crps_score(y, draws, **shape)
     for distorted in (draws**3, 0.2 + 0 * draws, np.roll(draws, 1, axis=2)):
         assert np.all(np.delete(crps_score(y, distorted, **shape) > honest, 1))
@@ -91,7 +92,7 @@ def test_exact_quantiles_cover_as_often_as_they_claim(forecasts, level):
     shape = {"steps": STEPS, "mask": MASK}
     each = marginal(y, lower, upper, **shape)
     error = 4 * np.sqrt(level * (1 - level) / len(y))
-    np.testing.assert_allclose(each[[0, 2]], level, atol=error)
+    assert_allclose(each[[0, 2]], level, atol=error)
     narrow = marginal(y, *quantiles(draws, level / 2), **shape)
     assert np.all(np.abs(narrow[[0, 2]] - level) > error)
     whole = joint(y, lower, upper, **shape)
@@ -109,13 +110,13 @@ def test_masked_parts_and_steps_without_choice_do_not_count(forecasts):
         assert np.isnan(found[1])
         alone = score(y[:, [4, 6]], lower[:, [4, 6]], upper[:, [4, 6]])
         assert found[2] == alone[0]
-        np.testing.assert_array_equal(found, score(y, lower, upper, steps=STEPS))
+        assert_array_equal(found, score(y, lower, upper, steps=STEPS))
     widths = coverage_interval(y, lower, upper, steps=STEPS).width
     both = (upper - lower).mean(axis=0)
     expected = [both[:3].mean(), np.nan, both[[4, 6]].mean()]
-    np.testing.assert_allclose(widths, expected)
+    assert_allclose(widths, expected)
     alone = crps_score(y[:, [4, 6]], draws[:, :, [4, 6]])
-    np.testing.assert_allclose(crps_score(y, draws, steps=STEPS)[2], alone[0])
+    assert_allclose(crps_score(y, draws, steps=STEPS)[2], alone[0])
 
 
 def test_bounds_are_inclusive():

@@ -9,6 +9,7 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.laguerre import laggauss
 from numpy.polynomial.legendre import leggauss
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.stats import expon, norm, uniform
 
@@ -55,7 +56,7 @@ def assert_moments(found, expected, rtol=1e-9, atol=1e-10):
     for name, value in zip(
         ("mean", "variance", "skewness", "kurtosis"), expected, strict=True
     ):
-        np.testing.assert_allclose(getattr(found, name), value, rtol=rtol, atol=atol)
+        assert_allclose(getattr(found, name), value, rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize(
@@ -163,8 +164,8 @@ def test_a_target_without_variance_has_no_shape():
     found = PCE(2).fit(X, np.column_stack([np.full(30, 7.0), X[:, 0]])).moments()
     assert found.mean[0] == pytest.approx(7.0)
     assert found.variance[0] == 0
-    np.testing.assert_array_equal(np.isnan(found.skewness), [True, False])
-    np.testing.assert_array_equal(np.isnan(found.kurtosis), [True, False])
+    assert_array_equal(np.isnan(found.skewness), [True, False])
+    assert_array_equal(np.isnan(found.kurtosis), [True, False])
 
 
 def test_degree_zero():
@@ -180,7 +181,7 @@ def test_linearisation_rebuilds_products(law):
     table = linearisation(law, 4)
     values = law.evaluate(column, 8)
     for a, b in itertools.product(range(5), repeat=2):
-        np.testing.assert_allclose(table[a, b] @ values, values[a] * values[b])
+        assert_allclose(table[a, b] @ values, values[a] * values[b])
         outside = (np.arange(9) < abs(a - b)) | (np.arange(9) > a + b)
         assert not table[a, b, outside].any()
         assert not table[a, b, (np.arange(9) + a + b) % 2 == 1].any()
@@ -209,8 +210,8 @@ def test_moments_do_not_depend_on_how_the_work_is_cut(monkeypatch, limit, value)
     plain = expansion_moments(*problem)
     monkeypatch.setattr(moments, limit, value)
     cut = expansion_moments(*problem)
-    np.testing.assert_allclose(cut.skewness, plain.skewness, rtol=1e-10)
-    np.testing.assert_allclose(cut.kurtosis, plain.kurtosis, rtol=1e-10)
+    assert_allclose(cut.skewness, plain.skewness, rtol=1e-10)
+    assert_allclose(cut.kurtosis, plain.kurtosis, rtol=1e-10)
 
 
 def test_many_inputs_need_long_keys():
@@ -226,8 +227,8 @@ def test_many_inputs_need_long_keys():
     padded[:, -29:] = 1e-9
     found = expansion_moments(every, padded, wide)
     plain = expansion_moments(laws, coefficients, multi_indices)
-    np.testing.assert_allclose(found.kurtosis, plain.kurtosis, rtol=1e-8)
-    np.testing.assert_allclose(found.skewness, plain.skewness, rtol=1e-8)
+    assert_allclose(found.kurtosis, plain.kurtosis, rtol=1e-8)
+    assert_allclose(found.skewness, plain.skewness, rtol=1e-8)
 
 
 def test_targets_do_not_disturb_each_other():
@@ -245,8 +246,8 @@ def test_shape_does_not_depend_on_the_unit(scale):
     laws, coefficients, multi_indices = random_problem()
     plain = expansion_moments(laws, coefficients, multi_indices)
     moved = expansion_moments(laws, scale * coefficients, multi_indices)
-    np.testing.assert_allclose(moved.kurtosis, plain.kurtosis)
-    np.testing.assert_allclose(moved.skewness, np.sign(scale) * plain.skewness)
+    assert_allclose(moved.kurtosis, plain.kurtosis)
+    assert_allclose(moved.skewness, np.sign(scale) * plain.skewness)
 
 
 def test_moments_agree_with_a_sample():
@@ -269,5 +270,5 @@ def test_moments_of_a_learned_distribution_are_those_of_its_polynomials(name):
     frozen = [law.to_scipy() for law in learned.basis_.laws]
     given = PolynomialChaosRegressor(3, solver="ols", distribution=frozen).fit(X, y)
     found, true = learned.moments(), given.moments()
-    np.testing.assert_allclose(found.skewness, true.skewness, rtol=1e-8)
-    np.testing.assert_allclose(found.kurtosis, true.kurtosis, rtol=1e-8)
+    assert_allclose(found.skewness, true.skewness, rtol=1e-8)
+    assert_allclose(found.kurtosis, true.kurtosis, rtol=1e-8)

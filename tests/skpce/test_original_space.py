@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.exceptions import NotFittedError
@@ -17,13 +18,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import gradient_moments
 from skpce._expansion.moments import explained_share
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 N_FEATURES = 6
 
@@ -77,7 +78,7 @@ def test_first_order_against_brute_force(embedding):
     _, features, values = embedded_samples(pipeline)
     for i in (0, 1, 2, 3, 5):
         sampled = binned_share(features[:, i], values)
-        np.testing.assert_allclose(found.first_order[:, i], sampled, atol=0.01)
+        assert_allclose(found.first_order[:, i], sampled, atol=0.01)
     assert not found.sampled
     assert not found.first_order_standard_error.any()
     assert np.all(found.first_order >= 0)
@@ -94,12 +95,10 @@ def test_what_the_embedding_drops_is_noise():
     for i in (0, 2, 5):
         noisy = features[:, i] + rng.normal(scale=dropped[:, i].std(), size=len(values))
         sampled = binned_share(noisy, values)
-        np.testing.assert_allclose(
-            found.first_order_with_residual[:, i], sampled, atol=0.01
-        )
+        assert_allclose(found.first_order_with_residual[:, i], sampled, atol=0.01)
     assert np.all(found.first_order_with_residual <= found.first_order + 1e-12)
     retained = 1 - dropped.var(axis=0) / X.var(axis=0)
-    np.testing.assert_allclose(found.retained_variance, retained, atol=1e-9)
+    assert_allclose(found.retained_variance, retained, atol=1e-9)
     assert found.retained_variance[4] < 0.5
     assert any("less than half" in caution for caution in found.cautions)
 
@@ -126,7 +125,7 @@ def test_a_faint_copy_explains_as_much_as_the_original():
     X = np.c_[source, 0.01 * source + 0.1 * rng.normal(size=400)]
     pipeline = fitted(X, source, PCA(1), degree=1)
     found = original_space_indices(pipeline, X)
-    np.testing.assert_allclose(found.first_order, 1.0)
+    assert_allclose(found.first_order, 1.0)
     assert found.first_order_with_residual[0, 0] > 0.999
     assert found.first_order_with_residual[0, 1] < 0.1
 
@@ -136,11 +135,11 @@ def test_without_an_embedding_they_are_the_sobol_indices():
     X = rng.normal(size=(4, 2))
     X = np.vstack([X, -X, X * [1, -1], X * [-1, 1]])  # exactly uncorrelated
     y = X[:, 0] + X[:, 0] * X[:, 1] + X[:, 1] ** 2
-    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
+    pce = ridge_pce(2).fit(X, y)
     for pipeline in (pce, make_pipeline("passthrough", pce)):
         found = original_space_indices(pipeline, X)
-        np.testing.assert_allclose(found.first_order, pce.sobol_indices_, atol=1e-12)
-        np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0)
+        assert_allclose(found.first_order, pce.sobol_indices_, atol=1e-12)
+        assert_allclose(found.shapley.sum(axis=1), 1.0)
 
 
 def test_the_loading_is_that_of_pca():
@@ -149,8 +148,8 @@ def test_the_loading_is_that_of_pca():
     X, y = rows(noise=0.5)
     pipeline = fitted(X, y, PCA(3))
     embedding = affine_map(pipeline.steps[:-1], X)
-    np.testing.assert_allclose(embedding.matrix, pipeline[0].components_, atol=1e-9)
-    np.testing.assert_allclose(embedding.loading, pipeline[0].components_.T, atol=1e-9)
+    assert_allclose(embedding.matrix, pipeline[0].components_, atol=1e-9)
+    assert_allclose(embedding.loading, pipeline[0].components_.T, atol=1e-9)
 
 
 def test_derivatives_against_finite_differences():
@@ -167,7 +166,7 @@ def test_derivatives_against_finite_differences():
         difference = np.abs(squared.mean(axis=0) - found.derivative_measure[:, i])
         assert np.all(difference <= 4 * error + 1e-6)
     weighted = found.derivative_measure * X.var(axis=0)
-    np.testing.assert_allclose(
+    assert_allclose(
         found.activity_share, weighted / weighted.sum(axis=1, keepdims=True)
     )
 
@@ -189,26 +188,26 @@ def test_moments_of_the_gradient_of_mixed_laws():
         slopes.append(np.tensordot(coefficients[0], terms, axes=1))
     weights = np.outer(wx, wy)
     by_hand = [[np.sum(weights * a * b) for a in slopes] for b in slopes]
-    np.testing.assert_allclose(exact, by_hand, rtol=1e-10)
+    assert_allclose(exact, by_hand, rtol=1e-10)
 
 
 def test_shapley_effects_are_those_of_a_normal_x():
     X, y = rows(noise=0.5)
     pipeline = fitted(X, y, PCA(3), degree=2)
     found = original_space_indices(pipeline, X)
-    np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-9)
+    assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-9)
     other = shapley_effects(
         pipeline, X, dependence="gaussian", solver="ols", degree=2, random_state=0
     )
-    np.testing.assert_allclose(found.shapley, other.effects, atol=1e-6)
+    assert_allclose(found.shapley, other.effects, atol=1e-6)
 
 
 def test_first_order_is_the_value_of_one_feature_in_the_game():
     """With one embedded input and one feature the game has one player."""
     x = np.random.default_rng(0).normal(size=(60, 1))
     found = original_space_indices(fitted(x, x[:, 0] ** 2, StandardScaler()), x)
-    np.testing.assert_allclose(found.shapley, 1.0)
-    np.testing.assert_allclose(found.first_order, 1.0)
+    assert_allclose(found.shapley, 1.0)
+    assert_allclose(found.first_order, 1.0)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -248,23 +247,23 @@ def test_the_sampled_estimator():
     x, noise = rng.normal(size=(2, 65_536))
     values = np.c_[x + noise, noise, np.zeros_like(x)]
     found = explained_share(x, values, np.eye(3))
-    np.testing.assert_allclose(found, [0.5, 0.0, 0.0], atol=0.01)
+    assert_allclose(found, [0.5, 0.0, 0.0], atol=0.01)
     cubic = x**3 - 3 * x
     found = explained_share(x, np.c_[cubic, x], np.eye(2))
-    np.testing.assert_allclose(found, 1.0, atol=1e-9)
+    assert_allclose(found, 1.0, atol=1e-9)
     pooled = explained_share(x, values, np.array([[1.0, 1.0, 0.0]]))
-    np.testing.assert_allclose(pooled, [1 / 3], atol=0.01)
+    assert_allclose(pooled, [1 / 3], atol=0.01)
 
 
 def test_a_surrogate_of_compositions_gives_steps():
     X, y = rows(noise=0.3)
     first = softmax(np.c_[y[:, 0], np.zeros(len(y)), -y[:, 1]], axis=1)
     second = softmax(np.c_[y[:, 1], np.zeros(len(y))], axis=1)
-    surrogate = CompositionalPCESurrogate(2, steps={"a": 3, "b": 2}, **RIDGE)
+    surrogate = ridge_surrogate(2, steps={"a": 3, "b": 2})
     pipeline = make_pipeline(PCA(3), surrogate).fit(X, np.hstack([first, second]))
     found = original_space_indices(pipeline, X)
     assert found.target_names == ("a", "b")
-    np.testing.assert_allclose(found.total_variance, pipeline[-1].step_total_variance_)
+    assert_allclose(found.total_variance, pipeline[-1].step_total_variance_)
     rng = np.random.default_rng(0)
     Z = pipeline[-1].basis_.sample(400_000, rng)
     ilr = pipeline[-1].transform(Z)
@@ -273,8 +272,8 @@ def test_a_surrogate_of_compositions_gives_steps():
         shares = binned_share(features[:, i], ilr)
         variance = ilr.var(axis=0)
         step_a = (shares[:2] @ variance[:2]) / variance[:2].sum()
-        np.testing.assert_allclose(found.first_order[0, i], step_a, atol=0.01)
-        np.testing.assert_allclose(found.first_order[1, i], shares[2], atol=0.01)
+        assert_allclose(found.first_order[0, i], step_a, atol=0.01)
+        assert_allclose(found.first_order[1, i], shares[2], atol=0.01)
 
 
 def test_other_affine_steps():
@@ -284,7 +283,7 @@ def test_other_affine_steps():
         assert found.first_order.shape == (1, N_FEATURES)
     nested = make_pipeline(make_pipeline(StandardScaler()), PCA(2))
     flat = fitted(X, y, StandardScaler(), PCA(2))
-    np.testing.assert_allclose(
+    assert_allclose(
         original_space_indices(fitted(X, y, nested), X).first_order,
         original_space_indices(flat, X).first_order,
     )
@@ -294,9 +293,7 @@ def test_data_frames():
     X, y = rows(noise=0.3)
     names = [f"gene {i}" for i in range(N_FEATURES)]
     frame = pd.DataFrame(X, columns=names)
-    pipeline = make_pipeline(
-        StandardScaler(), PCA(2), PolynomialChaosRegressor(2, **RIDGE)
-    )
+    pipeline = make_pipeline(StandardScaler(), PCA(2), ridge_pce(2))
     pipeline.set_output(transform="pandas").fit(frame, y)
     found = original_space_indices(pipeline, frame)
     assert found.feature_names == tuple(names)
@@ -344,9 +341,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="last step is LinearRegression"):
         original_space_indices(make_pipeline(PCA(2), LinearRegression()).fit(X, y), X)
     with pytest.raises(NotFittedError):
-        original_space_indices(
-            make_pipeline(PCA(2), PolynomialChaosRegressor(**RIDGE)), X
-        )
+        original_space_indices(make_pipeline(PCA(2), ridge_pce()), X)
     pipeline = fitted(X, y, PCA(2))
     with pytest.raises(ValueError, match="3 rows; 2 embedded inputs need at least 4"):
         original_space_indices(pipeline, X[:3])

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
@@ -24,7 +25,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce
 
 pd = pytest.importorskip("pandas")
 matplotlib = pytest.importorskip("matplotlib")
@@ -36,13 +37,11 @@ ODD = ["$\\frac{$ <b>&", "_hidden", "a name that is far too long for one line " 
 WORDS = re.compile(r"\b(polic(y|ies)|rewards?|steps?|surrogate|actions?)\b", re.I)
 
 MODELS = {
-    "alone": PolynomialChaosRegressor(2, **RIDGE),
-    "behind PCA": make_pipeline(
-        PCA(2, whiten=True), PolynomialChaosRegressor(2, **RIDGE)
-    ),
+    "alone": ridge_pce(2),
+    "behind PCA": make_pipeline(PCA(2, whiten=True), ridge_pce(2)),
     "learned": PolynomialChaosRegressor(),
     "in a search": GridSearchCV(
-        make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE)),
+        make_pipeline(PCA(2), ridge_pce(1)),
         {"polynomialchaosregressor__degree": [1, 2]},
         cv=2,
     ),
@@ -114,8 +113,8 @@ def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
     if names == "odd":
         labels = [f"{ODD[i % 3]}{i}" for i in range(n_outputs)]
         y = pd.DataFrame(y, columns=labels)
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
-    found = judged(PolynomialChaosRegressor(1, **RIDGE), X, y)
+    model = ridge_pce(1).fit(X, y)
+    found = judged(ridge_pce(1), X, y)
     for display in all_displays(model, X, y, found):
         assert not WORDS.search(texts_of(display))
         plt.close(display.figure_)
@@ -123,12 +122,12 @@ def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
 
 def test_groups_come_from_the_verdict_or_are_given(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, **RIDGE).fit(X, y)
-    found = judged(PolynomialChaosRegressor(2, **RIDGE), X, y, outputs=OUTPUTS)
+    model = ridge_pce(2).fit(X, y)
+    found = judged(ridge_pce(2), X, y, outputs=OUTPUTS)
     by_verdict = SobolDisplay.from_fit(model, verdict=found)
     assert by_verdict.step_names == ["accuracy", "logits"]
-    np.testing.assert_array_equal(by_verdict.unexplained, found.not_predicted)
-    np.testing.assert_array_equal(by_verdict.shares[:, :3], found.drivers.first)
+    assert_array_equal(by_verdict.unexplained, found.not_predicted)
+    assert_array_equal(by_verdict.shares[:, :3], found.drivers.first)
     given = SobolDisplay.from_fit(model, outputs=OUTPUTS)
     assert SobolDisplay.from_fit(model).step_names == ["y0", "y1", "y2"]
     shown = InteractionDisplay.from_estimator(model, step="logits", outputs=OUTPUTS)
@@ -137,13 +136,13 @@ def test_groups_come_from_the_verdict_or_are_given(data):
     both = weights @ pairs.values[1:] / weights.sum()
     explained = 1 - given.unexplained[1]
     place = pairs.subsets.index((1,))
-    np.testing.assert_allclose(shown.values[1, 1], explained * both[place])
+    assert_allclose(shown.values[1, 1], explained * both[place])
 
 
 def test_a_verdict_about_other_outputs_is_refused(data):
     X, y = data
     names = ["a", "b", "c"]
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, pd.DataFrame(y, columns=names))
+    model = ridge_pce(1).fit(X, pd.DataFrame(y, columns=names))
     found = judged(model, X, pd.DataFrame(y, columns=names[::-1]))
     with pytest.raises(ValueError, match="verdict is about the outputs"):
         SobolDisplay.from_estimator(model, verdict=found)
@@ -155,7 +154,7 @@ def test_a_verdict_about_other_outputs_is_refused(data):
 
 def test_displays_of_compositions_say_what_to_use(data):
     X, y = data
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     with pytest.raises(ValueError, match="For real outputs use StepVarianceDisplay"):
         PolicyDistributionDisplay.from_estimator(model, y)
     for draw in (report, CoverageDisplay.from_estimator):
@@ -170,20 +169,19 @@ def test_spread_of_members(data):
     X, y = data
     y = y.copy()
     y[:5, 1] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    with warnings.catch_warnings(action="ignore"):
+        model = ridge_pce(1).fit(X, y)
     display = StepVarianceDisplay.from_estimator(model, y, outputs=OUTPUTS)
     found, rest = display.fragility, y[5:, 1:]
     assert found.output_names == ("accuracy", "logits")
     assert found.members.tolist() == [60, 55]
-    np.testing.assert_allclose(found.variance, [y[:, 0].var(), rest.var(axis=0).sum()])
-    np.testing.assert_allclose(found.variance_per_column[1], rest.var(axis=0).mean())
-    np.testing.assert_allclose(found.standard_deviation[0], y[:, 0].std())
+    assert_allclose(found.variance, [y[:, 0].var(), rest.var(axis=0).sum()])
+    assert_allclose(found.variance_per_column[1], rest.var(axis=0).mean())
+    assert_allclose(found.standard_deviation[0], y[:, 0].std())
     assert (found.minimum[1], found.maximum[1]) == (rest.min(), rest.max())
     assert len(display.axes_) == 3
     alone = StepVarianceDisplay.from_predictions(y, outputs=OUTPUTS)
-    np.testing.assert_array_equal(alone.fragility.variance, found.variance)
+    assert_array_equal(alone.fragility.variance, found.variance)
     shown = StepVarianceDisplay.from_estimator(model, y, measures=["variance"])
     assert len(shown.axes_) == 1
     with pytest.raises(
@@ -214,7 +212,7 @@ def test_coverage_is_the_share_inside(data):
         )
         inside = (y[40:] >= low) & (y[40:] <= high)
         found = display.coverages["given the inputs"][place]
-        np.testing.assert_allclose(found, inside.mean())
+        assert_allclose(found, inside.mean())
     assert display.ax_.get_ylabel() == "share of held-out values inside"
     draws = np.random.default_rng(0).normal(size=(50, 60, 3))
     shown = CoverageDisplay.from_predictions(y, {"draws": draws}, outputs=OUTPUTS)
@@ -228,8 +226,8 @@ def test_coverage_of_groups_with_failed_members():
     marginal, joint = (
         output_coverage(y, *ends, groups, kind) for kind in ("marginal", "joint")
     )
-    np.testing.assert_allclose(marginal.coverage, [2 / 3, 2 / 4])
-    np.testing.assert_allclose(joint.coverage, [2 / 3, 0.0])
+    assert_allclose(marginal.coverage, [2 / 3, 2 / 4])
+    assert_allclose(joint.coverage, [2 / 3, 0.0])
     assert marginal.n_members == 3
     lost = output_coverage(np.full((3, 3), np.nan), *ends, groups)
     assert np.isnan(lost.coverage).all()
@@ -237,14 +235,14 @@ def test_coverage_of_groups_with_failed_members():
 
 def test_convergence_of_groups(data, frame):
     X, y = data
-    model = PolynomialChaosRegressor(1, **RIDGE)
+    model = ridge_pce(1)
     options = {"sizes": (45,), "n_repeats": 1, "random_state": 3}
     display = ConvergenceDisplay.from_estimator(model, X, frame, **options)
     given = ConvergenceDisplay.from_estimator(model, X, y, outputs=OUTPUTS, **options)
     assert display.curve_names == given.curve_names == ["accuracy", "logits"]
-    np.testing.assert_allclose(display.values, given.values)
+    assert_allclose(display.values, given.values)
     alone = ConvergenceDisplay.from_estimator(model, X, y, **options)
-    np.testing.assert_allclose(alone.values[0, 0, 0], display.values[0, 0, 0])
+    assert_allclose(alone.values[0, 0, 0], display.values[0, 0, 0])
     low, high = np.sort(alone.values[0, 0, 1:])
     assert low < display.values[0, 0, 1] < high
     shares = ConvergenceDisplay.from_estimator(
@@ -255,7 +253,7 @@ def test_convergence_of_groups(data, frame):
 
 def test_a_search_with_other_numbers_of_inputs_has_no_curves(data, frame):
     X, _ = data
-    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE))
+    pipeline = make_pipeline(PCA(2), ridge_pce(1))
     search = GridSearchCV(pipeline, {"pca__n_components": [1, 2, 3]}, cv=3)
     with pytest.raises(ValueError, match="their indices make no curves"):
         ConvergenceDisplay.from_estimator(
@@ -298,7 +296,7 @@ def test_a_report_of_real_outputs(name, data, frame):
 @pytest.mark.slow
 def test_a_report_has_the_numbers_of_the_fit(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, **RIDGE).fit(X[:40], y[:40])
+    model = ridge_pce(2).fit(X[:40], y[:40])
     page = report(model, X[40:], y[40:], outputs=OUTPUTS, title="Runs")
     errors = np.square(y[40:] - model.predict(X[40:]))[:, 1:].sum()
     spread = 20 * y[40:, 1:].var(axis=0).sum()
@@ -315,7 +313,7 @@ def test_a_report_of_scaled_groups_and_failed_members(data):
     X, y = data
     y = y.copy()
     y[45:48, 0] = np.nan
-    model = PolynomialChaosRegressor(1, **RIDGE)
+    model = ridge_pce(1)
     found = judged(model, X[:40], y[:40], outputs=OUTPUTS, standardize=True)
     page = report(model.fit(X[:40], y[:40]), X[40:], y[40:], verdict=found)
     assert "added up in units of their standard deviations" in page
@@ -331,7 +329,7 @@ def test_a_report_of_odd_names(data):
     X, y = data
     names = ["<b>&", "$\\frac{$", "a name that is far too long " * 3]
     frame = pd.DataFrame(y, columns=names)
-    page = report(PolynomialChaosRegressor(1, **RIDGE).fit(X, frame), X, frame)
+    page = report(ridge_pce(1).fit(X, frame), X, frame)
     assert "&lt;b&gt;&amp;" in page
     assert "<b>&" not in page
 
@@ -340,9 +338,8 @@ def test_a_report_of_odd_names(data):
 def test_a_report_of_a_constant_output(data):
     X, y = data
     y = np.c_[y[:, 0], np.ones(60)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    with warnings.catch_warnings(action="ignore"):
+        model = ridge_pce(1).fit(X, y)
     assert "no variance" in report(model, X, y)
 
 
@@ -364,7 +361,7 @@ def test_a_report_without_intervals(data):
 )
 def test_bad_arguments_of_a_report_are_named(change, message, data):
     X, y = data
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X[:40], y[:40])
+    model = ridge_pce(1).fit(X[:40], y[:40])
     columns, rows = change.get("y", slice(None)), change.get("rows", 20)
     with pytest.raises(ValueError, match=message):
         report(model, X[40:], y[40 : 40 + rows, columns], outputs=change.get("outputs"))

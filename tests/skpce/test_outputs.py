@@ -4,23 +4,19 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-    load_model,
-    save_model,
-)
+from skpce import PolynomialChaosRegressor, load_model, save_model
 from skpce._compositions.outputs import checked_outputs, output_labels
 from skpce._expansion.expansion import Expansion
 from skpce.inspection import back_to_reward, verdict
 from skpce.inspection._reading import expansion_of
 from skpce.sample_size import required_ensemble_size
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 
@@ -40,9 +36,7 @@ def in_two_levels(y):
     return pd.DataFrame(y.copy(), columns=pd.MultiIndex.from_tuples(TWO_LEVELS))
 
 
-@pytest.mark.parametrize(
-    "model", [PolynomialChaosRegressor(2, **RIDGE), PolynomialChaosRegressor()]
-)
+@pytest.mark.parametrize("model", [ridge_pce(2), PolynomialChaosRegressor()])
 def test_columns_and_series_name_the_outputs(model, data):
     X, y = data
     frame = pd.DataFrame(y, columns=["accuracy", "loss", "y0"])
@@ -60,20 +54,18 @@ def test_a_target_without_a_name_has_its_number(data):
     X, y = data
     unnamed = [y, pd.DataFrame(y), pd.DataFrame(y).to_numpy().tolist()]
     for targets in unnamed:
-        fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, targets)
+        fitted = ridge_pce(1).fit(X, targets)
         assert fitted.expansion_.output_names == ("y0", "y1", "y2")
         assert fitted.sobol_frame()["target"].unique().tolist() == [0, 1, 2]
     for name in (None, 7, ("a", "b")):
-        fitted = PolynomialChaosRegressor(1, **RIDGE).fit(
-            X, pd.Series(y[:, 0], name=name)
-        )
+        fitted = ridge_pce(1).fit(X, pd.Series(y[:, 0], name=name))
         assert fitted.sobol_frame()["target"].unique().tolist() == [0]
 
 
 def test_odd_names_stay_as_they_are(data):
     X, _ = data
     y = np.random.default_rng(1).normal(size=(60, len(ODD)))
-    names = PolynomialChaosRegressor(1, **RIDGE).fit(X, pd.DataFrame(y, columns=ODD))
+    names = ridge_pce(1).fit(X, pd.DataFrame(y, columns=ODD))
     expected = [name or "y2" for name in ODD]
     assert list(names.expansion_.output_names) == expected
     assert list(names.sobol_frame()["target"].unique()) == expected
@@ -81,19 +73,14 @@ def test_odd_names_stay_as_they_are(data):
 
 def test_names_do_not_change_a_number(data):
     X, y = data
-    plain, named = (
-        PolynomialChaosRegressor(2, **RIDGE).fit(X, targets)
-        for targets in (y, in_two_levels(y))
-    )
+    plain, named = (ridge_pce(2).fit(X, targets) for targets in (y, in_two_levels(y)))
     for name in (
         *("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"),
         *("total_variance_", "unexplained_share_", "loo_error_"),
     ):
-        np.testing.assert_array_equal(getattr(plain, name), getattr(named, name))
-    np.testing.assert_array_equal(plain.shapley_effects(), named.shapley_effects())
-    np.testing.assert_allclose(
-        plain.feature_importances_, named.feature_importances_, rtol=1e-12
-    )
+        assert_array_equal(getattr(plain, name), getattr(named, name))
+    assert_array_equal(plain.shapley_effects(), named.shapley_effects())
+    assert_allclose(plain.feature_importances_, named.feature_importances_, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -102,23 +89,21 @@ def test_names_do_not_change_a_number(data):
 def test_two_levels_are_groups_at_once(columns, data):
     X, y = data
     levels = pd.MultiIndex.from_tuples(columns) if columns is TWO_LEVELS else columns
-    fitted = PolynomialChaosRegressor(2, **RIDGE).fit(
-        X, pd.DataFrame(y, columns=levels)
-    )
+    fitted = ridge_pce(2).fit(X, pd.DataFrame(y, columns=levels))
     expansion = fitted.expansion_
     assert expansion.group_names == ("accuracy", "logits")
     assert expansion.output_names == ("accuracy", "logits:0", "logits:1")
     # The oracles: sums over targets, by hand.
     residuals = fitted._problem.fit.loo_residuals[:, 1:]
     spread = np.square(y[:, 1:] - y[:, 1:].mean(axis=0)).sum()
-    np.testing.assert_allclose(
+    assert_allclose(
         expansion.q2, [fitted.q2_[0], 1 - np.square(residuals).sum() / spread]
     )
     weights = fitted.total_variance_[1:]
     expected = weights @ fitted.sobol_indices_[1:] / weights.sum()
-    np.testing.assert_allclose(expansion.sobol_indices().first_order[1], expected)
+    assert_allclose(expansion.sobol_indices().first_order[1], expected)
     aggregated = fitted.aggregated_sobol_indices([0, 1, 1]).total_order
-    np.testing.assert_allclose(expansion.sobol_indices().total_order[1], aggregated)
+    assert_allclose(expansion.sobol_indices().total_order[1], aggregated)
     frame = expansion.sobol_frame()
     assert list(frame["target"].unique()) == ["accuracy", "logits"]
 
@@ -135,25 +120,22 @@ def test_names_and_groups_survive_a_file_and_a_fit_in_parts(data, tmp_path):
         assert one.expansion_.group_names == ("accuracy", "logits")
         assert one.sobol_frame()["target"].iloc[-1] == "logits:1"
         assert np.isfinite(one.expansion_.q2).all()
-        np.testing.assert_array_equal(one.expansion_.q2, fitted.expansion_.q2)
+        assert_array_equal(one.expansion_.q2, fitted.expansion_.q2)
 
 
 def test_columns_that_are_not_side_by_side_are_one_group(data):
     X, y = data
     columns = pd.MultiIndex.from_tuples([("a", 0), ("b", 0), ("a", 1)])
-    expansion = PolynomialChaosRegressor(1, **RIDGE).fit(
-        X, pd.DataFrame(y, columns=columns)
-    )
-    np.testing.assert_array_equal(expansion.expansion_.groups, [0, 1, 0])
+    expansion = ridge_pce(1).fit(X, pd.DataFrame(y, columns=columns))
+    assert_array_equal(expansion.expansion_.groups, [0, 1, 0])
 
 
 def test_outputs_that_some_members_lack_retain_their_names(data):
     X, y = data
     frame = in_two_levels(y)
     frame.iloc[:5, 1] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, frame)
+    with warnings.catch_warnings(action="ignore"):
+        fitted = ridge_pce(1).fit(X, frame)
     assert fitted.expansion_.group_names == ("accuracy", "logits")
 
 
@@ -163,7 +145,7 @@ def test_outputs_that_some_members_lack_retain_their_names(data):
 def test_an_expansion_is_grouped_by_numbers_or_by_names(data):
     X, y = data
     frame = pd.DataFrame(y, columns=["a", "b", "c"])
-    expansion = PolynomialChaosRegressor(2, **RIDGE).fit(X, frame).expansion_
+    expansion = ridge_pce(2).fit(X, frame).expansion_
     by_number = expansion.grouped({"first": 1, "rest": 2})
     for outputs in (
         {"first": ["a"], "rest": ["b", "c"]},
@@ -172,17 +154,17 @@ def test_an_expansion_is_grouped_by_numbers_or_by_names(data):
     ):
         other = expansion.grouped(outputs)
         assert other.group_names == by_number.group_names == ("first", "rest")
-        np.testing.assert_array_equal(other.q2, by_number.q2)
+        assert_array_equal(other.q2, by_number.q2)
     alone = by_number.grouped(None)
-    np.testing.assert_allclose(alone.q2, expansion.q2, rtol=1e-12)
+    assert_allclose(alone.q2, expansion.q2, rtol=1e-12)
     assert alone.group_names == expansion.output_names
 
 
 def test_q2_of_a_group_without_errors_is_not_known(data):
     X, y = data
-    found = PolynomialChaosRegressor(1, **RIDGE).fit(X, y).expansion_
+    found = ridge_pce(1).fit(X, y).expansion_
     bare = Expansion(found.basis, found.coefficients, q2=found.q2)
-    np.testing.assert_array_equal(bare.grouped(None).q2, found.q2)
+    assert_array_equal(bare.grouped(None).q2, found.q2)
     assert np.isnan(bare.grouped({"all": 3}).q2).all()
     with pytest.raises(
         ValueError, match=r"loo_error has shape \(2,\); expected \(3,\)"
@@ -193,10 +175,9 @@ def test_q2_of_a_group_without_errors_is_not_known(data):
 def test_a_constant_column_adds_nothing_to_its_group(data):
     X, y = data
     y = np.c_[y[:, 0], np.ones(60)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expansion = PolynomialChaosRegressor(1, **RIDGE).fit(X, y).expansion_
-    np.testing.assert_allclose(expansion.grouped({"both": 2}).q2, expansion.q2[:1])
+    with warnings.catch_warnings(action="ignore"):
+        expansion = ridge_pce(1).fit(X, y).expansion_
+    assert_allclose(expansion.grouped({"both": 2}).q2, expansion.q2[:1])
 
 
 @pytest.mark.parametrize(
@@ -218,23 +199,23 @@ def test_a_constant_column_adds_nothing_to_its_group(data):
 )
 def test_bad_groups_are_named(outputs, message, data):
     X, y = data
-    fitted = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    fitted = ridge_pce(1).fit(X, y)
     with pytest.raises(ValueError, match=message):
         expansion_of(fitted, outputs=outputs)
 
 
 def test_a_sequence_numbers_the_outputs(data):
     X, y = data
-    found = expansion_of(PolynomialChaosRegressor(1, **RIDGE).fit(X, y), outputs=[1, 2])
+    found = expansion_of(ridge_pce(1).fit(X, y), outputs=[1, 2])
     assert found.expansion.group_names == ("output0", "output1")
-    judged = verdict(PolynomialChaosRegressor(1, **RIDGE), X, y, outputs=[1, 2])
+    judged = verdict(ridge_pce(1), X, y, outputs=[1, 2])
     assert judged.step_names == ("output0", "output1")
 
 
 def test_compositions_have_steps(data):
     X, _ = data
     y = np.full((60, 2), 0.5) + 0.1 * np.c_[X[:, 0], -X[:, 0]] / np.abs(X).max()
-    fitted = CompositionalPCESurrogate(1, **RIDGE).fit(X, y)
+    fitted = ridge_surrogate(1).fit(X, y)
     with pytest.raises(ValueError, match="whose groups are its steps"):
         expansion_of(fitted, outputs={"a": 2})
 
@@ -245,7 +226,7 @@ def test_compositions_have_steps(data):
 @pytest.mark.parametrize("standardize", [False, True])
 def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
     X, y = data
-    model = PolynomialChaosRegressor(2, **RIDGE)
+    model = ridge_pce(2)
     judged = verdict(
         model, X, y, outputs={"accuracy": 1, "logits": 2}, standardize=standardize
     )
@@ -254,17 +235,17 @@ def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
     scales = y.std(axis=0) if standardize else np.ones(3)
     partial = (model.total_variance_ / scales**2)[1:]
     expected = partial @ model.sobol_indices_[1:] / partial.sum()
-    np.testing.assert_allclose(found.sobol_indices().first_order[1], expected)
+    assert_allclose(found.sobol_indices().first_order[1], expected)
     errors = (model.loo_error_ / scales**2)[1:].sum()
     spread = (y.var(axis=0) / scales**2)[1:].sum()
-    np.testing.assert_allclose(found.q2[1], 1 - errors / spread)
+    assert_allclose(found.q2[1], 1 - errors / spread)
 
 
 @pytest.mark.slow
 def test_a_verdict_on_named_columns_names_the_outputs(data):
     X, y = data
     frame = in_two_levels(y)
-    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1, **RIDGE))
+    pipeline = make_pipeline(PCA(2), ridge_pce(1))
     search = GridSearchCV(pipeline, {"pca__n_components": [2, 3]}, cv=3)
     for model in (pipeline, search):
         judged = verdict(model, X, frame)
@@ -277,13 +258,11 @@ def test_a_verdict_on_named_columns_names_the_outputs(data):
 
 def test_effects_of_grouped_outputs(data):
     X, y = data
-    model = PolynomialChaosRegressor(1, **RIDGE).fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     found = back_to_reward(model, X, outputs={"first": 1, "rest": 2})
     assert found.target_names == ("first", "rest")
     alone = back_to_reward(model, X)
-    np.testing.assert_allclose(
-        found.effect_size[1], np.hypot(*alone.effect_size[1:]), rtol=1e-12
-    )
+    assert_allclose(found.effect_size[1], np.hypot(*alone.effect_size[1:]), rtol=1e-12)
 
 
 # What is given beside a fit.
@@ -323,9 +302,7 @@ def test_ensemble_size_of_named_outputs_and_groups(data):
     assert found.names == ("first", "rest")
     assert at_once.names == ("accuracy", "logits")
     for grouped in (found, at_once):
-        np.testing.assert_allclose(
-            grouped.noise_variance[1], named.noise_variance[1:].sum()
-        )
+        assert_allclose(grouped.noise_variance[1], named.noise_variance[1:].sum())
         assert grouped.n_required[0] == named.n_required[0]
         assert grouped.n_required[1] <= named.n_required[1:].max()
     assert "- rest: " in str(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
@@ -47,10 +48,10 @@ def test_sums_give_the_fit_of_all_members(solver, log_ratio, monkeypatch):
     at_once = made(**options).fit(X, y)
     for name in ("coefficients_", "step_total_sobol_indices_", "total_variance_"):
         ours, theirs = getattr(summed, name), getattr(at_once, name)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(summed.predict(X), at_once.predict(X), atol=1e-12)
+        assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    assert_allclose(summed.predict(X), at_once.predict(X), atol=1e-12)
     assert summed.score(X, y) == pytest.approx(at_once.score(X, y))
-    np.testing.assert_allclose(
+    assert_allclose(
         summed.step_unexplained_share_, at_once.step_unexplained_share_, atol=2e-3
     )
 
@@ -63,8 +64,8 @@ def test_order_and_weights_do_not_matter():
     copies = np.repeat(np.arange(len(X)), weights.astype(int))[::-1]
     for block in member_blocks(X[copies], y[copies], n_rows=50):
         second.partial_fit(*block)
-    np.testing.assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-9)
-    np.testing.assert_array_equal(first.alpha_, second.alpha_)
+    assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-9)
+    assert_array_equal(first.alpha_, second.alpha_)
 
 
 def test_steps_without_choice_or_spread():
@@ -72,10 +73,8 @@ def test_steps_without_choice_or_spread():
     y = np.column_stack([y[:, 4:], np.ones(len(X)), np.full((len(X), 2), 0.5)])
     model = made(steps=(3, 1, 2), mask=np.ones(6, dtype=bool)).partial_fit(X, y)
     reference = made(steps=(3, 1, 2), mask=np.ones(6, dtype=bool)).fit(X, y)
-    np.testing.assert_array_equal(
-        np.isnan(model.expansion_.q2), np.isnan(reference.expansion_.q2)
-    )
-    np.testing.assert_array_equal(model.step_total_sobol_indices_[1:], 0.0)
+    assert_array_equal(np.isnan(model.expansion_.q2), np.isnan(reference.expansion_.q2))
+    assert_array_equal(model.step_total_sobol_indices_[1:], 0.0)
 
 
 def test_model_file_goes_on(tmp_path):
@@ -84,7 +83,7 @@ def test_model_file_goes_on(tmp_path):
     save_model(model, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz").partial_fit(X[100:], y[100:])
     whole = made().partial_fit(X, y)
-    np.testing.assert_allclose(loaded.coefficients_, whole.coefficients_, rtol=1e-9)
+    assert_allclose(loaded.coefficients_, whole.coefficients_, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,7 @@ def test_other_members_are_refused_and_change_nothing():
         model.partial_fit(X, y[:, 1:] / y[:, 1:].sum(axis=1, keepdims=True))
     with pytest.raises(ValueError, match="Negative"):
         model.partial_fit(X, -y)
-    np.testing.assert_array_equal(model.coefficients_, before)
+    assert_array_equal(model.coefficients_, before)
 
 
 def test_blocks_of_arrays_on_disk(tmp_path):
@@ -136,7 +135,7 @@ def test_blocks_of_arrays_on_disk(tmp_path):
     on_disk[:] = y
     blocks = list(member_blocks(X, on_disk, n_rows=64))
     assert [len(block[0]) for block in blocks] == [64] * 4 + [44]
-    np.testing.assert_array_equal(np.vstack([block[1] for block in blocks]), on_disk)
+    assert_array_equal(np.vstack([block[1] for block in blocks]), on_disk)
     assert len(list(member_blocks(X, on_disk))) == 1
     one = PolynomialChaosRegressor(
         1, distribution=norm(), criterion="gcv", solver="ridge"
@@ -156,7 +155,7 @@ def test_blocks_of_dask_arrays():
         for block in member_blocks(*tables, n_rows=100):
             model.partial_fit(*block)
     expected = made().partial_fit(X, y).coefficients_
-    np.testing.assert_allclose(model.coefficients_, expected, rtol=1e-9)
+    assert_allclose(model.coefficients_, expected, rtol=1e-9)
 
 
 def test_blocks_of_zarr_arrays(tmp_path):
@@ -177,7 +176,7 @@ def test_blocks_of_zarr_arrays(tmp_path):
     for block in member_blocks(*tables, n_rows=100):
         model.partial_fit(*block)
     expected = made().partial_fit(X, y).coefficients_
-    np.testing.assert_allclose(model.coefficients_, expected, rtol=1e-9)
+    assert_allclose(model.coefficients_, expected, rtol=1e-9)
 
 
 def test_bad_blocks():

@@ -7,6 +7,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import logistic, norm
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
@@ -21,7 +22,7 @@ from skpce import (
 )
 from skpce._input_laws import NAMES
 from skpce._solvers import SOLVERS
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 N_SAMPLES = 120
 
@@ -29,7 +30,7 @@ N_SAMPLES = 120
 LEARNED = [
     *(PolynomialChaosRegressor(solver=name, distribution="normal") for name in SOLVERS),
     *(PolynomialChaosRegressor(distribution=name, solver="ridge") for name in NAMES),
-    PolynomialChaosRegressor(3, criterion="gcv", **RIDGE),
+    ridge_pce(3, criterion="gcv"),
     PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
     PolynomialChaosRegressor(),
     PolynomialChaosRegressor(2),
@@ -79,19 +80,17 @@ def through_skops():
 
 def assert_same(one, other, X):
     assert repr(one) == repr(other)
-    np.testing.assert_array_equal(one.transform(X), other.transform(X))
-    np.testing.assert_array_equal(
-        one.get_feature_names_out(), other.get_feature_names_out()
-    )
+    assert_array_equal(one.transform(X), other.transform(X))
+    assert_array_equal(one.get_feature_names_out(), other.get_feature_names_out())
     if isinstance(one, PolynomialChaosFeatures):
         return
     for mine, its in zip(
         one.predict(X, return_std=True), other.predict(X, return_std=True), strict=True
     ):
-        np.testing.assert_array_equal(mine, its)
+        assert_array_equal(mine, its)
     for name in vars(one):
         if name.endswith("_") and isinstance(getattr(one, name), np.ndarray):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+            assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=range(len(ESTIMATORS)))
@@ -101,7 +100,7 @@ def test_pickle(estimator, data):
     if isinstance(estimator.distribution, str):
         assert_same(fitted, again, data[0])
     else:  # whose representation holds an address
-        np.testing.assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
+        assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
 
 
 @pytest.mark.parametrize("estimator", LEARNED, ids=range(len(LEARNED)))
@@ -117,13 +116,13 @@ def test_skops_trusts_classes_of_ours_alone(estimator, data, through_skops):
     if isinstance(estimator.distribution, str):
         assert_same(fitted, again, data[0])
     else:
-        np.testing.assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
+        assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
 
 
 @pytest.mark.parametrize(
     "estimator",
     [
-        CompositionalPCESurrogate(1, steps=(2, 2), random_state=0, **RIDGE),
+        ridge_surrogate(1, steps=(2, 2), random_state=0),
         CompositionalPCESurrogate(
             1, steps=(2, 2), regressor=Ridge(), distribution="normal"
         ),
@@ -144,7 +143,7 @@ def test_skops_trusts_classes_of_compositions(estimator, data, through_skops):
     X = y if isinstance(estimator, LogRatioTransformer) else X
     fitted = clone(estimator).fit(X, y)
     again = through_skops(fitted)
-    np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+    assert_array_equal(again.transform(X), fitted.transform(X))
 
 
 def test_a_fit_from_sums_is_continued_after_loading(data):
@@ -154,7 +153,7 @@ def test_a_fit_from_sums_is_continued_after_loading(data):
     )
     whole = clone(model).fit(X, y)
     half = pickled(model.partial_fit(X[:60], y[:60])).partial_fit(X[60:], y[60:])
-    np.testing.assert_allclose(half.coefficients_, whole.coefficients_, atol=1e-10)
+    assert_allclose(half.coefficients_, whole.coefficients_, atol=1e-10)
 
 
 def test_an_unfitted_estimator_loads_unfitted():
@@ -164,9 +163,7 @@ def test_an_unfitted_estimator_loads_unfitted():
 
 
 @pytest.mark.parametrize(
-    "estimator",
-    [PolynomialChaosRegressor(3, **RIDGE), PolynomialChaosRegressor()],
-    ids=["ridge", "learned"],
+    "estimator", [ridge_pce(3), PolynomialChaosRegressor()], ids=["ridge", "learned"]
 )
 def test_a_pickle_holds_the_samples_once_and_no_design(estimator):
     """The samples and residuals of each target, and factors of the terms."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit, ndtr, softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
 from skpce._expansion.predictive import quantiles_of_others
 from skpce.metrics import coverage_interval
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 SEED = 0
@@ -20,7 +21,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 @pytest.fixture(scope="module")
 def fitted(simulate):
     X, y = simulate()
-    return CompositionalPCESurrogate(2, steps=WIDTHS, random_state=0, **RIDGE).fit(X, y)
+    return ridge_surrogate(2, steps=WIDTHS, random_state=0).fit(X, y)
 
 
 def gaussian_log_ratios(size, seed):
@@ -44,7 +45,7 @@ def test_coverage_of_a_known_law(residual, conditional):
             X if conditional else None, confidence_level=level, residual=residual
         )
         inside = (interval.lower <= y) & (y <= interval.upper)
-        np.testing.assert_allclose(inside.mean(axis=0), level, atol=0.05)
+        assert_allclose(inside.mean(axis=0), level, atol=0.05)
 
 
 def test_coverage_far_from_the_members_and_among_them():
@@ -111,7 +112,7 @@ def test_quantiles_of_others_are_those_without_the_draw(size):
     for draw in range(size):
         others = np.delete(values, draw, axis=0) if size > 1 else values
         expected = np.quantile(others, [ndtr(-1), 0.5, ndtr(1)], axis=0)
-        np.testing.assert_allclose([at[draw] for at in found], expected, atol=1e-12)
+        assert_allclose([at[draw] for at in found], expected, atol=1e-12)
 
 
 class CountingGenerator:
@@ -129,7 +130,7 @@ class CountingGenerator:
 def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_members):
     X, y = simulate(n_members=n_members)
     weights = np.random.default_rng(1).integers(1, 4, size=n_members)
-    surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, **RIDGE).fit(X, y, weights)
+    surrogate = ridge_surrogate(1, steps=WIDTHS).fit(X, y, weights)
     law = surrogate._predictive.residual_law(None, "sample")
     generator = CountingGenerator()
     size = 40_000
@@ -138,8 +139,8 @@ def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_m
     moments = (weights[:, np.newaxis] * rows).T @ rows / weights.sum()
     scale = np.sqrt(np.diag(moments))
     unit = np.outer(scale, scale)
-    np.testing.assert_allclose(drawn.T @ drawn / size / unit, moments / unit, atol=0.03)
-    np.testing.assert_allclose(drawn.mean(axis=0) / scale, 0.0, atol=0.03)
+    assert_allclose(drawn.T @ drawn / size / unit, moments / unit, atol=0.03)
+    assert_allclose(drawn.mean(axis=0) / scale, 0.0, atol=0.03)
     assert generator.drawn == size * min(n_members, rows.shape[1])
 
 
@@ -155,8 +156,8 @@ def test_the_push_forward_alone_is_too_narrow():
     inside = (narrow.lower <= y) & (y <= narrow.upper)
     assert inside.mean() < 0.92
     point = surrogate.predict_interval(X[:4], residual=None)
-    np.testing.assert_allclose(point.lower, surrogate.predict(X[:4]), atol=1e-12)
-    np.testing.assert_allclose(point.upper, surrogate.predict(X[:4]), atol=1e-12)
+    assert_allclose(point.lower, surrogate.predict(X[:4]), atol=1e-12)
+    assert_allclose(point.upper, surrogate.predict(X[:4]), atol=1e-12)
 
 
 def test_residuals_preserve_the_dependence_between_steps():
@@ -165,12 +166,10 @@ def test_residuals_preserve_the_dependence_between_steps():
     shared = rng.normal(size=300)
     step = softmax(np.column_stack([shared, np.zeros(300)]), axis=1)
     y = np.hstack([step, step])
-    surrogate = CompositionalPCESurrogate(1, steps=(2, 2), random_state=0, **RIDGE).fit(
-        X, y
-    )
+    surrogate = ridge_surrogate(1, steps=(2, 2), random_state=0).fit(X, y)
     for residual in ("gaussian", "resampled"):
         draws = surrogate.sample(50, residual=residual)
-        np.testing.assert_allclose(draws[:, 0], draws[:, 2], atol=1e-9)
+        assert_allclose(draws[:, 0], draws[:, 2], atol=1e-9)
 
 
 def test_shapes(fitted, simulate):
@@ -184,7 +183,7 @@ def test_shapes(fitted, simulate):
     assert np.all(interval.lower <= interval.upper)
     for columns in (slice(0, 3), slice(3, 5), slice(5, 9)):
         total = fitted.sample(20)[:, columns].sum(axis=1)
-        np.testing.assert_allclose(total, 1, atol=1e-12)
+        assert_allclose(total, 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("residual", ["gaussian", "resampled", None])
@@ -192,15 +191,15 @@ def test_determinism(fitted, simulate, residual):
     X, _ = simulate()
     for kwargs in ({}, {"random_state": 0}, {"random_state": 5}):
         a, b = (fitted.sample(4, residual=residual, **kwargs) for _ in range(2))
-        np.testing.assert_array_equal(a, b)
+        assert_array_equal(a, b)
         a, b = (
             fitted.predict_interval(X[:2], residual=residual, n_samples=20, **kwargs)
             for _ in range(2)
         )
-        np.testing.assert_array_equal(a.lower, b.lower)
+        assert_array_equal(a.lower, b.lower)
     zero, five = (fitted.sample(4, random_state=seed) for seed in (0, 5))
     assert np.abs(zero - five).max() > 1e-3
-    np.testing.assert_array_equal(fitted.sample(4), zero)  # random_state=0 of fit
+    assert_array_equal(fitted.sample(4), zero)  # random_state=0 of fit
 
 
 def test_a_random_state_instance_moves_on(fitted):
@@ -216,8 +215,8 @@ def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch, joint):
     entries = 9 * 7 if joint is None else 30 * 9 * 7
     monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", entries)
     chunked = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
-    np.testing.assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
-    np.testing.assert_allclose(chunked.upper, whole.upper, rtol=1e-12)
+    assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
+    assert_allclose(chunked.upper, whole.upper, rtol=1e-12)
 
 
 def test_draws_with_inputs_scatter_around_the_prediction(fitted, simulate):
@@ -227,7 +226,7 @@ def test_draws_with_inputs_scatter_around_the_prediction(fitted, simulate):
     clr = logs - logs.mean(axis=2, keepdims=True)
     expected = np.log(fitted.predict(X[:3])[:, :3])
     expected -= expected.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(clr.mean(axis=0), expected, atol=0.05)
+    assert_allclose(clr.mean(axis=0), expected, atol=0.05)
 
 
 def test_no_residual_law_without_leave_one_out_residuals(simulate):

@@ -6,6 +6,7 @@ from datetime import date
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
@@ -45,7 +46,7 @@ from skpce.metrics import (
     total_variation_distance,
 )
 from skpce.plotting import EmbeddingDisplay, MainEffectsDisplay
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 N = 30
 
@@ -59,7 +60,7 @@ def data():
 
 @pytest.fixture
 def fitted(data):
-    return PolynomialChaosRegressor(2, **RIDGE).fit(*data)
+    return ridge_pce(2).fit(*data)
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ class TestLabels:
     def repeated(self):
         rng = np.random.default_rng(0)
         X = np.repeat(rng.normal(size=(N // 2, 2)), 2, axis=0)
-        return (PolynomialChaosRegressor(1, **RIDGE), X, X[:, 0] + rng.normal(size=N))
+        return (ridge_pce(1), X, X[:, 0] + rng.normal(size=N))
 
     @pytest.mark.parametrize(
         "reward",
@@ -130,7 +131,7 @@ class TestSubsets:
     @pytest.mark.parametrize("method", METHODS[:3])
     def test_a_number_of_numpy_is_one(self, fitted, method):
         found = getattr(fitted, method)
-        np.testing.assert_array_equal(found(np.int64(1)), found([1]))
+        assert_array_equal(found(np.int64(1)), found([1]))
 
 
 class TestNoChoice:
@@ -221,9 +222,7 @@ class TestNamed:
             policy_fragility(policies, sample_weight=weights)
 
     def test_mask_of_rows_of_different_length(self, policies, data):
-        model = CompositionalPCESurrogate(
-            1, steps=(3,), mask=[[True], [True, False]], **RIDGE
-        )
+        model = ridge_surrogate(1, steps=(3,), mask=[[True], [True, False]])
         with pytest.raises(ValueError, match=r"'mask' parameter .* must be 'infer' or"):
             model.fit(data[0], policies)
 
@@ -231,11 +230,11 @@ class TestNamed:
         with pytest.raises(
             ValueError, match="X has rows of different length; expected"
         ):
-            PolynomialChaosRegressor(**RIDGE).fit([[1.0], [1.0, 2.0]], [1.0, 2.0])
+            ridge_pce().fit([[1.0], [1.0, 2.0]], [1.0, 2.0])
 
     def test_folds(self, data):
         with pytest.raises(ValueError, match="cv must be an int, a splitter"):
-            verdict(PolynomialChaosRegressor(1, **RIDGE), *data, cv=True)
+            verdict(ridge_pce(1), *data, cv=True)
 
     def test_regressors_that_refuse(self, data):
         weights = np.eye(N)[0]
@@ -316,7 +315,7 @@ def test_modes_do_not_depend_on_the_unit(scale, data):
         found = modes_test(model.fit(X * unit, y))
         assert found.bimodal == (True, True)
         rules.append((found.dip[0], found.expansion_dip[0], found.rule_accuracy[0]))
-    np.testing.assert_allclose(rules[0], rules[1], rtol=1e-6)
+    assert_allclose(rules[0], rules[1], rtol=1e-6)
 
 
 def test_embeddings_with_other_laws(data):
@@ -344,10 +343,8 @@ def test_moments_beside_a_constant_column(kind, value):
     )
     found = fitted.moments()
     assert found.kurtosis >= found.skewness**2 - 2.0
-    expected = (
-        PolynomialChaosRegressor(2, **RIDGE).fit(X[:, :1], X[:, 0] ** 2).moments()
-    )
-    np.testing.assert_allclose(found.kurtosis, expected.kurtosis, rtol=0.05)
+    expected = ridge_pce(2).fit(X[:, :1], X[:, 0] ** 2).moments()
+    assert_allclose(found.kurtosis, expected.kurtosis, rtol=0.05)
 
 
 @pytest.mark.parametrize("kind", ["normal", "uniform", "exponential", "gamma", "beta"])
@@ -406,7 +403,7 @@ class TestUnits:
         first, second = (input_tests(table) for table in (X, X * unit))
         for name in ("pearson", "dependence_p_values", "normality_p_values"):
             pair = getattr(first, name), getattr(second, name)
-            np.testing.assert_allclose(*pair, rtol=1e-7)
+            assert_allclose(*pair, rtol=1e-7)
 
     def test_scores_that_hardly_vary(self, data):
         """With a frozen law 1e-250 is the middle of the distribution."""
@@ -434,7 +431,7 @@ class TestLater:
 
     def test_displays_of_tables_that_are_none(self):
         X = np.random.default_rng(0).normal(size=(20, 1))
-        model = PolynomialChaosRegressor(1, **RIDGE).fit(X, X[:, 0])
+        model = ridge_pce(1).fit(X, X[:, 0])
         with pytest.raises(ValueError, match="X holds text"):
             EmbeddingDisplay.from_estimator(model, np.array([["a"]], dtype=object))
         with pytest.raises(ValueError, match="0 sample"):
@@ -468,18 +465,13 @@ class TestLater:
     def test_an_order_of_rows_that_differ(self):
         X = np.random.default_rng(0).normal(size=(20, 1))
         with pytest.raises(ValueError, match="order must be 20 numbers or dates"):
-            inspection.verdict(
-                PolynomialChaosRegressor(1, **RIDGE), X, X[:, 0], order=[[1, 2], [3]]
-            )
+            inspection.verdict(ridge_pce(1), X, X[:, 0], order=[[1, 2], [3]])
 
     def test_resamples_that_need_more_than_the_memory(self):
         X = np.random.default_rng(0).normal(size=(20, 1))
         with pytest.raises(ValueError, match="n_resamples"):
             decision.value_of_information(
-                PolynomialChaosRegressor(1, **RIDGE),
-                X,
-                np.column_stack([X[:, 0], -X[:, 0]]),
-                n_resamples=10**9,
+                ridge_pce(1), X, np.column_stack([X[:, 0], -X[:, 0]]), n_resamples=10**9
             )
 
 
@@ -487,7 +479,7 @@ def test_ragged_outputs_and_no_members_are_refused_in_words():
     """Found by the fuzz suite in what had been added that day."""
     X = np.random.default_rng(0).normal(size=(4, 2))
     with pytest.raises(ValueError, match=r"\by\b"):
-        PolynomialChaosRegressor(1, **RIDGE).fit(X, [[1.0], [2.0], [3.0], [1.0, 2.0]])
+        ridge_pce(1).fit(X, [[1.0], [2.0], [3.0], [1.0, 2.0]])
     draws = np.full((3, 4, 2), 0.5)
     with pytest.raises(ValueError, match="y_true"):
         crps_score(np.empty((0, 2)), draws, steps=(2,))
@@ -511,8 +503,8 @@ def test_a_cv_of_no_dimension_sums_beyond_numbers_and_draws_beyond_them(data, po
     with pytest.raises(
         ValueError, match="cv must be an int, a splitter that needs no labels, or pairs"
     ):
-        verdict(PolynomialChaosRegressor(1, **RIDGE), *data, cv=np.array(3.0))
+        verdict(ridge_pce(1), *data, cv=np.array(3.0))
     beyond = np.full(policies.shape, 1e308)
-    model = CompositionalPCESurrogate(1, steps=(3,), **RIDGE)
+    model = ridge_surrogate(1, steps=(3,))
     with pytest.raises(ValueError, match=r"expected numbers up to 1e\+70"):
         verdict(model, data[0], beyond)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import uniform
 from sklearn.linear_model import (
     Lars,
@@ -46,10 +47,10 @@ def test_normalised_weights_are_one_copy_each(data, solver, criterion):
     plain = pce(solver=solver, criterion=criterion).fit(X, y)
     normalised = pce(solver=solver, criterion=criterion).fit(X, y, np.full(N, 1 / N))
     for name in ("coefficients_", "alpha_", "q2_"):
-        np.testing.assert_allclose(
+        assert_allclose(
             getattr(plain, name), getattr(normalised, name), rtol=1e-8, atol=1e-10
         )
-    np.testing.assert_allclose(
+    assert_allclose(
         plain.predict(X, return_std=True), normalised.predict(X, return_std=True)
     )
 
@@ -62,7 +63,7 @@ def test_normalised_weights_in_intervals_and_corrections(data):
             model.sobol_interval(method=method, random_state=0).total_order
             for model in (plain, normalised)
         ]
-        np.testing.assert_allclose(*found, atol=1e-8)
+        assert_allclose(*found, atol=1e-8)
 
 
 def test_later_samples_cannot_be_normalised(data):
@@ -87,26 +88,23 @@ def test_later_samples_cannot_change_the_basis(data):
 def test_the_unit_of_y_does_not_matter(data, solver, size):
     X, y = data
     plain, scaled = pce(solver=solver).fit(X, y), pce(solver=solver).fit(X, size * y)
-    np.testing.assert_allclose(
-        plain.coefficients_, scaled.coefficients_ / size, atol=1e-6
-    )
+    assert_allclose(plain.coefficients_, scaled.coefficients_ / size, atol=1e-6)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e8 + 0.1])
 def test_any_constant_is_constant(data, solver, value):
     X = data[0][:23]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = pce(solver=solver).fit(X, np.full(23, value))
-    np.testing.assert_array_equal(model.total_sobol_indices_, np.zeros((1, 3)))
+    assert_array_equal(model.total_sobol_indices_, np.zeros((1, 3)))
 
 
 def test_equal_weights_are_copies_for_a_regressor_too(data):
     X, y = data
     weighted = pce(regressor=Ridge(10.0)).fit(X, y, np.full(N, 2.0))
     copied = pce(regressor=Ridge(10.0)).fit(np.r_[X, X], np.r_[y, y])
-    np.testing.assert_allclose(weighted.coefficients_, copied.coefficients_)
+    assert_allclose(weighted.coefficients_, copied.coefficients_)
 
 
 def test_a_regressor_with_a_link_is_refused(data):
@@ -121,7 +119,7 @@ def test_a_regressor_without_weights_can_be_resampled(data):
     bounds = model.sobol_interval(method="bootstrap", random_state=0).total_order
     ols = pce(solver="ols").fit(X, y)
     expected = ols.sobol_interval(method="bootstrap", random_state=0).total_order
-    np.testing.assert_allclose(bounds, expected, atol=1e-9)
+    assert_allclose(bounds, expected, atol=1e-9)
     pce(regressor=Lars()).fit(X, y).sobol_interval(method="bootstrap", n_resamples=3)
 
 
@@ -130,7 +128,7 @@ def test_folds_of_a_regressor_do_not_depend_on_the_order(data):
     order = np.argsort(X[:, 0])
     one = pce(regressor=Ridge(1e-3)).fit(X, y)
     other = pce(regressor=Ridge(1e-3)).fit(X[order], y[order])
-    np.testing.assert_allclose(one.q2_, other.q2_)
+    assert_allclose(one.q2_, other.q2_)
 
 
 def test_a_failed_fit_changes_nothing(data):
@@ -147,7 +145,7 @@ def test_a_failed_fit_changes_nothing(data):
         model.fit(10 * X, np.c_[y, y])
     model.set_params(regressor=None, solver="ridge")
     assert vars(model) == fitted
-    np.testing.assert_array_equal(model.predict(X), before)
+    assert_array_equal(model.predict(X), before)
     with pytest.raises(ValueError, match="'degree' parameter"):
         model.set_params(degree=-1).fit(X[:, :2], np.c_[y, y])
     assert model.n_features_in_ == 3
@@ -187,7 +185,7 @@ def test_a_fit_stores_its_own_samples(data):
     before = model.sobol_interval(random_state=0).total_order
     X[:], y[:] = 7.0, 3.0
     after = model.sobol_interval(random_state=0).total_order
-    np.testing.assert_array_equal(before, after)
+    assert_array_equal(before, after)
 
 
 def test_a_standard_deviation_needs_no_whole_design(data):
@@ -195,11 +193,9 @@ def test_a_standard_deviation_needs_no_whole_design(data):
     model = pce(3).fit(X, y)
     new = np.random.default_rng(1).uniform(-1, 1, size=(40_000, 3))
     values, deviation = model.predict(new, return_std=True)
-    np.testing.assert_allclose(values, model.predict(new))
+    assert_allclose(values, model.predict(new))
     some = slice(39_000, 39_010)
-    np.testing.assert_allclose(
-        deviation[some], model.predict(new[some], return_std=True)[1]
-    )
+    assert_allclose(deviation[some], model.predict(new[some], return_std=True)[1])
 
 
 @pytest.mark.parametrize("features", [None, 1.0, slice(1)])
@@ -215,7 +211,7 @@ def test_weights_of_targets_are_numbers(data):
 
 def test_one_weight_for_all(data):
     X, y = data
-    np.testing.assert_allclose(
+    assert_allclose(
         pce().fit(X, y, 2.0).coefficients_,
         pce().fit(X, y, np.full(N, 2.0)).coefficients_,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from scipy.stats import norm, uniform
 
@@ -11,7 +12,7 @@ from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, index_masks
 from skpce._checks import make_generator
 from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
-from tests.settings import RIDGE
+from tests.settings import ridge_pce
 
 SEED = 0
 INPUTS = {
@@ -54,8 +55,8 @@ def test_least_squares_is_a_loop_of_fits(distribution, truncation):
         indices = surrogate.fit(X[rows], y[rows]).sobol_indices(coordinates="clr")
         draws.append((indices.first_order, indices.total_order))
     expected = np.quantile(draws, [0.25, 0.75], axis=0)
-    np.testing.assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
-    np.testing.assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
+    assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
+    assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
 
 
 def test_frozen_laws_and_categories_stay():
@@ -79,7 +80,7 @@ def test_frozen_laws_and_categories_stay():
         )
         draws.append(squares @ alone / squares.sum())
     expected = np.quantile(draws, [0.05, 0.95], axis=0)
-    np.testing.assert_allclose(found.first_order[:, 0], expected, atol=1e-9)
+    assert_allclose(found.first_order[:, 0], expected, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -126,8 +127,8 @@ def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
         again = pce.fit(np.repeat(X, row, axis=0), np.repeat(y, row))
         draws.append((again.sobol_indices_, again.total_sobol_indices_))
     expected = np.quantile(draws, [0.25, 0.75], axis=0)
-    np.testing.assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
-    np.testing.assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
+    assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
+    assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
 
 
 @pytest.mark.parametrize("distribution", sorted(INPUTS))
@@ -147,14 +148,14 @@ def test_a_fit_under_other_laws_is_the_same_function(distribution):
         ]
         design = PolynomialBasis(learned, laws.multi_indices).evaluate(X)
         expected = np.linalg.lstsq(design, pce.predict(X), rcond=None)[0]
-        np.testing.assert_allclose(found[0], expected, atol=1e-7)
+        assert_allclose(found[0], expected, atol=1e-7)
     low, high = pce.sobol_interval(n_resamples=20, random_state=SEED).total_order
     assert (low <= high).all()
 
 
 def test_law_errors_are_those_of_the_squares():
     X, _ = cubic("normal")
-    pce = PolynomialChaosRegressor(2, **RIDGE).fit(X, X[:, :1] * X + X)
+    pce = ridge_pce(2).fit(X, X[:, :1] * X + X)
     laws, masks = LearnedLaws(pce.basis_, X), index_masks(pce.multi_indices_)
     rows = np.random.default_rng(1).dirichlet(np.ones(len(X)), size=50)
     changes, excess = law_errors(
@@ -162,11 +163,11 @@ def test_law_errors_are_those_of_the_squares():
     )
     new = laws.relearned(pce.coefficients_[np.newaxis], laws.changes(rows))
     squares = np.square(new) @ masks
-    np.testing.assert_allclose(
+    assert_allclose(
         squares - np.square(pce.coefficients_) @ masks, changes[..., :-1], atol=1e-9
     )
-    np.testing.assert_allclose(new.var(axis=0) @ masks, excess[:, :-1], atol=1e-9)
-    np.testing.assert_allclose(
+    assert_allclose(new.var(axis=0) @ masks, excess[:, :-1], atol=1e-9)
+    assert_allclose(
         np.square(new[..., 1:]).sum(axis=2) - pce.total_variance_, changes[..., -1]
     )
 
@@ -184,7 +185,7 @@ def test_learned_bounds_may_reach_beyond_the_samples():
     }
     gap = np.ptp(X[:, 0]) / 100
     expected = [X[:, 0].min() - gap, X[:, 0].max() + gap]
-    np.testing.assert_allclose(bounds[0].mean(axis=0), expected, atol=0.1 * gap)
+    assert_allclose(bounds[0].mean(axis=0), expected, atol=0.1 * gap)
     assert (bounds[0][:, 0] <= X[:, 0].min()).all()
     assert (bounds[0][:, 1] >= X[:, 0].max()).all()
     mean = (X[:, 2] - X[:, 2].min()).mean()

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import stats
 from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
@@ -21,7 +22,7 @@ from skpce.sample_size._required import (
     VacuousBoundWarning,
     smallest_of_gram,
 )
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 
 def of_gram(design):
@@ -55,8 +56,7 @@ def policies(n_members=80, noise=0.2, seed=SEED, **options):
 
 def required(estimator, **options):
     """Without the warning, which has its own tests."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VacuousBoundWarning)
+    with warnings.catch_warnings(action="ignore", category=VacuousBoundWarning):
         return required_ensemble_size(estimator, **options)
 
 
@@ -166,7 +166,7 @@ def test_steps_without_signal_or_choice():
         assert found.n_required[1] > 10 * found.n_required[0]
     X = np.random.default_rng(SEED).normal(size=(20, 1))
     y = np.hstack([softmax(np.c_[X, -X], axis=1), np.ones((20, 1))])
-    only = CompositionalPCESurrogate(1, steps=(2, 1), **RIDGE).fit(X, y)
+    only = ridge_surrogate(1, steps=(2, 1)).fit(X, y)
     found = required(only)
     assert np.isnan(found.n_required[1])
     assert np.isnan(found.bound[1])
@@ -178,8 +178,8 @@ def test_a_step_is_the_same_in_every_log_ratio():
         required(policies(log_ratio=kind)[0]).n_required
         for kind in ("alr", "clr", "ilr")
     ]
-    np.testing.assert_array_equal(sizes[0], sizes[1])
-    np.testing.assert_array_equal(sizes[0], sizes[2])
+    assert_array_equal(sizes[0], sizes[1])
+    assert_array_equal(sizes[0], sizes[2])
 
 
 def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
@@ -237,7 +237,7 @@ def test_the_answer_is_reproducible_and_leaves_the_fit_alone():
     pce = linear_fit()
     before = pce.coefficients_.copy()
     assert required(pce).n_required[0] == required(pce).n_required[0]
-    np.testing.assert_array_equal(before, pce.coefficients_)
+    assert_array_equal(before, pce.coefficients_)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_required_size_wants_a_fitted_expansion():
     with pytest.raises(ValueError, match=r"'estimator'.*Got Ridge"):
         required_ensemble_size(Ridge())
     with pytest.raises(NotFittedError):
-        required_ensemble_size(PolynomialChaosRegressor(**RIDGE))
+        required_ensemble_size(ridge_pce())
 
 
 def test_a_marginal_expansion_has_no_samples():

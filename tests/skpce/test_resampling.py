@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -41,9 +42,7 @@ def test_intervals_contain_the_truth_mostly():
 def test_intervals_are_ordered_nested_and_repeatable(ensemble):
     X, y = ensemble
 
-    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, random_state=0, **RIDGE).fit(
-        X, y
-    )
+    surrogate = ridge_surrogate(2, steps=WIDTHS, random_state=0).fit(X, y)
 
     def intervals(level):
         return surrogate.sobol_interval("step", level, n_resamples=40).total_order
@@ -53,12 +52,12 @@ def test_intervals_are_ordered_nested_and_repeatable(ensemble):
     assert np.all(wide[0] <= narrow[0])
     assert np.all(narrow[0] <= narrow[1])
     assert np.all(narrow[1] <= wide[1])
-    np.testing.assert_array_equal(wide, intervals(0.95))
+    assert_array_equal(wide, intervals(0.95))
 
 
 def test_normalised_weights_are_no_frequencies(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(steps=WIDTHS, **RIDGE).fit(
+    surrogate = ridge_surrogate(steps=WIDTHS).fit(
         X, y, sample_weight=np.full(len(X), 1 / len(X))
     )
     with pytest.raises(ValueError, match=r"sums to 1 copies; with n_resamples=5"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
@@ -12,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
-from tests.settings import RIDGE
+from tests.settings import ridge_pce
 
 needs_score_requests = pytest.mark.skipif(
     sklearn.__version__.startswith("1.6."),
@@ -52,7 +53,7 @@ def requesting(regressor):
 @pytest.mark.parametrize(
     ("regressor", "grid"),
     [
-        (PolynomialChaosRegressor(**RIDGE), {"pce__degree": [1, 2]}),
+        (ridge_pce(), {"pce__degree": [1, 2]}),
         (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
     ],
     ids=["ridge", "learned"],
@@ -75,19 +76,17 @@ def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
 @pytest.mark.usefixtures("routing")
 def test_weights_reach_cross_validation(data):
     X, y, weights = data
-    regressor = PolynomialChaosRegressor(**RIDGE).set_fit_request(sample_weight=True)
+    regressor = ridge_pce().set_fit_request(sample_weight=True)
     regressor.set_score_request(sample_weight=False)
     routed = cross_validate(regressor, X, y, cv=3, params={"sample_weight": weights})
     with sklearn.config_context(enable_metadata_routing=False):
-        plain = cross_validate(PolynomialChaosRegressor(**RIDGE), X, y, cv=3)
+        plain = cross_validate(ridge_pce(), X, y, cv=3)
     assert np.all(routed["test_score"] != plain["test_score"])
 
 
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize(
-    "estimator",
-    [PolynomialChaosRegressor(**RIDGE), PolynomialChaosRegressor()],
-    ids=["ridge", "learned"],
+    "estimator", [ridge_pce(), PolynomialChaosRegressor()], ids=["ridge", "learned"]
 )
 def test_weights_without_a_request_are_refused(data, estimator):
     X, y, weights = data
@@ -101,9 +100,7 @@ def test_features_learn_their_law_from_routed_weights(data):
     features = PolynomialChaosFeatures(distribution="normal").set_fit_request(
         sample_weight=True
     )
-    regressor = PolynomialChaosRegressor(0, **RIDGE).set_fit_request(
-        sample_weight=False
-    )
+    regressor = ridge_pce(0).set_fit_request(sample_weight=False)
     model = Pipeline([("features", features), ("mean", regressor)])
     model.fit(X, y, sample_weight=weights)
     law = model["features"].basis_.laws[0]
@@ -112,12 +109,12 @@ def test_features_learn_their_law_from_routed_weights(data):
 
 def test_without_routing_the_step_is_named(data):
     X, y, weights = data
-    model = pipeline(PolynomialChaosRegressor(**RIDGE))
+    model = pipeline(ridge_pce())
     search = GridSearchCV(model, {"pce__degree": [1, 2]}, cv=3)
     search.fit(X, y, pce__sample_weight=weights)
     best = pipeline(PolynomialChaosRegressor(**_degree(search)))
     best.fit(X, y, pce__sample_weight=weights)
-    np.testing.assert_allclose(search.predict(X), best.predict(X))
+    assert_allclose(search.predict(X), best.predict(X))
     unweighted = pipeline(PolynomialChaosRegressor(**_degree(search))).fit(X, y)
     assert np.abs(search.predict(X) - unweighted.predict(X)).max() > 1e-6
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import stats
 
 from skpce import PolynomialChaosRegressor
@@ -244,4 +245,4 @@ def test_index_bounds_at_the_edges():
     assert sobol_error_bound(4.0, 1.0) == 1.0
     assert sobol_error_bound(math.inf, 1.0) == 1.0
     assert sobol_error_bound(0.0, 0.0) == 1.0
-    np.testing.assert_array_equal(sobol_error_bound([0.0, 1.0], 4.0), [0.0, 0.5])
+    assert_array_equal(sobol_error_bound([0.0, 1.0], 4.0), [0.0, 0.5])

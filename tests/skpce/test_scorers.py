@@ -14,9 +14,9 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, LogRatioTransformer
+from skpce import LogRatioTransformer
 from skpce.metrics import aitchison_scorer, neg_kl_divergence_scorer
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 
 class Given(RegressorMixin, BaseEstimator):
@@ -164,9 +164,7 @@ def known():
 
 
 def make_model(degree=2):
-    return make_pipeline(
-        PCA(2, whiten=True), CompositionalPCESurrogate(degree, steps=STEPS, **RIDGE)
-    )
+    return make_pipeline(PCA(2, whiten=True), ridge_surrogate(degree, steps=STEPS))
 
 
 def test_a_search_over_a_pipeline_with_all_scorers(known):

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.stats import norm, uniform
 
@@ -60,7 +61,7 @@ def test_interactions_of_sobol_g():
         np.isin(np.arange(3), u) * np.prod(partial[list(u)]) / len(u)
         for u in found.subsets
     )
-    np.testing.assert_allclose(pce.shapley_effects()[0], shapley / variance, atol=1e-2)
+    assert_allclose(pce.shapley_effects()[0], shapley / variance, atol=1e-2)
 
 
 def random_expansion(n_features=4, degree=3, n_targets=2):
@@ -83,11 +84,11 @@ def test_groups_against_brute_force(subset):
     def closed(members):
         return brute_closed_variance(coefficients, multi_indices, members) / whole
 
-    np.testing.assert_allclose(
+    assert_allclose(
         index_of_set("closed", coefficients, multi_indices, subset), closed(subset)
     )
     others = [i for i in range(4) if i not in subset]
-    np.testing.assert_allclose(
+    assert_allclose(
         index_of_set("total", coefficients, multi_indices, subset), 1 - closed(others)
     )
     moebius = sum(
@@ -95,7 +96,7 @@ def test_groups_against_brute_force(subset):
         for size in range(len(subset) + 1)
         for part in itertools.combinations(subset, size)
     )
-    np.testing.assert_allclose(
+    assert_allclose(
         index_of_set("exact", coefficients, multi_indices, subset), moebius, atol=1e-12
     )
 
@@ -104,7 +105,7 @@ def test_the_closed_index_of_all_inputs_is_one():
     coefficients, multi_indices = random_expansion()
     for kind in ("closed", "total"):
         found = index_of_set(kind, coefficients, multi_indices, range(4))
-        np.testing.assert_allclose(found, 1)
+        assert_allclose(found, 1)
 
 
 def test_groups_of_one_are_the_plain_indices():
@@ -112,29 +113,29 @@ def test_groups_of_one_are_the_plain_indices():
     plain = indices_of_terms(coefficients, multi_indices)
     found = interaction_indices(coefficients, multi_indices, 1)
     assert found.subsets == ((0,), (1,), (2,), (3,))
-    np.testing.assert_allclose(found.values, plain.first_order)
-    np.testing.assert_allclose(found.superset_values, plain.total_order)
+    assert_allclose(found.values, plain.first_order)
+    assert_allclose(found.superset_values, plain.total_order)
     for i in range(4):
         closed, exact, total = (
             index_of_set(kind, coefficients, multi_indices, [i])
             for kind in ("closed", "exact", "total")
         )
-        np.testing.assert_allclose(closed, plain.first_order[:, i])
-        np.testing.assert_allclose(exact, plain.first_order[:, i])
-        np.testing.assert_allclose(total, plain.total_order[:, i])
+        assert_allclose(closed, plain.first_order[:, i])
+        assert_allclose(exact, plain.first_order[:, i])
+        assert_allclose(total, plain.total_order[:, i])
 
 
 def test_superset_indices_sum_over_the_supersets():
     coefficients, multi_indices = random_expansion()
     found = interaction_indices(coefficients, multi_indices, 4)
-    np.testing.assert_allclose(found.values.sum(axis=1), 1)
+    assert_allclose(found.values.sum(axis=1), 1)
     for column, subset in enumerate(found.subsets):
         above = [set(subset) <= set(other) for other in found.subsets]
-        np.testing.assert_allclose(
+        assert_allclose(
             found.superset_values[:, column], found.values[:, above].sum(axis=1)
         )
     pairs = interaction_indices(coefficients, multi_indices, 2)
-    np.testing.assert_allclose(pairs.superset_values, found.superset_values[:, :10])
+    assert_allclose(pairs.superset_values, found.superset_values[:, :10])
 
 
 def test_sets_without_a_term_are_left_out():
@@ -155,7 +156,7 @@ def test_shapley_effects_of_a_linear_function_of_normal_inputs():
     pce = PCE(2, distribution=[norm(0, s) for s in scales], solver="ols")
     pce.fit(X, X @ slopes)
     parts = slopes**2 * scales**2
-    np.testing.assert_allclose(pce.shapley_effects(), [parts / parts.sum()], rtol=1e-9)
+    assert_allclose(pce.shapley_effects(), [parts / parts.sum()], rtol=1e-9)
 
 
 def test_shapley_effects_are_means_over_orders():
@@ -172,8 +173,8 @@ def test_shapley_effects_are_means_over_orders():
             expected[:, i] += value[before | {i}] - value[before]
     expected /= math.factorial(4) * value[frozenset(range(4))][:, np.newaxis]
     found = indices_of_terms(coefficients, multi_indices).shapley
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(found.sum(axis=1), 1)
 
 
 def test_aggregation_over_targets():
@@ -183,8 +184,8 @@ def test_aggregation_over_targets():
     found = aggregated_shares(
         partial_variances(coefficients, multi_indices), np.ones(3)
     )
-    np.testing.assert_allclose(found.first_order, weight @ alone.first_order)
-    np.testing.assert_allclose(found.total_order, weight @ alone.total_order)
+    assert_allclose(found.first_order, weight @ alone.first_order)
+    assert_allclose(found.total_order, weight @ alone.total_order)
     assert found.total_variance == pytest.approx(alone.total_variance.sum())
     assert found.shapley.sum() == pytest.approx(1)
     each = indices_of_terms(coefficients, multi_indices).shapley
@@ -192,21 +193,21 @@ def test_aggregation_over_targets():
     equal = aggregated_shares(
         partial_variances(coefficients, multi_indices), 1 / variance
     )
-    np.testing.assert_allclose(equal.shapley, each.mean(axis=0))
+    assert_allclose(equal.shapley, each.mean(axis=0))
     rotation = np.linalg.qr(np.random.default_rng(SEED).normal(size=(3, 3)))[0]
     turned = aggregated_shares(
         partial_variances(rotation @ coefficients, multi_indices), np.ones(3)
     )
-    np.testing.assert_allclose(turned.shapley, found.shapley)
+    assert_allclose(turned.shapley, found.shapley)
 
 
 def test_aggregation_as_a_method():
     X = np.random.default_rng(SEED).normal(size=(60, 2))
     pce = PCE(1, distribution=norm(0, 1), solver="ols").fit(X, X * [2.0, 1.0])
     found = pce.aggregated_sobol_indices()
-    np.testing.assert_allclose(found.total_order, pce.feature_importances_)
+    assert_allclose(found.total_order, pce.feature_importances_)
     weighted = pce.aggregated_sobol_indices([1.0, 4.0])
-    np.testing.assert_allclose(weighted.first_order, [0.5, 0.5])
+    assert_allclose(weighted.first_order, [0.5, 0.5])
     assert weighted.total_variance == pytest.approx(8)
     none = pce.aggregated_sobol_indices([0.0, 0.0])
     assert not none.total_order.any()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
@@ -22,7 +23,7 @@ from skpce._solvers import (
     solve_path,
 )
 from skpce._solvers.problem import DesignDecomposition, best_penalties, factorize
-from tests.settings import RIDGE
+from tests.settings import ridge_pce
 
 SEED = 0
 
@@ -64,7 +65,7 @@ def test_coefficients_are_those_of_scikit_learn(data, alpha, free_intercept):
     coefficients = expected.coef_
     if free_intercept:
         coefficients = np.column_stack([expected.intercept_, coefficients])
-    np.testing.assert_allclose(found.coefficients, coefficients, rtol=1e-8, atol=1e-9)
+    assert_allclose(found.coefficients, coefficients, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.4, 0.01])
@@ -85,7 +86,7 @@ def test_leave_one_out_is_that_of_refits(data, alpha, free_intercept, scale):
             design, targets, left_out, alpha, free_intercept=free_intercept
         )
         expected[row] = targets[row] - coefficients @ design[row]
-    np.testing.assert_allclose(fit.loo_residuals, expected, rtol=1e-8, atol=1e-9)
+    assert_allclose(fit.loo_residuals, expected, rtol=1e-8, atol=1e-9)
 
 
 def test_ridge_chooses_the_penalty_of_least_leave_one_out_error(data):
@@ -98,14 +99,12 @@ def test_ridge_chooses_the_penalty_of_least_leave_one_out_error(data):
         fit = solve_path(decomposition, targets, np.array([alpha]), np.arange(3))
         errors.append(weights @ fit.loo_residuals**2)
     chosen = make_solver("x", "ridge", None).fit(as_problem(data))
-    np.testing.assert_array_equal(
-        chosen.alpha, DEFAULT_ALPHAS[np.argmin(errors, axis=0)]
-    )
+    assert_array_equal(chosen.alpha, DEFAULT_ALPHAS[np.argmin(errors, axis=0)])
     pooled = make_solver("x", "ridge", None).fit(
         as_problem(data, groups=np.array([0, 0, 1]))
     )
     best = DEFAULT_ALPHAS[np.argmin(np.sum(np.array(errors)[:, :2], axis=1))]
-    np.testing.assert_array_equal(pooled.alpha[:2], [best, best])
+    assert_array_equal(pooled.alpha[:2], [best, best])
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -120,8 +119,8 @@ def test_the_heaviest_of_tied_penalties_is_chosen(sign):
 
 
 def test_default_penalties():
-    np.testing.assert_allclose(DEFAULT_ALPHAS, 10.0 ** np.arange(-8, 4.1, 0.5))
-    np.testing.assert_allclose(PAPER_ALPHAS, 10.0 ** np.arange(-8, 0.1, 0.5))
+    assert_allclose(DEFAULT_ALPHAS, 10.0 ** np.arange(-8, 4.1, 0.5))
+    assert_allclose(PAPER_ALPHAS, 10.0 ** np.arange(-8, 0.1, 0.5))
 
 
 def test_paper_is_generalised_cross_validation(data):
@@ -142,9 +141,7 @@ def test_paper_is_generalised_cross_validation(data):
         expected = ridge_by_normal_equations(
             design, targets, ones, alpha, free_intercept=False
         )
-        np.testing.assert_allclose(
-            fit.coefficients[target], expected[target], rtol=1e-8
-        )
+        assert_allclose(fit.coefficients[target], expected[target], rtol=1e-8)
 
 
 def test_least_squares_is_that_of_numpy(data):
@@ -152,7 +149,7 @@ def test_least_squares_is_that_of_numpy(data):
     fit = make_solver("x", "ols", None).fit(as_problem(data))
     root = np.sqrt(weights)[:, np.newaxis]
     expected = np.linalg.lstsq(root * design, root * targets, rcond=None)[0].T
-    np.testing.assert_allclose(fit.coefficients, expected, rtol=1e-9)
+    assert_allclose(fit.coefficients, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
@@ -178,7 +175,7 @@ def test_more_terms_than_samples(solver):
             residuals.append(y[row] - model.predict(design[row : row + 1, 1:])[0])
         assert pce.loo_error_[0] == pytest.approx(np.mean(np.square(residuals)))
     if solver == "ols":
-        np.testing.assert_allclose(pce.predict(X), y)
+        assert_allclose(pce.predict(X), y)
         assert pce.loo_error_[0] == np.inf
         assert pce.q2_[0] == -np.inf
         assert pce.unexplained_share_[0] == 1.0
@@ -204,7 +201,7 @@ def test_a_weight_is_a_number_of_copies(solver, distribution):
         "loo_error_",
         "feature_importances_",
     ):
-        np.testing.assert_allclose(
+        assert_allclose(
             getattr(weighted, name),
             getattr(repeated, name),
             rtol=1e-8,
@@ -223,14 +220,12 @@ def test_normalised_weights_are_not_optimistic(solver):
     normalised.fit(X, y, sample_weight=np.full(60, 1 / 60))
     assert normalised.q2_[0] < 0.1
     if solver == "ols":
-        np.testing.assert_allclose(normalised.q2_, unit.q2_)
+        assert_allclose(normalised.q2_, unit.q2_)
 
 
 def test_a_ridge_can_return_the_mean():
     rng = np.random.default_rng(3)
-    pce = PolynomialChaosRegressor(2, **RIDGE).fit(
-        rng.normal(size=(40, 3)), rng.normal(size=40)
-    )
+    pce = ridge_pce(2).fit(rng.normal(size=(40, 3)), rng.normal(size=40))
     assert pce.alpha_[0] >= 100
     assert pce.total_variance_[0] < 0.1
 
@@ -258,11 +253,11 @@ def test_bad_solver(parameters, message):
 def test_order_of_penalties_does_not_matter(data):
     design, targets, _ = data
     X, y = design[:, 1:3], targets
-    up = PolynomialChaosRegressor(alphas=[0.1, 1.0, 10.0], **RIDGE).fit(X, y)
-    down = PolynomialChaosRegressor(alphas=(10.0, 0.1, 1.0), **RIDGE).fit(X, y)
-    np.testing.assert_array_equal(up.coefficients_, down.coefficients_)
-    single = PolynomialChaosRegressor(alphas=[1.0], **RIDGE).fit(X, y)
-    np.testing.assert_array_equal(single.alpha_, np.ones(3))
+    up = ridge_pce(alphas=[0.1, 1.0, 10.0]).fit(X, y)
+    down = ridge_pce(alphas=(10.0, 0.1, 1.0)).fit(X, y)
+    assert_array_equal(up.coefficients_, down.coefficients_)
+    single = ridge_pce(alphas=[1.0]).fit(X, y)
+    assert_array_equal(single.alpha_, np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +271,7 @@ def test_order_of_penalties_does_not_matter(data):
 )
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
-        PolynomialChaosRegressor(**RIDGE).fit(np.eye(4, 2), np.arange(4.0), weights)
+        ridge_pce().fit(np.eye(4, 2), np.arange(4.0), weights)
 
 
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
@@ -296,7 +291,7 @@ def test_a_constant_target_beside_another_has_no_variance(criterion, weighted):
                 model.fit(X, y, sample_weight=weights)
             assert np.isnan(model.q2_[0])
             assert model.q2_[1] > 0.99
-            np.testing.assert_array_equal(model.sobol_indices_[0], 0.0)
+            assert_array_equal(model.sobol_indices_[0], 0.0)
 
 
 def wide(n_samples, singular_values, n_columns=40):
@@ -330,8 +325,8 @@ def test_a_wide_matrix_loses_no_direction(singular_values):
     assert found.shape == expected.shape
     largest = expected.max(initial=0.0)
     assert factorize(matrix[:0])[0].shape == (0, 0)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15 * largest)
-    np.testing.assert_allclose((left * values) @ right, matrix, atol=1e-14 * largest)
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-15 * largest)
+    assert_allclose((left * values) @ right, matrix, atol=1e-14 * largest)
     eye = np.eye(len(values))
-    np.testing.assert_allclose(left.T @ left, eye, atol=1e-12)
-    np.testing.assert_allclose(right @ right.T, eye, atol=1e-9)
+    assert_allclose(left.T @ left, eye, atol=1e-12)
+    assert_allclose(right @ right.T, eye, atol=1e-9)

@@ -7,13 +7,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.polynomial import legendre
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, ortho_group, uniform
 from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 
 from skpce import PolynomialChaosRegressor
 from skpce._solvers import DEFAULT_ALPHAS, SOLVERS, LinearProblem, make_solver
 from skpce._solvers.sparse import Dictionary
-from tests.settings import RIDGE
+from tests.settings import ridge_pce
 
 SEED = 0
 REPEATABLE = [name for name in SOLVERS if name != "paper"]
@@ -37,9 +38,7 @@ def test_a_sparse_function_is_recovered(sparse_data, solver):
     expected = {(0, 0, 0): 4.0, (1, 0, 0): 2.0, (0, 2, 0): -1.0, (1, 0, 1): 1.0}
     for row, value in zip(pce.multi_indices_, pce.coefficients_[0], strict=True):
         assert value == pytest.approx(expected.get(tuple(row), 0.0), abs=1e-5)
-    np.testing.assert_allclose(
-        pce.total_sobol_indices_[0], [5 / 6, 1 / 6, 1 / 6], atol=1e-4
-    )
+    assert_allclose(pce.total_sobol_indices_[0], [5 / 6, 1 / 6, 1 / 6], atol=1e-4)
     assert np.count_nonzero(np.abs(pce.coefficients_[0]) > 1e-6) == 4
 
 
@@ -64,9 +63,7 @@ def test_leave_one_out_is_that_of_refits(solver):
         residuals.append(
             y[row] - model.predict(design[[row]][:, used] * scale[used])[0]
         )
-    np.testing.assert_allclose(
-        pce._problem.fit.loo_residuals[:, 0], residuals, rtol=1e-6
-    )
+    assert_allclose(pce._problem.fit.loo_residuals[:, 0], residuals, rtol=1e-6)
     assert pce.loo_error_[0] == pytest.approx(
         np.average(np.square(residuals), weights=weights)
     )
@@ -129,7 +126,7 @@ def test_a_group_of_targets_may_be_rotated(solver):
         )
         for values in (targets, targets @ rotation)
     ]
-    np.testing.assert_allclose(
+    assert_allclose(
         fits[0].coefficients.T @ rotation, fits[1].coefficients.T, atol=1e-8
     )
 
@@ -140,11 +137,11 @@ def test_a_long_path_needs_no_residuals(monkeypatch):
     X, y = rng.normal(size=(80, 2)), rng.normal(size=(80, 5))
     y[:, 0] += 3 * X[:, 0]
     weights = rng.integers(1, 4, size=80).astype(float)
-    slow = PolynomialChaosRegressor(3, **RIDGE).fit(X, y, weights)
+    slow = ridge_pce(3).fit(X, y, weights)
     monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
-    quick = PolynomialChaosRegressor(3, **RIDGE).fit(X, y, weights)
-    np.testing.assert_array_equal(slow.alpha_, quick.alpha_)
-    np.testing.assert_allclose(
+    quick = ridge_pce(3).fit(X, y, weights)
+    assert_array_equal(slow.alpha_, quick.alpha_)
+    assert_allclose(
         slow._problem.fit.criterion, quick._problem.fit.criterion, rtol=1e-10
     )
 
@@ -173,9 +170,7 @@ def test_learned_variances_are_the_textbook_ridge():
         expected = np.linalg.solve(
             design.T @ design + np.diag(penalty), design.T @ y[:, target]
         )
-        np.testing.assert_allclose(
-            pce.coefficients_[target], expected, rtol=1e-6, atol=1e-9
-        )
+        assert_allclose(pce.coefficients_[target], expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("solver", REPEATABLE)
@@ -185,7 +180,7 @@ def test_refit_on_the_same_samples_changes_nothing(solver):
     y = np.column_stack([X[:, 0] + X[:, 1] ** 2, X[:, 2]]) + rng.normal(size=(50, 2))
     pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver=solver).fit(X, y)
     again = pce._problem.solver.refit(pce._problem.linear, pce._problem.fit)
-    np.testing.assert_allclose(again, pce.coefficients_, rtol=1e-7, atol=1e-9)
+    assert_allclose(again, pce.coefficients_, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
@@ -194,8 +189,8 @@ def test_a_constant_target_has_no_indices(solver):
     X = np.random.default_rng(SEED).normal(size=(30, 2))
     pce = PolynomialChaosRegressor(2, solver=solver, distribution="normal")
     pce.fit(X, np.column_stack([np.full(30, 3.0), X[:, 0]]))
-    np.testing.assert_array_equal(pce.total_sobol_indices_[0], [0, 0])
-    np.testing.assert_allclose(pce.predict(X)[:, 0], 3.0)
+    assert_array_equal(pce.total_sobol_indices_[0], [0, 0])
+    assert_allclose(pce.predict(X)[:, 0], 3.0)
     assert np.isnan(pce.q2_[0])
 
 
@@ -219,7 +214,7 @@ def test_the_order_of_rows_and_targets_does_not_matter(solver):
     other = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(
         X[order], y[order][:, ::-1]
     )
-    np.testing.assert_allclose(one.coefficients_, other.coefficients_[::-1], atol=1e-6)
+    assert_allclose(one.coefficients_, other.coefficients_[::-1], atol=1e-6)
 
 
 def test_any_linear_regressor():
@@ -229,13 +224,11 @@ def test_any_linear_regressor():
     law = norm(0, 1)
     pce = PolynomialChaosRegressor(2, distribution=law, regressor=LinearRegression())
     ols = PolynomialChaosRegressor(2, distribution=law, solver="ols").fit(X, y)
-    np.testing.assert_allclose(
-        pce.fit(X, y).coefficients_, ols.coefficients_, atol=1e-12
-    )
+    assert_allclose(pce.fit(X, y).coefficients_, ols.coefficients_, atol=1e-12)
     assert pce.solver_.tolist() == ["LinearRegression"] * 2
     lasso = PolynomialChaosRegressor(2, distribution=law, regressor=LassoCV()).fit(X, y)
     assert (lasso.q2_ > 0.99).all()
-    np.testing.assert_allclose(
+    assert_allclose(
         lasso.coefficients_[0, 0],
         LassoCV().fit(lasso.transform(X)[:, 1:], y[:, 0]).intercept_,
     )
@@ -248,7 +241,7 @@ def test_residuals_of_a_regressor_are_held_out():
     pce = PolynomialChaosRegressor(
         4, distribution=norm(0, 1), regressor=Ridge(1e-10, solver="svd")
     ).fit(X, y)
-    np.testing.assert_allclose(pce.predict(X), y, atol=1e-4)
+    assert_allclose(pce.predict(X), y, atol=1e-4)
     assert pce.q2_[0] < 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from skpce import LogRatioTransformer, pack_steps
 from skpce._compositions.steps import resolve_layout
@@ -19,7 +20,7 @@ def test_pack_a_padded_array():
     mask = np.array([[True, True, False], [True, True, True]])
     y, steps = pack_steps(padded, mask)
     assert steps == (2, 3)
-    np.testing.assert_allclose(y, np.hstack([A[:4], B[:4]]))
+    assert_allclose(y, np.hstack([A[:4], B[:4]]))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import lstsq
 from scipy.linalg.lapack import dpotrf
 
@@ -124,10 +125,10 @@ def assert_is_reference(problem):
         for row, target in enumerate(targets):
             assert np.flatnonzero(fit.scales[target]).tolist() == used
             size = np.abs(expected[row]).max()
-            np.testing.assert_allclose(
+            assert_allclose(
                 fit.coefficients[target], expected[row], rtol=0, atol=1e-12 * size
             )
-        np.testing.assert_allclose(
+        assert_allclose(
             fit.criterion[targets].sum(), reference.error(subset), rtol=1e-9
         )
     return n_clear
@@ -194,7 +195,7 @@ def test_constant_targets_among_others():
     problem.targets[:, [1, 4]] = 2.5
     assert assert_is_reference(problem) == 6
     fit = SOLVER.fit(problem)
-    np.testing.assert_array_equal(fit.coefficients[1], [2.5] + 8 * [0.0])
+    assert_array_equal(fit.coefficients[1], [2.5] + 8 * [0.0])
 
 
 @pytest.mark.parametrize("name", ["_LARGEST_BATCH", "_LARGEST_GRAM"])
@@ -203,8 +204,8 @@ def test_neither_blocks_nor_the_gram_matrix_change_anything(monkeypatch, name):
     expected = SOLVER.fit(problem)
     monkeypatch.setattr(subspace_pursuit, name, 0)
     fit = SOLVER.fit(problem)
-    np.testing.assert_array_equal(fit.scales, expected.scales)
-    np.testing.assert_allclose(fit.coefficients, expected.coefficients, atol=1e-13)
+    assert_array_equal(fit.scales, expected.scales)
+    assert_allclose(fit.coefficients, expected.coefficients, atol=1e-13)
     assert assert_is_reference(problem) == 10
 
 
@@ -222,7 +223,7 @@ def test_dependent_columns():
         used = np.flatnonzero(fit.scales[target, 1:])
         subset = sorted({[0, 1, 2, 1, 3, 4, 5, 6, 7, 8][k] for k in used})
         rest = reference.rest(subset)[:, 0]
-        np.testing.assert_allclose(
+        assert_allclose(
             twice.targets[:, target] - predicted[:, target], rest, atol=1e-9
         )
 
@@ -242,20 +243,20 @@ def test_a_fit_does_not_depend_on_the_other_targets():
             )
         )
         for name in ("coefficients", "scales", "criterion", "residual_variance"):
-            np.testing.assert_allclose(
+            assert_allclose(
                 getattr(together, name)[target],
                 getattr(alone, name)[0],
                 rtol=1e-10,
                 atol=1e-13,
             )
         for name in ("loo_residuals", "scaled_residuals"):
-            np.testing.assert_allclose(
+            assert_allclose(
                 getattr(together, name)[:, target],
                 getattr(alone, name)[:, 0],
                 rtol=1e-9,
                 atol=1e-12,
             )
-        np.testing.assert_allclose(
+        assert_allclose(
             together.leverage.at(new)[:, target], alone.leverage.at(new)[:, 0]
         )
 
@@ -268,15 +269,15 @@ def test_systems_that_are_not_definite_are_marked():
     right = rng.normal(size=(3, 2, 4))
     expected = np.arange(3) != 1
     found, regular = solve_each(matrices.copy(), right)
-    np.testing.assert_array_equal(regular, expected)
+    assert_array_equal(regular, expected)
     for k in np.flatnonzero(regular):
-        np.testing.assert_allclose(found[k] @ matrices[k], right[k], atol=1e-9)
+        assert_allclose(found[k] @ matrices[k], right[k], atol=1e-9)
     inverse, regular = inverse_roots(matrices.copy())
-    np.testing.assert_array_equal(regular, expected)
+    assert_array_equal(regular, expected)
     for k in np.flatnonzero(regular):
         lower = dpotrf(matrices[k], lower=1, clean=1)[0]
-        np.testing.assert_allclose(inverse[k] @ lower, np.eye(4), atol=1e-9)
-    np.testing.assert_array_equal(inverse[1], 0.0)
+        assert_allclose(inverse[k] @ lower, np.eye(4), atol=1e-9)
+    assert_array_equal(inverse[1], 0.0)
 
 
 def test_systems_together_are_those_one_by_one():
@@ -286,4 +287,4 @@ def test_systems_together_are_those_one_by_one():
     found, regular = solve_each(matrices, right)
     assert regular.all()
     expected = np.linalg.solve(matrices, right.transpose(0, 2, 1)).transpose(0, 2, 1)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert_allclose(found, expected, rtol=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
@@ -16,7 +17,7 @@ from skpce._solvers import (
     sum_moments,
 )
 from skpce._solvers.ridge import solve_moments
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce
 
 SEED = 0
 FROM_SUMS = ["ridge", "ols"]
@@ -48,7 +49,7 @@ def test_batches_in_any_order_are_one_fit(data, solver):
             if len(rows):
                 later.partial_fit(X[rows], y[rows], weights[rows])
         for name in ("coefficients_", "sobol_indices_", "q2_", "alpha_"):
-            np.testing.assert_allclose(
+            assert_allclose(
                 getattr(later, name), getattr(whole, name), rtol=1e-9, atol=1e-10
             )
 
@@ -57,7 +58,7 @@ def test_batches_in_any_order_are_one_fit(data, solver):
 def test_a_fit_can_be_continued(data, solver):
     X, y, _ = data
     continued = gcv(solver).fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
-    np.testing.assert_allclose(
+    assert_allclose(
         continued.coefficients_, gcv(solver).fit(X, y).coefficients_, atol=1e-10
     )
 
@@ -72,18 +73,16 @@ def test_sums_are_the_whole_design(data, solver, monkeypatch):
     )
     monkeypatch.setattr(type(whole), "_fits_from_sums", lambda *args: False)
     whole.fit(X, y, weights)
-    np.testing.assert_allclose(in_blocks.alpha_, whole.alpha_)
-    np.testing.assert_allclose(in_blocks.coefficients_, whole.coefficients_, atol=1e-8)
+    assert_allclose(in_blocks.alpha_, whole.alpha_)
+    assert_allclose(in_blocks.coefficients_, whole.coefficients_, atol=1e-8)
     new = X[:5] + 0.1
-    np.testing.assert_allclose(
+    assert_allclose(
         in_blocks._problem.fit.leverage.at(in_blocks.transform(new)),
         whole._problem.fit.leverage.at(whole.transform(new)),
         rtol=1e-8,
     )
     if solver != "ols":
-        np.testing.assert_allclose(
-            in_blocks._problem.fit.criterion, whole._problem.fit.criterion
-        )
+        assert_allclose(in_blocks._problem.fit.criterion, whole._problem.fit.criterion)
 
 
 def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
@@ -93,9 +92,9 @@ def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
     assert large._problem.samples is None
     whole = PolynomialChaosRegressor(3, criterion="loo", **OLS).fit(X, y)
     assert whole._problem.samples is not None
-    np.testing.assert_allclose(large.coefficients_, whole.coefficients_, atol=1e-9)
+    assert_allclose(large.coefficients_, whole.coefficients_, atol=1e-9)
     # Generalised cross-validation is near leave-one-out, not equal to it.
-    np.testing.assert_allclose(large.q2_, whole.q2_, atol=0.02)
+    assert_allclose(large.q2_, whole.q2_, atol=0.02)
     assert not np.array_equal(large.q2_, whole.q2_)
 
 
@@ -104,7 +103,7 @@ def test_more_terms_than_samples_are_not_summed(monkeypatch):
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(20, 6)), rng.normal(size=20)
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 100)
-    pce = PolynomialChaosRegressor(3, **RIDGE).fit(X, y)
+    pce = ridge_pce(3).fit(X, y)
     assert len(pce.multi_indices_) == 84
     assert pce._problem.sums is None
     assert pce._problem.samples is not None
@@ -114,7 +113,7 @@ def test_sums_must_fit_in_memory(monkeypatch):
     """The design would: it has five rows."""
     X = np.random.default_rng(SEED).normal(size=(5, 6))
     monkeypatch.setattr("skpce._checks.physical_memory", lambda: 24 * 84 * 83.0 / 0.75)
-    PolynomialChaosRegressor(3, **RIDGE).fit(X, X[:, 0])
+    ridge_pce(3).fit(X, X[:, 0])
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=r"84 terms; a fit from sums needs"):
             getattr(gcv("ridge"), method)(X, X[:, 0])
@@ -126,8 +125,8 @@ def test_generalised_cross_validation_by_hand(data):
     model = LinearRegression().fit(pce.transform(X)[:, 1:], y)
     rest = np.square(y - model.predict(pce.transform(X)[:, 1:])).mean(axis=0)
     expected = rest / (1 - len(pce.multi_indices_) / 200) ** 2
-    np.testing.assert_allclose(pce.loo_error_, expected, rtol=1e-8)
-    np.testing.assert_allclose(pce.q2_, 1 - expected / y.var(axis=0), rtol=1e-8)
+    assert_allclose(pce.loo_error_, expected, rtol=1e-8)
+    assert_allclose(pce.q2_, 1 - expected / y.var(axis=0), rtol=1e-8)
 
 
 def test_sums_of_blocks_are_sums(data):
@@ -136,8 +135,8 @@ def test_sums_of_blocks_are_sums(data):
     parts = [slice(0, 1), slice(1, 90), slice(90, 200)]
     joined = sum_moments(DesignMoments.of_block(X[s], y[s], weights[s]) for s in parts)
     for name in ("total_weight", "mean", "target_mean", "gram", "cross"):
-        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name))
-    np.testing.assert_allclose(joined.target_square, whole.target_square, rtol=1e-9)
+        assert_allclose(getattr(joined, name), getattr(whole, name))
+    assert_allclose(joined.target_square, whole.target_square, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -170,13 +169,13 @@ def test_later_samples_must_fit(data):
         ValueError, match="1 targets; expected 2, as in the samples before"
     ):
         pce.partial_fit(X, y[:, 0])
-    np.testing.assert_array_equal(pce.coefficients_, before)
+    assert_array_equal(pce.coefficients_, before)
 
 
 def test_a_single_sample_at_first(data):
     X, y, _ = data
     pce = gcv("ridge").partial_fit(X[:1], y[:1])
-    np.testing.assert_allclose(pce.predict(X[:1]), y[:1])
+    assert_allclose(pce.predict(X[:1]), y[:1])
     assert (pce.loo_error_ == np.inf).all() or np.isnan(pce.q2_).all()
 
 
@@ -195,8 +194,6 @@ def test_sums_choose_the_penalties_of_the_samples(n, p, weighted):
     found = solve_moments(sums, DEFAULT_ALPHAS, groups)
     decomposition = DesignDecomposition.from_design(design, weights)
     expected = solve_path(decomposition, targets, DEFAULT_ALPHAS, groups, "gcv")
-    np.testing.assert_array_equal(found.alpha, expected.alpha)
-    np.testing.assert_allclose(found.criterion, expected.criterion, rtol=1e-7)
-    np.testing.assert_allclose(
-        found.coefficients, expected.coefficients, rtol=1e-9, atol=1e-10
-    )
+    assert_array_equal(found.alpha, expected.alpha)
+    assert_allclose(found.criterion, expected.criterion, rtol=1e-7)
+    assert_allclose(found.coefficients, expected.coefficients, rtol=1e-9, atol=1e-10)

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 from scipy.stats import norm
@@ -38,10 +39,10 @@ def test_least_squares_is_the_solver_of_that_name(ensemble):
     X, y = ensemble
     linear = surrogate_of(LinearRegression()).fit(X, y)
     ols = surrogate_of(None, solver="ols").fit(X, y)
-    np.testing.assert_allclose(linear.coefficients_, ols.coefficients_, atol=1e-9)
-    np.testing.assert_allclose(linear.predict(X), ols.predict(X), atol=1e-9)
+    assert_allclose(linear.coefficients_, ols.coefficients_, atol=1e-9)
+    assert_allclose(linear.predict(X), ols.predict(X), atol=1e-9)
     assert linear.indices_from_ == ols.indices_from_ == "coefficients"
-    np.testing.assert_array_equal(linear.fidelity_, 1.0)
+    assert_array_equal(linear.fidelity_, 1.0)
 
 
 @pytest.mark.slow
@@ -51,8 +52,8 @@ def test_the_fit_is_the_same_in_every_log_ratio(ensemble, regressor):
     plain = surrogate_of(regressor).fit(X, y)
     first = LogRatioTransformer("alr", reference=0)
     other = surrogate_of(regressor, log_ratio=first).fit(X, y)
-    np.testing.assert_allclose(plain.predict(X), other.predict(X), atol=1e-9)
-    np.testing.assert_allclose(
+    assert_allclose(plain.predict(X), other.predict(X), atol=1e-9)
+    assert_allclose(
         plain.step_total_sobol_indices_, other.step_total_sobol_indices_, atol=1e-9
     )
 
@@ -78,13 +79,13 @@ def test_a_regressor_of_the_inputs_predicts_by_itself(ensemble):
             ).predict(X[out])
         held_out.append(np.sum(missed**2))
         total.append(np.sum((ilr - ilr.mean(axis=0)) ** 2))
-    np.testing.assert_allclose(fitted.predict(X), np.hstack(expected), atol=1e-10)
+    assert_allclose(fitted.predict(X), np.hstack(expected), atol=1e-10)
     q2 = 1 - np.array(held_out) / total
-    np.testing.assert_allclose(fitted.diagnostics_.loo_q2, q2, atol=1e-9)
+    assert_allclose(fitted.diagnostics_.loo_q2, q2, atol=1e-9)
     assert fitted.indices_from_ == "sampling"
     assert np.all((fitted.fidelity_ > 0.3) & (fitted.fidelity_ < 1.0))
     coordinates = fitted.transform(X)
-    np.testing.assert_allclose(
+    assert_allclose(
         fitted.inverse_transform(coordinates), fitted.predict(X), atol=1e-12
     )
 
@@ -97,11 +98,9 @@ def test_indices_of_a_gaussian_process_are_those_of_the_truth():
     process = GaussianProcessRegressor(RBF(3.0), alpha=1e-6, optimizer=None)
     fitted = surrogate_of(process, steps=None).fit(X, y)
     assert fitted.fidelity_[0] > 0.99
-    np.testing.assert_allclose(fitted.step_sobol_indices_[0], [0.5, 0.0], atol=0.05)
-    np.testing.assert_allclose(
-        fitted.step_total_sobol_indices_[0], [1.0, 0.5], atol=0.05
-    )
-    np.testing.assert_allclose(fitted.shapley_effects()[0], [0.75, 0.25], atol=0.05)
+    assert_allclose(fitted.step_sobol_indices_[0], [0.5, 0.0], atol=0.05)
+    assert_allclose(fitted.step_total_sobol_indices_[0], [1.0, 0.5], atol=0.05)
+    assert_allclose(fitted.shapley_effects()[0], [0.75, 0.25], atol=0.05)
     found = fitted.probability_sobol_indices(2000)
     assert found.total_order[0, 0] > 0.9
 
@@ -115,7 +114,7 @@ def test_fidelity_shows_a_coarse_expansion():
         1, regressor=tree, distribution=LAW, random_state=0
     ).fit(X, y)
     assert fitted.fidelity_[0] == pytest.approx(2 / np.pi, abs=0.05)
-    np.testing.assert_allclose(fitted.predict(X), y, atol=1e-9)
+    assert_allclose(fitted.predict(X), y, atol=1e-9)
     assert fitted.step_unexplained_share_[0] < 0.02
     constant = clone(fitted).set_params(degree=0).fit(X, y)
     assert constant.fidelity_[0] == pytest.approx(0.0, abs=0.02)
@@ -136,11 +135,11 @@ def test_everything_else_works(ensemble, regressor):
     assert np.all(band.lower <= band.upper)
     assert modes_test(fitted).dip.shape == (9,)
     again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert_array_equal(again.predict(X), fitted.predict(X))
     same = clone(fitted).fit(X, y)
-    np.testing.assert_allclose(same.coefficients_, fitted.coefficients_, atol=1e-12)
+    assert_allclose(same.coefficients_, fitted.coefficients_, atol=1e-12)
     again = same.sobol_interval(n_resamples=4, random_state=0)
-    np.testing.assert_allclose(again.total_order, interval.total_order, atol=1e-12)
+    assert_allclose(again.total_order, interval.total_order, atol=1e-12)
 
 
 def test_coverage_of_a_forest():
@@ -154,7 +153,7 @@ def test_coverage_of_a_forest():
     )
     lower, upper = fitted.predict_interval(X[300:], confidence_level=0.9)
     inside = (lower <= y[300:]) & (y[300:] <= upper)
-    np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
+    assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
 
 
 def test_weights_reach_the_regressor():
@@ -168,7 +167,7 @@ def test_weights_reach_the_regressor():
     copies = CompositionalPCESurrogate(1, **options).fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
     )
-    np.testing.assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-9)
+    assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-9)
     neighbours = CompositionalPCESurrogate(
         1, regressor=KNeighborsRegressor(3), distribution="normal"
     )
@@ -181,7 +180,7 @@ def test_no_step_has_a_choice():
     X = np.random.default_rng(SEED).normal(size=(12, 2))
     y = np.tile([1.0, 0.0, 1.0], (12, 1))
     fitted = surrogate_of(FOREST, steps=(2, 1)).fit(X, y)
-    np.testing.assert_array_equal(fitted.predict(X), y)
+    assert_array_equal(fitted.predict(X), y)
     assert np.isnan(fitted.fidelity_).all()
 
 

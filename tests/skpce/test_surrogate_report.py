@@ -13,19 +13,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    ClosureWarning,
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-    report,
-)
+from skpce import ClosureWarning, CompositionalPCESurrogate, report
 from skpce._checks import format_cell
 from skpce._report import ReportContent, with_ends
 from skpce.inspection import verdict
 from skpce.inspection._reading import expansion_of
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import SobolDisplay
-from tests.settings import OLS, RIDGE
+from tests.settings import OLS, ridge_pce, ridge_surrogate
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -50,7 +45,7 @@ def data(simulate):
 @pytest.fixture(scope="module")
 def pipeline(data):
     X, y = data
-    surrogate = CompositionalPCESurrogate(2, steps=STEPS, random_state=0, **RIDGE)
+    surrogate = ridge_surrogate(2, steps=STEPS, random_state=0)
     return make_pipeline(PCA(2, whiten=True), surrogate).fit(X[:60], y[:60])
 
 
@@ -240,7 +235,7 @@ def test_names_of_every_kind_are_escaped(data):
     )
     frame = pandas.DataFrame(y[:, :5], columns=columns)
     inputs = pandas.DataFrame(X, columns=[f"{EVIL}{i}" for i in range(3)])
-    model = CompositionalPCESurrogate(1, **RIDGE).fit(inputs[:60], frame[:60])
+    model = ridge_surrogate(1).fit(inputs[:60], frame[:60])
     found = verdict(model, inputs[:60], frame[:60])
     page = report(model, inputs[60:], frame[60:], verdict=found, title=EVIL)
     page, _, script = page.rpartition("<script>")
@@ -264,7 +259,7 @@ def test_addresses_in_memory_stay_out(data):
 
     X, y = data
     same = FunctionTransformer(lambda values: values)
-    model = make_pipeline(same, CompositionalPCESurrogate(1, steps=STEPS, **RIDGE))
+    model = make_pipeline(same, ridge_surrogate(1, steps=STEPS))
     page = report(model.fit(X[:60], y[:60]), X[60:], y[60:])
     assert not re.search(r" at 0x[0-9a-f]+", page)
 
@@ -272,12 +267,10 @@ def test_addresses_in_memory_stay_out(data):
 @pytest.mark.slow
 def test_one_step_one_input_and_a_flat_ensemble(data):
     X, y = data
-    model = CompositionalPCESurrogate(1, **RIDGE).fit(X[:60, :1], y[:60, :3])
+    model = ridge_surrogate(1).fit(X[:60, :1], y[:60, :3])
     assert "<img" in report(model, X[60:, :1], y[60:, :3])
     flat = np.tile([0.2, 0.3, 0.5], (90, 1))
-    page = report(
-        CompositionalPCESurrogate(1, **RIDGE).fit(X[:60], flat[:60]), X[60:], flat[60:]
-    )
+    page = report(ridge_surrogate(1).fit(X[:60], flat[:60]), X[60:], flat[60:])
     assert table_of(page, ["decision", "actions"])[0][2:4] == ["–", "–"]
 
 
@@ -311,18 +304,18 @@ def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
     X, y = data
     path = tmp_path / "report.html"
     with pytest.raises(ValueError, match=r"\(90, 10\).*the outputs that were fitted"):
-        report(PolynomialChaosRegressor(1, **RIDGE).fit(X, y[:, :9]), X, y, path=path)
+        report(ridge_pce(1).fit(X, y[:, :9]), X, y, path=path)
     with pytest.raises(ValueError, match="expected a fitted"):
         report("surrogate", X, y, path=path)
     with pytest.raises(NotFittedError):
-        report(CompositionalPCESurrogate(1, **RIDGE), X, y, path=path)
+        report(ridge_surrogate(1), X, y, path=path)
     with pytest.raises(ValueError, match=r"y_test has shape \(89, 10\).*\(90, 10\)"):
         report(pipeline, X, y[1:], path=path)
     with pytest.raises(ValueError, match="X_test has 1 members"):
         report(pipeline, X[:1], y[:1], path=path)
     with pytest.raises(ValueError, match="must be what verdict or explain returns"):
         report(pipeline, X, y, verdict=found.steps, path=path)
-    other = CompositionalPCESurrogate(1, steps=(3, 2, 4, 1), **RIDGE).fit(X, y)
+    other = ridge_surrogate(1, steps=(3, 2, 4, 1)).fit(X, y)
     with pytest.raises(ValueError, match="verdict is about the steps"):
         report(other, X, y, verdict=found, path=path)
     with pytest.raises(ValueError, match="X has 2 features"):
@@ -332,12 +325,7 @@ def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
     with pytest.raises(ValueError, match="Negative values in data: y_test has"):
         report(pipeline, X, y - 0.5, path=path)
     with pytest.raises(NotFittedError):
-        report(
-            make_pipeline(PCA(2), CompositionalPCESurrogate(1, **RIDGE)),
-            X,
-            y,
-            path=path,
-        )
+        report(make_pipeline(PCA(2), ridge_surrogate(1)), X, y, path=path)
     assert not path.exists()
 
 
@@ -345,7 +333,7 @@ def test_columns_in_another_order_are_refused(data):
     pandas = pytest.importorskip("pandas")
     X, y = data
     frame = pandas.DataFrame(y[:, :3], columns=list("abc"))
-    model = CompositionalPCESurrogate(1, steps={"first": 3}, **RIDGE).fit(X, frame)
+    model = ridge_surrogate(1, steps={"first": 3}).fit(X, frame)
     with pytest.raises(ValueError, match="Column 0 of y_test is 'b'; expected 'a'"):
         report(model, X, frame[["b", "a", "c"]])
 
@@ -404,9 +392,7 @@ def test_a_report_of_many_steps_is_small():
     logits = X[:, :1, np.newaxis] * rng.normal(size=(n_steps, 2))
     logits = logits + 0.5 * rng.normal(size=logits.shape)
     y = softmax(logits, axis=-1).reshape(40, -1)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(2,) * n_steps, random_state=0, **RIDGE
-    )
+    surrogate = ridge_surrogate(1, steps=(2,) * n_steps, random_state=0)
     surrogate.fit(X[:25], y[:25])
     judged = verdict(surrogate, X[:25], y[:25])
     page = report(surrogate, X[25:], y[25:], verdict=judged)

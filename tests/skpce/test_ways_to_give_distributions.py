@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from skpce import (
-    CompositionalPCESurrogate,
     InputOutsideSupportWarning,
     MoreTermsThanRowsWarning,
     NatafTransformer,
@@ -24,7 +24,7 @@ from skpce import (
     save_model,
 )
 from skpce.inspection import sobol_indices, verdict
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -36,7 +36,7 @@ OF_MIXED = TABLE["rate"].to_numpy() + (LABELS == "sgd")
 
 
 def same(first, second):
-    np.testing.assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-12)
+    assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-12)
 
 
 def test_a_dict_is_by_name_whatever_its_order():
@@ -111,12 +111,12 @@ def test_lognormal_is_the_normal_distribution_of_the_logarithm():
     same(found.fit(TABLE, Y), wanted.fit(logarithms, Y))
     gradient = found.gradient(TABLE[:5])[..., 1]
     chain = wanted.gradient(logarithms[:5])[..., 1] / TABLE["size"].to_numpy()[:5]
-    np.testing.assert_allclose(gradient.ravel(), chain.ravel(), rtol=1e-9)
+    assert_allclose(gradient.ravel(), chain.ravel(), rtol=1e-9)
     intervals = [
         model.sobol_interval(n_resamples=20, random_state=0).total_order
         for model in (found, wanted)
     ]
-    np.testing.assert_allclose(*intervals, rtol=1e-9)
+    assert_allclose(*intervals, rtol=1e-9)
     with pytest.raises(
         ValueError, match=r"'lognormal' for column 1 .* the value -1; exp"
     ):
@@ -124,13 +124,13 @@ def test_lognormal_is_the_normal_distribution_of_the_logarithm():
 
 
 def test_the_inspection_of_any_model_takes_names_too():
-    model = PolynomialChaosRegressor(2, **RIDGE).fit(TABLE, Y)
+    model = ridge_pce(2).fit(TABLE, Y)
     given = {"size": "lognormal", "rate": (1, 3)}
     found, wanted = (
         sobol_indices(model, TABLE, distribution=law, random_state=0, n_samples=100)
         for law in (given, [stats.uniform(1, 2), "lognormal"])
     )
-    np.testing.assert_array_equal(found.total_order, wanted.total_order)
+    assert_array_equal(found.total_order, wanted.total_order)
 
 
 AS_LABELS = {
@@ -156,39 +156,37 @@ def test_labels_are_levels(kind, law, tmp_path):
         2, distribution=["normal", "categorical"], solver="ridge"
     )
     same(fitted, wanted.fit(plain, OF_MIXED))
-    np.testing.assert_allclose(fitted.predict(table), wanted.predict(plain))
+    assert_allclose(fitted.predict(table), wanted.predict(plain))
     save_model(fitted, tmp_path / "model.npz")
     for again in (
         load_model(tmp_path / "model.npz"),
         pickle.loads(pickle.dumps(fitted)),
     ):
-        np.testing.assert_array_equal(again.predict(table), fitted.predict(table))
+        assert_array_equal(again.predict(table), fitted.predict(table))
 
 
 def test_numbers_of_a_category_are_levels_too():
     table = MIXED.assign(
         solver=pd.Categorical(np.unique(LABELS, return_inverse=True)[1])
     )
-    fitted = PolynomialChaosRegressor(2, **RIDGE).fit(table, OF_MIXED)
+    fitted = ridge_pce(2).fit(table, OF_MIXED)
     assert not fitted.basis_.laws[1].is_polynomial
-    np.testing.assert_allclose(
-        fitted.predict(table),
-        PolynomialChaosRegressor(2, **RIDGE).fit(MIXED, OF_MIXED).predict(MIXED),
+    assert_allclose(
+        fitted.predict(table), ridge_pce(2).fit(MIXED, OF_MIXED).predict(MIXED)
     )
 
 
 @pytest.mark.slow
 def test_labels_in_the_verdict_the_report_and_a_search():
-    model = PolynomialChaosRegressor(2, **RIDGE)
+    model = ridge_pce(2)
     found = verdict(model, MIXED, OF_MIXED)
     assert found.q2[0] > 0.9
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert "solver" in report(clone(model).fit(MIXED, OF_MIXED), MIXED, OF_MIXED)
     assert cross_val_score(model, MIXED, OF_MIXED).min() > 0.9
     choice = PolynomialChaosRegressor().fit(MIXED, OF_MIXED)
     assert choice.score(MIXED, OF_MIXED) > 0.9
-    surrogate = CompositionalPCESurrogate(1, **RIDGE).fit(MIXED, np.full((N, 2), 0.5))
+    surrogate = ridge_surrogate(1).fit(MIXED, np.full((N, 2), 0.5))
     assert surrogate.levels_["solver"] == ("adam", "rms", "sgd")
 
 
@@ -209,11 +207,11 @@ def test_numbers_as_text_are_no_levels_unless_that_is_said(library):
         )
         assert fitted.levels_["rate"] == ("0.0", "0.1", "0.2", "0.3")
     category = pd.DataFrame({"rate": pd.Categorical(texts)})
-    assert PolynomialChaosRegressor(1, **RIDGE).fit(category, OF_MIXED).levels_
+    assert ridge_pce(1).fit(category, OF_MIXED).levels_
 
 
 def test_labels_that_are_not_levels():
-    fitted = PolynomialChaosRegressor(1, **RIDGE).fit(MIXED, OF_MIXED)
+    fitted = ridge_pce(1).fit(MIXED, OF_MIXED)
     with pytest.warns(InputOutsideSupportWarning, match="levels not seen in fit"):
         fitted.predict(MIXED[:3].assign(solver="other"))
     with pytest.raises(ValueError, match=r"no label in 1 of 60 rows .* 'solver'"):
@@ -228,13 +226,12 @@ def test_labels_that_are_not_levels():
 def test_more_terms_than_rows():
     table = TABLE.to_numpy()[:10]
     with pytest.warns(MoreTermsThanRowsWarning, match="15 terms for 10 rows, so that"):
-        PolynomialChaosRegressor(4, **RIDGE).fit(table, Y[:10])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        ridge_pce(4).fit(table, Y[:10])
+    with warnings.catch_warnings(action="error"):
         PolynomialChaosRegressor(
             4, solver="subspace_pursuit", distribution="normal"
         ).fit(table, Y[:10])
-        verdict(PolynomialChaosRegressor(9, **RIDGE), TABLE.to_numpy()[:40], Y[:40])
+        verdict(ridge_pce(9), TABLE.to_numpy()[:40], Y[:40])
 
 
 def test_a_search_over_learned_bounds_repeats_no_warning():
@@ -335,4 +332,4 @@ def test_histograms_jump_where_their_bins_end(seed):
     assert basis.laws[0].frozen.mean() == pytest.approx(density @ middles / 200)
     sample = law.rvs(size=20_000, random_state=0)[:, np.newaxis]
     gram = np.einsum("ij,ik->jk", *[basis.evaluate(sample)] * 2) / 20_000
-    np.testing.assert_allclose(gram, np.eye(4), atol=0.1)
+    assert_allclose(gram, np.eye(4), atol=0.1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._input_laws import NAMES
@@ -35,7 +36,7 @@ def test_a_weight_is_a_number_of_copies(data, distribution, solver):
     weighted.fit(X, y, sample_weight=weights)
     repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
     for name in ("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"):
-        np.testing.assert_allclose(
+        assert_allclose(
             getattr(weighted, name),
             getattr(repeated, name),
             rtol=1e-8,
@@ -51,9 +52,7 @@ def test_features_learn_from_copies(data, distribution):
     weighted.fit(X, sample_weight=weights)
     repeated = PolynomialChaosFeatures(2, distribution=distribution)
     repeated.fit(np.repeat(X, weights, axis=0))
-    np.testing.assert_allclose(
-        weighted.transform(X), repeated.transform(X), rtol=1e-8, atol=1e-10
-    )
+    assert_allclose(weighted.transform(X), repeated.transform(X), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("distribution", LAWS, ids=str)
@@ -66,7 +65,7 @@ def test_learned_variances_count_copies(data, distribution):
     weighted.fit(X, y, sample_weight=weights)
     repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
     for name in ("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"):
-        np.testing.assert_allclose(
+        assert_allclose(
             getattr(weighted, name), getattr(repeated, name), atol=5e-4, err_msg=name
         )
 
@@ -76,7 +75,5 @@ def test_a_choice_of_terms_counts_copies(data):
     weighted = PolynomialChaosRegressor().fit(X, y, sample_weight=weights)
     repeated = PolynomialChaosRegressor()
     repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
-    np.testing.assert_array_equal(weighted.multi_indices_, repeated.multi_indices_)
-    np.testing.assert_allclose(
-        weighted.sobol_indices_, repeated.sobol_indices_, atol=5e-4
-    )
+    assert_array_equal(weighted.multi_indices_, repeated.multi_indices_)
+    assert_allclose(weighted.sobol_indices_, repeated.sobol_indices_, atol=5e-4)

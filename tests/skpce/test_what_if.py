@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
 from scipy.stats import kstest, norm, uniform
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 SEED = 0
 SLOPES = np.array([1.5, -0.5])
@@ -38,14 +39,12 @@ def test_another_law_gives_its_own_push_forward(fitted, scale):
     law = norm(SLOPES[0] * 0.5, deviation)
     assert kstest(np.log(draws / (1 - draws)), law.cdf).pvalue > 0.01
     low, high = fitted.predict_interval(inputs=inputs, confidence_level=0.8)
-    np.testing.assert_allclose(
-        [low[0, 0], high[0, 0]], expit(law.ppf([0.1, 0.9])), atol=0.03
-    )
+    assert_allclose([low[0, 0], high[0, 0]], expit(law.ppf([0.1, 0.9])), atol=0.03)
 
 
 def test_the_laws_of_the_fit_are_the_default(fitted):
     given = fitted.sample(50, inputs=norm(0, 1), random_state=3)
-    np.testing.assert_allclose(fitted.sample(50, random_state=3), given, atol=1e-12)
+    assert_allclose(fitted.sample(50, random_state=3), given, atol=1e-12)
 
 
 def test_rows_are_drawn_whole(fitted):
@@ -57,16 +56,16 @@ def test_rows_are_drawn_whole(fitted):
     assert np.mean(distance.argmin(axis=1)) == pytest.approx(0.5, abs=0.1)
     one = fitted.sample(5, inputs=rows[:1], random_state=1)
     same = fitted.sample(5, rows[:1], random_state=1)[:, 0]
-    np.testing.assert_allclose(one, same, atol=1e-12)
+    assert_allclose(one, same, atol=1e-12)
 
 
 def test_named_laws_are_learned_from_the_members():
     X, y = logistic(60)
-    surrogate = CompositionalPCESurrogate(1, random_state=0, **RIDGE).fit(X, y)
+    surrogate = ridge_surrogate(1, random_state=0).fit(X, y)
     draws = surrogate.sample(200, inputs="uniform", residual=None)
     frozen = [uniform(c.min(), np.ptp(c)) for c in X.T]
     expected = surrogate.sample(200, inputs=frozen, residual=None)
-    np.testing.assert_allclose(draws, expected, atol=1e-9)
+    assert_allclose(draws, expected, atol=1e-9)
 
 
 def test_inputs_outside_the_laws_of_the_fit_warn():
@@ -142,7 +141,7 @@ def test_joint_bands_hold_whole_policies(residual, conditional, level):
             ]
         )
         marginal.append(inside_of(apart, y)[:, :6].all(axis=1).mean())
-    np.testing.assert_allclose(np.mean(covered, axis=0), level, atol=0.05)
+    assert_allclose(np.mean(covered, axis=0), level, atol=0.05)
     assert np.mean(marginal) < level - 0.1 * (1 - level)
 
 
@@ -154,9 +153,7 @@ def test_joint_bands_of_few_members():
         X = rng.normal(size=(260, 1))
         logits = np.hstack([X, np.zeros((260, 15))]) + rng.normal(size=(260, 16))
         y = softmax(logits, axis=1)
-        surrogate = CompositionalPCESurrogate(1, random_state=0, **RIDGE).fit(
-            X[:60], y[:60]
-        )
+        surrogate = ridge_surrogate(1, random_state=0).fit(X[:60], y[:60])
         band = surrogate.predict_interval(X[60:], joint="step", confidence_level=0.9)
         covered.append(inside_of(band, y[60:]).all(axis=1).mean())
     assert np.mean(covered) == pytest.approx(0.9, abs=0.04)
@@ -165,9 +162,7 @@ def test_joint_bands_of_few_members():
 def test_parts_that_do_not_vary_have_no_width():
     X, y = logistic(40, noise=0.5)
     y = np.column_stack([y, np.zeros(40), np.ones(40)])
-    surrogate = CompositionalPCESurrogate(1, steps=(3, 1), random_state=0, **RIDGE).fit(
-        X, y
-    )
+    surrogate = ridge_surrogate(1, steps=(3, 1), random_state=0).fit(X, y)
     for joint in ("step", "trajectory"):
         for members in (None, X[:5]):
             band = surrogate.predict_interval(members, joint=joint)
@@ -175,8 +170,8 @@ def test_parts_that_do_not_vary_have_no_width():
             assert np.all(band.upper[:, 2:] == [0.0, 1.0])
             assert np.all(band.lower[:, :2] < band.upper[:, :2])
     alone = surrogate.predict_interval(X[:3], joint="step", residual=None)
-    np.testing.assert_allclose(alone.lower, surrogate.predict(X[:3]), rtol=1e-9)
-    np.testing.assert_allclose(alone.upper, surrogate.predict(X[:3]), rtol=1e-9)
+    assert_allclose(alone.lower, surrogate.predict(X[:3]), rtol=1e-9)
+    assert_allclose(alone.upper, surrogate.predict(X[:3]), rtol=1e-9)
 
 
 @pytest.mark.parametrize("joint", ["all", True, 1])

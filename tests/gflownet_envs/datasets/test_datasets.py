@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.datasets import _buchwald_hartwig as module
 from gflownet_envs.datasets import fetch_buchwald_hartwig
@@ -223,9 +224,9 @@ def test_a_download_is_converted_and_cached(tmp_path, synthetic):
         bunch = fetch_buchwald_hartwig(data_home=cache)
         again = fetch_buchwald_hartwig(data_home=str(cache), download_if_missing=False)
     assert requests == [f"/{RAW_NAME}"]
-    np.testing.assert_array_equal(bunch.data, DATA)
-    np.testing.assert_array_equal(bunch.target, TARGET)
-    np.testing.assert_array_equal(again.data, DATA)
+    assert_array_equal(bunch.data, DATA)
+    assert_array_equal(bunch.target, TARGET)
+    assert_array_equal(again.data, DATA)
     assert bunch.filename == again.filename == str(cache / TIDY_NAME)
     assert (cache / TIDY_NAME).read_text(encoding="utf-8") == TIDY
     assert names_in(cache) == [TIDY_NAME]
@@ -282,7 +283,7 @@ def test_nothing_is_downloaded_by_default(tmp_path, synthetic, monkeypatch):
 def test_a_raw_file_put_in_the_cache_is_used(tmp_path, closed_port):
     (tmp_path / RAW_NAME).write_text(RAW, encoding="utf-8")
     bunch = fetch_buchwald_hartwig(data_home=tmp_path)
-    np.testing.assert_array_equal(bunch.data, DATA)
+    assert_array_equal(bunch.data, DATA)
     assert names_in(tmp_path) == [TIDY_NAME, RAW_NAME]
 
 
@@ -408,7 +409,7 @@ def test_frames_have_the_names(tidy_folder):
     expected = list(csv.reader(io.StringIO(TIDY)))[1:]
     assert bunch.data.to_numpy().tolist() == [row[:4] for row in expected]
     codes = bunch.data.apply(lambda column: column.cat.codes).to_numpy()
-    np.testing.assert_array_equal(codes, DATA)
+    assert_array_equal(codes, DATA)
     X, y = fetch_buchwald_hartwig(as_frame=True, return_X_y=True)
     pandas.testing.assert_frame_equal(X, bunch.frame[bunch.feature_names])
     pandas.testing.assert_series_equal(y, bunch.frame["yield"])
@@ -416,7 +417,7 @@ def test_frames_have_the_names(tidy_folder):
 
 def test_without_controls_levels_are_numbered_afresh(tidy_folder):
     bunch = fetch_buchwald_hartwig(controls=False)
-    np.testing.assert_array_equal(bunch.data, [[0, 0, 9, 11]])
+    assert_array_equal(bunch.data, [[0, 0, 9, 11]])
     assert bunch.levels["aryl_halide"][9] == "2-chloropyridine"
     assert bunch.levels["additive"][11] == "3,5-dimethylisoxazole"
     pytest.importorskip("pandas")
@@ -511,7 +512,7 @@ def test_the_real_frame_says_the_same_as_the_file():
     expected = expected[frame.columns.tolist()]
     names = frame.columns.tolist()[:4]
     assert frame[names].to_numpy().tolist() == expected[names].to_numpy().tolist()
-    np.testing.assert_allclose(frame["yield"], expected["yield"], rtol=1e-14)
+    assert_allclose(frame["yield"], expected["yield"], rtol=1e-14)
 
 
 def test_a_raw_table_of_the_real_rows_becomes_the_real_file(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.datasets import (
     SIX_EDGE_NETWORK,
@@ -255,7 +256,7 @@ def test_the_cells_are_the_first_853(given):
     assert bunch.data[852, 0] == 1234
     data, target = fetch(return_X_y=True)
     assert target is None
-    np.testing.assert_array_equal(data, bunch.data)
+    assert_array_equal(data, bunch.data)
 
 
 def test_cells_as_a_frame(given):
@@ -263,7 +264,7 @@ def test_cells_as_a_frame(given):
     fetch = given("sachs")
     bunch = fetch(as_frame=True)
     assert bunch.frame.columns.tolist() == bunch.feature_names
-    np.testing.assert_array_equal(bunch.data.to_numpy(), fetch().data)
+    assert_array_equal(bunch.data.to_numpy(), fetch().data)
 
 
 @pytest.mark.parametrize(
@@ -440,9 +441,9 @@ def test_simulated_rows_have_the_law_they_promise():
     bunch = make_linear_gaussian_data(n_samples=200_000, seed=3)
     noise = bunch.data - bunch.data @ bunch.weights
     expected = 0.5 * np.eye(5)
-    np.testing.assert_allclose(np.cov(noise.T), expected, atol=0.01)
-    np.testing.assert_allclose(np.cov(bunch.data.T), bunch.covariance, atol=0.03)
-    np.testing.assert_allclose(bunch.data.mean(axis=0), 0, atol=0.02)
+    assert_allclose(np.cov(noise.T), expected, atol=0.01)
+    assert_allclose(np.cov(bunch.data.T), bunch.covariance, atol=0.03)
+    assert_allclose(bunch.data.mean(axis=0), 0, atol=0.02)
 
 
 def test_the_five_node_network_is_part_of_the_sachs_network():
@@ -459,7 +460,7 @@ def test_the_five_node_network_is_part_of_the_sachs_network():
 
 def test_weights_do_not_depend_on_the_number_of_rows():
     few, many = (make_linear_gaussian_data(n_samples=n, seed=0) for n in (3, 300))
-    np.testing.assert_array_equal(few.weights, many.weights)
+    assert_array_equal(few.weights, many.weights)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     StateGraph,
@@ -133,7 +134,7 @@ def test_the_encoding_holds_values_of_ways_to_finish(choices):
     for block, ending in zip(blocks, endings, strict=True):
         name = " ".join([*tokens, ending]).strip()
         expected = [python_value(name, x) for x in np.linspace(0, 2 * np.pi, 8)]
-        np.testing.assert_allclose(block[:-1], expected, atol=1e-5)
+        assert_allclose(block[:-1], expected, atol=1e-5)
         mean_square = np.mean(np.square(expected)) / 8
         assert block[-1].item() == pytest.approx(mean_square, abs=1e-5)
 

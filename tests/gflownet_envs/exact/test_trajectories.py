@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     GridEnvironment,
@@ -23,7 +24,7 @@ def test_policies_along_by_hand():
     source = solve_exact(SELECTION, log_reward)
     along = policies_along(SELECTION, source, trajectory_of_actions(SELECTION, [1, 3]))
     expected = [[0.2, 0.6, 0.2, 1 / 3, 2 / 3], [0.5, 0.25, 0.25, 0.5, 0.5]]
-    np.testing.assert_allclose(along.y, expected)
+    assert_allclose(along.y, expected)
     assert along.y.dtype == np.float64
     assert along.mask.all()
     assert along.steps == {"a": 3, "b": 2}
@@ -38,7 +39,7 @@ def test_masked_actions_keep_their_column():
     assert list(along.steps.values()) == [5, 5, 5]
     assert along.mask[:5].tolist() == [False, True, False, True, True]
     assert (along.y[:, ~along.mask] == 0).all()
-    np.testing.assert_allclose(along.y.reshape(3, 3, 5).sum(axis=2), 1.0)
+    assert_allclose(along.y.reshape(3, 3, 5).sum(axis=2), 1.0)
 
 
 def test_greedy_trajectory_takes_the_likeliest_action():
@@ -56,7 +57,7 @@ def test_greedy_trajectory_needs_one_policy():
 
 def test_mean_reward_is_the_mean_of_the_logarithms():
     log_reward = np.log(np.array([[1.0] * 6, [4.0] * 6]))
-    np.testing.assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
+    assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +83,9 @@ def test_policies_in_all_states_are_those_along_each_trajectory():
     for level, name in enumerate(("a: x", "a: y")):
         along = policies_along(env, source, trajectory_of_actions(env, [level, 2]))
         step = everywhere.step_names.index(name)
-        np.testing.assert_allclose(everywhere.y[:, :2], along.y[:, :2])
+        assert_allclose(everywhere.y[:, :2], along.y[:, :2])
         columns = slice(2 + 3 * (step - 1), 5 + 3 * (step - 1))
-        np.testing.assert_allclose(everywhere.y[:, columns], along.y[:, 2:])
+        assert_allclose(everywhere.y[:, columns], along.y[:, 2:])
 
 
 def test_unlikely_actions_have_a_probability_everywhere():

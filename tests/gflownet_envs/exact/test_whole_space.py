@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import (
     GridEnvironment,
@@ -43,8 +44,8 @@ def test_visits_and_law_against_enumeration_of_walks(env):
         probability = policy[:, ids, chosen].prod(axis=1)
         visits[:, ids] += probability[:, np.newaxis]
         law[:, int(env.object_index(end))] += probability
-    np.testing.assert_allclose(space.visits, visits, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(space.law, law, rtol=0, atol=1e-12)
+    assert_allclose(space.visits, visits, rtol=0, atol=1e-12)
+    assert_allclose(space.law, law, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("env", SPACES, ids=lambda env: env.name)
@@ -77,7 +78,7 @@ def test_the_policy_of_all_visitors_gives_the_mean_law():
             return torch.from_numpy(common).log()[np.newaxis]
 
     found = WholeSpace.from_policies(solution.graph, Common())
-    np.testing.assert_allclose(found.law[0], space.law.mean(axis=0), atol=1e-12)
+    assert_allclose(found.law[0], space.law.mean(axis=0), atol=1e-12)
 
 
 def test_one_decision_has_the_fragility_of_its_objects():
@@ -111,12 +112,10 @@ def test_statistics_against_sums():
         *(f"probability of o{i}" for i in leading),
         *("probability of even", "entropy", "expected worth", "expected reward"),
     ]
-    np.testing.assert_allclose(found["probability of even"], target[:, ::2].sum(axis=1))
-    np.testing.assert_allclose(found["entropy"], -(target * np.log(target)).sum(axis=1))
-    np.testing.assert_allclose(found["expected worth"], target @ worth)
-    np.testing.assert_allclose(
-        found["expected reward"], np.einsum("eo,eo->e", target, reward)
-    )
+    assert_allclose(found["probability of even"], target[:, ::2].sum(axis=1))
+    assert_allclose(found["entropy"], -(target * np.log(target)).sum(axis=1))
+    assert_allclose(found["expected worth"], target @ worth)
+    assert_allclose(found["expected reward"], np.einsum("eo,eo->e", target, reward))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -140,7 +139,7 @@ def test_number_of_modes_against_a_search_cell_by_cell(seed):
         own = board[member, i, j]
         expected[member] += own > max(inside) and own > 1 / 36
     found = space.statistics(n_leading=0, neighbours=pairs)
-    np.testing.assert_array_equal(found["number of modes"], expected)
+    assert_array_equal(found["number of modes"], expected)
 
 
 def test_equally_likely_neighbours_are_one_mode():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import rel_entr, softmax
 
 from gflownet_envs.experiments.analysis import fragility, level_shares
@@ -75,9 +76,7 @@ def test_level_shares_of_a_linear_model(dataset):
                 expected[component].setdefault(level, []).append(share)
     for component, levels in expected.items():
         for level, shares in levels.items():
-            np.testing.assert_allclose(
-                found[component][level], [*shares, np.nan], rtol=1e-9
-            )
+            assert_allclose(found[component][level], [*shares, np.nan], rtol=1e-9)
 
 
 def test_fragility_by_hand(dataset):
@@ -110,7 +109,7 @@ def test_the_alr_identity_holds_with_a_mask(dataset):
 
 def test_a_step_without_choice_has_no_fragility(dataset):
     found = fragility(dataset)
-    np.testing.assert_array_equal(found.n_possible, [3, 2, 1])
+    assert_array_equal(found.n_possible, [3, 2, 1])
     for name, measure in found.columns.items():
         if name not in ("step", "n_possible", "alr_reference"):
-            np.testing.assert_array_equal(np.isnan(measure), [False, False, True])
+            assert_array_equal(np.isnan(measure), [False, False, True])

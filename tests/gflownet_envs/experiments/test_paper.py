@@ -16,8 +16,7 @@ from gflownet_envs.experiments.claims import (
     two_modes_claim,
 )
 from gflownet_envs.experiments.tasks.graphs import alr_range_claim
-from skpce import CompositionalPCESurrogate
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ def test_two_modes_name_their_steps(bimodal, figure):
     logits = [4 * np.tanh(3 * X) if step in bimodal else X for step in range(2)]
     y = np.hstack([np.hstack([expit(-logit), expit(logit)]) for logit in logits])
     steps = {"first": 2, "last": 2}
-    surrogate = CompositionalPCESurrogate(1, steps=steps, **RIDGE).fit(X, y)
+    surrogate = ridge_surrogate(1, steps=steps).fit(X, y)
     found = SimpleNamespace(dataset=dataset, main=SimpleNamespace(surrogate=surrogate))
     assert two_modes_claim("EOS").measure(found) == figure
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import RewardTable, SequentialSelectionEnvironment, storage
 from gflownet_envs.exact.trajectories import Trajectory
@@ -124,7 +125,7 @@ def test_exact_columns_never_fill_in_for_trained_ones(tiny):
     assert results.headline is trained
     assert trained.dataset.n_members == 18
     assert not np.allclose(trained.dataset.y, exact.dataset.y[:18])
-    np.testing.assert_array_equal(trained.dataset.X, exact.dataset.X[:18])
+    assert_array_equal(trained.dataset.X, exact.dataset.X[:18])
     rows = tables.verdict_table(results).rows
     for name, source in results.sources.items():
         shown = [row[5].split()[0] for row in rows if row[1] == name and row[5]]
@@ -286,12 +287,8 @@ def test_the_analysis_never_sees_test_members_while_fitting(tiny):
         analysis.analyse(data, results.preset, 1, **settings)
         for data in (dataset, other)
     )
-    np.testing.assert_array_equal(
-        ours.surrogate.coefficients_, theirs.surrogate.coefficients_
-    )
-    np.testing.assert_array_equal(
-        ours.pipeline[0].components_, theirs.pipeline[0].components_
-    )
+    assert_array_equal(ours.surrogate.coefficients_, theirs.surrogate.coefficients_)
+    assert_array_equal(ours.pipeline[0].components_, theirs.pipeline[0].components_)
     assert str(ours.verdict) == str(theirs.verdict)
     assert not np.allclose(ours.held_out_q2, theirs.held_out_q2, equal_nan=True)
 
@@ -304,7 +301,7 @@ def test_crps_does_not_depend_on_the_chunks(tiny):
     found = analysis.predictive_crps(surrogate, inputs, test, "gaussian", seed=3)
     draws = surrogate.sample(1000, inputs, residual="gaussian", random_state=3)
     expected = crps_score(test.y, draws, steps=test.steps, mask=test.mask)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_the_reported_degree_is_that_of_the_preset(tiny):
@@ -328,7 +325,7 @@ def test_what_is_zero_but_for_rounding_is_shown_as_zero(tiny):
     shares = {"near": np.array([1e-30, -2e-17, 0.25, 0.0, 1.0, np.nan])}
     source = replace(source, level_shares={"quadrant": shares})
     ((_, *shown),) = tables.level_table(source, "quadrant").rows
-    np.testing.assert_array_equal(shown, [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
+    assert_array_equal(shown, [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
 
 
 def test_the_table_of_fragility_has_every_measure(tiny):
@@ -452,9 +449,9 @@ def test_span_coordinates_keep_the_scores_of_any_subset():
         )
         scores, expected = ours.transform(small), full.transform(X)
         signs = np.sign((scores * expected).sum(axis=0))
-        np.testing.assert_allclose(scores * signs, expected, atol=1e-9)
+        assert_allclose(scores * signs, expected, atol=1e-9)
     assert analysis.span_coordinates(X[:, :5]) is not None
-    np.testing.assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])
+    assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])
 
 
 def test_members_that_did_not_converge_are_in_the_answer_of_trained_policies(tiny):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     GridEnvironment,
@@ -72,7 +73,7 @@ def test_learning_is_the_update_of_a_normal_belief():
     predicted = members.mean(axis=0)[2] + belief.mean @ slope
     expected = belief.mean + covariance @ slope * (1.5 - predicted) / variance
     loop.learn(2, 1.5, noise_sd=noise)
-    np.testing.assert_allclose(loop.policy.belief_.mean, expected, atol=1e-8)
+    assert_allclose(loop.policy.belief_.mean, expected, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import solve_exact
 from gflownet_envs.environments import (
@@ -73,8 +74,8 @@ def test_a_member_recombined_with_itself_has_its_own_policy(environment, with_ki
     named = split(environment, log_reward, kinds)
     reward = named.reward(named.parts)
     apart = reward.log_reward.numpy() - log_reward
-    np.testing.assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
-    np.testing.assert_allclose(
+    assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
+    assert_allclose(
         policies(environment, reward), policies(environment, log_reward), atol=1e-6
     )
     assert set(named.phrases) == set(named.parts)
@@ -91,11 +92,11 @@ def test_the_parts_of_one_length_are_those_of_its_table():
         *("token 1", "token 2", "token 3"),
         *("token 1 × token 2", "token 2 × token 3", OTHER_PAIRS, REST),
     ]
-    np.testing.assert_allclose(found["token 2"], expected["2"][:, 0, :, 0], atol=1e-6)
+    assert_allclose(found["token 2"], expected["2"][:, 0, :, 0], atol=1e-6)
     pair = expected["1 × 3"][:, :, 0, :].reshape(N_MEMBERS, -1)
-    np.testing.assert_allclose(found[OTHER_PAIRS], pair, atol=1e-6)
+    assert_allclose(found[OTHER_PAIRS], pair, atol=1e-6)
     rest = expected["the rest"].reshape(N_MEMBERS, -1)
-    np.testing.assert_allclose(found[REST], rest, atol=1e-6)
+    assert_allclose(found[REST], rest, atol=1e-6)
 
 
 def test_effects_that_were_put_in_are_found():
@@ -112,11 +113,11 @@ def test_effects_that_were_put_in_are_found():
     log_reward = by_length[:, lengths] + by_token[:, states[:, 0]]
     found = split(WITH_END, log_reward, kinds_of(WITH_END)).parts
     mean = log_reward.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(found[LENGTH], by_length - mean, atol=1e-6)
+    assert_allclose(found[LENGTH], by_length - mean, atol=1e-6)
     expected = np.tile(by_token[:, [0, 2, 3]], 4)  # for lengths 1 to 4
-    np.testing.assert_allclose(found["token 1"], expected, atol=1e-6)
+    assert_allclose(found["token 1"], expected, atol=1e-6)
     for name in set(found) - {LENGTH, "token 1"}:
-        np.testing.assert_allclose(found[name], 0, atol=1e-6)
+        assert_allclose(found[name], 0, atol=1e-6)
 
 
 def test_the_kinds_are_means_of_what_is_left():
@@ -125,9 +126,9 @@ def test_the_kinds_are_means_of_what_is_left():
     without = split(WITH_END, log_reward).parts[REST]
     found = split(WITH_END, log_reward, kinds).parts
     means = [without[:, own].mean(axis=1) for own in kinds.values()]
-    np.testing.assert_allclose(found[KINDS], np.stack(means, axis=1), atol=1e-6)
+    assert_allclose(found[KINDS], np.stack(means, axis=1), atol=1e-6)
     for own in kinds.values():
-        np.testing.assert_allclose(found[REST][:, own].mean(axis=1), 0, atol=1e-6)
+        assert_allclose(found[REST][:, own].mean(axis=1), 0, atol=1e-6)
 
 
 def test_positions_with_different_levels_are_refused():
@@ -187,15 +188,15 @@ def test_what_was_seen_is_exchanged(labelled, trained):
         seed=0,
     )
     own = named.reward(named.parts).scores(problems).numpy()
-    np.testing.assert_allclose(own, trained.scores(problems).numpy(), atol=1e-4)
-    np.testing.assert_allclose(
+    assert_allclose(own, trained.scores(problems).numpy(), atol=1e-4)
+    assert_allclose(
         policies(WITHOUT_END, named.reward(named.parts)),
         policies(WITHOUT_END, trained),
         atol=1e-4,
     )
     exchanged = {"first": named.parts["first"][[0]], "last": named.parts["last"][[1]]}
     seen = [i for i in range(12) if i in trained.seen[0 if i < 5 else 1]]
-    np.testing.assert_allclose(
+    assert_allclose(
         named.reward(exchanged).scores(problems).numpy()[0],
         trained_by_hand(trained, problems, labels, seen),
         atol=1e-4,
@@ -227,10 +228,10 @@ def test_strategies_have_both_splits():
     objects = torch.arange(study.environment.n_objects)
     log_reward = study.reward(slice(0, 18), objects).numpy()
     apart = by_position.reward(by_position.parts).log_reward.numpy() - log_reward
-    np.testing.assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
+    assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
     seen = np.concatenate(list(by_label.parts.values()), axis=1)
     assert seen.shape == (18, 40)
-    np.testing.assert_array_equal(seen.sum(axis=1), 20)
+    assert_array_equal(seen.sum(axis=1), 20)
 
 
 def test_features_count_one_after_another():
@@ -249,9 +250,7 @@ def test_features_count_one_after_another():
         own = features[:, number]
         own = own - before @ np.linalg.lstsq(before, own, rcond=None)[0]
         slope = log_reward @ own / np.square(own).sum() * own.std()
-        np.testing.assert_allclose(named.parts[name], slope, atol=1e-12)
+        assert_allclose(named.parts[name], slope, atol=1e-12)
     reward = named.reward(named.parts).log_reward.numpy()
-    np.testing.assert_allclose(np.ptp(reward - log_reward, axis=1), 0, atol=1e-12)
-    np.testing.assert_allclose(
-        policies(CHAINS, reward), policies(CHAINS, log_reward), atol=1e-12
-    )
+    assert_allclose(np.ptp(reward - log_reward, axis=1), 0, atol=1e-12)
+    assert_allclose(policies(CHAINS, reward), policies(CHAINS, log_reward), atol=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     GridEnvironment,
@@ -47,7 +48,7 @@ def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
     figure = space_map(tree, ["a"] * graph.n_states)
     boxes = boxes_of(figure.axes[0])
     visits = tree.visits.mean(axis=0)
-    np.testing.assert_allclose([box.get_width() for box in boxes], visits)
+    assert_allclose([box.get_width() for box in boxes], visits)
     for state, child in ((s, int(c)) for s in range(3) for c in graph.children[s]):
         if 0 <= child < graph.n_states:
             inner, outer = boxes[child], boxes[state]

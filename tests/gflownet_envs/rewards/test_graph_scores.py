@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from scipy.special import multigammaln
 from scipy.stats import multivariate_t
 
@@ -176,7 +177,7 @@ def test_scores_with_the_node_among_its_parents_are_nan():
 def test_members_do_not_mix():
     samples = correlated_rows((3, 20, 4))
     alone = bge_scores(samples[1:2])
-    np.testing.assert_allclose(bge_scores(samples)[1:2], alone, rtol=1e-13)
+    assert_allclose(bge_scores(samples)[1:2], alone, rtol=1e-13)
 
 
 @pytest.mark.parametrize("d", [1, 2, 6])
@@ -227,7 +228,7 @@ def test_standardised_by_member_covariances_are_correlations():
 def test_sample_covariances_are_numpy_s():
     samples = correlated_rows((3, 20, 4))
     expected = np.stack([np.cov(rows.T).ravel() for rows in samples])
-    np.testing.assert_allclose(sample_covariances(samples), expected)
+    assert_allclose(sample_covariances(samples), expected)
 
 
 def test_more_rows_of_a_chain_decide_its_edges():

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     ProcessRewardSpec,
@@ -120,7 +121,7 @@ def test_short_sequences_by_hand():
     spec = ProcessRewardSpec(n_labelled=2, n_epochs=2)
     reward = train_process_reward(env, states, states[:, 0], spec, members=(4,))
     expected = [score_by_hand(reward, 0, state) for state in states.tolist()]
-    np.testing.assert_allclose(reward.scores(states)[0], expected, atol=1e-4)
+    assert_allclose(reward.scores(states)[0], expected, atol=1e-4)
 
 
 def test_log_rewards_of_all_methods_agree():

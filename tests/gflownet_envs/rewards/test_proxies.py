@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import PAPER_PROXY, ProxySpec, train_yield_proxies, yield_log_reward
 from gflownet_envs.random_streams import Purpose, member_streams
@@ -25,7 +26,7 @@ def proxies(spec=SMALL, members=range(3), **arguments):
 
 def assert_equal(one, other, rows=slice(None), tolerance=0.0):
     for name in ("predictions", "r2_held_out", "mse_held_out", "mse_all", "n_epochs"):
-        np.testing.assert_allclose(
+        assert_allclose(
             getattr(one, name)[rows],
             getattr(other, name),
             rtol=0,
@@ -75,9 +76,7 @@ def test_early_stopping_keeps_the_best_epoch_of_each_member():
         replace(SMALL, max_epochs=int(long.n_epochs[member]), learning_rate=0.03),
         [member],
     )
-    np.testing.assert_allclose(
-        long.predictions[member], short.predictions[0], rtol=0, atol=1e-8
-    )
+    assert_allclose(long.predictions[member], short.predictions[0], rtol=0, atol=1e-8)
 
 
 def test_paper_recipe_takes_every_step():
@@ -106,7 +105,7 @@ def test_full_batch_against_a_plain_torch_loop():
         (network(inputs[rows])[:, 0] - targets[rows]).square().mean().backward()
         optimizer.step()
     expected = network(inputs)[:, 0].detach().numpy()
-    np.testing.assert_allclose(result.predictions[0], expected, rtol=0, atol=1e-8)
+    assert_allclose(result.predictions[0], expected, rtol=0, atol=1e-8)
 
 
 def test_scores_by_hand():
@@ -195,6 +194,6 @@ def test_bad_members(members):
 
 
 def test_log_reward_is_the_yield_over_the_temperature():
-    np.testing.assert_allclose(yield_log_reward([[8.0, -2.0]], 2.0), [[4.0, -1.0]])
+    assert_allclose(yield_log_reward([[8.0, -2.0]], 2.0), [[4.0, -1.0]])
     with pytest.raises(ValueError, match=r"temperature must be positive, got 0"):
         yield_log_reward([[1.0]], temperature=0.0)

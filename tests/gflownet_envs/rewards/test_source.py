@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     StateGraph,
@@ -85,7 +86,7 @@ def test_a_function_of_states_trains_like_its_table():
     # the plain path on both sides, so that only the reward differs
     other = train_ensemble(DAG, table, replace(SPEC, max_table_states=0))
     for name, array in one.parameters.items():
-        np.testing.assert_allclose(array, other.parameters[name], rtol=0, atol=1e-10)
+        assert_allclose(array, other.parameters[name], rtol=0, atol=1e-10)
 
 
 @pytest.mark.slow
@@ -98,7 +99,7 @@ def test_graphs_are_learned_without_a_table():
     distance = distance_to_exact(graph, table, table_of(reward, DAG))
     assert distance.max() < 0.03
     # rewards that are no tables have a distance too where the space is listed
-    np.testing.assert_allclose(ensemble.diagnostics.distance, distance, atol=1e-6)
+    assert_allclose(ensemble.diagnostics.distance, distance, atol=1e-6)
     assert (ensemble.diagnostics.effective_sample_share > 0.9).all()
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     DagEnvironment,
@@ -98,7 +99,7 @@ def test_a_tree_has_its_distance_itself():
     ensemble = trained(TokenSequenceEnvironment(["a", "b", "c"], 3))
     truth = exact_distances(ensemble)
     bound = ensemble.distance_bound().bound
-    np.testing.assert_allclose(bound, truth, atol=2e-9)
+    assert_allclose(bound, truth, atol=2e-9)
     assert (bound >= truth).all()
 
 
@@ -169,7 +170,7 @@ def test_replicates_have_the_reward_of_their_row():
     bound = ensemble.distance_bound().bound
     assert (bound >= truth).all()
     some = ensemble.subset([3, 1])
-    np.testing.assert_allclose(some.distance_bound().bound, bound[[3, 1]], rtol=1e-12)
+    assert_allclose(some.distance_bound().bound, bound[[3, 1]], rtol=1e-12)
 
 
 def samples(ensemble, log_z=None, n_samples=2000, confidence_level=0.9, seed=0):
@@ -211,7 +212,7 @@ def test_upper_bounds_by_their_formulas():
     log_term = np.log(2 / 0.1)
     expected = values.mean(axis=1) + 7 * log_term / (3 * 49)
     expected += np.sqrt(2 * values.var(axis=1, ddof=1) * log_term / 50)
-    np.testing.assert_allclose(certificate._upper_mean(values, 0.1), expected)
+    assert_allclose(certificate._upper_mean(values, 0.1), expected)
     w, v = rng.random((2, 2, 3, 400)) + 1.0  # of the policy, of uniform actions
     w[1], v[1] = w[0] * rng.random((3, 400)), v[0] * rng.random((3, 400))
     beta = np.exp(np.log(w[0, :, :100]).mean(axis=1))[:, None]
@@ -223,7 +224,7 @@ def test_upper_bounds_by_their_formulas():
     expected /= 1 - log_term / 900
     found = certificate._upper_log_z(np.log(w) + 900, np.log(v) + 900, 0.1)
     # a common factor of the rewards is one of Z: the shift cancels in v / w
-    np.testing.assert_allclose(found - 900, np.log(expected))
+    assert_allclose(found - 900, np.log(expected))
 
 
 def test_a_mode_that_nothing_visits_is_why_it_is_an_estimate():

@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
@@ -25,10 +26,10 @@ def log_reward(n_members):
 def assert_same(one, other, tolerance=0.0):
     assert one.members == other.members
     for name, array in one.parameters.items():
-        np.testing.assert_allclose(
+        assert_allclose(
             array, other.parameters[name], rtol=0, atol=tolerance, err_msg=name
         )
-    np.testing.assert_allclose(
+    assert_allclose(
         one.diagnostics.log_z, other.diagnostics.log_z, rtol=0, atol=tolerance
     )
 
@@ -136,7 +137,7 @@ def test_blocks_of_a_gpu_are_stored(tmp_path, monkeypatch):
     resumed = train_ensemble(GRID, log_reward(4), spec, device="cuda", store=store)
     here = train_ensemble(GRID, log_reward(4), spec)
     for name, values in here.parameters.items():
-        np.testing.assert_allclose(resumed.parameters[name], values, atol=1e-3)
+        assert_allclose(resumed.parameters[name], values, atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import (
     OBJECTIVES,
@@ -36,7 +37,7 @@ def random_log_reward(n_members, env, seed=0):
 
 def assert_same_parameters(one, other, tolerance=0.0):
     for name, array in one.parameters.items():
-        np.testing.assert_allclose(
+        assert_allclose(
             array, other.parameters[name], rtol=0, atol=tolerance, err_msg=name
         )
 
@@ -65,7 +66,7 @@ def test_member_three_of_five_is_member_three_alone(env, objective):
     together = train_ensemble(env, log_reward, spec, seed=0)
     alone = train_ensemble(env, log_reward[3:4], spec, seed=0, members=[3])
     assert_same_parameters(together.subset([3]), alone, tolerance=1e-10)
-    np.testing.assert_allclose(
+    assert_allclose(
         together.diagnostics.log_z[3], alone.diagnostics.log_z[0], atol=1e-10
     )
 
@@ -111,9 +112,7 @@ def test_same_seed_same_numbers(seed):
     one = train_ensemble(GRID, log_reward, SHORT, seed=seed)
     other = train_ensemble(GRID, log_reward, SHORT, seed=seed)
     assert_same_parameters(one, other)
-    np.testing.assert_array_equal(
-        one.diagnostics.final_loss, other.diagnostics.final_loss
-    )
+    assert_array_equal(one.diagnostics.final_loss, other.diagnostics.final_loss)
 
 
 def test_another_seed_other_numbers():
@@ -127,7 +126,7 @@ def test_common_random_numbers_make_equal_rewards_equal():
     log_reward = np.tile(random_log_reward(1, GRID), (2, 1))
     shared = train_ensemble(GRID, log_reward, SHORT, common_random_numbers=True)
     for array in shared.parameters.values():
-        np.testing.assert_allclose(array[0], array[1], rtol=0, atol=1e-10)
+        assert_allclose(array[0], array[1], rtol=0, atol=1e-10)
     apart = train_ensemble(GRID, log_reward, SHORT)
     assert (apart.parameters["weight_0"][0] != apart.parameters["weight_0"][1]).all()
 
@@ -204,7 +203,7 @@ def test_convergence_to_the_exact_law(env, spec):
     distance = distance_to_exact(graph, ensemble.log_policy_table(graph), log_reward)
     assert distance.max() < 0.01
     log_z = torch.logsumexp(torch.from_numpy(log_reward), dim=1).numpy()
-    np.testing.assert_allclose(ensemble.diagnostics.log_z, log_z, atol=0.02)
+    assert_allclose(ensemble.diagnostics.log_z, log_z, atol=0.02)
 
 
 def test_objects_with_many_paths_are_not_too_likely():
@@ -345,7 +344,7 @@ def test_replicates_with_common_random_numbers():
         GRID, log_reward, SHORT, n_replicates=2, common_random_numbers=True
     )
     for name, array in shared.parameters.items():
-        np.testing.assert_allclose(array[:2], array[2:], rtol=0, atol=1e-10)
+        assert_allclose(array[:2], array[2:], rtol=0, atol=1e-10)
         assert (array[0] != array[1]).any(), name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from skpce._input_laws import check_distribution, learn_input_laws
@@ -62,9 +63,9 @@ def test_the_filter_is_exact_on_the_moments_of_the_particles(weighted):
     belief = normal_belief(50, SEED, weighted)
     mean, covariance = kalman_formulas(belief.mean, belief.covariance)
     updated = kalman_updated(belief, linear_observation())
-    np.testing.assert_allclose(updated.mean, mean, atol=1e-12)
-    np.testing.assert_allclose(updated.covariance, covariance, atol=1e-12)
-    np.testing.assert_array_equal(updated.weights, belief.weights)
+    assert_allclose(updated.mean, mean, atol=1e-12)
+    assert_allclose(updated.covariance, covariance, atol=1e-12)
+    assert_array_equal(updated.weights, belief.weights)
 
 
 def updated_by(method, n_particles, seed):
@@ -100,7 +101,7 @@ def test_the_law_is_the_posterior_and_not_only_its_moments():
     found = np.mean([run.quantile(levels) for run in runs], axis=0)
     mean, covariance = kalman_formulas(MEAN, COVARIANCE)
     exact = norm(mean, np.sqrt(np.diag(covariance))).ppf(levels[:, np.newaxis])
-    np.testing.assert_allclose(found, exact, atol=0.035)
+    assert_allclose(found, exact, atol=0.035)
 
 
 def test_weights_find_two_modes_where_the_filter_learns_nothing():
@@ -116,16 +117,16 @@ def test_weights_find_two_modes_where_the_filter_learns_nothing():
     found = weighted.weights @ np.abs(weighted.particles[:, 0])
     assert found == pytest.approx(expected, abs=0.01)
     filtered = kalman_updated(belief, seen)
-    np.testing.assert_allclose(filtered.particles, belief.particles, atol=1e-9)
+    assert_allclose(filtered.particles, belief.particles, atol=1e-9)
 
 
 def test_effective_sample_size_and_quantiles_by_hand():
     belief = InputBelief([[3.0], [1.0], [2.0]], [1.0, 2.0, 1.0])
     assert belief.effective_sample_size == pytest.approx(16 / 6)
-    np.testing.assert_array_equal(belief.quantile([0.5, 0.6, 1.0])[:, 0], [1, 2, 3])
-    np.testing.assert_allclose(belief.mean, 1.75)
-    np.testing.assert_allclose(belief.covariance, [[0.6875]])
-    np.testing.assert_allclose(InputBelief(belief.particles).weights, 1 / 3)
+    assert_array_equal(belief.quantile([0.5, 0.6, 1.0])[:, 0], [1, 2, 3])
+    assert_allclose(belief.mean, 1.75)
+    assert_allclose(belief.covariance, [[0.6875]])
+    assert_allclose(InputBelief(belief.particles).weights, 1 / 3)
 
 
 def test_the_effective_sample_size_stays_above_the_threshold():
@@ -145,9 +146,9 @@ def test_the_kernel_preserves_mean_and_covariance(shrinkage):
     moved = [liu_west(belief, shrinkage, generator) for _ in range(400)]
     mean = np.mean([one.mean for one in moved], axis=0)
     second = np.mean([one.particles.T @ one.particles / 500 for one in moved], axis=0)
-    np.testing.assert_allclose(mean, belief.mean, atol=0.01)
+    assert_allclose(mean, belief.mean, atol=0.01)
     expected = belief.covariance + np.outer(belief.mean, belief.mean)
-    np.testing.assert_allclose(second, expected, atol=0.03)
+    assert_allclose(second, expected, atol=0.03)
 
 
 def mixed_belief():
@@ -199,7 +200,7 @@ def test_quantiles_are_of_probabilities(probabilities):
 @pytest.mark.parametrize("size", [1e-320, 1e308])
 def test_weights_count_up_to_a_factor(size):
     belief = InputBelief(np.arange(4.0)[:, np.newaxis], np.full(4, size))
-    np.testing.assert_allclose(belief.weights, 0.25)
+    assert_allclose(belief.weights, 0.25)
 
 
 def test_few_particles_that_become_all_of_them_warn():
@@ -238,7 +239,7 @@ def test_seen_twice_is_seen_once_with_twice_the_evidence():
     never = {"resample_below": 0.0}
     twice = by_weights(by_weights(belief, seen, **never), seen, **never)
     once = by_weights(belief, lambda x: 2 * seen(x), **never)
-    np.testing.assert_allclose(twice.weights, once.weights, rtol=1e-9)
+    assert_allclose(twice.weights, once.weights, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

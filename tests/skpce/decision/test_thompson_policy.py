@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from scipy.stats import norm, uniform
 from sklearn.base import clone
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
 from skpce.decision import InputBelief, ThompsonPolicy
-from tests.settings import RIDGE
+from tests.settings import ridge_surrogate
 
 SEED = 0
 N_CHOICES = 2000
@@ -68,9 +69,9 @@ def test_draw_is_coherent_over_the_steps_and_mean_is_not(surrogate):
     one, both = exact_shares(0.3)
     inputs = norm(0.3, 1)
     drawn = frequencies(started(surrogate, "draw", inputs=inputs, n_particles=5000))
-    np.testing.assert_allclose(drawn, [one, one, both], atol=TOLERANCE)
+    assert_allclose(drawn, [one, one, both], atol=TOLERANCE)
     mixed = frequencies(started(surrogate, "mean", inputs=inputs, n_particles=2000))
-    np.testing.assert_allclose(mixed, [one, one, one**2], atol=TOLERANCE)
+    assert_allclose(mixed, [one, one, one**2], atol=TOLERANCE)
     assert both - one**2 > 2 * TOLERANCE
 
 
@@ -78,7 +79,7 @@ def test_greedy_draw_matches_the_probability_of_being_best(surrogate):
     inputs = norm(0.3, 1)
     policy = started(surrogate, greedy=True, inputs=inputs, n_particles=5000)
     best = norm.cdf(0.3)
-    np.testing.assert_allclose(frequencies(policy), [best] * 3, atol=TOLERANCE)
+    assert_allclose(frequencies(policy), [best] * 3, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("rule", ["vote", "mean"])
@@ -97,7 +98,7 @@ def test_equal_actions_share_a_vote_and_are_taken_alike():
         X, np.full((10, 2), 0.5)
     )
     policy = started(flat, "vote", n_draws=3)
-    np.testing.assert_allclose(policy.choose().policy[0], [0.5, 0.5])
+    assert_allclose(policy.choose().policy[0], [0.5, 0.5])
     taken = [policy.choose().actions[0] for _ in range(400)]
     assert np.mean(taken) == pytest.approx(0.5, abs=0.1)
 
@@ -107,9 +108,9 @@ def test_a_decision_can_be_made_step_by_step_with_one_draw(surrogate):
     first = policy.choose("first")
     assert first.steps == ("first",)
     second = policy.choose([1], inputs=first.inputs)
-    np.testing.assert_array_equal(second.inputs, first.inputs)
+    assert_array_equal(second.inputs, first.inputs)
     expected = surrogate.predict(first.inputs[np.newaxis])[0]
-    np.testing.assert_allclose(np.r_[first.policy[0], second.policy[0]], expected[:5])
+    assert_allclose(np.r_[first.policy[0], second.policy[0]], expected[:5])
     assert str(policy.choose("only")) == "only: 0 (1.00)"
 
 
@@ -123,7 +124,7 @@ def test_an_outcome_that_is_known_moves_nothing(surrogate):
     policy = started(surrogate, method="kalman")
     before = policy.belief_.particles
     policy.update(1.0, outcome=lambda x: 0.0 * x[:, 0], noise_sd=1e-200)
-    np.testing.assert_array_equal(policy.belief_.particles, before)
+    assert_array_equal(policy.belief_.particles, before)
 
 
 def test_the_belief_starts_from_what_is_given(surrogate):
@@ -131,14 +132,14 @@ def test_the_belief_starts_from_what_is_given(surrogate):
     assert policy.effective_sample_size_ == pytest.approx(20_000)
     assert policy.belief_.standard_deviation[0] == pytest.approx(1.0, abs=0.03)
     narrow = started(surrogate, inputs=norm(1, 0.1), n_particles=5000).belief_
-    np.testing.assert_allclose(
+    assert_allclose(
         [narrow.mean[0], narrow.standard_deviation[0]], [1.0, 0.1], atol=0.01
     )
     rows = started(surrogate, inputs=[[0.5], [2.0]]).belief_
     assert set(rows.particles[:, 0]) == {0.5, 2.0}
     given = InputBelief([[0.5], [2.0]], [3, 1])
     belief = started(surrogate, inputs=given).belief_
-    np.testing.assert_allclose(belief.weights, [0.75, 0.25])
+    assert_allclose(belief.weights, [0.75, 0.25])
     assert belief.distributions
 
 
@@ -146,7 +147,7 @@ def test_behind_a_pipeline_inputs_are_those_of_the_last_step():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(80, 5)) * [4, 2, 0.1, 0.1, 0.1]
     y = softmax(np.c_[X[:, :1], 0 * X[:, :2]], axis=1)
-    pipeline = make_pipeline(PCA(2, whiten=True), CompositionalPCESurrogate(1, **RIDGE))
+    pipeline = make_pipeline(PCA(2, whiten=True), ridge_surrogate(1))
     policy = ThompsonPolicy(pipeline.fit(X, y), random_state=SEED).fit()
     assert policy.belief_.names == ("pca0", "pca1")
     components = pipeline[:-1].transform(X)
@@ -161,13 +162,11 @@ def test_outcome_and_likelihood_agree(surrogate, method):
     policy = started(surrogate, method=method, n_particles=50_000)
     policy.update([0.8], outcome=lambda x: x[:, 0], noise_sd=2.0)
     belief = policy.belief_
-    np.testing.assert_allclose(
-        [belief.mean[0], belief.covariance[0, 0]], [0.16, 0.8], atol=0.015
-    )
+    assert_allclose([belief.mean[0], belief.covariance[0, 0]], [0.16, 0.8], atol=0.015)
     if method == "weights":  # few enough to be lost that nothing is resampled
         x = belief.particles[:, 0]
         expected = np.exp(-0.5 * (0.8 - x) ** 2 / 4.0)
-        np.testing.assert_allclose(belief.weights, expected / expected.sum(), rtol=1e-9)
+        assert_allclose(belief.weights, expected / expected.sum(), rtol=1e-9)
 
 
 def test_learning_changes_what_is_chosen(surrogate):
@@ -211,7 +210,7 @@ def test_inputs_of_other_names_or_another_order_are_refused():
         policy.update(3.0, outcome=turned, noise_sd=0.5)
     assert policy.n_updates_ == 0
     policy.update(3.0, outcome=LinearRegression().fit(X, 3 * X["heat"]), noise_sd=0.5)
-    np.testing.assert_allclose(policy.belief_.mean, [36 / 37, 0], atol=0.15)
+    assert_allclose(policy.belief_.mean, [36 / 37, 0], atol=0.15)
     rows = rng.normal(size=(50, 2))
     with pytest.raises(ValueError, match=r"belief has the inputs \['time', 'heat'\]"):
         started(fitted, inputs=InputBelief(rows, names=["time", "heat"]))
@@ -227,13 +226,13 @@ def test_reproducible_and_persistent(surrogate):
     for found, same in zip(
         run(started(surrogate)), run(started(surrogate)), strict=True
     ):
-        np.testing.assert_array_equal(found, same)
+        assert_array_equal(found, same)
     half = started(surrogate)
     half.choose()
     copy = pickle.loads(pickle.dumps(half))
-    np.testing.assert_array_equal(run(half)[0], run(copy)[0])
+    assert_array_equal(run(half)[0], run(copy)[0])
     frozen = clone(ThompsonPolicy(FrozenEstimator(surrogate), random_state=SEED))
-    np.testing.assert_array_equal(run(frozen.fit())[1], run(started(surrogate))[1])
+    assert_array_equal(run(frozen.fit())[1], run(started(surrogate))[1])
 
 
 def test_inputs_outside_the_law_warn():
@@ -251,7 +250,7 @@ def test_not_fitted(surrogate):
     with pytest.raises(NotFittedError):
         ThompsonPolicy(surrogate).update(**SEEN)
     with pytest.raises(NotFittedError):
-        ThompsonPolicy(CompositionalPCESurrogate(**RIDGE)).fit()
+        ThompsonPolicy(ridge_surrogate()).fit()
     assert not hasattr(ThompsonPolicy(surrogate), "effective_sample_size_")
 
 

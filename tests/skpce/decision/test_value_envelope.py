@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import brentq
@@ -173,12 +174,12 @@ def test_means_of_pieces_add_up_to_those_of_the_rule(name):
     frozen, one = CONTINUOUS[name], law(CONTINUOUS[name])
     edges = frozen.ppf([0.05, 0.3, 0.31, 0.9])
     found = means_of_pieces(one, edges, 4)
-    np.testing.assert_allclose(found.sum(axis=0), [1, 0, 0, 0, 0], atol=1e-9)
+    assert_allclose(found.sum(axis=0), [1, 0, 0, 0, 0], atol=1e-9)
     points, masses = rule_of_pieces(one, edges, 4, parts=2)
     place = np.searchsorted(edges, points)
     by_rule = np.zeros_like(found)
     np.add.at(by_rule, place, (one.evaluate(points, 4) * masses).T)
-    np.testing.assert_allclose(found, by_rule, atol=1e-9)
+    assert_allclose(found, by_rule, atol=1e-9)
 
 
 def test_many_actions_are_compared_in_parts():
@@ -190,7 +191,7 @@ def test_many_actions_are_compared_in_parts():
     at = found.owners[np.searchsorted(found.edges, points)]
     values = table @ STANDARD.evaluate(points, 3)
     place = np.arange(len(points))
-    np.testing.assert_allclose(values[at, place], values[best, place], atol=1e-9)
+    assert_allclose(values[at, place], values[best, place], atol=1e-9)
 
 
 def test_a_polynomial_that_only_touches_is_worth_nothing():

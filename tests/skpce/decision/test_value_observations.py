@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import brentq
@@ -42,8 +43,8 @@ def test_the_difference_of_two_normal_inputs():
         expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
     )
     expected = [gain_of_normal(1.0, s) for s in (1.0, 2.0, np.sqrt(5.0))]
-    np.testing.assert_allclose(found.plug_in, expected, atol=1e-12)
-    np.testing.assert_allclose(found.value.round(4), [0.0833, 0.3956, 0.4798])
+    assert_allclose(found.plug_in, expected, atol=1e-12)
+    assert_allclose(found.value.round(4), [0.0833, 0.3956, 0.4798])
     assert found.integration_error.tolist() == [0.0, 0.0, 0.0]
 
 
@@ -67,8 +68,8 @@ def test_independent_standard_normal_utilities(n_actions, expected):
     error = found.integration_error[-1]
     assert abs(found.evpi - exact) <= 5.0 * error + 1e-12
     assert error == 0.0 if n_actions == 2 else error < 3e-4
-    np.testing.assert_allclose(found.plug_in[:-1], stats.norm.pdf(0.0), atol=1e-14)
-    np.testing.assert_allclose(found.flip_probability[:-1].round(3)[1:], 0.5)
+    assert_allclose(found.plug_in[:-1], stats.norm.pdf(0.0), atol=1e-14)
+    assert_allclose(found.flip_probability[:-1].round(3)[1:], 0.5)
 
 
 def test_inputs_of_few_values_are_listed():
@@ -145,7 +146,7 @@ def test_observations_of_a_normal_input(n_observations):
     variance = 1.5**2 / n_observations
     shrunk = [1.0 / np.sqrt(1.0 + variance), 4.0 / np.sqrt(4.0 + variance)]
     expected = [gain_of_normal(1.0, s) for s in [*shrunk, np.hypot(*shrunk)]]
-    np.testing.assert_allclose(found.evsi, expected, atol=1e-12)
+    assert_allclose(found.evsi, expected, atol=1e-12)
 
 
 def test_many_observations_are_knowing():
@@ -157,7 +158,7 @@ def test_many_observations_are_knowing():
         assert (found.evsi > last).all()
         assert (found.evsi <= found.value).all()
         last = found.evsi
-    np.testing.assert_allclose(last, found.value, atol=1e-10)
+    assert_allclose(last, found.value, atol=1e-10)
 
 
 @pytest.mark.parametrize("noise_sd", [0.05, 0.5, 2.0])
@@ -232,9 +233,9 @@ def test_costs_are_subtracted():
     laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
     lines = expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
     found = value_of_information(lines, costs={"x0": 0.1, "x1": 0.02})
-    np.testing.assert_allclose(found.net_benefit, found.value - [0.1, 0.02, 0.12])
+    assert_allclose(found.net_benefit, found.value - [0.1, 0.02, 0.12])
     found = value_of_information(lines, costs=0.01, n_observations=5, noise_sd=1.0)
-    np.testing.assert_allclose(found.net_benefit, found.evsi - [0.05, 0.05, 0.1])
+    assert_allclose(found.net_benefit, found.evsi - [0.05, 0.05, 0.1])
 
 
 def test_a_signal_of_points_is_the_posterior_of_particles():

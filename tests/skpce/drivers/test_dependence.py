@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import qmc, uniform
 from sklearn.datasets import load_diabetes
@@ -92,7 +93,7 @@ def test_rows_of_a_grid_whose_outputs_tie_have_no_order():
     rows = np.random.default_rng(1).permutation(len(grid))
     own = skpce.explain(grid, y)
     shuffled = skpce.explain(grid[rows], y[rows])
-    np.testing.assert_array_equal(own.drivers.p_value, shuffled.drivers.p_value)
+    assert_array_equal(own.drivers.p_value, shuffled.drivers.p_value)
 
 
 def test_what_holds_between_copies_is_found():
@@ -262,7 +263,7 @@ def test_grid_searches_in_their_own_order(estimator, grid):
         for rows in (slice(None), order)
     )
     assert own.drivers.state.tolist() == shuffled.drivers.state.tolist()
-    np.testing.assert_allclose(own.drivers.total, shuffled.drivers.total, atol=1e-6)
+    assert_allclose(own.drivers.total, shuffled.drivers.total, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_inputs", [1, 3])

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import skpce
 from skpce.drivers import Design
@@ -305,9 +306,9 @@ def test_shares_of_all_combinations_of_labels_are_those_of_the_analysis_of_varia
         [[y[(machine == m) & (worker == w)].mean() for w in range(6)] for m in range(3)]
     )
     alone = means.mean(axis=1).var() / y.var(), means.mean(axis=0).var() / y.var()
-    np.testing.assert_allclose(answer.first[0], alone, atol=0.03)
+    assert_allclose(answer.first[0], alone, atol=0.03)
     rest = means.var() / y.var() - sum(alone)
-    np.testing.assert_allclose(answer.total[0], np.add(alone, rest), atol=0.03)
+    assert_allclose(answer.total[0], np.add(alone, rest), atol=0.03)
 
 
 def test_settings_of_a_central_composite_design_are_exchanged():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import stats
 
 from skpce.ensembles import sample_inputs, slice_design
@@ -67,7 +68,7 @@ def test_bad_numbers_and_methods_are_refused():
 
 def test_slices_are_seen_equally_often_and_independently():
     design = slice_design(2000, 6, 0.3, random_state=0)
-    np.testing.assert_array_equal(design.sum(axis=0), 600)
+    assert_array_equal(design.sum(axis=0), 600)
     assert design.any(axis=1).all()
     off_diagonal = np.corrcoef(design.T)[np.triu_indices(6, 1)]
     assert np.abs(off_diagonal).max() < 0.16  # those without any take one over
@@ -77,8 +78,8 @@ def test_slices_are_seen_equally_often_and_independently():
 def test_every_member_sees_a_slice_where_few_are_seen(n_slices):
     n_members = n_slices * 10
     design = slice_design(n_members, n_slices, 1 / n_slices, random_state=1)
-    np.testing.assert_array_equal(design.sum(axis=0), 10)
-    np.testing.assert_array_equal(design.sum(axis=1), 1)
+    assert_array_equal(design.sum(axis=0), 10)
+    assert_array_equal(design.sum(axis=1), 1)
 
 
 def test_designs_that_cannot_be_are_refused():

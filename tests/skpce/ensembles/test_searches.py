@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.tree import DecisionTreeClassifier
@@ -93,7 +94,7 @@ def test_search_spaces_give_the_distributions(study):
     assert laws["kind"] == "categorical"
     assert runs.levels["kind"] == ("None", "a", "b")
     rates = [trial.params["rate"] for trial in study.trials]
-    np.testing.assert_allclose(runs.X["rate"], np.log10(rates))
+    assert_allclose(runs.X["rate"], np.log10(rates))
     assert runs.y.columns.tolist() == ["objective"]
 
 
@@ -226,7 +227,7 @@ def test_candidates_are_members(search, given):
     runs = from_cv_results(of[given])
     assert runs.X.columns.tolist() == ["ccp_alpha", "max_depth"]
     assert runs.levels["max_depth"] == ("1", "2", "None")
-    np.testing.assert_allclose(runs.y["score"], search.cv_results_["mean_test_score"])
+    assert_allclose(runs.y["score"], search.cv_results_["mean_test_score"])
     assert runs.setting is None
 
 
@@ -240,8 +241,8 @@ def test_of_successive_halving_the_first_round_is_read(search):
     results["mean_test_score"][9:] += 1.0
     found = from_cv_results(results | {"iter": np.repeat([0, 1], [9, 3])})
     given = from_cv_results(search.cv_results_)
-    np.testing.assert_array_equal(found.X, given.X)
-    np.testing.assert_array_equal(found.y, given.y)
+    assert_array_equal(found.X, given.X)
+    assert_array_equal(found.y, given.y)
     assert "first round of successive halving" in str(found)
 
 
@@ -261,7 +262,7 @@ def test_splits_are_replicates(search):
     assert len(runs) == 36
     means = runs.y.groupby(runs.setting)["score"].mean()
     wanted = np.sort(search.cv_results_["mean_test_score"])
-    np.testing.assert_allclose(np.sort(means), wanted)
+    assert_allclose(np.sort(means), wanted)
 
 
 def test_splits_are_an_input(search):
@@ -269,7 +270,7 @@ def test_splits_are_an_input(search):
     assert runs.X.columns.tolist() == ["ccp_alpha", "max_depth", "split"]
     assert runs.distribution[-1] == "categorical"
     last = runs.y["score"][runs.X["split"] == 3]
-    np.testing.assert_allclose(last, search.cv_results_["split3_test_score"])
+    assert_allclose(last, search.cv_results_["split3_test_score"])
 
 
 def test_several_scorers_and_logarithms():

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skpce import PolynomialChaosRegressor
@@ -34,7 +35,7 @@ def table():
 def test_inputs_become_numbers_with_the_names_that_were_given(table):
     runs = from_frame(table, ["learner", "rate", "depth"], "accuracy", log=["rate"])
     assert list(runs.X.columns) == ["learner", "rate", "depth"]
-    np.testing.assert_allclose(runs.X["rate"], np.log10(table["rate"]))
+    assert_allclose(runs.X["rate"], np.log10(table["rate"]))
     assert runs.levels == {"learner": ("knn", "svm", "tree")}
     decoded = [runs.levels["learner"][int(code)] for code in runs.X["learner"]]
     assert decoded == table["learner"].tolist()
@@ -59,7 +60,7 @@ def test_polars_is_read_as_pandas_is(table):
         pd.testing.assert_frame_equal(
             ours, pd.DataFrame(theirs.to_dict(as_series=False))
         )
-    np.testing.assert_array_equal(one.setting, two.setting)
+    assert_array_equal(one.setting, two.setting)
 
 
 def test_settings_are_rows_of_equal_inputs(table):
@@ -220,7 +221,7 @@ def test_parameters_of_mlflow_are_numbers(library):
     model = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
     assert verdict(model, runs).q2[0] > 0.99
     logarithms = from_frame(table, inputs, "metrics.loss", log=["params.lr"])
-    np.testing.assert_allclose(logarithms.X["params.lr"], np.log10(rate))
+    assert_allclose(logarithms.X["params.lr"], np.log10(rate))
     with pytest.raises(ValueError, match=r"'run_id' has a label of its own in each of"):
         from_frame(table, ["run_id", *inputs], "metrics.loss")
 
@@ -322,7 +323,7 @@ def test_dicts_of_weights_and_biases_are_columns(library):
     runs = from_frame(table, inputs, "summary.loss")
     assert list(runs.X.columns) == inputs
     assert runs.levels == {"config.optimizer.name": ("a", "b")}
-    np.testing.assert_allclose(runs.y["summary.loss"], np.delete(score, 3))
+    assert_allclose(runs.y["summary.loss"], np.delete(score, 3))
     entries = "'config.lr', 'config.optimizer.name', 'config.optimizer.betas'"
     with pytest.raises(
         ValueError, match=f"'config' holds dicts; .* columns: {entries}"

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 
 import skpce
 from skpce.ensembles import from_frame
@@ -159,7 +160,7 @@ def test_tables_of_other_libraries_are_read_as_those_of_pandas(columns):
         skpce.explain(frame.lazy(), outputs="loss"),
     ):
         assert states(answer) == {"x": "drives", "kind": "does not matter"}
-        np.testing.assert_array_equal(answer.drivers.total, wanted.drivers.total)
+        assert_array_equal(answer.drivers.total, wanted.drivers.total)
 
 
 def test_lazy_frames_of_polars_are_collected(columns):

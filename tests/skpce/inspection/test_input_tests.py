@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import stats
 
 from skpce.inspection import _input_tests as tests
@@ -68,7 +69,7 @@ def test_the_largest_and_the_table(X):
     pytest.importorskip("pandas")
     table = found.to_frame()
     assert len(table) == 6
-    np.testing.assert_array_equal(table["pearson"], pairs)
+    assert_array_equal(table["pearson"], pairs)
 
 
 @pytest.mark.parametrize("law", ["normal", "standard_cauchy", "lognormal"])

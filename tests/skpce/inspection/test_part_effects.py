@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import softmax
 
@@ -93,7 +94,7 @@ def test_a_policy_is_measured_in_aitchison_geometry():
     alone = [np.var(p - p.mean(1, keepdims=True), axis=0).sum() for p in parts.values()]
     whole = sum(parts.values())
     spread = np.var(whole - whole.mean(1, keepdims=True), axis=0).sum()
-    np.testing.assert_allclose(effects.alone[0], np.array(alone) / spread)
+    assert_allclose(effects.alone[0], np.array(alone) / spread)
 
 
 def policy(z):
@@ -145,10 +146,10 @@ def test_a_part_that_does_nothing_has_no_effect():
     effects = part_effects(
         lambda z: z[:, 0] ** 2, parts, combine=stacked, random_state=0
     )
-    np.testing.assert_array_equal(effects.total[0, 1:], 0.0)
-    np.testing.assert_allclose(effects.first[0, 1:], 0.0, atol=0.2)
-    np.testing.assert_array_equal(effects.alone[0, 1:], 0.0)
-    np.testing.assert_allclose(effects.left[0], [0.0, 1.0, 1.0, 1.0])
+    assert_array_equal(effects.total[0, 1:], 0.0)
+    assert_allclose(effects.first[0, 1:], 0.0, atol=0.2)
+    assert_array_equal(effects.alone[0, 1:], 0.0)
+    assert_allclose(effects.left[0], [0.0, 1.0, 1.0, 1.0])
 
 
 def test_dependent_parts_are_reported():
@@ -196,7 +197,7 @@ def test_batches_and_seeds():
         progress=lambda done, every: calls.append((done, every)),
     )
     two = part_effects(model, parts, n_draws=32, random_state=1)
-    np.testing.assert_array_equal(one.total, two.total)
+    assert_array_equal(one.total, two.total)
     assert max(sizes[:10]) == 10
     assert calls[-1] == (one.n_solutions, one.n_solutions)
 
@@ -231,10 +232,10 @@ def test_a_table_is_the_sum_of_its_parts():
     parts = parts_of_table(table, list("abcd"))
     assert list(parts)[:6] == ["mean", "a", "b", "c", "d", "a × b"]
     assert len(parts) == 1 + 4 + 6 + 1
-    np.testing.assert_allclose(sum(parts.values()), table)
+    assert_allclose(sum(parts.values()), table)
     flat = np.array([part.reshape(6, -1) for part in parts.values()])
     products = np.einsum("pmi,qmi->pq", flat, flat)
-    np.testing.assert_allclose(products - np.diag(np.diag(products)), 0, atol=1e-10)
+    assert_allclose(products - np.diag(np.diag(products)), 0, atol=1e-10)
 
 
 def test_all_orders_of_a_table_leave_no_rest():
@@ -395,10 +396,10 @@ def test_effects_on_each_action():
         assert actions.share[own].sum() == pytest.approx(1.0)
         for column in ("first", "total"):
             weighted = actions.share[own] @ getattr(actions, column)[own]
-            np.testing.assert_allclose(weighted, getattr(effects, column)[group])
-    np.testing.assert_allclose(actions.first[5], effects.first[2])
-    np.testing.assert_allclose(actions.first_error[5], effects.first_error[2])
-    np.testing.assert_allclose(actions.share[3:], [0.5, 0.5, 1.0])
+            assert_allclose(weighted, getattr(effects, column)[group])
+    assert_allclose(actions.first[5], effects.first[2])
+    assert_allclose(actions.first_error[5], effects.first_error[2])
+    assert_allclose(actions.share[3:], [0.5, 0.5, 1.0])
     assert actions.share[0] > actions.share[1:3].max()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import expit, softmax
 
@@ -29,13 +30,13 @@ def draw(seed, n_rewards=1500, n_replicates=1, signal=1.0):
 def test_against_exact_policies():
     trained, exact, _ = draw(0)
     share = variance_decomposition(trained, exact=exact, steps=WIDTHS).noise_share
-    np.testing.assert_allclose(share, TRUTH, atol=0.05)
+    assert_allclose(share, TRUTH, atol=0.05)
 
 
 def test_a_constant_bias_does_not_count():
     trained, exact, _ = draw(0)
     bias = compose(np.log(trained) + np.arange(8))
-    np.testing.assert_allclose(
+    assert_allclose(
         variance_decomposition(bias, exact=exact, steps=WIDTHS).noise_share,
         variance_decomposition(trained, exact=exact, steps=WIDTHS).noise_share,
         rtol=1e-9,
@@ -45,9 +46,9 @@ def test_a_constant_bias_does_not_count():
 def test_from_replicates():
     trained, _, reward = draw(1, 500, 3)
     share = variance_decomposition(trained, replicate=reward, steps=WIDTHS).noise_share
-    np.testing.assert_allclose(share, TRUTH, atol=0.06)
+    assert_allclose(share, TRUTH, atol=0.06)
     names = np.array([f"r{label}" for label in reward])
-    np.testing.assert_allclose(
+    assert_allclose(
         variance_decomposition(trained, replicate=names, steps=WIDTHS).noise_share,
         share,
         rtol=1e-12,
@@ -85,17 +86,17 @@ def test_from_a_control():
     trained, _, _ = draw(3)
     control, _, _ = draw(4, signal=0.0)
     share = variance_decomposition(trained, control=control, steps=WIDTHS).noise_share
-    np.testing.assert_allclose(share, TRUTH, atol=0.05)
+    assert_allclose(share, TRUTH, atol=0.05)
 
 
 def test_nothing_but_noise_and_no_noise():
     noise, flat, _ = draw(5, signal=0.0)
-    np.testing.assert_allclose(
+    assert_allclose(
         variance_decomposition(noise, exact=flat, steps=WIDTHS).noise_share,
         [1, 1],
         rtol=1e-9,
     )
-    np.testing.assert_array_equal(
+    assert_array_equal(
         variance_decomposition(noise, exact=noise, steps=WIDTHS).noise_share, [0, 0]
     )
 
@@ -106,7 +107,7 @@ def test_no_choice_and_no_variance():
     same = softmax(np.array([0.3, 0.1]) + rng.normal(size=(30, 1)), axis=1)
     y = np.hstack([trained, np.tile([1.0, 0.0], (30, 1)), same])
     share = variance_decomposition(y, control=y, steps=(*WIDTHS, 2, 2)).noise_share
-    np.testing.assert_allclose(share, [1, 1, np.nan, np.nan])
+    assert_allclose(share, [1, 1, np.nan, np.nan])
 
 
 def test_names_of_a_data_frame_give_the_steps():
@@ -114,7 +115,7 @@ def test_names_of_a_data_frame_give_the_steps():
     trained, exact, _ = draw(7, 40)
     names = [f"a__{k}" for k in range(3)] + [f"b__{k}" for k in range(5)]
     table = pandas.DataFrame(trained, columns=names)
-    np.testing.assert_array_equal(
+    assert_array_equal(
         variance_decomposition(table, exact=exact).noise_share,
         variance_decomposition(trained, exact=exact, steps=WIDTHS).noise_share,
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cross_decomposition import PLSRegression
@@ -27,7 +28,7 @@ from skpce.drivers import Caution
 from skpce.drivers._exchange import holm
 from skpce.ensembles import from_frame
 from skpce.inspection import variance_decomposition, verdict
-from tests.settings import RIDGE
+from tests.settings import ridge_pce, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -38,7 +39,7 @@ def surrogate(degree=1, **parameters):
 
 
 def ridge(degree=1):
-    return PolynomialChaosRegressor(degree, **RIDGE)
+    return ridge_pce(degree)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +137,7 @@ def test_the_answer_is_that_of_explain():
     found = verdict(PolynomialChaosRegressor(), X, y)
     wanted = skpce.explain(X, y)
     assert found.drivers.state.tolist() == wanted.drivers.state.tolist()
-    np.testing.assert_array_equal(found.drivers.p_value, wanted.drivers.p_value)
+    assert_array_equal(found.drivers.p_value, wanted.drivers.p_value)
     assert found.model.predict(X).shape == (50,)
 
 
@@ -162,7 +163,7 @@ def test_no_order_and_no_random_state_matters(simulate):
         rows = rng.permutation(len(X))
         again = verdict(model, X[rows], y[rows])
         assert again.drivers.state.tolist() == found.drivers.state.tolist()
-        np.testing.assert_allclose(again.q2, found.q2, atol=1e-6)
+        assert_allclose(again.q2, found.q2, atol=1e-6)
 
 
 class PLSScores(PLSRegression):
@@ -181,7 +182,7 @@ def test_an_embedding_that_saw_y_is_not_tested_by_it(n_columns):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(40, n_columns))
         y = softmax(rng.normal(size=(40, 3)), axis=1)
-        last = CompositionalPCESurrogate(1, **RIDGE)
+        last = ridge_surrogate(1)
         pipeline = make_pipeline(PLSScores(2), last)
         fooled.append(pipeline.fit(X, y)[-1].diagnostics_.loo_q2[0])
         found = verdict(pipeline, X, y)
@@ -225,7 +226,7 @@ def test_a_given_noise_share_is_used(ensemble):
     X, y = ensemble
     share = [0.1, 0.9, np.nan]
     found = verdict(surrogate(2), X, y, noise_share=share)
-    np.testing.assert_array_equal(found.noise_share, share)
+    assert_array_equal(found.noise_share, share)
     assert "training noise" in str(found)
     assert "between repeats" not in str(found)
 
@@ -236,9 +237,7 @@ def test_a_decomposition_of_steps_in_another_order_is_refused(replicated):
     model = surrogate().set_params(steps=dict(zip(names, WIDTHS, strict=True)))
     fitting = variance_decomposition(y, reward, steps=model.steps)
     found = verdict(model, X, y, noise_share=fitting)
-    np.testing.assert_array_equal(
-        found.noise_share, fitting.aitchison_variance.noise_share
-    )
+    assert_array_equal(found.noise_share, fitting.aitchison_variance.noise_share)
     turned = np.hstack([y[:, 5:], y[:, :5]])
     steps = {"third": 4, "first": 3, "second": 2}
     other = variance_decomposition(turned, reward, steps=steps)
@@ -299,7 +298,7 @@ def test_data_frames(ensemble, library):
     found = verdict(surrogate().set_params(steps=None), inputs, table)
     plain = verdict(surrogate(), X, y)
     assert [step.step for step in found.steps] == ["s0", "s1", "s2"]
-    np.testing.assert_allclose(found.q2, plain.q2)
+    assert_allclose(found.q2, plain.q2)
     if library == "pandas":
         assert found.input_names == ("a", "b", "c")
 
@@ -367,7 +366,7 @@ def test_folds_that_divide_a_setting_are_refused(replicated):
     ],
 )
 def test_holm(p_values, expected):
-    np.testing.assert_allclose(holm(np.array(p_values)), expected)
+    assert_allclose(holm(np.array(p_values)), expected)
 
 
 def test_html_escapes_what_users_name(simulate):
@@ -384,7 +383,7 @@ def test_other_names_reach_every_word(known):
     assert "x0" not in str(named)
     assert named.input_names == ("rate", "units", "depth")
     assert str(named).replace("rate", "x0") != str(named)
-    np.testing.assert_array_equal(named.drivers.total, known.drivers.total)
+    assert_array_equal(named.drivers.total, known.drivers.total)
     with pytest.raises(ValueError, match="names has 2 names; expected 3"):
         known.with_names(["rate", "units"])
 
@@ -478,7 +477,7 @@ def test_a_randomised_decomposition_is_the_same_in_every_fit():
     y = X[:, :1] / X[:, 0].std() + 0.3 * rng.normal(size=(40, 1))
     model = make_pipeline(PCA(3, whiten=True, svd_solver="randomized"), ridge())
     first, second = (verdict(model, X, y) for _ in range(2))
-    np.testing.assert_array_equal(first.q2, second.q2)
+    assert_array_equal(first.q2, second.q2)
     assert str(first) == str(second)
     assert model.named_steps["pca"].random_state is None  # the caller's is as it was
 
@@ -492,9 +491,7 @@ def test_members_that_failed_count_in_what_they_have():
     alone = verdict(ridge(), X[20:], y[20:, 1])
     assert found.members.tolist() == [60, 40]
     assert found.q2[1] == pytest.approx(alone.q2[0])
-    np.testing.assert_allclose(
-        found.drivers.total[1], alone.drivers.total[0], atol=0.03
-    )
+    assert_allclose(found.drivers.total[1], alone.drivers.total[0], atol=0.03)
     y[:, 1] = np.where(np.arange(60) < 5, X[:, 1], np.nan)
     with pytest.raises(ValueError, match=r"5 of 60 members have y1 .* at least 8"):
         verdict(ridge(), X, y)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.testing import assert_allclose
 
 from benchmarks.paper.other_draws import chances, measured, of_many
 from gflownet_envs.experiments.command_line import main
@@ -216,7 +217,7 @@ def test_rows_near_a_limit_are_likely_to_change():
     assert all(0 <= chance <= 1 for chance in found.values())
     near = [name for name, chance in found.items() if chance > 0.3]
     assert 0 < len(near) < len(found)
-    np.testing.assert_allclose(of_many([0.5, 0.5]), [0.25, 0.5, 0.25])
+    assert_allclose(of_many([0.5, 0.5]), [0.25, 0.5, 0.25])
 
 
 @pytest.mark.slow
@@ -318,7 +319,7 @@ def assert_alike(ours, kept, keys, rtol):
         found, recorded = (
             np.array(some["draws"][key][:2], float) for some in (ours, kept)
         )
-        np.testing.assert_allclose(found, recorded, rtol=rtol, atol=rtol, err_msg=key)
+        assert_allclose(found, recorded, rtol=rtol, atol=rtol, err_msg=key)
 
 
 def test_an_exact_piece_of_the_repository_is_what_the_code_makes(tmp_path, monkeypatch):
