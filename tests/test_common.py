@@ -17,7 +17,7 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce._solvers import SOLVERS
-from tests.settings import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 
 class Law(type(norm())):

@@ -20,6 +20,7 @@ from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import index_of_set, indices_of_terms
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from skpce.sample_size._required import smallest_of_gram
+from tests.shared import cases
 
 
 def of_gram(design):
@@ -62,14 +63,12 @@ def power_expansion(law, power, degree):
     return coefficients, float(weights @ x ** (2 * power))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("law", "power", "norm", "rate"),
-    [
-        (UNIFORM, 1, 1 / 3, 1.5),
-        (UNIFORM, 3, 1 / 7, 3.5),
-        (NORMAL, 1, 1.0, 0.75),
-        (NORMAL, 3, 15.0, 1.75),
-    ],
+    (UNIFORM, 1, 1 / 3, 1.5),
+    (UNIFORM, 3, 1 / 7, 3.5),
+    (NORMAL, 1, 1.0, 0.75),
+    (NORMAL, 3, 15.0, 1.75),
     ids=["legendre-x", "legendre-x3", "hermite-x", "hermite-x3"],
 )
 def test_t1_rate_of_a_kink(law, power, norm, rate):

@@ -15,6 +15,7 @@ from gflownet_envs.block_store import (
     load_or_run,
 )
 from gflownet_envs.storage import write_arrays
+from tests.shared import cases
 
 KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
 
@@ -124,13 +125,11 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
         BlockStore(tmp_path / "blocks").save_block(KEY, {})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("key", "message"),
-    [
-        ("grid", "key is 'grid'; expected a dict"),
-        ({"tau": float("nan")}, r"key\['tau'\] is nan; expected a finite number"),
-        ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
-    ],
+    ("grid", "key is 'grid'; expected a dict"),
+    ({"tau": float("nan")}, r"key\['tau'\] is nan; expected a finite number"),
+    ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
 )
 def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
     with pytest.raises(ValueError, match=message):
@@ -147,14 +146,12 @@ def test_a_folder_in_the_place_of_a_block_is_set_aside(tmp_path):
     assert [path.suffix for path in tmp_path.iterdir()] == [".damaged"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arrays", "message"),
-    [
-        ({}, r"lacks the arrays \['y'\]"),
-        ({"y": np.zeros(2), "x": np.zeros(2)}, r"has \['x'\] beyond them"),
-        ({"y": np.zeros(3)}, r"'y' has shape \(3,\) where \(2,\) is expected"),
-        ({"y": np.zeros((2, 1))}, r"'y' has shape \(2, 1\)"),
-    ],
+    ({}, r"lacks the arrays \['y'\]"),
+    ({"y": np.zeros(2), "x": np.zeros(2)}, r"has \['x'\] beyond them"),
+    ({"y": np.zeros(3)}, r"'y' has shape \(3,\) where \(2,\) is expected"),
+    ({"y": np.zeros((2, 1))}, r"'y' has shape \(2, 1\)"),
 )
 def test_a_block_of_the_right_key_and_other_arrays_is_computed_again(
     tmp_path, arrays, message

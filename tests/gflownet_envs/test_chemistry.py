@@ -21,6 +21,7 @@ from gflownet_envs.chemistry import (
     neutral_links,
 )
 from gflownet_envs.datasets import fetch_fragments
+from tests.shared import cases
 
 FRAGMENTS = [
     ("CO", (0, 1)),
@@ -43,18 +44,16 @@ def chem():
     return pytest.importorskip("rdkit.Chem")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chain", "expected"),
-    [
-        ([0], "CO"),
-        ([0, 1], "COc1ccccc1"),  # the last atom, O, is bound to the ring
-        ([1, 0], "OCc1ccccc1"),  # the first atom, C, is
-        ([1, 1], "c1ccc(-c2ccccc2)cc1"),
-        ([2, 1], "O=c1ccn(-c2ccccc2)c(=O)[nH]1"),
-        ([1, 2], "O=c1c(-c2ccccc2)c[nH]c(=O)[nH]1"),
-        ([0, 3, 1], "COCNC(=O)c1ccccc1"),
-        ([1, 1, 0], "OCc1ccc(-c2ccccc2)cc1"),  # para: atoms 0 and 3
-    ],
+    ([0], "CO"),
+    ([0, 1], "COc1ccccc1"),  # the last atom, O, is bound to the ring
+    ([1, 0], "OCc1ccccc1"),  # the first atom, C, is
+    ([1, 1], "c1ccc(-c2ccccc2)cc1"),
+    ([2, 1], "O=c1ccn(-c2ccccc2)c(=O)[nH]1"),
+    ([1, 2], "O=c1c(-c2ccccc2)c[nH]c(=O)[nH]1"),
+    ([0, 3, 1], "COCNC(=O)c1ccccc1"),
+    ([1, 1, 0], "OCc1ccc(-c2ccccc2)cc1"),  # para: atoms 0 and 3
 )
 def test_chains_by_hand(chem, chain, expected):
     (found,) = assemble_chains(FRAGMENTS, [chain])
@@ -161,22 +160,20 @@ def test_without_rdkit_the_message_names_the_extra(monkeypatch):
             call(["CC"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
-    [
-        (lambda: assemble_chains(FRAGMENTS, [0, 1]), r"chains must be a two-dim"),
-        (lambda: assemble_chains(FRAGMENTS, [[0.0]]), "type float64"),
-        (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
-        (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
-        (lambda: assemble_chains([("CC", (0, 0))], [[0]]), r"two distinct"),
-        (lambda: assemble_chains([("CC", (0, 2))], [[0]]), r"below 2, got \(0, 2\)"),
-        (lambda: draw_molecules([]), "must not be empty"),
-        (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
-        (lambda: drug_likeness([""]), "readable by RDKit, got ''"),
-        (lambda: morgan_fingerprints(["C"], n_bits=0), "n_bits must be at least 1"),
-        (lambda: nearest_similarities(np.eye(2), np.eye(3)), "as many bits"),
-        (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
-    ],
+    (lambda: assemble_chains(FRAGMENTS, [0, 1]), r"chains must be a two-dim"),
+    (lambda: assemble_chains(FRAGMENTS, [[0.0]]), "type float64"),
+    (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
+    (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
+    (lambda: assemble_chains([("CC", (0, 0))], [[0]]), r"two distinct"),
+    (lambda: assemble_chains([("CC", (0, 2))], [[0]]), r"below 2, got \(0, 2\)"),
+    (lambda: draw_molecules([]), "must not be empty"),
+    (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
+    (lambda: drug_likeness([""]), "readable by RDKit, got ''"),
+    (lambda: morgan_fingerprints(["C"], n_bits=0), "n_bits must be at least 1"),
+    (lambda: nearest_similarities(np.eye(2), np.eye(3)), "as many bits"),
+    (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
 )
 def test_bad_input(chem, call, message):
     with pytest.raises(ValueError, match=message):

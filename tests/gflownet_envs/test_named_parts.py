@@ -23,7 +23,7 @@ from gflownet_envs import (
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from skpce import LogRatioTransformer
 from skpce.inspection import dependent_sobol_indices, sobol_indices, verdict
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 ENVIRONMENT = SequentialSelectionEnvironment(
     {"ligand": ["a", "b"], "base": ["c", "d"], "solvent": ["polar", "apolar", "none"]}
@@ -147,13 +147,11 @@ def test_parts_with_given_laws_have_their_shares(truth, members):
         assert_allclose(ours, expected, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("embedding", "expected"),
-    [
-        ([features()], (True, True)),
-        ([features("base")], (True, True)),
-        ([], (False, False)),
-    ],
+    ([features()], (True, True)),
+    ([features("base")], (True, True)),
+    ([], (False, False)),
     ids=["policy-relevant", "without those of the base", "PCA"],
 )
 def test_the_verdict(members, embedding, expected):

@@ -22,6 +22,7 @@ from gflownet_envs.storage import (
     write_json,
     write_together,
 )
+from tests.shared import cases
 
 
 def names_in(folder):
@@ -97,18 +98,16 @@ def test_metadata_follow_json(tmp_path):
     assert read_arrays(tmp_path / "a")[1] == {"q2": None, "n": 3, "x": [0, 1], "t": [1]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arrays", "metadata", "message"),
-    [
-        ([np.ones(2)], {}, "arrays is of type list; expected a dict"),
-        ({"": np.ones(2)}, {}, "named ''; expected a non-empty string"),
-        ({"y": np.array(["a"])}, {}, "array 'y' has dtype <U1; expected one of bool"),
-        ({"y": np.array([None])}, {}, "array 'y' has dtype object"),
-        ({}, [1], r"metadata is \[1\]; expected a dict"),
-        ({}, {1: 2}, "metadata has the key 1; expected a string"),
-        ({}, {"a": [{"b": np.inf}]}, r"metadata\['a'\]\[0\]\['b'\] is inf; expected a"),
-        ({}, {"a": {1, 2}}, r"metadata\['a'\] is \{1, 2\} of type set; expected"),
-    ],
+    ([np.ones(2)], {}, "arrays is of type list; expected a dict"),
+    ({"": np.ones(2)}, {}, "named ''; expected a non-empty string"),
+    ({"y": np.array(["a"])}, {}, "array 'y' has dtype <U1; expected one of bool"),
+    ({"y": np.array([None])}, {}, "array 'y' has dtype object"),
+    ({}, [1], r"metadata is \[1\]; expected a dict"),
+    ({}, {1: 2}, "metadata has the key 1; expected a string"),
+    ({}, {"a": [{"b": np.inf}]}, r"metadata\['a'\]\[0\]\['b'\] is inf; expected a"),
+    ({}, {"a": {1, 2}}, r"metadata\['a'\] is \{1, 2\} of type set; expected"),
 )
 def test_what_cannot_be_stored_is_refused(tmp_path, arrays, metadata, message):
     with pytest.raises(ValueError, match=message):
@@ -276,19 +275,17 @@ def test_versions_name_what_is_in_use(monkeypatch):
     assert versions["python"].split(".")[0] == "3"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "message"),
-    [
-        ("[" * 100_000, "it is nested too deeply|Expected `object`"),
-        ('{"a": ' + "[" * 100_000, "it is nested too deeply"),
-        ('{"format": Infinity}', "JSON is malformed"),
-        ('{"format": "gflownet_envs.arrays", "format_version": [1]}', "version"),
-        (
-            '{"format": "gflownet_envs.arrays", "format_version": 1, "sha256": "",'
-            ' "metadata": []}',
-            r"Expected `object`, got `array` - at `\$.metadata`",
-        ),
-    ],
+    ("[" * 100_000, "it is nested too deeply|Expected `object`"),
+    ('{"a": ' + "[" * 100_000, "it is nested too deeply"),
+    ('{"format": Infinity}', "JSON is malformed"),
+    ('{"format": "gflownet_envs.arrays", "format_version": [1]}', "version"),
+    (
+        '{"format": "gflownet_envs.arrays", "format_version": 1, "sha256": "",'
+        ' "metadata": []}',
+        r"Expected `object`, got `array` - at `\$.metadata`",
+    ),
 )
 def test_hostile_headers_are_refused(tmp_path, text, message):
     safetensors.numpy.save_file({"y": np.ones(2)}, tmp_path / "a", {"record": text})

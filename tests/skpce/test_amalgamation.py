@@ -20,7 +20,7 @@ from skpce import (
 from skpce.inspection import compare_embeddings, verdict
 from skpce.metrics import coverage_interval
 from skpce.plotting import ConvergenceDisplay
-from tests.settings import ridge_surrogate
+from tests.shared import ridge_surrogate
 
 STEPS = {"first": 6, "second": 3}
 THRESHOLD = 0.02

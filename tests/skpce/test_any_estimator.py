@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce.inspection import shapley_effects, sobol_indices
+from tests.shared import cases
 
 LAW = uniform(-np.pi, 2 * np.pi)
 
@@ -59,12 +60,10 @@ def test_ishigami_itself(box):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize(
+@cases(
     "model",
-    [
-        RandomForestRegressor(50, min_samples_leaf=5, random_state=0),
-        KNeighborsRegressor(5, weights="distance"),
-    ],
+    RandomForestRegressor(50, min_samples_leaf=5, random_state=0),
+    KNeighborsRegressor(5, weights="distance"),
     ids=["forest", "neighbours"],
 )
 def test_a_fitted_model_against_monte_carlo(box, model, seed):

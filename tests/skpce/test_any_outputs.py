@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpce import PolynomialChaosRegressor
 from skpce.inspection import compare_embeddings, variance_decomposition, verdict
-from tests.settings import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
 
 N_MEMBERS = 60
 GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
@@ -141,16 +141,14 @@ def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     "model",
-    [
-        PolynomialChaosRegressor(),
-        make_pipeline(StandardScaler(), ridge_pce(2)),
-        make_pipeline(PCA(2), ridge_pce(1)),
-        TransformedTargetRegressor(ridge_pce(2), transformer=StandardScaler()),
-        RandomForestRegressor(20, random_state=0),
-        GridSearchCV(ridge_pce(), {"degree": [1, 2]}, cv=3),
-    ],
+    PolynomialChaosRegressor(),
+    make_pipeline(StandardScaler(), ridge_pce(2)),
+    make_pipeline(PCA(2), ridge_pce(1)),
+    TransformedTargetRegressor(ridge_pce(2), transformer=StandardScaler()),
+    RandomForestRegressor(20, random_state=0),
+    GridSearchCV(ridge_pce(), {"degree": [1, 2]}, cv=3),
     ids=lambda model: type(model).__name__,
 )
 def test_any_regressor_gets_a_verdict(model, X, y):
@@ -260,37 +258,33 @@ def test_embeddings_are_compared_for_numbers(X, y):
 # Bad input
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
-    [
-        (lambda y: y.astype(str), "y holds text such as"),
-        (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
-        (
-            lambda y: np.where(y > y[:3].min(), np.nan, y)[:4],
-            "X has 60 members and y has 4; expected",
-        ),
-        (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
-        (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
-        (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
-        (lambda y: y.astype("datetime64[D]"), "values of the type datetime64"),
-    ],
+    (lambda y: y.astype(str), "y holds text such as"),
+    (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
+    (
+        lambda y: np.where(y > y[:3].min(), np.nan, y)[:4],
+        "X has 60 members and y has 4; expected",
+    ),
+    (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
+    (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
+    (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
+    (lambda y: y.astype("datetime64[D]"), "values of the type datetime64"),
 )
 def test_bad_columns_are_refused(change, message, X, y):
     with pytest.raises(ValueError, match=message):
         verdict(ridge_pce(1), X, change(y[:, 0]))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("outputs", "message"),
-    [
-        ({"a": 7}, "sums to 7 columns .7.; expected 6"),
-        ({"a": 6, "b": 0}, "positive ints .the width of each output."),
-        ({"a": 5.5, "b": 0.5}, "positive ints"),
-        ("accuracy", "Got 'accuracy' instead"),
-        (6, "Got 6 instead"),
-        ({"a": [0, 1, 2], "b": [2, 3, 4, 5]}, "expected all of them, once"),
-        ({"a": [0, 1, 2], "b": [3, 4, 9]}, "groups the columns"),
-    ],
+    ({"a": 7}, "sums to 7 columns .7.; expected 6"),
+    ({"a": 6, "b": 0}, "positive ints .the width of each output."),
+    ({"a": 5.5, "b": 0.5}, "positive ints"),
+    ("accuracy", "Got 'accuracy' instead"),
+    (6, "Got 6 instead"),
+    ({"a": [0, 1, 2], "b": [2, 3, 4, 5]}, "expected all of them, once"),
+    ({"a": [0, 1, 2], "b": [3, 4, 9]}, "groups the columns"),
 )
 def test_bad_groups_are_refused(outputs, message, X, y):
     for function in (
@@ -317,30 +311,26 @@ def test_an_output_that_does_not_vary_has_no_verdict(X, y):
     assert found.reasons[1] == ("no choice, or no variance between members",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"replicate": np.arange(60)}, "no repeats"),
-        ({"control": np.ones((9, 2))}, r"control has shape \(9, 2\)"),
-        ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
-        ({"control": np.full(9, "a")}, "control holds text such as 'a'"),
-        ({"control": np.full(9, np.nan)}, "a variance needs two"),
-    ],
+    ({"replicate": np.arange(60)}, "no repeats"),
+    ({"control": np.ones((9, 2))}, r"control has shape \(9, 2\)"),
+    ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
+    ({"control": np.full(9, "a")}, "control holds text such as 'a'"),
+    ({"control": np.full(9, np.nan)}, "a variance needs two"),
 )
 def test_bad_replicates_and_controls_are_refused(arguments, message, y):
     with pytest.raises(ValueError, match=message):
         variance_decomposition(y[:, 0], **arguments)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("exact", "message"),
-    [
-        (np.ones((60, 2)), r"exact has shape \(60, 2\)"),
-        (np.ones(59), "exact has 59 members and y 60"),
-        (np.full(60, np.inf), "exact has 60 infinite values"),
-        (np.full(60, np.nan), "NaN in 60 of 60 members; leave these out"),
-        (np.full(60, "a"), "exact holds text"),
-    ],
+    (np.ones((60, 2)), r"exact has shape \(60, 2\)"),
+    (np.ones(59), "exact has 59 members and y 60"),
+    (np.full(60, np.inf), "exact has 60 infinite values"),
+    (np.full(60, np.nan), "NaN in 60 of 60 members; leave these out"),
+    (np.full(60, "a"), "exact holds text"),
 )
 def test_bad_exact_outputs_are_refused(exact, message, y):
     with pytest.raises(ValueError, match=message):

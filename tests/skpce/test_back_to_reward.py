@@ -18,7 +18,7 @@ from skpce import ConstantTargetWarning, LogRatioTransformer, PolynomialChaosReg
 from skpce.inspection import back_to_reward, original_space_indices
 from skpce.inspection._back_to_reward import MovedColumns
 from skpce.inspection._reading import expansion_of
-from tests.settings import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, ridge_pce, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 STEPS = {"catalyst": 3, "base": 2, "stop": 1}

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from skpce import ClosureWarning, LogRatioTransformer
 from skpce.inspection import verdict
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 SURROGATE = ridge_surrogate(2, steps=WIDTHS)
@@ -133,9 +133,12 @@ class TestFit:
         with pytest.raises(ValueError, match=r"one of 'alr', 'clr', 'ilr'\. Got"):
             surrogate.fit(*ensemble)
 
-    @pytest.mark.parametrize(
+    @cases(
         ("parameter", "value"),
-        [("degree", -1), ("degree", 2.5), ("distribution", "cauchy"), ("q", 0.5)],
+        ("degree", -1),
+        ("degree", 2.5),
+        ("distribution", "cauchy"),
+        ("q", 0.5),
     )
     def test_basis(self, ensemble, parameter, value):
         with pytest.raises(ValueError, match=f"'{parameter}' parameter .*{value}"):
@@ -242,9 +245,7 @@ class TestFitted:
             fitted.inverse_transform(np.zeros((2, 7)))
 
 
-@pytest.mark.parametrize(
-    "bad", [{"a": np.ones((2, 2))}, [np.ones((2, 2))] * 2, np.ones((2, 2, 2, 2))]
-)
+@cases("bad", {"a": np.ones((2, 2))}, [np.ones((2, 2))] * 2, np.ones((2, 2, 2, 2)))
 def test_transformer_names_pack_steps(bad):
     with pytest.raises(ValueError, match="pack_steps"):
         LogRatioTransformer().fit(bad)

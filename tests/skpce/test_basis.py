@@ -18,6 +18,7 @@ from skpce import (
 )
 from skpce._basis.basis import PolynomialBasis, Truncation, sort_graded
 from skpce._input_laws import NormalLaw
+from tests.shared import cases
 
 DEGREE = 30
 SEED = 0
@@ -142,21 +143,19 @@ def test_a_normal_law_has_no_outside():
     assert np.isfinite(features.transform([[1e6]])).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("distribution", "message"),
-    [
-        ("cauchy", "must be one of 'auto', 'beta', .*'uniform'.*Got 'cauchy'"),
-        (t(3), r"x0 the distribution scipy.stats.t\(df=3\), .*QuantileTransformer"),
-        (None, "Got None"),
-        (norm, "without its parameters; expected the frozen distribution"),
-        (["normal"], "has 1 entries but X has 2 features"),
-        (["normal"] * 3, "has 3 entries but X has 2 features"),
-        (["normal", "cauchy"], "Got 'cauchy'"),
-        (norm(0, 0), "mean .*nan.*positive scale"),
-        (norm(0, -1), "finite numbers, and a positive scale"),
-        (norm([0, 1], 1), "frozen scipy.stats.norm"),
-        (uniform(0, np.inf), "frozen scipy.stats.uniform"),
-    ],
+    ("cauchy", "must be one of 'auto', 'beta', .*'uniform'.*Got 'cauchy'"),
+    (t(3), r"x0 the distribution scipy.stats.t\(df=3\), .*QuantileTransformer"),
+    (None, "Got None"),
+    (norm, "without its parameters; expected the frozen distribution"),
+    (["normal"], "has 1 entries but X has 2 features"),
+    (["normal"] * 3, "has 3 entries but X has 2 features"),
+    (["normal", "cauchy"], "Got 'cauchy'"),
+    (norm(0, 0), "mean .*nan.*positive scale"),
+    (norm(0, -1), "finite numbers, and a positive scale"),
+    (norm([0, 1], 1), "frozen scipy.stats.norm"),
+    (uniform(0, np.inf), "frozen scipy.stats.uniform"),
 )
 def test_bad_distribution(distribution, message):
     with pytest.raises(ValueError, match=f"(?s)'distribution' parameter.*{message}"):

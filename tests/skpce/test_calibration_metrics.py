@@ -7,6 +7,7 @@ from scipy.special import softmax
 from scipy.stats import binomtest
 
 from skpce.metrics import coverage_interval, crps_score
+from tests.shared import cases
 
 STEPS = {"choice": 3, "single": 1, "masked": 3}
 MASK = np.array([True, True, True, True, True, False, True])
@@ -76,32 +77,28 @@ Y = np.full((4, 3), 1 / 3)
 DRAWS = np.full((6, 1, 3), 1 / 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ((Y, DRAWS[:, 0]), r"draws has shape \(6, 3\); expected \(n_draws, 4, 3\)"),
-        ((Y, np.ones((6, 2, 3))), r"draws has shape \(6, 2, 3\)"),
-        ((Y, DRAWS[..., :2]), r"draws has shape \(6, 1, 2\)"),
-        ((Y, DRAWS[:0]), "is empty"),
-        ((Y, DRAWS * np.nan), "draws has NaN"),
-        ((Y[0], DRAWS), "must be 2-D"),
-    ],
+    ((Y, DRAWS[:, 0]), r"draws has shape \(6, 3\); expected \(n_draws, 4, 3\)"),
+    ((Y, np.ones((6, 2, 3))), r"draws has shape \(6, 2, 3\)"),
+    ((Y, DRAWS[..., :2]), r"draws has shape \(6, 1, 2\)"),
+    ((Y, DRAWS[:0]), "is empty"),
+    ((Y, DRAWS * np.nan), "draws has NaN"),
+    ((Y[0], DRAWS), "must be 2-D"),
 )
 def test_bad_draws_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         crps_score(*arguments)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
-    [
-        (lambda: coverage_interval(Y, Y, Y, kind="all"), "'kind' .* Got 'all'"),
-        (
-            lambda: coverage_interval(Y, Y, Y, confidence_level=95),
-            "'confidence_level' .* Got 95",
-        ),
-        (lambda: coverage_interval(Y, Y[:2], Y), r"lower has shape \(2, 3\)"),
-    ],
+    (lambda: coverage_interval(Y, Y, Y, kind="all"), "'kind' .* Got 'all'"),
+    (
+        lambda: coverage_interval(Y, Y, Y, confidence_level=95),
+        "'confidence_level' .* Got 95",
+    ),
+    (lambda: coverage_interval(Y, Y[:2], Y), r"lower has shape \(2, 3\)"),
 )
 def test_bad_parameters_are_named(call, message):
     with pytest.raises(ValueError, match=message):

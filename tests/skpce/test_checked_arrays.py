@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import validation
 
 from skpce._checks import validated
+from tests.shared import cases
 
 X, Y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
 OPTIONS = {"multi_output": True, "y_numeric": True}
@@ -95,9 +96,7 @@ def test_plain_arrays_are_not_copied_and_not_checked_twice(monkeypatch):
     assert validated(estimator, X, reset=False) is X
 
 
-@pytest.mark.parametrize(
-    "arrays", [(X.view(np.matrix), Y), (np.ma.masked_equal(X, 3.0), Y)]
-)
+@cases("arrays", (X.view(np.matrix), Y), (np.ma.masked_equal(X, 3.0), Y))
 def test_kinds_of_arrays_are_left_to_the_other_checks(arrays):
     with pytest.raises((TypeError, ValueError), match=r"matrix|masked"):
         validated(Plain(), *arrays, **OPTIONS)

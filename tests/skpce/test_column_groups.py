@@ -7,17 +7,15 @@ from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
 
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 
-@pytest.mark.parametrize(
+@cases(
     "steps",
-    [
-        {"colour": ["red", "green"], "size": ["s", "m", "l"]},
-        {"colour": [0, 1], "size": [2, 3, 4]},
-        [("red", "green"), ("s", "m", "l")],
-        [np.array([0, 1]), range(2, 5)],
-    ],
+    {"colour": ["red", "green"], "size": ["s", "m", "l"]},
+    {"colour": [0, 1], "size": [2, 3, 4]},
+    [("red", "green"), ("s", "m", "l")],
+    [np.array([0, 1]), range(2, 5)],
     ids=["names by step", "positions by step", "names", "positions"],
 )
 def test_steps_as_groups_of_columns(steps):
@@ -34,15 +32,13 @@ def test_steps_as_groups_of_columns(steps):
     assert ridge_surrogate(1, steps=steps).fit(X, y).steps_ == (2, 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     "steps",
-    [
-        {"colour": ["green", "red"], "size": ["s", "m", "l"]},
-        {"colour": ["red"], "size": ["green", "s", "m"]},
-        {"colour": ["red", "green"], "size": ["s", "m", "l", "xl"]},
-        [[0, 2], [1, 3, 4]],
-        [[], [0, 1, 2, 3, 4]],
-    ],
+    {"colour": ["green", "red"], "size": ["s", "m", "l"]},
+    {"colour": ["red"], "size": ["green", "s", "m"]},
+    {"colour": ["red", "green"], "size": ["s", "m", "l", "xl"]},
+    [[0, 2], [1, 3, 4]],
+    [[], [0, 1, 2, 3, 4]],
 )
 def test_groups_must_be_the_columns_in_their_order(steps):
     X = np.random.default_rng(0).normal(size=(6, 2))

@@ -21,7 +21,7 @@ from skpce.embedding import PLSTransformer
 from skpce.inspection import Result, compare_embeddings, verdict
 from skpce.inspection._ensembles.compare_embeddings import _InnerFolds
 from skpce.metrics import aitchison_scorer
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 STEPS = {"a": 3, "b": 2}
 OUTER = KFold(3, shuffle=True, random_state=1)
@@ -301,38 +301,36 @@ def test_tables_and_words(found):
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"candidates": [PCA()]}, "must be a dict of name to transformer"),
-        ({"candidates": {}}, "must be a dict of name to transformer"),
-        ({"candidates": {"best of all": PCA()}}, "a text other than 'best of all'"),
-        ({"candidates": {"PCA": PCA}}, "'PCA': <class .* expected a transformer"),
-        ({"candidates": {"R": RandomForestRegressor()}}, "expected a transformer"),
-        ({"candidates": {"PCA": (PCA(), 3)}}, "expected a transformer"),
-        ({"dimensions": 3}, "dimensions must be a sequence of different ints"),
-        ({"dimensions": (2, 2)}, "sequence of different ints"),
-        ({"dimensions": (0,)}, "'dimensions' .* an int in the range .1, inf"),
-        (
-            {"dimensions": (7,)},
-            "Candidate PCA, dimension 7, degree 1 failed on 45 training",
-        ),
-        ({"degrees": (1.5,)}, "'degrees' .* an int in the range"),
-        ({"degrees": ()}, "'degrees' .* sequence of different ints"),
-        ({"surrogate": RandomForestRegressor()}, "RandomForestRegressor has no degree"),
-        ({"surrogate": PCA}, "'surrogate' .* an estimator that predicts, or None"),
-        ({"scoring": 3}, "'scoring' .* a str, a callable or None"),
-        ({"scoring": lambda *_: np.nan}, "no setting has a finite score"),
-        ({"scoring": lambda *_: "high"}, "scoring must return a number"),
-        ({"cv": 1}, "cv must be an int in the range .2, 90."),
-        ({"inner_cv": 91}, "'inner_cv' .* an int in the range .2, 90."),
-        ({"inner_cv": 61, "cv": 3}, "inner_cv must be an int in the range .2, 60."),
-        ({"inner_cv": list(KFold(2).split(range(90)))}, "an int or a splitter"),
-        ({"X": np.zeros((5, 2))}, "X has 5 members and y has 90; expected"),
-        ({"X": np.zeros((90, 2))}, "X has no column that varies"),
-        ({"groups": np.arange(45)}, "groups has shape .45,."),
-        ({"noise_share": [0.1]}, "noise_share has shape .1,."),
-    ],
+    ({"candidates": [PCA()]}, "must be a dict of name to transformer"),
+    ({"candidates": {}}, "must be a dict of name to transformer"),
+    ({"candidates": {"best of all": PCA()}}, "a text other than 'best of all'"),
+    ({"candidates": {"PCA": PCA}}, "'PCA': <class .* expected a transformer"),
+    ({"candidates": {"R": RandomForestRegressor()}}, "expected a transformer"),
+    ({"candidates": {"PCA": (PCA(), 3)}}, "expected a transformer"),
+    ({"dimensions": 3}, "dimensions must be a sequence of different ints"),
+    ({"dimensions": (2, 2)}, "sequence of different ints"),
+    ({"dimensions": (0,)}, "'dimensions' .* an int in the range .1, inf"),
+    (
+        {"dimensions": (7,)},
+        "Candidate PCA, dimension 7, degree 1 failed on 45 training",
+    ),
+    ({"degrees": (1.5,)}, "'degrees' .* an int in the range"),
+    ({"degrees": ()}, "'degrees' .* sequence of different ints"),
+    ({"surrogate": RandomForestRegressor()}, "RandomForestRegressor has no degree"),
+    ({"surrogate": PCA}, "'surrogate' .* an estimator that predicts, or None"),
+    ({"scoring": 3}, "'scoring' .* a str, a callable or None"),
+    ({"scoring": lambda *_: np.nan}, "no setting has a finite score"),
+    ({"scoring": lambda *_: "high"}, "scoring must return a number"),
+    ({"cv": 1}, "cv must be an int in the range .2, 90."),
+    ({"inner_cv": 91}, "'inner_cv' .* an int in the range .2, 90."),
+    ({"inner_cv": 61, "cv": 3}, "inner_cv must be an int in the range .2, 60."),
+    ({"inner_cv": list(KFold(2).split(range(90)))}, "an int or a splitter"),
+    ({"X": np.zeros((5, 2))}, "X has 5 members and y has 90; expected"),
+    ({"X": np.zeros((90, 2))}, "X has no column that varies"),
+    ({"groups": np.arange(45)}, "groups has shape .45,."),
+    ({"noise_share": [0.1]}, "noise_share has shape .1,."),
 )
 def test_errors_name_what_is_wrong(data, arguments, message):
     X, y = data

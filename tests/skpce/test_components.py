@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import skpce
 from skpce import _components
 from skpce import variance_components as components
+from tests.shared import cases
 
 # Yield of dyestuff, 6 batches x 5 (Davies and Goldsmith, 1972).
 DYESTUFF = [
@@ -285,20 +286,18 @@ def test_a_file_of_labels_is_read(tmp_path):
     assert "component" in found._repr_html_()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"random": []}, "random is empty"),
-        ({"random": ["items"]}, "'items', which is no column of table"),
-        ({"random": ["item", "item"]}, "a factor twice"),
-        ({"random": ["item", "copy"]}, "'item' and 'copy' number the same groups"),
-        ({"random": ["one"]}, "'one' has one level"),
-        ({"random": ["row"]}, "cannot be told apart"),
-        ({"random": ["item", "prompt", "item:prompt"]}, "cannot be told apart"),
-        ({"random": ["item"], "fixed": ["item"]}, "expected one role"),
-        ({"random": ["prompt"], "fixed": ["row"]}, "expected at most 200 of all fixed"),
-        ({"random": ["gaps"]}, "gaps is missing in 1 of 300"),
-    ],
+    ({"random": []}, "random is empty"),
+    ({"random": ["items"]}, "'items', which is no column of table"),
+    ({"random": ["item", "item"]}, "a factor twice"),
+    ({"random": ["item", "copy"]}, "'item' and 'copy' number the same groups"),
+    ({"random": ["one"]}, "'one' has one level"),
+    ({"random": ["row"]}, "cannot be told apart"),
+    ({"random": ["item", "prompt", "item:prompt"]}, "cannot be told apart"),
+    ({"random": ["item"], "fixed": ["item"]}, "expected one role"),
+    ({"random": ["prompt"], "fixed": ["row"]}, "expected at most 200 of all fixed"),
+    ({"random": ["gaps"]}, "gaps is missing in 1 of 300"),
 )
 def test_what_cannot_be_answered_is_refused(options, message):
     table = simulated(10, sizes=(60, 5))

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skpce import CompositionalPCESurrogate, NatafTransformer, PolynomialChaosRegressor
 from skpce.inspection import dependent_sobol_indices, shapley_effects
-from tests.settings import OLS, ridge_pce
+from tests.shared import OLS, ridge_pce
 
 R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])
 SCALE = np.array([1.0, 2.0, 0.5])

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import ConstantTargetWarning, NatafTransformer, PolynomialChaosRegressor
 from skpce.inspection import dependent_sobol_indices
-from tests.settings import ridge_pce
+from tests.shared import cases, ridge_pce
 
 SCALE = np.array([1.0, 2.0, 0.5])
 BETA = np.array([1.0, -0.7, 3.0])
@@ -178,14 +178,12 @@ def test_more_orders_than_sets_visit_every_set():
     assert_allclose(alone.shapley, 1.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "given",
-    [
-        {"n_permutations": 10**6},
-        {"n_permutations": 10**18},
-        {"n_resamples": 10**6},
-        {"n_permutations": 1000, "n_resamples": 1000, "n_samples": 2**20},
-    ],
+    {"n_permutations": 10**6},
+    {"n_permutations": 10**18},
+    {"n_resamples": 10**6},
+    {"n_permutations": 1000, "n_resamples": 1000, "n_samples": 2**20},
 )
 def test_days_of_work_are_refused(given):
     X = np.random.default_rng(0).normal(size=(60, 20))

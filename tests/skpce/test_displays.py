@@ -26,7 +26,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import ridge_pce, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")

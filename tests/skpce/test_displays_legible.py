@@ -26,7 +26,7 @@ from skpce.plotting import (
 )
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
 from skpce.plotting._value_of_information import spread_apart
-from tests.settings import ridge_surrogate
+from tests.shared import ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")

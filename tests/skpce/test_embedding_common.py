@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skpce import LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
@@ -107,16 +107,14 @@ def test_fitted_embeddings_are_pickled_and_inverted(estimator, X):
 
 
 @pytest.mark.parametrize("kind", [BetaVAE, NormalizingFlow])
-@pytest.mark.parametrize(
+@cases(
     ("parameter", "value", "message"),
-    [
-        ("n_components", 0, "'n_components' parameter of .* Got 0"),
-        ("hidden_layer_sizes", 5, "must be a tuple of positive ints. Got 5"),
-        ("hidden_layer_sizes", (0,), "'hidden_layer_sizes' .* Got 0"),
-        ("validation_fraction", 1.0, r"in the range \(0, 1\). Got 1.0"),
-        ("learning_rate", -1.0, "'learning_rate' .* Got -1.0"),
-        ("patience", 0, "'patience' .* Got 0"),
-    ],
+    ("n_components", 0, "'n_components' parameter of .* Got 0"),
+    ("hidden_layer_sizes", 5, "must be a tuple of positive ints. Got 5"),
+    ("hidden_layer_sizes", (0,), "'hidden_layer_sizes' .* Got 0"),
+    ("validation_fraction", 1.0, r"in the range \(0, 1\). Got 1.0"),
+    ("learning_rate", -1.0, "'learning_rate' .* Got -1.0"),
+    ("patience", 0, "'patience' .* Got 0"),
 )
 def test_bad_parameters_are_refused(kind, parameter, value, message, X):
     with pytest.raises(ValueError, match=message):

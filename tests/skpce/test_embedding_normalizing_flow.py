@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 
 from skpce.embedding import NormalizingFlow
 from skpce.embedding._training import split_rows
+from tests.shared import cases
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
@@ -74,9 +75,10 @@ def test_the_likelihoods_are_those_of_the_held_out_rows():
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("X", "n_held"),
-    [(banana(50, 0), 2), (np.random.default_rng(0).normal(size=(3, 9)), 2)],
+    (banana(50, 0), 2),
+    (np.random.default_rng(0).normal(size=(3, 9)), 2),
 )
 def test_rounding_is_no_input(X, n_held):
     """Whitened, the third component would be noise of variance one."""

@@ -13,6 +13,7 @@ from scipy.stats import norm, uniform
 from sklearn.exceptions import NotFittedError
 
 from skpce import Expansion, InputOutsideSupportWarning, PolynomialChaosRegressor
+from tests.shared import cases
 
 pandas = pytest.importorskip("pandas")
 
@@ -176,18 +177,16 @@ def test_marginal_has_the_names():
         narrow(X[["a", "b"]])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("features", "message"),
-    [
-        ([], "one or more inputs"),
-        ([0, 0], "each of them once"),
-        (["x0", 0], "each of them once"),
-        (3, "positions from 0 to 2. Got 3"),
-        (-1, "Got -1"),
-        ("nothing", "names of inputs .x0, x1, x2. .* Got 'nothing'"),
-        ([True], "Got True"),
-        ([0.0], "Got 0.0"),
-    ],
+    ([], "one or more inputs"),
+    ([0, 0], "each of them once"),
+    (["x0", 0], "each of them once"),
+    (3, "positions from 0 to 2. Got 3"),
+    (-1, "Got -1"),
+    ("nothing", "names of inputs .x0, x1, x2. .* Got 'nothing'"),
+    ([True], "Got True"),
+    ([0.0], "Got 0.0"),
 )
 def test_unknown_inputs_are_refused(model, features, message):
     calls = (

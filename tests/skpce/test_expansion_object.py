@@ -24,7 +24,7 @@ from skpce import (
 from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws import NormalLaw
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 SEED = 0
 #: since scikit-learn 1.9
@@ -198,18 +198,16 @@ def test_names_in_html_are_escaped():
     assert "<script>" not in expansion._repr_html_()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"input_names": ["a"]}, "input_names must be 3 names"),
-        ({"input_names": "abc"}, "input_names must be 3 names"),
-        ({"output_names": ["a"]}, "output_names must be 4 names"),
-        ({"groups": [0, 1]}, "groups must be 4 ints"),
-        ({"groups": [0, 1, 2, -1]}, "groups must be 4 ints"),
-        ({"groups": [0.0, 1.0, 0.0, 1.0]}, "groups must be 4 ints"),
-        ({"groups": [0, 1, 2, 3], "group_names": ["a", "b"]}, "from 0 to 1"),
-        ({"q2": [0.5]}, r"q2 has shape \(1,\); expected \(4,\)"),
-    ],
+    ({"input_names": ["a"]}, "input_names must be 3 names"),
+    ({"input_names": "abc"}, "input_names must be 3 names"),
+    ({"output_names": ["a"]}, "output_names must be 4 names"),
+    ({"groups": [0, 1]}, "groups must be 4 ints"),
+    ({"groups": [0, 1, 2, -1]}, "groups must be 4 ints"),
+    ({"groups": [0.0, 1.0, 0.0, 1.0]}, "groups must be 4 ints"),
+    ({"groups": [0, 1, 2, 3], "group_names": ["a", "b"]}, "from 0 to 1"),
+    ({"q2": [0.5]}, r"q2 has shape \(1,\); expected \(4,\)"),
 )
 def test_parts_that_do_not_fit_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
@@ -221,13 +219,11 @@ def test_coefficients_of_another_basis_are_refused():
         Expansion(BASIS, np.zeros((2, 3)))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("X", "message"),
-    [
-        (np.zeros((2, 2)), r"X has shape \(2, 2\); expected 3 features"),
-        (np.full((2, 3), np.nan), "X contains NaN"),
-        ([["a", "b", "c"]], "X holds text"),
-    ],
+    (np.zeros((2, 2)), r"X has shape \(2, 2\); expected 3 features"),
+    (np.full((2, 3), np.nan), "X contains NaN"),
+    ([["a", "b", "c"]], "X holds text"),
 )
 def test_bad_inputs_are_refused(X, message):
     with pytest.raises(ValueError, match=message):
@@ -301,9 +297,7 @@ def test_features_have_the_basis_alone():
     assert not hasattr(features, "expansion_")
 
 
-@pytest.mark.parametrize(
-    "estimator", [ridge_pce(), PolynomialChaosRegressor(), ridge_surrogate()]
-)
+@cases("estimator", ridge_pce(), PolynomialChaosRegressor(), ridge_surrogate())
 @pytest.mark.parametrize("name", ["expansion_", "sobol_indices_", "total_variance_"])
 def test_an_attribute_missing_before_fit_is_named(estimator, name):
     assert not hasattr(estimator, name)

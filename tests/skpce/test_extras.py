@@ -13,7 +13,7 @@ import pytest
 
 from skpce import report
 from skpce._checks import import_extra
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +25,11 @@ def fitted():
     return (ridge_surrogate(1).fit(X, y), X, y)
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
-    [
-        lambda surrogate, X, y: surrogate.predict_frame(X),
-        lambda surrogate, X, y: surrogate.sobol_frame(),
-        lambda surrogate, X, y: ridge_pce(1).fit(X, y).sobol_frame(),
-    ],
+    lambda surrogate, X, y: surrogate.predict_frame(X),
+    lambda surrogate, X, y: surrogate.sobol_frame(),
+    lambda surrogate, X, y: ridge_pce(1).fit(X, y).sobol_frame(),
 )
 def test_frames_without_pandas(fitted, call, monkeypatch):
     def refuse(name):

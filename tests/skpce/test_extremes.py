@@ -29,7 +29,7 @@ from skpce.decision._belief import read_observation
 from skpce.inspection import input_tests, verdict
 from skpce.metrics import coverage_interval, crps_score, excess_fragility
 from skpce.plotting import ConvergenceDisplay, MainEffectsDisplay
-from tests.settings import OLS, ridge_pce
+from tests.shared import OLS, cases, ridge_pce
 
 
 @pytest.fixture
@@ -429,14 +429,12 @@ class TestGreatIntegers:
         with pytest.raises(ValueError, match=f"{where} holds an integer .* 400 digits"):
             model.fit(**given)
 
-    @pytest.mark.parametrize(
+    @cases(
         "parameters",
-        [
-            {"degree": HUGE},
-            {"distribution": (0, HUGE)},
-            {"alphas": [HUGE]},
-            {"interaction_order": HUGE},
-        ],
+        {"degree": HUGE},
+        {"distribution": (0, HUGE)},
+        {"alphas": [HUGE]},
+        {"interaction_order": HUGE},
         ids=["degree", "distribution", "alphas", "interaction_order"],
     )
     def test_digits_in_parameters(self, parameters):

@@ -24,7 +24,7 @@ from skpce import (
 from skpce.ensembles import Ensemble
 from skpce.inspection import modes_test, verdict
 from skpce.sample_size import required_ensemble_size
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -64,16 +64,14 @@ def alone(data, step, **parameters):
     return one.fit(X[has], y[has, COLUMNS[step]])
 
 
-@pytest.mark.parametrize(
+@cases(
     "parameters",
-    [
-        *({"solver": name} for name in ("ridge", "ols", "lars", "paper")),
-        {"solver": "subspace_pursuit"},
-        {"log_ratio": "alr"},
-        {"log_ratio": "clr"},
-        {"regressor": LinearRegression()},
-        {"amalgamate": 0.01},
-    ],
+    *({"solver": name} for name in ("ridge", "ols", "lars", "paper")),
+    {"solver": "subspace_pursuit"},
+    {"log_ratio": "alr"},
+    {"log_ratio": "clr"},
+    {"regressor": LinearRegression()},
+    {"amalgamate": 0.01},
     ids=str,
 )
 @pytest.mark.parametrize("step", ["second", "first", "third"])
@@ -117,16 +115,14 @@ def test_the_warning_names_steps_and_members(data):
 
 
 @pytest.mark.parametrize("step", ["first", "second", "third"])
-@pytest.mark.parametrize(
+@cases(
     "options",
-    [
-        {},
-        {"noise": "inputs"},
-        {"residual": "gaussian"},
-        {"joint": "step"},
-        {"method": "conformal"},
-        {"method": "conformal", "joint": "step"},
-    ],
+    {},
+    {"noise": "inputs"},
+    {"residual": "gaussian"},
+    {"joint": "step"},
+    {"method": "conformal"},
+    {"method": "conformal", "joint": "step"},
     ids=str,
 )
 def test_prediction_intervals_are_those_of_the_steps(data, options, step):

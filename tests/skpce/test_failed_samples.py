@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import FailedSamplesWarning, PolynomialChaosRegressor, load_model, save_model
 from skpce.inspection import verdict
-from tests.settings import OLS, ridge_pce
+from tests.shared import OLS, cases, ridge_pce
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -137,9 +137,7 @@ def test_partial_fit_has_no_use_for_missing_targets(data):
         pce.partial_fit(X, np.nan_to_num(y))
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"noise": "inputs"}, {"method": "conformal", "random_state": 0}]
-)
+@cases("options", {}, {"noise": "inputs"}, {"method": "conformal", "random_state": 0})
 def test_prediction_intervals_are_those_of_the_parts(data, options):
     X, y = data
     law = {"distribution": norm(0, 1), "solver": "ridge"}

@@ -9,6 +9,7 @@ from scipy.stats import entropy
 
 from skpce import LogRatioTransformer
 from skpce.metrics import policy_fragility, total_variation_distance
+from tests.shared import cases
 
 BOUNDED = (
     "total_variation",
@@ -246,25 +247,23 @@ def test_distances_obey_their_laws(ensemble_of_three):
 Y = np.full((4, 3), 1 / 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"y": Y[0]}, r"y has shape \(3,\); expected \(n_members, n_parts\)"),
-        ({"y": Y[:0]}, r"y has shape \(0, 3\); .*at least one member"),
-        ({"y": Y * np.nan}, "y contains NaN"),
-        ({"y": Y * np.inf}, "y has infinite entries"),
-        ({"y": [Y, Y]}, "pack_steps"),
-        ({"y": Y - 0.5}, r"y has -0\.16.* in row 0"),
-        ({"y": Y, "steps": (2, 2)}, "sums to 4 columns"),
-        ({"y": Y, "reference": 3}, r"'reference' .* must be in \[-3, 3\).*Got 3"),
-        ({"y": Y, "reference": 0.5}, "'reference' .* must be an int.*Got 0.5"),
-        ({"y": Y, "zero_replacement": 0.5}, r"below 1/3.*Got 0\.5"),
-        ({"y": Y, "zero_replacement": 0}, "Got 0 instead"),
-        ({"y": Y, "mask": [True, True, False]}, "masked"),
-        ({"y": Y, "mask": "some"}, "Got 'some'"),
-        ({"y": Y, "sample_weight": [1, 2]}, r"sample_weight.shape == \(2,\)"),
-        ({"y": Y, "sample_weight": [-1, 1, 1, 1]}, r"the smallest is .*-1\.0"),
-    ],
+    ({"y": Y[0]}, r"y has shape \(3,\); expected \(n_members, n_parts\)"),
+    ({"y": Y[:0]}, r"y has shape \(0, 3\); .*at least one member"),
+    ({"y": Y * np.nan}, "y contains NaN"),
+    ({"y": Y * np.inf}, "y has infinite entries"),
+    ({"y": [Y, Y]}, "pack_steps"),
+    ({"y": Y - 0.5}, r"y has -0\.16.* in row 0"),
+    ({"y": Y, "steps": (2, 2)}, "sums to 4 columns"),
+    ({"y": Y, "reference": 3}, r"'reference' .* must be in \[-3, 3\).*Got 3"),
+    ({"y": Y, "reference": 0.5}, "'reference' .* must be an int.*Got 0.5"),
+    ({"y": Y, "zero_replacement": 0.5}, r"below 1/3.*Got 0\.5"),
+    ({"y": Y, "zero_replacement": 0}, "Got 0 instead"),
+    ({"y": Y, "mask": [True, True, False]}, "masked"),
+    ({"y": Y, "mask": "some"}, "Got 'some'"),
+    ({"y": Y, "sample_weight": [1, 2]}, r"sample_weight.shape == \(2,\)"),
+    ({"y": Y, "sample_weight": [-1, 1, 1, 1]}, r"the smallest is .*-1\.0"),
 )
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):

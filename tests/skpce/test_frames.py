@@ -21,7 +21,7 @@ from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import ConvergenceDisplay
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -149,14 +149,12 @@ def test_other_libraries_come_through_narwhals(monkeypatch):
     assert found.to_dict(as_series=False) == {"x": [1, 2], "y": ["u", "v"]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("column", "expected"),
-    [
-        (np.array([1.5, np.nan]), [1.5, np.nan]),
-        (np.array(["a", "b"], dtype=object), ["a", "b"]),
-        (np.array(["a", 1], dtype=object), ["a", "1"]),
-        (np.array([True, False]), [True, False]),
-    ],
+    (np.array([1.5, np.nan]), [1.5, np.nan]),
+    (np.array(["a", "b"], dtype=object), ["a", "b"]),
+    (np.array(["a", 1], dtype=object), ["a", "1"]),
+    (np.array([True, False]), [True, False]),
 )
 def test_columns_of_polars_have_one_type(column, expected):
     with sklearn.config_context(transform_output="polars"):

@@ -11,6 +11,7 @@ from scipy import stats
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
 from skpce._input_laws import ContinuousLaw, learn_input_laws
 from skpce._input_laws.columns import warn_outside
+from tests.shared import cases
 
 SEED = 0
 
@@ -21,16 +22,14 @@ def law_of(specification, column=(0.0, 1.0), weights=None):
     return learn_input_laws([specification], column[:, np.newaxis], weights)[0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("frozen", "degree", "message"),
-    [
-        (stats.t(3), 2, r"stats.t\(df=3\), which does not carry degree 2: its moment "),
-        (stats.t(3), 2, "moment of order 4 .*Lower the degree, map.*QuantileTransf"),
-        (stats.pareto(5, scale=2), 3, r"pareto\(b=5, scale=2\).*logarithm of the inp"),
-        (stats.lognorm(1.0), 20, r"lognorm\(s=1\).*degree 20.*take the logarithm"),
-        (stats.zipf(4), 2, r"zipf\(a=4\).*moment of order 4"),
-        (stats.poisson(0.1), 15, r"poisson\(mu=0.1\).*orthonormal only up to"),
-    ],
+    (stats.t(3), 2, r"stats.t\(df=3\), which does not carry degree 2: its moment "),
+    (stats.t(3), 2, "moment of order 4 .*Lower the degree, map.*QuantileTransf"),
+    (stats.pareto(5, scale=2), 3, r"pareto\(b=5, scale=2\).*logarithm of the inp"),
+    (stats.lognorm(1.0), 20, r"lognorm\(s=1\).*degree 20.*take the logarithm"),
+    (stats.zipf(4), 2, r"zipf\(a=4\).*moment of order 4"),
+    (stats.poisson(0.1), 15, r"poisson\(mu=0.1\).*orthonormal only up to"),
 )
 def test_degrees_that_a_law_does_not_carry(frozen, degree, message):
     law = law_of(frozen)
@@ -71,9 +70,7 @@ def test_values_equal_up_to_rounding_are_one():
     assert law_of("empirical", [0.1 + 0.2, 0.3, 1.0]).largest_degree == 1
 
 
-@pytest.mark.parametrize(
-    "specification", ["weibull", stats.multivariate_normal([0, 0]), 3]
-)
+@cases("specification", "weibull", stats.multivariate_normal([0, 0]), 3)
 def test_the_error_names_all_laws(specification):
     listed = "'auto', 'beta', 'categorical', 'empirical', 'exponential', 'gamma', "
     listed += "'lognormal', 'loguniform', 'normal', 'ordinal', 'smoothed', "
@@ -89,15 +86,13 @@ def test_laws_without_variance_are_refused(frozen):
         PolynomialChaosFeatures(distribution=frozen).fit(np.eye(3, 2))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("specification", "inside", "outside", "described"),
-    [
-        (stats.expon(1), [1.0, 50.0], [0.5], r"\[1, inf\]"),
-        (stats.triang(0.5), [0.0, 1.0], [-0.1, 2.0], r"\[0, 1\]"),
-        (stats.binom(3, 0.5), [0.0, 3.0], [-1.0, 1.5, 4.0], r"\{0, 1, 2, 3\}"),
-        (stats.randint(0, 50), [49.0], [50.0], r"\{0, 1, 2, ..., 49\}"),
-        (stats.poisson(2), [0.0, 400.0], [-1.0, 2.5], r"the whole steps of \[0, inf\]"),
-    ],
+    (stats.expon(1), [1.0, 50.0], [0.5], r"\[1, inf\]"),
+    (stats.triang(0.5), [0.0, 1.0], [-0.1, 2.0], r"\[0, 1\]"),
+    (stats.binom(3, 0.5), [0.0, 3.0], [-1.0, 1.5, 4.0], r"\{0, 1, 2, 3\}"),
+    (stats.randint(0, 50), [49.0], [50.0], r"\{0, 1, 2, ..., 49\}"),
+    (stats.poisson(2), [0.0, 400.0], [-1.0, 2.5], r"the whole steps of \[0, inf\]"),
 )
 def test_values_off_the_support_warn(specification, inside, outside, described):
     law = law_of(specification)

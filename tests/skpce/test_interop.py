@@ -35,7 +35,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from tests.settings import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 

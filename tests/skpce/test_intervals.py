@@ -14,7 +14,7 @@ from skpce._expansion.expansion import indices_of_terms
 from skpce._expansion.intervals import _left_out, regression_variance, search_price
 from skpce._expansion.problem import resample_counts
 from skpce._solvers import SOLVERS
-from tests.settings import OLS, ridge_pce
+from tests.shared import OLS, cases, ridge_pce
 
 SEED = 0
 
@@ -235,9 +235,7 @@ def test_a_constant_target_has_indices_of_zero(method):
     assert (interval.total_order[1, 0] > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("solver", "n_samples"), [("ols", 40), ("ridge", 15), ("ridge", 40), (None, 15)]
-)
+@cases(("solver", "n_samples"), ("ols", 40), ("ridge", 15), ("ridge", 40), (None, 15))
 def test_the_spread_of_a_cross_term_is_that_of_regression(solver, n_samples):
     """sigma^2 c' (A'A + alpha S^-2)^-1 c by hand, with 20 terms."""
     X, y = noisy_data(n_samples, 2)
@@ -314,14 +312,12 @@ def test_a_higher_level_is_wider(method):
     assert (wide[1] >= narrow[1]).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"confidence_level": 1.0}, "confidence_level.* Got 1.0"),
-        ({"confidence_level": "high"}, "confidence_level.* Got 'high'"),
-        ({"method": "jackknife"}, "'posterior', 'residual'. Got 'jackknife'"),
-        ({"n_resamples": 0}, "n_resamples.* Got 0"),
-    ],
+    ({"confidence_level": 1.0}, "confidence_level.* Got 1.0"),
+    ({"confidence_level": "high"}, "confidence_level.* Got 'high'"),
+    ({"method": "jackknife"}, "'posterior', 'residual'. Got 'jackknife'"),
+    ({"n_resamples": 0}, "n_resamples.* Got 0"),
 )
 def test_bad_arguments_are_named(options, message):
     pce = ridge_pce(1).fit(*noisy_data())

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._expansion.predictive import order_statistic
 from skpce.metrics import coverage_interval
-from tests.settings import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
 
 SEED = 0
 LAW = norm(0, 1)
@@ -407,18 +407,16 @@ def test_a_target_without_residuals_has_a_scale_of_one():
 # Bad arguments.
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"method": "jackknife"}, "'method' .* one of 'conformal', 'residual'"),
-        ({"noise": "gaussian"}, "'noise' .* one of 'constant', 'inputs'"),
-        ({"joint": "step"}, "'joint' .* must be None or 'targets'. Got 'step'"),
-        ({"confidence_level": 1.0}, "'confidence_level'"),
-        ({"residual": "normal"}, "'residual'"),
-        ({"n_samples": 0}, "'n_samples'"),
-        ({"inputs": norm(0, 1)}, "Got both"),
-        ({"calibration": ([[0.0, 0.0]], [0.0])}, "unless method='conformal'"),
-    ],
+    ({"method": "jackknife"}, "'method' .* one of 'conformal', 'residual'"),
+    ({"noise": "gaussian"}, "'noise' .* one of 'constant', 'inputs'"),
+    ({"joint": "step"}, "'joint' .* must be None or 'targets'. Got 'step'"),
+    ({"confidence_level": 1.0}, "'confidence_level'"),
+    ({"residual": "normal"}, "'residual'"),
+    ({"n_samples": 0}, "'n_samples'"),
+    ({"inputs": norm(0, 1)}, "Got both"),
+    ({"calibration": ([[0.0, 0.0]], [0.0])}, "unless method='conformal'"),
 )
 def test_bad_arguments(options, message):
     X, y = linear_with_noise(30, seed=17)
@@ -427,20 +425,18 @@ def test_bad_arguments(options, message):
         model.predict_interval(X, **options)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"cv": 1}, "'cv' .* from 2 to 30, the number of members. Got 1"),
-        ({"cv": 31}, "Got 31"),
-        ({"cv": "five"}, "'cv' .* an int, a splitter"),
-        ({"cv": [([0, 1], [2, 3])]}, "hold out each of the 30 members once"),
-        ({"calibration": 3}, r"'calibration' .* a pair \(X, y\)"),
-        ({"calibration": ([[0.0, np.nan]], [0.0])}, "Input X contains NaN"),
-        ({"calibration": ([[0.0, 0.0]], [np.nan])}, "Input y contains NaN"),
-        ({"calibration": ([[0.0, 0.0]], [0.0, 1.0])}, r"has shape \(2, 1\)"),
-        ({"calibration": ([[0.0, 0.0]], [[0.0, 1.0]])}, r"expected \(1, 1\)"),
-        ({"calibration": ([[0.0]], [0.0])}, "1 features"),
-    ],
+    ({"cv": 1}, "'cv' .* from 2 to 30, the number of members. Got 1"),
+    ({"cv": 31}, "Got 31"),
+    ({"cv": "five"}, "'cv' .* an int, a splitter"),
+    ({"cv": [([0, 1], [2, 3])]}, "hold out each of the 30 members once"),
+    ({"calibration": 3}, r"'calibration' .* a pair \(X, y\)"),
+    ({"calibration": ([[0.0, np.nan]], [0.0])}, "Input X contains NaN"),
+    ({"calibration": ([[0.0, 0.0]], [np.nan])}, "Input y contains NaN"),
+    ({"calibration": ([[0.0, 0.0]], [0.0, 1.0])}, r"has shape \(2, 1\)"),
+    ({"calibration": ([[0.0, 0.0]], [[0.0, 1.0]])}, r"expected \(1, 1\)"),
+    ({"calibration": ([[0.0]], [0.0])}, "1 features"),
 )
 def test_bad_conformal_arguments(options, message):
     X, y = linear_with_noise(30, seed=18)

@@ -14,7 +14,7 @@ from skpce import InputOutsideSupportWarning, NatafTransformer
 from skpce._input_laws import UniformLaw
 from skpce._input_laws.scores import marginal_map
 from skpce.inspection import input_tests
-from tests.settings import ridge_pce
+from tests.shared import cases, ridge_pce
 
 R = np.array([[1.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.0]])
 LAWS = [stats.lognorm(0.5), stats.expon(scale=2.0), stats.uniform(-1, 2)]
@@ -62,9 +62,15 @@ def test_the_correlation_of_lognormal_inputs_is_smaller_in_size():
     assert abs(exact) < abs(rho)
 
 
-@pytest.mark.parametrize(
+@cases(
     "distribution",
-    ["empirical", "normal", "uniform", "exponential", "gamma", "beta", LAWS],
+    "empirical",
+    "normal",
+    "uniform",
+    "exponential",
+    "gamma",
+    "beta",
+    LAWS,
     ids=lambda given: given if isinstance(given, str) else "frozen",
 )
 def test_round_trip(distribution):

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce._input_laws import ContinuousLaw, DiscreteLaw, learn_input_laws
+from tests.shared import cases
 
 SEED = 0
 TOLERANCE = 1e-8
@@ -27,21 +28,19 @@ def gram(law, degree, nodes, weights):
 Q = np.exp(-(0.3**2))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("frozen", "a", "b"),
-    [
-        (stats.norm(1, 2), lambda k: 1 + 0 * k, lambda k: 4 * k),
-        (stats.uniform(-1, 2), lambda k: 0 * k, lambda k: k**2 / (4 * k**2 - 1)),
-        (stats.expon(), lambda k: 2 * k + 1, lambda k: k**2),
-        (stats.gamma(0.2), lambda k: 2 * k + 0.2, lambda k: k * (k - 0.8)),
-        (stats.arcsine(-1, 2), lambda k: 0 * k, lambda k: np.where(k == 1, 0.5, 0.25)),
-        (stats.semicircular(), lambda k: 0 * k, lambda k: 0.25 + 0 * k),
-        (  # Stieltjes and Wigert, with q = exp(-sigma^2)
-            stats.lognorm(0.3),
-            lambda k: Q ** (-2 * k - 0.5) * (1 + Q - Q ** (k + 1)),
-            lambda k: Q ** (2 - 4 * k) * (1 - Q**k),
-        ),
-    ],
+    (stats.norm(1, 2), lambda k: 1 + 0 * k, lambda k: 4 * k),
+    (stats.uniform(-1, 2), lambda k: 0 * k, lambda k: k**2 / (4 * k**2 - 1)),
+    (stats.expon(), lambda k: 2 * k + 1, lambda k: k**2),
+    (stats.gamma(0.2), lambda k: 2 * k + 0.2, lambda k: k * (k - 0.8)),
+    (stats.arcsine(-1, 2), lambda k: 0 * k, lambda k: np.where(k == 1, 0.5, 0.25)),
+    (stats.semicircular(), lambda k: 0 * k, lambda k: 0.25 + 0 * k),
+    (  # Stieltjes and Wigert, with q = exp(-sigma^2)
+        stats.lognorm(0.3),
+        lambda k: Q ** (-2 * k - 0.5) * (1 + Q - Q ** (k + 1)),
+        lambda k: Q ** (2 - 4 * k) * (1 - Q**k),
+    ),
     ids=[
         "Hermite",
         "Legendre",
@@ -62,26 +61,24 @@ def test_a_density_gives_the_recurrence_of_its_family(frozen, a, b):
     assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-8)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("frozen", "a", "b"),
-    [
-        (
-            stats.randint(2, 22),
-            lambda k: 11.5 + 0 * k,
-            lambda k: k**2 * (400 - k**2) / (4 * (4 * k**2 - 1)),
-        ),
-        (stats.poisson(3.5), lambda k: k + 3.5, lambda k: 3.5 * k),
-        (
-            stats.binom(15, 0.3),
-            lambda k: 0.3 * (15 - k) + 0.7 * k,
-            lambda k: 0.21 * k * (16 - k),
-        ),
-        (
-            stats.nbinom(4, 0.6),
-            lambda k: (k + 0.4 * (k + 4)) / 0.6,
-            lambda k: 0.4 * k * (k + 3) / 0.36,
-        ),
-    ],
+    (
+        stats.randint(2, 22),
+        lambda k: 11.5 + 0 * k,
+        lambda k: k**2 * (400 - k**2) / (4 * (4 * k**2 - 1)),
+    ),
+    (stats.poisson(3.5), lambda k: k + 3.5, lambda k: 3.5 * k),
+    (
+        stats.binom(15, 0.3),
+        lambda k: 0.3 * (15 - k) + 0.7 * k,
+        lambda k: 0.21 * k * (16 - k),
+    ),
+    (
+        stats.nbinom(4, 0.6),
+        lambda k: (k + 0.4 * (k + 4)) / 0.6,
+        lambda k: 0.4 * k * (k + 3) / 0.36,
+    ),
     ids=["Chebyshev", "Charlier", "Krawtchouk", "Meixner"],
 )
 def test_a_table_gives_the_recurrence_of_its_family(frozen, a, b):

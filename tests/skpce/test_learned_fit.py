@@ -28,6 +28,7 @@ from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis, NoTermsError
 from skpce._learned.ridge import without_copies
 from skpce._solvers.problem import DesignDecomposition
+from tests.shared import cases
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -246,13 +247,11 @@ def test_solver_alone_means_degree_two():
     assert_array_equal(one.coefficients_, two.coefficients_)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"alphas": [1.0]}, "choose the penalty of a solver"),
-        ({"criterion": "gcv"}, "choose the penalty of a solver"),
-        ({"truncation": "hyperbolic", "q": 0.5}, "expected 'degree' with them"),
-    ],
+    ({"alphas": [1.0]}, "choose the penalty of a solver"),
+    ({"criterion": "gcv"}, "choose the penalty of a solver"),
+    ({"truncation": "hyperbolic", "q": 0.5}, "expected 'degree' with them"),
 )
 def test_settings_of_a_solver_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
@@ -386,25 +385,23 @@ def two_forms(monkeypatch):
     return explicit, kernels, rng.choice(np.unique(X), size=(30, 4))
 
 
-@pytest.mark.parametrize(
+@cases(
     "of",
-    [
-        lambda model, X: model.predict(X),
-        lambda model, X: model.predict(X, return_std=True)[1],
-        lambda model, X: model.q2_,
-        lambda model, X: model.total_variance_,
-        lambda model, X: model.sobol_indices_,
-        lambda model, X: model.total_sobol_indices_,
-        lambda model, X: model.shapley_effects(),
-        lambda model, X: model.sobol_index([0, 1]),
-        lambda model, X: model.closed_sobol_index([0, 2]),
-        lambda model, X: model.total_sobol_index([0, 2]),
-        lambda model, X: model.main_effects(X),
-        lambda model, X: model.conditional_expectation(X, [0, 1]),
-        lambda model, X: model.predict_interval(X, random_state=0),
-        lambda model, X: model.sobol_interval(random_state=0).total_order,
-        lambda model, X: model.marginal([0, 1]).explicit()(X[:, :2]),
-    ],
+    lambda model, X: model.predict(X),
+    lambda model, X: model.predict(X, return_std=True)[1],
+    lambda model, X: model.q2_,
+    lambda model, X: model.total_variance_,
+    lambda model, X: model.sobol_indices_,
+    lambda model, X: model.total_sobol_indices_,
+    lambda model, X: model.shapley_effects(),
+    lambda model, X: model.sobol_index([0, 1]),
+    lambda model, X: model.closed_sobol_index([0, 2]),
+    lambda model, X: model.total_sobol_index([0, 2]),
+    lambda model, X: model.main_effects(X),
+    lambda model, X: model.conditional_expectation(X, [0, 1]),
+    lambda model, X: model.predict_interval(X, random_state=0),
+    lambda model, X: model.sobol_interval(random_state=0).total_order,
+    lambda model, X: model.marginal([0, 1]).explicit()(X[:, :2]),
 )
 def test_terms_and_kernels_are_one_fit(two_forms, of, monkeypatch):
     explicit, kernels, X = two_forms

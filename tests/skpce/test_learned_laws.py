@@ -29,6 +29,7 @@ from skpce._input_laws.families import (
 from skpce._input_laws.pieces import means_of_pieces, quantiles
 from skpce._input_laws.smoothed import SmoothedLaw, group_starts
 from skpce._input_laws.tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
+from tests.shared import cases
 
 SEED = 0
 
@@ -59,43 +60,39 @@ def bimodal(rng, size):
     return rng.choice([-2.5, 2.5], size) + 0.5 * rng.normal(size=size)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("draw", "names", "at_30", "at_200"),
-    [
-        (lambda rng, size: rng.normal(3, 2, size), ["normal"], 0.8, 0.85),
-        (lambda rng, size: rng.uniform(3, 4, size), ["uniform"], 0.85, 0.9),
-        (lambda rng, size: 10 ** rng.uniform(-5, -1, size), ["loguniform"], 0.85, 0.9),
-        (lambda rng, size: rng.lognormal(0, 1, size), ["lognormal"], 0.8, 0.85),
-        (lambda rng, size: rng.standard_t(2, size), ["smoothed"], 0.5, 0.98),
-        (bimodal, ["smoothed"], 0.5, 0.98),
-        (lambda rng, size: rng.integers(0, 2, size), ["empirical"], 1.0, 1.0),
-        (lambda rng, size: rng.integers(0, 3, size), ["empirical"], 1.0, 1.0),
-        (lambda rng, size: rng.integers(1, 1001, size), ["uniform"], 0.85, 0.9),
-        (lambda rng, size: rng.integers(0, 11, size), ["empirical"], 0.99, 1.0),
-        (lambda rng, size: 2.0 ** rng.integers(0, 11, size), ["ordinal"], 0.5, 1.0),
-        (lambda rng, size: 10.0 ** rng.integers(-5, 0, size), ["ordinal"], 0.99, 1.0),
-        (
-            lambda rng, size: rng.exponential(size=size),
-            ["lognormal", "smoothed"],
-            0.7,
-            0.98,
-        ),
-    ],
+    (lambda rng, size: rng.normal(3, 2, size), ["normal"], 0.8, 0.85),
+    (lambda rng, size: rng.uniform(3, 4, size), ["uniform"], 0.85, 0.9),
+    (lambda rng, size: 10 ** rng.uniform(-5, -1, size), ["loguniform"], 0.85, 0.9),
+    (lambda rng, size: rng.lognormal(0, 1, size), ["lognormal"], 0.8, 0.85),
+    (lambda rng, size: rng.standard_t(2, size), ["smoothed"], 0.5, 0.98),
+    (bimodal, ["smoothed"], 0.5, 0.98),
+    (lambda rng, size: rng.integers(0, 2, size), ["empirical"], 1.0, 1.0),
+    (lambda rng, size: rng.integers(0, 3, size), ["empirical"], 1.0, 1.0),
+    (lambda rng, size: rng.integers(1, 1001, size), ["uniform"], 0.85, 0.9),
+    (lambda rng, size: rng.integers(0, 11, size), ["empirical"], 0.99, 1.0),
+    (lambda rng, size: 2.0 ** rng.integers(0, 11, size), ["ordinal"], 0.5, 1.0),
+    (lambda rng, size: 10.0 ** rng.integers(-5, 0, size), ["ordinal"], 0.99, 1.0),
+    (
+        lambda rng, size: rng.exponential(size=size),
+        ["lognormal", "smoothed"],
+        0.7,
+        0.98,
+    ),
 )
 def test_the_distribution_is_recognised(draw, names, at_30, at_200):
     assert sum(shares(draw, 30, names)) >= at_30
     assert sum(shares(draw, 200, names)) >= at_200
 
 
-@pytest.mark.parametrize(
+@cases(
     "draw",
-    [
-        lambda rng, size: rng.integers(0, 11, size),
-        lambda rng, size: 2000 + rng.integers(0, 24, size),
-        lambda rng, size: rng.geometric(0.05, size),
-        lambda rng, size: rng.integers(0, 2, size) * rng.uniform(1, 2, size),
-        lambda rng, size: np.minimum(rng.exponential(size=size), 1.0),
-    ],
+    lambda rng, size: rng.integers(0, 11, size),
+    lambda rng, size: 2000 + rng.integers(0, 24, size),
+    lambda rng, size: rng.geometric(0.05, size),
+    lambda rng, size: rng.integers(0, 2, size) * rng.uniform(1, 2, size),
+    lambda rng, size: np.minimum(rng.exponential(size=size), 1.0),
     ids=["integers", "years", "geometric", "zero or more", "at most one"],
 )
 @pytest.mark.parametrize("n", [60, 400])
@@ -181,26 +178,20 @@ def test_columns_in_blocks_are_chosen_alike(monkeypatch):
     assert choose_laws(columns, np.ones(30)) == whole
 
 
-@pytest.mark.parametrize(
+@cases(
     ("column", "name", "words"),
-    [
-        ([2.5] * 6, "empirical", "constant at 2.5"),
-        ([0, 1], "empirical", "2 levels: 0, 1"),
-        ([1, 2, 3] * 3, "empirical", "3 levels: 1, 2, 3"),
-        ([1e-4, 1e-3, 1e-1] * 3, "ordinal", "3 ordered levels: 0.0001, 0.001, 0.1"),
-        (np.arange(8.0).tolist() * 2, "empirical", "8 levels, 0 to 7"),
-        (np.linspace(-1, 1, 41), "uniform", "uniform on [-1.05, 1.05]"),
-        (
-            np.geomspace(1e-5, 0.1, 41),
-            "loguniform",
-            "log-uniform on [7.943e-06, 0.1259]",
-        ),
-        (
-            stats.t(1.5).ppf((np.arange(60) + 0.5) / 60),
-            "smoothed",
-            "as observed, smoothed (-",
-        ),
-    ],
+    ([2.5] * 6, "empirical", "constant at 2.5"),
+    ([0, 1], "empirical", "2 levels: 0, 1"),
+    ([1, 2, 3] * 3, "empirical", "3 levels: 1, 2, 3"),
+    ([1e-4, 1e-3, 1e-1] * 3, "ordinal", "3 ordered levels: 0.0001, 0.001, 0.1"),
+    (np.arange(8.0).tolist() * 2, "empirical", "8 levels, 0 to 7"),
+    (np.linspace(-1, 1, 41), "uniform", "uniform on [-1.05, 1.05]"),
+    (np.geomspace(1e-5, 0.1, 41), "loguniform", "log-uniform on [7.943e-06, 0.1259]"),
+    (
+        stats.t(1.5).ppf((np.arange(60) + 0.5) / 60),
+        "smoothed",
+        "as observed, smoothed (-",
+    ),
 )
 def test_what_was_learned_is_said(column, name, words):
     law = chosen(column)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
 from skpce._compositions import log_ratio as log_ratio_module
 from skpce._compositions.steps import StepLayout
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 KINDS = ("alr", "clr", "ilr")
 WIDTHS = (4, 2, 1, 5)
@@ -185,30 +185,28 @@ def test_names():
         assert names.tolist() == expected[kind]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
-    [
-        ({"log_ratio": "logit"}, "one of 'alr', 'clr', 'ilr'. Got 'logit'"),
-        ({"reference": 1.5}, "must be an int.*Got 1.5"),
-        ({"reference": True}, "must be an int.*Got True"),
-        ({"reference": 3}, r"must be in \[-3, 3\).*Got 3"),
-        ({"zero_replacement": 0.0}, "zero_replacement.*Got 0.0"),
-        ({"zero_replacement": 0.5}, "must be below 1/3"),
-        ({"closure": "none"}, "one of 'renormalize', 'strict'"),
-        ({"steps": (2, 2)}, "sums to 4 columns .2 . 2.; expected 3"),
-        ({"steps": (0, 3)}, "sequence of positive ints"),
-        ({"steps": "33"}, "Got '33'"),
-        ({"steps": 3}, "Got 3"),
-        ({"mask": [1, 1, 0]}, "3 bools.*Got .1, 1, 0."),
-        ({"mask": [True, True]}, "has 2 entries; expected 3, one for each column"),
-        ({"mask": [False] * 3}, "No part of step 'step0' is possible"),
-        ({"mask": "guess"}, "Got 'guess'"),
-        ({"mask": [True, False, True]}, "part '1' of step 'step0', which is masked"),
-        (
-            {"mask": np.array([[True, True, True], [True, True, False]])},
-            "differs between members",
-        ),
-    ],
+    ({"log_ratio": "logit"}, "one of 'alr', 'clr', 'ilr'. Got 'logit'"),
+    ({"reference": 1.5}, "must be an int.*Got 1.5"),
+    ({"reference": True}, "must be an int.*Got True"),
+    ({"reference": 3}, r"must be in \[-3, 3\).*Got 3"),
+    ({"zero_replacement": 0.0}, "zero_replacement.*Got 0.0"),
+    ({"zero_replacement": 0.5}, "must be below 1/3"),
+    ({"closure": "none"}, "one of 'renormalize', 'strict'"),
+    ({"steps": (2, 2)}, "sums to 4 columns .2 . 2.; expected 3"),
+    ({"steps": (0, 3)}, "sequence of positive ints"),
+    ({"steps": "33"}, "Got '33'"),
+    ({"steps": 3}, "Got 3"),
+    ({"mask": [1, 1, 0]}, "3 bools.*Got .1, 1, 0."),
+    ({"mask": [True, True]}, "has 2 entries; expected 3, one for each column"),
+    ({"mask": [False] * 3}, "No part of step 'step0' is possible"),
+    ({"mask": "guess"}, "Got 'guess'"),
+    ({"mask": [True, False, True]}, "part '1' of step 'step0', which is masked"),
+    (
+        {"mask": np.array([[True, True, True], [True, True, False]])},
+        "differs between members",
+    ),
 )
 def test_bad_parameters(parameters, message):
     y = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])

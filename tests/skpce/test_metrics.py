@@ -7,6 +7,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce.metrics import coverage_interval, crps_score
+from tests.shared import cases
 
 STEPS = {"choice": 3, "single": 1, "masked": 3}
 MASK = np.array([True, True, True, True, True, False, True])
@@ -128,25 +129,23 @@ def test_bounds_are_inclusive():
 Y = np.full((4, 3), 1 / 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("score", "arguments", "message"),
-    [
-        (
-            marginal,
-            (Y, Y[:3], Y),
-            r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)",
-        ),
-        (joint, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
-        (marginal, (Y, Y[np.newaxis], Y), r"lower has shape \(1, 4, 3\)"),
-        (marginal, (Y, Y[0], Y), r"lower has shape \(3,\)"),
-        # What sample() gives without X: its draws must not pass for members.
-        (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
-        (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),
-        (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
-        (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
-        (marginal, (Y * np.nan, Y, Y), "NaN"),
-        (marginal, (Y[0], Y, Y), "y_true must be 2-D"),
-    ],
+    (
+        marginal,
+        (Y, Y[:3], Y),
+        r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)",
+    ),
+    (joint, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
+    (marginal, (Y, Y[np.newaxis], Y), r"lower has shape \(1, 4, 3\)"),
+    (marginal, (Y, Y[0], Y), r"lower has shape \(3,\)"),
+    # What sample() gives without X: its draws must not pass for members.
+    (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
+    (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),
+    (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
+    (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
+    (marginal, (Y * np.nan, Y, Y), "NaN"),
+    (marginal, (Y[0], Y, Y), "y_true must be 2-D"),
 )
 def test_bad_shapes_are_named(score, arguments, message):
     with pytest.raises(ValueError, match=message):

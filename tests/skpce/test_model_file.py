@@ -46,7 +46,7 @@ from skpce._input_laws import NAMES
 from skpce._model_file import VERSION
 from skpce._solvers import FROM_MOMENTS, SOLVERS
 from skpce.embedding import BetaVAE, PLSTransformer
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 N_SAMPLES = 60
 WIDTHS = (3, 2, 4)
@@ -397,8 +397,8 @@ def test_log_ratios(estimator, policies, through):
     assert_same_figures(one, other, OF_TRANSFORMERS | calls, policies[1])
 
 
-@pytest.mark.parametrize(
-    "estimator", [*REGRESSORS, *SURROGATES, *SURROGATE_PIPELINES, *REGRESSOR_PIPELINES]
+@cases(
+    "estimator", *REGRESSORS, *SURROGATES, *SURROGATE_PIPELINES, *REGRESSOR_PIPELINES
 )
 def test_an_estimator_that_is_not_fitted_stays_so(estimator, through):
     again = through(clone(estimator))
@@ -823,16 +823,14 @@ def with_header(descr, shape, data=b""):
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
 
 
-@pytest.mark.parametrize(
+@cases(
     ("part", "message"),
-    [
-        (with_header("'<f8'", (10**15,)), "has 0 bytes for shape"),
-        (with_header("'<f8'", (-1, -1), b"12345678"), "bytes for shape"),
-        (with_header("'|O'", (1,), pickle.dumps(os.system)), "is an array of object"),
-        (with_header("[('a', '<f8')]", (1,), b"12345678"), "is an array of"),
-        (with_header("__import__('os')", (1,)), "cannot be read"),
-        (b"no array", "is no array"),
-    ],
+    (with_header("'<f8'", (10**15,)), "has 0 bytes for shape"),
+    (with_header("'<f8'", (-1, -1), b"12345678"), "bytes for shape"),
+    (with_header("'|O'", (1,), pickle.dumps(os.system)), "is an array of object"),
+    (with_header("[('a', '<f8')]", (1,), b"12345678"), "is an array of"),
+    (with_header("__import__('os')", (1,)), "cannot be read"),
+    (b"no array", "is no array"),
 )
 def test_an_array_that_is_none(part, message, content, refused):
     edited = parts_of(content) | {"expansion.coefficients.npy": part}

@@ -18,6 +18,7 @@ from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion import moments
 from skpce._expansion.moments import expansion_moments, linearisation
 from skpce._input_laws import NormalLaw, UniformLaw
+from tests.shared import cases
 
 SEED = 0
 
@@ -112,14 +113,12 @@ def full_factorial(*values):
     return np.array(list(itertools.product(*values)), dtype=float)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("distribution", "degree"),
-    [
-        ("empirical", 2),
-        (["categorical", "empirical", "empirical"], 3),
-        (["categorical", "categorical", "empirical"], 2),
-        ("categorical", 3),
-    ],
+    ("empirical", 2),
+    (["categorical", "empirical", "empirical"], 3),
+    (["categorical", "categorical", "empirical"], 2),
+    ("categorical", 3),
 )
 def test_moments_of_discrete_inputs_are_those_of_all_combinations(distribution, degree):
     rng = np.random.default_rng(SEED)
@@ -195,15 +194,13 @@ def random_problem(n_features=3, degree=3, n_targets=3):
     return laws[:n_features], coefficients, multi_indices
 
 
-@pytest.mark.parametrize(
+@cases(
     ("limit", "value"),
-    [
-        ("_PAIRS_AT_ONCE", 7),
-        ("_PRODUCTS_AT_ONCE", 11),
-        ("_NUMBERS_AT_ONCE", 1),
-        ("_LARGEST_KEY", 8),  # a word per input
-        ("_LARGEST_KEY", 60),
-    ],
+    ("_PAIRS_AT_ONCE", 7),
+    ("_PRODUCTS_AT_ONCE", 11),
+    ("_NUMBERS_AT_ONCE", 1),
+    ("_LARGEST_KEY", 8),  # a word per input
+    ("_LARGEST_KEY", 60),
 )
 def test_moments_do_not_depend_on_how_the_work_is_cut(monkeypatch, limit, value):
     problem = random_problem(n_targets=20)

@@ -24,7 +24,7 @@ from skpce._expansion.expansion import gradient_moments
 from skpce._expansion.moments import explained_share
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 N_FEATURES = 6
 
@@ -66,9 +66,11 @@ def binned_share(x, values, n_bins=4000):
     return (between - ratio) / (1 - ratio)
 
 
-@pytest.mark.parametrize(
+@cases(
     "embedding",
-    [(PCA(3),), (StandardScaler(), PCA(3, whiten=True)), (StandardScaler(), PCA(2))],
+    (PCA(3),),
+    (StandardScaler(), PCA(3, whiten=True)),
+    (StandardScaler(), PCA(2)),
     ids=["pca", "scaled-whitened", "two"],
 )
 def test_first_order_against_brute_force(embedding):
@@ -321,13 +323,11 @@ def test_what_is_not_supported_is_named():
     assert good.supported == (True,)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("step", "name"),
-    [
-        (KernelPCA(2, kernel="rbf", gamma=0.01), "kernelpca"),
-        (QuantileTransformer(n_quantiles=50), "quantiletransformer"),
-        (FunctionTransformer(np.square), "functiontransformer"),
-    ],
+    (KernelPCA(2, kernel="rbf", gamma=0.01), "kernelpca"),
+    (QuantileTransformer(n_quantiles=50), "quantiletransformer"),
+    (FunctionTransformer(np.square), "functiontransformer"),
 )
 def test_a_step_that_is_not_affine_is_named(step, name):
     X, y = rows()

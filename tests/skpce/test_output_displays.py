@@ -25,7 +25,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.settings import OLS, ridge_pce
+from tests.shared import OLS, cases, ridge_pce
 
 pd = pytest.importorskip("pandas")
 matplotlib = pytest.importorskip("matplotlib")
@@ -104,9 +104,7 @@ def test_every_display_draws_real_outputs(name, data, frame):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n_outputs", "names"), [(1, "none"), (1, "odd"), (3, "odd"), (12, "odd")]
-)
+@cases(("n_outputs", "names"), (1, "none"), (1, "odd"), (3, "odd"), (12, "odd"))
 def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
     X, _ = data
     y = X[:, [0]] + np.random.default_rng(1).normal(size=(60, n_outputs))
@@ -351,13 +349,11 @@ def test_a_report_without_intervals(data):
     assert "There are no intervals." in report(model, X[20:], y[20:])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
-    [
-        ({"y": slice(0, 2)}, r"y_test has shape \(20, 2\); expected"),
-        ({"rows": 5}, "y_test has 5 members; expected 20"),
-        ({"outputs": {"a": 2}}, "has 2 of 3 columns"),
-    ],
+    ({"y": slice(0, 2)}, r"y_test has shape \(20, 2\); expected"),
+    ({"rows": 5}, "y_test has 5 members; expected 20"),
+    ({"outputs": {"a": 2}}, "has 2 of 3 columns"),
 )
 def test_bad_arguments_of_a_report_are_named(change, message, data):
     X, y = data

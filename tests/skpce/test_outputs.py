@@ -16,7 +16,7 @@ from skpce._expansion.expansion import Expansion
 from skpce.inspection import back_to_reward, verdict
 from skpce.inspection._reading import expansion_of
 from skpce.sample_size import required_ensemble_size
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 
@@ -83,9 +83,7 @@ def test_names_do_not_change_a_number(data):
     assert_allclose(plain.feature_importances_, named.feature_importances_, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "columns", [TWO_LEVELS, ["accuracy", "logits__0", "logits__1"]]
-)
+@cases("columns", TWO_LEVELS, ["accuracy", "logits__0", "logits__1"])
 def test_two_levels_are_groups_at_once(columns, data):
     X, y = data
     levels = pd.MultiIndex.from_tuples(columns) if columns is TWO_LEVELS else columns
@@ -180,22 +178,20 @@ def test_a_constant_column_adds_nothing_to_its_group(data):
     assert_allclose(expansion.grouped({"both": 2}).q2, expansion.q2[:1])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("outputs", "message"),
-    [
-        ({"a": 2}, "has 2 of 3 columns; expected each of them once, also y2"),
-        ({"a": 4}, "an output of 4 columns after the first 0 of 3"),
-        ({"a": 0, "b": 3}, "an output of 0 columns"),
-        ({"a": True, "b": 2}, "Got True in it"),
-        ({"a": [0], "b": ["z"]}, "has the column 'z'; expected one of y0, y1, y2"),
-        ({"a": [0], "b": [0, 1, 2]}, "'b' must have one or more columns"),
-        ({"a": [0, 1, 2], "b": []}, "'b' must have one or more columns"),
-        ({"a": [0, 0], "b": [1, 2]}, "has a column twice"),
-        ({"a": "y0", "b": 2}, "Got 'y0' in it"),
-        ([1, 5], "an output of 5 columns after the first 1 of 3"),
-        ("abc", "outputs must be a dict of names"),
-        (3, "outputs must be a dict of names"),
-    ],
+    ({"a": 2}, "has 2 of 3 columns; expected each of them once, also y2"),
+    ({"a": 4}, "an output of 4 columns after the first 0 of 3"),
+    ({"a": 0, "b": 3}, "an output of 0 columns"),
+    ({"a": True, "b": 2}, "Got True in it"),
+    ({"a": [0], "b": ["z"]}, "has the column 'z'; expected one of y0, y1, y2"),
+    ({"a": [0], "b": [0, 1, 2]}, "'b' must have one or more columns"),
+    ({"a": [0, 1, 2], "b": []}, "'b' must have one or more columns"),
+    ({"a": [0, 0], "b": [1, 2]}, "has a column twice"),
+    ({"a": "y0", "b": 2}, "Got 'y0' in it"),
+    ([1, 5], "an output of 5 columns after the first 1 of 3"),
+    ("abc", "outputs must be a dict of names"),
+    (3, "outputs must be a dict of names"),
 )
 def test_bad_groups_are_named(outputs, message, data):
     X, y = data
@@ -277,15 +273,13 @@ def test_labels_of_columns():
     assert found == [("a", "b:c"), ("a", "b:d")]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("y", "message"),
-    [
-        (np.ones((4, 3)), r"shape \(4, 3\); expected \(n_members, 2\)"),
-        (np.ones((3, 2)), "has 3 members; expected 4"),
-        (np.full((4, 2), np.inf), "infinite values; expected finite ones, NaN where"),
-        ([["a", "b"]] * 4, "holds text such as 'a'"),
-        (pd.DataFrame(np.ones((4, 2)), columns=["b", "a"]), r"outputs \['b', 'a'\]"),
-    ],
+    (np.ones((4, 3)), r"shape \(4, 3\); expected \(n_members, 2\)"),
+    (np.ones((3, 2)), "has 3 members; expected 4"),
+    (np.full((4, 2), np.inf), "infinite values; expected finite ones, NaN where"),
+    ([["a", "b"]] * 4, "holds text such as 'a'"),
+    (pd.DataFrame(np.ones((4, 2)), columns=["b", "a"]), r"outputs \['b', 'a'\]"),
 )
 def test_other_outputs_than_fitted_are_refused(y, message):
     with pytest.raises(ValueError, match=message):

@@ -16,6 +16,7 @@ from skpce.plotting._part_effects import (
     TOGETHER_COLOR,
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
+from tests.shared import cases
 from tests.skpce.test_displays_legible import assert_legible, lab_of_views
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -212,14 +213,12 @@ def test_colour_blind_readers_can_distinguish_the_segments():
     assert np.linalg.norm(lab_of_views(TOGETHER_COLOR) - unexplained, axis=1).min() > 5
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
-        ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
-        ({"noise_error": [0.1]}, r"noise_error has shape \(1,\); expected \(2,\)"),
-        ({"max_parts": 0}, "max_parts"),
-    ],
+    ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
+    ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
+    ({"noise_error": [0.1]}, r"noise_error has shape \(1,\); expected \(2,\)"),
+    ({"max_parts": 0}, "max_parts"),
 )
 def test_bad_input_is_refused(arguments, message):
     given = {"effects": effects_by_hand([[0.5, 0.3]] * 2)} | arguments

@@ -16,6 +16,7 @@ from skpce import (
 )
 from skpce.ensembles import member_blocks
 from skpce.inspection import modes_test
+from tests.shared import cases
 
 STEPS = {"first": 4, "second": 3}
 MASK = np.array([True] * 3 + [False] + [True] * 3)
@@ -86,14 +87,12 @@ def test_model_file_goes_on(tmp_path):
     assert_allclose(loaded.coefficients_, whole.coefficients_, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
-    [
-        lambda model, X: model.predict_interval(X),
-        lambda model, X: model.sample(3),
-        lambda model, X: model.sobol_interval(),
-        lambda model, X: modes_test(model),
-    ],
+    lambda model, X: model.predict_interval(X),
+    lambda model, X: model.sample(3),
+    lambda model, X: model.sobol_interval(),
+    lambda model, X: modes_test(model),
 )
 def test_what_needs_members_says_so(call):
     X, y = members()
@@ -103,14 +102,12 @@ def test_what_needs_members_says_so(call):
     assert not hasattr(model, "diagnostics_")
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
-    [
-        {"distribution": "normal"},
-        {"mask": "infer"},
-        {"solver": "lars"},
-        {"amalgamate": 0.1},
-    ],
+    {"distribution": "normal"},
+    {"mask": "infer"},
+    {"solver": "lars"},
+    {"amalgamate": 0.1},
 )
 def test_it_exists_only_where_it_is_exact(options):
     assert not hasattr(made(**options), "partial_fit")

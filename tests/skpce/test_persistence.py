@@ -22,7 +22,7 @@ from skpce import (
 )
 from skpce._input_laws import NAMES
 from skpce._solvers import SOLVERS
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 N_SAMPLES = 120
 
@@ -119,21 +119,19 @@ def test_skops_trusts_classes_of_ours_alone(estimator, data, through_skops):
         assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
 
 
-@pytest.mark.parametrize(
+@cases(
     "estimator",
-    [
-        ridge_surrogate(1, steps=(2, 2), random_state=0),
+    ridge_surrogate(1, steps=(2, 2), random_state=0),
+    CompositionalPCESurrogate(
+        1, steps=(2, 2), regressor=Ridge(), distribution="normal"
+    ),
+    make_pipeline(
+        NatafTransformer([norm(1, 2), "normal", "empirical"]),
         CompositionalPCESurrogate(
-            1, steps=(2, 2), regressor=Ridge(), distribution="normal"
+            1, steps=(2, 2), distribution=logistic(), solver="ridge"
         ),
-        make_pipeline(
-            NatafTransformer([norm(1, 2), "normal", "empirical"]),
-            CompositionalPCESurrogate(
-                1, steps=(2, 2), distribution=logistic(), solver="ridge"
-            ),
-        ),
-        LogRatioTransformer(steps=(2, 2)),
-    ],
+    ),
+    LogRatioTransformer(steps=(2, 2)),
     ids=range(4),
 )
 def test_skops_trusts_classes_of_compositions(estimator, data, through_skops):
@@ -162,9 +160,7 @@ def test_an_unfitted_estimator_loads_unfitted():
     assert not hasattr(again, "coefficients_")
 
 
-@pytest.mark.parametrize(
-    "estimator", [ridge_pce(3), PolynomialChaosRegressor()], ids=["ridge", "learned"]
-)
+@cases("estimator", ridge_pce(3), PolynomialChaosRegressor(), ids=["ridge", "learned"])
 def test_a_pickle_holds_the_samples_once_and_no_design(estimator):
     """The samples and residuals of each target, and factors of the terms."""
     rng = np.random.default_rng(0)

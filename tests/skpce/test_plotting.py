@@ -22,7 +22,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -124,9 +124,7 @@ def test_contract_of_the_displays(name):
     display.figure_.canvas.draw()
 
 
-@pytest.mark.parametrize(
-    "name", ["sobol", "coverage", "policies", "convergence", "effects"]
-)
+@cases("name", "sobol", "coverage", "policies", "convergence", "effects")
 def test_no_legend_lies_on_the_data(name):
     display = displays()[name].plot()
     display.figure_.canvas.draw()

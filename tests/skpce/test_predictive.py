@@ -11,7 +11,7 @@ from scipy.stats import norm
 from skpce import CompositionalPCESurrogate
 from skpce._expansion.predictive import quantiles_of_others
 from skpce.metrics import coverage_interval
-from tests.settings import OLS, ridge_surrogate
+from tests.shared import OLS, cases, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 SEED = 0
@@ -242,21 +242,15 @@ def test_no_residual_law_without_leave_one_out_residuals(simulate):
     assert saturated.sample(3, residual=None).shape == (3, 9)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("method", "kwargs", "message"),
-    [
-        ("sample", {"n_samples": 0}, r"'n_samples' .* \[1, inf\). Got 0"),
-        ("sample", {"n_samples": 2.5}, "Got 2.5"),
-        (
-            "sample",
-            {"residual": "normal"},
-            "one of .*'gaussian'.* or None. Got 'normal'",
-        ),
-        ("predict_interval", {"residual": "laplace"}, "Got 'laplace'"),
-        ("predict_interval", {"confidence_level": 1.0}, r"\(0, 1\). Got 1.0"),
-        ("predict_interval", {"confidence_level": 95}, "Got 95"),
-        ("predict_interval", {"n_samples": -3}, "Got -3"),
-    ],
+    ("sample", {"n_samples": 0}, r"'n_samples' .* \[1, inf\). Got 0"),
+    ("sample", {"n_samples": 2.5}, "Got 2.5"),
+    ("sample", {"residual": "normal"}, "one of .*'gaussian'.* or None. Got 'normal'"),
+    ("predict_interval", {"residual": "laplace"}, "Got 'laplace'"),
+    ("predict_interval", {"confidence_level": 1.0}, r"\(0, 1\). Got 1.0"),
+    ("predict_interval", {"confidence_level": 95}, "Got 95"),
+    ("predict_interval", {"n_samples": -3}, "Got -3"),
 )
 def test_bad_arguments(fitted, method, kwargs, message):
     with pytest.raises(ValueError, match=message):

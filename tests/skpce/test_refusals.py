@@ -46,7 +46,7 @@ from skpce.metrics import (
     total_variation_distance,
 )
 from skpce.plotting import EmbeddingDisplay, MainEffectsDisplay
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 N = 30
 
@@ -79,16 +79,14 @@ class TestLabels:
         X = np.repeat(rng.normal(size=(N // 2, 2)), 2, axis=0)
         return (ridge_pce(1), X, X[:, 0] + rng.normal(size=N))
 
-    @pytest.mark.parametrize(
+    @cases(
         "reward",
-        [
-            np.repeat(np.arange(N // 2), 2) + 1j,
-            [{"a": 1}] * N,
-            np.full(N, "NaT", dtype="datetime64[D]"),
-            np.ma.array(np.arange(N) // 2, mask=np.arange(N) == 0),
-            [None] * N,
-            [None, "a"] * (N // 2),
-        ],
+        np.repeat(np.arange(N // 2), 2) + 1j,
+        [{"a": 1}] * N,
+        np.full(N, "NaT", dtype="datetime64[D]"),
+        np.ma.array(np.arange(N) // 2, mask=np.arange(N) == 0),
+        [None] * N,
+        [None, "a"] * (N // 2),
     )
     def test_labels_that_are_none(self, repeated, reward):
         with pytest.raises(ValueError, match=r"^replicate .*(expected|; give)"):
@@ -102,16 +100,14 @@ class TestLabels:
         with pytest.raises(ValueError, match=r"are of the group .* the same"):
             verdict(*repeated, replicate=labels[1:] + labels[:1])
 
-    @pytest.mark.parametrize(
+    @cases(
         "order",
-        [
-            np.full(N, "NaT", dtype="datetime64[D]"),
-            np.full(N, np.inf),
-            np.full(N, np.nan),
-            np.ma.array(np.arange(N), mask=np.arange(N) == 0),
-            np.arange(N) + 1j,
-            ["a"] * N,
-        ],
+        np.full(N, "NaT", dtype="datetime64[D]"),
+        np.full(N, np.inf),
+        np.full(N, np.nan),
+        np.ma.array(np.arange(N), mask=np.arange(N) == 0),
+        np.arange(N) + 1j,
+        ["a"] * N,
     )
     def test_orders_that_are_none(self, repeated, order):
         with pytest.raises(ValueError, match=r"^order .*(must be|; give)"):
@@ -364,13 +360,11 @@ class TestMemory:
 
     MANY = 10**12
 
-    @pytest.mark.parametrize(
+    @cases(
         ("method", "name"),
-        [
-            ("sobol_interval", "n_resamples"),
-            ("sample", "n_samples"),
-            ("predict_interval", "n_samples"),
-        ],
+        ("sobol_interval", "n_resamples"),
+        ("sample", "n_samples"),
+        ("predict_interval", "n_samples"),
     )
     def test_methods(self, fitted, method, name):
         given = {"X": None} if method == "predict_interval" else {}

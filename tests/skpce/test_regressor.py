@@ -16,7 +16,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from tests.settings import ridge_pce
+from tests.shared import ridge_pce
 
 SEED = 0
 

@@ -12,7 +12,7 @@ from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, index_masks
 from skpce._checks import make_generator
 from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
-from tests.settings import ridge_pce
+from tests.shared import cases, ridge_pce
 
 SEED = 0
 INPUTS = {
@@ -215,12 +215,10 @@ def test_coverage_where_functions_are_of_the_sample(draw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     ("distribution", "method"),
-    [
-        *(("normal", "residual"), ("uniform", "residual"), ("uniform", "bootstrap")),
-        ("normal", "posterior"),
-    ],
+    *(("normal", "residual"), ("uniform", "residual"), ("uniform", "bootstrap")),
+    ("normal", "posterior"),
 )
 def test_coverage_of_a_regressor_with_learned_laws(distribution, method):
     """Without noise the laws are all that is uncertain.

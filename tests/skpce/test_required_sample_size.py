@@ -22,7 +22,7 @@ from skpce.sample_size._required import (
     VacuousBoundWarning,
     smallest_of_gram,
 )
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 
 def of_gram(design):
@@ -240,15 +240,13 @@ def test_the_answer_is_reproducible_and_leaves_the_fit_alone():
     assert_array_equal(before, pce.coefficients_)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "value"),
-    [
-        ("tolerance", 1.0),
-        ("confidence_level", 0.0),
-        ("method", "t"),
-        ("noise_variance", [1.0, 2.0]),
-        ("signal_variance", -1.0),
-    ],
+    ("tolerance", 1.0),
+    ("confidence_level", 0.0),
+    ("method", "t"),
+    ("noise_variance", [1.0, 2.0]),
+    ("signal_variance", -1.0),
 )
 def test_required_size_names_bad_input(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of required_ensemble"):

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
-from tests.settings import ridge_surrogate
+from tests.shared import ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 

@@ -13,7 +13,7 @@ from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.ensembles import from_frame
 from skpce.inspection import Result
 from skpce.sample_size import required_ensemble_size
-from tests.settings import OLS
+from tests.shared import OLS
 
 
 @pytest.fixture(scope="module")

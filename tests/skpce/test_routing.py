@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
-from tests.settings import ridge_pce
+from tests.shared import cases, ridge_pce
 
 needs_score_requests = pytest.mark.skipif(
     sklearn.__version__.startswith("1.6."),
@@ -50,12 +50,10 @@ def requesting(regressor):
 
 @needs_score_requests
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize(
+@cases(
     ("regressor", "grid"),
-    [
-        (ridge_pce(), {"pce__degree": [1, 2]}),
-        (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
-    ],
+    (ridge_pce(), {"pce__degree": [1, 2]}),
+    (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
     ids=["ridge", "learned"],
 )
 def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
@@ -85,9 +83,7 @@ def test_weights_reach_cross_validation(data):
 
 
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize(
-    "estimator", [ridge_pce(), PolynomialChaosRegressor()], ids=["ridge", "learned"]
-)
+@cases("estimator", ridge_pce(), PolynomialChaosRegressor(), ids=["ridge", "learned"])
 def test_weights_without_a_request_are_refused(data, estimator):
     X, y, weights = data
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):

@@ -13,6 +13,7 @@ from skpce import PolynomialChaosRegressor
 from skpce.sample_size import _bounds
 from skpce.sample_size._bounds import sobol_error_bound
 from skpce.sample_size._required import smallest_of_gram
+from tests.shared import cases
 
 
 def coefficient_error_bound(variances, n_members, n_terms, **how):
@@ -137,15 +138,13 @@ def skewed(rng, shape):
 
 
 @pytest.mark.parametrize("law", [NORMAL, UNIFORM])
-@pytest.mark.parametrize(
+@cases(
     ("method", "draw", "known"),
-    [
-        ("chi2", gaussian, [1.0]),
-        ("chi2", correlated, [1.0, 0.85]),
-        ("f", gaussian, None),
-        ("f", correlated, None),
-        ("markov", skewed, [1.0]),
-    ],
+    ("chi2", gaussian, [1.0]),
+    ("chi2", correlated, [1.0, 0.85]),
+    ("f", gaussian, None),
+    ("f", correlated, None),
+    ("markov", skewed, [1.0]),
 )
 def test_bounds_hold_as_often_as_they_say(law, method, draw, known):
     n_repetitions, level, n_members = 300, 0.8, 40

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import LogRatioTransformer
 from skpce.metrics import aitchison_scorer, neg_kl_divergence_scorer
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 
 class Given(RegressorMixin, BaseEstimator):
@@ -241,30 +241,26 @@ Y = np.full((4, 3), 1 / 3)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ((Y, Y[:3]), r"y_true has shape \(4, 3\) and y_pred \(3, 3\)"),
-        ((Y, Y[:, :2]), r"y_pred \(4, 2\); expected the same shape"),
-        ((Y, Y[0]), r"y_pred \(3, 1\)"),
-        ((Y[:0], Y[:0]), "not empty"),
-        ((Y * np.nan, Y), "y_true contains NaN"),
-        ((Y, Y * np.inf), "y_pred has infinite entries"),
-    ],
+    ((Y, Y[:3]), r"y_true has shape \(4, 3\) and y_pred \(3, 3\)"),
+    ((Y, Y[:, :2]), r"y_pred \(4, 2\); expected the same shape"),
+    ((Y, Y[0]), r"y_pred \(3, 1\)"),
+    ((Y[:0], Y[:0]), "not empty"),
+    ((Y * np.nan, Y), "y_true contains NaN"),
+    ((Y, Y * np.inf), "y_pred has infinite entries"),
 )
 def test_bad_tables_are_named(loss, arguments, message):
     with pytest.raises(ValueError, match=message):
         loss(*arguments)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
-    [
-        (lambda: kl(Y - 0.5, Y), r"y_true has -0\.16"),
-        (lambda: aitchison(Y, Y, steps=(2, 2)), "sums to 4 columns"),
-        (lambda: aitchison(Y, Y, mask="all"), "Got 'all' instead"),
-        (lambda: kl(Y, Y, sample_weight=[1]), r"sample_weight.shape"),
-    ],
+    (lambda: kl(Y - 0.5, Y), r"y_true has -0\.16"),
+    (lambda: aitchison(Y, Y, steps=(2, 2)), "sums to 4 columns"),
+    (lambda: aitchison(Y, Y, mask="all"), "Got 'all' instead"),
+    (lambda: kl(Y, Y, sample_weight=[1]), r"sample_weight.shape"),
 )
 def test_bad_parameters_are_named(call, message):
     with pytest.raises(ValueError, match=message):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skpce._solvers import problem, ridge
 from skpce._solvers.problem import DesignDecomposition
-from tests.settings import ridge_pce
+from tests.shared import ridge_pce
 
 ALPHAS = np.logspace(-8, 4, 25)
 

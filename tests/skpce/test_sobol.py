@@ -20,7 +20,7 @@ from skpce._expansion.expansion import (
     indices_of_terms,
     partial_variances,
 )
-from tests.settings import ridge_pce
+from tests.shared import ridge_pce
 
 SEED = 0
 

@@ -23,7 +23,7 @@ from skpce._solvers import (
     solve_path,
 )
 from skpce._solvers.problem import DesignDecomposition, best_penalties, factorize
-from tests.settings import ridge_pce
+from tests.shared import cases, ridge_pce
 
 SEED = 0
 
@@ -230,18 +230,16 @@ def test_a_ridge_can_return_the_mean():
     assert pce.total_variance_[0] < 0.1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
-    [
-        ({"solver": "lasso"}, "one of 'lars', .*Got 'lasso'"),
-        ({"alphas": [0.0, 1.0]}, "positive finite floats"),
-        ({"alphas": []}, "positive finite floats"),
-        ({"alphas": [np.nan]}, "positive finite floats"),
-        ({"alphas": "many"}, "Got 'many'"),
-        ({"alphas": [[1.0]]}, "positive finite floats"),
-        ({"solver": "ols", "alphas": [1.0]}, "must be None with solver='ols'"),
-        ({"solver": "paper", "alphas": [1.0]}, "must be None with solver='paper'"),
-    ],
+    ({"solver": "lasso"}, "one of 'lars', .*Got 'lasso'"),
+    ({"alphas": [0.0, 1.0]}, "positive finite floats"),
+    ({"alphas": []}, "positive finite floats"),
+    ({"alphas": [np.nan]}, "positive finite floats"),
+    ({"alphas": "many"}, "Got 'many'"),
+    ({"alphas": [[1.0]]}, "positive finite floats"),
+    ({"solver": "ols", "alphas": [1.0]}, "must be None with solver='ols'"),
+    ({"solver": "paper", "alphas": [1.0]}, "must be None with solver='paper'"),
 )
 def test_bad_solver(parameters, message):
     with pytest.raises(ValueError, match=message):
@@ -260,14 +258,12 @@ def test_order_of_penalties_does_not_matter(data):
     assert_array_equal(single.alpha_, np.ones(3))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("weights", "message"),
-    [
-        (np.array([1.0, -1.0, 1.0, 1.0]), "non-negative; the smallest is"),
-        (np.zeros(4), "must not be all zero"),
-        (np.ones(3), "sample_weight.shape"),
-        (np.array([1.0, np.nan, 1.0, 1.0]), "NaN"),
-    ],
+    (np.array([1.0, -1.0, 1.0, 1.0]), "non-negative; the smallest is"),
+    (np.zeros(4), "must not be all zero"),
+    (np.ones(3), "sample_weight.shape"),
+    (np.array([1.0, np.nan, 1.0, 1.0]), "NaN"),
 )
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
@@ -303,17 +299,15 @@ def wide(n_samples, singular_values, n_columns=40):
     return (left * singular_values) @ right.T
 
 
-@pytest.mark.parametrize(
+@cases(
     "singular_values",
-    [
-        np.linspace(3, 1, 11),  # all that centred rows have
-        np.linspace(3, 1, 6),  # rows that are alike
-        np.append(np.linspace(3, 1, 10), 1e-4),
-        np.append(np.linspace(3, 1, 10), 1e-9),  # its square is rounding
-        np.append(np.linspace(3, 1, 9), [1e-7, 1e-12]),
-        np.zeros(1),
-        1e-170 * np.linspace(3, 1, 11),  # whose squares are 0
-    ],
+    np.linspace(3, 1, 11),  # all that centred rows have
+    np.linspace(3, 1, 6),  # rows that are alike
+    np.append(np.linspace(3, 1, 10), 1e-4),
+    np.append(np.linspace(3, 1, 10), 1e-9),  # its square is rounding
+    np.append(np.linspace(3, 1, 9), [1e-7, 1e-12]),
+    np.zeros(1),
+    1e-170 * np.linspace(3, 1, 11),  # whose squares are 0
     ids=["full", "alike", "short", "faint", "two faint", "nothing", "tiny"],
 )
 def test_a_wide_matrix_loses_no_direction(singular_values):

@@ -14,7 +14,7 @@ from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 from skpce import PolynomialChaosRegressor
 from skpce._solvers import DEFAULT_ALPHAS, SOLVERS, LinearProblem, make_solver
 from skpce._solvers.sparse import Dictionary
-from tests.settings import ridge_pce
+from tests.shared import cases, ridge_pce
 
 SEED = 0
 REPEATABLE = [name for name in SOLVERS if name != "paper"]
@@ -245,15 +245,13 @@ def test_residuals_of_a_regressor_are_held_out():
     assert pce.q2_[0] < 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
-    [
-        ({"regressor": Ridge}, "an instance of a regressor of scikit-learn. Got"),
-        ({"regressor": "lasso"}, "Got 'lasso'"),
-        ({"regressor": Ridge(), "alphas": [1.0]}, "must be None with regressor="),
-        ({"solver": "lars", "alphas": [1.0]}, "must be None with solver='lars'"),
-        ({"criterion": "aic"}, "one of 'auto', 'gcv', 'loo'. Got 'aic'"),
-    ],
+    ({"regressor": Ridge}, "an instance of a regressor of scikit-learn. Got"),
+    ({"regressor": "lasso"}, "Got 'lasso'"),
+    ({"regressor": Ridge(), "alphas": [1.0]}, "must be None with regressor="),
+    ({"solver": "lars", "alphas": [1.0]}, "must be None with solver='lars'"),
+    ({"criterion": "aic"}, "one of 'auto', 'gcv', 'loo'. Got 'aic'"),
 )
 def test_bad_solver(parameters, message):
     with pytest.raises(ValueError, match=message):

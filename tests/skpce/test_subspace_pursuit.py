@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpotrf
 from skpce._solvers import LinearProblem, make_solver, subspace_pursuit
 from skpce._solvers.sparse import correction
 from skpce._solvers.subspace_pursuit import inverse_roots, solve_each
+from tests.shared import cases
 
 SEED = 0
 SOLVER = make_solver("x", "subspace_pursuit", None)
@@ -148,9 +149,8 @@ def test_targets_alone():
     assert n_clear > 150
 
 
-@pytest.mark.parametrize(
-    "groups",
-    [[0] * 5, [3, 0, 0, 1, 3, 2, 4, 4, 4], [1, 0] * 4, [2, 1, 0, 3, 6, 5, 4, 7]],
+@cases(
+    "groups", [0] * 5, [3, 0, 0, 1, 3, 2, 4, 4, 4], [1, 0] * 4, [2, 1, 0, 3, 6, 5, 4, 7]
 )
 def test_groups_of_targets(groups):
     rng = np.random.default_rng(SEED)

@@ -17,7 +17,7 @@ from skpce._solvers import (
     sum_moments,
 )
 from skpce._solvers.ridge import solve_moments
-from tests.settings import OLS, ridge_pce
+from tests.shared import OLS, cases, ridge_pce
 
 SEED = 0
 FROM_SUMS = ["ridge", "ols"]
@@ -139,21 +139,15 @@ def test_sums_of_blocks_are_sums(data):
     assert_allclose(joined.target_square, whole.target_square, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
+@cases(
     "parameters",
-    [
-        {},
-        {"criterion": "gcv"},
-        {"distribution": norm(0, 1)},
-        {"distribution": norm(0, 1), "criterion": "gcv", "solver": "lars"},
-        {"distribution": [norm(0, 1), "normal"], "criterion": "gcv"},
-        {"distribution": np.array(["normal", "normal"]), "criterion": "gcv"},
-        {
-            "distribution": norm(0, 1),
-            "criterion": "gcv",
-            "regressor": LinearRegression(),
-        },
-    ],
+    {},
+    {"criterion": "gcv"},
+    {"distribution": norm(0, 1)},
+    {"distribution": norm(0, 1), "criterion": "gcv", "solver": "lars"},
+    {"distribution": [norm(0, 1), "normal"], "criterion": "gcv"},
+    {"distribution": np.array(["normal", "normal"]), "criterion": "gcv"},
+    {"distribution": norm(0, 1), "criterion": "gcv", "regressor": LinearRegression()},
 )
 def test_only_exact_fits_can_be_continued(parameters):
     assert not hasattr(PolynomialChaosRegressor(**parameters), "partial_fit")

@@ -17,7 +17,7 @@ from skpce import (
     PolynomialChaosFeatures,
 )
 from skpce._solvers import DEFAULT_ALPHAS
-from tests.settings import OLS, ridge_surrogate
+from tests.shared import OLS, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]

@@ -6,7 +6,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.settings import ridge_surrogate
+from tests.shared import ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 

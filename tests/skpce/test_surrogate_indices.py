@@ -19,7 +19,7 @@ from skpce import (
 )
 from skpce._checks import make_generator
 from skpce._expansion.problem import FittedProblem, resample_counts
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)
@@ -261,22 +261,20 @@ def test_the_unexplained_share_of_the_trajectory_by_hand():
     assert_allclose(frame["unexplained_share"], expected)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("method", "arguments", "message"),
-    [
-        ("sobol_indices", {"level": "part"}, "'level' .* Got 'part'"),
-        ("sobol_indices", {"coordinates": "log"}, "'coordinates' .* Got 'log'"),
-        ("sobol_indices", {"reference": 3}, r"\[-3, 3\).* Got 3"),
-        ("sobol_indices", {"reference": 0.5}, "Got 0.5"),
-        (
-            "sobol_indices",
-            {"level": "step", "coordinates": "alr"},
-            "'coordinates' .* level='coordinate'. Got 'alr'",
-        ),
-        ("shapley_effects", {"level": 1}, "'level' .* Got 1"),
-        ("sobol_interval", {"confidence_level": 2}, "'confidence_level' .* Got 2"),
-        ("sobol_interval", {"n_resamples": 0}, "'n_resamples' .* Got 0"),
-    ],
+    ("sobol_indices", {"level": "part"}, "'level' .* Got 'part'"),
+    ("sobol_indices", {"coordinates": "log"}, "'coordinates' .* Got 'log'"),
+    ("sobol_indices", {"reference": 3}, r"\[-3, 3\).* Got 3"),
+    ("sobol_indices", {"reference": 0.5}, "Got 0.5"),
+    (
+        "sobol_indices",
+        {"level": "step", "coordinates": "alr"},
+        "'coordinates' .* level='coordinate'. Got 'alr'",
+    ),
+    ("shapley_effects", {"level": 1}, "'level' .* Got 1"),
+    ("sobol_interval", {"confidence_level": 2}, "'confidence_level' .* Got 2"),
+    ("sobol_interval", {"n_resamples": 0}, "'n_resamples' .* Got 0"),
 )
 def test_bad_arguments(method, arguments, message):
     X, y, _, _ = known(40)

@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import modes_test
+from tests.shared import cases
 
 WIDTHS = (3, 2, 4)
 LAW = norm(0, 1)
@@ -184,12 +185,10 @@ def test_no_step_has_a_choice():
     assert np.isnan(fitted.fidelity_).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"regressor": "forest"}, "'regressor' parameter .* Got 'forest'"),
-        ({"regressor": Ridge}, "'regressor' parameter .* Got <class"),
-    ],
+    ({"regressor": "forest"}, "'regressor' parameter .* Got 'forest'"),
+    ({"regressor": Ridge}, "'regressor' parameter .* Got <class"),
 )
 def test_bad_parameters(ensemble, options, message):
     with pytest.raises(ValueError, match=message):

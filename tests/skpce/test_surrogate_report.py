@@ -20,7 +20,7 @@ from skpce.inspection import verdict
 from skpce.inspection._reading import expansion_of
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import SobolDisplay
-from tests.settings import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -348,16 +348,14 @@ def test_rows_that_do_not_add_up_are_named_once(pipeline, data):
     assert page == report(pipeline, X[60:], y[60:])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"title": None}, "'title' parameter of report must be a str. Got None"),
-        ({"date": 3}, "'date' parameter of report must be a str or None. Got 3"),
-        ({"random_state": -1}, r"must be an int in the range \[0, inf\). Got -1"),
-        ({"random_state": "a"}, r"must be an int in the range \[0, inf\). Got 'a'"),
-        ({"path": 3}, "path=3 must be a str, a path or None"),
-        ({"path": ""}, "path='' is a folder"),
-    ],
+    ({"title": None}, "'title' parameter of report must be a str. Got None"),
+    ({"date": 3}, "'date' parameter of report must be a str or None. Got 3"),
+    ({"random_state": -1}, r"must be an int in the range \[0, inf\). Got -1"),
+    ({"random_state": "a"}, r"must be an int in the range \[0, inf\). Got 'a'"),
+    ({"path": 3}, "path=3 must be a str, a path or None"),
+    ({"path": ""}, "path='' is a folder"),
 )
 def test_bad_arguments_are_refused_before_any_work(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from tests.shared import cases
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(60, 30))
 SQUARE = X.sum(axis=1) ** 2
 
 
-@pytest.mark.parametrize(
+@cases(
     "read",
-    [
-        lambda pce: pce.coefficients_,
-        lambda pce: pce.multi_indices_,
-        lambda pce: pce.transform(X),
-    ],
+    lambda pce: pce.coefficients_,
+    lambda pce: pce.multi_indices_,
+    lambda pce: pce.transform(X),
 )
 def test_terms_of_a_regressor(read):
     pce = PolynomialChaosRegressor(distribution=(-1, 1)).fit(X, SQUARE)

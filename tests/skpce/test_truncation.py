@@ -21,6 +21,7 @@ from skpce import (
 )
 from skpce._basis.basis import Truncation
 from skpce._input_laws import NormalLaw
+from tests.shared import cases
 
 
 def brute_force(cut):
@@ -111,18 +112,18 @@ def test_many_features_of_low_degree_are_quick():
     assert_array_equal(rows[1:], np.eye(1500))
 
 
-@pytest.mark.parametrize(
+@cases(
     "estimator",
-    [PolynomialChaosFeatures, PolynomialChaosRegressor, CompositionalPCESurrogate],
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+    CompositionalPCESurrogate,
 )
-@pytest.mark.parametrize(
+@cases(
     ("degree", "n_features", "options"),
-    [
-        (5, 5000, {}),
-        (300, 5000, {}),
-        (40, 3000, {"truncation": "hyperbolic", "q": 0.9}),
-        (9, 300, {"distribution": "normal"}),
-    ],
+    (5, 5000, {}),
+    (300, 5000, {}),
+    (40, 3000, {"truncation": "hyperbolic", "q": 0.9}),
+    (9, 300, {"distribution": "normal"}),
 )
 def test_too_large_is_refused_before_any_work(
     estimator, degree, n_features, options, monkeypatch
@@ -159,18 +160,16 @@ def test_degree_must_be_a_natural_number(degree):
         PolynomialChaosFeatures(degree, distribution="normal").fit(np.zeros((3, 2)))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
-    [
-        ({"truncation": "hyperbolic", "q": 0.0}, r"'q' parameter .* \(0, 1\]"),
-        ({"truncation": "hyperbolic", "q": 1.5}, r"'q' parameter .* Got 1.5"),
-        ({"truncation": "hyperbolic", "q": float("nan")}, "Got nan"),
-        ({"truncation": "hyperbolic", "q": "half"}, "Got 'half'"),
-        ({"q": 0.5}, "has an effect with truncation='hyperbolic'"),
-        ({"truncation": "sparse"}, "'hyperbolic', 'total_degree'. Got 'sparse'"),
-        ({"interaction_order": 0}, r"\[1, inf\) or None. Got 0"),
-        ({"interaction_order": 1.5}, "Got 1.5"),
-    ],
+    ({"truncation": "hyperbolic", "q": 0.0}, r"'q' parameter .* \(0, 1\]"),
+    ({"truncation": "hyperbolic", "q": 1.5}, r"'q' parameter .* Got 1.5"),
+    ({"truncation": "hyperbolic", "q": float("nan")}, "Got nan"),
+    ({"truncation": "hyperbolic", "q": "half"}, "Got 'half'"),
+    ({"q": 0.5}, "has an effect with truncation='hyperbolic'"),
+    ({"truncation": "sparse"}, "'hyperbolic', 'total_degree'. Got 'sparse'"),
+    ({"interaction_order": 0}, r"\[1, inf\) or None. Got 0"),
+    ({"interaction_order": 1.5}, "Got 1.5"),
 )
 def test_bad_truncation(parameters, message):
     with pytest.raises(ValueError, match=message):

@@ -24,7 +24,7 @@ from skpce import (
     save_model,
 )
 from skpce.inspection import sobol_indices, verdict
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -54,21 +54,16 @@ def test_a_dict_is_by_name_whatever_its_order():
     assert NatafTransformer(distribution=given).fit(TABLE).maps_[0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "message"),
-    [
-        ({"rate": "normal"}, r"lacks \['size'\]; expected one .* \['rate', 'size'\]"),
-        ({"rate": (1, 3), "size": (0, 9), "x": (0, 1)}, r"names \['x'\], which X does"),
-        ((3, 1), r"has the bounds \(3, 1\); expected two finite numbers, the low"),
-        ([(0, np.inf), "normal"], r"has the bounds \(0, inf\); expected two finite"),
-        (
-            stats.norm,
-            r"expected the frozen .* scipy.stats.norm\(loc=..., scale=...\)\.",
-        ),
-        (stats.gamma, r"scipy.stats.gamma\(a=..., loc=..., scale=...\)"),
-        (stats.uniform, r"loc=..., scale=...\), or the bounds \(low, high\)"),
-        (stats.poisson, r"scipy.stats.poisson\(mu=..., loc=...\)"),
-    ],
+    ({"rate": "normal"}, r"lacks \['size'\]; expected one .* \['rate', 'size'\]"),
+    ({"rate": (1, 3), "size": (0, 9), "x": (0, 1)}, r"names \['x'\], which X does"),
+    ((3, 1), r"has the bounds \(3, 1\); expected two finite numbers, the low"),
+    ([(0, np.inf), "normal"], r"has the bounds \(0, inf\); expected two finite"),
+    (stats.norm, r"expected the frozen .* scipy.stats.norm\(loc=..., scale=...\)\."),
+    (stats.gamma, r"scipy.stats.gamma\(a=..., loc=..., scale=...\)"),
+    (stats.uniform, r"loc=..., scale=...\), or the bounds \(low, high\)"),
+    (stats.poisson, r"scipy.stats.poisson\(mu=..., loc=...\)"),
 )
 def test_what_is_wrong_with_a_distribution_is_said(given, message):
     with pytest.raises(ValueError, match=message):
@@ -259,22 +254,19 @@ def warned(call):
     return [(str(w.message), w.filename) for w in kept]
 
 
-@pytest.mark.parametrize(
+@cases(
     "model",
-    [
-        PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge"),
-        PolynomialChaosRegressor(distribution=NARROW),
-        PolynomialChaosFeatures(1, distribution=NARROW),
-        make_pipeline(
-            "passthrough",
-            PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge"),
-        ),
-        GridSearchCV(
-            PolynomialChaosRegressor(distribution=NARROW, solver="ridge"),
-            {"degree": [1, 2]},
-            cv=3,
-        ),
-    ],
+    PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge"),
+    PolynomialChaosRegressor(distribution=NARROW),
+    PolynomialChaosFeatures(1, distribution=NARROW),
+    make_pipeline(
+        "passthrough", PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge")
+    ),
+    GridSearchCV(
+        PolynomialChaosRegressor(distribution=NARROW, solver="ridge"),
+        {"degree": [1, 2]},
+        cv=3,
+    ),
     ids=lambda model: type(model).__name__,
 )
 def test_a_distribution_narrower_than_the_data_is_warned_of_once(model):

@@ -14,7 +14,7 @@ from skpce import ClosureWarning, LogRatioTransformer, pack_steps, report
 from skpce._compositions.outputs import ZeroReplacedWarning
 from skpce.inspection import verdict
 from skpce.metrics import policy_fragility
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -83,13 +83,11 @@ def test_class_labels_are_refused(call):
         call(X, labels)
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
-    [
-        SURROGATE.fit,
-        lambda X, y: verdict(SURROGATE, X, y),
-        lambda X, y: verdict(ridge_pce(1), X, y),
-    ],
+    SURROGATE.fit,
+    lambda X, y: verdict(SURROGATE, X, y),
+    lambda X, y: verdict(ridge_pce(1), X, y),
 )
 def test_steps_that_were_not_split_are_refused(call):
     with pytest.raises(ValueError, match=r"sums to 2, .* 2 steps side by side\. Give"):
@@ -149,9 +147,7 @@ def test_class_labels_in_one_column_are_named_in_the_warning():
         ridge_surrogate(1).fit(np.linspace(-1, 1, 60)[:, np.newaxis], labels)
 
 
-@pytest.mark.parametrize(
-    "steps", [{"a": 2, "b": 4}, (2, 4), (6,), [[0, 1], [2, 3, 4, 5]]], ids=str
-)
+@cases("steps", {"a": 2, "b": 4}, (2, 4), (6,), [[0, 1], [2, 3, 4, 5]], ids=str)
 def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
     message = r"[Xy] has 2 items of 3 columns each, .* expected \(3, 3\).*reshape"
     surrogate = ridge_surrogate(1, steps=steps)
@@ -179,16 +175,14 @@ def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
 ONE_CLASS = RAW[:, 0, 0]
 
 
-@pytest.mark.parametrize(
+@cases(
     "y",
-    [
-        ONE_CLASS,
-        ONE_CLASS.tolist(),
-        ONE_CLASS[:, np.newaxis],
-        pd.Series(ONE_CLASS, name="p"),
-        pl.DataFrame({"p": ONE_CLASS}),
-        RAW[:, :, :1],
-    ],
+    ONE_CLASS,
+    ONE_CLASS.tolist(),
+    ONE_CLASS[:, np.newaxis],
+    pd.Series(ONE_CLASS, name="p"),
+    pl.DataFrame({"p": ONE_CLASS}),
+    RAW[:, :, :1],
     ids=["1-D", "list", "2-D", "pandas", "polars", "3-D"],
 )
 def test_probabilities_of_one_of_two_classes_are_refused(y):

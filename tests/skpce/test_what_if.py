@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest, norm, uniform
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 SEED = 0
 SLOPES = np.array([1.5, -0.5])
@@ -79,16 +79,14 @@ def test_inputs_outside_the_laws_of_the_fit_warn():
 
 
 @pytest.mark.parametrize("method", ["sample", "predict_interval"])
-@pytest.mark.parametrize(
+@cases(
     ("inputs", "message"),
-    [
-        ("cauchy", "'distribution' .* Got 'cauchy'"),
-        ([norm(0, 1)], "has 1 entries but X has 2 features"),
-        (np.zeros((3, 4)), r"'inputs' .* shape \(3, 4\); expected \(n_rows, 2\)"),
-        (np.zeros((0, 2)), "at least one row"),
-        ([[0.0, np.nan]], "'inputs' .* contains NaN"),
-        (object(), "'inputs' .* Got <object"),
-    ],
+    ("cauchy", "'distribution' .* Got 'cauchy'"),
+    ([norm(0, 1)], "has 1 entries but X has 2 features"),
+    (np.zeros((3, 4)), r"'inputs' .* shape \(3, 4\); expected \(n_rows, 2\)"),
+    (np.zeros((0, 2)), "at least one row"),
+    ([[0.0, np.nan]], "'inputs' .* contains NaN"),
+    (object(), "'inputs' .* Got <object"),
 )
 def test_bad_inputs(fitted, method, inputs, message):
     with pytest.raises(ValueError, match=message):

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from skpce import CompositionalPCESurrogate
 from skpce._compositions import predictive as module
 from skpce._expansion.predictive import sorted_quantiles
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import ridge_pce, ridge_surrogate
 
 METHOD = "median_unbiased"
 

@@ -19,6 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.datasets import _buchwald_hartwig as module
 from gflownet_envs.datasets import fetch_buchwald_hartwig
+from tests.shared import cases
 
 RAW_HEADER = (
     "plate,row,col,base,base_smiles,ligand,aryl_halide_number,aryl_halide,"
@@ -131,20 +132,18 @@ def test_the_raw_table_becomes_the_tidy_one():
     assert module.convert_raw(RAW.replace("\n", "\r\n").encode()).decode() == TIDY
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "message"),
-    [
-        ("XPhos,10", "SPhos,10", r"line 2 of the raw table has ligand 'SPhos'; expe"),
-        ("MTBD", "", r"line 3 of the raw table has base ''; expected one of"),
-        ("MTBD", "NaOH", r"line 3 of the raw table has base 'NaOH'"),
-        ("2-chloropyridine", "Clc1ccccn1", r"line 2 .* aryl_halide 'Clc1ccccn1'"),
-        ("5-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
-        ("17.98", "n.d.", r"line 2 of the table has yield 'n.d.'; expected a perc"),
-        ("17.98", "nan", r"line 2 of the table has yield 'nan'"),
-        ("17.98", "117.98", r"line 2 of the table has yield '117.98'"),
-        ("S,17.98", "S", r"line 2 of the raw table ends before column 'yield'"),
-        ("ligand", "catalyst", r"has the columns \[.*\]; also expected \['ligand'\]"),
-    ],
+    ("XPhos,10", "SPhos,10", r"line 2 of the raw table has ligand 'SPhos'; expe"),
+    ("MTBD", "", r"line 3 of the raw table has base ''; expected one of"),
+    ("MTBD", "NaOH", r"line 3 of the raw table has base 'NaOH'"),
+    ("2-chloropyridine", "Clc1ccccn1", r"line 2 .* aryl_halide 'Clc1ccccn1'"),
+    ("5-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
+    ("17.98", "n.d.", r"line 2 of the table has yield 'n.d.'; expected a perc"),
+    ("17.98", "nan", r"line 2 of the table has yield 'nan'"),
+    ("17.98", "117.98", r"line 2 of the table has yield '117.98'"),
+    ("S,17.98", "S", r"line 2 of the raw table ends before column 'yield'"),
+    ("ligand", "catalyst", r"has the columns \[.*\]; also expected \['ligand'\]"),
 )
 def test_an_undocumented_raw_table_is_refused(old, new, message):
     with pytest.raises(ValueError, match=message):
@@ -194,14 +193,12 @@ def test_the_raw_table_becomes_the_table_of_components():
     assert rows[-1][:2] == ["additive", "23"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "message"),
-    [
-        ("base P2Et", "C", r"line 5 .* base 'P2Et' as \('base P2Et', '0-0'\); .*'C'"),
-        ("aryl_halide_smiles", "S", r"also expected \['aryl_halide_smiles'\]"),
-        ("base_cas_number", "cas", r"also expected \['base_cas_number'\]"),
-        ("4-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
-    ],
+    ("base P2Et", "C", r"line 5 .* base 'P2Et' as \('base P2Et', '0-0'\); .*'C'"),
+    ("aryl_halide_smiles", "S", r"also expected \['aryl_halide_smiles'\]"),
+    ("base_cas_number", "cas", r"also expected \['base_cas_number'\]"),
+    ("4-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
 )
 def test_undocumented_molecules_are_refused(old, new, message):
     with pytest.raises(ValueError, match=message):

@@ -30,6 +30,7 @@ from gflownet_envs.datasets import (
     fetch_shakespeare,
     make_linear_gaussian_data,
 )
+from tests.shared import cases
 
 SACHS_HEADER = "raf\tmek\tplc\tpip2\tpip3\terk\takt\tpka\tpkc\tp38\tjnk\n"
 SACHS_CELLS = (
@@ -267,16 +268,14 @@ def test_cells_as_a_frame(given):
     assert_array_equal(bunch.data.to_numpy(), fetch().data)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "message"),
-    [
-        ("", r"has the columns \[''\]; expected \['raf', "),
-        (SACHS_RAW.replace("plc", "plcg"), r"columns .*'plcg'"),
-        (SACHS_HEADER + SACHS_ROW * 852, "has 852 rows; expected at least 853"),
-        (SACHS_RAW.replace("13.2000", "n.d.", 1), "line 2 of the raw table: could not"),
-        (SACHS_RAW.replace("13.2000", "-13", 1), "line 2 .*expected 11 positive num"),
-        (SACHS_RAW.replace("\t40.0000", "", 1), "line 2 .*expected 11 positive"),
-    ],
+    ("", r"has the columns \[''\]; expected \['raf', "),
+    (SACHS_RAW.replace("plc", "plcg"), r"columns .*'plcg'"),
+    (SACHS_HEADER + SACHS_ROW * 852, "has 852 rows; expected at least 853"),
+    (SACHS_RAW.replace("13.2000", "n.d.", 1), "line 2 of the raw table: could not"),
+    (SACHS_RAW.replace("13.2000", "-13", 1), "line 2 .*expected 11 positive num"),
+    (SACHS_RAW.replace("\t40.0000", "", 1), "line 2 .*expected 11 positive"),
 )
 def test_another_raw_sachs_table_is_refused(raw, message):
     with pytest.raises(ValueError, match=message):
@@ -338,15 +337,13 @@ def test_inhibitors_are_medians_of_the_retained_records(given):
     assert bunch.frame["pIC50_min"].tolist() == [6.0, 7.05]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "message"),
-    [
-        ("", r"has the columns \[\]; also expected \['Standard Type'"),
-        (SEH_RAW.replace("Smiles", "smiles"), r"also expected \['Smiles'\]"),
-        (SEH_RAW.replace("8.80", "high"), "line 2 .* pChEMBL Value 'high'; expected a"),
-        (SEH_RAW.replace("8.80", "880"), "line 2 .* pChEMBL Value '880'"),
-        (SEH_RAW.replace("CHEMBL22", "X22"), "is 'X22'; expected CHEMBL and a number"),
-    ],
+    ("", r"has the columns \[\]; also expected \['Standard Type'"),
+    (SEH_RAW.replace("Smiles", "smiles"), r"also expected \['Smiles'\]"),
+    (SEH_RAW.replace("8.80", "high"), "line 2 .* pChEMBL Value 'high'; expected a"),
+    (SEH_RAW.replace("8.80", "880"), "line 2 .* pChEMBL Value '880'"),
+    (SEH_RAW.replace("CHEMBL22", "X22"), "is 'X22'; expected CHEMBL and a number"),
 )
 def test_another_raw_table_of_inhibitors_is_refused(raw, message):
     with pytest.raises(ValueError, match=message):
@@ -376,16 +373,14 @@ def test_runs_of_other_sizes_splits_and_sets_are_left_out(given):
     assert score.tolist() == bunch.target.tolist()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "message"),
-    [
-        (b"404", "the raw file is no tar archive: "),
-        (archive(RUNS_CSV, "lcdb/other.csv"), "no file lcdb-0.1.0/lcdb/database-acc"),
-        (archive(""), r"has the columns \[\]; also expected \['openmlid', 'learner'"),
-        (archive(RUNS_CSV.replace("learner", "model")), r"expected \['learner'\]"),
-        (archive(RUNS_CSV.replace("0.51", "n.d.")), "line 4 of the raw table: could"),
-        (archive(RUNS_CSV.replace("0.51", "51")), "line 4 .* score_test '51'; expect"),
-    ],
+    (b"404", "the raw file is no tar archive: "),
+    (archive(RUNS_CSV, "lcdb/other.csv"), "no file lcdb-0.1.0/lcdb/database-acc"),
+    (archive(""), r"has the columns \[\]; also expected \['openmlid', 'learner'"),
+    (archive(RUNS_CSV.replace("learner", "model")), r"expected \['learner'\]"),
+    (archive(RUNS_CSV.replace("0.51", "n.d.")), "line 4 of the raw table: could"),
+    (archive(RUNS_CSV.replace("0.51", "51")), "line 4 .* score_test '51'; expect"),
 )
 def test_another_archive_of_learning_curves_is_refused(raw, message):
     with pytest.raises(ValueError, match=message):
@@ -463,15 +458,13 @@ def test_weights_do_not_depend_on_the_number_of_rows():
     assert_array_equal(few.weights, many.weights)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"network": {"a": ("b",)}}, r"parents of 'a' must be distinct nodes"),
-        ({"network": {"a": ("a",)}}, "must be acyclic"),
-        ({"network": {"a": ("b",), "b": ("a",)}}, "must be acyclic"),
-        ({"n_samples": 0}, "n_samples must be an int ≥ 1, got 0"),
-        ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
-    ],
+    ({"network": {"a": ("b",)}}, r"parents of 'a' must be distinct nodes"),
+    ({"network": {"a": ("a",)}}, "must be acyclic"),
+    ({"network": {"a": ("b",), "b": ("a",)}}, "must be acyclic"),
+    ({"n_samples": 0}, "n_samples must be an int ≥ 1, got 0"),
+    ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
 )
 def test_bad_networks(arguments, message):
     with pytest.raises(ValueError, match=message):

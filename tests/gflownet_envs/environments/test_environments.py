@@ -14,6 +14,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import environment_checks
+from tests.shared import cases
 
 
 class AlternatingTokens(TokenSequenceEnvironment):
@@ -132,9 +133,10 @@ def test_grid_parents_are_reachable_neighbours_only():
     assert env.backward_mask(state)[:4].tolist() == [False, True, False, True]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [({"size": 1}, "size must be at least 2, got 1"), ({"max_moves": 0}, "max_moves")],
+    ({"size": 1}, "size must be at least 2, got 1"),
+    ({"max_moves": 0}, "max_moves"),
 )
 def test_grid_refuses_sizes(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gflownet_envs import HypergridEnvironment, StateGraph, TokenSequenceEnvironment
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import check_environment
+from tests.shared import cases
 
 GRAMMAR_LENGTH = 4
 
@@ -110,16 +111,14 @@ def test_action_history_is_the_sequence():
     assert torch.equal(env.action_history(states), states)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"tokens": "abc"}, "sequence of names"),
-        ({"tokens": ["a", "a"]}, "distinct names"),
-        ({"tokens": []}, "at least one name besides the end token"),
-        ({"tokens": ["end"], "end_token": "end"}, "at least one name besides"),
-        ({"tokens": ["a"], "end_token": "b"}, "end_token must be one of .* got 'b'"),
-        ({"max_length": 0}, "max_length must be at least 1, got 0"),
-    ],
+    ({"tokens": "abc"}, "sequence of names"),
+    ({"tokens": ["a", "a"]}, "distinct names"),
+    ({"tokens": []}, "at least one name besides the end token"),
+    ({"tokens": ["end"], "end_token": "end"}, "at least one name besides"),
+    ({"tokens": ["a"], "end_token": "b"}, "end_token must be one of .* got 'b'"),
+    ({"max_length": 0}, "max_length must be at least 1, got 0"),
 )
 def test_bad_token_spaces(arguments, message):
     with pytest.raises(ValueError, match=message):
@@ -157,13 +156,11 @@ def test_only_stop_is_left_in_the_far_corner():
     assert env.max_steps == 7
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"n_dims": 0}, "n_dims must be at least 1, got 0"),
-        ({"side": 1}, "side must be at least 2, got 1"),
-        ({"n_dims": 21}, r"at most 2\^62, got 8 \*\* 21"),
-    ],
+    ({"n_dims": 0}, "n_dims must be at least 1, got 0"),
+    ({"side": 1}, "side must be at least 2, got 1"),
+    ({"n_dims": 21}, r"at most 2\^62, got 8 \*\* 21"),
 )
 def test_bad_hypergrids(arguments, message):
     with pytest.raises(ValueError, match=message):

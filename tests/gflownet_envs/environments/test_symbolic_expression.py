@@ -21,6 +21,7 @@ from gflownet_envs import (
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.rewards.closed_form import wiener_modes
 from gflownet_envs.testing import check_environment
+from tests.shared import cases
 
 TOKENS = ("sin", "cos", "+", "−", "x", "2")
 
@@ -238,15 +239,13 @@ def test_encodings_have_names():
         SymbolicExpressionEnvironment(3, encoding="value")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"scores": [0.0, 1.0]}, r"scores must have shape \(n_members, n_inputs\)"),
-        ({"scores": [[np.inf]]}, "got inf for member 0, column 0"),
-        ({"n_points": 1}, "n_points must be at least 2, got 1"),
-        ({"max_gap": 0.0}, "max_gap must be None or positive, got 0.0"),
-        ({"max_gap": math.inf}, "max_gap must be None or positive, got inf"),
-    ],
+    ({"scores": [0.0, 1.0]}, r"scores must have shape \(n_members, n_inputs\)"),
+    ({"scores": [[np.inf]]}, "got inf for member 0, column 0"),
+    ({"n_points": 1}, "n_points must be at least 2, got 1"),
+    ({"max_gap": 0.0}, "max_gap must be None or positive, got 0.0"),
+    ({"max_gap": math.inf}, "max_gap must be None or positive, got inf"),
 )
 def test_bad_arguments(arguments, message):
     env = SymbolicExpressionEnvironment(2)

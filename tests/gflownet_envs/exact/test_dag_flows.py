@@ -9,6 +9,7 @@ from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.exact.dag import GraphFlows, edge_marginals
 from gflownet_envs.rewards.graph_scores import LocalScoreReward
 from gflownet_envs.rewards.source import log_reward_table
+from tests.shared import cases
 
 # Labelled acyclic graphs of n nodes (Robinson 1973; OEIS A003024).
 N_GRAPHS = {1: 1, 2: 3, 3: 25, 4: 543, 5: 29281, 6: 3781503, 7: 1138779265}
@@ -33,9 +34,12 @@ def test_equal_rewards_count_the_graphs(n_nodes):
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
-@pytest.mark.parametrize(
+@cases(
     "env",
-    [DagEnvironment(1), DagEnvironment(3), DagEnvironment(4), DagEnvironment(4, 3)],
+    DagEnvironment(1),
+    DagEnvironment(3),
+    DagEnvironment(4),
+    DagEnvironment(4, 3),
     ids=lambda env: env.name,
 )
 def test_flows_are_those_of_the_solver_that_lists_all_states(env, scale):

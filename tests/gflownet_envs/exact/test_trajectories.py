@@ -14,6 +14,7 @@ from gflownet_envs import (
     solve_exact,
     trajectory_of_actions,
 )
+from tests.shared import cases
 
 GRID = GridEnvironment()
 SELECTION = SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pq")})
@@ -60,14 +61,12 @@ def test_mean_reward_is_the_mean_of_the_logarithms():
     assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("actions", "message"),
-    [
-        ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
-        ([7], "action 7 at step 0 is not allowed"),
-        ([3], "must end in a terminal state"),
-        ([4, 4], "action 4 at step 1 is not allowed"),
-    ],
+    ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
+    ([7], "action 7 at step 0 is not allowed"),
+    ([3], "must end in a terminal state"),
+    ([4, 4], "action 4 at step 1 is not allowed"),
 )
 def test_bad_actions(actions, message):
     with pytest.raises(ValueError, match=message):

@@ -15,6 +15,7 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import mean_log_reward
 from gflownet_envs.training import train
 from skpce.inspection import variance_decomposition
+from tests.shared import cases
 
 testing = pytest.importorskip("click.testing")
 
@@ -243,23 +244,21 @@ def test_an_interrupted_control_goes_on_from_the_members(
 # Errors, before any work.
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
-        ({"n_replicates": 2.0}, r"n_replicates must be an int of at least 1, got 2\.0"),
-        ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
-        ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
-        ({"n_control": 1}, "n_control must be 0 or at least 2: one member has no"),
-        (
-            {"n_replicates": 2, "solver": "exact"},
-            "n_replicates is 2, but solver='exact' trains no GFlowNet",
-        ),
-        (
-            {"n_control": 2, "solver": "exact"},
-            "n_control is 2, but solver='exact' trains no GFlowNet",
-        ),
-    ],
+    ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
+    ({"n_replicates": 2.0}, r"n_replicates must be an int of at least 1, got 2\.0"),
+    ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
+    ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
+    ({"n_control": 1}, "n_control must be 0 or at least 2: one member has no"),
+    (
+        {"n_replicates": 2, "solver": "exact"},
+        "n_replicates is 2, but solver='exact' trains no GFlowNet",
+    ),
+    (
+        {"n_control": 2, "solver": "exact"},
+        "n_control is 2, but solver='exact' trains no GFlowNet",
+    ),
 )
 def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, message):
     out = tmp_path / "out"
@@ -268,14 +267,12 @@ def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, me
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        (["--replicates", "0"], "Invalid value for '--replicates': 0"),
-        (["--control", "-1"], "Invalid value for '--control': -1"),
-        (["--control", "1"], "n_control must be 0 or at least 2"),
-        (["--replicates", "2", "--solver", "exact"], "n_replicates is 2, but solver"),
-    ],
+    (["--replicates", "0"], "Invalid value for '--replicates': 0"),
+    (["--control", "-1"], "Invalid value for '--control': -1"),
+    (["--control", "1"], "n_control must be 0 or at least 2"),
+    (["--replicates", "2", "--solver", "exact"], "n_replicates is 2, but solver"),
 )
 def test_bad_options_give_one_line(tmp_path, arguments, message):
     out = tmp_path / "out"

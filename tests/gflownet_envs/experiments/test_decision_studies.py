@@ -46,7 +46,7 @@ from benchmarks.studies.worth_of_rewards import (
     worth,
 )
 from skpce import CompositionalPCESurrogate
-from tests.settings import OLS
+from tests.shared import OLS
 
 SIZES = (2, 2, 3)
 

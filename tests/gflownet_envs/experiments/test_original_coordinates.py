@@ -8,7 +8,7 @@ from scipy.special import rel_entr, softmax
 from gflownet_envs.experiments.analysis import fragility, level_shares
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
-from tests.settings import OLS
+from tests.shared import OLS
 
 
 def make_dataset(X, y, steps, mask):

@@ -16,7 +16,7 @@ from gflownet_envs.experiments.claims import (
     two_modes_claim,
 )
 from gflownet_envs.experiments.tasks.graphs import alr_range_claim
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 
 @pytest.fixture
@@ -40,25 +40,21 @@ def source():
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("claim", "figure"),
-    [
-        (alr_sum_claim("first", 71.3), "70.0 (members 60.0)"),
-        (coverage_claim("last", 0.97), "0.93"),
-        (coverage_claim("first", 0.97), "0.50"),
-        (order_claim("x", "last", "first"), "last 3.00, first 1.00"),
-    ],
+    (alr_sum_claim("first", 71.3), "70.0 (members 60.0)"),
+    (coverage_claim("last", 0.97), "0.93"),
+    (coverage_claim("first", 0.97), "0.50"),
+    (order_claim("x", "last", "first"), "last 3.00, first 1.00"),
 )
 def test_our_figure_stands_beside_the_papers(source, claim, figure):
     assert claim.measure(source) == figure
 
 
-@pytest.mark.parametrize(
+@cases(
     ("variance", "figure"),
-    [
-        ([0.41, 0.50, 0.37, 0.11, 0.67], "0.41, 0.50, 0.37, 0.11, 0.67"),
-        ([0.1, 0.3, np.nan, 0.2, 0.4], "0.10, 0.30, 0.20, 0.40"),
-    ],
+    ([0.41, 0.50, 0.37, 0.11, 0.67], "0.41, 0.50, 0.37, 0.11, 0.67"),
+    ([0.1, 0.3, np.nan, 0.2, 0.4], "0.10, 0.30, 0.20, 0.40"),
 )
 def test_a_rise_is_a_correlation_over_all_steps(source, variance, figure):
     """The first and the last of five moves alone would say that it rises."""
@@ -88,9 +84,11 @@ def test_the_last_step_with_a_choice_stands_in_for_one_without(source):
         assert gain_claim("x", "first", late).measure(source) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("bimodal", "figure"),
-    [(set(), "at no step"), ({0}, "first"), ({0, 1}, "first, last")],
+    (set(), "at no step"),
+    ({0}, "first"),
+    ({0, 1}, "first, last"),
 )
 def test_two_modes_name_their_steps(bimodal, figure):
     dataset = SimpleNamespace(

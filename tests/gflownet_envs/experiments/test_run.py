@@ -22,6 +22,7 @@ from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import train
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
+from tests.shared import cases
 
 
 def read_results(folder):
@@ -174,19 +175,14 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
 # Errors, before any work.
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"task": "gird"}, r"no task 'gird'; the tasks are \['buchwald-.*'grid'"),
-        ({"preset": "big"}, r"no preset 'big'; its presets are \['default', 'paper', "),
-        (
-            {"solver": "magic"},
-            r"solver must be one of \('train', 'exact'\), got 'magic'",
-        ),
-        ({"seed": -1}, r"seed must be an int in \[0, 2\*\*32\), got -1"),
-        ({"seed": 1.0}, r"seed must be an int in \[0, 2\*\*32\), got 1\.0"),
-        ({"seed": True}, r"seed must be an int in \[0, 2\*\*32\), got True"),
-    ],
+    ({"task": "gird"}, r"no task 'gird'; the tasks are \['buchwald-.*'grid'"),
+    ({"preset": "big"}, r"no preset 'big'; its presets are \['default', 'paper', "),
+    ({"solver": "magic"}, r"solver must be one of \('train', 'exact'\), got 'magic'"),
+    ({"seed": -1}, r"seed must be an int in \[0, 2\*\*32\), got -1"),
+    ({"seed": 1.0}, r"seed must be an int in \[0, 2\*\*32\), got 1\.0"),
+    ({"seed": True}, r"seed must be an int in \[0, 2\*\*32\), got True"),
 )
 def test_bad_arguments_are_refused_before_a_folder_is_made(
     tmp_path, arguments, message
@@ -224,13 +220,11 @@ def with_equal_rewards(study):
     return replace(study, reward=RewardTable(study.environment, log_reward))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
-    [
-        (lambda study: {}, r"'grid' returned a dict; expected a Study"),
-        (without_choice, "'grid' returned a trajectory without a choice; expected two"),
-        (with_equal_rewards, "'grid' returned equal rewards for all 20 members"),
-    ],
+    (lambda study: {}, r"'grid' returned a dict; expected a Study"),
+    (without_choice, "'grid' returned a trajectory without a choice; expected two"),
+    (with_equal_rewards, "'grid' returned equal rewards for all 20 members"),
 )
 def test_studies_with_nothing_to_explain_are_refused(
     tmp_path, monkeypatch, change, message

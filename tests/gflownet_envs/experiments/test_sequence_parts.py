@@ -36,6 +36,7 @@ from gflownet_envs.rewards.process_reward import (
     train_process_reward,
 )
 from skpce.inspection import parts_of_table
+from tests.shared import cases
 
 N_MEMBERS = 5
 WITH_END = TokenSequenceEnvironment(["a", "end", "b", "c"], 4, end_token="end")
@@ -203,13 +204,11 @@ def test_what_was_seen_is_exchanged(labelled, trained):
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changed", "message"),
-    [
-        ({"weights": np.ones((2, 3))}, "weights must have shape"),
-        ({"weights": -np.ones((2, 12))}, "not negative"),
-        ({"spec": ProcessRewardSpec(6, shared_start=False)}, "shared_start=False"),
-    ],
+    ({"weights": np.ones((2, 3))}, "weights must have shape"),
+    ({"weights": -np.ones((2, 12))}, "not negative"),
+    ({"spec": ProcessRewardSpec(6, shared_start=False)}, "shared_start=False"),
 )
 def test_what_cannot_be_trained_again_is_refused(labelled, trained, changed, message):
     problems, labels, _ = labelled

@@ -13,6 +13,7 @@ from gflownet_envs.experiments.tasks.buchwald_hartwig import (
     WITHOUT_CONTROLS,
     BuchwaldHartwigTask,
 )
+from tests.shared import cases
 
 
 def small_study(seed=0, **changes):
@@ -26,9 +27,7 @@ def small_study(seed=0, **changes):
     )
 
 
-@pytest.mark.parametrize(
-    ("variant", "sizes"), [("", (4, 3, 16, 24)), (WITHOUT_CONTROLS, (4, 3, 15, 23))]
-)
+@cases(("variant", "sizes"), ("", (4, 3, 16, 24)), (WITHOUT_CONTROLS, (4, 3, 15, 23)))
 def test_the_absent_levels_are_there_or_left_out(variant, sizes):
     study = small_study(variant=variant)
     assert study.environment.sizes == sizes

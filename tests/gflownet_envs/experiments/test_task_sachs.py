@@ -31,6 +31,7 @@ from gflownet_envs.rewards.graph_scores import (
     log_marginal_likelihoods,
     subsample_rows,
 )
+from tests.shared import cases
 
 pytestmark = pytest.mark.slow
 
@@ -178,9 +179,10 @@ def fake_source(trajectory, indices, alr=(), y=None):
     return SimpleNamespace(dataset=dataset, main=main, fragility=fragility)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "figure"),
-    [(False, "Mek → Raf 0.20 and 0.90"), (True, "PKA → Akt 0.90 and 0.10")],
+    (False, "Mek → Raf 0.20 and 0.90"),
+    (True, "PKA → Akt 0.90 and 0.10"),
 )
 def test_which_component_leads(others, figure):
     claim = graphs.leading_input_claim(

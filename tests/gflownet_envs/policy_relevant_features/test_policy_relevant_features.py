@@ -30,6 +30,7 @@ from gflownet_envs.policy_relevant_features import (
     sampled_outcome_distributions,
 )
 from skpce.inspection import part_effects
+from tests.shared import cases
 
 SELECTION = SequentialSelectionEnvironment(
     {"a": ["x", "y", "z"], "b": ["p", "q"], "c": ["u", "v", "w"]}
@@ -492,24 +493,19 @@ def test_pickles_keep_the_numbers():
     assert clone(fitted).get_params().keys() == fitted.get_params().keys()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
-    [
-        ({"environment": "grid"}, "environment must be an Environment or a State"),
-        (
-            {"environment": DagEnvironment(6)},
-            "the objects of dag-6-15 are not numbered",
-        ),
-        ({"exclude_steps": "b"}, r"must be a sequence, got 'b'; write \('b',\)"),
-        ({"exclude_steps": ("d",)}, r"among \['a', 'b', 'c'\].* got 'd'"),
-        ({"exclude_steps": (3,)}, "exclude_steps .* got 3"),
-        ({"relative": 1}, "relative must be a bool, got 1"),
-        ({"n_samples": 0}, "n_samples must be at least 1, got 0"),
-        ({"pilot": "greedy"}, "pilot must be one of .* got 'greedy'"),
-        ({"pilot": "exact", "max_states": 2}, "pilot='exact' needs a listed space"),
-        ({"training": 3}, "training must be a TrainingSpec or None, got 3"),
-        ({"trajectory": [0]}, "actions must end in a terminal state"),
-    ],
+    ({"environment": "grid"}, "environment must be an Environment or a State"),
+    ({"environment": DagEnvironment(6)}, "the objects of dag-6-15 are not numbered"),
+    ({"exclude_steps": "b"}, r"must be a sequence, got 'b'; write \('b',\)"),
+    ({"exclude_steps": ("d",)}, r"among \['a', 'b', 'c'\].* got 'd'"),
+    ({"exclude_steps": (3,)}, "exclude_steps .* got 3"),
+    ({"relative": 1}, "relative must be a bool, got 1"),
+    ({"n_samples": 0}, "n_samples must be at least 1, got 0"),
+    ({"pilot": "greedy"}, "pilot must be one of .* got 'greedy'"),
+    ({"pilot": "exact", "max_states": 2}, "pilot='exact' needs a listed space"),
+    ({"training": 3}, "training must be a TrainingSpec or None, got 3"),
+    ({"trajectory": [0]}, "actions must end in a terminal state"),
 )
 def test_bad_parameters(parameters, message):
     features = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7])

@@ -20,7 +20,7 @@ from gflownet_envs.rewards.gaussian_process import (
     one_hot_levels,
 )
 from skpce.inspection import input_tests
-from tests.settings import ridge_pce
+from tests.shared import cases, ridge_pce
 
 SIZES = (3, 4, 5)
 LEVELS = np.indices(SIZES).reshape(3, -1).T
@@ -73,12 +73,10 @@ def test_hyper_parameters_are_those_of_greatest_likelihood():
             assert log_likelihood(*other) < log_likelihood(*best)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "message", "warns"),
-    [
-        (2, "ABNORMAL: ", False),
-        (1, "STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT", True),
-    ],
+    (2, "ABNORMAL: ", False),
+    (1, "STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT", True),
 )
 def test_an_optimum_up_to_rounding_is_one(monkeypatch, status, message, warns):
     """L-BFGS-B ends abnormally on some processors where it converges on others."""

@@ -29,6 +29,7 @@ from gflownet_envs.rewards.molecules import (
 )
 from gflownet_envs.rewards.proxies import train_feature_proxies
 from gflownet_envs.rewards.source import RewardSource, log_reward_table
+from tests.shared import cases
 
 SPEC = ProxySpec(hidden=(8, 8), max_epochs=4, block_size=2)
 
@@ -196,12 +197,10 @@ def test_checksums_of_different_rewards_differ(chain_reward):
     assert reward.select(slice(0, 2)).digest() == reward.digest()
 
 
-@pytest.mark.parametrize(
+@cases(
     "env",
-    [
-        fragment_chain_environment(["C=C", "CO", "CN"], positions=["left", "right"]),
-        fragment_chain_environment(tuple(TOY_FRAGMENTS), positions=2),
-    ],
+    fragment_chain_environment(["C=C", "CO", "CN"], positions=["left", "right"]),
+    fragment_chain_environment(tuple(TOY_FRAGMENTS), positions=2),
     ids=lambda env: env.name,
 )
 def test_contract(env):
@@ -227,39 +226,37 @@ def test_molecule_rewards_by_hand():
     assert_allclose(without, [[20.0, 28.0]])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
-    [
-        (lambda: descriptor_score([[0, 20]]), "from 0 to 19, got 0 to 20"),
-        (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
-        (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
-        (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
-        (lambda: fragment_chain_environment(["A"], 0), "positions must be at least 1"),
-        (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
-        (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
-        (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
-        (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
-        (
-            lambda: molecule_log_reward([[1.0]], [1.0], temperature=0.0),
-            "temperature must be positive, got 0.0",
-        ),
-        (
-            lambda: molecule_log_reward([[1.0]], [1.0], exponent=-1.0),
-            "exponent must not be negative, got -1.0",
-        ),
-        (
-            lambda: train_feature_proxies(np.ones((3, 2)), np.ones(4), members=[0]),
-            r"got \(3, 2\) and \(4,\)",
-        ),
-        (
-            lambda: train_feature_proxies([[1.0], [np.nan]], [1, 2], members=[0]),
-            "features must be finite, row 1 is not",
-        ),
-        (
-            lambda: train_feature_proxies(np.ones((9, 2)), np.ones(9), members=[0, 0]),
-            r"members must be distinct and not empty, got \(0, 0\)",
-        ),
-    ],
+    (lambda: descriptor_score([[0, 20]]), "from 0 to 19, got 0 to 20"),
+    (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
+    (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
+    (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
+    (lambda: fragment_chain_environment(["A"], 0), "positions must be at least 1"),
+    (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
+    (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
+    (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
+    (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
+    (
+        lambda: molecule_log_reward([[1.0]], [1.0], temperature=0.0),
+        "temperature must be positive, got 0.0",
+    ),
+    (
+        lambda: molecule_log_reward([[1.0]], [1.0], exponent=-1.0),
+        "exponent must not be negative, got -1.0",
+    ),
+    (
+        lambda: train_feature_proxies(np.ones((3, 2)), np.ones(4), members=[0]),
+        r"got \(3, 2\) and \(4,\)",
+    ),
+    (
+        lambda: train_feature_proxies([[1.0], [np.nan]], [1, 2], members=[0]),
+        "features must be finite, row 1 is not",
+    ),
+    (
+        lambda: train_feature_proxies(np.ones((9, 2)), np.ones(9), members=[0, 0]),
+        r"members must be distinct and not empty, got \(0, 0\)",
+    ),
 )
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):

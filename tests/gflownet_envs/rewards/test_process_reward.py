@@ -23,6 +23,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.rewards.problems import STRATEGIES
 from gflownet_envs.testing import check_environment
+from tests.shared import cases
 
 SPEC = ProcessRewardSpec(n_epochs=30)
 
@@ -64,9 +65,7 @@ def score_by_hand(reward, member, state):
     return (hidden @ p["weight_1"] + p["bias_1"][0]).item()
 
 
-@pytest.mark.parametrize(
-    "env", [arithmetic_environment(), strategy_environment(), strategy_environment(2)]
-)
+@cases("env", arithmetic_environment(), strategy_environment(), strategy_environment(2))
 def test_the_contract(env):
     check_environment(env)
 
@@ -226,17 +225,15 @@ def test_labels_that_are_all_alike():
     assert torch.isfinite(reward.scores(problems)).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"problems": torch.zeros(40, 2).long()}, r"\(n, 3\) for .*, got \(40, 2\)"),
-        ({"problems": torch.full((40, 3), -1)}, r"finished sequences, got \[-1"),
-        ({"labels": [1.0]}, "labels must be 40 finite numbers, one a problem"),
-        ({"labels": [np.nan] * 40}, "labels must be 40 finite numbers"),
-        ({"spec": ProcessRewardSpec(n_labelled=41)}, "at most 40, .*, got 41"),
-        ({"members": ()}, r"members must be distinct and not empty, got \(\)"),
-        ({"members": (1, 1)}, r"members must be distinct .* got \(1, 1\)"),
-    ],
+    ({"problems": torch.zeros(40, 2).long()}, r"\(n, 3\) for .*, got \(40, 2\)"),
+    ({"problems": torch.full((40, 3), -1)}, r"finished sequences, got \[-1"),
+    ({"labels": [1.0]}, "labels must be 40 finite numbers, one a problem"),
+    ({"labels": [np.nan] * 40}, "labels must be 40 finite numbers"),
+    ({"spec": ProcessRewardSpec(n_labelled=41)}, "at most 40, .*, got 41"),
+    ({"members": ()}, r"members must be distinct and not empty, got \(\)"),
+    ({"members": (1, 1)}, r"members must be distinct .* got \(1, 1\)"),
 )
 def test_bad_arguments(arguments, message):
     env, problems, labels, _ = strategies()
@@ -245,13 +242,11 @@ def test_bad_arguments(arguments, message):
         train_process_reward(env, **(given | arguments))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "message"),
-    [
-        ({"n_labelled": 0}, "n_labelled must be at least 1, got 0"),
-        ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
-        ({"learning_rate": -1}, "learning_rate must be positive, got -1"),
-    ],
+    ({"n_labelled": 0}, "n_labelled must be at least 1, got 0"),
+    ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
+    ({"learning_rate": -1}, "learning_rate must be positive, got -1"),
 )
 def test_bad_specifications(settings, message):
     with pytest.raises(ValueError, match=message):

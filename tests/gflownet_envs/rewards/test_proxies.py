@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from gflownet_envs import PAPER_PROXY, ProxySpec, train_yield_proxies, yield_log_reward
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.proxy_training import scores_of_rows
+from tests.shared import cases
 
 LEVELS = (3, 4, 5)
 ALL = np.indices(LEVELS).reshape(3, -1).T
@@ -35,9 +36,7 @@ def assert_equal(one, other, rows=slice(None), tolerance=0.0):
         )
 
 
-@pytest.mark.parametrize(
-    "spec", [SMALL, replace(SMALL, batch_size=None, patience=None)]
-)
+@cases("spec", SMALL, replace(SMALL, batch_size=None, patience=None))
 def test_a_member_of_many_is_the_member_alone(spec):
     spec = replace(spec, max_epochs=30)
     together = proxies(spec, range(5))
@@ -154,33 +153,29 @@ def test_blocks_are_stored_and_found_again():
     assert len(store.blocks) == 4
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"train_fraction": 0.0}, r"train_fraction must be in \(0, 1\], got 0.0"),
-        ({"validation_fraction": 1.0}, r"validation_fraction must be in \(0, 1\)"),
-        ({"batch_size": 0}, "batch_size must be None or at least 1, got 0"),
-        ({"patience": 0}, "patience must be None or at least 1"),
-        ({"max_epochs": 0}, "max_epochs must be at least 1"),
-        ({"learning_rate": 0.0}, "learning_rate must be positive"),
-        ({"hidden": (0,)}, "hidden must be a tuple"),
-        ({"dtype": "half"}, "dtype must be"),
-    ],
+    ({"train_fraction": 0.0}, r"train_fraction must be in \(0, 1\], got 0.0"),
+    ({"validation_fraction": 1.0}, r"validation_fraction must be in \(0, 1\)"),
+    ({"batch_size": 0}, "batch_size must be None or at least 1, got 0"),
+    ({"patience": 0}, "patience must be None or at least 1"),
+    ({"max_epochs": 0}, "max_epochs must be at least 1"),
+    ({"learning_rate": 0.0}, "learning_rate must be positive"),
+    ({"hidden": (0,)}, "hidden must be a tuple"),
+    ({"dtype": "half"}, "dtype must be"),
 )
 def test_bad_specifications(arguments, message):
     with pytest.raises(ValueError, match=message):
         ProxySpec(**arguments)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "yields", "message"),
-    [
-        (ALL.astype(float), YIELDS, "rows must be a two-dimensional array of integers"),
-        (ALL, YIELDS[:-1], "must have shapes"),
-        (ALL, np.where(YIELDS == 0, np.nan, YIELDS), "finite, got nan in row 0"),
-        (ALL + 1, YIELDS, "levels between 0 and the largest"),
-        (ALL[:1], YIELDS[:1], "rows to train on"),
-    ],
+    (ALL.astype(float), YIELDS, "rows must be a two-dimensional array of integers"),
+    (ALL, YIELDS[:-1], "must have shapes"),
+    (ALL, np.where(YIELDS == 0, np.nan, YIELDS), "finite, got nan in row 0"),
+    (ALL + 1, YIELDS, "levels between 0 and the largest"),
+    (ALL[:1], YIELDS[:1], "rows to train on"),
 )
 def test_bad_rows(rows, yields, message):
     with pytest.raises(ValueError, match=message):

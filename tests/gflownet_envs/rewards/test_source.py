@@ -29,6 +29,7 @@ from gflownet_envs.rewards.source import (
     RewardTable,
     as_reward_source,
 )
+from tests.shared import cases
 
 DAG = DagEnvironment(3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, dtype="float64")
@@ -59,13 +60,11 @@ def test_local_scores_by_hand():
             assert found[member, index].item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "message"),
-    [
-        (np.zeros((2, 3, 4)), r"shape \(n_members, 3, 8\) .* got \(2, 3, 4\)"),
-        (np.zeros((0, 3, 8)), r"got \(0, 3, 8\)"),
-        (np.full((1, 3, 8), np.nan), "must be finite, got nan for member 0, node 0"),
-    ],
+    (np.zeros((2, 3, 4)), r"shape \(n_members, 3, 8\) .* got \(2, 3, 4\)"),
+    (np.zeros((0, 3, 8)), r"got \(0, 3, 8\)"),
+    (np.full((1, 3, 8), np.nan), "must be finite, got nan for member 0, node 0"),
 )
 def test_bad_scores(values, message):
     with pytest.raises(ValueError, match=message):
@@ -149,25 +148,21 @@ def test_sources_select_move_and_have_different_digests():
     assert as_reward_source(reward, DAG) is reward
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
-    [
-        (3.0, r"one row a member, at least one, got shape \(\)"),
-        (np.zeros((0, 2)), r"got shape \(0, 2\)"),
-        ([[0.0], [np.inf]], "parameters of member 1 must be finite"),
-    ],
+    (3.0, r"one row a member, at least one, got shape \(\)"),
+    (np.zeros((0, 2)), r"got shape \(0, 2\)"),
+    ([[0.0], [np.inf]], "parameters of member 1 must be finite"),
 )
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         FunctionReward(token_counts, parameters)
 
 
-@pytest.mark.parametrize(
+@cases(
     "reward",
-    [
-        LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16))),
-        RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19))),
-    ],
+    LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16))),
+    RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19))),
     ids=["larger", "fewer edges"],
 )
 def test_rewards_of_another_space_are_refused(reward):
@@ -185,9 +180,10 @@ def test_rewards_of_another_shape_are_refused(shape, objective):
         train_ensemble(DAG, reward, replace(SPEC, objective=objective))
 
 
-@pytest.mark.parametrize(
+@cases(
     "function",
-    [lambda weights, states: weights, partial(token_counts)],
+    lambda weights, states: weights,
+    partial(token_counts),
     ids=["lambda", "partial"],
 )
 def test_functions_without_a_name_have_no_checksum(function):
@@ -276,16 +272,14 @@ def as_arrays(parameters, states):
     return states.sum(dim=-1).double().numpy()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("function", "message"),
-    [
-        (flat, r"function flat must give shape \(2, 4\) .*, got \(2,\)"),
-        (text, "array of real numbers, got list: dtype <U1"),
-        (nothing, "array of real numbers, got NoneType"),
-        (not_finite, "function not_finite must be finite, got nan for member 0, state"),
-        (imaginary, "must be real, got torch.complex64"),
-        (restless, "same for the same arguments; two calls differ by up to 0"),
-    ],
+    (flat, r"function flat must give shape \(2, 4\) .*, got \(2,\)"),
+    (text, "array of real numbers, got list: dtype <U1"),
+    (nothing, "array of real numbers, got NoneType"),
+    (not_finite, "function not_finite must be finite, got nan for member 0, state"),
+    (imaginary, "must be real, got torch.complex64"),
+    (restless, "same for the same arguments; two calls differ by up to 0"),
 )
 def test_functions_that_are_no_reward_are_refused_before_any_work(function, message):
     reward = FunctionReward(function, [[1.0], [2.0]])
@@ -302,13 +296,11 @@ def test_functions_may_return_any_real_numbers(function):
     assert solve_exact(DAG, reward).log_z.isfinite().all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("log_reward", "message"),
-    [
-        (lambda members, objects: "a", "array of real numbers, got str"),
-        (lambda members, objects: torch.zeros(3), r"must return shape \(2, 16\)"),
-        (lambda members, objects: torch.rand(1, len(objects)), "two calls differ by"),
-    ],
+    (lambda members, objects: "a", "array of real numbers, got str"),
+    (lambda members, objects: torch.zeros(3), r"must return shape \(2, 16\)"),
+    (lambda members, objects: torch.rand(1, len(objects)), "two calls differ by"),
 )
 def test_functions_of_objects_are_checked_too(log_reward, message):
     message = message.replace("2, 16", "1, 16")

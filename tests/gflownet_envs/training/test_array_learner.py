@@ -26,6 +26,7 @@ from gflownet_envs.sampling import TableSampler
 from gflownet_envs.training import block
 from gflownet_envs.training.array_learner import ArrayLearner, fits_arrays
 from gflownet_envs.training.autograd_learner import AutogradLearner
+from tests.shared import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -83,15 +84,13 @@ def test_steps_are_those_of_autograd(env, batch_size, objective, epsilon):
     assert_same_steps(arrays, autograd, 12)
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        {"max_gradient_norm": 0.5},
-        {"log_z_init": 2.0, "objective": "trajectory_balance"},
-        {"hidden": ()},
-        {"hidden": (5,), "adam_betas": (0.0, 0.9)},
-        {"hidden": (6, 5, 4)},
-    ],
+    {"max_gradient_norm": 0.5},
+    {"log_z_init": 2.0, "objective": "trajectory_balance"},
+    {"hidden": ()},
+    {"hidden": (5,), "adam_betas": (0.0, 0.9)},
+    {"hidden": (6, 5, 4)},
     ids=str,
 )
 def test_settings_are_those_of_autograd(change):

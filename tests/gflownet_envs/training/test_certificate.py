@@ -24,6 +24,7 @@ from gflownet_envs import (
     train_ensemble,
 )
 from gflownet_envs.training import certificate
+from tests.shared import cases
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=60, hidden=(16,), check_every=0, dtype="float64")
@@ -72,9 +73,11 @@ def distance_over_trajectories(ensemble, member):
     return 0.5 * np.abs(np.array(policy) - target).sum(), np.array(policy), target
 
 
-@pytest.mark.parametrize(
+@cases(
     "environment",
-    [GRID, HypergridEnvironment(2, 3), TokenSequenceEnvironment(["a", "b"], 3)],
+    GRID,
+    HypergridEnvironment(2, 3),
+    TokenSequenceEnvironment(["a", "b"], 3),
     ids=lambda environment: environment.name,
 )
 def test_listed_trajectories_by_hand(environment):
@@ -285,14 +288,12 @@ def test_a_learned_backward_policy_is_the_one_of_the_residuals(objective):
     assert (found.bound >= exact_distances(ensemble)).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"n_samples": 1}, "n_samples must be an int of at least 100, got 1"),
-        ({"confidence_level": 1.0}, "confidence_level must be above 0 and below 1"),
-        ({"log_z": [0.0]}, "log_z must have 4 finite numbers"),
-        ({"log_z": [0.0, 0.0, 0.0, np.nan]}, "log_z must have 4 finite numbers"),
-    ],
+    ({"n_samples": 1}, "n_samples must be an int of at least 100, got 1"),
+    ({"confidence_level": 1.0}, "confidence_level must be above 0 and below 1"),
+    ({"log_z": [0.0]}, "log_z must have 4 finite numbers"),
+    ({"log_z": [0.0, 0.0, 0.0, np.nan]}, "log_z must have 4 finite numbers"),
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):

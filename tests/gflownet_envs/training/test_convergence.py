@@ -21,6 +21,7 @@ from gflownet_envs.training.convergence import (
     NotConvergedWarning,
     effective_sample_share,
 )
+from tests.shared import cases
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=300, hidden=(32,), check_every=50)
@@ -50,16 +51,14 @@ def test_distance_is_that_of_the_exact_solver(offset):
     assert_array_equal(history["distance"][:, -1], ensemble.diagnostics.distance)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "message"),
-    [
-        ({"n_jobs": 0}, "n_jobs must be None or an int"),
-        ({"logger": "x"}, "logger must be None or a callable"),
-        ({"progress": 3}, "progress must be None or a callable"),
-        ({"store": "folder"}, r"store must be None or a store, such as BlockStore"),
-        ({"environment": "grid"}, "environment must be an Environment"),
-        ({"log_reward": np.full((1, GRID.n_objects), 1e300)}, "beyond the range of"),
-    ],
+    ({"n_jobs": 0}, "n_jobs must be None or an int"),
+    ({"logger": "x"}, "logger must be None or a callable"),
+    ({"progress": 3}, "progress must be None or a callable"),
+    ({"store": "folder"}, r"store must be None or a store, such as BlockStore"),
+    ({"environment": "grid"}, "environment must be an Environment"),
+    ({"log_reward": np.full((1, GRID.n_objects), 1e300)}, "beyond the range of"),
 )
 def test_what_would_fail_later_is_refused(given, message):
     arguments = {

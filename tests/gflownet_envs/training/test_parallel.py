@@ -14,6 +14,7 @@ from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.training import block
 from gflownet_envs.training.block import most_members
+from tests.shared import cases
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=2)
@@ -140,18 +141,16 @@ def test_blocks_of_a_gpu_are_stored(tmp_path, monkeypatch):
         assert_allclose(resumed.parameters[name], values, atol=1e-3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
-        ({"n_replicates": 1.5}, r"n_replicates must be an int .* got 1\.5"),
-        ({"device": "abacus"}, "device must be a torch device .* got 'abacus'"),
-        ({"members": [1, 2], "n_replicates": 2}, "times n_replicates, got 2 numbers"),
-        (
-            {"spec": replace(SPEC, policy="gru", hidden=(8,))},
-            "policy='gru' reads the history of a state",
-        ),
-    ],
+    ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
+    ({"n_replicates": 1.5}, r"n_replicates must be an int .* got 1\.5"),
+    ({"device": "abacus"}, "device must be a torch device .* got 'abacus'"),
+    ({"members": [1, 2], "n_replicates": 2}, "times n_replicates, got 2 numbers"),
+    (
+        {"spec": replace(SPEC, policy="gru", hidden=(8,))},
+        "policy='gru' reads the history of a state",
+    ),
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -23,6 +23,7 @@ from gflownet_envs.block_store import BlockStore
 from gflownet_envs.sampling import PlainSampler, TableSampler
 from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import DivergedWarning
+from tests.shared import cases
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SELECTION = SequentialSelectionEnvironment(
@@ -82,9 +83,7 @@ def test_neighbours_do_not_matter_to_the_last_bit(dtype):
     assert_same_parameters(one.subset([3]), other.subset([3]))
 
 
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-12)]
-)
+@cases(("dtype", "tolerance"), ("float32", 1e-4), ("float64", 1e-12))
 def test_a_member_alone_after_300_iterations(dtype, tolerance):
     spec = replace(SHORT, dtype=dtype, n_iterations=300)
     log_reward = random_log_reward(5, GRID)
@@ -177,18 +176,16 @@ def test_no_gradient_through_samples():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
-@pytest.mark.parametrize(
+@cases(
     "spec",
-    [
-        TrainingSpec(),
-        TrainingSpec(objective="trajectory_balance"),
-        TrainingSpec(objective="sub_trajectory_balance"),
-        TrainingSpec(objective="detailed_balance"),
-        TrainingSpec(exploration_epsilon=0.1),
-        TrainingSpec(exploration_temperature=2.0),
-        TrainingSpec(replay_fraction=0.5),
-        TrainingSpec(learn_backward_policy=True),
-    ],
+    TrainingSpec(),
+    TrainingSpec(objective="trajectory_balance"),
+    TrainingSpec(objective="sub_trajectory_balance"),
+    TrainingSpec(objective="detailed_balance"),
+    TrainingSpec(exploration_epsilon=0.1),
+    TrainingSpec(exploration_temperature=2.0),
+    TrainingSpec(replay_fraction=0.5),
+    TrainingSpec(learn_backward_policy=True),
     ids=lambda spec: next(
         f"{key}={value}"
         for key, value in (*asdict(spec).items(), ("", "default"))
@@ -286,15 +283,13 @@ def test_blocks_on_disk(tmp_path):
     assert_same_parameters(first, again)
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        {"seed": 1},
-        {"members": [1, 0]},
-        {"spec": replace(SHORT, learning_rate=0.1)},
-        {"log_reward": random_log_reward(2, GRID, seed=1)},
-        {"common_random_numbers": True},
-    ],
+    {"seed": 1},
+    {"members": [1, 0]},
+    {"spec": replace(SHORT, learning_rate=0.1)},
+    {"log_reward": random_log_reward(2, GRID, seed=1)},
+    {"common_random_numbers": True},
     ids=lambda change: next(iter(change)),
 )
 def test_other_runs_are_not_taken_from_the_store(change):
@@ -399,37 +394,33 @@ def test_threads_are_restored():
     assert torch.get_num_threads() == before
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"objective": "mse"}, "objective must be one of .* got 'mse'"),
-        (
-            {"batch_size": 1},
-            "batch_size must be an int of at least 2 for vargrad, got 1",
-        ),
-        ({"n_iterations": 0}, "n_iterations must be an int of at least 1, got 0"),
-        ({"block_size": 0}, "block_size must be an int of at least 1"),
-        ({"learning_rate": 0.0}, "learning_rate must be positive and finite, got 0.0"),
-        ({"log_z_learning_rate": -1.0}, "log_z_learning_rate must be positive"),
-        ({"exploration_epsilon": 1.5}, r"exploration_epsilon must be in \[0, 1\]"),
-        ({"final_learning_rate_fraction": -0.1}, "final_learning_rate_fraction"),
-        ({"hidden": (64, 0)}, "hidden must be a tuple of positive ints"),
-        ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers in \[0, 1\)"),
-        ({"initialization": "zero"}, "initialization must be one of"),
-        ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
-        ({"replay_fraction": 0.999}, "replay_fraction must be 0 or leave new and old"),
-        ({"replay_fraction": 0.001}, "replay_fraction must be 0 or leave new and old"),
-        ({"max_table_states": -1}, "max_table_states must be an int of at least 0"),
-    ],
+    ({"objective": "mse"}, "objective must be one of .* got 'mse'"),
+    ({"batch_size": 1}, "batch_size must be an int of at least 2 for vargrad, got 1"),
+    ({"n_iterations": 0}, "n_iterations must be an int of at least 1, got 0"),
+    ({"block_size": 0}, "block_size must be an int of at least 1"),
+    ({"learning_rate": 0.0}, "learning_rate must be positive and finite, got 0.0"),
+    ({"log_z_learning_rate": -1.0}, "log_z_learning_rate must be positive"),
+    ({"exploration_epsilon": 1.5}, r"exploration_epsilon must be in \[0, 1\]"),
+    ({"final_learning_rate_fraction": -0.1}, "final_learning_rate_fraction"),
+    ({"hidden": (64, 0)}, "hidden must be a tuple of positive ints"),
+    ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers in \[0, 1\)"),
+    ({"initialization": "zero"}, "initialization must be one of"),
+    ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
+    ({"replay_fraction": 0.999}, "replay_fraction must be 0 or leave new and old"),
+    ({"replay_fraction": 0.001}, "replay_fraction must be 0 or leave new and old"),
+    ({"max_table_states": -1}, "max_table_states must be an int of at least 0"),
 )
 def test_bad_specifications(arguments, message):
     with pytest.raises(ValueError, match=message):
         TrainingSpec(**arguments)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("members", "message"),
-    [([0], "each of the 2 rows"), ([1, 1], "members must be distinct")],
+    ([0], "each of the 2 rows"),
+    ([1, 1], "members must be distinct"),
 )
 def test_bad_members(members, message):
     with pytest.raises(ValueError, match=message):
@@ -465,13 +456,11 @@ def test_divergence_is_said_with_the_members(learning_rate):
         train_ensemble(env, torch.eye(3)[:2], spec, members=[4, 7])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"members": [0.5, 1]}, r"members must be ints, got 0\.5"),
-        ({"seed": 1.5}, r"seed must be in \[0, 2\*\*64\) and an int, got 1\.5"),
-        ({"spec": "x"}, "spec must be a TrainingSpec or None, got 'x'"),
-    ],
+    ({"members": [0.5, 1]}, r"members must be ints, got 0\.5"),
+    ({"seed": 1.5}, r"seed must be in \[0, 2\*\*64\) and an int, got 1\.5"),
+    ({"spec": "x"}, "spec must be a TrainingSpec or None, got 'x'"),
 )
 def test_arguments_of_another_type(arguments, message):
     env = GridEnvironment(size=2, max_moves=1)

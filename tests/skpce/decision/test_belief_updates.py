@@ -16,6 +16,7 @@ from skpce.decision._belief import (
     reweighted,
 )
 from skpce.decision._policy import kalman_updated
+from tests.shared import cases
 
 SEED = 0
 MEAN = np.array([0.5, -1.0])
@@ -242,16 +243,14 @@ def test_seen_twice_is_seen_once_with_twice_the_evidence():
     assert_allclose(twice.weights, once.weights, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        (([1.0, 2.0],), "particles.*finite table"),
-        (([[1.0, 2.0]], None, "ab"), "names.*2 names"),
-        (([[np.nan]],), "particles.*finite table"),
-        (("many",), "particles.*finite table"),
-        (([[1.0]], [-1.0]), "non-negative"),
-        (([[1.0]], None, ["a", "b"]), "names.*1 names"),
-    ],
+    (([1.0, 2.0],), "particles.*finite table"),
+    (([[1.0, 2.0]], None, "ab"), "names.*2 names"),
+    (([[np.nan]],), "particles.*finite table"),
+    (("many",), "particles.*finite table"),
+    (([[1.0]], [-1.0]), "non-negative"),
+    (([[1.0]], None, ["a", "b"]), "names.*1 names"),
 )
 def test_bad_beliefs(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
 from skpce.decision import InputBelief, ThompsonPolicy
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 SEED = 0
 N_CHOICES = 2000
@@ -254,22 +254,20 @@ def test_not_fitted(surrogate):
     assert not hasattr(ThompsonPolicy(surrogate), "effective_sample_size_")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "message"),
-    [
-        ({"rule": "best"}, "rule.*'draw', 'mean', 'vote'.*'best'"),
-        ({"method": "mcmc"}, "method.*'kalman', 'weights'.*'mcmc'"),
-        ({"greedy": 1}, "greedy.*a bool"),
-        ({"n_particles": 1}, r"n_particles.*\[2, inf\)"),
-        ({"n_draws": 0}, r"n_draws.*\[1, inf\)"),
-        ({"inputs": [[1.0, 2.0]]}, r"shape \(1, 2\)"),
-        (
-            {"inputs": InputBelief([[1.0, 2.0]])},
-            "has 2 inputs; expected 1, as the surrogate",
-        ),
-        ({"surrogate": PCA()}, "not fitted|CompositionalPCESurrogate"),
-        ({"surrogate": LinearRegression().fit([[1], [2]], [1, 2])}, "ends in Linear"),
-    ],
+    ({"rule": "best"}, "rule.*'draw', 'mean', 'vote'.*'best'"),
+    ({"method": "mcmc"}, "method.*'kalman', 'weights'.*'mcmc'"),
+    ({"greedy": 1}, "greedy.*a bool"),
+    ({"n_particles": 1}, r"n_particles.*\[2, inf\)"),
+    ({"n_draws": 0}, r"n_draws.*\[1, inf\)"),
+    ({"inputs": [[1.0, 2.0]]}, r"shape \(1, 2\)"),
+    (
+        {"inputs": InputBelief([[1.0, 2.0]])},
+        "has 2 inputs; expected 1, as the surrogate",
+    ),
+    ({"surrogate": PCA()}, "not fitted|CompositionalPCESurrogate"),
+    ({"surrogate": LinearRegression().fit([[1], [2]], [1, 2])}, "ends in Linear"),
 )
 def test_bad_parameters(surrogate, changes, message):
     with pytest.raises(ValueError, match=message):
@@ -279,21 +277,19 @@ def test_bad_parameters(surrogate, changes, message):
 SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({**SEEN, "observed": None}, "observed.*Got None"),
-        ({**SEEN, "observed": np.nan}, "observed.*finite"),
-        ({**SEEN, "noise_sd": 0.0}, "noise_sd.*positive"),
-        ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
-        ({**SEEN, "noise_sd": None}, "noise_sd.*Got None"),
-        ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
-        ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows; expected 1000"),
-        ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
-        ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
-        ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
-        ({**SEEN, "which": [0, 0]}, "which.*1 column"),
-    ],
+    ({**SEEN, "observed": None}, "observed.*Got None"),
+    ({**SEEN, "observed": np.nan}, "observed.*finite"),
+    ({**SEEN, "noise_sd": 0.0}, "noise_sd.*positive"),
+    ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
+    ({**SEEN, "noise_sd": None}, "noise_sd.*Got None"),
+    ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
+    ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows; expected 1000"),
+    ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
+    ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
+    ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
+    ({**SEEN, "which": [0, 0]}, "which.*1 column"),
 )
 def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     policy = started(surrogate)
@@ -304,16 +300,14 @@ def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     assert policy.n_updates_ == 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rule", "arguments", "message"),
-    [
-        ("draw", {"steps": "third"}, "some of .*'second'.*'third'"),
-        ("draw", {"steps": 7}, "steps.*Got 7"),
-        ("draw", {"steps": []}, "steps"),
-        ("draw", {"steps": 1.5}, "steps.*Got 1.5"),
-        ("draw", {"inputs": [1.0, 2.0]}, "1 finite numbers"),
-        ("vote", {"inputs": [1.0]}, "rule='vote', which uses many draws"),
-    ],
+    ("draw", {"steps": "third"}, "some of .*'second'.*'third'"),
+    ("draw", {"steps": 7}, "steps.*Got 7"),
+    ("draw", {"steps": []}, "steps"),
+    ("draw", {"steps": 1.5}, "steps.*Got 1.5"),
+    ("draw", {"inputs": [1.0, 2.0]}, "1 finite numbers"),
+    ("vote", {"inputs": [1.0]}, "rule='vote', which uses many draws"),
 )
 def test_bad_choices(surrogate, rule, arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -18,6 +18,7 @@ from skpce.decision._value.observations import (
     value_of_observations,
     value_of_signal,
 )
+from tests.shared import cases
 from tests.skpce.decision.decision_problems import (
     categorical,
     coefficients_of,
@@ -48,9 +49,7 @@ def test_the_difference_of_two_normal_inputs():
     assert found.integration_error.tolist() == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("n_actions", "expected"), [(2, 0.5642), (3, 0.8463), (4, 1.0294), (5, 1.1630)]
-)
+@cases(("n_actions", "expected"), (2, 0.5642), (3, 0.8463), (4, 1.0294), (5, 1.1630))
 def test_independent_standard_normal_utilities(n_actions, expected):
     """The mean of the largest of K; exact for two, within five errors beyond."""
     laws = [STANDARD] * n_actions

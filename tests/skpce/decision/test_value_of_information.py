@@ -21,7 +21,7 @@ from skpce.decision import (
 from skpce.decision._value.bound import HeldOut
 from skpce.decision._value.decision_problem import read_problem
 from skpce.embedding import PLSTransformer
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 from tests.skpce.decision.decision_problems import (
     expansion_of_lines,
     gain_of_normal,
@@ -561,21 +561,19 @@ def test_a_surrogate_samples_from_a_belief():
         named.sample(5, inputs=InputBelief(np.zeros((3, 1)), names=["other"]))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "words"),
-    [
-        ({"by": "size"}, "by"),
-        ({"noise_sd": None}, "noise_sd"),
-        ({"noise_sd": [1.0, 2.0, 3.0]}, "noise_sd"),
-        ({"outcome": 3}, "outcome"),
-        ({"utility": 3}, "utility"),
-        ({"utility": lambda x: x[:, 0]}, "two or more actions"),
-        ({"outcome": lambda x: x[:1]}, "rows"),
-        ({"outcome": lambda x: np.nan * x}, "outcome"),
-        ({"which": [5]}, "which"),
-        ({"names": ["a"]}, "names"),
-        ({"belief": [[1.0]]}, "belief"),
-    ],
+    ({"by": "size"}, "by"),
+    ({"noise_sd": None}, "noise_sd"),
+    ({"noise_sd": [1.0, 2.0, 3.0]}, "noise_sd"),
+    ({"outcome": 3}, "outcome"),
+    ({"utility": 3}, "utility"),
+    ({"utility": lambda x: x[:, 0]}, "two or more actions"),
+    ({"outcome": lambda x: x[:1]}, "rows"),
+    ({"outcome": lambda x: np.nan * x}, "outcome"),
+    ({"which": [5]}, "which"),
+    ({"names": ["a"]}, "names"),
+    ({"belief": [[1.0]]}, "belief"),
 )
 def test_bad_measurements_are_named(changes, words):
     given = {"belief": InputBelief(np.eye(2)), "outcome": lambda x: x, "noise_sd": 1.0}

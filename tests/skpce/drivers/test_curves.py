@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import skpce
 from skpce.drivers._curves import adjusted_for_families, positions_of
 from skpce.drivers._exchange import holm, smaller_rank, step_down
+from tests.shared import cases
 
 AXIS = np.array([1, 2, 3, 5, 8])
 
@@ -45,15 +46,13 @@ def test_positions_are_numbers_of_the_names():
     assert positions_of(["a", "b"], [3, 4], None)[1] == "point"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("axis", "message"),
-    [
-        (None, "'loss' has no number"),
-        ([1], "shape"),
-        ([1, np.nan], "finite numbers that differ"),
-        ([1, 1], "explain each of them by outputs="),
-        (["a", "b"], "must be numbers"),
-    ],
+    (None, "'loss' has no number"),
+    ([1], "shape"),
+    ([1, np.nan], "finite numbers that differ"),
+    ([1, 1], "explain each of them by outputs="),
+    (["a", "b"], "must be numbers"),
 )
 def test_other_positions_are_refused(axis, message):
     with pytest.raises(ValueError, match=message):

@@ -24,6 +24,7 @@ from skpce.drivers._dependence import (
     with_copies,
 )
 from skpce.ensembles import from_cv_results, sample_inputs
+from tests.shared import cases
 
 
 def tables(X, y):
@@ -190,9 +191,8 @@ def trends(rng):
     return X, time + rng.normal(0.0, 0.3, size=(60, 1))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [long_walks, with_a_clock, chains_in_turn, with_levels, whole_numbers, trends],
+@cases(
+    "make", long_walks, with_a_clock, chains_in_turn, with_levels, whole_numbers, trends
 )
 def test_inputs_and_outputs_that_agree_by_their_order_alone(make):
     found = [series_in(*make(np.random.default_rng(seed))) for seed in range(6)]
@@ -237,18 +237,16 @@ def test_product_tables_in_their_own_order_are_no_series(shape):
         assert not design_of(X, y).has_repeats
 
 
-@pytest.mark.parametrize(
+@cases(
     ("estimator", "grid"),
-    [
-        (
-            KernelRidge(kernel="rbf"),
-            {"alpha": np.logspace(-3, 1, 8), "gamma": np.logspace(-2, 2, 8)},
-        ),
-        (
-            DecisionTreeRegressor(random_state=0),
-            {"max_depth": range(1, 11), "min_samples_leaf": [1, 2, 4, 8, 16, 32]},
-        ),
-    ],
+    (
+        KernelRidge(kernel="rbf"),
+        {"alpha": np.logspace(-3, 1, 8), "gamma": np.logspace(-2, 2, 8)},
+    ),
+    (
+        DecisionTreeRegressor(random_state=0),
+        {"max_depth": range(1, 11), "min_samples_leaf": [1, 2, 4, 8, 16, 32]},
+    ),
 )
 def test_grid_searches_in_their_own_order(estimator, grid):
     X, y = load_diabetes(return_X_y=True)

@@ -21,6 +21,7 @@ from skpce.drivers._exchange import (
     fit_others,
     holm,
 )
+from tests.shared import cases
 
 
 def problem_of(X, y, **labels):
@@ -211,12 +212,10 @@ def test_an_input_that_acts_on_the_spread_alone():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     ("design", "n_runs"),
-    [
-        *(("Plackett-Burman", 12), ("fractional", 16), ("fractional", 32)),
-        *(("Box-Behnken", 27), ("hypercube", 16)),
-    ],
+    *(("Plackett-Burman", 12), ("fractional", 16), ("fractional", 32)),
+    *(("Box-Behnken", 27), ("hypercube", 16)),
 )
 def test_nulls_of_orthogonal_designs_are_not_named(design, n_runs):
     # Of residuals as they are 1.00, .33, .43, .08 and .08 of these answers name a null:

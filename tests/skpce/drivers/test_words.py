@@ -21,6 +21,7 @@ from skpce.drivers._findings import (
     percent_in_words,
 )
 from skpce.drivers._shares import Shares
+from tests.shared import cases
 
 D, S, N, O = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN  # noqa: E741
 NAMES = ("rate", "units", "drop", "kind")
@@ -272,14 +273,12 @@ def test_an_output_that_does_not_vary_has_no_drivers():
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("share", "table", "text"),
-    [
-        (0.0, "0 %", "less than 1 %"),
-        (0.004, "<1 %", "less than 1 %"),
-        (0.006, "1 %", "1 %"),
-        (1.0, "100 %", "100 %"),
-    ],
+    (0.0, "0 %", "less than 1 %"),
+    (0.004, "<1 %", "less than 1 %"),
+    (0.006, "1 %", "1 %"),
+    (1.0, "100 %", "100 %"),
 )
 def test_percent(share, table, text):
     assert (percent(share), percent_in_words(share)) == (table, text)

@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from skpce.ensembles import sample_inputs, slice_design
+from tests.shared import cases
 
 LAWS = {
     "x": stats.norm(1, 2),
@@ -43,16 +44,14 @@ def test_a_seed_gives_the_same_runs_and_any_number_of_them():
     assert np.isfinite(sample_inputs({"x": stats.norm()}, 4096)["x"]).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("laws", "message"),
-    [
-        ({}, "distributions must be a dict"),
-        ([stats.norm()], "distributions must be a dict"),
-        ({"x": "normal"}, "'x' must have a frozen distribution"),
-        ({"x": ["a"]}, "two or more different levels"),
-        ({"x": ["a", "a"]}, "two or more different levels"),
-        ({"x": [[1], [2]]}, "two or more different levels"),
-    ],
+    ({}, "distributions must be a dict"),
+    ([stats.norm()], "distributions must be a dict"),
+    ({"x": "normal"}, "'x' must have a frozen distribution"),
+    ({"x": ["a"]}, "two or more different levels"),
+    ({"x": ["a", "a"]}, "two or more different levels"),
+    ({"x": [[1], [2]]}, "two or more different levels"),
 )
 def test_bad_inputs_are_refused(laws, message):
     with pytest.raises(ValueError, match=message):

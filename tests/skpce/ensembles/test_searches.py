@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from skpce.ensembles import from_cv_results, from_study
+from tests.shared import cases
 
 
 @dataclass
@@ -246,9 +247,7 @@ def test_of_successive_halving_the_first_round_is_read(search):
     assert "first round of successive halving" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("sampler", "order"), [("RandomSampler", False), ("TPESampler", None)]
-)
+@cases(("sampler", "order"), ("RandomSampler", False), ("TPESampler", None))
 def test_the_order_of_a_study_is_that_of_its_sampler(sampler, order):
     values = np.random.default_rng(0).uniform(size=8)
     space = {"share": FloatDistribution(0.0, 1.0)}

@@ -14,6 +14,7 @@ from scipy import stats
 from skpce import PolynomialChaosRegressor
 from skpce.ensembles import from_frame
 from skpce.inspection import verdict
+from tests.shared import cases
 
 
 @pytest.fixture
@@ -106,23 +107,21 @@ def test_an_input_that_does_not_vary_is_left_out(table):
     assert runs.notes == ("The input rate is 1.0 in all runs and is left out.",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "arguments", "message"),
-    [
-        ({}, (["nope"], "accuracy"), "no column 'nope'; it has 'learner', 'rate'"),
-        ({}, (["rate"], "rate"), "'rate' is given for two purposes"),
-        ({}, ([], "accuracy"), "at least one input"),
-        ({}, (["rate"], []), "at least one input and one output"),
-        ({}, (["rate"], {}), "at least one input and one output"),
-        ({"accuracy": "good"}, (["rate"], "accuracy"), "no numbers, such as 'good'"),
-        ({"accuracy": np.inf}, (["rate"], "accuracy"), "infinite in 40 rows"),
-        ({"accuracy": 1.0}, (["rate"], "accuracy"), "is 1.0 in all runs"),
-        ({"accuracy": np.nan}, (["rate"], "accuracy"), "0 runs have an output"),
-        ({"rate": np.nan}, (["rate"], "accuracy"), "'rate' is missing in 40 of 40"),
-        ({"rate": 1.0}, (["rate"], "accuracy"), "No input varies in the 40 runs"),
-        ({}, ({"rate": "gaussian"}, "accuracy"), "'rate' must be None.*'gaussian'"),
-        ({}, ({"learner": "normal"}, "accuracy"), "no numbers, such as"),
-    ],
+    ({}, (["nope"], "accuracy"), "no column 'nope'; it has 'learner', 'rate'"),
+    ({}, (["rate"], "rate"), "'rate' is given for two purposes"),
+    ({}, ([], "accuracy"), "at least one input"),
+    ({}, (["rate"], []), "at least one input and one output"),
+    ({}, (["rate"], {}), "at least one input and one output"),
+    ({"accuracy": "good"}, (["rate"], "accuracy"), "no numbers, such as 'good'"),
+    ({"accuracy": np.inf}, (["rate"], "accuracy"), "infinite in 40 rows"),
+    ({"accuracy": 1.0}, (["rate"], "accuracy"), "is 1.0 in all runs"),
+    ({"accuracy": np.nan}, (["rate"], "accuracy"), "0 runs have an output"),
+    ({"rate": np.nan}, (["rate"], "accuracy"), "'rate' is missing in 40 of 40"),
+    ({"rate": 1.0}, (["rate"], "accuracy"), "No input varies in the 40 runs"),
+    ({}, ({"rate": "gaussian"}, "accuracy"), "'rate' must be None.*'gaussian'"),
+    ({}, ({"learner": "normal"}, "accuracy"), "no numbers, such as"),
 )
 def test_bad_tables_are_refused(table, change, arguments, message):
     with pytest.raises(ValueError, match=message):
@@ -157,13 +156,11 @@ def test_columns_may_have_names_that_are_no_text(table):
     assert runs.y.columns.tolist() == [1]
 
 
-@pytest.mark.parametrize(
+@cases(
     "values",
-    [
-        pd.Timestamp("2020-01-01") + pd.to_timedelta(range(40), "D"),
-        np.arange(40) + 1j,
-        [[1]] * 40,
-    ],
+    pd.Timestamp("2020-01-01") + pd.to_timedelta(range(40), "D"),
+    np.arange(40) + 1j,
+    [[1]] * 40,
 )
 def test_dates_complex_numbers_and_lists_are_no_outputs(table, values):
     with pytest.raises(ValueError, match="values that are no numbers, such as"):
@@ -227,20 +224,18 @@ def test_parameters_of_mlflow_are_numbers(library):
 
 
 @LIBRARIES
-@pytest.mark.parametrize(
+@cases(
     "texts",
-    [
-        ("007", "010"),
-        ("0x1f", "0x20"),
-        ("1_000", "2_000"),
-        ("0,1", "0,2"),
-        ("10%", "20%"),
-        ("1.0.0", "1.1.0"),
-        ("True", "False"),
-        ("\uff11", "\uff12"),  # digits that programs do not write
-        ("auto", "0.1"),
-        ("nan", "None"),
-    ],
+    ("007", "010"),
+    ("0x1f", "0x20"),
+    ("1_000", "2_000"),
+    ("0,1", "0,2"),
+    ("10%", "20%"),
+    ("1.0.0", "1.1.0"),
+    ("True", "False"),
+    ("\uff11", "\uff12"),  # digits that programs do not write
+    ("auto", "0.1"),
+    ("nan", "None"),
 )
 def test_text_that_is_no_number_is_labels(library, texts):
     table = {"c": texts * 6, "score": np.arange(12.0)}
@@ -251,18 +246,16 @@ def test_text_that_is_no_number_is_labels(library, texts):
         from_frame(frame_of(library, table), {"c": "normal"}, "score")
 
 
-@pytest.mark.parametrize(
+@cases(
     "write",
-    [
-        lambda i: "auto" if i % 5 == 0 else str(0.01 * i),
-        lambda i: f"{0.01 * i:.2f}".replace(".", ","),
-        lambda i: f"{1000 * i:,}",
-        lambda i: f"{2 * i}%",
-        lambda i: f"${0.02 * i:.2f}",
-        lambda i: f"{i / 7:.3f}D-01",
-        lambda i: f"{i}\xa0000",
-        lambda i: hex(1000 + i),
-    ],
+    lambda i: "auto" if i % 5 == 0 else str(0.01 * i),
+    lambda i: f"{0.01 * i:.2f}".replace(".", ","),
+    lambda i: f"{1000 * i:,}",
+    lambda i: f"{2 * i}%",
+    lambda i: f"${0.02 * i:.2f}",
+    lambda i: f"{i / 7:.3f}D-01",
+    lambda i: f"{i}\xa0000",
+    lambda i: hex(1000 + i),
 )
 def test_many_values_that_nearly_read_as_numbers_are_refused(write):
     pd = pytest.importorskip("pandas")
@@ -272,9 +265,7 @@ def test_many_values_that_nearly_read_as_numbers_are_refused(write):
 
 
 @LIBRARIES
-@pytest.mark.parametrize(
-    "texts", [("-1", "+2.5"), ("1e-3", ".5E+2"), (" 3 ", "4."), ("1", 2), ("0", "1")]
-)
+@cases("texts", ("-1", "+2.5"), ("1e-3", ".5E+2"), (" 3 ", "4."), ("1", 2), ("0", "1"))
 def test_text_as_programs_write_numbers_is_numbers(library, texts):
     table = {"c": np.array(texts * 6, dtype=object), "score": np.arange(12.0)}
     runs = from_frame(frame_of(library, table), ["c"], "score")
@@ -398,15 +389,13 @@ def test_categories_without_an_order_stay_labels():
 
 
 @LIBRARIES
-@pytest.mark.parametrize(
+@cases(
     ("name", "values", "message"),
-    [
-        ("name", [f"run-{i}" for i in range(20)], "a label of its own in each of 20"),
-        ("Unnamed: 0", range(20), "a whole number of its own .* from 0 to 19"),
-        ("trial", range(20, 0, -1), "a whole number of its own .* from 1 to 20"),
-        ("trial", [str(i) for i in range(20)], "a whole number of its own"),
-        ("run_id", [7 * i * i for i in range(20)], "a whole number .* from 0 to 2527"),
-    ],
+    ("name", [f"run-{i}" for i in range(20)], "a label of its own in each of 20"),
+    ("Unnamed: 0", range(20), "a whole number of its own .* from 0 to 19"),
+    ("trial", range(20, 0, -1), "a whole number of its own .* from 1 to 20"),
+    ("trial", [str(i) for i in range(20)], "a whole number of its own"),
+    ("run_id", [7 * i * i for i in range(20)], "a whole number .* from 0 to 2527"),
 )
 def test_names_and_numbers_of_runs_are_no_inputs(library, name, values, message):
     table = frame_of(library, {name: list(values), "loss": np.arange(20.0) ** 2})

@@ -22,6 +22,7 @@ from numpy.testing import assert_array_equal
 
 import skpce
 from skpce.ensembles import from_frame
+from tests.shared import cases
 
 TRACKERS = Path(__file__).parent / "trackers"
 
@@ -124,13 +125,11 @@ def test_a_file_of_json(nested, kind, tmp_path):
     assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "message"),
-    [
-        ('{"a": 1}\n{"a":', "no list of runs in JSON, and has no run in each line"),
-        ("[1, 2]", "has no runs; expected objects"),
-        ("", "has no runs; expected objects"),
-    ],
+    ('{"a": 1}\n{"a":', "no list of runs in JSON, and has no run in each line"),
+    ("[1, 2]", "has no runs; expected objects"),
+    ("", "has no runs; expected objects"),
 )
 def test_bad_json_is_refused(text, message, tmp_path):
     path = tmp_path / "runs.json"

@@ -21,7 +21,7 @@ from skpce.inspection._modes import (
     separating_rule,
     two_groups,
 )
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 SEED = 0
 
@@ -340,14 +340,12 @@ def test_so_many_tests_that_none_can_be_significant():
     assert "no p-value can reach 0.05; name an action" in str(found)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"action": "EOS"}, r"'action' .* one of \['0', '1'\] or its .* Got 'EOS'"),
-        ({"action": 2}, "'action' .* Got 2"),
-        ({"action": True}, "'action' .* Got True"),
-        ({"significance_level": 0}, "'significance_level' .* Got 0"),
-    ],
+    ({"action": "EOS"}, r"'action' .* one of \['0', '1'\] or its .* Got 'EOS'"),
+    ({"action": 2}, "'action' .* Got 2"),
+    ({"action": True}, "'action' .* Got True"),
+    ({"significance_level": 0}, "'significance_level' .* Got 0"),
 )
 def test_bad_arguments(arguments, message):
     surrogate = ridge_surrogate(1).fit(*switching(SEED))

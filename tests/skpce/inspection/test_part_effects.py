@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 from skpce.inspection import part_effects, parts_of_table
 from skpce.inspection._parts.recombination import draw_pairs
+from tests.shared import cases
 
 A, B = 7.0, 0.1  # of the Ishigami function
 
@@ -110,13 +111,11 @@ LINEAR = np.array([1.0, 0.49, 0.16]) / 1.65
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     ("model", "parts_of", "arguments", "first", "total"),
-    [
-        (lambda z: z, linear_parts, {}, LINEAR, LINEAR),
-        (ishigami, ishigami_parts, {"combine": stacked}, *ishigami_effects()[:2]),
-        (policy, policy_parts, {"steps": {"move": 4}}, [0.8, 0.2], [0.8, 0.2]),
-    ],
+    (lambda z: z, linear_parts, {}, LINEAR, LINEAR),
+    (ishigami, ishigami_parts, {"combine": stacked}, *ishigami_effects()[:2]),
+    (policy, policy_parts, {"steps": {"move": 4}}, [0.8, 0.2], [0.8, 0.2]),
     ids=["linear", "ishigami", "softmax"],
 )
 def test_standard_errors_cover(model, parts_of, arguments, first, total):
@@ -202,16 +201,14 @@ def test_batches_and_seeds():
     assert calls[-1] == (one.n_solutions, one.n_solutions)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parts", "message"),
-    [
-        ({"a": np.zeros(9)}, "two or more names"),
-        ([np.zeros(9)] * 2, "two or more names"),
-        ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
-        ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
-        ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' of parts has values"),
-        ({"a": np.zeros(9), "b": np.array(["x"] * 9)}, "'b' of parts has values"),
-    ],
+    ({"a": np.zeros(9)}, "two or more names"),
+    ([np.zeros(9)] * 2, "two or more names"),
+    ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
+    ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
+    ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' of parts has values"),
+    ({"a": np.zeros(9), "b": np.array(["x"] * 9)}, "'b' of parts has values"),
 )
 def test_bad_parts_are_refused(parts, message):
     with pytest.raises(ValueError, match=message):

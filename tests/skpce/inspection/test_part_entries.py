@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skpce.inspection import part_entries, parts_of_table
+from tests.shared import cases
 
 N_MEMBERS = 60
 
@@ -166,18 +167,16 @@ def test_an_output_without_variance_has_no_entries():
     assert np.isnan(found.left[1]).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"part": "prices"}, "one of 'yields', 'costs'"),
-        ({"part": {}}, "a dict of outputs to these"),
-        ({"part": {"y9": "costs"}}, r"part has the outputs \['y9'\]"),
-        ({"labels": [0, 1]}, r"expected names or integers of shape \(4,\)"),
-        ({"labels": [0.0, 1.0, 2.0, 3.0]}, "type float64"),
-        ({"labels": [0, 1, 2, -2]}, "are from -2 to 2"),
-        ({"n_best": 0}, "'n_best' parameter of part_entries"),
-        ({"progress": 3}, "'progress' parameter of part_entries"),
-    ],
+    ({"part": "prices"}, "one of 'yields', 'costs'"),
+    ({"part": {}}, "a dict of outputs to these"),
+    ({"part": {"y9": "costs"}}, r"part has the outputs \['y9'\]"),
+    ({"labels": [0, 1]}, r"expected names or integers of shape \(4,\)"),
+    ({"labels": [0.0, 1.0, 2.0, 3.0]}, "type float64"),
+    ({"labels": [0, 1, 2, -2]}, "are from -2 to 2"),
+    ({"n_best": 0}, "'n_best' parameter of part_entries"),
+    ({"progress": 3}, "'progress' parameter of part_entries"),
 )
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):

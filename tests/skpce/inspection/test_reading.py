@@ -21,7 +21,7 @@ from skpce.inspection._reading import (
     last_and_inputs,
 )
 from skpce.plotting import InteractionDisplay, MainEffectsDisplay, SobolDisplay
-from tests.settings import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
 
 STEPS = {"first": 3, "only": 1, "last": 2}
 
@@ -44,15 +44,13 @@ def search(estimator):
     return GridSearchCV(estimator, {"degree": [1, 2]}, cv=2)
 
 
-@pytest.mark.parametrize(
+@cases(
     "wrap",
-    [
-        lambda last: last,
-        lambda last: make_pipeline(PCA(2), last),
-        lambda last: make_pipeline("passthrough", make_pipeline(PCA(2), last)),
-        lambda last: make_pipeline(PCA(2), search(last)),
-        search,
-    ],
+    lambda last: last,
+    lambda last: make_pipeline(PCA(2), last),
+    lambda last: make_pipeline("passthrough", make_pipeline(PCA(2), last)),
+    lambda last: make_pipeline(PCA(2), search(last)),
+    search,
     ids=["alone", "pipeline", "nested", "search inside", "search"],
 )
 def test_however_it_is_wrapped(wrap, rows, policies):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skpce.inspection import Result, sobol_indices
-from tests.settings import ridge_pce
+from tests.shared import ridge_pce
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.special import expit, softmax
 
 from skpce.inspection import variance_decomposition
+from tests.shared import cases
 
 WIDTHS = (3, 5)
 NOISE = np.array([0.5, 2.0])  # standard deviation per step; the signal has 1
@@ -124,20 +125,18 @@ def test_names_of_a_data_frame_give_the_steps():
 Y = softmax(np.random.default_rng(0).normal(size=(6, 3)), axis=1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kwargs", "message"),
-    [
-        ({}, "exactly one of replicate=, control= and exact=; got 0"),
-        ({"exact": Y, "control": Y}, "got 2 of them"),
-        ({"exact": Y[:4]}, "exact has 4 members and y 6"),
-        ({"exact": Y[:, :2]}, r"exact has shape \(6, 2\); expected \(n_members, 3\)"),
-        ({"control": Y[:, 0]}, "control has shape"),
-        ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
-        ({"replicate": np.arange(6)}, "no repeats"),
-        ({"replicate": np.zeros(5)}, r"replicate has shape \(5,\); expected \(6,\)"),
-        ({"exact": -Y}, "Negative values in data: exact"),
-        ({"exact": Y, "steps": (2, 2)}, "sums to 4 columns"),
-    ],
+    ({}, "exactly one of replicate=, control= and exact=; got 0"),
+    ({"exact": Y, "control": Y}, "got 2 of them"),
+    ({"exact": Y[:4]}, "exact has 4 members and y 6"),
+    ({"exact": Y[:, :2]}, r"exact has shape \(6, 2\); expected \(n_members, 3\)"),
+    ({"control": Y[:, 0]}, "control has shape"),
+    ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
+    ({"replicate": np.arange(6)}, "no repeats"),
+    ({"replicate": np.zeros(5)}, r"replicate has shape \(5,\); expected \(6,\)"),
+    ({"exact": -Y}, "Negative values in data: exact"),
+    ({"exact": Y, "steps": (2, 2)}, "sums to 4 columns"),
 )
 def test_bad_arguments(kwargs, message):
     with pytest.raises(ValueError, match=message):

@@ -10,7 +10,7 @@ from scipy.special import rel_entr, softmax
 
 from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import policy_fragility
-from tests.settings import ridge_surrogate
+from tests.shared import cases, ridge_surrogate
 
 WIDTHS = (3, 4)
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
@@ -263,36 +263,29 @@ def test_table_and_words():
 Y = draw(np.random.default_rng(17), UNEQUAL)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kwargs", "message"),
-    [
-        ({}, "exactly one of replicate=, control= and exact=; got 0"),
-        ({"replicate": UNEQUAL, "control": Y}, "got 2 of them"),
-        ({"replicate": np.arange(17)}, "no repeats"),
-        ({"replicate": np.zeros(17)}, "one label only, 0.0"),
-        ({"replicate": UNEQUAL[:4]}, r"replicate has shape \(4,\); expected \(17,\)"),
-        ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
-        ({"control": Y[:, :2]}, r"control has shape \(17, 2\)"),
-        (
-            {"replicate": UNEQUAL, "confidence_level": 1.5},
-            "'confidence_level' .* Got 1.5",
-        ),
-        ({"replicate": UNEQUAL, "zero_replacement": 0}, "'zero_replacement' .* Got 0"),
-        ({"replicate": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
-    ],
+    ({}, "exactly one of replicate=, control= and exact=; got 0"),
+    ({"replicate": UNEQUAL, "control": Y}, "got 2 of them"),
+    ({"replicate": np.arange(17)}, "no repeats"),
+    ({"replicate": np.zeros(17)}, "one label only, 0.0"),
+    ({"replicate": UNEQUAL[:4]}, r"replicate has shape \(4,\); expected \(17,\)"),
+    ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
+    ({"control": Y[:, :2]}, r"control has shape \(17, 2\)"),
+    ({"replicate": UNEQUAL, "confidence_level": 1.5}, "'confidence_level' .* Got 1.5"),
+    ({"replicate": UNEQUAL, "zero_replacement": 0}, "'zero_replacement' .* Got 0"),
+    ({"replicate": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
 )
 def test_bad_arguments(kwargs, message):
     with pytest.raises(ValueError, match=message):
         variance_decomposition(Y, **{"steps": WIDTHS, **kwargs})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "message"),
-    [
-        (["a", "a", "b", None], "kinds NoneType, str"),
-        ([1, 1, "b", "b"], "kinds int, str"),
-        ([1.0, 1.0, 2.0, np.nan], "NaN labels"),
-    ],
+    (["a", "a", "b", None], "kinds NoneType, str"),
+    ([1, 1, "b", "b"], "kinds int, str"),
+    ([1.0, 1.0, 2.0, np.nan], "NaN labels"),
 )
 def test_missing_and_mixed_labels_are_refused(labels, message):
     y, reward = np.full((8, 2), 0.5), np.array(2 * labels, dtype=object)

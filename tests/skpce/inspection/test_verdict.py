@@ -28,7 +28,7 @@ from skpce.drivers import Caution
 from skpce.drivers._exchange import holm
 from skpce.ensembles import from_frame
 from skpce.inspection import variance_decomposition, verdict
-from tests.settings import ridge_pce, ridge_surrogate
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -303,23 +303,21 @@ def test_data_frames(ensemble, library):
         assert found.input_names == ("a", "b", "c")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kwargs", "message"),
-    [
-        ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(3,\)"),
-        ({"noise_share": [0.1, -3.0, 0.1]}, "must be finite and not negative"),
-        ({"noise_share": ["a", "b", "c"]}, "noise_share must be 3 numbers"),
-        ({"replicate": np.zeros(3)}, r"replicate has shape \(3,\)"),
-        ({"groups": np.zeros(3)}, r"groups has shape \(3,\)"),
-        ({"blocks": np.zeros(3)}, r"blocks has shape \(3,\)"),
-        ({"replicate": np.repeat(np.arange(20), 3)}, "Members 0 and 1 are of the"),
-        ({"order": np.zeros(3)}, "order must be 60 numbers or dates"),
-        ({"steps": (4, 4)}, "sums to 8 columns .*; expected 9"),
-        ({"cv": 100}, r"cv must be an int in the range \[2, 60\].* Got 100"),
-        ({"cv": True}, "cv must be an int"),
-        ({"cv": "five"}, "cv must be an int"),
-        ({"standardize": 3}, "'standardize'"),
-    ],
+    ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(3,\)"),
+    ({"noise_share": [0.1, -3.0, 0.1]}, "must be finite and not negative"),
+    ({"noise_share": ["a", "b", "c"]}, "noise_share must be 3 numbers"),
+    ({"replicate": np.zeros(3)}, r"replicate has shape \(3,\)"),
+    ({"groups": np.zeros(3)}, r"groups has shape \(3,\)"),
+    ({"blocks": np.zeros(3)}, r"blocks has shape \(3,\)"),
+    ({"replicate": np.repeat(np.arange(20), 3)}, "Members 0 and 1 are of the"),
+    ({"order": np.zeros(3)}, "order must be 60 numbers or dates"),
+    ({"steps": (4, 4)}, "sums to 8 columns .*; expected 9"),
+    ({"cv": 100}, r"cv must be an int in the range \[2, 60\].* Got 100"),
+    ({"cv": True}, "cv must be an int"),
+    ({"cv": "five"}, "cv must be an int"),
+    ({"standardize": 3}, "'standardize'"),
 )
 def test_bad_arguments_before_any_fit(ensemble, monkeypatch, kwargs, message):
     def fail(*_, **__):
@@ -353,17 +351,15 @@ def test_folds_that_divide_a_setting_are_refused(replicated):
         verdict(surrogate(), X, y, replicate=reward, cv=folds)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("p_values", "expected"),
-    [
-        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
-        ([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]),
-        ([0.5, 0.6], [1.0, 1.0]),
-        ([0.2, np.nan, 0.01], [0.2, np.nan, 0.02]),
-        ([[0.01, 0.04], [0.03, np.nan]], [[0.03, 0.06], [0.06, np.nan]]),
-        ([np.nan], [np.nan]),
-        ([0.05], [0.05]),
-    ],
+    ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
+    ([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]),
+    ([0.5, 0.6], [1.0, 1.0]),
+    ([0.2, np.nan, 0.01], [0.2, np.nan, 0.02]),
+    ([[0.01, 0.04], [0.03, np.nan]], [[0.03, 0.06], [0.06, np.nan]]),
+    ([np.nan], [np.nan]),
+    ([0.05], [0.05]),
 )
 def test_holm(p_values, expected):
     assert_allclose(holm(np.array(p_values)), expected)

@@ -37,6 +37,7 @@ from gflownet_envs.experiments.paper.systems import (
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training.spec import TrainingSpec
+from tests.shared import cases
 
 ROOT = Path(__file__).parents[4]
 PIECES = ROOT / "benchmarks" / "paper" / "pieces"
@@ -336,14 +337,12 @@ def test_a_trained_piece_of_the_repository_is_what_the_code_makes(tmp_path):
     assert_alike(ours, kept, ("total_variation", "coverage", "max_rho"), rtol=2e-2)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"preset": "smoke"}, "preset must be one of .*'smoke'"),
-        ({"seed": -1}, "seed must be an int"),
-        ({"seed": True}, "seed must be an int"),
-        ({"runs": ["nowhere"]}, "runs must be folders that exist, got 'nowhere'"),
-    ],
+    ({"preset": "smoke"}, "preset must be one of .*'smoke'"),
+    ({"seed": -1}, "seed must be an int"),
+    ({"seed": True}, "seed must be an int"),
+    ({"runs": ["nowhere"]}, "runs must be folders that exist, got 'nowhere'"),
 )
 def test_bad_arguments_are_refused_before_any_work(options, message, tmp_path):
     with pytest.raises(ValueError, match=message):

@@ -30,7 +30,7 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.training.spec import TrainingSpec
-from tests.settings import ridge_surrogate
+from tests.shared import ridge_surrogate
 
 N = 40
 

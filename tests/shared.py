@@ -1,6 +1,10 @@
-"""Settings of fits that many tests share."""
+"""What many tests share: fits by name, and tables of cases."""
+
+from __future__ import annotations
 
 from typing import Any
+
+import pytest
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 
@@ -16,3 +20,8 @@ def ridge_pce(*given: Any, **settings: Any) -> PolynomialChaosRegressor:
 def ridge_surrogate(*given: Any, **settings: Any) -> CompositionalPCESurrogate:
     """Return a surrogate of normal inputs by ridge."""
     return CompositionalPCESurrogate(*given, **RIDGE, **settings)
+
+
+def cases(names: str | tuple[str, ...], *rows: Any, **options: Any) -> Any:
+    """Run a test on each row of a table, as ``pytest.mark.parametrize`` does."""
+    return pytest.mark.parametrize(names, rows, **options)
