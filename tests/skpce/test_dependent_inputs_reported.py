@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpce import ConstantTargetWarning, NatafTransformer, PolynomialChaosRegressor
+from skpce import NatafTransformer, PolynomialChaosRegressor
 from skpce.inspection import dependent_sobol_indices
 from tests.shared import cases, ridge_pce
 
@@ -76,16 +76,6 @@ def test_a_law_that_spreads_a_column_of_few_values_says_so():
     (caution,) = [text for text in found.cautions if "distinct values" in text]
     assert "the 2 distinct values of x1" in caution
     assert "becomes 1.25 times" in caution
-
-
-def test_a_target_without_variance_has_no_shares():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    y = np.c_[X[:, 0], np.full(60, 0.3)]
-    with pytest.warns(ConstantTargetWarning):
-        pce = ridge_pce(2).fit(X, y)
-    found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
-    assert np.all(found.shapley[1] == 0)
-    assert found.reasons == ((), ("the expansion has no variance",))
 
 
 def test_columns_in_another_order_are_refused():

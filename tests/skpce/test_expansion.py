@@ -84,13 +84,6 @@ def test_conditional_expectation_averages_over_the_other_inputs(model, features)
     assert_array_equal(model.conditional_expectation(hidden, features), found)
 
 
-def test_given_all_inputs_the_expectation_is_the_prediction(model):
-    X = draw(20, seed=1)
-    assert_allclose(
-        model.conditional_expectation(X, range(3)), model.predict(X), atol=1e-12
-    )
-
-
 def test_shapes_follow_y(model, single):
     X = draw(20, seed=1)
     assert model.conditional_expectation(X, 0).shape == (20, 3)

@@ -230,15 +230,6 @@ def test_bad_inputs_are_refused(X, message):
         random_expansion()(X)
 
 
-def test_it_survives_a_pickle():
-    expansion = random_expansion(groups=[0, 0, 1, 1])
-    again = pickle.loads(pickle.dumps(expansion))
-    X = np.random.default_rng(1).normal(size=(7, 3))
-    assert_array_equal(again(X), expansion(X))
-    assert_array_equal(again.groups, expansion.groups)
-    assert again.group_names == expansion.group_names
-
-
 ESTIMATORS = [
     ridge_pce(2),
     PolynomialChaosRegressor(),

@@ -23,7 +23,6 @@ from skpce._basis.basis import Truncation
 from skpce._expansion.problem import change_of_basis, sample_extremes
 from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, UniformLaw
-from skpce._solvers import SOLVERS
 from skpce.decision import value_of_information
 from skpce.decision._belief import read_observation
 from skpce.inspection import input_tests, verdict
@@ -229,16 +228,6 @@ class TestNothing:
             verdict(ridge_pce(2), X, None)
         with pytest.raises(ValueError, match="replicate has missing labels"):
             verdict(ridge_pce(2), X, y, replicate=[None] * len(X))
-
-    @pytest.mark.parametrize("solver", sorted(SOLVERS))
-    def test_no_step_has_a_choice(self, data, solver):
-        X, _ = data
-        surrogate = CompositionalPCESurrogate(
-            2, steps=(1, 1), solver=solver, distribution="normal"
-        )
-        surrogate.fit(X, np.ones((len(X), 2)))
-        assert_array_equal(surrogate.predict(X), 1.0)
-        assert_array_equal(surrogate.step_total_sobol_indices_, 0.0)
 
 
 class TestCategories:

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, StackingRegressor
+from sklearn.ensemble import BaggingRegressor, StackingRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import Lasso, LinearRegression
@@ -22,7 +22,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     LearningCurveDisplay,
     ValidationCurveDisplay,
-    cross_val_predict,
     cross_val_score,
 )
 from sklearn.multioutput import MultiOutputRegressor
@@ -78,14 +77,6 @@ def test_grid_search_over_the_surrogate_of_a_search_is_the_manual_loop(embedded)
         )
 
 
-def test_cross_val_predict_is_on_the_simplices(embedded):
-    X, y = embedded
-    predicted = cross_val_predict(pipeline(), X, y, cv=5)
-    assert predicted.shape == y.shape
-    for block in np.split(predicted, [3, 5], axis=1):
-        assert_allclose(block.sum(axis=1), 1, atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["alr", "ilr"])
 def test_target_transformer(ensemble, kind):
     """TransformedTargetRegressor is the path for baselines of another kind."""
@@ -95,16 +86,6 @@ def test_target_transformer(ensemble, kind):
     ).fit(X, y)
     surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, **OLS).fit(X, y)
     assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
-
-
-def test_target_transformer_with_another_regressor(ensemble):
-    X, y = ensemble
-    forest = RandomForestRegressor(5, random_state=0)
-    model = TransformedTargetRegressor(
-        forest, transformer=LogRatioTransformer(steps=WIDTHS)
-    )
-    for block in np.split(model.fit(X, y).predict(X), [3, 5], axis=1):
-        assert_allclose(block.sum(axis=1), 1, atol=1e-12)
 
 
 def test_selection_by_importance():

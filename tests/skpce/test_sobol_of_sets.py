@@ -101,13 +101,6 @@ def test_groups_against_brute_force(subset):
     )
 
 
-def test_the_closed_index_of_all_inputs_is_one():
-    coefficients, multi_indices = random_expansion()
-    for kind in ("closed", "total"):
-        found = index_of_set(kind, coefficients, multi_indices, range(4))
-        assert_allclose(found, 1)
-
-
 def test_groups_of_one_are_the_plain_indices():
     coefficients, multi_indices = random_expansion()
     plain = indices_of_terms(coefficients, multi_indices)

@@ -203,20 +203,6 @@ def test_one_sample(solver):
     assert pce.loo_error_[0] == np.inf or solver == "paper"
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_order_of_rows_and_targets_does_not_matter(solver):
-    rng = np.random.default_rng(SEED)
-    X = rng.normal(size=(40, 3))
-    y = np.column_stack([X[:, 0] + X[:, 1] ** 2, np.sin(X[:, 2])])
-    y += 0.1 * rng.normal(size=y.shape)
-    order = rng.permutation(40)
-    one = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
-    other = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(
-        X[order], y[order][:, ::-1]
-    )
-    assert_allclose(one.coefficients_, other.coefficients_[::-1], atol=1e-6)
-
-
 def test_any_linear_regressor():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(60, 2))

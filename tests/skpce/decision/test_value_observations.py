@@ -29,6 +29,8 @@ from tests.skpce.decision.decision_problems import (
 
 HOW = Settings(None, 2**14, 0)
 STANDARD = NormalLaw(0.0, 1.0)
+NORMALS = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
+LINES = expansion_of_lines(NORMALS, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
 
 
 def basis_of(one, degree):
@@ -39,10 +41,7 @@ def basis_of(one, degree):
 
 
 def test_the_difference_of_two_normal_inputs():
-    laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
-    found = value_of_information(
-        expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
-    )
+    found = value_of_information(LINES)
     expected = [gain_of_normal(1.0, s) for s in (1.0, 2.0, np.sqrt(5.0))]
     assert_allclose(found.plug_in, expected, atol=1e-12)
     assert_allclose(found.value.round(4), [0.0833, 0.3956, 0.4798])
@@ -136,28 +135,14 @@ def test_the_other_inputs_are_averaged_out():
 # Observations
 
 
-@pytest.mark.parametrize("n_observations", [1, 4, 100])
+@pytest.mark.parametrize("n_observations", [1, 4, 100, 10**12])
 def test_observations_of_a_normal_input(n_observations):
     """Normal-normal: the posterior mean has the deviation ``rho s``."""
-    laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
-    lines = expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
-    found = value_of_information(lines, n_observations=n_observations, noise_sd=1.5)
+    found = value_of_information(LINES, n_observations=n_observations, noise_sd=1.5)
     variance = 1.5**2 / n_observations
     shrunk = [1.0 / np.sqrt(1.0 + variance), 4.0 / np.sqrt(4.0 + variance)]
     expected = [gain_of_normal(1.0, s) for s in [*shrunk, np.hypot(*shrunk)]]
     assert_allclose(found.evsi, expected, atol=1e-12)
-
-
-def test_many_observations_are_knowing():
-    laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
-    lines = expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
-    last = np.zeros(3)
-    for n_observations in (1, 10, 1000, 10**12):
-        found = value_of_information(lines, n_observations=n_observations, noise_sd=1)
-        assert (found.evsi > last).all()
-        assert (found.evsi <= found.value).all()
-        last = found.evsi
-    assert_allclose(last, found.value, atol=1e-10)
 
 
 @pytest.mark.parametrize("noise_sd", [0.05, 0.5, 2.0])
@@ -229,11 +214,9 @@ def test_a_category_cannot_be_observed_with_noise():
 
 
 def test_costs_are_subtracted():
-    laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
-    lines = expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
-    found = value_of_information(lines, costs={"x0": 0.1, "x1": 0.02})
+    found = value_of_information(LINES, costs={"x0": 0.1, "x1": 0.02})
     assert_allclose(found.net_benefit, found.value - [0.1, 0.02, 0.12])
-    found = value_of_information(lines, costs=0.01, n_observations=5, noise_sd=1.0)
+    found = value_of_information(LINES, costs=0.01, n_observations=5, noise_sd=1.0)
     assert_allclose(found.net_benefit, found.evsi - [0.05, 0.05, 0.1])
 
 

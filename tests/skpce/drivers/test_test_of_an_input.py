@@ -120,11 +120,6 @@ def test_residuals_are_those_of_fits_without_each_row():
         assert fit.residuals[row, 0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_holm_by_hand():
-    found = holm(np.array([0.01, 0.04, 0.03, 0.005]))
-    assert_allclose(found, [0.03, 0.06, 0.06, 0.02])
-
-
 def test_nothing_depends_on_the_order_of_rows_and_columns_or_on_units():
     X, y = base(50, 5)
     first = skpce.explain(X, y).drivers

@@ -152,6 +152,7 @@ def test_tables_of_other_libraries_are_read_as_those_of_pandas(columns):
     arrow, frame = pyarrow.table(columns), pl.DataFrame(columns)
     runs = from_frame(arrow, ["x", "kind"], "loss")
     assert str(runs) == "40 members, 2 inputs (x, kind), 1 output."
+    assert isinstance(from_frame(frame.lazy(), ["x"], "loss").X, pl.DataFrame)
     for answer in (
         skpce.explain(arrow, outputs="loss"),
         skpce.explain(runs),
@@ -160,15 +161,6 @@ def test_tables_of_other_libraries_are_read_as_those_of_pandas(columns):
     ):
         assert states(answer) == {"x": "drives", "kind": "does not matter"}
         assert_array_equal(answer.drivers.total, wanted.drivers.total)
-
-
-def test_lazy_frames_of_polars_are_collected(columns):
-    frame = pl.DataFrame(columns)
-    wanted = skpce.explain(frame, outputs="loss")
-    answer = skpce.explain(frame.lazy(), outputs="loss")
-    assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
-    runs = from_frame(frame.lazy(), ["x", "kind"], "loss")
-    assert isinstance(runs.X, pl.DataFrame)
 
 
 def test_datasets_of_xarray(columns):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from skpce.inspection import variance_decomposition
 from tests.shared import cases
@@ -44,27 +43,6 @@ def test_a_constant_bias_does_not_count():
     )
 
 
-def test_from_replicates():
-    trained, _, reward = draw(1, 500, 3)
-    share = variance_decomposition(trained, replicate=reward, steps=WIDTHS).noise_share
-    assert_allclose(share, TRUTH, atol=0.06)
-    names = np.array([f"r{label}" for label in reward])
-    assert_allclose(
-        variance_decomposition(trained, replicate=names, steps=WIDTHS).noise_share,
-        share,
-        rtol=1e-12,
-    )
-
-
-def test_replicates_are_a_one_way_analysis_of_variance():
-    rng = np.random.default_rng(2)
-    logits = rng.normal(size=(8, 1)) + rng.normal(size=(8, 5))
-    y = np.stack([expit(logits.ravel()), expit(-logits.ravel())], axis=1)
-    ratio = stats.f_oneway(*logits).statistic  # mean squares between over within
-    share = variance_decomposition(y, replicate=np.repeat(np.arange(8), 5)).noise_share
-    assert share[0] == pytest.approx(1.0 / (1.0 + (ratio - 1.0) / 5))
-
-
 def test_few_or_unequal_replicates_do_not_bias_the_share():
     rng = np.random.default_rng(3)
     reward = np.repeat(np.arange(12), [2, 9, 2, 3, 8, 2, 2, 7, 3, 2, 9, 2])
@@ -74,20 +52,6 @@ def test_few_or_unequal_replicates_do_not_bias_the_share():
         y = softmax(level + rng.normal(size=level.shape), axis=1)
         shares.append(variance_decomposition(y, replicate=reward).noise_share[0])
     assert np.median(shares) == pytest.approx(0.5, abs=0.03)
-
-
-def test_one_reward_is_a_control_and_not_replicates():
-    with pytest.raises(ValueError, match="replicate has one label only, 3"):
-        variance_decomposition(np.full((4, 2), 0.5), replicate=[3] * 4)
-    with pytest.raises(ValueError, match="NaN labels"):
-        variance_decomposition(np.full((4, 2), 0.5), replicate=[1.0, 1.0, np.nan, 2.0])
-
-
-def test_from_a_control():
-    trained, _, _ = draw(3)
-    control, _, _ = draw(4, signal=0.0)
-    share = variance_decomposition(trained, control=control, steps=WIDTHS).noise_share
-    assert_allclose(share, TRUTH, atol=0.05)
 
 
 def test_nothing_but_noise_and_no_noise():
@@ -127,16 +91,11 @@ Y = softmax(np.random.default_rng(0).normal(size=(6, 3)), axis=1)
 
 @cases(
     ("kwargs", "message"),
-    ({}, "exactly one of replicate=, control= and exact=; got 0"),
     ({"exact": Y, "control": Y}, "got 2 of them"),
     ({"exact": Y[:4]}, "exact has 4 members and y 6"),
     ({"exact": Y[:, :2]}, r"exact has shape \(6, 2\); expected \(n_members, 3\)"),
     ({"control": Y[:, 0]}, "control has shape"),
-    ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
-    ({"replicate": np.arange(6)}, "no repeats"),
-    ({"replicate": np.zeros(5)}, r"replicate has shape \(5,\); expected \(6,\)"),
     ({"exact": -Y}, "Negative values in data: exact"),
-    ({"exact": Y, "steps": (2, 2)}, "sums to 4 columns"),
 )
 def test_bad_arguments(kwargs, message):
     with pytest.raises(ValueError, match=message):

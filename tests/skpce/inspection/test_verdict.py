@@ -12,7 +12,6 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -267,13 +266,6 @@ def test_a_rare_action_does_not_change_the_mask_of_a_fold(simulate):
     how = LogRatioTransformer(zero_replacement=1e-4)
     model = surrogate(1, log_ratio=how).set_params(steps=None)
     assert np.isfinite(verdict(model, X, y).steps[0].q2)
-
-
-def test_other_regressors(ensemble):
-    X, y = ensemble
-    forest = RandomForestRegressor(5, random_state=0)
-    found = verdict(forest, X, y, steps=WIDTHS, cv=3)
-    assert all(np.isfinite(step.q2) for step in found.steps)
 
 
 @pytest.mark.slow
