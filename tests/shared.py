@@ -13,13 +13,13 @@ OLS = {"solver": "ols", "distribution": "normal"}
 
 
 def ridge_pce(*given: Any, **settings: Any) -> PolynomialChaosRegressor:
-    """Return a chaos expansion of normal inputs by ridge."""
-    return PolynomialChaosRegressor(*given, **RIDGE, **settings)
+    """Return a chaos expansion by ridge, of normal inputs if none are stated."""
+    return PolynomialChaosRegressor(*given, **RIDGE | settings)
 
 
 def ridge_surrogate(*given: Any, **settings: Any) -> CompositionalPCESurrogate:
-    """Return a surrogate of normal inputs by ridge."""
-    return CompositionalPCESurrogate(*given, **RIDGE, **settings)
+    """Return a surrogate by ridge, of normal inputs if none are stated."""
+    return CompositionalPCESurrogate(*given, **RIDGE | settings)
 
 
 def cases(names: str | tuple[str, ...], *rows: Any, **options: Any) -> Any:

@@ -32,7 +32,7 @@ FROZEN = Law(norm, 0, 1)
 DEFAULTS = [
     PolynomialChaosFeatures(),
     PolynomialChaosRegressor(),
-    PolynomialChaosRegressor(distribution=FROZEN, criterion="gcv", solver="ridge"),
+    ridge_pce(distribution=FROZEN, criterion="gcv"),
     LogRatioTransformer(),
     NatafTransformer(),
     CompositionalPCESurrogate(),
@@ -50,7 +50,7 @@ OTHERS = [
     ),
     *(PolynomialChaosRegressor(solver=name, distribution="normal") for name in SOLVERS),
     *(
-        PolynomialChaosRegressor(distribution=name, solver="ridge")
+        ridge_pce(distribution=name)
         for name in ("uniform", "empirical", "exponential", "gamma", "beta")
     ),
     ridge_pce(3, truncation="hyperbolic", q=0.5),
@@ -64,7 +64,7 @@ OTHERS = [
     CompositionalPCESurrogate(**OLS),
     CompositionalPCESurrogate(solver="paper", distribution="normal"),
     CompositionalPCESurrogate(regressor=Ridge(), distribution="normal"),
-    CompositionalPCESurrogate(log_ratio="clr", distribution="uniform", solver="ridge"),
+    ridge_surrogate(log_ratio="clr", distribution="uniform"),
     ridge_surrogate(log_ratio=LogRatioTransformer("alr")),
 ]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -45,3 +46,11 @@ def simulate() -> Callable[..., Ensemble]:
 def ensemble() -> Ensemble:
     """60 members, 3 inputs, steps (3, 2, 4)."""
     return _simulate()
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    """Leave no figure open, without importing the library of figures."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

@@ -11,14 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 from scipy.stats import norm, t, uniform
 
-from skpce import (
-    InputOutsideSupportWarning,
-    PolynomialChaosFeatures,
-    PolynomialChaosRegressor,
-)
+from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
 from skpce._basis.basis import PolynomialBasis, Truncation, sort_graded
 from skpce._input_laws import NormalLaw
-from tests.shared import cases
+from tests.shared import cases, ridge_pce
 
 DEGREE = 30
 SEED = 0
@@ -120,9 +116,7 @@ def test_constant_column_is_finite(law, value):
     X = np.column_stack([np.full(12, value), rng.uniform(-1, 1, 12)])
     design = PolynomialChaosFeatures(3, distribution=law).fit_transform(X)
     assert np.isfinite(design).all()
-    pce = PolynomialChaosRegressor(3, distribution=law, solver="ridge").fit(
-        X, X[:, 1] ** 2
-    )
+    pce = ridge_pce(3, distribution=law).fit(X, X[:, 1] ** 2)
     assert np.isfinite(pce.predict(X)).all()
     assert pce.total_sobol_indices_[0, 1] == pytest.approx(1.0)
 
@@ -302,9 +296,7 @@ def test_prediction_by_blocks(name, n_targets, points):
 
 def test_prediction_by_blocks_validates_and_warns_once():
     X = np.linspace(0, 1, 9)[:, np.newaxis]
-    pce = PolynomialChaosRegressor(distribution="uniform", solver="ridge").fit(
-        X, X[:, 0]
-    )
+    pce = ridge_pce(distribution="uniform").fit(X, X[:, 0])
     with pytest.warns(InputOutsideSupportWarning) as record:
         pce.predict(np.full((2**18, 1), 2.0))
     assert len(record) == 1

@@ -13,9 +13,9 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skpce import CompositionalPCESurrogate, NatafTransformer, PolynomialChaosRegressor
+from skpce import NatafTransformer, PolynomialChaosRegressor
 from skpce.inspection import dependent_sobol_indices, shapley_effects
-from tests.shared import OLS, ridge_pce
+from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])
 SCALE = np.array([1.0, 2.0, 0.5])
@@ -349,11 +349,8 @@ def test_steps_of_a_surrogate_add_up_in_aitchison_geometry():
     weights = rng.normal(size=(3, 3))
     y = np.hstack([softmax(X @ weights, axis=1), softmax(X[:, :2], axis=1)])
     y = np.hstack([y, np.ones((len(y), 1))])
-    surrogate = CompositionalPCESurrogate(
-        1,
-        steps={"a": 3, "b": 2, "stop": 1},
-        distribution=stats.norm(0, 1),
-        solver="ridge",
+    surrogate = ridge_surrogate(
+        1, steps={"a": 3, "b": 2, "stop": 1}, distribution=stats.norm(0, 1)
     ).fit(X, y)
     law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
     found = dependent_sobol_indices(surrogate, X, distribution=law, random_state=0)

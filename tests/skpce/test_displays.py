@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import PolynomialChaosRegressor
 from skpce._checks import make_generator
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
@@ -35,12 +35,6 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 STEPS = {"first": 3, "second": 2, "third": 4}
 HOSTILE = ["_hidden", "$\\frac{$", "<b>&", "a name that is far too long for one line"]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -239,9 +233,7 @@ def test_main_effects_of_log_ratios_are_exact(fitted):
 
 def test_main_effects_of_probabilities_add_up_to_nothing(ensemble):
     X, y = ensemble
-    model = CompositionalPCESurrogate(1, distribution=norm(0, 1), solver="ridge").fit(
-        X, y[:, :3]
-    )
+    model = ridge_surrogate(1, distribution=norm(0, 1)).fit(X, y[:, :3])
     targets = [f"{model.step_names_[0]}:{part}" for part in model.part_names_]
     display = MainEffectsDisplay.from_estimator(model, targets=targets, n_samples=500)
     for effect in display.effects:
@@ -355,7 +347,7 @@ def test_convergence_does_not_warn_of_ranges_of_few_members():
     """What is held out lies outside what a few of the others have."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(60, 2))
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="uniform")
+    model = ridge_pce(1, distribution="uniform")
     with warnings.catch_warnings(action="error"):
         ConvergenceDisplay.from_estimator(model, X, X[:, 0], sizes=(5, 40), n_repeats=3)
 

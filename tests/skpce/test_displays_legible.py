@@ -43,12 +43,6 @@ LONG = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def fitted(ensemble):
     X, y = ensemble

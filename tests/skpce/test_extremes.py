@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 from scipy.stats import ks_2samp, kstest, norm
 
 from skpce import (
-    CompositionalPCESurrogate,
     Expansion,
     InputOutsideSupportWarning,
     PolynomialChaosFeatures,
@@ -28,7 +27,7 @@ from skpce.decision._belief import read_observation
 from skpce.inspection import input_tests, verdict
 from skpce.metrics import coverage_interval, crps_score, excess_fragility
 from skpce.plotting import ConvergenceDisplay, MainEffectsDisplay
-from tests.shared import OLS, cases, ridge_pce
+from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
 
 
 @pytest.fixture
@@ -73,16 +72,12 @@ class TestMagnitudes:
     def test_one_cell_that_hides_the_others(self, data, law, value):
         X, y = data
         with pytest.raises(ValueError, match=r"X has .* expected (values|numbers)"):
-            PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(
-                with_cell(X, value), y
-            )
+            ridge_pce(2, distribution=law).fit(with_cell(X, value), y)
 
     @pytest.mark.parametrize("law", ["normal", "uniform", "gamma", "exponential"])
     def test_an_outlier_that_does_not(self, data, law):
         X, y = data
-        fitted = PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(
-            with_cell(X, 1e9), y
-        )
+        fitted = ridge_pce(2, distribution=law).fit(with_cell(X, 1e9), y)
         assert np.isfinite(fitted.q2_).all()
 
     def test_inputs_far_from_their_distribution(self, data):
@@ -92,9 +87,7 @@ class TestMagnitudes:
         for value in (1e40, 1e60):
             with pytest.raises(ValueError, match=r"column 0, where polynomials of deg"):
                 fitted.predict([[value, 0.0]])
-        frozen = PolynomialChaosRegressor(
-            2, distribution=norm(0, 1e-60), solver="ridge"
-        )
+        frozen = ridge_pce(2, distribution=norm(0, 1e-60))
         with pytest.raises(ValueError, match="expected values nearer to its distrib"):
             frozen.fit(X, y)
 
@@ -233,21 +226,17 @@ class TestNothing:
 class TestCategories:
     def test_values_that_do_not_repeat(self, data):
         X, y = data
-        model = PolynomialChaosRegressor(
-            2, distribution=["normal", "categorical"], solver="ridge"
-        )
+        model = ridge_pce(2, distribution=["normal", "categorical"])
         with pytest.raises(ValueError, match=r"'categorical' for x1, of which all 40"):
             model.fit(X, y)
-        surrogate = CompositionalPCESurrogate(
-            2, distribution="categorical", solver="ridge"
-        )
+        surrogate = ridge_surrogate(2, distribution="categorical")
         with pytest.raises(ValueError, match=r"'categorical' for x0, of which all 40"):
             surrogate.fit(X, np.full((40, 2), 0.5))
 
     def test_many_levels(self):
         rng = np.random.default_rng(0)
         X, y = rng.integers(0, 70, size=(300, 1)), rng.normal(size=300)
-        model = PolynomialChaosRegressor(1, distribution="categorical", solver="ridge")
+        model = ridge_pce(1, distribution="categorical")
         with pytest.warns(UserWarning, match=r"x0 is 'categorical' with \d+ levels"):
             model.fit(X, y)
 
@@ -289,7 +278,7 @@ class TestOrderStatistics:
     @pytest.mark.parametrize("weight", [1e6, 1e12])
     def test_large_weights(self, data, law, method, weight):
         X, y = data
-        fitted = PolynomialChaosRegressor(2, distribution=law, solver="ridge")
+        fitted = ridge_pce(2, distribution=law)
         fitted.fit(X, y, np.full(len(X), weight))
         start = time.process_time()
         interval = fitted.sobol_interval(n_resamples=50, method=method, random_state=0)
@@ -307,9 +296,7 @@ class TestMemory:
 
     def test_moments(self, data, monkeypatch):
         X, y = data
-        high = PolynomialChaosRegressor(
-            3000, distribution="uniform", solver="ridge"
-        ).fit(X[:, :1], y)
+        high = ridge_pce(3000, distribution="uniform").fit(X[:, :1], y)
         with pytest.raises(ValueError, match=r"moments needs about .* GiB for produc"):
             high.moments()
         wide = ridge_pce(3).fit(np.hstack([X] * 3), y)
@@ -389,15 +376,13 @@ def test_gamma_with_a_large_value(data):
     X, y = data
     X = with_cell(np.abs(X), 1e200)
     with pytest.raises(ValueError, match=r"X has .*1e\+200.* in row 3, column 1"):
-        PolynomialChaosRegressor(2, distribution="gamma", solver="ridge").fit(X, y)
+        ridge_pce(2, distribution="gamma").fit(X, y)
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_bounded_law_still_warns_outside(data):
     X, y = data
-    fitted = PolynomialChaosRegressor(2, distribution="uniform", solver="ridge").fit(
-        X, y
-    )
+    fitted = ridge_pce(2, distribution="uniform").fit(X, y)
     with pytest.raises(InputOutsideSupportWarning, match="lie outside"):
         fitted.predict(X * 3)
 

@@ -118,9 +118,7 @@ def test_no_target_among_samples_that_count_is_refused():
 
 def test_partial_fit_has_no_use_for_missing_targets(data):
     X, y = data
-    pce = PolynomialChaosRegressor(
-        2, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+    pce = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
     with pytest.raises(ValueError, match="NaN"):
         pce.partial_fit(X, y)
     pce.partial_fit(X, np.nan_to_num(y))

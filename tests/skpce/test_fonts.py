@@ -29,12 +29,6 @@ plt = pytest.importorskip("matplotlib.pyplot")
 NAME = "\ue9a1\ue9a2 flow"
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture
 def font(tmp_path, monkeypatch):
     """A font that has these characters and no others."""

@@ -14,7 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.model_selection import KFold, permutation_test_score
 from sklearn.pipeline import make_pipeline
 
-from skpce import PolynomialChaosRegressor, report
+from skpce import report
 from skpce._checks import make_frame
 from skpce.embedding import PLSTransformer
 from skpce.ensembles import from_frame
@@ -112,11 +112,7 @@ def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
     assert str(found) == str(other)
     judged = [
         verdict(
-            PolynomialChaosRegressor(
-                1, distribution=ensemble.distribution, solver="ridge"
-            ),
-            ensemble.X,
-            ensemble.y,
+            ridge_pce(1, distribution=ensemble.distribution), ensemble.X, ensemble.y
         )
         for ensemble in (found, other)
     ]
@@ -210,9 +206,7 @@ def test_results_are_of_the_library_of_their_data(data):
     with sklearn.config_context(transform_output="pandas"):
         assert isinstance(judged.to_frame(), pd.DataFrame)
     assert isinstance(model.fit(X, y).sobol_frame(), pd.DataFrame)
-    growing = PolynomialChaosRegressor(
-        1, distribution=[stats.norm()] * 3, criterion="gcv", solver="ridge"
-    )
+    growing = ridge_pce(1, distribution=[stats.norm()] * 3, criterion="gcv")
     growing.partial_fit(of_polars, pl.Series(y))
     assert isinstance(growing.sobol_frame(), pl.DataFrame)
 
@@ -281,11 +275,11 @@ def test_swapped_arguments():
             model.fit(one, two)
         with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
             verdict(model, one, two)
-    model = PolynomialChaosRegressor(1, distribution=("normal",) * 3, solver="ridge")
+    model = ridge_pce(1, distribution=("normal",) * 3)
     for y in (X[:, :1], X[:, :2]):
         with pytest.raises(ValueError, match=r"of 3 inputs, .* seem to be swapped"):
             model.fit(y, X)
-    model = PolynomialChaosRegressor(1, distribution={"a": "normal"}, solver="ridge")
+    model = ridge_pce(1, distribution={"a": "normal"})
     one, two = (pd.DataFrame({name: X[:, 0]}) for name in "ab")
     model.fit(one, two)
     with pytest.raises(ValueError, match=r"of 1 inputs, .* seem to be swapped"):

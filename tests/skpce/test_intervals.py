@@ -104,10 +104,8 @@ def test_weighted_and_repeated_samples_agree(method):
     X, y = noisy_data(40, 1)
     weights = np.random.default_rng(3).integers(1, 4, size=40)
     law = norm(0, 1)
-    weighted = PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(
-        X, y, weights
-    )
-    repeated = PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(
+    weighted = ridge_pce(2, distribution=law).fit(X, y, weights)
+    repeated = ridge_pce(2, distribution=law).fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
     )
     bounds = [
@@ -326,9 +324,7 @@ def test_bad_arguments_are_named(options, message):
 
 
 def test_a_fit_from_sums_names_the_remedy():
-    pce = PolynomialChaosRegressor(
-        1, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    ).fit(*noisy_data())
+    pce = ridge_pce(1, distribution=norm(0, 1), criterion="gcv").fit(*noisy_data())
     with pytest.raises(ValueError, match="criterion='loo'"):
         pce.sobol_interval()
 

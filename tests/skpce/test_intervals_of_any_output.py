@@ -93,7 +93,7 @@ def test_bands_hold_all_targets_as_often_as_claimed():
 
 def test_draws_have_the_moments_of_the_predictive_distribution():
     X, y = linear_with_noise(200, seed=5, n_targets=2)
-    model = PolynomialChaosRegressor(1, distribution=LAW, solver="ridge").fit(X, y)
+    model = ridge_pce(1, distribution=LAW).fit(X, y)
     draws = model.sample(20_000, X[:3], random_state=0)
     mean, deviation = model.predict(X[:3], return_std=True)
     assert_allclose(draws.mean(axis=0), mean, atol=0.1)
@@ -475,9 +475,7 @@ def test_a_fit_without_residuals_or_samples_says_so():
     saturated = PolynomialChaosRegressor(3, **OLS).fit(X[:10], y[:10])
     with pytest.raises(ValueError, match="residual distribution is not defined"):
         saturated.predict_interval(X)
-    sums = PolynomialChaosRegressor(
-        1, distribution=LAW, criterion="gcv", solver="ridge"
-    ).fit(X, y)
+    sums = ridge_pce(1, distribution=LAW, criterion="gcv").fit(X, y)
     with pytest.raises(ValueError, match="criterion='loo'"):
         sums.predict_interval(X)
     with pytest.raises(ValueError, match="criterion='loo'"):

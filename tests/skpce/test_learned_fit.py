@@ -28,7 +28,7 @@ from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis, NoTermsError
 from skpce._learned.ridge import without_copies
 from skpce._solvers.problem import DesignDecomposition
-from tests.shared import cases
+from tests.shared import cases, ridge_pce
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -497,12 +497,7 @@ def test_predictions_know_what_was_learned(kernels, monkeypatch):
     expected = np.sqrt(np.concatenate(squares).mean() / model.loo_error_[0])
     assert_allclose(model._problem.optimism, [expected], rtol=1e-6)
     assert expected > 1.0
-    assert (
-        PolynomialChaosRegressor(2, solver="ridge", distribution=INPUTS)
-        .fit(X, y)
-        ._problem.optimism
-        == 1.0
-    )
+    assert ridge_pce(2, distribution=INPUTS).fit(X, y)._problem.optimism == 1.0
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from skpce._input_laws.families import (
 from skpce._input_laws.pieces import means_of_pieces, quantiles
 from skpce._input_laws.smoothed import SmoothedLaw, group_starts
 from skpce._input_laws.tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
-from tests.shared import cases
+from tests.shared import cases, ridge_pce
 
 SEED = 0
 
@@ -235,27 +235,17 @@ def test_labels_are_categories_and_frozen_ones_win():
         {"rate": "auto", "maker": "auto", "mass": stats.norm(0, 3)},
         ["auto", "auto", stats.norm(0, 3)],
     ):
-        laws = (
-            PolynomialChaosRegressor(2, distribution=given, solver="ridge")
-            .fit(table, y)
-            .basis_.laws
-        )
+        laws = ridge_pce(2, distribution=given).fit(table, y).basis_.laws
         for law, words in zip(laws, expected, strict=True):
             assert law.describe().startswith(words)
-    laws = (
-        PolynomialChaosRegressor(2, distribution="auto", solver="ridge")
-        .fit(table, y)
-        .basis_.laws
-    )
+    laws = ridge_pce(2, distribution="auto").fit(table, y).basis_.laws
     assert [law.learned for law in laws] == [True] * 3
 
 
 def test_a_constant_column_has_no_terms():
     rng = np.random.default_rng(SEED)
     X = np.column_stack([rng.uniform(size=40), np.full(40, 3.0)])
-    pce = PolynomialChaosRegressor(3, distribution="auto", solver="ridge").fit(
-        X, X[:, 0] ** 2
-    )
+    pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] ** 2)
     assert pce.multi_indices_[:, 1].max() == 0
     assert_allclose(pce.total_sobol_indices_, [[1.0, 0.0]], atol=1e-6)
 
@@ -397,12 +387,8 @@ def test_ordered_levels_have_equal_steps():
 def test_a_log_uniform_column_is_uniform_in_its_logarithm():
     X = 10 ** np.random.default_rng(SEED).uniform(-5, -1, size=(60, 2))
     y = np.sin(np.log10(X[:, 0])) + np.log10(X[:, 1])
-    found = PolynomialChaosRegressor(4, distribution="loguniform", solver="ridge").fit(
-        X, y
-    )
-    other = PolynomialChaosRegressor(4, distribution="uniform", solver="ridge").fit(
-        np.log(X), y
-    )
+    found = ridge_pce(4, distribution="loguniform").fit(X, y)
+    other = ridge_pce(4, distribution="uniform").fit(np.log(X), y)
     assert_allclose(found.predict(X), other.predict(np.log(X)), atol=1e-9)
     assert_allclose(found.total_sobol_indices_, other.total_sobol_indices_, atol=1e-10)
     first, second = (
@@ -415,7 +401,7 @@ def test_a_log_uniform_column_is_uniform_in_its_logarithm():
 @pytest.mark.parametrize("name", ["lognormal", "loguniform"])
 def test_a_value_without_a_logarithm_is_taken_at_the_low_end(name):
     column = np.random.default_rng(SEED).lognormal(size=(60, 1))
-    pce = PolynomialChaosRegressor(3, distribution=name, solver="ridge")
+    pce = ridge_pce(3, distribution=name)
     pce.fit(column, np.log(column[:, 0]))
     with pytest.warns(InputOutsideSupportWarning, match="2 of 3 values of x0 lie outs"):
         found = pce.predict([[0.0], [-1.0], [1.0]])
@@ -424,9 +410,7 @@ def test_a_value_without_a_logarithm_is_taken_at_the_low_end(name):
     gradient = pce.basis_.laws[0].differentiate(np.array([-1.0, 0.0, 1.0]), 3)
     assert (gradient[:, :2] == 0).all()
     with pytest.raises(ValueError, match=f"'{name}' for column 0 of X, .* value 0;"):
-        PolynomialChaosRegressor(2, distribution=name, solver="ridge").fit(
-            [[0.0], [1.0]], [0.0, 1.0]
-        )
+        ridge_pce(2, distribution=name).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
 KINDS = [
@@ -452,9 +436,7 @@ def all_kinds(n=60):
 @pytest.mark.parametrize("way", ["pickle", "file"])
 def test_learned_distributions_are_kept(way, tmp_path):
     X = all_kinds()
-    pce = PolynomialChaosRegressor(3, distribution="auto", solver="ridge").fit(
-        X, X[:, 0] + X[:, 1]
-    )
+    pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] + X[:, 1])
     kinds = [type(law).__name__ for law in pce.basis_.laws]
     assert set(kinds) == set(KINDS), kinds
     if way == "pickle":
@@ -469,7 +451,7 @@ def test_learned_distributions_are_kept(way, tmp_path):
 def test_a_resample_keeps_functions_that_are_no_polynomials_of_its_own():
     X = all_kinds()
     y = X[:, 1] + np.tanh(X[:, 4]) + X[:, 5]
-    pce = PolynomialChaosRegressor(2, distribution="auto", solver="ridge").fit(X, y)
+    pce = ridge_pce(2, distribution="auto").fit(X, y)
     found = pce.sobol_interval(method="bootstrap", n_resamples=60, random_state=0)
     low, high = found.total_order[:, 0]
     total = pce.total_sobol_indices_[0]
@@ -498,7 +480,7 @@ def test_folds_that_lack_a_zero_are_predicted():
     X = rng.lognormal(size=(60, 2))
     X[7, 0] = 0.0
     train = np.delete(np.arange(60), 7)
-    pce = PolynomialChaosRegressor(2, distribution="auto", solver="ridge")
+    pce = ridge_pce(2, distribution="auto")
     pce.fit(X[train], X[train, 1])
     with warnings.catch_warnings(action="ignore", category=InputOutsideSupportWarning):
         assert np.isfinite(pce.predict(X[[7]])).all()

@@ -74,22 +74,17 @@ STANDARD = stats.norm()
 
 REGRESSORS = [
     *(PolynomialChaosRegressor(solver=name, distribution="normal") for name in SOLVERS),
-    *(PolynomialChaosRegressor(distribution=name, solver="ridge") for name in NAMES),
-    *(PolynomialChaosRegressor(distribution=law, solver="ridge") for law in FROZEN),
+    *(ridge_pce(distribution=name) for name in NAMES),
+    *(ridge_pce(distribution=law) for law in FROZEN),
     *(
         PolynomialChaosRegressor(
             distribution=stats.norm(1, 1), criterion="gcv", solver=s
         )
         for s in sorted(FROM_MOMENTS)
     ),
-    PolynomialChaosRegressor(
-        3,
-        distribution=[stats.norm(1, 1), "empirical", stats.weibull_min(2)],
-        solver="ridge",
-    ),
-    PolynomialChaosRegressor(
-        distribution=np.array(["normal", "uniform", stats.norm(1, 1)], dtype=object),
-        solver="ridge",
+    ridge_pce(3, distribution=[stats.norm(1, 1), "empirical", stats.weibull_min(2)]),
+    ridge_pce(
+        distribution=np.array(["normal", "uniform", stats.norm(1, 1)], dtype=object)
     ),
     ridge_pce(4, truncation="hyperbolic", q=0.5, interaction_order=2),
     ridge_pce(alphas=(1e-3, 1.0, np.float64(10.0))),
@@ -109,9 +104,7 @@ SURROGATES = [
         steps=list(WIDTHS), log_ratio=LogRatioTransformer("alr", reference=0)
     ),
     ridge_surrogate(1, steps=np.array(WIDTHS), log_ratio="clr"),
-    CompositionalPCESurrogate(
-        steps=WIDTHS, distribution=stats.norm(1, 2), solver="ridge"
-    ),
+    ridge_surrogate(steps=WIDTHS, distribution=stats.norm(1, 2)),
     CompositionalPCESurrogate(steps=WIDTHS),
     CompositionalPCESurrogate(steps=WIDTHS, solver="paper", distribution="normal"),
     CompositionalPCESurrogate(
@@ -137,17 +130,15 @@ SURROGATE_PIPELINES = [
     ),
 ]
 REGRESSOR_PIPELINES = [
-    make_pipeline(
-        MinMaxScaler(), PolynomialChaosRegressor(distribution="uniform", solver="ridge")
-    ),
+    make_pipeline(MinMaxScaler(), ridge_pce(distribution="uniform")),
     make_pipeline(MaxAbsScaler(), RobustScaler(), ridge_pce()),
     make_pipeline(
         QuantileTransformer(n_quantiles=20, output_distribution="normal"),
-        PolynomialChaosRegressor(distribution=stats.norm(), solver="ridge"),
+        ridge_pce(distribution=stats.norm()),
     ),
     make_pipeline(
         NatafTransformer(["normal", "empirical", "normal"]),
-        PolynomialChaosRegressor(distribution=stats.norm(), solver="ridge"),
+        ridge_pce(distribution=stats.norm()),
     ),
     make_pipeline(TruncatedSVD(2, random_state=0), "passthrough", ridge_pce(1)),
     make_pipeline(PolynomialChaosFeatures(2, distribution="normal"), ARDRegression()),
@@ -443,9 +434,7 @@ def test_one_target_stays_one_dimensional(data, through):
 @pytest.mark.parametrize("law", [stats.norm(1, 1), stats.weibull_min(2, loc=-1)])
 def test_a_fit_from_sums_goes_on(law, data, through):
     X, y = data
-    model = PolynomialChaosRegressor(
-        2, distribution=law, criterion="gcv", solver="ridge"
-    )
+    model = ridge_pce(2, distribution=law, criterion="gcv")
     begun = clone(model).partial_fit(X[:30], y[:30])
     again = through(begun)
     assert_same(
@@ -467,9 +456,7 @@ def test_draws_go_on_where_a_random_state_was(policies, through_a_file):
 def test_what_was_one_object_is_one_again(data, through):
     """An expansion and the problem behind it share their basis, laws their object."""
     law = stats.weibull_min(2, loc=-1)
-    model = PolynomialChaosRegressor(2, distribution=[law] * 3, solver="ridge").fit(
-        *data
-    )
+    model = ridge_pce(2, distribution=[law] * 3).fit(*data)
     again = through(model)
     assert again._problem.basis is again.expansion_.basis
     assert len({id(one) for one in again.distribution}) == 1
@@ -591,15 +578,11 @@ REFUSED = {
     "torch": (BetaVAE(), "estimator is BetaVAE"),
     "a subclass": (Ours(), "estimator is Ours"),
     "another class of distribution": (
-        PolynomialChaosRegressor(
-            distribution=Doubled(name="norm")(0, 1), solver="ridge"
-        ),
+        ridge_pce(distribution=Doubled(name="norm")(0, 1)),
         r"PolynomialChaosRegressor\.distribution is Doubled 'norm', no distribution of",
     ),
     "another support": (
-        PolynomialChaosRegressor(
-            distribution=type(stats.norm)(a=-1, name="norm")(), solver="ridge"
-        ),
+        ridge_pce(distribution=type(stats.norm)(a=-1, name="norm")()),
         "no distribution of scipy.stats by its name",
     ),
     "another generator": (

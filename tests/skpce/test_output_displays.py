@@ -48,12 +48,6 @@ MODELS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
@@ -200,9 +194,7 @@ def test_members_that_agree_have_no_spread(data):
 
 def test_coverage_is_the_share_inside(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ridge").fit(
-        X[:40], y[:40]
-    )
+    model = ridge_pce(2, distribution=norm(0, 1)).fit(X[:40], y[:40])
     display = CoverageDisplay.from_estimator(model, X[40:], y[40:], levels=(0.5, 0.9))
     for place, level in enumerate((0.5, 0.9)):
         low, high = model.predict_interval(

@@ -108,9 +108,7 @@ def test_two_levels_are_groups_at_once(columns, data):
 
 def test_names_and_groups_survive_a_file_and_a_fit_in_parts(data, tmp_path):
     X, y = data
-    model = PolynomialChaosRegressor(
-        1, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+    model = ridge_pce(1, distribution=norm(0, 1), criterion="gcv")
     frame = in_two_levels(y)
     fitted = model.partial_fit(X[:30], frame[:30]).partial_fit(X[30:], y[30:])
     save_model(fitted, tmp_path / "model.npz")

@@ -24,12 +24,6 @@ matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def effects_by_hand(first, errors=0.02, ratio=None, outputs=None, parts=None):
     first = np.asarray(first, dtype=float)
     n_outputs, n_parts = first.shape

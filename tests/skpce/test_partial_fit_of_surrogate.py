@@ -8,15 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-    load_model,
-    save_model,
-)
+from skpce import CompositionalPCESurrogate, load_model, save_model
 from skpce.ensembles import member_blocks
 from skpce.inspection import modes_test
-from tests.shared import cases
+from tests.shared import cases, ridge_pce
 
 STEPS = {"first": 4, "second": 3}
 MASK = np.array([True] * 3 + [False] + [True] * 3)
@@ -134,9 +129,7 @@ def test_blocks_of_arrays_on_disk(tmp_path):
     assert [len(block[0]) for block in blocks] == [64] * 4 + [44]
     assert_array_equal(np.vstack([block[1] for block in blocks]), on_disk)
     assert len(list(member_blocks(X, on_disk))) == 1
-    one = PolynomialChaosRegressor(
-        1, distribution=norm(), criterion="gcv", solver="ridge"
-    )
+    one = ridge_pce(1, distribution=norm(), criterion="gcv")
     for block in member_blocks(X, y[:, 0], np.ones(len(X)), n_rows=128):
         one.partial_fit(*block)
     assert one.total_sobol_indices_.shape == (1, 2)

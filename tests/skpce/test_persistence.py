@@ -29,7 +29,7 @@ N_SAMPLES = 120
 # Of learned laws: the text of a frozen one holds an address.
 LEARNED = [
     *(PolynomialChaosRegressor(solver=name, distribution="normal") for name in SOLVERS),
-    *(PolynomialChaosRegressor(distribution=name, solver="ridge") for name in NAMES),
+    *(ridge_pce(distribution=name) for name in NAMES),
     ridge_pce(3, criterion="gcv"),
     PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
     PolynomialChaosRegressor(),
@@ -38,8 +38,8 @@ LEARNED = [
 ]
 ESTIMATORS = [
     *LEARNED,
-    PolynomialChaosRegressor(distribution=norm(0, 1), solver="ridge"),
-    PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv", solver="ridge"),
+    ridge_pce(distribution=norm(0, 1)),
+    ridge_pce(distribution=norm(0, 1), criterion="gcv"),
 ]
 
 
@@ -94,19 +94,13 @@ def assert_same(one, other, X):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=range(len(ESTIMATORS)))
-def test_pickle(estimator, data):
+def test_pickle_and_joblib(estimator, data, through_joblib):
     fitted = clone(estimator).fit(*data)
-    again = pickled(fitted)
-    if isinstance(estimator.distribution, str):
-        assert_same(fitted, again, data[0])
-    else:  # whose representation holds an address
-        assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
-
-
-@pytest.mark.parametrize("estimator", LEARNED, ids=range(len(LEARNED)))
-def test_joblib(estimator, data, through_joblib):
-    fitted = clone(estimator).fit(*data)
-    assert_same(fitted, through_joblib(fitted), data[0])
+    for again in (pickled(fitted), through_joblib(fitted)):
+        if isinstance(estimator.distribution, str):
+            assert_same(fitted, again, data[0])
+        else:  # whose representation holds an address
+            assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=range(len(ESTIMATORS)))
@@ -127,9 +121,7 @@ def test_skops_trusts_classes_of_ours_alone(estimator, data, through_skops):
     ),
     make_pipeline(
         NatafTransformer([norm(1, 2), "normal", "empirical"]),
-        CompositionalPCESurrogate(
-            1, steps=(2, 2), distribution=logistic(), solver="ridge"
-        ),
+        ridge_surrogate(1, steps=(2, 2), distribution=logistic()),
     ),
     LogRatioTransformer(steps=(2, 2)),
     ids=range(4),
@@ -146,9 +138,7 @@ def test_skops_trusts_classes_of_compositions(estimator, data, through_skops):
 
 def test_a_fit_from_sums_is_continued_after_loading(data):
     X, y = data
-    model = PolynomialChaosRegressor(
-        2, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+    model = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
     whole = clone(model).fit(X, y)
     half = pickled(model.partial_fit(X[:60], y[:60])).partial_fit(X[60:], y[60:])
     assert_allclose(half.coefficients_, whole.coefficients_, atol=1e-10)
@@ -177,8 +167,6 @@ def test_a_pickle_holds_the_samples_once_and_no_design(estimator):
 def test_a_pickle_of_a_fit_from_sums_does_not_grow_with_the_samples():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20_000, 2)), rng.normal(size=20_000)
-    model = PolynomialChaosRegressor(
-        2, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+    model = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
     sizes = [len(pickle.dumps(clone(model).fit(X[:n], y[:n]))) for n in (100, 20_000)]
     assert sizes[1] < sizes[0] + 256

@@ -85,7 +85,7 @@ def displays():
 @pytest.mark.slow
 def test_matplotlib_is_not_imported_before_something_is_drawn():
     code = (
-        "import sys, numpy as np, skpce.plotting as p;"
+        "import sys, numpy as np, skpce; skpce.report; import skpce.plotting as p;"
         "p.CoverageDisplay([0.5], {'plain': [0.5]});"
         "p.SobolDisplay(np.ones((1, 1)), [0.5], ['a'], ['x0']).shares;"
         "sys.exit('matplotlib' in sys.modules)"

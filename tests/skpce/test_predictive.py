@@ -35,9 +35,7 @@ def gaussian_log_ratios(size, seed):
 @pytest.mark.parametrize("residual", ["gaussian", "resampled"])
 @pytest.mark.parametrize("conditional", [True, False])
 def test_coverage_of_a_known_law(residual, conditional):
-    surrogate = CompositionalPCESurrogate(
-        1, distribution=norm(0, 1), random_state=0, solver="ridge"
-    )
+    surrogate = ridge_surrogate(1, distribution=norm(0, 1), random_state=0)
     surrogate.fit(*gaussian_log_ratios(400, seed=1))
     X, y = gaussian_log_ratios(1000, seed=2)
     for level in LEVELS:
@@ -145,9 +143,7 @@ def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_m
 
 
 def test_the_push_forward_alone_is_too_narrow():
-    surrogate = CompositionalPCESurrogate(
-        1, distribution=norm(0, 1), random_state=0, solver="ridge"
-    )
+    surrogate = ridge_surrogate(1, distribution=norm(0, 1), random_state=0)
     surrogate.fit(*gaussian_log_ratios(400, seed=1))
     X, y = gaussian_log_ratios(2000, seed=2)
     narrow = surrogate.predict_interval(residual=None)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import uniform
-from sklearn.linear_model import (
-    Lars,
-    LassoCV,
-    LinearRegression,
-    PoissonRegressor,
-    Ridge,
-)
+from sklearn.linear_model import Lars, LinearRegression, PoissonRegressor, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from skpce import PolynomialChaosRegressor
 from skpce._solvers import SOLVERS
+from tests.shared import ridge_pce
 
 LAW = uniform(-1, 2)
 N = 60
@@ -41,7 +34,7 @@ def pce(degree=2, **parameters):
 
 
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
-@pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit"])
+@pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit", "paper"])
 def test_normalised_weights_are_one_copy_each(data, solver, criterion):
     X, y = data
     plain = pce(solver=solver, criterion=criterion).fit(X, y)
@@ -91,15 +84,6 @@ def test_the_unit_of_y_does_not_matter(data, solver, size):
     assert_allclose(plain.coefficients_, scaled.coefficients_ / size, atol=1e-6)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e8 + 0.1])
-def test_any_constant_is_constant(data, solver, value):
-    X = data[0][:23]
-    with warnings.catch_warnings(action="ignore"):
-        model = pce(solver=solver).fit(X, np.full(23, value))
-    assert_array_equal(model.total_sobol_indices_, np.zeros((1, 3)))
-
-
 def test_equal_weights_are_copies_for_a_regressor_too(data):
     X, y = data
     weighted = pce(regressor=Ridge(10.0)).fit(X, y, np.full(N, 2.0))
@@ -133,9 +117,7 @@ def test_folds_of_a_regressor_do_not_depend_on_the_order(data):
 
 def test_a_failed_fit_changes_nothing(data):
     X, y = data
-    model = PolynomialChaosRegressor(2, distribution="uniform", solver="ridge").fit(
-        X, y
-    )
+    model = ridge_pce(2, distribution="uniform").fit(X, y)
     before, fitted = model.predict(X), dict(vars(model))
     model.set_params(regressor=DecisionTreeRegressor())
     with pytest.raises(ValueError, match=r"expected solver=None with it\. Got 'ridge'"):
@@ -204,27 +186,9 @@ def test_features_that_are_none(data, features):
         pce().fit(*data).closed_sobol_index(features)
 
 
-def test_weights_of_targets_are_numbers(data):
-    with pytest.raises(ValueError, match="weights must be 1 finite numbers"):
-        pce().fit(*data).aggregated_sobol_indices("variance")
-
-
 def test_one_weight_for_all(data):
     X, y = data
     assert_allclose(
         pce().fit(X, y, 2.0).coefficients_,
         pce().fit(X, y, np.full(N, 2.0)).coefficients_,
     )
-
-
-def test_laws_in_an_array(data):
-    laws = np.array(["uniform"] * 3)
-    model = PolynomialChaosRegressor(2, distribution=laws, solver="ridge").fit(*data)
-    assert model.q2_[0] > 0.9
-
-
-def test_cross_validated_regressors_work(data):
-    model = pce(3, regressor=LassoCV()).fit(*data)
-    low, high = model.sobol_interval(random_state=0).total_order[:, 0]
-    assert np.all(low <= high)
-    assert model.q2_[0] > 0.9

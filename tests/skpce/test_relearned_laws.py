@@ -175,9 +175,9 @@ def test_law_errors_are_those_of_the_squares():
 def test_learned_bounds_may_reach_beyond_the_samples():
     """By ``range / (n + 1)`` on average, if the law is uniform."""
     X = np.random.default_rng(SEED).uniform(size=(99, 3))
-    pce = PolynomialChaosRegressor(
-        1, distribution=["uniform", "normal", "exponential"], solver="ridge"
-    ).fit(X, X[:, 0])
+    pce = ridge_pce(1, distribution=["uniform", "normal", "exponential"]).fit(
+        X, X[:, 0]
+    )
     bounds = LearnedLaws(pce.basis_, X).outer_bounds(99, 2000, make_generator(SEED))
     assert {i: found.shape for i, found in bounds.items()} == {
         0: (2000, 2),

@@ -193,7 +193,7 @@ def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
 def test_more_terms_than_members_is_vacuous_and_not_refused():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(30, 5))
-    pce = PolynomialChaosRegressor(3, distribution=NORMAL, solver="ridge")
+    pce = ridge_pce(3, distribution=NORMAL)
     pce.fit(X, X[:, 0] + 0.01 * rng.normal(size=30))
     with pytest.warns(VacuousBoundWarning, match="no more members than terms"):
         found = required_ensemble_size(pce)
@@ -212,7 +212,7 @@ def test_a_constant_target_and_several_targets():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(60, 2))
     y = np.c_[X[:, 0] + 0.1 * rng.normal(size=60), np.ones(60)]
-    pce = PolynomialChaosRegressor(1, distribution=NORMAL, solver="ridge")
+    pce = ridge_pce(1, distribution=NORMAL)
     with pytest.warns(UserWarning, match="no variance"):
         pce.fit(X, y)
     found = required(pce)

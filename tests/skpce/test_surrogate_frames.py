@@ -94,13 +94,6 @@ def test_polars_gives_the_steps(ensemble):
     assert fitted.score(polars_X, table) == plain.score(X, y)
 
 
-def test_a_dict_of_steps(ensemble):
-    X, y = ensemble
-    fitted = ridge_surrogate(steps={"a": 3, "b": 2, "c": 4}).fit(X, y)
-    assert fitted.steps_ == WIDTHS
-    assert fitted.step_names_ == ("a", "b", "c")
-
-
 def test_frames(ensemble):
     pytest.importorskip("pandas")
     X, y = ensemble

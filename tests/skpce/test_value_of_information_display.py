@@ -13,12 +13,6 @@ matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def values_by_hand(plug_in, variance, supported, names=None, spread=0.1):
     """The last row is that of all inputs."""
     plug_in = np.asarray(plug_in, dtype=float)

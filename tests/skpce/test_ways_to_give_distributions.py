@@ -41,10 +41,8 @@ def same(first, second):
 
 def test_a_dict_is_by_name_whatever_its_order():
     given = {"size": "lognormal", "rate": (1, 3)}
-    wanted = PolynomialChaosRegressor(
-        2, distribution=[stats.uniform(1, 2), "lognormal"], solver="ridge"
-    )
-    found = PolynomialChaosRegressor(2, distribution=given, solver="ridge")
+    wanted = ridge_pce(2, distribution=[stats.uniform(1, 2), "lognormal"])
+    found = ridge_pce(2, distribution=given)
     same(found.fit(TABLE, Y), wanted.fit(TABLE, Y))
     assert clone(found).distribution == given
     choice = PolynomialChaosRegressor(distribution=given).fit(TABLE, Y)
@@ -67,23 +65,14 @@ def test_a_dict_is_by_name_whatever_its_order():
 )
 def test_what_is_wrong_with_a_distribution_is_said(given, message):
     with pytest.raises(ValueError, match=message):
-        PolynomialChaosRegressor(1, distribution=given, solver="ridge").fit(TABLE, Y)
+        ridge_pce(1, distribution=given).fit(TABLE, Y)
 
 
 @pytest.mark.parametrize("bounds", [(0, 30), [0.0, 30.0], np.array([0, 30])])
 def test_bounds_hold_for_all_inputs(bounds):
-    found = PolynomialChaosRegressor(2, distribution=bounds, solver="ridge").fit(
-        TABLE, Y
-    )
-    same(
-        found,
-        PolynomialChaosRegressor(
-            2, distribution=stats.uniform(0, 30), solver="ridge"
-        ).fit(TABLE, Y),
-    )
-    rows = PolynomialChaosRegressor(
-        2, distribution=[[0, 30], [0, 40]], solver="ridge"
-    ).fit(TABLE, Y)
+    found = ridge_pce(2, distribution=bounds).fit(TABLE, Y)
+    same(found, ridge_pce(2, distribution=stats.uniform(0, 30)).fit(TABLE, Y))
+    rows = ridge_pce(2, distribution=[[0, 30], [0, 40]]).fit(TABLE, Y)
     assert [law.support for law in rows.basis_.laws] == [(0, 30), (0, 40)]
 
 
@@ -97,12 +86,8 @@ def test_bounds_can_be_added_to():
 
 def test_lognormal_is_the_normal_distribution_of_the_logarithm():
     logarithms = TABLE.assign(size=np.log(TABLE["size"]))
-    found = PolynomialChaosRegressor(
-        3, distribution=["uniform", "lognormal"], solver="ridge"
-    )
-    wanted = PolynomialChaosRegressor(
-        3, distribution=["uniform", "normal"], solver="ridge"
-    )
+    found = ridge_pce(3, distribution=["uniform", "lognormal"])
+    wanted = ridge_pce(3, distribution=["uniform", "normal"])
     same(found.fit(TABLE, Y), wanted.fit(logarithms, Y))
     gradient = found.gradient(TABLE[:5])[..., 1]
     chain = wanted.gradient(logarithms[:5])[..., 1] / TABLE["size"].to_numpy()[:5]
@@ -141,15 +126,11 @@ AS_LABELS = {
 @pytest.mark.parametrize("law", ["normal", ["normal", "categorical"]])
 def test_labels_are_levels(kind, law, tmp_path):
     table = AS_LABELS[kind]
-    fitted = PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(
-        table, OF_MIXED
-    )
+    fitted = ridge_pce(2, distribution=law).fit(table, OF_MIXED)
     assert fitted.levels_ == {"solver": ("adam", "rms", "sgd")}
     codes = np.unique(LABELS, return_inverse=True)[1]
     plain = np.column_stack([TABLE["rate"], codes])
-    wanted = PolynomialChaosRegressor(
-        2, distribution=["normal", "categorical"], solver="ridge"
-    )
+    wanted = ridge_pce(2, distribution=["normal", "categorical"])
     same(fitted, wanted.fit(plain, OF_MIXED))
     assert_allclose(fitted.predict(table), wanted.predict(plain))
     save_model(fitted, tmp_path / "model.npz")
@@ -192,14 +173,10 @@ def test_numbers_as_text_are_no_levels_unless_that_is_said(library):
     message = "X holds numbers as text in the column 'rate', such as '0.0'; expected"
     for law in ("normal", ["empirical", "categorical"], {"rate": "normal"}):
         with pytest.raises(ValueError, match=message):
-            PolynomialChaosRegressor(1, distribution=law, solver="ridge").fit(
-                X, OF_MIXED
-            )
+            ridge_pce(1, distribution=law).fit(X, OF_MIXED)
     stated = dict.fromkeys(X.columns, "categorical")
     for law in ("categorical", list(stated.values()), stated):
-        fitted = PolynomialChaosRegressor(1, distribution=law, solver="ridge").fit(
-            X, OF_MIXED
-        )
+        fitted = ridge_pce(1, distribution=law).fit(X, OF_MIXED)
         assert fitted.levels_["rate"] == ("0.0", "0.1", "0.2", "0.3")
     category = pd.DataFrame({"rate": pd.Categorical(texts)})
     assert ridge_pce(1).fit(category, OF_MIXED).levels_
@@ -213,9 +190,7 @@ def test_labels_that_are_not_levels():
         fitted.fit(MIXED.assign(solver=[None, *LABELS[1:]]), OF_MIXED)
     given = {"rate": (0, 4), "solver": "normal"}
     with pytest.raises(ValueError, match="'normal' for solver, whose column of X"):
-        PolynomialChaosRegressor(1, distribution=given, solver="ridge").fit(
-            MIXED, OF_MIXED
-        )
+        ridge_pce(1, distribution=given).fit(MIXED, OF_MIXED)
 
 
 def test_more_terms_than_rows():
@@ -231,9 +206,7 @@ def test_more_terms_than_rows():
 
 def test_a_search_over_learned_bounds_repeats_no_warning():
     grid = {"degree": [1, 2, 3, 12], "solver": ["ridge", "ols"]}
-    search = GridSearchCV(
-        PolynomialChaosRegressor(distribution="uniform", solver="ridge"), grid, cv=5
-    )
+    search = GridSearchCV(ridge_pce(distribution="uniform"), grid, cv=5)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(TABLE, Y)
@@ -256,17 +229,11 @@ def warned(call):
 
 @cases(
     "model",
-    PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge"),
+    ridge_pce(1, distribution=NARROW),
     PolynomialChaosRegressor(distribution=NARROW),
     PolynomialChaosFeatures(1, distribution=NARROW),
-    make_pipeline(
-        "passthrough", PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge")
-    ),
-    GridSearchCV(
-        PolynomialChaosRegressor(distribution=NARROW, solver="ridge"),
-        {"degree": [1, 2]},
-        cv=3,
-    ),
+    make_pipeline("passthrough", ridge_pce(1, distribution=NARROW)),
+    GridSearchCV(ridge_pce(distribution=NARROW), {"degree": [1, 2]}, cv=3),
     ids=lambda model: type(model).__name__,
 )
 def test_a_distribution_narrower_than_the_data_is_warned_of_once(model):
@@ -284,7 +251,7 @@ def test_a_distribution_narrower_than_the_data_is_warned_of_once(model):
 
 def test_one_warning_names_three_of_many_inputs():
     X = np.random.default_rng(0).uniform(0, 2, (40, 5))
-    model = PolynomialChaosRegressor(1, distribution=(0, 1), solver="ridge")
+    model = ridge_pce(1, distribution=(0, 1))
     ((message, _),) = warned(lambda: model.fit(X, X[:, 0]))
     assert "x2" in message
     assert "x3" not in message
@@ -296,7 +263,7 @@ def test_one_warning_names_three_of_many_inputs():
 
 @pytest.mark.slow
 def test_a_verdict_and_a_report_do_not_repeat_the_warning():
-    model = PolynomialChaosRegressor(2, distribution=NARROW, solver="ridge")
+    model = ridge_pce(2, distribution=NARROW)
     assert warned(lambda: verdict(model, TABLE, Y)) == []
     text = str(verdict(model, TABLE, Y))
     assert "rate does not have its stated distribution (p = " in text
@@ -307,7 +274,7 @@ def test_a_verdict_and_a_report_do_not_repeat_the_warning():
 
 
 def test_a_row_of_weight_zero_has_no_part_in_it():
-    model = PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge")
+    model = ridge_pce(1, distribution=NARROW)
     weights = (TABLE["rate"] <= 2).to_numpy(float)
     assert warned(lambda: model.fit(TABLE, Y, sample_weight=weights)) == []
 
@@ -318,7 +285,7 @@ def test_histograms_jump_where_their_bins_end(seed):
     density, edges = np.histogram(column, bins=10)
     law = stats.rv_histogram((density, edges))()
     X = column[:, np.newaxis]
-    model = PolynomialChaosRegressor(3, solver="ridge", distribution=[law])
+    model = ridge_pce(3, distribution=[law])
     basis = model.fit(X, column).basis_
     middles = (edges[1:] + edges[:-1]) / 2
     assert basis.laws[0].frozen.mean() == pytest.approx(density @ middles / 200)

@@ -71,9 +71,7 @@ def test_named_laws_are_learned_from_the_members():
 def test_inputs_outside_the_laws_of_the_fit_warn():
     X = np.random.default_rng(SEED).uniform(size=(40, 1))
     y = softmax(np.hstack([X, -X]), axis=1)
-    surrogate = CompositionalPCESurrogate(
-        1, distribution=uniform(0, 1), solver="ridge"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, distribution=uniform(0, 1)).fit(X, y)
     with pytest.warns(InputOutsideSupportWarning, match="outside"):
         surrogate.sample(10, inputs=uniform(0, 2), random_state=0)
 
@@ -122,8 +120,8 @@ def test_joint_bands_hold_whole_policies(residual, conditional, level):
     # The coverage of one fit scatters by 0.03: of its members and of the draws.
     covered, marginal = [], []
     for seed in range(8):
-        surrogate = CompositionalPCESurrogate(
-            1, steps=(6, 3), distribution=norm(0, 1), random_state=seed, solver="ridge"
+        surrogate = ridge_surrogate(
+            1, steps=(6, 3), distribution=norm(0, 1), random_state=seed
         ).fit(*gaussian_log_ratios(300, seed=2 * seed))
         X, y = gaussian_log_ratios(150 if conditional else 1500, seed=2 * seed + 1)
         given = {"confidence_level": level, "residual": residual, "n_samples": 600}

@@ -94,9 +94,7 @@ def test_vote_and_greedy_mean_do_not_explore(surrogate, rule):
 
 def test_equal_actions_share_a_vote_and_are_taken_alike():
     X = np.arange(10.0)[:, np.newaxis]
-    flat = CompositionalPCESurrogate(1, distribution=norm(4, 3), solver="ridge").fit(
-        X, np.full((10, 2), 0.5)
-    )
+    flat = ridge_surrogate(1, distribution=norm(4, 3)).fit(X, np.full((10, 2), 0.5))
     policy = started(flat, "vote", n_draws=3)
     assert_allclose(policy.choose().policy[0], [0.5, 0.5])
     taken = [policy.choose().actions[0] for _ in range(400)]
@@ -201,9 +199,7 @@ def test_inputs_of_other_names_or_another_order_are_refused():
     rng = np.random.default_rng(SEED)
     X = pandas.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "time"])
     y = softmax(np.c_[X["heat"], X["time"], 0 * X["heat"]], axis=1)
-    fitted = CompositionalPCESurrogate(1, distribution=norm(0, 1), solver="ridge").fit(
-        X, y
-    )
+    fitted = ridge_surrogate(1, distribution=norm(0, 1)).fit(X, y)
     policy = started(fitted)
     turned = LinearRegression().fit(X[["time", "heat"]], 3 * X["heat"])
     with pytest.raises(ValueError, match=r"outcome has the inputs \['time', 'heat'\]"):
@@ -237,9 +233,7 @@ def test_reproducible_and_persistent(surrogate):
 
 def test_inputs_outside_the_law_warn():
     X, y = logistic_ensemble()
-    bounded = CompositionalPCESurrogate(
-        1, steps=(3, 2, 1), distribution=uniform(-4, 8), solver="ridge"
-    ).fit(X, y)
+    bounded = ridge_surrogate(1, steps=(3, 2, 1), distribution=uniform(-4, 8)).fit(X, y)
     with pytest.warns(InputOutsideSupportWarning, match="extrapolates"):
         started(bounded, inputs=norm(0, 4))
 

@@ -259,12 +259,7 @@ def test_known_distributions_narrow_the_bound():
     """The expansion is a control variate where the distributions are given."""
     X, utility = draw(100, noise=0.1)
     learned, given = (
-        value_of_information(
-            PolynomialChaosRegressor(1, distribution=law, solver="ridge"),
-            X,
-            utility,
-            **QUICK,
-        )
+        value_of_information(ridge_pce(1, distribution=law), X, utility, **QUICK)
         for law in ("normal", stats.norm(0, 1))
     )
     truth = gain_of_normal(-0.2, 1.0)
@@ -590,7 +585,7 @@ def test_what_no_member_checks_is_not_claimed():
         X = rng.normal(size=(60, 1))
         utility = np.column_stack([X[:, 0] - 4.0, 0.0 * X[:, 0]])
         found = value_of_information(
-            PolynomialChaosRegressor(1, distribution=stats.norm(0, 1), solver="ridge"),
+            ridge_pce(1, distribution=stats.norm(0, 1)),
             X,
             utility + 0.3 * rng.normal(size=utility.shape),
             n_resamples=0,

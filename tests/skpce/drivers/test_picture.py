@@ -19,12 +19,6 @@ plt = pytest.importorskip("matplotlib.pyplot")
 N = 24
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def table():
     rng = np.random.default_rng(0)

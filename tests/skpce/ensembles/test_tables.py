@@ -11,10 +11,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skpce import PolynomialChaosRegressor
 from skpce.ensembles import from_frame
 from skpce.inspection import verdict
-from tests.shared import cases
+from tests.shared import cases, ridge_pce
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def test_inputs_become_numbers_with_the_names_that_were_given(table):
 
 def test_an_estimator_takes_what_is_read(table):
     runs = from_frame(table, ["learner", "rate"], ["accuracy", "time"])
-    pce = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
+    pce = ridge_pce(2, distribution=runs.distribution)
     pce.fit(runs.X, runs.y)
     assert pce.feature_names_in_.tolist() == ["learner", "rate"]
     assert pce.sobol_indices_.shape == (2, 2)
@@ -215,7 +214,7 @@ def test_parameters_of_mlflow_are_numbers(library):
     assert runs.notes == (
         "Text that reads as numbers is numbers: 'params.lr', 'params.momentum'.",
     )
-    model = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
+    model = ridge_pce(2, distribution=runs.distribution)
     assert verdict(model, runs).q2[0] > 0.99
     logarithms = from_frame(table, inputs, "metrics.loss", log=["params.lr"])
     assert_allclose(logarithms.X["params.lr"], np.log10(rate))

@@ -154,12 +154,8 @@ def bistable(threshold, seed=SEED, n_members=300):
 @pytest.mark.parametrize("threshold", [0.0, 0.3])
 def test_the_modes_and_their_threshold(threshold):
     X, y = bistable(threshold)
-    surrogate = CompositionalPCESurrogate(
-        9,
-        interaction_order=1,
-        distribution=uniform(-1, 2),
-        random_state=0,
-        solver="ridge",
+    surrogate = ridge_surrogate(
+        9, interaction_order=1, distribution=uniform(-1, 2), random_state=0
     )
     row = modes_test(surrogate.fit(X, y))["step0:0"]
     assert row.bimodal
@@ -173,9 +169,7 @@ def test_the_modes_and_their_threshold(threshold):
 
 def test_a_linear_expansion_of_uniform_inputs_has_one_mode():
     X, y = bistable(0.0)
-    surrogate = CompositionalPCESurrogate(
-        1, distribution=uniform(-1, 2), solver="ridge"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, distribution=uniform(-1, 2)).fit(X, y)
     found = modes_test(surrogate)
     assert found.bimodal == (True, True)
     assert not found.shown.any()
@@ -233,9 +227,7 @@ def test_p_values_are_adjusted_over_all_tests():
 def test_one_mode_in_the_words(law):
     X = law.rvs(size=(100, 2), random_state=SEED)
     y = softmax(np.column_stack([2 * X[:, 0], X[:, 1], 0 * X[:, 0]]), axis=1)
-    found = modes_test(
-        CompositionalPCESurrogate(1, distribution=law, solver="ridge").fit(X, y)
-    )
+    found = modes_test(ridge_surrogate(1, distribution=law).fit(X, y))
     assert found.bimodal == (False, False, False)
     assert "0 of 3 probabilities have two modes" in str(found)
     assert "because the p-value is above 0.05" in str(found)

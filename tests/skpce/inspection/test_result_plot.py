@@ -9,12 +9,6 @@ from tests.shared import ridge_pce
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
 def labels_of(ax):
     return [tick.get_text() for tick in ax.get_yticklabels()]
 

@@ -492,7 +492,7 @@ def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate):
     table["seed"] = [0, 1] * 20
     table["loss"] = table["rate"] ** 2 + 0.05 * rng.normal(size=40)
     runs = from_frame(table, ["rate"], "loss", replicate=replicate)
-    model = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
+    model = ridge_pce(2, distribution=runs.distribution)
     found = verdict(model, runs)
     assert str(found) == str(verdict(model, runs.X, runs.y, replicate=runs.setting))
     for wrong in ((runs, runs.y), (runs.X, runs)):
