@@ -204,7 +204,7 @@ def test_aggregation_as_a_method():
     assert weighted.total_variance == pytest.approx(8)
     none = pce.aggregated_sobol_indices([0.0, 0.0])
     assert not none.total_order.any()
-    for weights in ([1.0], [1.0, -1.0], [1.0, np.inf], [[1.0, 1.0]]):
+    for weights in ([1.0], [1.0, -1.0], [1.0, np.inf], [[1.0, 1.0]], "variance"):
         with pytest.raises(ValueError, match="weights must be 2 finite numbers"):
             pce.aggregated_sobol_indices(weights)
 
