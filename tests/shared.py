@@ -1,7 +1,8 @@
-"""What many tests share: fits by name, and tables of cases."""
+"""What many tests share: fits by name, tables of cases, and refusals."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,3 +26,9 @@ def ridge_surrogate(*given: Any, **settings: Any) -> CompositionalPCESurrogate:
 def cases(names: str | tuple[str, ...], *rows: Any, **options: Any) -> Any:
     """Run a test on each row of a table, as ``pytest.mark.parametrize`` does."""
     return pytest.mark.parametrize(names, rows, **options)
+
+
+def refuses(words: str, call: Callable[..., Any], *given: Any, **options: Any) -> None:
+    """Check that a call ends in a ``ValueError`` that says so."""
+    with pytest.raises(ValueError, match=words):
+        call(*given, **options)

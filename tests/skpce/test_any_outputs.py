@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpce import PolynomialChaosRegressor
 from skpce.inspection import compare_embeddings, variance_decomposition, verdict
-from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
 N_MEMBERS = 60
 GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
@@ -272,8 +272,7 @@ def test_embeddings_are_compared_for_numbers(X, y):
     (lambda y: y.astype("datetime64[D]"), "values of the type datetime64"),
 )
 def test_bad_columns_are_refused(change, message, X, y):
-    with pytest.raises(ValueError, match=message):
-        verdict(ridge_pce(1), X, change(y[:, 0]))
+    refuses(message, verdict, ridge_pce(1), X, change(y[:, 0]))
 
 
 @cases(
@@ -292,15 +291,13 @@ def test_bad_groups_are_refused(outputs, message, X, y):
         lambda: variance_decomposition(y, np.arange(60) // 2, outputs=outputs),
         lambda: variance_decomposition(y, exact=y, outputs=outputs).noise_share,
     ):
-        with pytest.raises(ValueError, match=message):
-            function()
+        refuses(message, function)
 
 
 def test_numbers_are_no_probabilities(X, y):
     with pytest.raises(ValueError, match="predicts probabilities; its columns are"):
         verdict(ridge_surrogate(1), X, np.abs(y), outputs=GROUPS)
-    with pytest.raises(ValueError, match="Negative values"):
-        verdict(ridge_surrogate(1), X, y)
+    refuses("Negative values", verdict, ridge_surrogate(1), X, y)
 
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
@@ -320,8 +317,7 @@ def test_an_output_that_does_not_vary_has_no_verdict(X, y):
     ({"control": np.full(9, np.nan)}, "a variance needs two"),
 )
 def test_bad_replicates_and_controls_are_refused(arguments, message, y):
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(y[:, 0], **arguments)
+    refuses(message, variance_decomposition, y[:, 0], **arguments)
 
 
 @cases(
@@ -333,14 +329,12 @@ def test_bad_replicates_and_controls_are_refused(arguments, message, y):
     (np.full(60, "a"), "exact holds text"),
 )
 def test_bad_exact_outputs_are_refused(exact, message, y):
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(y[:, 0], exact=exact)
+    refuses(message, variance_decomposition, y[:, 0], exact=exact)
 
 
 def test_an_output_that_no_member_has_is_named(y):
     y[:, 2] = np.nan
-    with pytest.raises(ValueError, match="0 of 60 members have y2"):
-        variance_decomposition(y, np.arange(60) // 2)
+    refuses("0 of 60 members have y2", variance_decomposition, y, np.arange(60) // 2)
 
 
 def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):

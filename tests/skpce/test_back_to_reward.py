@@ -18,7 +18,7 @@ from skpce import ConstantTargetWarning, LogRatioTransformer, PolynomialChaosReg
 from skpce.inspection import back_to_reward, original_space_indices
 from skpce.inspection._back_to_reward import MovedColumns
 from skpce.inspection._reading import expansion_of
-from tests.shared import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, refuses, ridge_pce, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 STEPS = {"catalyst": 3, "base": 2, "stop": 1}
@@ -371,14 +371,12 @@ def test_bad_input(fitted):
         back_to_reward(make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0]), X)
     with pytest.raises(NotFittedError):
         back_to_reward(make_pipeline(PCA(2), ridge_pce()), X)
-    with pytest.raises(ValueError, match=r"X has 5 features; expected 6"):
-        back_to_reward(pipeline, X[:, :5])
+    refuses(r"X has 5 features; expected 6", back_to_reward, pipeline, X[:, :5])
     with pytest.raises(ValueError, match="group 'a' of groups must be a set"):
         back_to_reward(pipeline, X, groups={"a": [17]})
     with pytest.raises(ValueError, match="group 'a' of groups must be a set"):
         back_to_reward(pipeline, X, groups={"a": []})
-    with pytest.raises(ValueError, match="'min_q2'"):
-        back_to_reward(pipeline, X, min_q2=2)
+    refuses("'min_q2'", back_to_reward, pipeline, X, min_q2=2)
 
 
 # The picture.
@@ -439,7 +437,6 @@ def test_a_verdict_decides(fitted, display_class):
     with pytest.raises(ValueError, match="verdict is about the steps"):
         display_class.from_estimator(other, X, verdict=verdict)
     for bad in ({"kind": "pie"}, {"measure": "explained_alone"}, {"n_shown": 0}):
-        with pytest.raises(ValueError, match=f"'{next(iter(bad))}' parameter"):
-            display.plot(**bad)
+        refuses(f"'{next(iter(bad))}' parameter", display.plot, **bad)
     with pytest.raises(ValueError, match="target=3 must be an int from 0 to 2"):
         display.plot(kind="heatmap", target=3)

@@ -7,7 +7,7 @@ from scipy.special import softmax
 from scipy.stats import binomtest
 
 from skpce.metrics import coverage_interval, crps_score
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 STEPS = {"choice": 3, "single": 1, "masked": 3}
 MASK = np.array([True, True, True, True, True, False, True])
@@ -87,8 +87,7 @@ DRAWS = np.full((6, 1, 3), 1 / 3)
     ((Y[0], DRAWS), "must be 2-D"),
 )
 def test_bad_draws_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        crps_score(*arguments)
+    refuses(message, crps_score, *arguments)
 
 
 @cases(
@@ -101,5 +100,4 @@ def test_bad_draws_are_named(arguments, message):
     (lambda: coverage_interval(Y, Y[:2], Y), r"lower has shape \(2, 3\)"),
 )
 def test_bad_parameters_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    refuses(message, call)

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
 
-from tests.shared import cases, ridge_surrogate
+from tests.shared import cases, refuses, ridge_surrogate
 
 
 @cases(
@@ -44,5 +43,4 @@ def test_groups_must_be_the_columns_in_their_order(steps):
     X = np.random.default_rng(0).normal(size=(6, 2))
     y = np.full((6, 5), [0.5, 0.5, 0.2, 0.3, 0.5])
     frame = pd.DataFrame(y, columns=["red", "green", "s", "m", "l"])
-    with pytest.raises(ValueError, match="once and in their order"):
-        ridge_surrogate(1, steps=steps).fit(X, frame)
+    refuses("once and in their order", ridge_surrogate(1, steps=steps).fit, X, frame)

@@ -21,7 +21,7 @@ from skpce.embedding import PLSTransformer
 from skpce.inspection import Result, compare_embeddings, verdict
 from skpce.inspection._ensembles.compare_embeddings import _InnerFolds
 from skpce.metrics import aitchison_scorer
-from tests.shared import cases, ridge_surrogate
+from tests.shared import cases, refuses, ridge_surrogate
 
 STEPS = {"a": 3, "b": 2}
 OUTER = KFold(3, shuffle=True, random_state=1)
@@ -343,5 +343,4 @@ def test_errors_name_what_is_wrong(data, arguments, message):
         "surrogate": surrogate(),
         **SMALL,
     }
-    with pytest.raises(ValueError, match=message):
-        compare_embeddings(**(given | arguments))
+    refuses(message, compare_embeddings, **(given | arguments))

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import skpce
 from skpce import _components
 from skpce import variance_components as components
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 # Yield of dyestuff, 6 batches x 5 (Davies and Goldsmith, 1972).
 DYESTUFF = [
@@ -305,8 +305,7 @@ def test_what_cannot_be_answered_is_refused(options, message):
     table["one"] = np.zeros(300)
     table["row"] = np.arange(300)
     table["gaps"] = np.array([None, *table["item"][1:]], dtype=object)
-    with pytest.raises(ValueError, match=message):
-        components(table, "score", **options)
+    refuses(message, components, table, "score", **options)
 
 
 def test_scores_that_are_none_are_refused():

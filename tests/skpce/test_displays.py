@@ -26,7 +26,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.shared import ridge_pce, ridge_surrogate
+from tests.shared import refuses, ridge_pce, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -416,10 +416,7 @@ def test_other_estimators_are_refused(ensemble, regressor):
         lambda: EmbeddingDisplay.from_estimator(linear, X),
         lambda: ConvergenceDisplay.from_estimator(linear, X, y),
     ):
-        with pytest.raises(
-            ValueError, match=r"ends in LinearRegression\(\); expected a fitted"
-        ):
-            call()
+        refuses(r"ends in LinearRegression\(\); expected a fitted", call)
     with pytest.raises(ValueError, match="expected a fitted Compositional"):
         PolicyDistributionDisplay.from_estimator(regressor[1], y)
     with pytest.raises(ValueError, match=r"y has shape \(60, 9\); expected"):
@@ -476,8 +473,7 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
         ),
     }
     for message, call in calls.items():
-        with pytest.raises(ValueError, match=message):
-            call()
+        refuses(message, call)
 
 
 def test_axes_that_cannot_hold_the_panels_are_refused(fitted):

@@ -26,7 +26,7 @@ from skpce.plotting import (
 )
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
 from skpce.plotting._value_of_information import spread_apart
-from tests.shared import ridge_surrogate
+from tests.shared import refuses, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -253,8 +253,7 @@ def test_the_star_survives_a_name_that_is_cut():
 def test_negative_shares_are_drawn_left_of_0_and_never_stacked():
     display = SobolDisplay([[0.6, -0.2]], [0.5], ["a"], ["x0", "x1"])
     assert_allclose(display.shares, [[0.3, -0.1, 0.3, 0.5]])
-    with pytest.raises(ValueError, match=r"cannot show a share of -0\.1; expected"):
-        display.plot()
+    refuses(r"cannot show a share of -0\.1; expected", display.plot)
     assert plt.get_fignums() == []
     ax = display.plot(kind="bars").ax_
     assert display.bars_[0][1].get_width() == pytest.approx(-0.1)
@@ -381,12 +380,9 @@ def test_policies_of_other_columns_are_refused(ensemble):
         lambda given: CoverageDisplay.from_estimator(model, X, given),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match="Column 0 of y is 'first__b'; expected"):
-            call(turned)
-        with pytest.raises(ValueError, match=r"y has shape \(60, 8\); expected \(60"):
-            call(y[:, :8])
-        with pytest.raises(ValueError, match="y has infinite entries"):
-            call(np.where(y > 0.5, np.inf, y))
+        refuses("Column 0 of y is 'first__b'; expected", call, turned)
+        refuses(r"y has shape \(60, 8\); expected \(60", call, y[:, :8])
+        refuses("y has infinite entries", call, np.where(y > 0.5, np.inf, y))
     assert plt.get_fignums() == []
     StepVarianceDisplay.from_estimator(model, y)  # no names to compare
 

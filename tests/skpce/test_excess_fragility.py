@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from scipy.stats import norm
 
 from skpce.metrics import excess_fragility, policy_fragility
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 
 def equal_noise(centres, scale, n_members=400, seed=0):
@@ -160,5 +160,4 @@ def test_steps_without_choice_or_difference():
     ({"random_state": "x"}, "random_state"),
 )
 def test_what_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        excess_fragility([[0.5, 0.5], [0.2, 0.8]], **options)
+    refuses(message, excess_fragility, [[0.5, 0.5], [0.2, 0.8]], **options)

@@ -24,7 +24,7 @@ from skpce import (
 from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws import NormalLaw
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 SEED = 0
 #: since scikit-learn 1.9
@@ -210,8 +210,7 @@ def test_names_in_html_are_escaped():
     ({"q2": [0.5]}, r"q2 has shape \(1,\); expected \(4,\)"),
 )
 def test_parts_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        random_expansion(**options)
+    refuses(message, random_expansion, **options)
 
 
 def test_coefficients_of_another_basis_are_refused():
@@ -226,8 +225,7 @@ def test_coefficients_of_another_basis_are_refused():
     ([["a", "b", "c"]], "X holds text"),
 )
 def test_bad_inputs_are_refused(X, message):
-    with pytest.raises(ValueError, match=message):
-        random_expansion()(X)
+    refuses(message, random_expansion(), X)
 
 
 ESTIMATORS = [

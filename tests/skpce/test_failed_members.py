@@ -24,7 +24,7 @@ from skpce import (
 from skpce.ensembles import Ensemble
 from skpce.inspection import modes_test, verdict
 from skpce.sample_size import required_ensemble_size
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -337,8 +337,7 @@ def test_a_verdict_takes_what_an_ensemble_knows_of_its_order():
 
 def test_what_needs_joint_residuals_is_refused(data):
     surrogate = whole(data)
-    with pytest.raises(ValueError, match="no joint residuals of steps that diff"):
-        surrogate.sample(3)
+    refuses("no joint residuals of steps that diff", surrogate.sample, 3)
     with pytest.raises(ValueError, match=r"of steps that .* Got joint='traj"):
         surrogate.predict_interval(data[0], joint="trajectory")
     for method in ("bootstrap", "residual"):
@@ -367,8 +366,7 @@ def test_partial_fit_refuses_failed_members(data):
     X, y = data
     mask = np.ones(10, dtype=bool)
     model = CompositionalPCESurrogate(2, steps=STEPS, mask=mask, **FROZEN)
-    with pytest.raises(ValueError, match=r"Input y contains NaN; .* that failed out"):
-        model.partial_fit(X, y)
+    refuses(r"Input y contains NaN; .* that failed out", model.partial_fit, X, y)
 
 
 @pytest.mark.parametrize("use", ["fit", "verdict", "amalgamated"])
@@ -382,8 +380,7 @@ def test_other_entries_are_refused_in_words(data, use):
             use_it = partial(verdict, model, X, values)
         else:
             use_it = partial(model.fit, X, values)
-        with pytest.raises(ValueError, match=match):
-            use_it()
+        refuses(match, use_it)
 
     diverged = y.copy()
     diverged[40, 3] = np.inf
@@ -411,8 +408,7 @@ def test_class_labels_and_steps_in_one_are_seen_beside_failures(data):
     X, y = data
     labels = np.full((70, 2), np.nan)
     labels[10:] = np.random.default_rng(0).integers(0, 5, size=(60, 2))
-    with pytest.raises(ValueError, match="holds integers, rows of which add up"):
-        ridge_surrogate(1).fit(X, labels)
+    refuses("holds integers, rows of which add up", ridge_surrogate(1).fit, X, labels)
     with_both = np.where(np.isnan(y).any(axis=1, keepdims=True), np.nan, y)[:, :5]
     with pytest.raises(ValueError, match="sums to 2, so that it seems to be 2 steps"):
         ridge_surrogate(1).fit(X, with_both)

@@ -21,7 +21,7 @@ from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import ConvergenceDisplay
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -233,8 +233,7 @@ def test_rows_in_another_order_are_not_paired_by_position(call, labels):
     y = pd.DataFrame(rng.dirichlet([1, 1], 40), columns=["p", "q"], index=labels)
     moved = y.sample(frac=1.0, random_state=0)
     message = r"X and y have the same row labels in another order: row 0 is .*\.loc\["
-    with pytest.raises(ValueError, match=message):
-        CALLS[call](X, moved)
+    refuses(message, CALLS[call], X, moved)
     CALLS[call](X, moved.loc[X.index])
     CALLS[call](X, moved.to_numpy())
     CALLS[call](X, moved.set_axis(range(100, 140)))  # no label of X
@@ -245,12 +244,10 @@ def test_weights_groups_and_positions_in_another_order():
     y = X["a"].rename("y")
     other = pd.Series(np.arange(40) % 20 + 1, NAMED)[::-1]
     model = ridge_pce(1)
-    with pytest.raises(ValueError, match="X and sample_weight have the same row label"):
-        model.fit(X, y, other)
+    refuses("X and sample_weight have the same row label", model.fit, X, y, other)
     with pytest.raises(ValueError, match="y and replicate have the same row labels"):
         verdict(model, X, y, replicate=other)
-    with pytest.raises(ValueError, match="X and order have the same row labels"):
-        verdict(model, X, y, order=other)
+    refuses("X and order have the same row labels", verdict, model, X, y, order=other)
     with pytest.raises(ValueError, match="X_test and y_test have the same row labels"):
         report(model.fit(X, y), X, other)
     repeated = y.set_axis(NAMED[:20] * 2)[::-1]
@@ -271,16 +268,12 @@ def test_swapped_arguments():
     X = np.random.default_rng(0).normal(size=(40, 3))
     model = ridge_pce(1)
     for one, two in ((X[:, 0], X), (X[:, 0].tolist(), X.tolist())):
-        with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
-            model.fit(one, two)
-        with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
-            verdict(model, one, two)
+        refuses(r"3 columns: they seem to be swapped", model.fit, one, two)
+        refuses(r"3 columns: they seem to be swapped", verdict, model, one, two)
     model = ridge_pce(1, distribution=("normal",) * 3)
     for y in (X[:, :1], X[:, :2]):
-        with pytest.raises(ValueError, match=r"of 3 inputs, .* seem to be swapped"):
-            model.fit(y, X)
+        refuses(r"of 3 inputs, .* seem to be swapped", model.fit, y, X)
     model = ridge_pce(1, distribution={"a": "normal"})
     one, two = (pd.DataFrame({name: X[:, 0]}) for name in "ab")
     model.fit(one, two)
-    with pytest.raises(ValueError, match=r"of 1 inputs, .* seem to be swapped"):
-        verdict(model, two, one)
+    refuses(r"of 1 inputs, .* seem to be swapped", verdict, model, two, one)

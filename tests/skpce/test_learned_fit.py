@@ -28,7 +28,7 @@ from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis, NoTermsError
 from skpce._learned.ridge import without_copies
 from skpce._solvers.problem import DesignDecomposition
-from tests.shared import cases, ridge_pce
+from tests.shared import cases, refuses, ridge_pce
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -254,8 +254,7 @@ def test_solver_alone_means_degree_two():
     ({"truncation": "hyperbolic", "q": 0.5}, "expected 'degree' with them"),
 )
 def test_settings_of_a_solver_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        PolynomialChaosRegressor(**options).fit(*samples_of_friedman(30))
+    refuses(message, PolynomialChaosRegressor(**options).fit, *samples_of_friedman(30))
 
 
 def test_weak_evidence_shrinks_a_fit():

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
 from skpce._compositions import log_ratio as log_ratio_module
 from skpce._compositions.steps import StepLayout
-from tests.shared import cases, ridge_surrogate
+from tests.shared import cases, refuses, ridge_surrogate
 
 KINDS = ("alr", "clr", "ilr")
 WIDTHS = (4, 2, 1, 5)
@@ -210,14 +210,12 @@ def test_names():
 )
 def test_bad_parameters(parameters, message):
     y = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
-    with pytest.raises(ValueError, match=message):
-        LogRatioTransformer(**parameters).fit(y)
+    refuses(message, LogRatioTransformer(**parameters).fit, y)
 
 
 def test_transform_refuses_what_fit_has_masked():
     fitted = LogRatioTransformer().fit([[0.0, 0.5, 0.5], [0.0, 0.2, 0.8]])
-    with pytest.raises(ValueError, match=r"0.1 in row 0, part '0' .* is masked"):
-        fitted.transform([[0.1, 0.4, 0.5]])
+    refuses(r"0.1 in row 0, part '0' .* is masked", fitted.transform, [[0.1, 0.4, 0.5]])
 
 
 @pytest.mark.parametrize("kind", KINDS)

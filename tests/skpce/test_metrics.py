@@ -7,7 +7,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce.metrics import coverage_interval, crps_score
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 STEPS = {"choice": 3, "single": 1, "masked": 3}
 MASK = np.array([True, True, True, True, True, False, True])
@@ -148,10 +148,8 @@ Y = np.full((4, 3), 1 / 3)
     (marginal, (Y[0], Y, Y), "y_true must be 2-D"),
 )
 def test_bad_shapes_are_named(score, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        score(*arguments)
+    refuses(message, score, *arguments)
 
 
 def test_steps_of_another_width_are_refused():
-    with pytest.raises(ValueError, match=r"sums to 4 columns"):
-        marginal(Y, Y, Y, steps=(2, 2))
+    refuses(r"sums to 4 columns", marginal, Y, Y, Y, steps=(2, 2))

@@ -24,7 +24,7 @@ from skpce._expansion.expansion import gradient_moments
 from skpce._expansion.moments import explained_share
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 N_FEATURES = 6
 
@@ -345,9 +345,6 @@ def test_bad_input():
     pipeline = fitted(X, y, PCA(2))
     with pytest.raises(ValueError, match="3 rows; 2 embedded inputs need at least 4"):
         original_space_indices(pipeline, X[:3])
-    with pytest.raises(ValueError, match="expecting 6 features"):
-        original_space_indices(pipeline, X[:, :4])
-    with pytest.raises(ValueError, match="'n_samples'"):
-        original_space_indices(pipeline, X, n_samples=10)
-    with pytest.raises(ValueError, match="'min_q2'"):
-        original_space_indices(pipeline, X, min_q2=2)
+    refuses("expecting 6 features", original_space_indices, pipeline, X[:, :4])
+    refuses("'n_samples'", original_space_indices, pipeline, X, n_samples=10)
+    refuses("'min_q2'", original_space_indices, pipeline, X, min_q2=2)

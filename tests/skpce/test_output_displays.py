@@ -25,7 +25,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.shared import OLS, cases, ridge_pce
+from tests.shared import OLS, cases, refuses, ridge_pce
 
 pd = pytest.importorskip("pandas")
 matplotlib = pytest.importorskip("matplotlib")
@@ -150,8 +150,7 @@ def test_displays_of_compositions_say_what_to_use(data):
     with pytest.raises(ValueError, match="For real outputs use StepVarianceDisplay"):
         PolicyDistributionDisplay.from_estimator(model, y)
     for draw in (report, CoverageDisplay.from_estimator):
-        with pytest.raises(ValueError, match="an expansion alone has no residuals"):
-            draw(model.expansion_, X, y)
+        refuses("an expansion alone has no residuals", draw, model.expansion_, X, y)
 
 
 # The spread of members.

@@ -16,7 +16,7 @@ from skpce._expansion.expansion import Expansion
 from skpce.inspection import back_to_reward, verdict
 from skpce.inspection._reading import expansion_of
 from skpce.sample_size import required_ensemble_size
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 
@@ -194,8 +194,7 @@ def test_a_constant_column_adds_nothing_to_its_group(data):
 def test_bad_groups_are_named(outputs, message, data):
     X, y = data
     fitted = ridge_pce(1).fit(X, y)
-    with pytest.raises(ValueError, match=message):
-        expansion_of(fitted, outputs=outputs)
+    refuses(message, expansion_of, fitted, outputs=outputs)
 
 
 def test_a_sequence_numbers_the_outputs(data):
@@ -210,8 +209,7 @@ def test_compositions_have_steps(data):
     X, _ = data
     y = np.full((60, 2), 0.5) + 0.1 * np.c_[X[:, 0], -X[:, 0]] / np.abs(X).max()
     fitted = ridge_surrogate(1).fit(X, y)
-    with pytest.raises(ValueError, match="whose groups are its steps"):
-        expansion_of(fitted, outputs={"a": 2})
+    refuses("whose groups are its steps", expansion_of, fitted, outputs={"a": 2})
 
 
 # A fit is read in the groups of a verdict on it.
@@ -280,8 +278,7 @@ def test_labels_of_columns():
     (pd.DataFrame(np.ones((4, 2)), columns=["b", "a"]), r"outputs \['b', 'a'\]"),
 )
 def test_other_outputs_than_fitted_are_refused(y, message):
-    with pytest.raises(ValueError, match=message):
-        checked_outputs(y, ("a", "b"), 4)
+    refuses(message, checked_outputs, y, ("a", "b"), 4)
 
 
 def test_ensemble_size_of_named_outputs_and_groups(data):

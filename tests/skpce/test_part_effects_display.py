@@ -16,7 +16,7 @@ from skpce.plotting._part_effects import (
     TOGETHER_COLOR,
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
-from tests.shared import cases
+from tests.shared import cases, refuses
 from tests.skpce.test_displays_legible import assert_legible, lab_of_views
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -216,8 +216,7 @@ def test_colour_blind_readers_can_distinguish_the_segments():
 )
 def test_bad_input_is_refused(arguments, message):
     given = {"effects": effects_by_hand([[0.5, 0.3]] * 2)} | arguments
-    with pytest.raises(ValueError, match=message):
-        PartEffectsDisplay(**given).plot()
+    refuses(message, lambda: PartEffectsDisplay(**given).plot())
     assert plt.get_fignums() == []
 
 

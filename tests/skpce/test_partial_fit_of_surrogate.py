@@ -11,7 +11,7 @@ from scipy.stats import norm
 from skpce import CompositionalPCESurrogate, load_model, save_model
 from skpce.ensembles import member_blocks
 from skpce.inspection import modes_test
-from tests.shared import cases, ridge_pce
+from tests.shared import cases, refuses, ridge_pce
 
 STEPS = {"first": 4, "second": 3}
 MASK = np.array([True] * 3 + [False] + [True] * 3)
@@ -92,8 +92,7 @@ def test_model_file_goes_on(tmp_path):
 def test_what_needs_members_says_so(call):
     X, y = members()
     model = made().partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"partial_fit|sums"):
-        call(model, X)
+    refuses(r"partial_fit|sums", call, model, X)
     assert not hasattr(model, "diagnostics_")
 
 
@@ -114,8 +113,7 @@ def test_other_members_are_refused_and_change_nothing():
     before = model.coefficients_
     with pytest.raises(ValueError, match="6 parts; expected 7"):
         model.partial_fit(X, y[:, 1:] / y[:, 1:].sum(axis=1, keepdims=True))
-    with pytest.raises(ValueError, match="Negative"):
-        model.partial_fit(X, -y)
+    refuses("Negative", model.partial_fit, X, -y)
     assert_array_equal(model.coefficients_, before)
 
 
@@ -171,9 +169,6 @@ def test_blocks_of_zarr_arrays(tmp_path):
 
 def test_bad_blocks():
     X, y = members()
-    with pytest.raises(ValueError, match="299 members; expected 300"):
-        member_blocks(X, y[1:])
-    with pytest.raises(ValueError, match="'n_rows'"):
-        member_blocks(X, y, n_rows=0)
-    with pytest.raises(ValueError, match="'y' parameter of member_blocks"):
-        member_blocks(X, y.tolist())
+    refuses("299 members; expected 300", member_blocks, X, y[1:])
+    refuses("'n_rows'", member_blocks, X, y, n_rows=0)
+    refuses("'y' parameter of member_blocks", member_blocks, X, y.tolist())

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from skpce import CompositionalPCESurrogate
 from skpce._expansion.predictive import quantiles_of_others
 from skpce.metrics import coverage_interval
-from tests.shared import OLS, cases, ridge_surrogate
+from tests.shared import OLS, cases, refuses, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 SEED = 0
@@ -229,12 +229,8 @@ def test_no_residual_law_without_leave_one_out_residuals(simulate):
     X, y = simulate(n_members=12)
     saturated = CompositionalPCESurrogate(3, steps=WIDTHS, **OLS).fit(X, y)
     assert (saturated.diagnostics_.loo_q2 == -np.inf).all()
-    with pytest.raises(
-        ValueError, match=r"residual distribution is not defined.*residual=None"
-    ):
-        saturated.sample()
-    with pytest.raises(ValueError, match="residual distribution is not defined"):
-        saturated.predict_interval(X)
+    refuses(r"residual distribution is not defined.*residual=None", saturated.sample)
+    refuses("residual distribution is not defined", saturated.predict_interval, X)
     assert saturated.sample(3, residual=None).shape == (3, 9)
 
 
@@ -249,5 +245,4 @@ def test_no_residual_law_without_leave_one_out_residuals(simulate):
     ("predict_interval", {"n_samples": -3}, "Got -3"),
 )
 def test_bad_arguments(fitted, method, kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        getattr(fitted, method)(**kwargs)
+    refuses(message, getattr(fitted, method), **kwargs)

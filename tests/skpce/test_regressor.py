@@ -13,7 +13,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from tests.shared import ridge_pce
+from tests.shared import refuses, ridge_pce
 
 SEED = 0
 
@@ -100,8 +100,7 @@ def test_a_constant_first_batch_is_not_reported(data):
 
 def test_predict_refuses_another_width(data):
     pce = ridge_pce().fit(*data)
-    with pytest.raises(ValueError, match=r"2 features, but .* expecting 3 features"):
-        pce.predict(np.zeros((4, 2)))
+    refuses(r"2 features, but .* expecting 3 features", pce.predict, np.zeros((4, 2)))
 
 
 def test_many_targets_share_one_factorisation():

@@ -22,7 +22,7 @@ from skpce.sample_size._required import (
     VacuousBoundWarning,
     smallest_of_gram,
 )
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 
 def of_gram(design):
@@ -254,8 +254,7 @@ def test_required_size_names_bad_input(name, value):
 
 
 def test_required_size_wants_a_fitted_expansion():
-    with pytest.raises(ValueError, match=r"'estimator'.*Got Ridge"):
-        required_ensemble_size(Ridge())
+    refuses(r"'estimator'.*Got Ridge", required_ensemble_size, Ridge())
     with pytest.raises(NotFittedError):
         required_ensemble_size(ridge_pce())
 

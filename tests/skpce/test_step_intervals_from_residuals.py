@@ -8,6 +8,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from tests.shared import refuses
 
 LAW = norm(0, 1)
 
@@ -95,12 +96,9 @@ def test_steps_without_choice_and_the_papers_solver():
 def test_what_is_refused():
     X, y = ensemble()
     model = fitted(X, y)
-    with pytest.raises(ValueError, match="method"):
-        model.sobol_interval(method="residuals")
-    with pytest.raises(ValueError, match="level"):
-        model.sobol_interval("coordinate", method="residual")
+    refuses("method", model.sobol_interval, method="residuals")
+    refuses("level", model.sobol_interval, "coordinate", method="residual")
     process = fitted(
         X, y, regressor=GaussianProcessRegressor(alpha=1e-3, optimizer=None)
     )
-    with pytest.raises(ValueError, match="expected method='bootstrap'"):
-        process.sobol_interval(method="residual")
+    refuses("expected method='bootstrap'", process.sobol_interval, method="residual")

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from skpce import LogRatioTransformer, pack_steps
 from skpce._compositions.steps import resolve_layout
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 A = np.full((5, 2), 1 / 2)
 B = np.full((5, 3), 1 / 3)
@@ -34,8 +34,7 @@ def test_pack_a_padded_array():
     ([], None, "must have a 2-D array"),
 )
 def test_bad_packing(policies, mask, message):
-    with pytest.raises(ValueError, match=message):
-        pack_steps(policies, mask)
+    refuses(message, pack_steps, policies, mask)
 
 
 def frame(columns):

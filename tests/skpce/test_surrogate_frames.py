@@ -6,7 +6,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.shared import ridge_surrogate
+from tests.shared import refuses, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -38,8 +38,7 @@ def test_other_columns_of_y_are_refused_in_score(ensemble):
         fitted = ridge_surrogate(2).fit(X, table)
         swapped = table.iloc[:, [1, 0, *range(2, 9)]]
         message = "Column 0 of y is 's0__a1'; expected 's0__a0'"
-        with pytest.raises(ValueError, match=message):
-            fitted.score(X, swapped)
+        refuses(message, fitted.score, X, swapped)
         assert fitted.score(X, fitted.predict_frame(X)) == pytest.approx(1.0)
         assert fitted.score(X, y) == fitted.score(X, table)
 
@@ -112,7 +111,6 @@ def test_frames(ensemble):
     assert coordinates["coordinate"].tolist()[::3] == list(
         fitted.get_feature_names_out()
     )
-    with pytest.raises(ValueError, match=r"'level' parameter .* Got 'part'"):
-        fitted.sobol_frame("part")
+    refuses(r"'level' parameter .* Got 'part'", fitted.sobol_frame, "part")
     with pytest.raises(ValueError, match=r"number of features \(3\), got 2"):
         fitted.sobol_frame(input_features=["u", "v"])

@@ -19,7 +19,7 @@ from skpce.inspection import verdict
 from skpce.inspection._reading import expansion_of
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import SobolDisplay
-from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -304,21 +304,17 @@ def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
     path = tmp_path / "report.html"
     with pytest.raises(ValueError, match=r"\(90, 10\).*the outputs that were fitted"):
         report(ridge_pce(1).fit(X, y[:, :9]), X, y, path=path)
-    with pytest.raises(ValueError, match="expected a fitted"):
-        report("surrogate", X, y, path=path)
+    refuses("expected a fitted", report, "surrogate", X, y, path=path)
     with pytest.raises(NotFittedError):
         report(ridge_surrogate(1), X, y, path=path)
     with pytest.raises(ValueError, match=r"y_test has shape \(89, 10\).*\(90, 10\)"):
         report(pipeline, X, y[1:], path=path)
-    with pytest.raises(ValueError, match="X_test has 1 members"):
-        report(pipeline, X[:1], y[:1], path=path)
+    refuses("X_test has 1 members", report, pipeline, X[:1], y[:1], path=path)
     with pytest.raises(ValueError, match="must be what verdict or explain returns"):
         report(pipeline, X, y, verdict=found.steps, path=path)
     other = ridge_surrogate(1, steps=(3, 2, 4, 1)).fit(X, y)
-    with pytest.raises(ValueError, match="verdict is about the steps"):
-        report(other, X, y, verdict=found, path=path)
-    with pytest.raises(ValueError, match="X has 2 features"):
-        report(pipeline, X[:, :2], y, path=path)
+    refuses("verdict is about the steps", report, other, X, y, verdict=found, path=path)
+    refuses("X has 2 features", report, pipeline, X[:, :2], y, path=path)
     with pytest.raises(ValueError, match="y_test has infinite entries"):
         report(pipeline, X, np.where(y > 0.9, np.inf, y), path=path)
     with pytest.raises(ValueError, match="Negative values in data: y_test has"):
@@ -357,16 +353,14 @@ def test_rows_that_do_not_add_up_are_named_once(pipeline, data):
     ({"path": ""}, "path='' is a folder"),
 )
 def test_bad_arguments_are_refused_before_any_work(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        report("not even looked at", None, None, **arguments)
+    refuses(message, report, "not even looked at", None, None, **arguments)
 
 
 def test_places_that_cannot_be_written_are_refused_before_any_work(
     tmp_path, monkeypatch
 ):
     nothing = ("not even looked at", None, None)
-    with pytest.raises(ValueError, match="is a folder; expected that of a file"):
-        report(*nothing, path=tmp_path)
+    refuses("is a folder; expected that of a file", report, *nothing, path=tmp_path)
     with pytest.raises(ValueError, match=r"no/report.html' must be in a folder"):
         report(*nothing, path=tmp_path / "no" / "report.html")
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere

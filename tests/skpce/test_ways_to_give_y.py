@@ -14,7 +14,7 @@ from skpce import ClosureWarning, LogRatioTransformer, pack_steps, report
 from skpce._compositions.outputs import ZeroReplacedWarning
 from skpce.inspection import verdict
 from skpce.metrics import policy_fragility
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -79,8 +79,7 @@ def test_pack_steps_with_names_needs_three_lines():
 @pytest.mark.parametrize("call", [SURROGATE.fit, lambda X, y: verdict(SURROGATE, X, y)])
 def test_class_labels_are_refused(call):
     labels = np.random.default_rng(0).integers(0, 3, size=(40, 4))
-    with pytest.raises(ValueError, match=r"integers.*predict_proba of each member"):
-        call(X, labels)
+    refuses(r"integers.*predict_proba of each member", call, X, labels)
 
 
 @cases(
@@ -90,8 +89,7 @@ def test_class_labels_are_refused(call):
     lambda X, y: verdict(ridge_pce(1), X, y),
 )
 def test_steps_that_were_not_split_are_refused(call):
-    with pytest.raises(ValueError, match=r"sums to 2, .* 2 steps side by side\. Give"):
-        call(X, FLAT)
+    refuses(r"sums to 2, .* 2 steps side by side\. Give", call, X, FLAT)
 
 
 def test_real_numbers_that_add_up_can_be_declared():
@@ -161,15 +159,12 @@ def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
         lambda: ridge_surrogate(1, steps=steps, amalgamate=0.1).fit(X, RAW),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match=message):
-            call()
+        refuses(message, call)
     of_both = {"steps": {"a": 2}, "outputs": {"b": 4}}
-    with pytest.raises(ValueError, match=message):
-        verdict(ridge_pce(1), X, RAW, **of_both)
+    refuses(message, verdict, ridge_pce(1), X, RAW, **of_both)
     fitted = ridge_surrogate(1, steps=(2, 2, 2))
     fitted.fit(X, softmax(RAW.reshape(40, 3, 2), axis=2))
-    with pytest.raises(ValueError, match=r"2 items of 3 .* the fit .* \(2, 2, 2\)"):
-        fitted.score(X, RAW)
+    refuses(r"2 items of 3 .* the fit .* \(2, 2, 2\)", fitted.score, X, RAW)
 
 
 ONE_CLASS = RAW[:, 0, 0]
@@ -187,10 +182,8 @@ ONE_CLASS = RAW[:, 0, 0]
 )
 def test_probabilities_of_one_of_two_classes_are_refused(y):
     remedy = r"probabilities of one of two classes, .*np\.column_stack\(\[1 - "
-    with pytest.raises(ValueError, match=remedy):
-        SURROGATE.fit(X, y)
-    with pytest.raises(ValueError, match=remedy):
-        verdict(SURROGATE, X, y)
+    refuses(remedy, SURROGATE.fit, X, y)
+    refuses(remedy, verdict, SURROGATE, X, y)
 
 
 def test_an_action_without_choice_is_one_column_of_ones():

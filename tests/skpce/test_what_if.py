@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest, norm, uniform
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
-from tests.shared import cases, ridge_surrogate
+from tests.shared import cases, refuses, ridge_surrogate
 
 SEED = 0
 SLOPES = np.array([1.5, -0.5])
@@ -87,15 +87,12 @@ def test_inputs_outside_the_laws_of_the_fit_warn():
     (object(), "'inputs' .* Got <object"),
 )
 def test_bad_inputs(fitted, method, inputs, message):
-    with pytest.raises(ValueError, match=message):
-        getattr(fitted, method)(inputs=inputs)
+    refuses(message, getattr(fitted, method), inputs=inputs)
 
 
 def test_inputs_and_members_exclude_each_other(fitted):
-    with pytest.raises(ValueError, match="Got both"):
-        fitted.sample(2, [[0.0, 0.0]], inputs=norm(0, 1))
-    with pytest.raises(ValueError, match="Got both"):
-        fitted.predict_interval([[0.0, 0.0]], inputs=norm(0, 1))
+    refuses("Got both", fitted.sample, 2, [[0.0, 0.0]], inputs=norm(0, 1))
+    refuses("Got both", fitted.predict_interval, [[0.0, 0.0]], inputs=norm(0, 1))
 
 
 def gaussian_log_ratios(size, seed):
@@ -172,5 +169,4 @@ def test_parts_that_do_not_vary_have_no_width():
 
 @pytest.mark.parametrize("joint", ["all", True, 1])
 def test_bad_joint(fitted, joint):
-    with pytest.raises(ValueError, match=f"'joint' .* Got {joint!r}"):
-        fitted.predict_interval(joint=joint)
+    refuses(f"'joint' .* Got {joint!r}", fitted.predict_interval, joint=joint)

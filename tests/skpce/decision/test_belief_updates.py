@@ -16,7 +16,7 @@ from skpce.decision._belief import (
     reweighted,
 )
 from skpce.decision._policy import kalman_updated
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 SEED = 0
 MEAN = np.array([0.5, -1.0])
@@ -176,8 +176,7 @@ def test_no_update_leaves_the_supports():
     only = InputBelief(belief.particles[:, :1], distributions=belief.distributions[:1])
     high = read_observation("test", 3.0, lambda x: x[:, 0], 0.01, None)
     assert kalman_updated(only, high).particles.max() == 1.0
-    with pytest.raises(ValueError, match=r"Input 'x1' takes single values"):
-        kalman_updated(belief, high)
+    refuses(r"Input 'x1' takes single values", kalman_updated, belief, high)
 
 
 def test_an_impossible_observation_is_refused_and_a_hard_one_is_not():
@@ -253,5 +252,4 @@ def test_seen_twice_is_seen_once_with_twice_the_evidence():
     (([[1.0]], None, ["a", "b"]), "names.*1 names"),
 )
 def test_bad_beliefs(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        InputBelief(*arguments)
+    refuses(message, InputBelief, *arguments)

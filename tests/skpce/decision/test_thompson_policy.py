@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
 from skpce.decision import InputBelief, ThompsonPolicy
-from tests.shared import cases, ridge_surrogate
+from tests.shared import cases, refuses, ridge_surrogate
 
 SEED = 0
 N_CHOICES = 2000
@@ -113,8 +113,7 @@ def test_a_decision_can_be_made_step_by_step_with_one_draw(surrogate):
 
 
 def test_a_step_is_decided_once(surrogate):
-    with pytest.raises(ValueError, match="each once"):
-        started(surrogate).choose(["first", 0])
+    refuses("each once", started(surrogate).choose, ["first", 0])
 
 
 def test_an_outcome_that_is_known_moves_nothing(surrogate):
@@ -264,8 +263,7 @@ def test_not_fitted(surrogate):
     ({"surrogate": LinearRegression().fit([[1], [2]], [1, 2])}, "ends in Linear"),
 )
 def test_bad_parameters(surrogate, changes, message):
-    with pytest.raises(ValueError, match=message):
-        ThompsonPolicy(**{"surrogate": surrogate, **changes}).fit()
+    refuses(message, ThompsonPolicy(**{"surrogate": surrogate, **changes}).fit)
 
 
 SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
@@ -288,8 +286,7 @@ SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
 def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     policy = started(surrogate)
     before = policy.belief_
-    with pytest.raises(ValueError, match=message):
-        policy.update(**arguments)
+    refuses(message, policy.update, **arguments)
     assert policy.belief_ is before
     assert policy.n_updates_ == 0
 
@@ -304,5 +301,4 @@ def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     ("vote", {"inputs": [1.0]}, "rule='vote', which uses many draws"),
 )
 def test_bad_choices(surrogate, rule, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        started(surrogate, rule).choose(**arguments)
+    refuses(message, started(surrogate, rule).choose, **arguments)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import skpce
 from skpce.drivers._curves import adjusted_for_families, positions_of
 from skpce.drivers._exchange import holm, smaller_rank, step_down
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 AXIS = np.array([1, 2, 3, 5, 8])
 
@@ -55,8 +55,7 @@ def test_positions_are_numbers_of_the_names():
     (["a", "b"], "must be numbers"),
 )
 def test_other_positions_are_refused(axis, message):
-    with pytest.raises(ValueError, match=message):
-        positions_of(["loss", "loss_2"], axis, None)
+    refuses(message, positions_of, ["loss", "loss_2"], axis, None)
 
 
 def test_equal_outputs_cost_nothing():
@@ -160,8 +159,7 @@ def test_failed_runs_and_constant_points_are_left_out():
 def test_too_few_whole_runs_are_refused():
     X, Y = runs(12)
     Y[6:, 0] = np.nan
-    with pytest.raises(ValueError, match="6 runs have all 2 outputs"):
-        skpce.explain(X, Y[:, :2]).over([1, 2])
+    refuses("6 runs have all 2 outputs", skpce.explain(X, Y[:, :2]).over, [1, 2])
 
 
 def test_groups_of_inputs_and_other_names():
@@ -173,5 +171,4 @@ def test_groups_of_inputs_and_other_names():
 
 
 def test_a_pipeline_is_refused(answer):
-    with pytest.raises(ValueError, match="the answer is of a pipeline"):
-        replace(answer, source=None).over()
+    refuses("the answer is of a pipeline", replace(answer, source=None).over)

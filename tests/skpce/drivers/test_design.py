@@ -17,6 +17,7 @@ from skpce.drivers._design import (
     numbers_of,
     varies_within,
 )
+from tests.shared import refuses
 
 
 def exchange_of(X, column, **labels):
@@ -161,8 +162,7 @@ def test_few_groups_do_not_change_signs_and_blocks_are_named():
 def test_several_series_are_told_apart_or_refused():
     X, week = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) // 3
     store = np.arange(60) % 3
-    with pytest.raises(ValueError, match=r"3 runs at each of 20 places, .* several"):
-        Design.of(X, order=week)
+    refuses(r"3 runs at each of 20 places, .* several", Design.of, X, order=week)
     design = Design.of(X, order=week, blocks=store)
     assert np.array_equal(np.argsort(design.order), np.lexsort((week, store)))
     assert {len(set(store[design.series_blocks(15) == k])) for k in range(3)} == {1}

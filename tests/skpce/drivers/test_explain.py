@@ -22,6 +22,7 @@ from skpce._compositions.outputs import ZeroReplacedWarning
 from skpce._input_laws.families import InputOutsideSupportWarning
 from skpce.drivers._runs import Asked, read_file, read_runs
 from skpce.ensembles import from_cv_results, from_frame
+from tests.shared import refuses
 
 N = 24
 
@@ -216,8 +217,7 @@ def test_columns_of_parameters_are_the_inputs_where_there_are_some(table):
         "params.rate",
         "params.kind",
     )
-    with pytest.raises(ValueError, match=r"Perhaps outputs='metrics\.acc'"):
-        explain(logged)
+    refuses(r"Perhaps outputs='metrics\.acc'", explain, logged)
 
 
 @pytest.mark.parametrize("name", ["params.seed", "params.random_state"])
@@ -283,8 +283,7 @@ def test_groups_with_equal_inputs_are_told_of_replicate(X, y):
 def test_labels_that_leave_nothing_to_exchange_are_refused(X, y):
     with pytest.raises(ValueError, match="one label for all 24 runs; expected several"):
         read(X, y, groups=np.zeros(N))
-    with pytest.raises(ValueError, match="a label of its own for each of 24 runs"):
-        read(X, y, blocks=np.arange(N))
+    refuses("a label of its own for each of 24 runs", read, X, y, blocks=np.arange(N))
 
 
 def test_order_is_numbers_dates_or_nothing(X, y):
@@ -568,16 +567,14 @@ def test_what_is_refused_is_named_with_the_remedy(case, table, X, y, monkeypatch
 
     monkeypatch.setattr("skpce.drivers._answer.find_drivers", work)
     call, message = REFUSED[case]
-    with pytest.raises(ValueError, match=message):
-        call(table, X, y)
+    refuses(message, call, table, X, y)
 
 
 def test_numbers_of_runs_in_a_file_are_no_setting(X, y, tmp_path):
     """As in a data frame: a library of frames reads the column as whole numbers."""
     table = pd.DataFrame(X, columns=list("abc")).assign(job=np.arange(N), acc=y)
     for given in (table, written(table, tmp_path)):
-        with pytest.raises(ValueError, match="'job' is a whole number of its own"):
-            explain(given, outputs="acc")
+        refuses("'job' is a whole number of its own", explain, given, outputs="acc")
 
 
 def test_columns_of_durations_and_complex_numbers_are_named_as_what_they_are(table):
@@ -615,8 +612,7 @@ def test_files_that_are_no_tables(tmp_path):
     def refused(text, message):
         path = tmp_path / "runs.csv"
         path.write_bytes(text)
-        with pytest.raises(ValueError, match=message):
-            explain(path, outputs="a")
+        refuses(message, explain, path, outputs="a")
 
     refused(b"a,b\n", "has no rows")
     refused(b"", "has no rows")

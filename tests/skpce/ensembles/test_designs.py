@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from skpce.ensembles import sample_inputs, slice_design
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 LAWS = {
     "x": stats.norm(1, 2),
@@ -54,15 +54,12 @@ def test_a_seed_gives_the_same_runs_and_any_number_of_them():
     ({"x": [[1], [2]]}, "two or more different levels"),
 )
 def test_bad_inputs_are_refused(laws, message):
-    with pytest.raises(ValueError, match=message):
-        sample_inputs(laws, 8)
+    refuses(message, sample_inputs, laws, 8)
 
 
 def test_bad_numbers_and_methods_are_refused():
-    with pytest.raises(ValueError, match="'n' parameter of sample_inputs"):
-        sample_inputs(LAWS, 0)
-    with pytest.raises(ValueError, match="'method' parameter of sample_inputs"):
-        sample_inputs(LAWS, 4, "grid")
+    refuses("'n' parameter of sample_inputs", sample_inputs, LAWS, 0)
+    refuses("'method' parameter of sample_inputs", sample_inputs, LAWS, 4, "grid")
 
 
 def test_slices_are_seen_equally_often_and_independently():
@@ -82,12 +79,9 @@ def test_every_member_sees_a_slice_where_few_are_seen(n_slices):
 
 
 def test_designs_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="lets 0 of 10 members see"):
-        slice_design(10, 3, 0.01)
-    with pytest.raises(ValueError, match="25 slices in all, fewer than one"):
-        slice_design(50, 1, 0.5)
-    with pytest.raises(ValueError, match="'rate' parameter of slice_design"):
-        slice_design(10, 3, 1.0)
+    refuses("lets 0 of 10 members see", slice_design, 10, 3, 0.01)
+    refuses("25 slices in all, fewer than one", slice_design, 50, 1, 0.5)
+    refuses("'rate' parameter of slice_design", slice_design, 10, 3, 1.0)
 
 
 def test_levels_can_be_any_labels():

@@ -9,7 +9,7 @@ import pytest
 
 import skpce
 from skpce.ensembles import DriverImportanceEvaluator
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 optuna = pytest.importorskip("optuna")
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -174,8 +174,7 @@ def test_bad_parameters_are_refused():
     assert evaluator.evaluate(study, []) == {}
     with pytest.raises(ValueError, match="params has 'lr', which no complete trial"):
         evaluator.evaluate(study, ["lr"])
-    with pytest.raises(ValueError, match=r"'params' parameter .* list of names"):
-        evaluator.evaluate(study, [0])
+    refuses(r"'params' parameter .* list of names", evaluator.evaluate, study, [0])
 
 
 def test_without_optuna_the_error_says_what_to_install(monkeypatch):

@@ -13,7 +13,7 @@ from scipy import stats
 
 from skpce.ensembles import from_frame
 from skpce.inspection import verdict
-from tests.shared import cases, ridge_pce
+from tests.shared import cases, refuses, ridge_pce
 
 
 @pytest.fixture
@@ -123,8 +123,7 @@ def test_an_input_that_does_not_vary_is_left_out(table):
     ({}, ({"learner": "normal"}, "accuracy"), "no numbers, such as"),
 )
 def test_bad_tables_are_refused(table, change, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        from_frame(table.assign(**change), *arguments)
+    refuses(message, from_frame, table.assign(**change), *arguments)
 
 
 def test_logarithms_of_other_columns_and_values_are_refused(table):
@@ -132,8 +131,7 @@ def test_logarithms_of_other_columns_and_values_are_refused(table):
         from_frame(table, ["rate"], "accuracy", log=["time"])
     with pytest.raises(ValueError, match="'rate', which has the value 0"):
         from_frame(table.assign(rate=range(40)), ["rate"], "accuracy", log=["rate"])
-    with pytest.raises(ValueError, match="Got list"):
-        from_frame([1, 2], ["rate"], "accuracy")
+    refuses("Got list", from_frame, [1, 2], ["rate"], "accuracy")
 
 
 def test_missing_values_of_nullable_types_are_missing(table):
@@ -259,8 +257,7 @@ def test_text_that_is_no_number_is_labels(library, texts):
 def test_many_values_that_nearly_read_as_numbers_are_refused(write):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"lr": [write(i) for i in range(1, 41)], "score": range(40)})
-    with pytest.raises(ValueError, match=r"'lr' is text: .* look like numbers"):
-        from_frame(table, ["lr"], "score")
+    refuses(r"'lr' is text: .* look like numbers", from_frame, table, ["lr"], "score")
 
 
 @LIBRARIES
@@ -293,8 +290,7 @@ def test_gaps_in_text_that_is_numbers(library, gap):
     assert runs.notes[-1] == "Text that reads as numbers is numbers: 'c', 'x'."
     infinite = frame_of(library, {"c": ["inf", *texts[1:]], "x": ["1", "2"] * 6})
     for columns in (("c", "x"), ("x", "c")):
-        with pytest.raises(ValueError, match=r"'c' (has|is) infinite"):
-            from_frame(infinite, columns[:1], columns[1])
+        refuses(r"'c' (has|is) infinite", from_frame, infinite, columns[:1], columns[1])
 
 
 @LIBRARIES
@@ -337,8 +333,7 @@ def test_dicts_as_text_are_refused_in_words():
 def test_names_of_ray_hydra_and_mlflow(library, name):
     table = frame_of(library, {name: np.arange(12) % 5 + 0.5, "loss": np.arange(12.0)})
     assert list(from_frame(table, [name], "loss").X.columns) == [name]
-    with pytest.raises(ValueError, match=rf"no column 'lr' \(perhaps '{name}'\)"):
-        from_frame(table, ["lr"], "loss")
+    refuses(rf"no column 'lr' \(perhaps '{name}'\)", from_frame, table, ["lr"], "loss")
 
 
 def sized(library, **options):
@@ -413,8 +408,7 @@ def test_whole_numbers_that_differ_may_be_settings(table):
 
 def test_dates_are_no_inputs(table):
     table["start"] = pd.date_range("2025-01-01", periods=40).astype("datetime64[ns]")
-    with pytest.raises(ValueError, match="'start' has a label of its own"):
-        from_frame(table, ["start"], "accuracy")
+    refuses("'start' has a label of its own", from_frame, table, ["start"], "accuracy")
     with pytest.raises(ValueError, match="'start' has values that are no numbers"):
         from_frame(table, {"start": "empirical"}, "accuracy")
 

@@ -22,7 +22,7 @@ from numpy.testing import assert_array_equal
 
 import skpce
 from skpce.ensembles import from_frame
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 TRACKERS = Path(__file__).parent / "trackers"
 
@@ -134,8 +134,7 @@ def test_a_file_of_json(nested, kind, tmp_path):
 def test_bad_json_is_refused(text, message, tmp_path):
     path = tmp_path / "runs.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(ValueError, match=message):
-        skpce.explain(path, outputs="a")
+    refuses(message, skpce.explain, path, outputs="a")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from skpce.inspection._modes import (
     separating_rule,
     two_groups,
 )
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 SEED = 0
 
@@ -320,8 +320,7 @@ def test_no_step_has_a_choice():
     X = np.random.default_rng(SEED).normal(size=(10, 1))
     surrogate = ridge_surrogate(1, steps=(1, 1)).fit(X, np.ones((10, 2)))
     assert modes_test(surrogate).bimodal == ()
-    with pytest.raises(ValueError, match=r"one of \[\] or its position. Got '0'"):
-        modes_test(surrogate, action="0")
+    refuses(r"one of \[\] or its position. Got '0'", modes_test, surrogate, action="0")
 
 
 def test_so_many_tests_that_none_can_be_significant():
@@ -341,8 +340,7 @@ def test_so_many_tests_that_none_can_be_significant():
 )
 def test_bad_arguments(arguments, message):
     surrogate = ridge_surrogate(1).fit(*switching(SEED))
-    with pytest.raises(ValueError, match=message):
-        modes_test(surrogate, **arguments)
+    refuses(message, modes_test, surrogate, **arguments)
 
 
 def test_real_outputs_have_no_log_odds():

@@ -21,7 +21,7 @@ from skpce.inspection._reading import (
     last_and_inputs,
 )
 from skpce.plotting import InteractionDisplay, MainEffectsDisplay, SobolDisplay
-from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
 STEPS = {"first": 3, "only": 1, "last": 2}
 
@@ -117,14 +117,11 @@ def test_a_step_of_one_action_has_no_row(rows, policies):
 def test_what_ends_in_no_expansion_is_refused(rows):
     linear = make_pipeline(PCA(2), LinearRegression()).fit(rows, rows[:, 0])
     for other in (linear, PCA().fit(rows), "surrogate", None, 3):
-        with pytest.raises(ValueError, match="expected a fitted PolynomialChaos"):
-            expansion_of(other)
-        with pytest.raises(ValueError, match="estimator or surrogate ends in"):
-            compositions_of(other)
+        refuses("expected a fitted PolynomialChaos", expansion_of, other)
+        refuses("estimator or surrogate ends in", compositions_of, other)
     with pytest.raises(NotFittedError):
         expansion_of(make_pipeline(PCA(2), ridge_pce()))
     regressor = ridge_pce().fit(rows, rows[:, 0])
-    with pytest.raises(ValueError, match="expected a fitted CompositionalPCE"):
-        compositions_of(regressor)
+    refuses("expected a fitted CompositionalPCE", compositions_of, regressor)
     with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 3 names"):
         expansion_of(regressor, None, ["a"])

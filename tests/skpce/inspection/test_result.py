@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skpce.inspection import Result
+from tests.shared import refuses
 
 SHARE = np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 0.0]])
 
@@ -101,8 +102,7 @@ def test_the_largest_value_of_a_column(found):
     signed = Result({"pair": range(3)}, {"r": np.array([0.2, np.nan, -0.3])})
     assert signed.largest("r") == -0.3
     assert np.isnan(Result({"pair": ()}, {"r": np.array([])}).largest("r"))
-    with pytest.raises(ValueError, match="one of 'share', 'fidelity', 'kind'"):
-        found.largest("q")
+    refuses("one of 'share', 'fidelity', 'kind'", found.largest, "q")
 
 
 def pickled(result):

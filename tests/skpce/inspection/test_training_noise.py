@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 from skpce.inspection import variance_decomposition
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 WIDTHS = (3, 5)
 NOISE = np.array([0.5, 2.0])  # standard deviation per step; the signal has 1
@@ -98,12 +98,9 @@ Y = softmax(np.random.default_rng(0).normal(size=(6, 3)), axis=1)
     ({"exact": -Y}, "Negative values in data: exact"),
 )
 def test_bad_arguments(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(Y, **kwargs)
+    refuses(message, variance_decomposition, Y, **kwargs)
 
 
 def test_bad_tables():
-    with pytest.raises(ValueError, match="exact has 1 members and y 1;"):
-        variance_decomposition(Y[:1], exact=Y[:1])
-    with pytest.raises(ValueError, match="pack_steps"):
-        variance_decomposition([Y, Y], exact=Y)
+    refuses("exact has 1 members and y 1;", variance_decomposition, Y[:1], exact=Y[:1])
+    refuses("pack_steps", variance_decomposition, [Y, Y], exact=Y)

@@ -10,7 +10,7 @@ from scipy.special import rel_entr, softmax
 
 from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import policy_fragility
-from tests.shared import cases, ridge_surrogate
+from tests.shared import cases, refuses, ridge_surrogate
 
 WIDTHS = (3, 4)
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
@@ -277,8 +277,7 @@ Y = draw(np.random.default_rng(17), UNEQUAL)
     ({"replicate": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
 )
 def test_bad_arguments(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(Y, **{"steps": WIDTHS, **kwargs})
+    refuses(message, variance_decomposition, Y, **{"steps": WIDTHS, **kwargs})
 
 
 @cases(
@@ -290,7 +289,5 @@ def test_bad_arguments(kwargs, message):
 def test_missing_and_mixed_labels_are_refused(labels, message):
     y, reward = np.full((8, 2), 0.5), np.array(2 * labels, dtype=object)
     reward = reward.astype(float) if message == "NaN labels" else reward
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(y, reward)
-    with pytest.raises(ValueError, match=message):
-        verdict(ridge_surrogate(1), np.zeros((8, 1)), y, replicate=reward)
+    refuses(message, variance_decomposition, y, reward)
+    refuses(message, verdict, ridge_surrogate(1), np.zeros((8, 1)), y, replicate=reward)

@@ -27,7 +27,7 @@ from skpce.drivers import Caution
 from skpce.drivers._exchange import holm
 from skpce.ensembles import from_frame
 from skpce.inspection import variance_decomposition, verdict
-from tests.shared import cases, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -240,8 +240,7 @@ def test_a_decomposition_of_steps_in_another_order_is_refused(replicated):
     turned = np.hstack([y[:, 5:], y[:, :5]])
     steps = {"third": 4, "first": 3, "second": 2}
     other = variance_decomposition(turned, reward, steps=steps)
-    with pytest.raises(ValueError, match=r"of the steps \['third', 'first'"):
-        verdict(model, X, y, noise_share=other)
+    refuses(r"of the steps \['third', 'first'", verdict, model, X, y, noise_share=other)
 
 
 def test_a_step_without_choice_or_variance(simulate):
@@ -316,24 +315,19 @@ def test_bad_arguments_before_any_fit(ensemble, monkeypatch, kwargs, message):
         raise AssertionError("fitted before the check")
 
     monkeypatch.setattr(CompositionalPCESurrogate, "fit", fail)
-    with pytest.raises(ValueError, match=message):
-        verdict(surrogate(), *ensemble, **kwargs)
+    refuses(message, verdict, surrogate(), *ensemble, **kwargs)
 
 
 def test_bad_data_before_any_fit(ensemble):
     X, y = ensemble
-    with pytest.raises(ValueError, match="X has 59 members and y has 60; expected"):
-        verdict(surrogate(), X[:-1], y)
+    refuses("X has 59 members and y has 60; expected", verdict, surrogate(), X[:-1], y)
     with pytest.raises(ValueError, match=r"X has 7 members, too few .* at least 8"):
         verdict(surrogate(), X[:7], y[:7])
     for pipeline in (X, PCA(2), PCA):
         expected = r"'pipeline' .* must be an estimator or a Pipeline that predicts"
-        with pytest.raises(ValueError, match=expected):
-            verdict(pipeline, X, y)
-    with pytest.raises(ValueError, match="pack_steps"):
-        verdict(surrogate(), X, np.split(y, [3, 5], axis=1))
-    with pytest.raises(ValueError, match="contains NaN"):
-        verdict(surrogate(), X, np.where(y == y.max(), np.nan, y))
+        refuses(expected, verdict, pipeline, X, y)
+    refuses("pack_steps", verdict, surrogate(), X, np.split(y, [3, 5], axis=1))
+    refuses("contains NaN", verdict, surrogate(), X, np.where(y == y.max(), np.nan, y))
 
 
 def test_folds_that_divide_a_setting_are_refused(replicated):
@@ -372,8 +366,7 @@ def test_other_names_reach_every_word(known):
     assert named.input_names == ("rate", "units", "depth")
     assert str(named).replace("rate", "x0") != str(named)
     assert_array_equal(named.drivers.total, known.drivers.total)
-    with pytest.raises(ValueError, match="names has 2 names; expected 3"):
-        known.with_names(["rate", "units"])
+    refuses("names has 2 names; expected 3", known.with_names, ["rate", "units"])
 
 
 def test_further_cautions_stay_with_the_answer(known):
@@ -481,8 +474,7 @@ def test_members_that_failed_count_in_what_they_have():
     assert found.q2[1] == pytest.approx(alone.q2[0])
     assert_allclose(found.drivers.total[1], alone.drivers.total[0], atol=0.03)
     y[:, 1] = np.where(np.arange(60) < 5, X[:, 1], np.nan)
-    with pytest.raises(ValueError, match=r"5 of 60 members have y1 .* at least 8"):
-        verdict(ridge(), X, y)
+    refuses(r"5 of 60 members have y1 .* at least 8", verdict, ridge(), X, y)
 
 
 @pytest.mark.parametrize("replicate", [None, "seed"])
@@ -496,10 +488,8 @@ def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate):
     found = verdict(model, runs)
     assert str(found) == str(verdict(model, runs.X, runs.y, replicate=runs.setting))
     for wrong in ((runs, runs.y), (runs.X, runs)):
-        with pytest.raises(ValueError, match="is an Ensemble, which holds X and y"):
-            verdict(model, *wrong)
-        with pytest.raises(ValueError, match="is an Ensemble, which holds X and y"):
-            model.fit(*wrong)
+        refuses("is an Ensemble, which holds X and y", verdict, model, *wrong)
+        refuses("is an Ensemble, which holds X and y", model.fit, *wrong)
 
 
 def test_q_values_are_no_larger_than_p_values():
