@@ -15,7 +15,7 @@ from gflownet_envs.block_store import (
     load_or_run,
 )
 from gflownet_envs.storage import write_arrays
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
 
@@ -132,10 +132,8 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
     ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
 )
 def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
-    with pytest.raises(ValueError, match=message):
-        BlockStore(tmp_path).save_block(key, {})
-    with pytest.raises(ValueError, match=message):
-        BlockStore(tmp_path).load_block(key)
+    refuses(message, BlockStore(tmp_path).save_block, key, {})
+    refuses(message, BlockStore(tmp_path).load_block, key)
 
 
 def test_a_folder_in_the_place_of_a_block_is_set_aside(tmp_path):

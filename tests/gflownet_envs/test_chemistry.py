@@ -21,7 +21,7 @@ from gflownet_envs.chemistry import (
     neutral_links,
 )
 from gflownet_envs.datasets import fetch_fragments
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 FRAGMENTS = [
     ("CO", (0, 1)),
@@ -176,18 +176,15 @@ def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
 )
 def test_bad_input(chem, call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    refuses(message, call)
 
 
 def test_what_rdkit_cannot_read_or_bind_is_named(chem):
     logger = pytest.importorskip("rdkit.RDLogger")
     logger.DisableLog("rdApp.*")
     try:
-        with pytest.raises(ValueError, match="readable by RDKit, got 'no'"):
-            drug_likeness(["no"])
+        refuses("readable by RDKit, got 'no'", drug_likeness, ["no"])
         four = ("CC(C)(C)C", (1, 0))
-        with pytest.raises(ValueError, match=r"chain \[0, 0\] gives no molecule"):
-            assemble_chains([four], [[0, 0]])
+        refuses(r"chain \[0, 0\] gives no molecule", assemble_chains, [four], [[0, 0]])
     finally:
         logger.EnableLog("rdApp.*")

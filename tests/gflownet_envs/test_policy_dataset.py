@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays, write_arrays
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 STEPS = (3, 2)
 MASK = np.array([True, False, True, True, True])
@@ -99,8 +99,7 @@ def test_other_files_and_versions_are_refused(tmp_path):
     with pytest.raises(ValueError, match="/e has format version 99; this version"):
         PolicyDataset.load(tmp_path / "e")
     write_arrays(tmp_path / "e", arrays, {})
-    with pytest.raises(ValueError, match=r"/e is not a policy data set.*None"):
-        PolicyDataset.load(tmp_path / "e")
+    refuses(r"/e is not a policy data set.*None", PolicyDataset.load, tmp_path / "e")
     write_arrays(tmp_path / "e", {"X": arrays["X"]}, record)
     with pytest.raises(ValueError, match=r"/e has the arrays \['X'\]; expected \["):
         PolicyDataset.load(tmp_path / "e")
@@ -124,8 +123,7 @@ def test_a_right_checksum_does_not_make_a_data_set(tmp_path, change, message):
     make_dataset().save(tmp_path / "d")
     arrays, record = read_arrays(tmp_path / "d")
     write_arrays(tmp_path / "e", arrays, record | change)
-    with pytest.raises(ValueError, match=message):
-        PolicyDataset.load(tmp_path / "e")
+    refuses(message, PolicyDataset.load, tmp_path / "e")
 
 
 @pytest.mark.parametrize("name", ["X", "y", "mask", "is_test", "steps", "members"])
@@ -141,8 +139,7 @@ def test_other_arrays_under_the_names_are_refused(tmp_path, name, array):
     make_dataset().save(tmp_path / "d")
     arrays, record = read_arrays(tmp_path / "d")
     write_arrays(tmp_path / "e", arrays | {name: array}, record)
-    with pytest.raises(ValueError, match="/e holds no data set: "):
-        PolicyDataset.load(tmp_path / "e")
+    refuses("/e holds no data set: ", PolicyDataset.load, tmp_path / "e")
 
 
 def test_train_and_test_share_out_the_members():
@@ -154,12 +151,9 @@ def test_train_and_test_share_out_the_members():
     assert dataset.train.metadata == dataset.metadata
     assert dataset.train.test.n_members == 0
     assert dataset.select([2, 0]).members.tolist() == [12, 10]
-    with pytest.raises(ValueError, match="members contains 10 twice"):
-        dataset.select([0, 0])
-    with pytest.raises(ValueError, match=r"rows has shape .* and dtype float64"):
-        dataset.select([0.5])
-    with pytest.raises(ValueError, match="rows has length 2; expected 4"):
-        dataset.select(np.array([True, False]))
+    refuses("members contains 10 twice", dataset.select, [0, 0])
+    refuses(r"rows has shape .* and dtype float64", dataset.select, [0.5])
+    refuses("rows has length 2; expected 4", dataset.select, np.array([True, False]))
 
 
 def test_an_empty_part_can_be_stored(tmp_path):
@@ -248,8 +242,7 @@ def changed_y(row, column, value):
     ("metadata", None, "metadata is None; expected a dict"),
 )
 def test_what_does_not_fit_is_refused(name, value, message):
-    with pytest.raises(ValueError, match=message):
-        make_dataset(**{name: value})
+    refuses(message, make_dataset, **{name: value})
 
 
 def test_a_frozen_data_set_stays_as_it_is():

@@ -27,6 +27,7 @@ from gflownet_envs import (
     torchgfn_policy,
     train_ensemble,
 )
+from tests.shared import refuses
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 
@@ -250,8 +251,7 @@ def test_their_model_in_their_own_environment(gfn):
     expected = pf.to_probability_distribution(states, pf(states)).probs
     order = graph.states[:, 0]
     assert_allclose(found, expected[order].detach().numpy(), atol=1e-6)
-    with pytest.raises(ValueError, match="environment is needed"):
-        torchgfn_policy(pf, env)
+    refuses("environment is needed", torchgfn_policy, pf, env)
 
 
 def test_our_training_in_their_space(gfn):
@@ -267,14 +267,12 @@ def test_our_training_in_their_space(gfn):
 def test_refusals(gfn):
     from gfn.gym import HyperGrid
 
-    with pytest.raises(ValueError, match="discrete environment of torchgfn"):
-        from_torchgfn(GridEnvironment())
+    refuses("discrete environment of torchgfn", from_torchgfn, GridEnvironment())
     with pytest.raises(ValueError, match="more than max_states=10 states"):
         from_torchgfn(HyperGrid(ndim=2, height=8), max_states=10)
     with pytest.raises(ValueError, match="that of one member, got"):
         to_torchgfn(GridEnvironment(), np.zeros((2, 19)))
-    with pytest.raises(ValueError, match="log_reward must have shape"):
-        to_torchgfn(GridEnvironment(), np.zeros(3))
+    refuses("log_reward must have shape", to_torchgfn, GridEnvironment(), np.zeros(3))
 
 
 @pytest.mark.parametrize("environment", SPACES, ids=NAMES)

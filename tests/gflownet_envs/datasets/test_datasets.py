@@ -3,15 +3,10 @@
 import csv
 import hashlib
 import io
-import os
 import socket
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.datasets import _buchwald_hartwig as module
 from gflownet_envs.datasets import fetch_buchwald_hartwig
-from tests.shared import cases
+from tests.gflownet_envs.datasets.serving import real_file, serve, sha256
+from tests.shared import cases, refuses
 
 RAW_HEADER = (
     "plate,row,col,base,base_smiles,ligand,aryl_halide_number,aryl_halide,"
@@ -49,48 +45,6 @@ RAW_COMPONENTS = {
     "aryl_halide": "aryl_halide",
     "additive": "additive",
 }
-
-
-def sha256(text):
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def real_file(name):
-    """Path of a file of the real data, or a visible skip."""
-    folder = os.environ.get("SKPCE_DATA")
-    path = Path(folder or "").expanduser() / name
-    if not folder or not path.is_file():
-        pytest.skip(f"SKPCE_DATA is not set to a folder with {name}")
-    return path
-
-
-@contextmanager
-def serve(answers):
-    """Serve bodies in turn, the last for ever; None is an internal error."""
-    requests = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            body = answers[min(len(requests), len(answers) - 1)]
-            requests.append(self.path)
-            self.send_response(500 if body is None else 200)
-            payload = (body or "").encode("utf-8")
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/{RAW_NAME}", requests
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture
@@ -146,13 +100,11 @@ def test_the_raw_table_becomes_the_tidy_one():
     ("ligand", "catalyst", r"has the columns \[.*\]; also expected \['ligand'\]"),
 )
 def test_an_undocumented_raw_table_is_refused(old, new, message):
-    with pytest.raises(ValueError, match=message):
-        module.convert_raw(RAW.replace(old, new, 1).encode())
+    refuses(message, module.convert_raw, RAW.replace(old, new, 1).encode())
 
 
 def test_an_empty_raw_table_is_refused():
-    with pytest.raises(ValueError, match=r"columns \[\]; also expected \['ligand', 'b"):
-        module.convert_raw(b"")
+    refuses(r"columns \[\]; also expected \['ligand', 'b", module.convert_raw, b"")
 
 
 def raw_components(molecules):
@@ -217,7 +169,7 @@ def test_a_raw_table_without_a_level_has_no_components():
 def test_a_download_is_converted_and_cached(tmp_path, synthetic):
     cache = tmp_path / "new" / "cache"
     with serve([RAW]) as (url, requests):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         bunch = fetch_buchwald_hartwig(data_home=cache)
         again = fetch_buchwald_hartwig(data_home=str(cache), download_if_missing=False)
     assert requests == [f"/{RAW_NAME}"]
@@ -232,7 +184,7 @@ def test_a_download_is_converted_and_cached(tmp_path, synthetic):
 @pytest.mark.slow
 def test_a_failed_download_is_tried_again(tmp_path, synthetic):
     with serve([None, RAW]) as (url, requests):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         bunch = fetch_buchwald_hartwig(data_home=tmp_path, n_retries=1)
     assert len(requests) == 2
     assert len(bunch.target) == 4
@@ -240,7 +192,7 @@ def test_a_failed_download_is_tried_again(tmp_path, synthetic):
 
 def test_a_server_error_is_reported(tmp_path, synthetic):
     with serve([None]) as (url, requests):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         with pytest.raises(OSError, match=r"could not download .*500 Server Error"):
             fetch_buchwald_hartwig(data_home=tmp_path, n_retries=0)
     assert len(requests) == 1
@@ -250,7 +202,7 @@ def test_a_server_error_is_reported(tmp_path, synthetic):
 def test_a_damaged_download_is_refused(tmp_path, synthetic):
     damaged = RAW.replace("17.98", "71.98")
     with serve([damaged]) as (url, _):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         with pytest.raises(ValueError, match=r"data_table.csv came damaged") as info:
             fetch_buchwald_hartwig(data_home=tmp_path, n_retries=0)
     assert sha256(RAW) in str(info.value)
@@ -271,7 +223,7 @@ def test_without_network_the_message_says_what_to_do(tmp_path, closed_port):
 def test_nothing_is_downloaded_by_default(tmp_path, synthetic, monkeypatch):
     monkeypatch.setenv("SKPCE_DATA", str(tmp_path / "empty"))
     with serve([RAW]) as (url, requests):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         with pytest.raises(OSError, match=r"download_if_missing is False.*/empty'"):
             fetch_buchwald_hartwig(data_home=tmp_path, download_if_missing=False)
     assert requests == []

@@ -1,17 +1,11 @@
 """Fetching all sets but the couplings, and simulated networks."""
 
 import csv
-import hashlib
 import io
 import json
-import os
 import sys
 import tarfile
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +24,8 @@ from gflownet_envs.datasets import (
     fetch_shakespeare,
     make_linear_gaussian_data,
 )
-from tests.shared import cases
+from tests.gflownet_envs.datasets.serving import real_file, serve, sha256
+from tests.shared import cases, refuses
 
 SACHS_HEADER = "raf\tmek\tplc\tpip2\tpip3\terk\takt\tpka\tpkc\tp38\tjnk\n"
 SACHS_CELLS = (
@@ -120,50 +115,6 @@ SETS = {
 BUNCHES = [name for name in SETS if name != "shakespeare"]
 
 
-def as_bytes(content):
-    return content.encode("utf-8") if isinstance(content, str) else content
-
-
-def sha256(content):
-    return hashlib.sha256(as_bytes(content)).hexdigest()
-
-
-def real_file(name):
-    """Path of a file of the real data, or a visible skip."""
-    folder = os.environ.get("SKPCE_DATA")
-    path = Path(folder or "").expanduser() / name
-    if not folder or not path.is_file():
-        pytest.skip(f"SKPCE_DATA is not set to a folder with {name}")
-    return path
-
-
-@contextmanager
-def serve(body):
-    """Serve one body on localhost; the paths that were requested are listed."""
-    requests, body = [], as_bytes(body)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            requests.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", requests
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture(autouse=True)
 def local(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -192,7 +143,7 @@ def test_a_raw_file_is_downloaded_once_converted_and_cached(
     pytest.importorskip("pooch")
     module, where, fetch, raw, tidy = SETS[name]
     monkeypatch.delenv("SKPCE_DATA", raising=False)
-    with serve(raw) as (url, requests):
+    with serve([raw]) as (url, requests):
         real = getattr(module, where)
         source = replace(
             real,
@@ -224,8 +175,7 @@ def test_a_damaged_file_is_refused(given, tmp_path, name):
     module, where, *_ = SETS[name]
     path = tmp_path / getattr(module, where).tidy_name
     path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
-    with pytest.raises(ValueError, match=f"{path.name} is damaged or another version"):
-        fetch()
+    refuses(f"{path.name} is damaged or another version", fetch)
 
 
 @pytest.mark.parametrize("name", BUNCHES)
@@ -278,8 +228,7 @@ def test_cells_as_a_frame(given):
     (SACHS_RAW.replace("\t40.0000", "", 1), "line 2 .*expected 11 positive"),
 )
 def test_another_raw_sachs_table_is_refused(raw, message):
-    with pytest.raises(ValueError, match=message):
-        _sachs.convert_raw(raw.encode())
+    refuses(message, _sachs.convert_raw, raw.encode())
 
 
 def test_the_real_cells():
@@ -307,11 +256,9 @@ def test_fragments_with_enough_attachments(given):
     two = fetch(min_attachments=2)
     assert two.smiles == ("C=C", "c1ccccc1")
     assert two.attachments == ((0, 1), (0, 1, 2, 3, 4, 5))
-    with pytest.raises(ValueError, match="no fragment has min_attachments=7 atoms"):
-        fetch(min_attachments=7)
+    refuses("no fragment has min_attachments=7 atoms", fetch, min_attachments=7)
     for bad in (0, True, 1.0):
-        with pytest.raises(ValueError, match="min_attachments must be an int ≥ 1"):
-            fetch(min_attachments=bad)
+        refuses("min_attachments must be an int ≥ 1", fetch, min_attachments=bad)
 
 
 def test_the_real_fragments():
@@ -346,8 +293,7 @@ def test_inhibitors_are_medians_of_the_retained_records(given):
     (SEH_RAW.replace("CHEMBL22", "X22"), "is 'X22'; expected CHEMBL and a number"),
 )
 def test_another_raw_table_of_inhibitors_is_refused(raw, message):
-    with pytest.raises(ValueError, match=message):
-        _molecules.convert_raw(raw.encode())
+    refuses(message, _molecules.convert_raw, raw.encode())
 
 
 def test_the_real_inhibitors():
@@ -383,8 +329,7 @@ def test_runs_of_other_sizes_splits_and_sets_are_left_out(given):
     (archive(RUNS_CSV.replace("0.51", "51")), "line 4 .* score_test '51'; expect"),
 )
 def test_another_archive_of_learning_curves_is_refused(raw, message):
-    with pytest.raises(ValueError, match=message):
-        _learning_curves.convert_raw(raw)
+    refuses(message, _learning_curves.convert_raw, raw)
 
 
 def test_learning_curves_are_not_downloaded_but_converted(tmp_path, monkeypatch):
@@ -467,5 +412,4 @@ def test_weights_do_not_depend_on_the_number_of_rows():
     ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
 )
 def test_bad_networks(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        make_linear_gaussian_data(**arguments)
+    refuses(message, make_linear_gaussian_data, **arguments)

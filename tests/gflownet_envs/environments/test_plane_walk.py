@@ -19,7 +19,7 @@ from gflownet_envs import (
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.rewards.closed_form import BUMP_CENTRES, BUMP_WIDTH
 from gflownet_envs.testing import check_environment
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 PLANE = PlaneWalkEnvironment()
 
@@ -89,11 +89,9 @@ def test_the_exact_policies_sample_the_rewards():
     ([[0, 0, 0], [0, np.nan, 0]], "got nan for member 1, column 1"),
 )
 def test_bad_amplitudes(amplitudes, message):
-    with pytest.raises(ValueError, match=message):
-        gaussian_bump_rewards(PLANE, amplitudes)
+    refuses(message, gaussian_bump_rewards, PLANE, amplitudes)
 
 
 @pytest.mark.parametrize("max_moves", [0, 2.0, True])
 def test_bad_numbers_of_moves(max_moves):
-    with pytest.raises(ValueError, match="max_moves must be at least 1, got"):
-        PlaneWalkEnvironment(max_moves)
+    refuses("max_moves must be at least 1, got", PlaneWalkEnvironment, max_moves)

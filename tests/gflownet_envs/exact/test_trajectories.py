@@ -14,7 +14,7 @@ from gflownet_envs import (
     solve_exact,
     trajectory_of_actions,
 )
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 GRID = GridEnvironment()
 SELECTION = SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pq")})
@@ -52,8 +52,7 @@ def test_greedy_trajectory_takes_the_likeliest_action():
 
 def test_greedy_trajectory_needs_one_policy():
     pilots = solve_exact(SELECTION, np.zeros((2, 6)))
-    with pytest.raises(ValueError, match="one policy of 5 actions"):
-        greedy_trajectory(SELECTION, pilots.log_policy)
+    refuses("one policy of 5 actions", greedy_trajectory, SELECTION, pilots.log_policy)
 
 
 def test_mean_reward_is_the_mean_of_the_logarithms():
@@ -69,8 +68,7 @@ def test_mean_reward_is_the_mean_of_the_logarithms():
     ([4, 4], "action 4 at step 1 is not allowed"),
 )
 def test_bad_actions(actions, message):
-    with pytest.raises(ValueError, match=message):
-        trajectory_of_actions(GRID, actions)
+    refuses(message, trajectory_of_actions, GRID, actions)
 
 
 def test_policies_in_all_states_are_those_along_each_trajectory():

@@ -19,7 +19,7 @@ from gflownet_envs import (
     train_ensemble,
 )
 from tests.gflownet_envs.exact.test_solve import all_paths, random_log_reward
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 SPACES = [
     GridEnvironment(size=3, max_moves=3),
@@ -177,8 +177,7 @@ def test_trained_members_take_the_place_of_exact_ones():
 )
 def test_wrong_settings_are_named(settings, message):
     space, _ = space_of(SPACES[1])
-    with pytest.raises(ValueError, match=message):
-        space.statistics(**settings)
+    refuses(message, space.statistics, **settings)
 
 
 def test_policies_of_another_space_are_refused():

@@ -15,7 +15,7 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import mean_log_reward
 from gflownet_envs.training import train
 from skpce.inspection import variance_decomposition
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 testing = pytest.importorskip("click.testing")
 
@@ -262,8 +262,7 @@ def test_an_interrupted_control_goes_on_from_the_members(
 )
 def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, message):
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match=message):
-        run.run_task("grid", out=out, **arguments)
+    refuses(message, run.run_task, "grid", out=out, **arguments)
     assert not out.exists()
 
 

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from benchmarks.task_pictures import copy_pictures
 from gflownet_envs.experiments import figures
 from gflownet_envs.experiments.files import _png
+from tests.shared import refuses
 from tests.skpce.test_displays_legible import assert_legible
 
 pytest.importorskip("matplotlib")
@@ -142,5 +143,4 @@ def test_pictures_of_a_run_are_copied_and_old_ones_removed(tmp_path):
     assert [path.name for path in copied] == ["grid.png"]
     assert not (images / "tasks" / "grid-parts.png").exists()
     assert (images / "demo.png").exists()  # the README needs one
-    with pytest.raises(ValueError, match=r"holds no overview\.png"):
-        copy_pictures("grid", tmp_path, images)
+    refuses(r"holds no overview\.png", copy_pictures, "grid", tmp_path, images)

@@ -22,7 +22,7 @@ from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import train
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 
 def read_results(folder):
@@ -188,8 +188,7 @@ def test_bad_arguments_are_refused_before_a_folder_is_made(
     tmp_path, arguments, message
 ):
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match=message):
-        run.run_task(**({"task": "grid", "out": out} | arguments))
+    refuses(message, run.run_task, **({"task": "grid", "out": out} | arguments))
     assert not out.exists()
 
 

@@ -10,7 +10,7 @@ from gflownet_envs import (
     TokenSequenceEnvironment,
 )
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 SPACES = [
     GridEnvironment(size=3, max_moves=3),
@@ -85,8 +85,7 @@ def test_learning_is_the_update_of_a_normal_belief():
 )
 def test_wrong_choices_are_named(settings, message):
     loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
-    with pytest.raises(ValueError, match=message):
-        loop.choose(**settings)
+    refuses(message, loop.choose, **settings)
 
 
 @cases(
@@ -97,8 +96,7 @@ def test_wrong_choices_are_named(settings, message):
 )
 def test_wrong_observations_are_named(chosen, noise_sd, message):
     loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
-    with pytest.raises(ValueError, match=message):
-        loop.learn(chosen, 1.0, noise_sd=noise_sd)
+    refuses(message, loop.learn, chosen, 1.0, noise_sd=noise_sd)
 
 
 def test_wrong_settings_are_named():

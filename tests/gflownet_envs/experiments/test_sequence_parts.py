@@ -36,7 +36,7 @@ from gflownet_envs.rewards.process_reward import (
     train_process_reward,
 )
 from skpce.inspection import parts_of_table
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 N_MEMBERS = 5
 WITH_END = TokenSequenceEnvironment(["a", "end", "b", "c"], 4, end_token="end")
@@ -134,8 +134,7 @@ def test_the_kinds_are_means_of_what_is_left():
 
 def test_positions_with_different_levels_are_refused():
     environment = SequentialSelectionEnvironment({"x": ["a", "b"], "y": ["a"]})
-    with pytest.raises(ValueError, match="the same levels everywhere"):
-        SequenceParts(environment)
+    refuses("the same levels everywhere", SequenceParts, environment)
 
 
 def test_equations_are_right_or_wrong():
@@ -213,8 +212,7 @@ def test_what_was_seen_is_exchanged(labelled, trained):
 def test_what_cannot_be_trained_again_is_refused(labelled, trained, changed, message):
     problems, labels, _ = labelled
     given = {"spec": SPEC, "weights": np.ones((2, 12))} | changed
-    with pytest.raises(ValueError, match=message):
-        retrain_process_reward(trained, problems, labels, **given)
+    refuses(message, retrain_process_reward, trained, problems, labels, **given)
 
 
 def test_strategies_have_both_splits():

@@ -25,6 +25,7 @@ from gflownet_envs.experiments.space_maps import (
 )
 from gflownet_envs.experiments.task import Reasons
 from skpce.plotting._style import COLORS, color
+from tests.shared import refuses
 
 
 def space_of(env, n_members=4):
@@ -95,8 +96,7 @@ def test_boards_have_a_disc_for_each_state():
 
 
 def test_wrong_lengths_are_named(tree):
-    with pytest.raises(ValueError, match="reasons must be 9, one a state, got 1"):
-        space_map(tree, ["a"])
+    refuses("reasons must be 9, one a state, got 1", space_map, tree, ["a"])
     with pytest.raises(ValueError, match="names must be 9, one a state, got 2"):
         space_map(tree, ["a"] * 9, names=["b", "c"])
 

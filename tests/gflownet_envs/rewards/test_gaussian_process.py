@@ -20,7 +20,7 @@ from gflownet_envs.rewards.gaussian_process import (
     one_hot_levels,
 )
 from skpce.inspection import input_tests
-from tests.shared import cases, ridge_pce
+from tests.shared import cases, refuses, ridge_pce
 
 SIZES = (3, 4, 5)
 LEVELS = np.indices(SIZES).reshape(3, -1).T
@@ -243,20 +243,16 @@ def test_bad_arguments():
         ({"kernel": "rbf"}, "kernel must be a kernel of scikit-learn, got 'rbf'"),
         ({"candidates": CANDIDATES[[0, 0]]}, "mode 2 has"),
     ]:
-        with pytest.raises(ValueError, match=message):
-            fit(**parameters)
+        refuses(message, fit, **parameters)
     with pytest.raises(ValueError, match=r"inputs must have shape \(n_members, 6\)"):
         fitted().values(np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"values must have shape \(n_members, 60\)"):
         fitted().inputs(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="n_members must be at least 1, got 0"):
-        fitted().sample(0)
+    refuses("n_members must be at least 1, got 0", fitted().sample, 0)
 
 
 def test_bad_levels():
     with pytest.raises(ValueError, match=r"\[0, 3\) for component 0, got 3 in row 1"):
         one_hot_levels([[0, 0], [3, 0]], (3, 2))
-    with pytest.raises(ValueError, match="levels must be ints of shape"):
-        one_hot_levels([[0.5, 0.0]], (3, 2))
-    with pytest.raises(ValueError, match="one size a component"):
-        one_hot_levels([[0, 0]], (3,))
+    refuses("levels must be ints of shape", one_hot_levels, [[0.5, 0.0]], (3, 2))
+    refuses("one size a component", one_hot_levels, [[0, 0]], (3,))

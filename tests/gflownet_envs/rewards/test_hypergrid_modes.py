@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gflownet_envs import HypergridEnvironment, hypergrid_mode_rewards, mode_of_object
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 
 def reward_of_cell(cell, side, r0, r1, r2):
@@ -54,8 +54,7 @@ def test_one_row_a_member():
     ({"r0": [0.1, 0.2], "r1": [0.5] * 3}, r"got \[2, 3\] numbers"),
 )
 def test_bad_levels(levels, message):
-    with pytest.raises(ValueError, match=message):
-        hypergrid_mode_rewards(HypergridEnvironment(), **levels)
+    refuses(message, hypergrid_mode_rewards, HypergridEnvironment(), **levels)
 
 
 @pytest.mark.parametrize("side", [2, 6, 11])

@@ -29,7 +29,7 @@ from gflownet_envs.rewards.molecules import (
 )
 from gflownet_envs.rewards.proxies import train_feature_proxies
 from gflownet_envs.rewards.source import RewardSource, log_reward_table
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 SPEC = ProxySpec(hidden=(8, 8), max_epochs=4, block_size=2)
 
@@ -259,8 +259,7 @@ def test_molecule_rewards_by_hand():
     ),
 )
 def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    refuses(message, call)
 
 
 def test_chain_rewards_refuse_other_sizes(chain_reward):
@@ -271,10 +270,8 @@ def test_chain_rewards_refuse_other_sizes(chain_reward):
         (np.ones((3, 3)), 1.0, "proxies must read 9 numbers.*got 6"),
         (np.ones((3, 2)), 0.0, "temperature must be positive, got 0.0"),
     ):
-        with pytest.raises(ValueError, match=message):
-            ChainProxyReward(env, proxies, descriptors, temperature)
-    with pytest.raises(ValueError, match=r"shape \(m, 6\), got \(2, 5\)"):
-        proxies.predict(np.ones((2, 5)))
+        refuses(message, ChainProxyReward, env, proxies, descriptors, temperature)
+    refuses(r"shape \(m, 6\), got \(2, 5\)", proxies.predict, np.ones((2, 5)))
 
 
 def test_toy_descriptors_are_standardised():

@@ -23,7 +23,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.rewards.problems import STRATEGIES
 from gflownet_envs.testing import check_environment
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 SPEC = ProcessRewardSpec(n_epochs=30)
 
@@ -238,8 +238,7 @@ def test_labels_that_are_all_alike():
 def test_bad_arguments(arguments, message):
     env, problems, labels, _ = strategies()
     given = {"problems": problems, "labels": labels, "spec": SPEC, "members": (0,)}
-    with pytest.raises(ValueError, match=message):
-        train_process_reward(env, **(given | arguments))
+    refuses(message, train_process_reward, env, **(given | arguments))
 
 
 @cases(
@@ -249,8 +248,7 @@ def test_bad_arguments(arguments, message):
     ({"learning_rate": -1}, "learning_rate must be positive, got -1"),
 )
 def test_bad_specifications(settings, message):
-    with pytest.raises(ValueError, match=message):
-        ProcessRewardSpec(**settings)
+    refuses(message, ProcessRewardSpec, **settings)
 
 
 @pytest.mark.parametrize("n_problems", [0, 3, 400])
@@ -260,10 +258,8 @@ def test_bad_numbers_of_arithmetic_problems(n_problems):
 
 
 def test_bad_environments_of_problems():
-    with pytest.raises(ValueError, match="arithmetic_environment"):
-        arithmetic_problems(strategy_environment())
-    with pytest.raises(ValueError, match=r"the ten strategies .* got arithmetic-5"):
-        strategy_problems(arithmetic())
+    refuses("arithmetic_environment", arithmetic_problems, strategy_environment())
+    refuses(r"the ten strategies .* got arithmetic-5", strategy_problems, arithmetic())
     with pytest.raises(ValueError, match="at least 11 sequences"):
         strategy_problems(strategy_environment(1), n_problems=11)
     with pytest.raises(ValueError, match="n_problems must be at least 1, got 0"):

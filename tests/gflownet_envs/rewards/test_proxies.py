@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from gflownet_envs import PAPER_PROXY, ProxySpec, train_yield_proxies, yield_log_reward
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.proxy_training import scores_of_rows
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 LEVELS = (3, 4, 5)
 ALL = np.indices(LEVELS).reshape(3, -1).T
@@ -165,8 +165,7 @@ def test_blocks_are_stored_and_found_again():
     ({"dtype": "half"}, "dtype must be"),
 )
 def test_bad_specifications(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        ProxySpec(**arguments)
+    refuses(message, ProxySpec, **arguments)
 
 
 @cases(
@@ -178,14 +177,12 @@ def test_bad_specifications(arguments, message):
     (ALL[:1], YIELDS[:1], "rows to train on"),
 )
 def test_bad_rows(rows, yields, message):
-    with pytest.raises(ValueError, match=message):
-        train_yield_proxies(rows, yields, ALL, SMALL, members=[0])
+    refuses(message, train_yield_proxies, rows, yields, ALL, SMALL, members=[0])
 
 
 @pytest.mark.parametrize("members", [[], [1, 1]])
 def test_bad_members(members):
-    with pytest.raises(ValueError, match="distinct and not empty"):
-        proxies(members=members)
+    refuses("distinct and not empty", proxies, members=members)
 
 
 def test_log_reward_is_the_yield_over_the_temperature():

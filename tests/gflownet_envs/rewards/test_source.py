@@ -29,7 +29,7 @@ from gflownet_envs.rewards.source import (
     RewardTable,
     as_reward_source,
 )
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 DAG = DagEnvironment(3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, dtype="float64")
@@ -67,8 +67,7 @@ def test_local_scores_by_hand():
     (np.full((1, 3, 8), np.nan), "must be finite, got nan for member 0, node 0"),
 )
 def test_bad_scores(values, message):
-    with pytest.raises(ValueError, match=message):
-        LocalScoreReward(DAG, values)
+    refuses(message, LocalScoreReward, DAG, values)
 
 
 def test_scores_of_a_node_as_its_own_parent_are_never_read():
@@ -109,8 +108,7 @@ def test_objects_without_numbers():
     ensemble = train_ensemble(env, reward, SPEC)
     policy = ensemble.log_policy(env.initial_state()).exp()
     torch.testing.assert_close(policy.sum(dim=-1), torch.ones(2, dtype=torch.float64))
-    with pytest.raises(ValueError, match="up to 5 nodes"):
-        train_ensemble(env, np.zeros((2, 10)), SPEC)
+    refuses("up to 5 nodes", train_ensemble, env, np.zeros((2, 10)), SPEC)
 
 
 def token_counts(weights, states):
@@ -155,8 +153,7 @@ def test_sources_select_move_and_have_different_digests():
     ([[0.0], [np.inf]], "parameters of member 1 must be finite"),
 )
 def test_bad_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        FunctionReward(token_counts, parameters)
+    refuses(message, FunctionReward, token_counts, parameters)
 
 
 @cases(
@@ -284,10 +281,8 @@ def as_arrays(parameters, states):
 def test_functions_that_are_no_reward_are_refused_before_any_work(function, message):
     reward = FunctionReward(function, [[1.0], [2.0]])
     spec = TrainingSpec(n_iterations=1)
-    with pytest.raises(ValueError, match=message):
-        train_ensemble(DAG, reward, spec)
-    with pytest.raises(ValueError, match=message):
-        solve_exact(DAG, reward)
+    refuses(message, train_ensemble, DAG, reward, spec)
+    refuses(message, solve_exact, DAG, reward)
 
 
 @pytest.mark.parametrize("function", [whole_numbers, as_arrays])
@@ -304,8 +299,7 @@ def test_functions_may_return_any_real_numbers(function):
 )
 def test_functions_of_objects_are_checked_too(log_reward, message):
     message = message.replace("2, 16", "1, 16")
-    with pytest.raises(ValueError, match=message):
-        solve_exact(DAG, log_reward, n_members=2)
+    refuses(message, solve_exact, DAG, log_reward, n_members=2)
 
 
 def test_what_is_no_reward_is_named():
@@ -314,7 +308,6 @@ def test_what_is_no_reward_is_named():
     with pytest.raises(TypeError, match="function must be callable as"):
         FunctionReward(3, [[1.0]])
     masked = np.ma.masked_array(np.zeros((1, DAG.n_objects)), mask=True)
-    with pytest.raises(ValueError, match="must have no mask, got a masked array"):
-        as_reward_source(masked, DAG)
+    refuses("must have no mask, got a masked array", as_reward_source, masked, DAG)
     with pytest.raises(ValueError, match="array of real numbers, got list"):
         as_reward_source([["a"] * DAG.n_objects], DAG)

@@ -24,7 +24,7 @@ from gflownet_envs import (
     train_ensemble,
 )
 from gflownet_envs.training import certificate
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=60, hidden=(16,), check_every=0, dtype="float64")
@@ -302,5 +302,4 @@ def test_bad_arguments(arguments, message):
 
 def test_without_a_reward():
     ensemble = replace(trained(GRID, spec=replace(SPEC, n_iterations=1)), reward=None)
-    with pytest.raises(ValueError, match="the ensemble has no reward"):
-        ensemble.distance_bound()
+    refuses("the ensemble has no reward", ensemble.distance_bound)

@@ -21,7 +21,7 @@ from gflownet_envs.training.convergence import (
     NotConvergedWarning,
     effective_sample_share,
 )
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=300, hidden=(32,), check_every=50)
@@ -67,8 +67,7 @@ def test_what_would_fail_later_is_refused(given, message):
         "spec": SPEC,
         **given,
     }
-    with pytest.raises(ValueError, match=message):
-        train_ensemble(**arguments)
+    refuses(message, train_ensemble, **arguments)
 
 
 def test_estimates_approach_the_truth():

@@ -37,7 +37,7 @@ from gflownet_envs.experiments.paper.systems import (
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training.spec import TrainingSpec
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 ROOT = Path(__file__).parents[4]
 PIECES = ROOT / "benchmarks" / "paper" / "pieces"
@@ -345,8 +345,7 @@ def test_a_trained_piece_of_the_repository_is_what_the_code_makes(tmp_path):
     ({"runs": ["nowhere"]}, "runs must be folders that exist, got 'nowhere'"),
 )
 def test_bad_arguments_are_refused_before_any_work(options, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        make_paper(tmp_path / "out", **options)
+    refuses(message, make_paper, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 
