@@ -169,8 +169,7 @@ def test_shares_have_errors_with_a_verdict_only(fitted):
 # Fragility.
 
 
-def test_step_variances_are_those_of_the_metrics(pipeline, ensemble):
-    _, y = ensemble
+def test_step_variances_are_those_of_the_metrics(y, pipeline):
     display = StepVarianceDisplay.from_estimator(pipeline, y, verdict=make_verdict())
     expected = policy_fragility(y, steps=STEPS)
     for bars, name in zip(
@@ -190,9 +189,8 @@ def test_step_variances_are_those_of_the_metrics(pipeline, ensemble):
     assert_allclose([bar.get_width() for bar in alone.bars_[0]], expected.alr_sum)
 
 
-def test_names_of_alr_references_are_those_of_the_parts(ensemble):
+def test_names_of_alr_references_are_those_of_the_parts(X, y):
     pandas = pytest.importorskip("pandas")
-    X, y = ensemble
     columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
     frame = pandas.DataFrame(y, columns=columns)
     model = ridge_surrogate(1).fit(X, frame)
@@ -231,8 +229,7 @@ def test_main_effects_of_log_ratios_are_exact(fitted):
     assert display.axes_[0].get_ylabel() == "change of ilr"
 
 
-def test_main_effects_of_probabilities_add_up_to_nothing(ensemble):
-    X, y = ensemble
+def test_main_effects_of_probabilities_add_up_to_nothing(X, y):
     model = ridge_surrogate(1, distribution=norm(0, 1)).fit(X, y[:, :3])
     targets = [f"{model.step_names_[0]}:{part}" for part in model.part_names_]
     display = MainEffectsDisplay.from_estimator(model, targets=targets, n_samples=500)
@@ -281,8 +278,7 @@ def test_interactions_add_up(fitted, regressor):
 
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr"])
-def test_interactions_do_not_depend_on_the_log_ratio(fitted, ensemble, log_ratio):
-    X, y = ensemble
+def test_interactions_do_not_depend_on_the_log_ratio(X, y, fitted, log_ratio):
     other = ridge_surrogate(2, steps=STEPS, log_ratio=log_ratio).fit(X, y)
     assert_allclose(
         InteractionDisplay.from_estimator(other, step=2).values,
@@ -294,8 +290,7 @@ def test_interactions_do_not_depend_on_the_log_ratio(fitted, ensemble, log_ratio
 # Inputs.
 
 
-def test_embedding_of_a_pipeline(pipeline, ensemble):
-    X, _ = ensemble
+def test_embedding_of_a_pipeline(X, pipeline):
     display = EmbeddingDisplay.from_estimator(pipeline)
     scores = pipeline[:-1].transform(X)
     assert_allclose(display.correlation, np.eye(2), atol=1e-12)
@@ -323,8 +318,7 @@ def test_a_constant_input_has_no_correlation():
 # Convergence.
 
 
-def test_convergence_of_a_regressor_is_the_held_out_r2():
-    rng = np.random.default_rng(0)
+def test_convergence_of_a_regressor_is_the_held_out_r2(rng):
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=60)
     display = ConvergenceDisplay.from_estimator(
@@ -343,9 +337,8 @@ def test_convergence_of_a_regressor_is_the_held_out_r2():
     )
 
 
-def test_convergence_does_not_warn_of_ranges_of_few_members():
+def test_convergence_does_not_warn_of_ranges_of_few_members(rng):
     """What is held out lies outside what a few of the others have."""
-    rng = np.random.default_rng(0)
     X = rng.uniform(size=(60, 2))
     model = ridge_pce(1, distribution="uniform")
     with warnings.catch_warnings(action="error"):
@@ -378,8 +371,7 @@ def test_convergence_of_a_pipeline(simulate):
 # Draws.
 
 
-def test_coverage_of_draws():
-    rng = np.random.default_rng(0)
+def test_coverage_of_draws(rng):
     first = rng.uniform(size=(400, 1))
     y, draws = np.hstack([first, 1 - first]), rng.uniform(size=(2000, 1, 1))
     display = CoverageDisplay.from_predictions(
@@ -389,10 +381,9 @@ def test_coverage_of_draws():
     assert display.n_members == 400
 
 
-def test_coverage_of_few_draws():
+def test_coverage_of_few_draws(rng):
     # The quantiles of n draws at (i - 1/3)/(n + 1/3) are those of the law at
     # (i - 1/3)/(n + 1/3) n/(n + 1) on average: 0.871 here; by "hazen" 0.857.
-    rng = np.random.default_rng(0)
     y, draws = rng.uniform(size=(4000, 1)), rng.uniform(size=(20, 4000, 1))
     display = CoverageDisplay.from_predictions(
         np.hstack([y, 1 - y]),
@@ -406,8 +397,7 @@ def test_coverage_of_few_draws():
 # What is refused.
 
 
-def test_other_estimators_are_refused(ensemble, regressor):
-    X, y = ensemble
+def test_other_estimators_are_refused(X, y, regressor):
     linear = LinearRegression().fit(X, y)
     for call in (
         lambda: SobolDisplay.from_estimator(linear),
@@ -424,56 +414,31 @@ def test_other_estimators_are_refused(ensemble, regressor):
     assert plt.get_fignums() == []
 
 
-def test_bad_arguments_are_named(fitted, regressor, ensemble):
-    X, y = ensemble
-    calls = {
-        "'kind' .* Got 'pie'": lambda: SobolDisplay.from_estimator(fitted, kind="pie"),
-        r"unexplained has shape \(2,\)": lambda: SobolDisplay.from_fit(
-            fitted, unexplained=[0.1, 0.2]
-        ),
-        r"verdict is about the steps \('a', 'b', 'c'\)": lambda: SobolDisplay.from_fit(
-            fitted, verdict=make_verdict(names="abc")
-        ),
-        "verdict='yes' must be": lambda: SobolDisplay.from_fit(fitted, verdict="yes"),
-        "step=3 must be an int from 0 to 2": lambda: InteractionDisplay.from_estimator(
-            fitted, step=3
-        ),
-        "step=-1 must be": lambda: PolicyDistributionDisplay.from_estimator(
-            fitted, y, step=-1
-        ),
-        "'quantity' .* Got 'odds'": lambda: MainEffectsDisplay.from_estimator(
-            fitted, quantity="odds"
-        ),
-        "targets='first:9' must be one of": lambda: MainEffectsDisplay.from_estimator(
-            fitted, targets=["first:9"]
-        ),
-        r"targets=\[\] is empty": lambda: MainEffectsDisplay.from_estimator(
-            fitted, targets=[]
-        ),
-        "measures has 'gini'; expected some of": lambda: (
-            StepVarianceDisplay.from_estimator(fitted, y, measures=["gini"])
-        ),
-        "X=None, but PolynomialChaosRegressor": lambda: EmbeddingDisplay.from_estimator(
-            regressor[1]
-        ),
-        r"X has shape \(1, 3\); expected": lambda: EmbeddingDisplay.from_estimator(
-            fitted, X[:1]
-        ),
-        "sizes holds 90; expected ints from 2 to 45": lambda: (
-            ConvergenceDisplay.from_estimator(fitted, X, y, sizes=[90])
-        ),
-        "test_size=0.01 of 60": lambda: ConvergenceDisplay.from_estimator(
-            fitted, X, y, test_size=0.01
-        ),
-        "X has 60 members and y has 59; expected": lambda: (
-            ConvergenceDisplay.from_estimator(fitted, X, y[1:])
-        ),
-        "sizes is empty": lambda: ConvergenceDisplay.from_estimator(
-            fitted, X, y, sizes=()
-        ),
-    }
-    for message, call in calls.items():
-        refuses(message, call)
+def test_bad_arguments_are_named(X, y, fitted, regressor):
+    of_abc, learned = make_verdict(names="abc"), {"X": X, "y": y}
+    for display, given, message in (
+        (SobolDisplay, {"kind": "pie"}, "'kind' .* Got 'pie'"),
+        (InteractionDisplay, {"step": 3}, "step=3 must be an int from 0 to 2"),
+        (PolicyDistributionDisplay, {"y": y, "step": -1}, "step=-1 must be"),
+        (MainEffectsDisplay, {"quantity": "odds"}, "'quantity' .* Got 'odds'"),
+        (MainEffectsDisplay, {"targets": ["first:9"]}, "='first:9' must be one of"),
+        (MainEffectsDisplay, {"targets": []}, r"targets=\[\] is empty"),
+        (StepVarianceDisplay, {"y": y, "measures": ["gini"]}, "'gini'; expected some"),
+        (EmbeddingDisplay, {"X": X[:1]}, r"X has shape \(1, 3\); expected"),
+        (ConvergenceDisplay, learned | {"sizes": [90]}, "holds 90; .* from 2 to 45"),
+        (ConvergenceDisplay, learned | {"test_size": 0.01}, "test_size=0.01 of 60"),
+        (ConvergenceDisplay, {"X": X, "y": y[1:]}, "X has 60 members and y has 59; ex"),
+        (ConvergenceDisplay, learned | {"sizes": ()}, "sizes is empty"),
+    ):
+        refuses(message, display.from_estimator, fitted, **given)
+    for given, message in (
+        ({"unexplained": [0.1, 0.2]}, r"unexplained has shape \(2,\)"),
+        ({"verdict": of_abc}, r"verdict is about the steps \('a', 'b', 'c'\)"),
+        ({"verdict": "yes"}, "verdict='yes' must be"),
+    ):
+        refuses(message, SobolDisplay.from_fit, fitted, **given)
+    message = "X=None, but PolynomialChaosRegressor"
+    refuses(message, EmbeddingDisplay.from_estimator, regressor[1])
 
 
 def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
@@ -487,8 +452,7 @@ def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
         MainEffectsDisplay.from_estimator(fitted, ax=loose)
 
 
-def test_inputs_that_pass_through_retain_their_names():
-    rng = np.random.default_rng(0)
+def test_inputs_that_pass_through_retain_their_names(rng):
     X = rng.normal(size=(40, 2))
     y = softmax(np.c_[X[:, 0], X[:, 1], np.zeros(40)], axis=1)
     steps = [("inputs", "passthrough"), ("surrogate", ridge_surrogate(1))]

@@ -22,7 +22,7 @@ from skpce._compositions.outputs import ZeroReplacedWarning
 from skpce._input_laws.families import InputOutsideSupportWarning
 from skpce.drivers._runs import Asked, read_file, read_runs
 from skpce.ensembles import from_cv_results, from_frame
-from tests.shared import refuses
+from tests.shared import cases, refuses
 
 N = 24
 
@@ -221,8 +221,7 @@ def test_columns_of_parameters_are_the_inputs_where_there_are_some(table):
 
 
 @pytest.mark.parametrize("name", ["params.seed", "params.random_state"])
-def test_seeds_of_their_own_among_parameters_are_no_input(name):
-    rng = np.random.default_rng(0)
+def test_seeds_of_their_own_among_parameters_are_no_input(name, rng):
     rate = rng.uniform(size=40)
     table = {"params.rate": rate, name: np.arange(40), "loss": rate}
     answer = skpce.explain(table, outputs="loss")
@@ -392,50 +391,63 @@ def test_a_real_study_with_pruned_and_failed_trials():
     assert set(found.names) == {"params_rate", "params_kind"}
 
 
-REFUSED = {
-    "no outputs, one looks like it": (
-        lambda t, X, y: explain(t),
-        r"outputs=.*'rate'.*Perhaps outputs='accuracy'",
-    ),
-    "no outputs, two look like it": (
-        lambda t, X, y: explain(t.assign(loss=0.5 * y)),
-        "Perhaps 'accuracy' or 'loss'",
-    ),
-    "a name as y": (
-        lambda t, X, y: explain(t, "accuracy"),
-        "named by outputs='accuracy'",
-    ),
-    "names as y": (lambda t, X, y: explain(t, ["accuracy"]), "named by outputs="),
-    "labels as y": (lambda t, X, y: explain(X, ["a", "b"] * 12), "y holds text"),
-    "an unknown output": (
+ACC = {"outputs": "accuracy"}
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    def work(*_args, **_kwargs):
+        raise AssertionError("refused after the work")
+
+    monkeypatch.setattr("skpce.drivers._answer.find_drivers", work)
+
+
+@cases(
+    ("options", "message"),
+    ({"replicate": np.arange(N) // 2}, "other inputs.*groups="),
+    ({"inputs": ["a"]}, "1 names; expected 3"),
+    ({"log": ["rate"]}, "log has 'rate'"),
+    ({"groups": [1, 2]}, r"groups has the shape \(2,\)"),
+    ({"blocks": [None] * N}, "missing in 24 of 24"),
+    ({"order": [f"r{k}" for k in range(N)]}, "'r0'; expected a number or a date"),
+    ({"together": {"g": ["x0", "zz"]}}, "'zz' in 'g'"),
+    ({"together": {"g": ["x0"], "h": ["x0"]}}, "each input in one group"),
+    ({"together": {"x2": ["x0", "x1"]}}, "the name 'x2'"),
+    ({"together": ["x0"]}, "together must be a dict"),
+)
+def test_settings_of_arrays_are_refused_by_name(options, message, X, y, no_work):
+    refuses(message, explain, X, y, **options)
+
+
+@cases(
+    ("options", "message"),
+    ({"inputs": ["lr"]}, "inputs has 'lr'"),
+    ({"blocks": "day"}, "blocks='day' is no column"),
+    ({"replicate": "seed"}, "replicate='seed' is no column"),
+    ({"replicate": ["kind", "seed"]}, "replicate has 'seed'"),
+    ({"replicate": "kind"}, "No two of 24 runs have equal inputs"),
+    ({"blocks": "accuracy"}, "blocks='accuracy' is an output too"),
+)
+def test_settings_of_tables_are_refused_by_name(options, message, table, no_work):
+    refuses(message, explain, table, **ACC | options)
+
+
+@cases(
+    ("call", "message"),
+    (lambda t, X, y: explain(t), r"outputs=.*'rate'.*Perhaps outputs='accuracy'"),
+    (lambda t, X, y: explain(t.assign(loss=0.5 * y)), "Perhaps 'accuracy' or 'loss'"),
+    (lambda t, X, y: explain(t, "accuracy"), "named by outputs='accuracy'"),
+    (lambda t, X, y: explain(t, ["accuracy"]), "named by outputs="),
+    (lambda t, X, y: explain(X, ["a", "b"] * 12), "y holds text"),
+    (
         lambda t, X, y: explain(t, outputs="acc"),
         "outputs has 'acc', which is no column of data",
     ),
-    "an unknown input": (
-        lambda t, X, y: explain(t, inputs=["lr"], outputs="accuracy"),
-        "inputs has 'lr'",
-    ),
-    "an unknown output of y": (
+    (
         lambda t, X, y: explain(X, pd.DataFrame({"u": y}), outputs=["w"]),
         "'w', which is no column of y; there are 'u'",
     ),
-    "an unknown role": (
-        lambda t, X, y: explain(t, outputs="accuracy", blocks="day"),
-        "blocks='day' is no column",
-    ),
-    "an unknown repeat": (
-        lambda t, X, y: explain(t, outputs="accuracy", replicate="seed"),
-        "replicate='seed' is no column",
-    ),
-    "unknown repeats": (
-        lambda t, X, y: explain(t, outputs="accuracy", replicate=["kind", "seed"]),
-        "replicate has 'seed'",
-    ),
-    "no repeats": (
-        lambda t, X, y: explain(t, outputs="accuracy", replicate="kind"),
-        "No two of 24 runs have equal inputs",
-    ),
-    "repeats that a column hides": (
+    (
         lambda t, X, y: explain(
             {"a": np.repeat(X[:12, 0], 2), "t": X[:, 1], "s": [0, 1] * 12, "acc": y},
             inputs=["a", "t"],
@@ -444,129 +456,53 @@ REFUSED = {
         ),
         "Without 't' all settings repeat",
     ),
-    "other inputs in one setting": (
-        lambda t, X, y: explain(X, y, replicate=np.arange(N) // 2),
-        "other inputs.*groups=",
-    ),
-    "X alone": (lambda t, X, y: explain(X), r"explain\(X, y\)"),
-    "swapped": (lambda t, X, y: explain(y, X), "swapped"),
-    "one dimension": (lambda t, X, y: explain(X[:, 0], y), r"X\.reshape\(-1, 1\)"),
-    "lengths": (lambda t, X, y: explain(X, y[1:]), "24 runs and y has 23"),
-    "few runs": (lambda t, X, y: explain(X[:6], y[:6]), "6 runs; expected at least 8"),
-    "few rows": (
-        lambda t, X, y: explain(t[:6], outputs="accuracy"),
-        "expected at least 8",
-    ),
-    "few outputs": (
+    (lambda t, X, y: explain(X), r"explain\(X, y\)"),
+    (lambda t, X, y: explain(y, X), "swapped"),
+    (lambda t, X, y: explain(X[:, 0], y), r"X\.reshape\(-1, 1\)"),
+    (lambda t, X, y: explain(X, y[1:]), "24 runs and y has 23"),
+    (lambda t, X, y: explain(X[:6], y[:6]), "6 runs; expected at least 8"),
+    (lambda t, X, y: explain(t[:6], **ACC), "expected at least 8"),
+    (
         lambda t, X, y: explain(X, np.where(np.arange(N) < 5, y, np.nan)),
         "5 runs that have an output",
     ),
-    "NaN in X": (
+    (
         lambda t, X, y: explain(np.where(X > 0.9, np.nan, X), y),
         "missing in .* of 24 runs",
     ),
-    "names twice": (
+    (
         lambda t, X, y: explain(pd.DataFrame(X, columns=["a", "a", "b"]), y),
         "2 columns 'a'",
     ),
-    "names of arrays": (
-        lambda t, X, y: explain(X, y, inputs=["a"]),
-        "1 names; expected 3",
-    ),
-    "nothing varies": (lambda t, X, y: explain(X * 0 + 1, y), "No input varies"),
-    "dates": (
+    (lambda t, X, y: explain(X * 0 + 1, y), "No input varies"),
+    (
         lambda t, X, y: explain(
             pd.DataFrame({"d": pd.date_range("2024-01-01", periods=N)}), y
         ),
         "'d' holds dates",
     ),
-    "an unknown logarithm": (
-        lambda t, X, y: explain(X, y, log=["rate"]),
-        "log has 'rate'",
-    ),
-    "a logarithm of negatives": (
-        lambda t, X, y: explain(X - 0.5, y, log=["x0"]),
-        "expected positive",
-    ),
-    "labels of other length": (
-        lambda t, X, y: explain(X, y, groups=[1, 2]),
-        r"groups has the shape \(2,\)",
-    ),
-    "labels that are missing": (
-        lambda t, X, y: explain(X, y, blocks=[None] * N),
-        "missing in 24 of 24",
-    ),
-    "an order of names": (
-        lambda t, X, y: explain(X, y, order=[f"r{k}" for k in range(N)]),
-        "'r0'; expected a number or a date",
-    ),
-    "an unfitted search": (
-        lambda t, X, y: explain(GridSearchCV(Ridge(), GRID)),
-        "call fit first",
-    ),
-    "an estimator and runs": (
-        lambda t, X, y: explain(Ridge(), X),
-        r"skpce\.inspection\.verdict",
-    ),
-    "a path and y": (lambda t, X, y: explain("runs.csv", y), "y to be left out"),
-    "log of a study": (
-        lambda t, X, y: explain(study_of(), log=["rate"]),
-        "search space says",
-    ),
-    "an unknown parameter": (
-        lambda t, X, y: explain(study_of(), inputs=["lr"]),
-        "no parameter of the study",
-    ),
-    "an unknown objective": (
-        lambda t, X, y: explain(study_of(), outputs="time"),
-        "there are 'cost', 'size'",
-    ),
-    "a number too large to square": (
+    (lambda t, X, y: explain(X - 0.5, y, log=["x0"]), "expected positive"),
+    (lambda t, X, y: explain(GridSearchCV(Ridge(), GRID)), "call fit first"),
+    (lambda t, X, y: explain(Ridge(), X), r"skpce\.inspection\.verdict"),
+    (lambda t, X, y: explain("runs.csv", y), "y to be left out"),
+    (lambda t, X, y: explain(study_of(), log=["rate"]), "search space says"),
+    (lambda t, X, y: explain(study_of(), inputs=["lr"]), "no parameter of the study"),
+    (lambda t, X, y: explain(study_of(), outputs="time"), "there are 'cost', 'size'"),
+    (
         lambda t, X, y: explain(t.assign(loss=1e150 * y), outputs="loss"),
         "y has .*e.150 in row 0, column 0; expected numbers up to",
     ),
-    "an input too large to square": (
-        lambda t, X, y: explain(t.assign(size=1e300 * y), outputs=["accuracy"]),
+    (
+        lambda t, X, y: explain(t.assign(size=1e300 * y), **ACC),
         "X has .*e.300 in row 0, column .; expected numbers up to",
     ),
-    "blocks that are an output": (
-        lambda t, X, y: explain(t, outputs=["accuracy"], blocks="accuracy"),
-        "blocks='accuracy' is an output too",
-    ),
-    "members of a group": (
-        lambda t, X, y: explain(X, y, together={"g": ["x0", "zz"]}),
-        "'zz' in 'g'",
-    ),
-    "a member twice": (
-        lambda t, X, y: explain(X, y, together={"g": ["x0"], "h": ["x0"]}),
-        "each input in one group",
-    ),
-    "a group of an input's name": (
-        lambda t, X, y: explain(X, y, together={"x2": ["x0", "x1"]}),
-        "the name 'x2'",
-    ),
-    "a list of groups": (
-        lambda t, X, y: explain(X, y, together=["x0"]),
-        "together must be a dict",
-    ),
-    "widths": (
+    (
         lambda t, X, y: explain(X, np.full((N, 6), 0.5), steps=[3, 2]),
         "sums to 5 columns",
     ),
-    "columns of other lengths": (
-        lambda t, X, y: explain({"a": [1, 2], "b": [1]}, outputs="a"),
-        "lengths",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused_is_named_with_the_remedy(case, table, X, y, monkeypatch):
-    def work(*_args, **_kwargs):
-        raise AssertionError("refused after the work")
-
-    monkeypatch.setattr("skpce.drivers._answer.find_drivers", work)
-    call, message = REFUSED[case]
+    (lambda t, X, y: explain({"a": [1, 2], "b": [1]}, outputs="a"), "lengths"),
+)
+def test_what_is_refused_is_named_with_the_remedy(call, message, table, X, y, no_work):
     refuses(message, call, table, X, y)
 
 
@@ -647,8 +583,7 @@ def test_one_answer_whatever_the_order_of_rows_and_columns(table, tmp_path):
         )
 
 
-def test_members_are_rows_of_the_table_beside_runs_that_failed():
-    rng = np.random.default_rng(0)
+def test_members_are_rows_of_the_table_beside_runs_that_failed(rng):
     X, y = rng.normal(size=(60, 3)), 0.2 * rng.normal(size=60)
     X[[20, 40], 0], y[[20, 40]] = [4.0, 5.0], y[[20, 40]] + [3.0, 4.0]
     y[:10] = np.nan
@@ -789,8 +724,7 @@ def test_an_additive_grid_rests_on_no_members():
 
 
 @pytest.mark.parametrize("shift", [0, 5])
-def test_means_of_blocks_of_a_series_are_taken_out(shift):
-    rng = np.random.default_rng(0)
+def test_means_of_blocks_of_a_series_are_taken_out(shift, rng):
     X, day = rng.uniform(size=(60, 3)), np.repeat([0, 1, 2], 20)
     y = 2 * X[:, 0] + 0.3 * rng.normal(size=60) + shift * (day - 1)
     found = skpce.explain(X, y, order=np.arange(60), blocks=day)
@@ -823,8 +757,7 @@ def test_runs_outside_of_a_stated_distribution_are_told(X, y):
         explain(X, y, inputs=laws)
 
 
-def test_what_cannot_be_tested_is_said_of_each_of_several_outputs():
-    rng = np.random.default_rng(0)
+def test_what_cannot_be_tested_is_said_of_each_of_several_outputs(rng):
     groups = np.repeat([0, 1], 30)
     X = np.column_stack([rng.normal(size=60), groups])
     y = X[:, :1] + rng.normal(size=(60, 2))
@@ -834,8 +767,7 @@ def test_what_cannot_be_tested_is_said_of_each_of_several_outputs():
 
 
 @pytest.mark.slow
-def test_memory_of_large_tables_grows_with_their_rows():
-    rng = np.random.default_rng(0)
+def test_memory_of_large_tables_grows_with_their_rows(rng):
     X = rng.uniform(size=(30_000, 2))
     y = X[:, 0] + rng.normal(size=30_000)
     tracemalloc.start()
