@@ -31,9 +31,8 @@ def additive(levels):
 
 
 @pytest.mark.parametrize("component", range(4))
-def test_yields_are_permuted_within_blocks(levels, component):
+def test_yields_are_permuted_within_blocks(levels, component, rng):
     yields = additive(levels)
-    rng = np.random.default_rng(0)
     same, permuted = reactions.scrambled(levels, yields, component, True, rng)
     assert_array_equal(same, levels)
     before, after = yields.reshape(SIZES), permuted.reshape(SIZES)
@@ -48,9 +47,8 @@ def test_yields_are_permuted_within_blocks(levels, component):
     assert after.mean(axis=rest).var() < 0.25 * before.mean(axis=rest).var()
 
 
-def test_rows_keep_their_yields_where_a_column_is_permuted(levels):
+def test_rows_keep_their_yields_where_a_column_is_permuted(levels, rng):
     yields = additive(levels)
-    rng = np.random.default_rng(0)
     changed, same = reactions.scrambled(levels, yields, 3, False, rng)
     assert_array_equal(same, yields)
     assert_array_equal(changed[:, :3], levels[:, :3])

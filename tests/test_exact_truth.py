@@ -30,9 +30,8 @@ def test_shares_of_a_function_are_exact() -> None:
     assert found.seed == pytest.approx(0, abs=1e-12)
 
 
-def test_seeds_bias_nothing() -> None:
+def test_seeds_bias_nothing(rng) -> None:
     """Over many tables of three seeds the mean of each share's part is the truth."""
-    rng = np.random.default_rng(0)
     found = [exact(synthetic(3, 4.0, rng)) for _ in range(400)]
     # The variance is 14 + 16; shares are ratios, so their mean is only nearly right.
     first, total = (

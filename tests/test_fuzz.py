@@ -70,9 +70,8 @@ def test_everything_public_is_played():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_every_method_is_played(name):
+def test_every_method_is_played(name, rng):
     """But those of scikit-learn, and names of columns."""
-    rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 2)), rng.dirichlet([1.0, 1.0, 1.0], 20)
     kind = CLASSES[name]
     steps = (3,) if "steps" in inspect.signature(kind).parameters else ()

@@ -200,8 +200,7 @@ def test_a_least_squares_fits_the_projection_of_the_noise(seed, n_members, noise
     assert n_members * eigenvalue * (missed @ missed) <= (fitted @ fitted) * (1 + 1e-6)
 
 
-def test_a_all_indices_are_within_the_bound_as_often_as_promised():
-    rng = np.random.default_rng(0)
+def test_a_all_indices_are_within_the_bound_as_often_as_promised(rng):
     n_members, n_trials, risk = 40, 2000, 0.2
     X = rng.uniform(-1, 1, size=(n_members, 2))
     features = PolynomialChaosFeatures(2, distribution=UNIFORM).fit(X)

@@ -48,6 +48,30 @@ def ensemble() -> Ensemble:
     return _simulate()
 
 
+@pytest.fixture
+def data(ensemble: Ensemble) -> Ensemble:
+    """Inputs and outputs of a file's tests; many files have their own."""
+    return ensemble
+
+
+@pytest.fixture(name="X")
+def inputs_of_data(data: Ensemble) -> np.ndarray:
+    """Return the inputs of ``data``."""
+    return data[0]
+
+
+@pytest.fixture(name="y")
+def outputs_of_data(data: Ensemble) -> np.ndarray:
+    """Return the outputs of ``data``."""
+    return data[1]
+
+
+@pytest.fixture
+def weights(data: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return the weights of ``data``, where there are some."""
+    return data[2]
+
+
 @pytest.fixture(autouse=True)
 def _close_figures() -> Iterator[None]:
     """Leave no figure open, without importing the library of figures."""

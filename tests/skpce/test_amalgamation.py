@@ -27,7 +27,7 @@ THRESHOLD = 0.02
 
 
 @pytest.fixture(scope="module")
-def members():
+def data():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     logits = X @ rng.normal(size=(2, 9)) * 0.4 + 0.3 * rng.normal(size=(60, 9))
@@ -42,8 +42,8 @@ def by_hand(y):
 
 
 @pytest.fixture(scope="module")
-def pair(members):
-    X, y = members
+def pair(data):
+    X, y = data
     options = {"solver": "ridge", "distribution": "normal", "random_state": 0}
     amalgamated = CompositionalPCESurrogate(
         2, steps=STEPS, amalgamate=THRESHOLD, **options
@@ -62,8 +62,7 @@ def test_names_and_shapes(pair):
     assert "first:rest" in surrogate.expansion_.output_names
 
 
-def test_everything_is_that_of_a_table_amalgamated_by_hand(pair, members):
-    X, y = members
+def test_everything_is_that_of_a_table_amalgamated_by_hand(X, y, pair):
     surrogate, plain = pair
     for name in ("coefficients_", "step_total_sobol_indices_", "mask_"):
         ours, theirs = getattr(surrogate, name), getattr(plain, name)
@@ -84,8 +83,7 @@ def test_everything_is_that_of_a_table_amalgamated_by_hand(pair, members):
     assert surrogate.score(X, by_hand(y)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_table_in_the_columns_of_predict(pair, members):
-    X, y = members
+def test_a_table_in_the_columns_of_predict(X, y, pair):
     surrogate, _ = pair
     table = surrogate.amalgamate_parts(y)
     assert_allclose(table, by_hand(y), rtol=1e-12)
@@ -102,8 +100,7 @@ def test_a_table_in_the_columns_of_predict(pair, members):
         ridge_surrogate(amalgamate=0.1).amalgamate_parts(y)
 
 
-def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
-    X, y = members
+def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(X, y):
     options = {"log_ratio": LogRatioTransformer("alr", reference=0)}
     options |= {"solver": "ridge", "distribution": "normal"}
     whole = CompositionalPCESurrogate(2, steps=STEPS, **options).fit(X, y)
@@ -119,8 +116,7 @@ def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:y has 59 zeros")
-def test_a_verdict_adds_up_once(pair, members):
-    X, y = members
+def test_a_verdict_adds_up_once(X, y, pair):
     surrogate, plain = pair
     options = {"cv": 3}
     ours = verdict(surrogate, X, y, **options)
@@ -136,8 +132,7 @@ def test_a_verdict_adds_up_once(pair, members):
     assert np.isfinite(found.q2).all()
 
 
-def test_embeddings_are_compared(pair, members):
-    X, y = members
+def test_embeddings_are_compared(X, y, pair):
     found = compare_embeddings(
         {"pca": PCA(whiten=True)},
         X,
@@ -152,8 +147,7 @@ def test_embeddings_are_compared(pair, members):
 
 
 @pytest.mark.slow
-def test_report_and_model_file(pair, members, tmp_path):
-    X, y = members
+def test_report_and_model_file(X, y, pair, tmp_path):
     pipeline = make_pipeline(PCA(2, whiten=True), pair[0]).fit(X[:40], y[:40])
     judged = verdict(pipeline, X[:40], y[:40])
     page = report(pipeline, X[40:], y[40:], verdict=judged)
@@ -165,16 +159,15 @@ def test_report_and_model_file(pair, members, tmp_path):
     assert loaded.score(X, y) == pipeline.score(X, y)
 
 
-def test_convergence_display(pair, members):
+def test_convergence_display(pair, data):
     display = ConvergenceDisplay.from_estimator(
-        pair[0], *members, quantity="q2", n_repeats=2, sizes=(20, 40)
+        pair[0], *data, quantity="q2", n_repeats=2, sizes=(20, 40)
     )
     assert np.isfinite(display.values).all()
 
 
-def test_frames(members):
+def test_frames(X, y):
     pandas = pytest.importorskip("pandas")
-    X, y = members
     columns = [f"first__{name}" for name in "abcdef"] + ["second__a", "second__rest"]
     table = pandas.DataFrame(np.column_stack([y[:, :6], y[:, 6:8]]), columns=columns)
     table.iloc[:, 6:] /= table.iloc[:, 6:].sum(axis=1).to_numpy()[:, None]
@@ -186,8 +179,7 @@ def test_frames(members):
         model.score(X, table.rename(columns={"first__a": "first__z"}))
 
 
-def test_masked_parts(members):
-    X, y = members
+def test_masked_parts(X, y):
     mask = np.ones(9, dtype=bool)
     mask[4] = False
     y = y.copy()
@@ -222,14 +214,12 @@ def test_bad_thresholds(bad):
         ridge_surrogate(1, amalgamate=bad).fit(np.zeros((3, 1)), np.full((3, 2), 0.5))
 
 
-def test_a_threshold_that_no_part_reaches(members):
-    X, y = members
+def test_a_threshold_that_no_part_reaches(X, y):
     model = ridge_surrogate(1, steps=STEPS, amalgamate=0.999)
     refuses("no part of step 'first' has a larger", model.fit, X, y)
 
 
-def test_a_vocabulary():
-    rng = np.random.default_rng(0)
+def test_a_vocabulary(rng):
     X = rng.normal(size=(30, 2))
     logits = (
         -3.0 * np.log(1.0 + np.arange(20_000)) + rng.normal(size=(30, 1)) * X[:, :1]
@@ -240,8 +230,7 @@ def test_a_vocabulary():
     assert_allclose(model.predict(X).sum(axis=1), 1.0)
 
 
-def test_missing_probabilities_are_refused(pair, members):
-    X, y = members
+def test_missing_probabilities_are_refused(X, y, pair):
     surrogate = pair[0].fit(X, y)
     for missing in (np.nan, None):
         with pytest.raises(ValueError, match="y contains NaN"):

@@ -184,8 +184,7 @@ def test_the_standard_error_is_the_spread_over_designs(normal_rows):
 
 
 @pytest.mark.parametrize("rho", [-0.8, 0.8])
-def test_correlated_columns_are_named(rho):
-    rng = np.random.default_rng(0)
+def test_correlated_columns_are_named(rho, rng):
     values = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size=200)
     X = pd.DataFrame(values, columns=["width", "height"])
     found = sobol_indices(lambda X: X["width"], X, random_state=0)
@@ -202,9 +201,8 @@ def test_correlation_by_chance_is_no_reason():
     assert not any("correlat" in reason for reason in found.reasons[0])
 
 
-def test_a_design_off_the_data_is_a_reason():
+def test_a_design_off_the_data_is_a_reason(rng):
     """A circle: no correlation, and yet dependent."""
-    rng = np.random.default_rng(0)
     angle = rng.uniform(0, 2 * np.pi, size=500)
     X = np.c_[np.cos(angle), np.sin(angle)] + 0.02 * rng.normal(size=(500, 2))
     found = sobol_indices(lambda X: X[:, 0], X, random_state=0)
@@ -325,8 +323,7 @@ def test_estimators_that_cannot_answer(normal_rows):
     refuses("list of 2 arrays", sobol_indices, lambda X: [X, X], normal_rows)
 
 
-def test_a_linear_pipeline_of_dependent_features_is_refused_in_words():
-    rng = np.random.default_rng(0)
+def test_a_linear_pipeline_of_dependent_features_is_refused_in_words(rng):
     X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 5))
     model = make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0])
     found = sobol_indices(model, X, random_state=0)

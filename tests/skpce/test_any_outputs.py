@@ -178,8 +178,7 @@ def test_a_member_that_failed_in_a_column_does_not_count_in_its_group(X, y):
     assert_array_equal(found.members, [60, 59, 60])
 
 
-def test_models_without_nan_and_replicates_with_failures():
-    rng = np.random.default_rng(0)
+def test_models_without_nan_and_replicates_with_failures(rng):
     setting = np.repeat(np.arange(20), 3)
     X = rng.normal(size=(20, 2))[setting]
     y = X[:, :1] + 0.3 * rng.normal(size=(60, 2))

@@ -45,8 +45,7 @@ def fitted():
     return pipeline.fit(X, y), X
 
 
-def test_a_linear_expansion_by_hand():
-    rng = np.random.default_rng(0)
+def test_a_linear_expansion_by_hand(rng):
     X = rng.normal(size=(80, 4)) @ rng.normal(size=(4, 4))
     beta = np.array([1.0, -2.0, 0.5, 0.0])
     model = make_pipeline(StandardScaler(), PCA(), ridge_pce(1))
@@ -122,8 +121,7 @@ def test_loadings_and_moved_rows_agree(fitted):
             )
 
 
-def test_a_nonlinear_embedding_is_moved_before_it():
-    rng = np.random.default_rng(0)
+def test_a_nonlinear_embedding_is_moved_before_it(rng):
     X = rng.normal(size=(200, 3))
     pipeline = make_pipeline(
         FunctionTransformer(np.square), PolynomialChaosRegressor(1, **OLS)
@@ -158,8 +156,7 @@ def test_what_a_column_explains_alone_is_the_closed_form(fitted):
     assert_allclose(sampled, found.explained_alone[0], atol=0.2)
 
 
-def test_correlated_inputs_of_the_expansion_are_explained_by_rows():
-    rng = np.random.default_rng(0)
+def test_correlated_inputs_of_the_expansion_are_explained_by_rows(rng):
     X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=400)
     pce = ridge_pce(1).fit(X, X[:, 0])
     found = back_to_reward(pce, X)
@@ -186,8 +183,7 @@ def test_four_named_parts_of_which_the_policy_depends_on_two(seed):
     assert found.supported == (True,)
 
 
-def test_an_embedding_that_misses_them_is_not_supported():
-    rng = np.random.default_rng(0)
+def test_an_embedding_that_misses_them_is_not_supported(rng):
     X = rng.normal(size=(100, 6)) * [9, 8, 7, 6, 1, 1]
     y = softmax(np.c_[3 * X[:, 4], np.zeros(100), X[:, 5]], axis=1)
     pipeline = make_pipeline(PCA(3), ridge_surrogate(1)).fit(X, y)
@@ -291,8 +287,7 @@ def test_a_search_is_read_like_its_best_estimator(fitted):
     assert_array_equal(one.share, other.share)
 
 
-def test_a_mask_leaves_out_what_is_never_chosen():
-    rng = np.random.default_rng(0)
+def test_a_mask_leaves_out_what_is_never_chosen(rng):
     X = rng.normal(size=(100, 2))
     y = softmax(np.c_[X[:, 0], np.full(100, -np.inf), np.zeros(100)], axis=1)
     y = np.hstack([y, softmax(np.c_[X[:, 1], np.zeros(100)], axis=1)])
@@ -308,8 +303,7 @@ def test_a_mask_leaves_out_what_is_never_chosen():
     assert_allclose(found.variance_share, np.eye(2), atol=1e-3)
 
 
-def test_a_step_without_choice_has_no_rows():
-    rng = np.random.default_rng(0)
+def test_a_step_without_choice_has_no_rows(rng):
     X = rng.normal(size=(60, 2))
     y = softmax(np.c_[X[:, 0], np.zeros(60)], axis=1)
     y = np.hstack([y, np.tile([1.0, 0.0], (60, 1))])

@@ -35,28 +35,24 @@ def with_value(y, row, column, value):
 
 @pytest.mark.usefixtures("no_work")
 class TestFit:
-    def test_width_of_y(self, ensemble):
-        X, y = ensemble
+    def test_width_of_y(self, X, y):
         with pytest.raises(
             ValueError, match=r"'steps' .* sums to 9 columns .3 . 2 . 4.; expected 8"
         ):
             clone(SURROGATE).fit(X, y[:, :8])
 
     @pytest.mark.parametrize("container", [list, tuple, dict])
-    def test_one_array_per_step(self, ensemble, container):
-        X, y = ensemble
+    def test_one_array_per_step(self, X, y, container):
         parts = np.split(y, [3, 5], axis=1)
         bad = dict(zip("abc", parts, strict=True)) if container is dict else parts
         message = "y is a (dict|list of 3 arrays).*pack_steps"
         refuses(message, clone(SURROGATE).fit, X, container(bad))
 
-    def test_padded_array(self, ensemble):
-        X, _ = ensemble
+    def test_padded_array(self, X):
         with pytest.raises(ValueError, match=r"y has 4 dimensions.*pack_steps"):
             clone(SURROGATE).fit(X, np.full((len(X), 3, 4, 1), 0.25))
 
-    def test_nan(self, ensemble):
-        X, y = ensemble
+    def test_nan(self, X, y):
         with pytest.raises(
             ValueError, match=r"Input y contains NaN: nan in row 3, .*pack_steps"
         ):
@@ -65,24 +61,21 @@ class TestFit:
             clone(SURROGATE).fit(with_value(X, 3, 2, np.nan), y)
         refuses("infinity", clone(SURROGATE).fit, X, with_value(y, 3, 2, np.inf))
 
-    def test_negative_probability(self, ensemble):
-        X, y = ensemble
+    def test_negative_probability(self, X, y):
         with pytest.raises(
             ValueError,
             match=r"Negative .* -0\.25 in row 7, part '1' of step 'step1'; prob",
         ):
             clone(SURROGATE).fit(X, with_value(y, 7, 4, -0.25))
 
-    def test_logits(self, ensemble):
-        X, y = ensemble
+    def test_logits(self, X, y):
         for use in (clone(SURROGATE).fit, partial(verdict, clone(SURROGATE))):
             refuses(r"Negative.*softmax of each step.*Log", use, X, np.log(y) - 1.0)
         bad = with_value(y, 7, slice(3, 5), [-0.25, 1.25])  # sums to one: no logits
         refuses(r"must be non-negative\.$", clone(SURROGATE).fit, X, bad)
 
     @pytest.mark.parametrize("kind", [list, np.array, "category"])
-    def test_labels_of_classes(self, ensemble, kind):
-        X, _ = ensemble
+    def test_labels_of_classes(self, X, kind):
         labels = ["setosa", "virginica"] * 30
         if kind == "category":
             pandas = pytest.importorskip("pandas")
@@ -94,21 +87,18 @@ class TestFit:
         ):
             ridge_surrogate(1).fit(X, labels)
 
-    def test_steps_that_nobody_named(self, ensemble):
-        X, y = ensemble
+    def test_steps_that_nobody_named(self, X, y):
         strict = ridge_surrogate(1, log_ratio=LogRatioTransformer(closure="strict"))
         refuses(r"sums to 3, .* 3 steps side by side\. Give steps=", strict.fit, X, y)
 
     @pytest.mark.parametrize("closure", ["strict", "renormalize"])
-    def test_row_of_zeros(self, ensemble, closure):
-        X, y = ensemble
+    def test_row_of_zeros(self, X, y, closure):
         bad = with_value(y, 5, slice(3, 5), 0.0)
         surrogate = clone(SURROGATE)
         surrogate.set_params(log_ratio=LogRatioTransformer(closure=closure))
         refuses(r"Row 5 of step 'step1' of y is all zero", surrogate.fit, X, bad)
 
-    def test_unnormalised_under_strict(self, ensemble):
-        X, y = ensemble
+    def test_unnormalised_under_strict(self, X, y):
         surrogate = clone(SURROGATE)
         surrogate.set_params(log_ratio=LogRatioTransformer(closure="strict"))
         with pytest.raises(
@@ -133,15 +123,13 @@ class TestFit:
         with pytest.raises(ValueError, match=f"'{parameter}' parameter .*{value}"):
             clone(SURROGATE).set_params(**{parameter: value}).fit(*ensemble)
 
-    def test_positive_on_a_masked_part(self, ensemble):
-        X, y = ensemble
+    def test_positive_on_a_masked_part(self, X, y):
         mask = np.ones(9, dtype=bool)
         mask[7] = False
         with pytest.raises(ValueError, match=r"row 0, part '2' of step 'step2', which"):
             clone(SURROGATE).set_params(mask=mask).fit(X, y)
 
-    def test_masks_that_differ(self, ensemble):
-        X, y = ensemble
+    def test_masks_that_differ(self, X, y):
         mask = np.ones((len(X), 9), dtype=bool)
         mask[3, 7] = False
         with pytest.raises(
@@ -149,13 +137,11 @@ class TestFit:
         ):
             clone(SURROGATE).set_params(mask=mask).fit(X, y)
 
-    def test_lengths(self, ensemble):
-        X, y = ensemble
+    def test_lengths(self, X, y):
         refuses("inconsistent numbers of samples", clone(SURROGATE).fit, X, y[:-1])
 
 
-def test_renormalize_warns_above_a_thousandth(ensemble):
-    X, y = ensemble
+def test_renormalize_warns_above_a_thousandth(X, y):
     with pytest.warns(ClosureWarning) as caught:
         scaled = clone(SURROGATE).fit(X, 2 * y)
     assert len(caught) == 1  # of the step that is furthest from one
@@ -165,8 +151,7 @@ def test_renormalize_warns_above_a_thousandth(ensemble):
     clone(SURROGATE).fit(X, y * 1.0005)  # silent
 
 
-def test_several_steps_in_one(ensemble):
-    X, y = ensemble
+def test_several_steps_in_one(X, y):
     refuses(r"sums to 3, .* 3 steps side by side\. Give", ridge_surrogate(1).fit, X, y)
     # Weights, and percentages.
     for other in (y * np.linspace(1, 2, len(y))[:, np.newaxis], 100 * y / 3):
@@ -174,8 +159,7 @@ def test_several_steps_in_one(ensemble):
             ridge_surrogate(1).fit(X, other)
 
 
-def test_float32_policies_pass_the_strict_closure(ensemble):
-    X, y = ensemble
+def test_float32_policies_pass_the_strict_closure(X, y):
     strict = LogRatioTransformer(closure="strict")
     clone(SURROGATE).set_params(log_ratio=strict).fit(X, y.astype(np.float32))
 

@@ -130,8 +130,7 @@ def q2_by_hand(y, predicted):
     return found
 
 
-def test_nested_q2_is_that_of_a_grid_search_in_each_fold(data, candidates, found):
-    X, y = data
+def test_nested_q2_is_that_of_a_grid_search_in_each_fold(X, y, candidates, found):
     some = {name: {name: candidates[name]} for name in candidates}
     for name, those in {**some, "best of all": candidates}.items():
         predicted = cross_val_predict(grid_search(those), X, y, cv=OUTER)
@@ -228,10 +227,9 @@ def test_replicates_and_groups_stay_together_in_inner_folds():
             assert not set(unit[train][known]) & set(unit[train][unknown])
 
 
-def test_replicates_give_training_noise():
+def test_replicates_give_training_noise(rng):
     X, y = quiet_and_loud(20)
     setting = np.repeat(np.arange(20), 3)
-    rng = np.random.default_rng(0)
     noisy = softmax(np.log(y[:, :3][setting]) + rng.normal(size=(60, 3)), axis=1)
     found = compare_embeddings(
         {"PCA": PCA()},
@@ -247,8 +245,7 @@ def test_replicates_give_training_noise():
 
 
 @pytest.mark.slow
-def test_kinds_of_candidates(data):
-    X, y = data
+def test_kinds_of_candidates(X, y):
     each = {
         "as it is": "passthrough",
         "scaled": make_pipeline(StandardScaler(), PCA(svd_solver="full")),
@@ -332,8 +329,7 @@ def test_tables_and_words(found):
     ({"groups": np.arange(45)}, "groups has shape .45,."),
     ({"noise_share": [0.1]}, "noise_share has shape .1,."),
 )
-def test_errors_name_what_is_wrong(data, arguments, message):
-    X, y = data
+def test_errors_name_what_is_wrong(X, y, arguments, message):
     given = {
         "candidates": {"PCA": PCA(svd_solver="full")},
         "X": X,

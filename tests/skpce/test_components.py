@@ -93,8 +93,7 @@ def test_a_balanced_table_has_the_components_of_the_analysis_of_variance():
     assert_allclose(found.variance, expected, rtol=1e-9)
 
 
-def test_a_component_below_zero_is_pooled_with_the_error():
-    rng = np.random.default_rng(0)
+def test_a_component_below_zero_is_pooled_with_the_error(rng):
     y = rng.normal(size=(10, 4))
     y -= y.mean(axis=0)  # prompts explain nothing at all
     item, prompt = crossed(10, 4)
@@ -321,8 +320,7 @@ def test_scores_that_are_none_are_refused():
 
 
 @pytest.mark.parametrize(("spread", "is_seen"), [(0.8, True), (0.0, False)])
-def test_an_interaction_that_repeats_show_is_named(spread, is_seen):
-    rng = np.random.default_rng(0)
+def test_an_interaction_that_repeats_show_is_named(spread, is_seen, rng):
     item, judge = (part.ravel() for part in np.mgrid[:15, :5, :3][:2])
     y = rng.normal(size=15)[item] + spread * rng.normal(size=(15, 5))[item, judge]
     table = {"item": item, "judge": judge, "y": y + 0.5 * rng.normal(size=225)}

@@ -14,25 +14,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpce import NatafTransformer, PolynomialChaosRegressor
+from skpce import NatafTransformer
 from skpce.inspection import dependent_sobol_indices
 from tests.shared import cases, refuses, ridge_pce
-
-SCALE = np.array([1.0, 2.0, 0.5])
-BETA = np.array([1.0, -0.7, 3.0])
-NORMALS = [stats.norm(0, s) for s in SCALE]
+from tests.skpce.test_dependent_inputs import BETA, NORMALS, exact_pce
 
 
-def exact_pce(function, laws, degree, size=400, seed=0):
-    """Expand a function under independent frozen laws: only the basis matters."""
-    rng = np.random.default_rng(seed)
-    X = np.column_stack([law.rvs(size=size, random_state=rng) for law in laws])
-    pce = PolynomialChaosRegressor(degree, distribution=laws, solver="ols")
-    return pce.fit(X, function(X)), X
-
-
-def test_it_says_whether_independence_is_broken():
-    rng = np.random.default_rng(0)
+def test_it_says_whether_independence_is_broken(rng):
     X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=200)
     frame = pd.DataFrame(X, columns=["yield", "price"])
     pce = ridge_pce(1).fit(frame, X[:, 0])
@@ -51,8 +39,7 @@ def test_it_says_whether_independence_is_broken():
     assert "Independence:" in found._repr_html_()
 
 
-def test_draws_outside_the_laws_of_the_expansion():
-    rng = np.random.default_rng(0)
+def test_draws_outside_the_laws_of_the_expansion(rng):
     X = rng.uniform(size=(40, 2))
     pce = ridge_pce(1, distribution="uniform").fit(X, X[:, 0])
     found = dependent_sobol_indices(pce, X, random_state=0)
@@ -62,8 +49,7 @@ def test_draws_outside_the_laws_of_the_expansion():
     assert found.cautions == ()
 
 
-def test_a_law_that_spreads_a_column_of_few_values_says_so():
-    rng = np.random.default_rng(0)
+def test_a_law_that_spreads_a_column_of_few_values_says_so(rng):
     X = np.c_[rng.normal(size=300), rng.integers(0, 2, size=300), rng.poisson(50, 300)]
     pce = ridge_pce(1).fit(X, X[:, 0] + 2 * X[:, 1])
     found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
@@ -126,8 +112,7 @@ def test_a_copy_of_a_column():
     assert_allclose(found.first_order[0, :2], 0.5, atol=0.05)
 
 
-def test_an_expansion_that_predicts_nothing_is_not_supported():
-    rng = np.random.default_rng(0)
+def test_an_expansion_that_predicts_nothing_is_not_supported(rng):
     X = rng.normal(size=(60, 2))
     pce = ridge_pce(1).fit(X, rng.normal(size=60))
     found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)

@@ -9,21 +9,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skpce import PolynomialChaosRegressor
 from skpce._solvers import SOLVERS
 
-SEED = 0
 NAMES = ("coefficients_", "alpha_", "sobol_indices_", "total_sobol_indices_", "q2_")
 
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
     y = np.column_stack([X[:, 0] + X[:, 1] ** 2, np.sin(X[:, 2])])
     return X, y + 0.2 * rng.normal(size=y.shape)
 
 
 @pytest.mark.parametrize("solver", [*SOLVERS, None])
-def test_a_second_fit_is_the_first(data, solver):
-    X, y = data
+def test_a_second_fit_is_the_first(X, y, solver):
     first = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
     np.random.default_rng().random()
     second = PolynomialChaosRegressor(3, solver=solver, distribution="normal")
@@ -33,9 +31,8 @@ def test_a_second_fit_is_the_first(data, solver):
 
 
 @pytest.mark.parametrize("solver", [*SOLVERS, None])
-def test_the_order_of_rows_does_not_matter(data, solver):
+def test_the_order_of_rows_does_not_matter(X, y, solver):
     """Nor that of inputs, where every term has another place, or of targets."""
-    X, y = data
     rows = np.random.default_rng(1).permutation(len(X))
     columns = [2, 0, 1]
     one = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
@@ -48,8 +45,7 @@ def test_the_order_of_rows_does_not_matter(data, solver):
 
 
 @pytest.mark.parametrize("solver", ["ridge", "lars", None])
-def test_predictions_do_not_depend_on_the_batch(data, solver):
-    X, y = data
+def test_predictions_do_not_depend_on_the_batch(X, y, solver):
     model = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
     whole, deviation = model.predict(X, return_std=True)
     for rows in (slice(0, 1), slice(7, 9), slice(30, 50)):

@@ -282,8 +282,7 @@ def test_small_shares_without_support_are_not_bright():
     assert facts == ["not attributable", "not predicted: 0.90"]  # no triples of two
 
 
-def test_pairs_of_a_step_without_choice_have_no_variance(ensemble):
-    X, y = ensemble
+def test_pairs_of_a_step_without_choice_have_no_variance(X, y):
     wider = np.hstack([y, np.ones((len(y), 1))])
     model = ridge_surrogate(1, steps=STEPS | {"stop": 1}).fit(X, wider)
     display = InteractionDisplay.from_estimator(model, step=3)
@@ -319,8 +318,7 @@ def test_curves_of_a_refused_step_are_dashed_and_labelled(fitted, quantity):
     assert legend == [parts[0], f"{parts[1]}\n(not attributable)"]
 
 
-def test_a_long_step_does_not_hide_the_part(ensemble):
-    X, y = ensemble
+def test_a_long_step_does_not_hide_the_part(X, y):
     model = ridge_surrogate(1, steps={LONG[0]: 3}).fit(X, y[:, :3])
     display = MainEffectsDisplay.from_estimator(model, n_samples=50)
     legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
@@ -367,9 +365,8 @@ def test_bars_of_probabilities_end_at_0_and_1():
 # Data that do not belong to the surrogate.
 
 
-def test_policies_of_other_columns_are_refused(ensemble):
+def test_policies_of_other_columns_are_refused(X, y):
     pandas = pytest.importorskip("pandas")
-    X, y = ensemble
     columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
     frame = pandas.DataFrame(y, columns=columns)
     model = ridge_surrogate(1).fit(X, frame)
@@ -387,8 +384,7 @@ def test_policies_of_other_columns_are_refused(ensemble):
     StepVarianceDisplay.from_estimator(model, y)  # no names to compare
 
 
-def test_a_fitted_search_is_read_like_its_best_estimator(ensemble):
-    X, y = ensemble
+def test_a_fitted_search_is_read_like_its_best_estimator(X, y):
     pipeline = make_pipeline(PCA(2), ridge_surrogate(steps=STEPS))
     grid = {"compositionalpcesurrogate__degree": [1, 2]}
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
@@ -408,8 +404,7 @@ def test_crowded_labels_stay_centred_on_their_nodes():
     assert spread_apart([], 0.2).size == 0
 
 
-def test_axes_have_the_names_of_levels_and_say_that_they_are_logarithmic():
-    rng = np.random.default_rng(0)
+def test_axes_have_the_names_of_levels_and_say_that_they_are_logarithmic(rng):
     n = 80
     kinds = np.array(["adam", "rmsprop", "sgd", "adagrad"])[rng.integers(4, size=n)]
     table = pd.DataFrame({"rate": 10 ** rng.uniform(-4, 0, n), "kind": kinds})
@@ -438,8 +433,7 @@ def test_axes_have_the_names_of_levels_and_say_that_they_are_logarithmic():
 
 
 @pytest.mark.parametrize("kind", ["answer", "result", "indices"])
-def test_no_legend_is_cut_on_400_pixels(kind):
-    rng = np.random.default_rng(0)
+def test_no_legend_is_cut_on_400_pixels(kind, rng):
     X = rng.uniform(size=(60, 4))
     answer = skpce.explain(X, X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60))
     drawn = {

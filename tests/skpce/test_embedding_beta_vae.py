@@ -149,9 +149,8 @@ def test_a_network_follows_a_curve_that_no_line_does():
 
 
 @pytest.mark.slow
-def test_without_held_out_rows_noise_is_learned_by_heart():
+def test_without_held_out_rows_noise_is_learned_by_heart(rng):
     """A high R² on the rows of ``fit`` is no evidence that the inputs hold X."""
-    rng = np.random.default_rng(0)
     X, fresh = rng.normal(size=(30, 200)), rng.normal(size=(200, 200))
     by_heart = BetaVAE(
         5, validation_fraction=None, max_epochs=600, learning_rate=3e-3, random_state=0

@@ -26,7 +26,6 @@ from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws import NormalLaw
 from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
-SEED = 0
 #: since scikit-learn 1.9
 SHOWS_ATTRIBUTES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 MULTI_INDICES = Truncation.of_degree(3, 2).listed()
@@ -34,13 +33,13 @@ BASIS = PolynomialBasis([NormalLaw(0.0, 1.0)] * 3, MULTI_INDICES)
 
 
 def random_expansion(n_outputs=4, **options):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     coefficients = rng.normal(size=(n_outputs, len(MULTI_INDICES)))
     return Expansion(BASIS, coefficients, **options)
 
 
 def data(n_members=80):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(n_members, 3))
     y = np.column_stack([X[:, 0] + X[:, 1] * X[:, 2], X[:, 1] ** 2])
     return X, y + 0.1 * rng.normal(size=y.shape)

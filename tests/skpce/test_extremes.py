@@ -45,8 +45,7 @@ def with_cell(X, value):
 
 class TestMagnitudes:
     @pytest.mark.parametrize("scale", [1e-65, 1e-30, 1e30, 1e65])
-    def test_indices_do_not_depend_on_the_unit(self, data, scale):
-        X, y = data
+    def test_indices_do_not_depend_on_the_unit(self, X, y, scale):
         plain = ridge_pce(2).fit(X, y)
         scaled = ridge_pce(2).fit(X * scale, y * scale)
         expected = plain.total_sobol_indices_
@@ -54,31 +53,26 @@ class TestMagnitudes:
         assert scaled.q2_ == pytest.approx(plain.q2_, rel=1e-6)
 
     @pytest.mark.parametrize("scale", [1e72, 1e155, 1e300])
-    def test_large_targets(self, data, scale):
-        X, y = data
+    def test_large_targets(self, X, y, scale):
         refuses(r"y has .*e\+.* expected numbers up to", ridge_pce(2).fit, X, y * scale)
 
     @pytest.mark.parametrize("scale", [1e-80, 1e-160, 1e-300])
-    def test_small_targets(self, data, scale):
-        X, y = data
+    def test_small_targets(self, X, y, scale):
         refuses(r"y varies by .*; expected at least", ridge_pce(2).fit, X, y * scale)
         refuses(r"X varies by .*; expected at least", ridge_pce(2).fit, X * scale, y)
 
     @pytest.mark.parametrize("law", ["normal", "uniform", "gamma", "exponential"])
     @pytest.mark.parametrize("value", [1e18, 1e60, 1e300])
-    def test_one_cell_that_hides_the_others(self, data, law, value):
-        X, y = data
+    def test_one_cell_that_hides_the_others(self, X, y, law, value):
         with pytest.raises(ValueError, match=r"X has .* expected (values|numbers)"):
             ridge_pce(2, distribution=law).fit(with_cell(X, value), y)
 
     @pytest.mark.parametrize("law", ["normal", "uniform", "gamma", "exponential"])
-    def test_an_outlier_that_does_not(self, data, law):
-        X, y = data
+    def test_an_outlier_that_does_not(self, X, y, law):
         fitted = ridge_pce(2, distribution=law).fit(with_cell(X, 1e9), y)
         assert np.isfinite(fitted.q2_).all()
 
-    def test_inputs_far_from_their_distribution(self, data):
-        X, y = data
+    def test_inputs_far_from_their_distribution(self, X, y):
         fitted = ridge_pce(3).fit(X, y)
         assert np.isfinite(fitted.predict([[1e10, 1e10]])).all()
         for value in (1e40, 1e60):
@@ -87,21 +81,18 @@ class TestMagnitudes:
         frozen = ridge_pce(2, distribution=norm(0, 1e-60))
         refuses("expected values nearer to its distrib", frozen.fit, X, y)
 
-    def test_weights_are_frequencies(self, data):
-        X, y = data
+    def test_weights_are_frequencies(self, X, y):
         with pytest.raises(ValueError, match="sample_weight adds up to"):
             ridge_pce(2).fit(X, y, np.full(len(X), 1e16))
 
 
 class TestStandardDeviation:
-    def test_a_fit_through_all_samples_has_none(self, data):
-        X, y = data
+    def test_a_fit_through_all_samples_has_none(self, X, y):
         fitted = PolynomialChaosRegressor(8, **OLS).fit(X, y)
         assert fitted.q2_ == -np.inf
         refuses(r"return_std=True.*fewer terms", fitted.predict, X, return_std=True)
 
-    def test_from_sums(self, data):
-        X, y = data
+    def test_from_sums(self, X, y):
         fitted = PolynomialChaosRegressor(
             8, distribution=norm(0, 1), solver="ols", criterion="gcv"
         )
@@ -121,8 +112,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("kind", UNREADABLE)
 class TestUnreadable:
-    def test_fit(self, data, kind):
-        X, y = data
+    def test_fit(self, X, y, kind):
         change, message = UNREADABLE[kind]
         refuses(f"X .*{message}", ridge_pce(2).fit, change(X), y)
         refuses(f"y .*{message}", ridge_pce(2).fit, X, change(y))
@@ -133,8 +123,7 @@ class TestUnreadable:
             PolynomialChaosFeatures(2, distribution="normal").fit(change(X))
         refuses(f"sample_weight .*{message}", ridge_pce(2).fit, X, y, change(np.abs(y)))
 
-    def test_inspection(self, data, kind):
-        X, y = data
+    def test_inspection(self, X, y, kind):
         change, message = UNREADABLE[kind]
         refuses(f"X .*{message}", verdict, ridge_pce(2), change(X), y)
         refuses(f"y .*{message}", verdict, ridge_pce(2), X, change(y))
@@ -156,8 +145,7 @@ class TestUnreadable:
                 refuses(f"{name} .*{message}", function, change(y))
 
 
-def test_sparse_arrays(data):
-    X, y = data
+def test_sparse_arrays(X, y):
     with pytest.raises(TypeError, match=r"y is a sparse array; expected a dense one"):
         ridge_pce(2).fit(X, csr_array(y[:, np.newaxis]))
     with pytest.raises(TypeError, match=r"[Ss]parse"):
@@ -166,15 +154,13 @@ def test_sparse_arrays(data):
         verdict(ridge_pce(2), X, csr_array(y[:, np.newaxis]))
 
 
-def test_frames_say_which_column(data):
+def test_frames_say_which_column(X, y):
     pandas = pytest.importorskip("pandas")
-    X, y = data
     frame = pandas.DataFrame({"a": X[:, 0], "day": pandas.to_datetime(np.arange(40))})
     refuses(r"dates in the column 'day'.* days since the", ridge_pce(2).fit, frame, y)
 
 
-def test_text_is_refused_with_what_to_give(data):
-    X, y = data
+def test_text_is_refused_with_what_to_give(X, y):
     labels = np.where(y > 0, "yes", "no")
     with pytest.raises(ValueError, match=r"X holds text.* in a column of a data frame"):
         PolynomialChaosRegressor().fit(X.astype(str), y)
@@ -184,22 +170,19 @@ def test_text_is_refused_with_what_to_give(data):
     refuses(r"'y' has .* such as 1 and 0", explain, runs, outputs="y")
 
 
-def test_lazy_frames_are_refused_by_fits(data):
+def test_lazy_frames_are_refused_by_fits(X, y):
     polars = pytest.importorskip("polars")
-    X, y = data
     with pytest.raises(ValueError, match=r"LazyFrame .* as collect\(\) gives"):
         PolynomialChaosRegressor().fit(polars.DataFrame(X).lazy(), y)
 
 
-def test_an_array_without_masked_entries_is_an_array(data):
-    X, y = data
+def test_an_array_without_masked_entries_is_an_array(X, y):
     fitted = ridge_pce(2).fit(np.ma.array(X), np.ma.array(y))
     assert fitted.q2_ > 0.9
 
 
 class TestNothing:
-    def test_a_verdict_of_none(self, data):
-        X, y = data
+    def test_a_verdict_of_none(self, X, y):
         refuses("X of verdict is None", verdict, ridge_pce(2), None, y)
         refuses("y of verdict is None", verdict, ridge_pce(2), X, None)
         with pytest.raises(ValueError, match="replicate has missing labels"):
@@ -207,16 +190,14 @@ class TestNothing:
 
 
 class TestCategories:
-    def test_values_that_do_not_repeat(self, data):
-        X, y = data
+    def test_values_that_do_not_repeat(self, X, y):
         model = ridge_pce(2, distribution=["normal", "categorical"])
         refuses(r"'categorical' for x1, of which all 40", model.fit, X, y)
         surrogate = ridge_surrogate(2, distribution="categorical")
         with pytest.raises(ValueError, match=r"'categorical' for x0, of which all 40"):
             surrogate.fit(X, np.full((40, 2), 0.5))
 
-    def test_many_levels(self):
-        rng = np.random.default_rng(0)
+    def test_many_levels(self, rng):
         X, y = rng.integers(0, 70, size=(300, 1)), rng.normal(size=300)
         model = ridge_pce(1, distribution="categorical")
         with pytest.warns(UserWarning, match=r"x0 is 'categorical' with \d+ levels"):
@@ -258,8 +239,7 @@ class TestOrderStatistics:
     @pytest.mark.parametrize("method", ["residual", "bootstrap"])
     @pytest.mark.parametrize("law", ["uniform", "beta", "gamma"])
     @pytest.mark.parametrize("weight", [1e6, 1e12])
-    def test_large_weights(self, data, law, method, weight):
-        X, y = data
+    def test_large_weights(self, X, y, law, method, weight):
         fitted = ridge_pce(2, distribution=law)
         fitted.fit(X, y, np.full(len(X), weight))
         start = time.process_time()
@@ -271,13 +251,11 @@ class TestOrderStatistics:
 
 
 class TestMemory:
-    def test_degree(self, data):
-        X, y = data
+    def test_degree(self, X, y):
         with pytest.raises(ValueError, match=r"'degree' .* degree 1000000 in one inp"):
             PolynomialChaosRegressor(10**6).fit(X[:, :1], y)
 
-    def test_moments(self, data, monkeypatch):
-        X, y = data
+    def test_moments(self, X, y, monkeypatch):
         high = ridge_pce(3000, distribution="uniform").fit(X[:, :1], y)
         refuses(r"moments needs about .* GiB for produc", high.moments)
         wide = ridge_pce(3).fit(np.hstack([X] * 3), y)
@@ -294,8 +272,7 @@ MILLION = {name: {name: 10**6} for name in ("n_permutations", "n_resamples")}
 class TestRepeats:
     """A sweep of the fuzz suite: a million repeats of a fit end after hours."""
 
-    def test_value_of_information(self, data):
-        X, y = data
+    def test_value_of_information(self, X, y):
         name = "n_resamples"
         with pytest.raises(ValueError, match=rf"{name!r} .* 200000\]. Got 1000000"):
             value_of_information(
@@ -314,9 +291,8 @@ class TestRepeats:
         refuses("for a list give 'degree'", fitted.sobol_frame, order=2)
         assert len(fitted.sobol_frame()) == X.shape[1]
 
-    def test_tests_and_displays(self, data):
+    def test_tests_and_displays(self, X, y):
         pytest.importorskip("matplotlib")
-        X, y = data
         model = ridge_pce(1).fit(X, y)
         with pytest.raises(ValueError, match=r"'n_repeats' .* 200000"):
             ConvergenceDisplay.from_estimator(model, X, y, n_repeats=10**6)
@@ -351,16 +327,14 @@ def test_hyperbolic_sets_are_refused_at_once(n_features, q):
     assert time.process_time() - start < 5
 
 
-def test_gamma_with_a_large_value(data):
-    X, y = data
+def test_gamma_with_a_large_value(X, y):
     X = with_cell(np.abs(X), 1e200)
     with pytest.raises(ValueError, match=r"X has .*1e\+200.* in row 3, column 1"):
         ridge_pce(2, distribution="gamma").fit(X, y)
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_bounded_law_still_warns_outside(data):
-    X, y = data
+def test_a_bounded_law_still_warns_outside(X, y):
     fitted = ridge_pce(2, distribution="uniform").fit(X, y)
     with pytest.raises(InputOutsideSupportWarning, match="lie outside"):
         fitted.predict(X * 3)
@@ -372,8 +346,7 @@ class TestGreatIntegers:
     HUGE = 10**400
 
     @pytest.mark.parametrize("where", ["X", "y", "sample_weight"])
-    def test_digits_in_data(self, where):
-        rng = np.random.default_rng(0)
+    def test_digits_in_data(self, where, rng):
         X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
         model = ridge_pce(1)
         given = {"X": X, "y": y, "sample_weight": np.ones(20)}

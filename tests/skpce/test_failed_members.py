@@ -93,8 +93,7 @@ def test_each_step_is_that_of_the_members_that_have_it(data, parameters, step):
     assert_allclose(found.diagnostics_.loo_q2[k], one.diagnostics_.loo_q2[0], **close)
 
 
-def test_many_parts_are_mapped_as_few():
-    rng = np.random.default_rng(0)
+def test_many_parts_are_mapped_as_few(rng):
     X = rng.normal(size=(30, 1))
     y = np.hstack([softmax(rng.normal(size=(30, n)), axis=1) for n in (200, 80)])
     y[:9, 200:] = np.nan
@@ -103,8 +102,7 @@ def test_many_parts_are_mapped_as_few():
     assert_allclose(found.predict(X)[:, 200:], one.predict(X), rtol=1e-10)
 
 
-def test_the_warning_names_steps_and_members(data):
-    X, y = data
+def test_the_warning_names_steps_and_members(X, y):
     match = "of 70 members first has 50, second has 58, third has 50. A member that"
     with pytest.warns(FailedSamplesWarning, match=match) as caught:
         ridge_surrogate(1, steps=STEPS).fit(X, y)
@@ -263,8 +261,7 @@ def test_a_sample_size_is_that_of_the_members_of_a_step(data):
     assert_allclose(found.noise_variance[1], one.noise_variance[0])
 
 
-def test_modes_are_those_of_the_members_that_have_the_step():
-    rng = np.random.default_rng(0)
+def test_modes_are_those_of_the_members_that_have_the_step(rng):
     X = rng.normal(size=(80, 2))
     logit = 4 * np.tanh(3 * X[:, 0])
     y = np.hstack([softmax(np.c_[logit, 0 * logit], axis=1)] * 2)
@@ -297,8 +294,7 @@ def test_a_verdict_judges_each_step_by_the_members_that_have_it(data):
     assert_array_equal(framed.q2, found.q2)
 
 
-def test_a_verdict_of_steps_and_outputs_counts_each(data):
-    X, y = data
+def test_a_verdict_of_steps_and_outputs_counts_each(X, y):
     score = X[:, :1] + 0.1 * y[:, [3]]
     table = np.hstack([y[:, :5], np.nan_to_num(score)])
     table[60:, 5] = np.nan
@@ -312,8 +308,7 @@ def test_a_verdict_of_steps_and_outputs_counts_each(data):
     assert_array_equal(found.members, [50, 58, 60])
 
 
-def test_probabilities_with_failures_are_still_probabilities(data):
-    X, y = data
+def test_probabilities_with_failures_are_still_probabilities(X, y):
     model = ridge_pce(1)
     found = verdict(model, X, y[:, 3:5])
     assert found.measured_as.are_compositions
@@ -321,8 +316,7 @@ def test_probabilities_with_failures_are_still_probabilities(data):
 
 
 @pytest.mark.slow
-def test_a_verdict_takes_what_an_ensemble_knows_of_its_order():
-    rng = np.random.default_rng(0)
+def test_a_verdict_takes_what_an_ensemble_knows_of_its_order(rng):
     X = np.cumsum(rng.normal(size=(60, 2)), axis=0)
     y = np.cumsum(rng.normal(size=60)) + X[:, 0]
     model = ridge_pce(1)
@@ -345,8 +339,7 @@ def test_what_needs_joint_residuals_is_refused(data):
             surrogate.sobol_interval("trajectory", method=method)
 
 
-def test_members_that_lack_the_same_steps_are_one_part():
-    rng = np.random.default_rng(0)
+def test_members_that_lack_the_same_steps_are_one_part(rng):
     X = rng.normal(size=(40, 1))
     y = np.hstack([softmax(np.c_[X, X**2], axis=1)] * 2)
     y[:8] = np.nan
@@ -362,16 +355,14 @@ def test_members_that_lack_the_same_steps_are_one_part():
         assert_allclose(read(found), read(one), rtol=1e-9)
 
 
-def test_partial_fit_refuses_failed_members(data):
-    X, y = data
+def test_partial_fit_refuses_failed_members(X, y):
     mask = np.ones(10, dtype=bool)
     model = CompositionalPCESurrogate(2, steps=STEPS, mask=mask, **FROZEN)
     refuses(r"Input y contains NaN; .* that failed out", model.partial_fit, X, y)
 
 
 @pytest.mark.parametrize("use", ["fit", "verdict", "amalgamated"])
-def test_other_entries_are_refused_in_words(data, use):
-    X, y = data
+def test_other_entries_are_refused_in_words(X, y, use):
     amalgamate = 0.01 if use == "amalgamated" else None
     model = ridge_surrogate(2, steps=STEPS, amalgamate=amalgamate)
 
@@ -404,8 +395,7 @@ def test_other_entries_are_refused_in_words(data, use):
     refused(negative, "-0.5 in row 40, part '0' of step 'second'")
 
 
-def test_class_labels_and_steps_in_one_are_seen_beside_failures(data):
-    X, y = data
+def test_class_labels_and_steps_in_one_are_seen_beside_failures(X, y):
     labels = np.full((70, 2), np.nan)
     labels[10:] = np.random.default_rng(0).integers(0, 5, size=(60, 2))
     refuses("holds integers, rows of which add up", ridge_surrogate(1).fit, X, labels)

@@ -37,8 +37,7 @@ def alone(X, y, target, **parameters):
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "lars", "subspace_pursuit"])
 @pytest.mark.parametrize("target", range(4))
-def test_each_target_is_that_of_its_own_samples(data, solver, target):
-    X, y = data
+def test_each_target_is_that_of_its_own_samples(X, y, solver, target):
     frozen = {"distribution": norm(0, 1), "solver": solver}
     whole = PolynomialChaosRegressor(2, **frozen).fit(X, y)
     one = alone(X, y, target, **frozen)
@@ -51,8 +50,7 @@ def test_each_target_is_that_of_its_own_samples(data, solver, target):
     assert_allclose(std[:, target], alone_std)
 
 
-def test_distributions_are_learned_from_all_samples(data):
-    X, y = data
+def test_distributions_are_learned_from_all_samples(X, y):
     incomplete = ridge_pce(2).fit(X, y)
     complete = ridge_pce(2).fit(X, np.nan_to_num(y))
     for one, two in zip(incomplete.basis_.laws, complete.basis_.laws, strict=True):
@@ -60,8 +58,7 @@ def test_distributions_are_learned_from_all_samples(data):
 
 
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
-def test_intervals_and_corrections_are_those_of_the_parts(data, method):
-    X, y = data
+def test_intervals_and_corrections_are_those_of_the_parts(X, y, method):
     pce = PolynomialChaosRegressor(2, **OLS).fit(X, y)
     interval = pce.sobol_interval(method=method, random_state=0)
     assert np.isfinite(interval.total_order).all()
@@ -70,8 +67,7 @@ def test_intervals_and_corrections_are_those_of_the_parts(data, method):
     assert inside.mean() > 0.8
 
 
-def test_the_warning_names_targets_and_samples(data):
-    X, y = data
+def test_the_warning_names_targets_and_samples(X, y):
     with pytest.warns(FailedSamplesWarning, match="of 70 samples .* has 60, .* has 50"):
         ridge_pce(2).fit(X, y)
     with pytest.warns(FailedSamplesWarning):
@@ -80,14 +76,12 @@ def test_the_warning_names_targets_and_samples(data):
         ridge_pce(2).fit(X, np.nan_to_num(y))
 
 
-def test_one_column_and_pipelines(data):
-    X, y = data
+def test_one_column_and_pipelines(X, y):
     pce = make_pipeline(PCA(2), ridge_pce(1)).fit(X, y[:, 1])
     assert pce.predict(X).shape == (70,)
 
 
-def test_a_model_file_holds_what_was_missing(data, tmp_path):
-    X, y = data
+def test_a_model_file_holds_what_was_missing(X, y, tmp_path):
     pce = ridge_pce(2).fit(X, y)
     save_model(pce, tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
@@ -98,8 +92,7 @@ def test_a_model_file_holds_what_was_missing(data, tmp_path):
     assert_array_equal(one.total_order, two.total_order)
 
 
-def test_a_target_that_nearly_all_samples_lack_is_refused(data):
-    X, y = data
+def test_a_target_that_nearly_all_samples_lack_is_refused(X, y):
     y = y.copy()
     y[1:, 2] = np.nan
     refuses("y has 1 values that are no NaN in column 2", ridge_pce(2).fit, X, y)
@@ -107,16 +100,14 @@ def test_a_target_that_nearly_all_samples_lack_is_refused(data):
         ridge_pce(2).fit(X, np.full(70, np.nan))
 
 
-def test_no_target_among_samples_that_count_is_refused():
-    rng = np.random.default_rng(0)
+def test_no_target_among_samples_that_count_is_refused(rng):
     X, y = rng.normal(size=(5, 2)), rng.normal(size=(5, 2))
     y[:3, 1] = np.nan
     with pytest.raises(ValueError, match="y is NaN in column 1 for all samples whose"):
         ridge_pce(1).fit(X, y, sample_weight=[1, 1, 1, 0, 0])
 
 
-def test_partial_fit_has_no_use_for_missing_targets(data):
-    X, y = data
+def test_partial_fit_has_no_use_for_missing_targets(X, y):
     pce = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
     refuses("NaN", pce.partial_fit, X, y)
     pce.partial_fit(X, np.nan_to_num(y))
@@ -132,8 +123,7 @@ def test_partial_fit_has_no_use_for_missing_targets(data):
 
 
 @cases("options", {}, {"noise": "inputs"}, {"method": "conformal", "random_state": 0})
-def test_prediction_intervals_are_those_of_the_parts(data, options):
-    X, y = data
+def test_prediction_intervals_are_those_of_the_parts(X, y, options):
     law = {"distribution": norm(0, 1), "solver": "ridge"}
     whole = PolynomialChaosRegressor(2, **law).fit(X, y).predict_interval(X, **options)
     assert whole.lower.shape == (70, 4)
@@ -143,16 +133,14 @@ def test_prediction_intervals_are_those_of_the_parts(data, options):
         assert_allclose(whole.upper[:, target], one.upper)
 
 
-def test_what_needs_joint_residuals_is_refused(data):
-    X, y = data
+def test_what_needs_joint_residuals_is_refused(X, y):
     pce = ridge_pce(2).fit(X, y)
     refuses("Got joint='targets'", pce.predict_interval, X, joint="targets")
     refuses("Fit these targets apart", pce.sample, 3)
 
 
 @pytest.mark.slow
-def test_nullable_types_of_pandas_are_read(data):
-    X, y = data
+def test_nullable_types_of_pandas_are_read(X, y):
     frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")
     one, two = (ridge_pce(2).fit(X, given) for given in (y, frame))
     assert_array_equal(one.q2_, two.q2_)

@@ -44,8 +44,7 @@ def as_pandas(frame):
     return pd.DataFrame(frame.to_dict(as_series=False))
 
 
-def test_the_user_decides(data):
-    X, y = data
+def test_the_user_decides(X, y):
     model = ridge_pce(2).fit(X, y)
     assert isinstance(model.sobol_frame(), pd.DataFrame)
     with sklearn.config_context(transform_output="polars"):
@@ -61,8 +60,7 @@ def test_the_user_decides(data):
 
 
 @names_of_polars
-def test_the_verdict_reads_columns_of_polars_by_name(data):
-    X, y = data
+def test_the_verdict_reads_columns_of_polars_by_name(X, y):
     chosen = make_column_transformer(("passthrough", ["rate", "depth"]))
     pipeline = make_pipeline(chosen, ridge_pce(2))
     found = [
@@ -80,8 +78,7 @@ def test_the_verdict_reads_columns_of_polars_by_name(data):
 
 
 @names_of_polars
-def test_policies_of_polars_come_back_as_policies_of_polars(data):
-    X, _ = data
+def test_policies_of_polars_come_back_as_policies_of_polars(X):
     odds = np.exp(X[:, [0, 1, 2, 0]].reshape(-1, 2, 2))
     y = (odds / odds.sum(axis=2, keepdims=True)).reshape(-1, 4)
     parts = ["a__0", "a__1", "b__0", "b__1"]
@@ -99,8 +96,7 @@ def test_policies_of_polars_come_back_as_policies_of_polars(data):
 
 
 @names_of_polars
-def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
-    X, y = data
+def test_a_table_of_polars_gives_an_ensemble_of_polars(X, y):
     table = pl.DataFrame(X, schema=NAMES).with_columns(
         loss=y, accuracy=-y, learner=np.array(["tree", "svm"] * 20)
     )
@@ -121,9 +117,8 @@ def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
 
 
 @names_of_polars
-def test_a_display_takes_subsets_of_polars(data):
+def test_a_display_takes_subsets_of_polars(X, y):
     pytest.importorskip("matplotlib").use("Agg")
-    X, y = data
     display = ConvergenceDisplay.from_estimator(
         ridge_pce(1),
         pl.DataFrame(X, schema=NAMES),
@@ -183,8 +178,7 @@ def test_nobody_needs_pandas():
 
 
 @names_of_polars
-def test_results_are_of_the_library_of_their_data(data):
-    X, y = data
+def test_results_are_of_the_library_of_their_data(X, y):
     pipeline = make_pipeline(ridge_pce(2))
     of_polars = pl.DataFrame(X, schema=NAMES)
     model = pipeline.fit(of_polars, y)[-1]
@@ -226,8 +220,7 @@ CALLS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("labels", [NAMED, range(40), PAIRS], ids=["text", "int", "2"])
-def test_rows_in_another_order_are_not_paired_by_position(call, labels):
-    rng = np.random.default_rng(0)
+def test_rows_in_another_order_are_not_paired_by_position(call, labels, rng):
     labels = pd.Index(labels)
     X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"], index=labels)
     y = pd.DataFrame(rng.dirichlet([1, 1], 40), columns=["p", "q"], index=labels)

@@ -9,17 +9,10 @@ import pytest
 from scipy import stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
-from skpce._input_laws import ContinuousLaw, learn_input_laws
+from skpce._input_laws import ContinuousLaw
 from skpce._input_laws.columns import warn_outside
 from tests.shared import cases, refuses
-
-SEED = 0
-
-
-def law_of(specification, column=(0.0, 1.0), weights=None):
-    column = np.asarray(column, dtype=float)
-    weights = np.ones(len(column)) if weights is None else np.asarray(weights, float)
-    return learn_input_laws([specification], column[:, np.newaxis], weights)[0]
+from tests.skpce.laws import law_of
 
 
 @cases(
@@ -53,8 +46,7 @@ def test_a_density_of_another_mass_is_refused():
     refuses(r"density integrates to 0\.5", law.check_degree, "PCE", "x0", 2)
 
 
-def test_clustered_values_carry_few_degrees():
-    rng = np.random.default_rng(SEED)
+def test_clustered_values_carry_few_degrees(rng):
     column = np.concatenate([rng.normal(m, 1e-7, size=20) for m in (0, 1, 2)])
     law = law_of("empirical", column)
     law.check_degree("PCE", "x0", 2)

@@ -78,9 +78,8 @@ def test_grid_search_over_the_surrogate_of_a_search_is_the_manual_loop(embedded)
 
 
 @pytest.mark.parametrize("kind", ["alr", "ilr"])
-def test_target_transformer(ensemble, kind):
+def test_target_transformer(X, y, kind):
     """TransformedTargetRegressor is the path for baselines of another kind."""
-    X, y = ensemble
     model = TransformedTargetRegressor(
         LinearRegression(), transformer=LogRatioTransformer(kind, steps=WIDTHS)
     ).fit(X, y)
@@ -88,8 +87,7 @@ def test_target_transformer(ensemble, kind):
     assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
 
 
-def test_selection_by_importance():
-    rng = np.random.default_rng(0)
+def test_selection_by_importance(rng):
     X = rng.normal(size=(99, 4))
     y = X[:, 0] + X[:, 2] ** 2
     pce = ridge_pce()
@@ -98,8 +96,7 @@ def test_selection_by_importance():
     assert not hasattr(pce.fit(X, y), "coef_")
 
 
-def test_selection_by_the_surrogate(ensemble):
-    X, y = ensemble
+def test_selection_by_the_surrogate(X, y):
     wide = np.column_stack([X, np.random.default_rng(0).normal(size=(60, 2))])
     surrogate = ridge_surrogate(2, steps=WIDTHS)
     selector = SelectFromModel(surrogate, max_features=3, threshold=-np.inf)
@@ -135,8 +132,7 @@ def test_sample_weight_is_routed(embedded):
     )
 
 
-def test_features_in_a_pipeline_are_the_regressor():
-    rng = np.random.default_rng(0)
+def test_features_in_a_pipeline_are_the_regressor(rng):
     X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
     features = make_pipeline(
         PolynomialChaosFeatures(3, distribution="normal"),
@@ -158,8 +154,7 @@ def test_names_through_a_pipeline(embedded):
     assert isinstance(model.predict(X), np.ndarray)
 
 
-def test_meta_estimators():
-    rng = np.random.default_rng(0)
+def test_meta_estimators(rng):
     X = rng.normal(size=(50, 2))
     y = np.column_stack([X[:, 0], X[:, 1] ** 2])
     pce = PolynomialChaosRegressor(2, **OLS)
@@ -169,9 +164,8 @@ def test_meta_estimators():
     assert bagged.score(X, y[:, 0]) > 0.99
 
 
-def test_permutation_importance_agrees_with_the_total_indices():
+def test_permutation_importance_agrees_with_the_total_indices(rng):
     """For a sum, permuting an input costs twice its share of the variance."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     y = 2 * X[:, 0] + X[:, 1]
     pce = ridge_pce(1).fit(X, y)
@@ -179,9 +173,8 @@ def test_permutation_importance_agrees_with_the_total_indices():
     assert_allclose(found.importances_mean / 2, pce.total_sobol_indices_[0], atol=0.05)
 
 
-def test_fitted_attributes_survive_a_scaler(ensemble):
+def test_fitted_attributes_survive_a_scaler(X, y):
     """A learned law absorbs any affine map of the inputs."""
-    X, y = ensemble
     scaled = make_pipeline(StandardScaler(), ridge_surrogate(2, steps=WIDTHS)).fit(
         X * [3, 0.2, 1] + 5, y
     )
@@ -243,8 +236,7 @@ def test_optional_methods_are_those_that_work():
 
 
 @REGRESSORS
-def test_elimination_by_importance(regressor):
-    rng = np.random.default_rng(0)
+def test_elimination_by_importance(regressor, rng):
     X = rng.normal(size=(99, 5))
     y = X[:, 1] * X[:, 3] + 0.1 * rng.normal(size=99)
     selector = RFE(regressor, n_features_to_select=2).fit(X, y)
@@ -255,8 +247,7 @@ def test_elimination_by_importance(regressor):
 # Members of a bag have not seen the whole range of each input.
 @pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning")
 @REGRESSORS
-def test_meta_regressors(regressor):
-    rng = np.random.default_rng(0)
+def test_meta_regressors(regressor, rng):
     X = rng.normal(size=(80, 3))
     y = np.exp(X[:, 0] + 0.5 * X[:, 1])
     logarithm = TransformedTargetRegressor(regressor, func=np.log, inverse_func=np.exp)

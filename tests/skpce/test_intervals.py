@@ -16,20 +16,18 @@ from skpce._expansion.problem import resample_counts
 from skpce._solvers import SOLVERS
 from tests.shared import OLS, cases, refuses, ridge_pce
 
-SEED = 0
-
 ISHIGAMI_LAW = uniform(-np.pi, 2 * np.pi)
 ISHIGAMI_FIRST = [0.313905, 0.442411, 0.0]
 ISHIGAMI_TOTAL = [0.557589, 0.442411, 0.243684]
 
 
-def ishigami_data(n_samples, seed=SEED):
+def ishigami_data(n_samples, seed=0):
     X = np.random.default_rng(seed).uniform(-np.pi, np.pi, size=(n_samples, 3))
     y = np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
     return X, y
 
 
-def noisy_data(n_samples=40, n_targets=3, seed=SEED):
+def noisy_data(n_samples=40, n_targets=3, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, 3))
     y = np.exp(0.3 * X @ rng.normal(size=(3, n_targets)))
@@ -54,7 +52,7 @@ def test_resampling_in_a_batch_is_a_loop_of_refits(solver, n_samples, degree):
     pce = PolynomialChaosRegressor(degree, solver=solver, distribution="normal").fit(
         X, y
     )
-    generator = np.random.default_rng(SEED)
+    generator = np.random.default_rng(0)
     assert_same_as_loop(pce, resample_counts(np.ones(n_samples), 8, generator))
 
 
@@ -64,7 +62,7 @@ def test_resamples_without_full_rank(solver):
     X, y = noisy_data(12)
     pce = PolynomialChaosRegressor(3, solver=solver, distribution=norm(0, 1))
     pce.fit(np.vstack([X, X]), np.vstack([y, y]))
-    counts = resample_counts(np.ones(24), 10, np.random.default_rng(SEED))
+    counts = resample_counts(np.ones(24), 10, np.random.default_rng(0))
     assert_same_as_loop(pce, counts)
 
 
@@ -74,7 +72,7 @@ def test_resampling_many_penalties():
         X, y * np.logspace(-2, 2, 30) + np.random.default_rng(1).normal(size=y.shape)
     )
     assert len(np.unique(pce.alpha_)) >= 6
-    counts = resample_counts(np.ones(40), 20, np.random.default_rng(SEED))
+    counts = resample_counts(np.ones(40), 20, np.random.default_rng(0))
     assert_same_as_loop(pce, counts)
 
 
@@ -83,7 +81,7 @@ def test_resampling_an_external_regressor():
     pce = PolynomialChaosRegressor(
         1, regressor=LinearRegression(), distribution="normal"
     ).fit(X, y)
-    counts = resample_counts(np.ones(30), 5, np.random.default_rng(SEED))
+    counts = resample_counts(np.ones(30), 5, np.random.default_rng(0))
     assert_same_as_loop(pce, counts)
     own = PolynomialChaosRegressor(1, **OLS).fit(X, y)
     assert_allclose(
@@ -94,7 +92,7 @@ def test_resampling_an_external_regressor():
 
 def test_weights_are_copies():
     weights = np.array([3.0, 1.0, 2.0])
-    counts = resample_counts(weights, 4000, np.random.default_rng(SEED))
+    counts = resample_counts(weights, 4000, np.random.default_rng(0))
     assert (counts.sum(axis=1) == 6).all()
     assert_allclose(counts.mean(axis=0), weights, atol=0.1)
 
@@ -115,9 +113,8 @@ def test_weighted_and_repeated_samples_agree(method):
     assert_allclose(*bounds, atol=0.03)
 
 
-def test_bootstrap_spread_of_least_squares_is_the_theory():
+def test_bootstrap_spread_of_least_squares_is_the_theory(rng):
     """Cov(c) = sigma^2 (A'A)^-1 for a linear model with independent noise."""
-    rng = np.random.default_rng(SEED)
     X = rng.normal(size=(400, 2))
     y = 1 + X @ [1.0, 0.5] + 0.3 * rng.normal(size=400)
     pce = PolynomialChaosRegressor(1, solver="ols", distribution=norm(0, 1)).fit(X, y)
@@ -190,8 +187,7 @@ def test_the_bootstrap_misses_truncation_and_residual_bounds_do_not():
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit"])
-def test_a_fit_at_chance_has_wide_intervals(solver):
-    rng = np.random.default_rng(SEED)
+def test_a_fit_at_chance_has_wide_intervals(solver, rng):
     X, y = rng.normal(size=(60, 3)), rng.normal(size=(60, 4))
     interval = (
         PolynomialChaosRegressor(2, solver=solver, distribution="normal")
@@ -346,9 +342,8 @@ def test_prediction_bands_cover_new_noisy_values(solver):
     assert 0.86 < np.mean(covered) < 0.94
 
 
-def test_the_frame_has_intervals_and_the_unexplained_share():
+def test_the_frame_has_intervals_and_the_unexplained_share(rng):
     pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     pce = ridge_pce(2).fit(X, X[:, 0] + 0.3 * rng.normal(size=60))
     frame = pce.sobol_frame(ci=0.9)

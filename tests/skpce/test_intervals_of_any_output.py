@@ -17,7 +17,6 @@ from skpce._expansion.predictive import order_statistic
 from skpce.metrics import coverage_interval
 from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
-SEED = 0
 LAW = norm(0, 1)
 
 
@@ -137,9 +136,8 @@ def wrong_and_heavy_tailed(size, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
-def test_split_conformal_covers_within_its_guarantee(noise):
+def test_split_conformal_covers_within_its_guarantee(noise, rng):
     # The model is wrong and the noise has heavy tails: 700 sets of 24 members.
-    rng = np.random.default_rng(SEED)
     model = ridge_pce(1).fit(*wrong_and_heavy_tailed(60, rng))
     coverage = []
     for _ in range(700):
@@ -168,8 +166,7 @@ def random_policies(size, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("joint", [None, "step", "trajectory"])
-def test_split_conformal_covers_policies_within_its_guarantee(joint):
-    rng = np.random.default_rng(SEED)
+def test_split_conformal_covers_policies_within_its_guarantee(joint, rng):
     surrogate = ridge_surrogate(1, steps=(3, 2), random_state=0)
     surrogate.fit(*random_policies(60, rng))
     coverage = []
@@ -196,7 +193,7 @@ def test_split_conformal_covers_policies_within_its_guarantee(joint):
 
 @pytest.mark.slow
 def test_cross_conformal_covers_typically_as_claimed():
-    rng, coverage = np.random.default_rng(SEED), []
+    rng, coverage = np.random.default_rng(0), []
     for seed in range(150):
         X, y = wrong_and_heavy_tailed(25, rng)
         X_new, y_new = wrong_and_heavy_tailed(300, rng)
@@ -340,7 +337,7 @@ def growing_noise(size, rng):
 
 @pytest.mark.parametrize("method", ["residual", "conformal"])
 def test_a_scale_model_covers_where_the_noise_is_large(method):
-    rng, covered = np.random.default_rng(SEED), {"constant": [], "inputs": []}
+    rng, covered = np.random.default_rng(0), {"constant": [], "inputs": []}
     for seed in range(30):
         model = ridge_pce(1).fit(*growing_noise(120, rng))
         X, y = growing_noise(1000, rng)
@@ -359,7 +356,7 @@ def test_a_scale_model_covers_where_the_noise_is_large(method):
 
 
 def test_a_scale_model_covers_policies_where_the_noise_is_large():
-    rng, covered = np.random.default_rng(SEED), {"constant": [], "inputs": []}
+    rng, covered = np.random.default_rng(0), {"constant": [], "inputs": []}
 
     def draw(size):
         X = rng.normal(size=(size, 2))

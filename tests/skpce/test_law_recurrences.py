@@ -7,22 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from skpce._input_laws import ContinuousLaw, DiscreteLaw, learn_input_laws
+from skpce._input_laws import ContinuousLaw, DiscreteLaw
 from tests.shared import cases
+from tests.skpce.laws import gram, law_of
 
-SEED = 0
 TOLERANCE = 1e-8
-
-
-def law_of(specification, column=(0.0, 1.0), weights=None):
-    column = np.asarray(column, dtype=float)
-    weights = np.ones(len(column)) if weights is None else np.asarray(weights, float)
-    return learn_input_laws([specification], column[:, np.newaxis], weights)[0]
-
-
-def gram(law, degree, nodes, weights):
-    values = law.evaluate(nodes, degree) * np.sqrt(weights / weights.sum())
-    return values @ values.T
 
 
 Q = np.exp(-(0.3**2))
@@ -93,15 +82,15 @@ def test_a_table_gives_the_recurrence_of_its_family(frozen, a, b):
 def test_empirical_law_of_a_large_normal_sample_approaches_hermite():
     distance = []
     for size in (500, 50_000):
-        column = np.random.default_rng(SEED).normal(size=size)
+        column = np.random.default_rng(0).normal(size=size)
         a, b = law_of("empirical", column).recurrence(4)
         distance.append(np.abs([a, b / np.arange(1.0, 5.0) - 1]).max())
     assert distance[1] < min(0.1, distance[0] / 3)
 
 
 def test_empirical_polynomials_are_orthonormal_under_the_data():
-    column = np.random.default_rng(SEED).exponential(size=300)
-    weights = np.random.default_rng(SEED).integers(0, 3, size=300).astype(float)
+    column = np.random.default_rng(0).exponential(size=300)
+    weights = np.random.default_rng(0).integers(0, 3, size=300).astype(float)
     law = law_of("empirical", column, weights)
     found = gram(law, 8, column, weights)
     assert_allclose(found, np.eye(9), atol=TOLERANCE)
@@ -109,9 +98,9 @@ def test_empirical_polynomials_are_orthonormal_under_the_data():
 
 @pytest.mark.parametrize("levels", [[0.0, 1.0], [1.0, 4.0, 7.0, 9.0], np.arange(12.0)])
 def test_contrasts_are_orthonormal_under_the_frequencies(levels):
-    column = np.random.default_rng(SEED).choice(levels, size=300)
+    column = np.random.default_rng(0).choice(levels, size=300)
     column[: len(levels)] = levels
-    weights = np.random.default_rng(SEED).uniform(0.1, 2, size=300)
+    weights = np.random.default_rng(0).uniform(0.1, 2, size=300)
     law = law_of("categorical", column, weights)
     assert law.largest_degree == len(levels) - 1
     found = gram(law, len(levels) - 1, column, weights)

@@ -176,8 +176,7 @@ def test_fit_without_settings(fitted):
     assert fitted.solver_.tolist() == ["learned"]
 
 
-def test_degree_is_learned():
-    rng = np.random.default_rng(0)
+def test_degree_is_learned(rng):
     X = rng.uniform(-np.pi, np.pi, size=(500, 3))
     new = rng.uniform(-np.pi, np.pi, size=(1000, 3))
 
@@ -312,8 +311,7 @@ def test_copies_do_not_say_that_there_is_no_noise():
     assert drawn.alpha_[0] > 0.5 * whole.alpha_[0]
 
 
-def test_many_levels_of_two_categories_shrink_together():
-    rng = np.random.default_rng(0)
+def test_many_levels_of_two_categories_shrink_together(rng):
     X = np.column_stack([rng.integers(24, size=150), rng.integers(6, size=150)])
     effects = rng.normal(size=24), rng.normal(size=6)
     y = effects[0][X[:, 0]] + effects[1][X[:, 1]] + 0.3 * rng.normal(size=150)
@@ -321,8 +319,7 @@ def test_many_levels_of_two_categories_shrink_together():
     assert model.q2_[0] > 0.9
 
 
-def test_outputs_have_priors_of_their_own_or_share_one():
-    rng = np.random.default_rng(0)
+def test_outputs_have_priors_of_their_own_or_share_one(rng):
     X = rng.uniform(-1.0, 1.0, size=(60, 3))
     Y = np.column_stack([X[:, k % 3] ** (1 + k // 3) for k in range(12)])
     Y += 0.05 * rng.normal(size=Y.shape)
@@ -414,8 +411,7 @@ def test_intervals_of_a_fit_without_inputs():
     assert not model.sobol_interval(random_state=0).total_order.any()
 
 
-def test_more_inputs_than_samples():
-    rng = np.random.default_rng(0)
+def test_more_inputs_than_samples(rng):
     X = rng.uniform(-1.0, 1.0, size=(60, 200))
     y = 2.0 * X[:, 3] + X[:, 5] ** 2 + X.mean(axis=1) + 0.1 * rng.normal(size=60)
     model = PolynomialChaosRegressor().fit(X, y)
@@ -514,8 +510,7 @@ def test_intervals_of_predictions_hold_new_values():
 # Compositions
 
 
-def test_steps_of_a_surrogate_learn_their_priors():
-    rng = np.random.default_rng(0)
+def test_steps_of_a_surrogate_learn_their_priors(rng):
     X = rng.uniform(-1.0, 1.0, size=(60, 3))
     scores = np.column_stack([2.0 * np.sin(2.0 * X[:, 0]), 0.0 * X[:, 0], X[:, 1]])
     scores += 0.1 * rng.normal(size=scores.shape)
@@ -536,8 +531,7 @@ def test_steps_of_a_surrogate_learn_their_priors():
     assert (total[0] <= models[0].step_total_sobol_indices_ + 0.02).all()
 
 
-def test_steps_with_failed_members_keep_their_priors():
-    rng = np.random.default_rng(0)
+def test_steps_with_failed_members_keep_their_priors(rng):
     X = rng.uniform(-1.0, 1.0, size=(80, 4))
     scores = np.column_stack([2.0 * X[:, 0], np.zeros(80), X[:, 0] ** 2])
     scores += 0.1 * rng.normal(size=scores.shape)
@@ -621,10 +615,9 @@ def test_samples_far_outside_of_a_distribution_have_few_degrees():
 
 
 @pytest.mark.parametrize("kernels", [False, True])
-def test_high_degrees_keep_their_values_beyond_the_samples(kernels, monkeypatch):
+def test_high_degrees_keep_their_values_beyond_the_samples(kernels, monkeypatch, rng):
     if kernels:
         monkeypatch.setattr(learned.TermPrior, "listed", lambda *given: None)
-    rng = np.random.default_rng(0)
     X, far = rng.normal(size=(100, 2)), np.array([[4.0, 0.0], [5.0, 0.0]])
     y = np.tanh(3.0 * X[:, 0]) + np.sin(2.0 * X[:, 1])
     model = PolynomialChaosRegressor(distribution=norm(0, 1))
@@ -647,8 +640,7 @@ def test_a_parabola_goes_on_beyond_the_samples(distribution):
     assert model.predict([[6.0, 5.0]])[0] == pytest.approx(1 + 6 - 25, rel=0.03)
 
 
-def test_steps_and_noise_keep_the_values_of_the_outermost_samples():
-    rng = np.random.default_rng(0)
+def test_steps_and_noise_keep_the_values_of_the_outermost_samples(rng):
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] > 0.5) + 0.3 * (X[:, 1] + 2.0 * rng.normal(size=60))
     model = PolynomialChaosRegressor().fit(X, y)
@@ -661,8 +653,7 @@ def test_steps_and_noise_keep_the_values_of_the_outermost_samples():
     assert np.abs(model.expansion_.gradient(far[:1])).max() == 0.0
 
 
-def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path):
-    rng = np.random.default_rng(0)
+def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path, rng):
     X = rng.uniform(size=(80, 100))
     halves = X[:, :25].sum(axis=1), X[:, 25:50].sum(axis=1)
     y = np.column_stack([rng.normal(size=80), halves[0] ** 2 + halves[1] ** 2])
@@ -682,8 +673,7 @@ def test_a_high_frequency_is_found_from_a_second_start():
     assert model.q2_[0] > 0.8
 
 
-def test_penalties_of_many_groups_take_memory_in_proportion():
-    rng = np.random.default_rng(0)
+def test_penalties_of_many_groups_take_memory_in_proportion(rng):
     n_targets = 5000
     design = np.hstack([np.ones((20, 1)), rng.normal(size=(20, 3))])
     decomposition = DesignDecomposition.from_design(design, np.ones(20))
@@ -710,8 +700,7 @@ def test_evidence_of_very_many_rows_overflows_nothing():
     assert_allclose([shrunk.noise, *shrunk.weights], [0.1, 1.0])
 
 
-def test_intervals_of_several_outputs_do_not_depend_on_their_units():
-    rng = np.random.default_rng(0)
+def test_intervals_of_several_outputs_do_not_depend_on_their_units(rng):
     X = rng.normal(size=(60, 3))
     y = np.column_stack([2.0 * X[:, 0] + X[:, 1], *[X[:, 2] + X[:, 1]] * 40])
     found = []

@@ -31,8 +31,6 @@ from skpce._input_laws.smoothed import SmoothedLaw, group_starts
 from skpce._input_laws.tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
 from tests.shared import cases, refuses, ridge_pce
 
-SEED = 0
-
 CHOSEN = NAMED_LAWS | {
     "normal": SeenNormalLaw,
     "uniform": SeenUniformLaw,
@@ -51,7 +49,7 @@ def chosen(column, weights=None):
 
 def shares(draw, n, names, size=400):
     """Return how often each distribution is chosen."""
-    columns = draw(np.random.default_rng(SEED), (n, size))
+    columns = draw(np.random.default_rng(0), (n, size))
     laws = choose_laws(columns, np.ones(n))
     return [np.mean([type(law) is CHOSEN[name] for law in laws]) for name in names]
 
@@ -105,8 +103,7 @@ def test_values_that_repeat_have_the_variance_of_the_sample(draw, n):
         assert variance == pytest.approx(columns[:, 0].var(), rel=1e-9)
 
 
-def test_nothing_is_extrapolated_beyond_levels():
-    rng = np.random.default_rng(0)
+def test_nothing_is_extrapolated_beyond_levels(rng):
     X = np.column_stack([rng.integers(0, 11, 80), 10.0 ** rng.integers(-4, 0, 80)])
     model = PolynomialChaosRegressor().fit(X, X[:, 0] ** 2 + np.log10(X[:, 1]))
     with pytest.warns(InputOutsideSupportWarning, match="range learned in fit"):
@@ -123,8 +120,7 @@ def test_repeats_of_settings_are_no_levels():
 
 @pytest.mark.parametrize("kind", ["normal", "uniform", "lognormal", "standard_t"])
 @pytest.mark.parametrize("unit", [1e-6, 254.0])
-def test_the_choice_does_not_depend_on_unit_or_order(kind, unit):
-    rng = np.random.default_rng(SEED)
+def test_the_choice_does_not_depend_on_unit_or_order(kind, unit, rng):
     size = {"size": (45, 50)}
     columns = (
         rng.standard_t(2, **size) if kind[-1] == "t" else getattr(rng, kind)(**size)
@@ -138,8 +134,7 @@ def test_the_choice_does_not_depend_on_unit_or_order(kind, unit):
         assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
-def test_the_choice_does_not_depend_on_an_offset_or_a_sign():
-    rng = np.random.default_rng(SEED)
+def test_the_choice_does_not_depend_on_an_offset_or_a_sign(rng):
     columns = np.column_stack([rng.normal(size=(50, 50)), rng.random((50, 50)) - 0.5])
     laws = choose_laws(columns, np.ones(50))
     turned = choose_laws(1e3 - 2.0 * columns, np.ones(50))
@@ -148,8 +143,7 @@ def test_the_choice_does_not_depend_on_an_offset_or_a_sign():
 
 
 @pytest.mark.parametrize("n_copies", [1, 3])
-def test_a_weight_is_a_number_of_copies_in_the_choice(n_copies):
-    rng = np.random.default_rng(SEED)
+def test_a_weight_is_a_number_of_copies_in_the_choice(n_copies, rng):
     columns = np.column_stack(
         [
             rng.normal(size=(40, 30)),
@@ -172,7 +166,7 @@ def test_a_weight_is_a_number_of_copies_in_the_choice(n_copies):
 
 
 def test_columns_in_blocks_are_chosen_alike(monkeypatch):
-    columns = np.random.default_rng(SEED).lognormal(size=(30, 25))
+    columns = np.random.default_rng(0).lognormal(size=(30, 25))
     whole = choose_laws(columns, np.ones(30))
     monkeypatch.setattr("skpce._input_laws.choice._BLOCK_ENTRIES", 100)
     assert choose_laws(columns, np.ones(30)) == whole
@@ -201,7 +195,7 @@ def test_what_was_learned_is_said(column, name, words):
 
 
 def test_every_distribution_says_what_it_is():
-    column = np.random.default_rng(SEED).integers(1, 5, size=40) / 4
+    column = np.random.default_rng(0).integers(1, 5, size=40) / 4
     said = {
         name: learn_input_laws([name], column[:, np.newaxis], np.ones(40))[0].describe()
         for name in NAMED_LAWS
@@ -220,8 +214,7 @@ def test_every_distribution_says_what_it_is():
     ]
 
 
-def test_labels_are_categories_and_frozen_ones_win():
-    rng = np.random.default_rng(SEED)
+def test_labels_are_categories_and_frozen_ones_win(rng):
     table = pd.DataFrame(
         {
             "rate": 10 ** (3 * (rng.permutation(60) + rng.random(60)) / 60 - 4),
@@ -242,8 +235,7 @@ def test_labels_are_categories_and_frozen_ones_win():
     assert [law.learned for law in laws] == [True] * 3
 
 
-def test_a_constant_column_has_no_terms():
-    rng = np.random.default_rng(SEED)
+def test_a_constant_column_has_no_terms(rng):
     X = np.column_stack([rng.uniform(size=40), np.full(40, 3.0)])
     pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] ** 2)
     assert pce.multi_indices_[:, 1].max() == 0
@@ -253,13 +245,13 @@ def test_a_constant_column_has_no_terms():
 # The smoothed distribution
 
 SAMPLES = {
-    "heavy tails": stats.t(2).rvs(size=60, random_state=SEED),
-    "an outlier": np.append(stats.norm.rvs(size=59, random_state=SEED), 1e9),
-    "a gap": bimodal(np.random.default_rng(SEED), 200),
-    "ties": np.append(np.zeros(60), stats.expon.rvs(size=40, random_state=SEED)),
+    "heavy tails": stats.t(2).rvs(size=60, random_state=0),
+    "an outlier": np.append(stats.norm.rvs(size=59, random_state=0), 1e9),
+    "a gap": bimodal(np.random.default_rng(0), 200),
+    "ties": np.append(np.zeros(60), stats.expon.rvs(size=40, random_state=0)),
     "two values": np.array([0.0, 1.0, 1.0]),
-    "large numbers": 1e68 * stats.t(2).rvs(size=60, random_state=SEED),
-    "far from 0": 1e6 + stats.expon.rvs(size=200, random_state=SEED),
+    "large numbers": 1e68 * stats.t(2).rvs(size=60, random_state=0),
+    "far from 0": 1e6 + stats.expon.rvs(size=200, random_state=0),
 }
 
 
@@ -305,7 +297,7 @@ def test_a_smoothed_distribution_function_is_monotone_and_its_own_inverse(name):
 @pytest.mark.parametrize("name", ["heavy tails", "a gap", "ties", "two values"])
 def test_smoothed_derivatives_match_and_are_continuous(name):
     law = smoothed(name)
-    points = law.sample(500, np.random.default_rng(SEED))
+    points = law.sample(500, np.random.default_rng(0))
     knots = law.table.points
     near = np.abs(points[:, np.newaxis] - knots).min(axis=1)
     step = 1e-5 * np.minimum(near, np.diff(knots).min())
@@ -320,13 +312,13 @@ def test_smoothed_derivatives_match_and_are_continuous(name):
 
 
 def test_a_smoothed_distribution_is_near_the_one_of_the_data():
-    column = np.random.default_rng(SEED).gumbel(size=2000)
+    column = np.random.default_rng(0).gumbel(size=2000)
     law = SmoothedLaw.learn(column, np.ones(2000))
     frozen = law.to_scipy()
     assert stats.kstest(column, frozen.cdf).statistic < 0.01
     assert frozen.mean() == pytest.approx(column.mean(), abs=0.01)
     assert frozen.std() == pytest.approx(column.std(), rel=0.01)
-    draws = law.sample(20_000, np.random.default_rng(SEED))
+    draws = law.sample(20_000, np.random.default_rng(0))
     assert stats.kstest(draws, frozen.cdf).pvalue > 1e-3
     assert frozen.std() == pytest.approx(draws.std(), rel=0.03)
 
@@ -358,9 +350,8 @@ def test_groups_are_small_at_the_ends_and_alike_from_both(n):
 # Ordered levels and logarithms
 
 
-def test_ordered_levels_have_equal_steps():
+def test_ordered_levels_have_equal_steps(rng):
     levels = np.array([1e-5, 1e-4, 1e-3, 1e-1])
-    rng = np.random.default_rng(SEED)
     number = rng.choice(4, p=[0.4, 0.3, 0.2, 0.1], size=100)
     ordinal, numbers = (
         learn_input_laws([name], column[:, np.newaxis], np.ones(100))[0]
@@ -385,7 +376,7 @@ def test_ordered_levels_have_equal_steps():
 
 
 def test_a_log_uniform_column_is_uniform_in_its_logarithm():
-    X = 10 ** np.random.default_rng(SEED).uniform(-5, -1, size=(60, 2))
+    X = 10 ** np.random.default_rng(0).uniform(-5, -1, size=(60, 2))
     y = np.sin(np.log10(X[:, 0])) + np.log10(X[:, 1])
     found = ridge_pce(4, distribution="loguniform").fit(X, y)
     other = ridge_pce(4, distribution="uniform").fit(np.log(X), y)
@@ -400,7 +391,7 @@ def test_a_log_uniform_column_is_uniform_in_its_logarithm():
 
 @pytest.mark.parametrize("name", ["lognormal", "loguniform"])
 def test_a_value_without_a_logarithm_is_taken_at_the_low_end(name):
-    column = np.random.default_rng(SEED).lognormal(size=(60, 1))
+    column = np.random.default_rng(0).lognormal(size=(60, 1))
     pce = ridge_pce(3, distribution=name)
     pce.fit(column, np.log(column[:, 0]))
     with pytest.warns(InputOutsideSupportWarning, match="2 of 3 values of x0 lie outs"):
@@ -420,7 +411,7 @@ KINDS = [
 
 
 def all_kinds(n=60):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     columns = [
         rng.normal(size=n),
         (rng.permutation(n) + rng.random(n)) / n,
@@ -459,8 +450,7 @@ def test_a_resample_keeps_functions_that_are_no_polynomials_of_its_own():
     assert ((low <= total + 0.02) & (total <= high + 0.02)).all()
 
 
-def test_heavy_tails_do_no_harm():
-    rng = np.random.default_rng(SEED)
+def test_heavy_tails_do_no_harm(rng):
     X, fresh = rng.standard_t(2, size=(100, 3)), rng.standard_t(2, size=(500, 3))
 
     def f(X):
@@ -475,8 +465,7 @@ def test_heavy_tails_do_no_harm():
     assert q2["normal"] < 0.5
 
 
-def test_folds_that_lack_a_zero_are_predicted():
-    rng = np.random.default_rng(SEED)
+def test_folds_that_lack_a_zero_are_predicted(rng):
     X = rng.lognormal(size=(60, 2))
     X[7, 0] = 0.0
     train = np.delete(np.arange(60), 7)
@@ -487,13 +476,12 @@ def test_folds_that_lack_a_zero_are_predicted():
 
 
 def test_bad_columns_are_refused_as_for_any_distribution():
-    X = np.random.default_rng(SEED).normal(size=(30, 2))
+    X = np.random.default_rng(0).normal(size=(30, 2))
     X[3, 0] = np.nan
     refuses("NaN", PolynomialChaosFeatures(2, distribution="auto").fit, X)
 
 
-def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis():
-    rng = np.random.default_rng(0)
+def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis(rng):
     one = np.ones(300)
     rate = 10 ** rng.beta(0.5, 0.5, size=300) ** 3
     assert not SmoothedLaw.learn(rng.uniform(size=300), one).is_logarithmic

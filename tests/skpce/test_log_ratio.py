@@ -19,12 +19,11 @@ from tests.shared import cases, refuses, ridge_surrogate
 
 KINDS = ("alr", "clr", "ilr")
 WIDTHS = (4, 2, 1, 5)
-SEED = 0
 
 
 @pytest.fixture
 def y():
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     blocks = [softmax(3 * rng.normal(size=(30, width)), axis=1) for width in WIDTHS]
     return np.hstack(blocks)
 
@@ -32,7 +31,7 @@ def y():
 @pytest.fixture
 def masked():
     """Steps (4, 3, 3): one, two and three possible parts; references masked."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     y = np.zeros((20, 10))
     y[:, 1] = 1.0
     y[:, [4, 5]] = softmax(rng.normal(size=(20, 2)), axis=1)
@@ -63,9 +62,8 @@ def test_round_trip_with_masks(kind, reference, masked):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_coordinates_give_points_on_the_simplices(kind, y):
+def test_any_coordinates_give_points_on_the_simplices(kind, y, rng):
     transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)
-    rng = np.random.default_rng(SEED)
     n_coordinates = len(transformer.get_feature_names_out())
     for scale in (1.0, 1e3, 1e6):
         wild = scale * rng.normal(size=(50, n_coordinates))
@@ -129,7 +127,7 @@ def test_zero_replacement_is_that_of_composition_stats():
 
 @pytest.mark.parametrize(("reference", "expected"), [(-1, 2), (3, 2), (0, 0), (1, 1)])
 def test_a_masked_reference_gives_way_to_the_last_possible_part(reference, expected):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     y = np.zeros((9, 4))
     y[:, :3] = softmax(rng.normal(size=(9, 3)), axis=1)  # the last part is masked
     alr = LogRatioTransformer("alr", reference=reference).fit(y)
@@ -155,9 +153,8 @@ def test_an_explicit_mask_distinguishes_underflow_from_impossible():
 
 @pytest.mark.parametrize("n_parts", [2, 3, 7, 24])
 @pytest.mark.parametrize("reference", [0, 1, -1])
-def test_sum_of_alr_variances(n_parts, reference):
+def test_sum_of_alr_variances(n_parts, reference, rng):
     """Σ_k Var(alr_k) = total variance + K · Var(clr of the reference)."""
-    rng = np.random.default_rng(SEED)
     y = softmax(2 * rng.normal(size=(40, n_parts)), axis=1)
     log = np.log(y)
     clr = log - log.mean(axis=1, keepdims=True)
@@ -243,9 +240,8 @@ def test_a_row_of_zeros_becomes_uniform_under_renormalize():
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
 @pytest.mark.parametrize("reference", [0, -1])
-def test_maps_without_matrices(log_ratio, reference, monkeypatch):
+def test_maps_without_matrices(log_ratio, reference, monkeypatch, rng):
     """Cumulative sums step by step are the products with Helmert's matrices."""
-    rng = np.random.default_rng(0)
     widths = (3, 3, 1, 5, 5, 5, 2, 4)
     n_parts = sum(widths)
     layout = StepLayout(widths, tuple("abcdefgh"), tuple(map(str, range(n_parts))))

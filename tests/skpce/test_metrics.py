@@ -27,18 +27,18 @@ def as_policies(first: np.ndarray) -> np.ndarray:
     return np.stack([first, 1.0 - first], axis=-1)
 
 
+def draw_policies(rng, size):
+    """Three parts; one; two of three."""
+    one = softmax(rng.normal(size=(*size, 3)), axis=-1)
+    pair = softmax(rng.normal(size=(*size, 2)), axis=-1)
+    blocks = [one, np.ones((*size, 1)), pair[..., :1], np.zeros((*size, 1))]
+    return np.concatenate([*blocks, pair[..., 1:]], axis=-1)
+
+
 @pytest.fixture
-def forecasts():
+def forecasts(rng):
     """Policies of 400 members with three steps, and draws of the same law."""
-    rng = np.random.default_rng(0)
-
-    def draw(size):
-        one = softmax(rng.normal(size=(*size, 3)), axis=-1)
-        pair = softmax(rng.normal(size=(*size, 2)), axis=-1)
-        blocks = [one, np.ones((*size, 1)), pair[..., :1], np.zeros((*size, 1))]
-        return np.concatenate([*blocks, pair[..., 1:]], axis=-1)
-
-    return draw((400,)), draw((4000, 1))
+    return draw_policies(rng, (400,)), draw_policies(rng, (4000, 1))
 
 
 def quantiles(draws, level):
@@ -143,6 +143,8 @@ Y = np.full((4, 3), 1 / 3)
     (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
     (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),
     (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
+    (crps_score, (Y, np.ones((9, 1, 2))), r"draws has shape \(9, 1, 2\)"),
+    (crps_score, (Y[0], np.ones((9, 1, 3))), "must be 2-D"),
     (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
     (marginal, (Y * np.nan, Y, Y), "NaN"),
     (marginal, (Y[0], Y, Y), "y_true must be 2-D"),

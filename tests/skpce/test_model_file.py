@@ -431,8 +431,7 @@ def test_one_target_stays_one_dimensional(data, through):
 
 
 @pytest.mark.parametrize("law", [stats.norm(1, 1), stats.weibull_min(2, loc=-1)])
-def test_a_fit_from_sums_goes_on(law, data, through):
-    X, y = data
+def test_a_fit_from_sums_goes_on(X, y, law, through):
     model = ridge_pce(2, distribution=law, criterion="gcv")
     begun = clone(model).partial_fit(X[:30], y[:30])
     again = through(begun)

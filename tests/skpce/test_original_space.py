@@ -87,13 +87,12 @@ def test_first_order_against_brute_force(embedding):
     assert np.all(found.first_order <= 1 + 1e-12)
 
 
-def test_what_the_embedding_drops_is_noise():
+def test_what_the_embedding_drops_is_noise(rng):
     X, y = rows(noise=1.0)
     pipeline = fitted(X, y, PCA(3))
     found = original_space_indices(pipeline, X)
     _, features, values = embedded_samples(pipeline)
     dropped = X - pipeline[:-1].inverse_transform(pipeline[:-1].transform(X))
-    rng = np.random.default_rng(0)
     for i in (0, 2, 5):
         noisy = features[:, i] + rng.normal(scale=dropped[:, i].std(), size=len(values))
         sampled = binned_share(noisy, values)
@@ -105,8 +104,7 @@ def test_what_the_embedding_drops_is_noise():
     assert any("less than half" in caution for caution in found.cautions)
 
 
-def test_a_feature_without_loading_has_index_zero():
-    rng = np.random.default_rng(0)
+def test_a_feature_without_loading_has_index_zero(rng):
     X = rng.normal(size=(100, 3)) * [3, 2, 1]
     first_two = FunctionTransformer(lambda X: X[:, :2])
     X[:, 2] -= X[:, :2] @ np.linalg.lstsq(X[:, :2], X[:, 2], rcond=None)[0]
@@ -120,9 +118,8 @@ def test_a_feature_without_loading_has_index_zero():
     assert found.shapley[0, 2] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_faint_copy_explains_as_much_as_the_original():
+def test_a_faint_copy_explains_as_much_as_the_original(rng):
     """Under the law of the embedding; what it drops makes the difference."""
-    rng = np.random.default_rng(0)
     source = rng.normal(size=400)
     X = np.c_[source, 0.01 * source + 0.1 * rng.normal(size=400)]
     pipeline = fitted(X, source, PCA(1), degree=1)
@@ -132,8 +129,7 @@ def test_a_faint_copy_explains_as_much_as_the_original():
     assert found.first_order_with_residual[0, 1] < 0.1
 
 
-def test_without_an_embedding_they_are_the_sobol_indices():
-    rng = np.random.default_rng(0)
+def test_without_an_embedding_they_are_the_sobol_indices(rng):
     X = rng.normal(size=(4, 2))
     X = np.vstack([X, -X, X * [1, -1], X * [-1, 1]])  # exactly uncorrelated
     y = X[:, 0] + X[:, 0] * X[:, 1] + X[:, 1] ** 2
@@ -213,8 +209,7 @@ def test_first_order_is_the_value_of_one_feature_in_the_game():
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_uniform_inputs_are_sampled(seed):
-    rng = np.random.default_rng(0)
+def test_uniform_inputs_are_sampled(seed, rng):
     X = rng.uniform(-1, 1, size=(400, 3))
     y = X[:, 0] + X[:, 1] ** 2 + X[:, 0] * X[:, 1]
     pipeline = fitted(X, y, StandardScaler(), degree=2, distribution="uniform")
@@ -244,8 +239,7 @@ def test_sampled_and_closed_forms_agree(monkeypatch):
         assert np.all(difference < 5 * sampled.first_order_standard_error + 1e-3)
 
 
-def test_the_sampled_estimator():
-    rng = np.random.default_rng(0)
+def test_the_sampled_estimator(rng):
     x, noise = rng.normal(size=(2, 65_536))
     values = np.c_[x + noise, noise, np.zeros_like(x)]
     found = explained_share(x, values, np.eye(3))
@@ -257,7 +251,7 @@ def test_the_sampled_estimator():
     assert_allclose(pooled, [1 / 3], atol=0.01)
 
 
-def test_a_surrogate_of_compositions_gives_steps():
+def test_a_surrogate_of_compositions_gives_steps(rng):
     X, y = rows(noise=0.3)
     first = softmax(np.c_[y[:, 0], np.zeros(len(y)), -y[:, 1]], axis=1)
     second = softmax(np.c_[y[:, 1], np.zeros(len(y))], axis=1)
@@ -266,7 +260,6 @@ def test_a_surrogate_of_compositions_gives_steps():
     found = original_space_indices(pipeline, X)
     assert found.target_names == ("a", "b")
     assert_allclose(found.total_variance, pipeline[-1].step_total_variance_)
-    rng = np.random.default_rng(0)
     Z = pipeline[-1].basis_.sample(400_000, rng)
     ilr = pipeline[-1].transform(Z)
     features = pipeline[:-1].inverse_transform(Z)
@@ -306,8 +299,7 @@ def test_data_frames():
     assert "do not add up" in found._repr_html_()
 
 
-def test_what_is_not_supported_is_named():
-    rng = np.random.default_rng(0)
+def test_what_is_not_supported_is_named(rng):
     X, _ = rows()
     noise = original_space_indices(fitted(X, rng.normal(size=len(X)), PCA(3)), X)
     assert noise.supported == (False,)

@@ -88,8 +88,7 @@ def texts_of(display):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_every_display_draws_real_outputs(name, data, frame):
-    X, _ = data
+def test_every_display_draws_real_outputs(X, name, frame):
     model = MODELS[name]
     found = judged(model, X, frame)
     assert tuple(found.keys) == ("output",)
@@ -99,8 +98,7 @@ def test_every_display_draws_real_outputs(name, data, frame):
 
 @pytest.mark.slow
 @cases(("n_outputs", "names"), (1, "none"), (1, "odd"), (3, "odd"), (12, "odd"))
-def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
-    X, _ = data
+def test_any_number_of_outputs_and_odd_names(X, n_outputs, names):
     y = X[:, [0]] + np.random.default_rng(1).normal(size=(60, n_outputs))
     if names == "odd":
         labels = [f"{ODD[i % 3]}{i}" for i in range(n_outputs)]
@@ -112,8 +110,7 @@ def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
         plt.close(display.figure_)
 
 
-def test_groups_come_from_the_verdict_or_are_given(data):
-    X, y = data
+def test_groups_come_from_the_verdict_or_are_given(X, y):
     model = ridge_pce(2).fit(X, y)
     found = judged(ridge_pce(2), X, y, outputs=OUTPUTS)
     by_verdict = SobolDisplay.from_fit(model, verdict=found)
@@ -131,8 +128,7 @@ def test_groups_come_from_the_verdict_or_are_given(data):
     assert_allclose(shown.values[1, 1], explained * both[place])
 
 
-def test_a_verdict_about_other_outputs_is_refused(data):
-    X, y = data
+def test_a_verdict_about_other_outputs_is_refused(X, y):
     names = ["a", "b", "c"]
     model = ridge_pce(1).fit(X, pd.DataFrame(y, columns=names))
     found = judged(model, X, pd.DataFrame(y, columns=names[::-1]))
@@ -144,8 +140,7 @@ def test_a_verdict_about_other_outputs_is_refused(data):
         InteractionDisplay.from_estimator(model, step="d")
 
 
-def test_displays_of_compositions_say_what_to_use(data):
-    X, y = data
+def test_displays_of_compositions_say_what_to_use(X, y):
     model = ridge_pce(1).fit(X, y)
     with pytest.raises(ValueError, match="For real outputs use StepVarianceDisplay"):
         PolicyDistributionDisplay.from_estimator(model, y)
@@ -156,8 +151,7 @@ def test_displays_of_compositions_say_what_to_use(data):
 # The spread of members.
 
 
-def test_spread_of_members(data):
-    X, y = data
+def test_spread_of_members(X, y):
     y = y.copy()
     y[:5, 1] = np.nan
     with warnings.catch_warnings(action="ignore"):
@@ -191,8 +185,7 @@ def test_members_that_agree_have_no_spread(data):
 # Coverage, convergence.
 
 
-def test_coverage_is_the_share_inside(data):
-    X, y = data
+def test_coverage_is_the_share_inside(X, y):
     model = ridge_pce(2, distribution=norm(0, 1)).fit(X[:40], y[:40])
     display = CoverageDisplay.from_estimator(model, X[40:], y[40:], levels=(0.5, 0.9))
     for place, level in enumerate((0.5, 0.9)):
@@ -222,8 +215,7 @@ def test_coverage_of_groups_with_failed_members():
     assert np.isnan(lost.coverage).all()
 
 
-def test_convergence_of_groups(data, frame):
-    X, y = data
+def test_convergence_of_groups(X, y, frame):
     model = ridge_pce(1)
     options = {"sizes": (45,), "n_repeats": 1, "random_state": 3}
     display = ConvergenceDisplay.from_estimator(model, X, frame, **options)
@@ -240,8 +232,7 @@ def test_convergence_of_groups(data, frame):
     assert shares.title == "logits"
 
 
-def test_a_search_with_other_numbers_of_inputs_has_no_curves(data, frame):
-    X, _ = data
+def test_a_search_with_other_numbers_of_inputs_has_no_curves(X, frame):
     pipeline = make_pipeline(PCA(2), ridge_pce(1))
     search = GridSearchCV(pipeline, {"pca__n_components": [1, 2, 3]}, cv=3)
     with pytest.raises(ValueError, match="their indices make no curves"):
@@ -263,8 +254,7 @@ def prose(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_a_report_of_real_outputs(name, data, frame):
-    X, _ = data
+def test_a_report_of_real_outputs(X, name, frame):
     model = MODELS[name]
     found = judged(model, X[:40], frame[:40])
     page = report(model.fit(X[:40], frame[:40]), X[40:], frame[40:], verdict=found)
@@ -283,8 +273,7 @@ def test_a_report_of_real_outputs(name, data, frame):
 
 
 @pytest.mark.slow
-def test_a_report_has_the_numbers_of_the_fit(data):
-    X, y = data
+def test_a_report_has_the_numbers_of_the_fit(X, y):
     model = ridge_pce(2).fit(X[:40], y[:40])
     page = report(model, X[40:], y[40:], outputs=OUTPUTS, title="Runs")
     errors = np.square(y[40:] - model.predict(X[40:]))[:, 1:].sum()
@@ -298,8 +287,7 @@ def test_a_report_has_the_numbers_of_the_fit(data):
 
 
 @pytest.mark.slow
-def test_a_report_of_scaled_groups_and_failed_members(data):
-    X, y = data
+def test_a_report_of_scaled_groups_and_failed_members(X, y):
     y = y.copy()
     y[45:48, 0] = np.nan
     model = ridge_pce(1)
@@ -314,8 +302,7 @@ def test_a_report_of_scaled_groups_and_failed_members(data):
 
 
 @pytest.mark.slow
-def test_a_report_of_odd_names(data):
-    X, y = data
+def test_a_report_of_odd_names(X, y):
     names = ["<b>&", "$\\frac{$", "a name that is far too long " * 3]
     frame = pd.DataFrame(y, columns=names)
     page = report(ridge_pce(1).fit(X, frame), X, frame)
@@ -324,8 +311,7 @@ def test_a_report_of_odd_names(data):
 
 
 @pytest.mark.slow
-def test_a_report_of_a_constant_output(data):
-    X, y = data
+def test_a_report_of_a_constant_output(X, y):
     y = np.c_[y[:, 0], np.ones(60)]
     with warnings.catch_warnings(action="ignore"):
         model = ridge_pce(1).fit(X, y)
@@ -333,9 +319,8 @@ def test_a_report_of_a_constant_output(data):
 
 
 @pytest.mark.slow
-def test_a_report_without_intervals(data):
+def test_a_report_without_intervals(X, y):
     """More terms than members: no leave-one-out residuals."""
-    X, y = data
     model = PolynomialChaosRegressor(4, **OLS).fit(X[:20], y[:20])
     assert "There are no intervals." in report(model, X[20:], y[20:])
 
@@ -346,8 +331,7 @@ def test_a_report_without_intervals(data):
     ({"rows": 5}, "y_test has 5 members; expected 20"),
     ({"outputs": {"a": 2}}, "has 2 of 3 columns"),
 )
-def test_bad_arguments_of_a_report_are_named(change, message, data):
-    X, y = data
+def test_bad_arguments_of_a_report_are_named(X, y, change, message):
     model = ridge_pce(1).fit(X[:40], y[:40])
     columns, rows = change.get("y", slice(None)), change.get("rows", 20)
     with pytest.raises(ValueError, match=message):
@@ -355,8 +339,7 @@ def test_bad_arguments_of_a_report_are_named(change, message, data):
 
 
 @pytest.mark.parametrize("solver", [None, "ridge"])
-def test_intervals_of_indices_in_a_report_know_what_the_fit_leaves_out(solver):
-    rng = np.random.default_rng(0)
+def test_intervals_of_indices_in_a_report_know_what_the_fit_leaves_out(solver, rng):
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=60)
     model = PolynomialChaosRegressor(solver=solver).fit(X[:40], y[:40])

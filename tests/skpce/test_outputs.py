@@ -37,8 +37,7 @@ def in_two_levels(y):
 
 
 @pytest.mark.parametrize("model", [ridge_pce(2), PolynomialChaosRegressor()])
-def test_columns_and_series_name_the_outputs(model, data):
-    X, y = data
+def test_columns_and_series_name_the_outputs(X, y, model):
     frame = pd.DataFrame(y, columns=["accuracy", "loss", "y0"])
     fitted = model.fit(X, frame)
     assert fitted.expansion_.output_names == ("accuracy", "loss", "y0")
@@ -50,8 +49,7 @@ def test_columns_and_series_name_the_outputs(model, data):
     assert series.predict(X).ndim == 1
 
 
-def test_a_target_without_a_name_has_its_number(data):
-    X, y = data
+def test_a_target_without_a_name_has_its_number(X, y):
     unnamed = [y, pd.DataFrame(y), pd.DataFrame(y).to_numpy().tolist()]
     for targets in unnamed:
         fitted = ridge_pce(1).fit(X, targets)
@@ -62,8 +60,7 @@ def test_a_target_without_a_name_has_its_number(data):
         assert fitted.sobol_frame()["target"].unique().tolist() == [0]
 
 
-def test_odd_names_stay_as_they_are(data):
-    X, _ = data
+def test_odd_names_stay_as_they_are(X):
     y = np.random.default_rng(1).normal(size=(60, len(ODD)))
     names = ridge_pce(1).fit(X, pd.DataFrame(y, columns=ODD))
     expected = [name or "y2" for name in ODD]
@@ -71,8 +68,7 @@ def test_odd_names_stay_as_they_are(data):
     assert list(names.sobol_frame()["target"].unique()) == expected
 
 
-def test_names_do_not_change_a_number(data):
-    X, y = data
+def test_names_do_not_change_a_number(X, y):
     plain, named = (ridge_pce(2).fit(X, targets) for targets in (y, in_two_levels(y)))
     for name in (
         *("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"),
@@ -84,8 +80,7 @@ def test_names_do_not_change_a_number(data):
 
 
 @cases("columns", TWO_LEVELS, ["accuracy", "logits__0", "logits__1"])
-def test_two_levels_are_groups_at_once(columns, data):
-    X, y = data
+def test_two_levels_are_groups_at_once(X, y, columns):
     levels = pd.MultiIndex.from_tuples(columns) if columns is TWO_LEVELS else columns
     fitted = ridge_pce(2).fit(X, pd.DataFrame(y, columns=levels))
     expansion = fitted.expansion_
@@ -106,8 +101,7 @@ def test_two_levels_are_groups_at_once(columns, data):
     assert list(frame["target"].unique()) == ["accuracy", "logits"]
 
 
-def test_names_and_groups_survive_a_file_and_a_fit_in_parts(data, tmp_path):
-    X, y = data
+def test_names_and_groups_survive_a_file_and_a_fit_in_parts(X, y, tmp_path):
     model = ridge_pce(1, distribution=norm(0, 1), criterion="gcv")
     frame = in_two_levels(y)
     fitted = model.partial_fit(X[:30], frame[:30]).partial_fit(X[30:], y[30:])
@@ -119,15 +113,13 @@ def test_names_and_groups_survive_a_file_and_a_fit_in_parts(data, tmp_path):
         assert_array_equal(one.expansion_.q2, fitted.expansion_.q2)
 
 
-def test_columns_that_are_not_side_by_side_are_one_group(data):
-    X, y = data
+def test_columns_that_are_not_side_by_side_are_one_group(X, y):
     columns = pd.MultiIndex.from_tuples([("a", 0), ("b", 0), ("a", 1)])
     expansion = ridge_pce(1).fit(X, pd.DataFrame(y, columns=columns))
     assert_array_equal(expansion.expansion_.groups, [0, 1, 0])
 
 
-def test_outputs_that_some_members_lack_retain_their_names(data):
-    X, y = data
+def test_outputs_that_some_members_lack_retain_their_names(X, y):
     frame = in_two_levels(y)
     frame.iloc[:5, 1] = np.nan
     with warnings.catch_warnings(action="ignore"):
@@ -138,8 +130,7 @@ def test_outputs_that_some_members_lack_retain_their_names(data):
 # Groups that are given.
 
 
-def test_an_expansion_is_grouped_by_numbers_or_by_names(data):
-    X, y = data
+def test_an_expansion_is_grouped_by_numbers_or_by_names(X, y):
     frame = pd.DataFrame(y, columns=["a", "b", "c"])
     expansion = ridge_pce(2).fit(X, frame).expansion_
     by_number = expansion.grouped({"first": 1, "rest": 2})
@@ -156,8 +147,7 @@ def test_an_expansion_is_grouped_by_numbers_or_by_names(data):
     assert alone.group_names == expansion.output_names
 
 
-def test_q2_of_a_group_without_errors_is_not_known(data):
-    X, y = data
+def test_q2_of_a_group_without_errors_is_not_known(X, y):
     found = ridge_pce(1).fit(X, y).expansion_
     bare = Expansion(found.basis, found.coefficients, q2=found.q2)
     assert_array_equal(bare.grouped(None).q2, found.q2)
@@ -168,8 +158,7 @@ def test_q2_of_a_group_without_errors_is_not_known(data):
         Expansion(found.basis, found.coefficients, loo_error=[1.0, 2.0])
 
 
-def test_a_constant_column_adds_nothing_to_its_group(data):
-    X, y = data
+def test_a_constant_column_adds_nothing_to_its_group(X, y):
     y = np.c_[y[:, 0], np.ones(60)]
     with warnings.catch_warnings(action="ignore"):
         expansion = ridge_pce(1).fit(X, y).expansion_
@@ -191,22 +180,19 @@ def test_a_constant_column_adds_nothing_to_its_group(data):
     ("abc", "outputs must be a dict of names"),
     (3, "outputs must be a dict of names"),
 )
-def test_bad_groups_are_named(outputs, message, data):
-    X, y = data
+def test_bad_groups_are_named(X, y, outputs, message):
     fitted = ridge_pce(1).fit(X, y)
     refuses(message, expansion_of, fitted, outputs=outputs)
 
 
-def test_a_sequence_numbers_the_outputs(data):
-    X, y = data
+def test_a_sequence_numbers_the_outputs(X, y):
     found = expansion_of(ridge_pce(1).fit(X, y), outputs=[1, 2])
     assert found.expansion.group_names == ("output0", "output1")
     judged = verdict(ridge_pce(1), X, y, outputs=[1, 2])
     assert judged.step_names == ("output0", "output1")
 
 
-def test_compositions_have_steps(data):
-    X, _ = data
+def test_compositions_have_steps(X):
     y = np.full((60, 2), 0.5) + 0.1 * np.c_[X[:, 0], -X[:, 0]] / np.abs(X).max()
     fitted = ridge_surrogate(1).fit(X, y)
     refuses("whose groups are its steps", expansion_of, fitted, outputs={"a": 2})
@@ -216,8 +202,7 @@ def test_compositions_have_steps(data):
 
 
 @pytest.mark.parametrize("standardize", [False, True])
-def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
-    X, y = data
+def test_a_fit_has_the_groups_of_its_verdict(X, y, standardize):
     model = ridge_pce(2)
     judged = verdict(
         model, X, y, outputs={"accuracy": 1, "logits": 2}, standardize=standardize
@@ -234,8 +219,7 @@ def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
 
 
 @pytest.mark.slow
-def test_a_verdict_on_named_columns_names_the_outputs(data):
-    X, y = data
+def test_a_verdict_on_named_columns_names_the_outputs(X, y):
     frame = in_two_levels(y)
     pipeline = make_pipeline(PCA(2), ridge_pce(1))
     search = GridSearchCV(pipeline, {"pca__n_components": [2, 3]}, cv=3)
@@ -248,8 +232,7 @@ def test_a_verdict_on_named_columns_names_the_outputs(data):
     assert not any(word in text for word in ("step", "policy", "policies", "reward"))
 
 
-def test_effects_of_grouped_outputs(data):
-    X, y = data
+def test_effects_of_grouped_outputs(X, y):
     model = ridge_pce(1).fit(X, y)
     found = back_to_reward(model, X, outputs={"first": 1, "rest": 2})
     assert found.target_names == ("first", "rest")
@@ -281,8 +264,7 @@ def test_other_outputs_than_fitted_are_refused(y, message):
     refuses(message, checked_outputs, y, ("a", "b"), 4)
 
 
-def test_ensemble_size_of_named_outputs_and_groups(data):
-    X, y = data
+def test_ensemble_size_of_named_outputs_and_groups(X, y):
     model = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
     named = required_ensemble_size(model.fit(X, pd.DataFrame(y, columns=list("abc"))))
     assert named.names == ("a", "b", "c")

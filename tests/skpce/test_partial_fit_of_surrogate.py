@@ -26,6 +26,11 @@ def members(n_members=300, seed=0):
     return X, np.hstack(blocks)
 
 
+@pytest.fixture
+def data():
+    return members()
+
+
 def made(**options):
     options = {"steps": STEPS, "mask": MASK} | options
     options = {"distribution": norm(), "solver": "ridge"} | options
@@ -34,9 +39,8 @@ def made(**options):
 
 @pytest.mark.parametrize("solver", ["ols", "ridge"])
 @pytest.mark.parametrize("log_ratio", ["ilr", "clr", "alr"])
-def test_sums_give_the_fit_of_all_members(solver, log_ratio, monkeypatch):
+def test_sums_give_the_fit_of_all_members(X, y, solver, log_ratio, monkeypatch):
     monkeypatch.setattr("skpce._solvers.DEFAULT_ALPHAS", np.array([0.3]))
-    X, y = members()
     options = {"solver": solver, "log_ratio": log_ratio}
     summed = made(**options)
     for block in member_blocks(X, y, n_rows=70):
@@ -52,8 +56,7 @@ def test_sums_give_the_fit_of_all_members(solver, log_ratio, monkeypatch):
     )
 
 
-def test_order_and_weights_do_not_matter():
-    X, y = members()
+def test_order_and_weights_do_not_matter(X, y):
     weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     first, second = made(), made()
     first.partial_fit(X, y, weights)
@@ -64,8 +67,7 @@ def test_order_and_weights_do_not_matter():
     assert_array_equal(first.alpha_, second.alpha_)
 
 
-def test_steps_without_choice_or_spread():
-    X, y = members()
+def test_steps_without_choice_or_spread(X, y):
     y = np.column_stack([y[:, 4:], np.ones(len(X)), np.full((len(X), 2), 0.5)])
     model = made(steps=(3, 1, 2), mask=np.ones(6, dtype=bool)).partial_fit(X, y)
     reference = made(steps=(3, 1, 2), mask=np.ones(6, dtype=bool)).fit(X, y)
@@ -73,8 +75,7 @@ def test_steps_without_choice_or_spread():
     assert_array_equal(model.step_total_sobol_indices_[1:], 0.0)
 
 
-def test_model_file_goes_on(tmp_path):
-    X, y = members()
+def test_model_file_goes_on(X, y, tmp_path):
     model = made().partial_fit(X[:100], y[:100])
     save_model(model, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz").partial_fit(X[100:], y[100:])
@@ -89,8 +90,7 @@ def test_model_file_goes_on(tmp_path):
     lambda model, X: model.sobol_interval(),
     lambda model, X: modes_test(model),
 )
-def test_what_needs_members_says_so(call):
-    X, y = members()
+def test_what_needs_members_says_so(X, y, call):
     model = made().partial_fit(X, y)
     refuses(r"partial_fit|sums", call, model, X)
     assert not hasattr(model, "diagnostics_")
@@ -107,8 +107,7 @@ def test_it_exists_only_where_it_is_exact(options):
     assert not hasattr(made(**options), "partial_fit")
 
 
-def test_other_members_are_refused_and_change_nothing():
-    X, y = members()
+def test_other_members_are_refused_and_change_nothing(X, y):
     model = made().partial_fit(X, y)
     before = model.coefficients_
     with pytest.raises(ValueError, match="6 parts; expected 7"):
@@ -117,8 +116,7 @@ def test_other_members_are_refused_and_change_nothing():
     assert_array_equal(model.coefficients_, before)
 
 
-def test_blocks_of_arrays_on_disk(tmp_path):
-    X, y = members()
+def test_blocks_of_arrays_on_disk(X, y, tmp_path):
     on_disk = np.lib.format.open_memmap(
         tmp_path / "y.npy", mode="w+", dtype=np.float32, shape=y.shape
     )
@@ -133,10 +131,9 @@ def test_blocks_of_arrays_on_disk(tmp_path):
     assert one.total_sobol_indices_.shape == (1, 2)
 
 
-def test_blocks_of_dask_arrays():
+def test_blocks_of_dask_arrays(X, y):
     array = pytest.importorskip("dask.array")
     config = pytest.importorskip("dask.config")
-    X, y = members()
     model = made()
     tables = array.from_array(X, chunks=50), array.from_array(y, chunks=50)
     with config.set(scheduler="synchronous"):  # and not one of another test's cluster
@@ -146,9 +143,8 @@ def test_blocks_of_dask_arrays():
     assert_allclose(model.coefficients_, expected, rtol=1e-9)
 
 
-def test_blocks_of_zarr_arrays(tmp_path):
+def test_blocks_of_zarr_arrays(X, y, tmp_path):
     zarr = pytest.importorskip("zarr")
-    X, y = members()
     tables = []
     for name, values in (("X", X), ("y", y)):
         table = zarr.open_array(
@@ -167,8 +163,7 @@ def test_blocks_of_zarr_arrays(tmp_path):
     assert_allclose(model.coefficients_, expected, rtol=1e-9)
 
 
-def test_bad_blocks():
-    X, y = members()
+def test_bad_blocks(X, y):
     refuses("299 members; expected 300", member_blocks, X, y[1:])
     refuses("'n_rows'", member_blocks, X, y, n_rows=0)
     refuses("'y' parameter of member_blocks", member_blocks, X, y.tolist())

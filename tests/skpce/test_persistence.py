@@ -136,8 +136,7 @@ def test_skops_trusts_classes_of_compositions(estimator, data, through_skops):
     assert_array_equal(again.transform(X), fitted.transform(X))
 
 
-def test_a_fit_from_sums_is_continued_after_loading(data):
-    X, y = data
+def test_a_fit_from_sums_is_continued_after_loading(X, y):
     model = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
     whole = clone(model).fit(X, y)
     half = pickled(model.partial_fit(X[:60], y[:60])).partial_fit(X[60:], y[60:])
@@ -151,9 +150,8 @@ def test_an_unfitted_estimator_loads_unfitted():
 
 
 @cases("estimator", ridge_pce(3), PolynomialChaosRegressor(), ids=["ridge", "learned"])
-def test_a_pickle_holds_the_samples_once_and_no_design(estimator):
+def test_a_pickle_holds_the_samples_once_and_no_design(estimator, rng):
     """The samples and residuals of each target, and factors of the terms."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3))
     y = np.exp(X @ [0.5, 0.4, 0.3]) + 0.1 * rng.normal(size=4000)
     fitted = estimator.fit(X, y)
@@ -164,8 +162,7 @@ def test_a_pickle_holds_the_samples_once_and_no_design(estimator):
     assert size < 8 * n_samples * n_terms, "the design matrix is not in it"
 
 
-def test_a_pickle_of_a_fit_from_sums_does_not_grow_with_the_samples():
-    rng = np.random.default_rng(0)
+def test_a_pickle_of_a_fit_from_sums_does_not_grow_with_the_samples(rng):
     X, y = rng.normal(size=(20_000, 2)), rng.normal(size=20_000)
     model = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
     sizes = [len(pickle.dumps(clone(model).fit(X[:n], y[:n]))) for n in (100, 20_000)]

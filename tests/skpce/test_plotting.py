@@ -155,8 +155,7 @@ def test_pure_interactions_are_explained():
     assert_allclose(display.shares, [[0, 0, 0.75, 0.25]])
 
 
-def test_an_expansion_without_variance_explains_nothing(ensemble):
-    X, _ = ensemble
+def test_an_expansion_without_variance_explains_nothing(X):
     y = np.tile([0.2, 0.3, 0.5], (len(X), 1))
     flat = ridge_surrogate(1).fit(X, y)
     display = SobolDisplay.from_fit(flat, unexplained=[0.4])
@@ -199,8 +198,7 @@ def test_a_negative_q2_is_drawn_as_nothing_explained(fitted):
     assert_allclose(display.shares[0], [0, 0, 0, 0, 1])
 
 
-def test_a_step_without_choice_has_no_bar(ensemble):
-    X, y = ensemble
+def test_a_step_without_choice_has_no_bar(X, y):
     wider = np.hstack([y, np.ones((len(y), 1))])
     steps = STEPS | {"stop": 1}
     model = ridge_surrogate(1, steps=steps).fit(X, wider)
@@ -210,8 +208,7 @@ def test_a_step_without_choice_has_no_bar(ensemble):
     assert [text.get_text() for text in display.ax_.texts] == ["no variance"]
 
 
-def test_names_of_the_inputs_come_from_the_pipeline(pipeline, ensemble, fitted):
-    X, y = ensemble
+def test_names_of_the_inputs_come_from_the_pipeline(X, y, pipeline, fitted):
     assert SobolDisplay.from_fit(fitted).input_names == ["x0", "x1", "x2"]
     assert SobolDisplay.from_fit(pipeline).input_names == ["pca0", "pca1"]
     alone = Pipeline([("surrogate", ridge_surrogate(1))]).fit(X, y[:, :3])
@@ -251,8 +248,7 @@ def test_coverage_behind_an_embedding(pipeline, ensemble, simulate, depth):
 # Policies.
 
 
-def test_policies_of_a_step_stand_beside_the_surrogate(pipeline, ensemble):
-    _, y = ensemble
+def test_policies_of_a_step_stand_beside_the_surrogate(y, pipeline):
     display = PolicyDistributionDisplay.from_estimator(pipeline, y, step=2)
     assert_allclose(display.mean["ensemble"], y[:, 5:].mean(axis=0))
     assert_allclose(display.spread["ensemble"], y[:, 5:].std(axis=0))
@@ -263,8 +259,7 @@ def test_policies_of_a_step_stand_beside_the_surrogate(pipeline, ensemble):
     assert display.ax_.get_ylim()[0] < 0 < display.ax_.get_ylim()[1]
 
 
-def test_masked_parts_are_not_drawn(ensemble):
-    X, y = ensemble
+def test_masked_parts_are_not_drawn(X, y):
     y = np.insert(y, 1, 0.0, axis=1)
     model = ridge_surrogate(1, steps=(4, 2, 4)).fit(X, y)
     display = PolicyDistributionDisplay.from_estimator(model, y)

@@ -14,7 +14,6 @@ from skpce.metrics import coverage_interval
 from tests.shared import OLS, cases, refuses, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
-SEED = 0
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
@@ -63,11 +62,10 @@ def test_coverage_far_from_the_members_and_among_them():
     assert np.mean(near) == pytest.approx(0.8, abs=0.05)
 
 
-def test_few_members_cover_as_they_claim():
+def test_few_members_cover_as_they_claim(rng):
     # Many independent steps of two parts, each with one standard normal logit that no
     # input explains: coverage of a new member is known for each interval. Quantiles
     # by "hazen" cover 0.783 and 0.879, by "weibull" 0.818 and 0.914.
-    rng = np.random.default_rng(SEED)
     n_members, n_steps = 20, 600
     X, X_new = rng.normal(size=(n_members, 1)), rng.normal(size=(10, 1))
     logits = rng.normal(size=(n_members, n_steps))
@@ -82,10 +80,9 @@ def test_few_members_cover_as_they_claim():
 
 
 @pytest.mark.slow
-def test_few_members_are_held_jointly_as_often_as_claimed():
+def test_few_members_are_held_jointly_as_often_as_claimed(rng):
     # Measured from the median of all residuals, each its own neighbour, policies are
     # held 0.42, 0.74 and 0.85 of the time.
-    rng = np.random.default_rng(SEED)
     n_members, steps = 20, (3,) * 100
     X, X_new = rng.normal(size=(n_members, 1)), rng.normal(size=(300, 1))
     y, y_new = (
@@ -117,7 +114,7 @@ class CountingGenerator:
     """A generator of normal numbers that counts them."""
 
     def __init__(self):
-        self.generator, self.drawn = np.random.default_rng(SEED), 0
+        self.generator, self.drawn = np.random.default_rng(0), 0
 
     def standard_normal(self, size):
         self.drawn += np.prod(size)
@@ -156,8 +153,7 @@ def test_the_push_forward_alone_is_too_narrow():
     assert_allclose(point.upper, surrogate.predict(X[:4]), atol=1e-12)
 
 
-def test_residuals_preserve_the_dependence_between_steps():
-    rng = np.random.default_rng(SEED)
+def test_residuals_preserve_the_dependence_between_steps(rng):
     X = rng.normal(size=(300, 1))
     shared = rng.normal(size=300)
     step = softmax(np.column_stack([shared, np.zeros(300)]), axis=1)

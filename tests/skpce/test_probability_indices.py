@@ -11,8 +11,6 @@ from scipy.stats import norm
 from skpce import CompositionalPCESurrogate
 from tests.shared import ridge_surrogate
 
-SEED = 0
-
 
 def policy(X):
     zero = 0 * X[:, 0]
@@ -23,7 +21,7 @@ def policy(X):
 
 @pytest.fixture(scope="module")
 def fitted():
-    X = np.random.default_rng(SEED).normal(size=(80, 3))
+    X = np.random.default_rng(0).normal(size=(80, 3))
     return CompositionalPCESurrogate(
         2, steps=(3, 2), distribution=norm(0, 1), solver="ols", random_state=0
     ).fit(X, policy(X))
@@ -99,7 +97,7 @@ def test_the_error_falls_at_the_root_rate(fitted):
 
 
 def test_masked_and_certain_parts_have_no_indices():
-    X = np.random.default_rng(SEED).normal(size=(40, 1))
+    X = np.random.default_rng(0).normal(size=(40, 1))
     y = np.column_stack([softmax(np.c_[X, -X], axis=1), np.zeros(40), np.ones(40)])
     found = (
         ridge_surrogate(1, steps=(3, 1), random_state=0)

@@ -283,8 +283,7 @@ def test_modes_do_not_depend_on_the_unit(scale, data):
     assert_allclose(rules[0], rules[1], rtol=1e-6)
 
 
-def test_embeddings_with_other_laws(data):
-    X, y = data
+def test_embeddings_with_other_laws(X, y):
     law = uniform(-9.0, 18.0)
     pipeline = make_pipeline(PCA(2), ridge_pce(2, distribution=law))
     found = original_space_indices(
@@ -296,9 +295,8 @@ def test_embeddings_with_other_laws(data):
 
 @pytest.mark.parametrize("kind", ["normal", "uniform", "exponential", "gamma", "beta"])
 @pytest.mark.parametrize("value", [5e19, -3.0, 0.0])
-def test_moments_beside_a_constant_column(kind, value):
+def test_moments_beside_a_constant_column(kind, value, rng):
     """Excess kurtosis is at least skewness squared minus 2, whatever the constant."""
-    rng = np.random.default_rng(0)
     X = np.c_[rng.normal(size=30), np.full(30, value)]
     law = ["normal", kind]
     fitted = ridge_pce(2, distribution=law).fit(X, X[:, 0] ** 2)

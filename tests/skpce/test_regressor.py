@@ -15,18 +15,15 @@ from skpce import (
 )
 from tests.shared import refuses, ridge_pce
 
-SEED = 0
-
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     return X, np.column_stack([X[:, 0] ** 2, X[:, 1] + rng.normal(size=60)])
 
 
-def test_shapes_follow_y(data):
-    X, y = data
+def test_shapes_follow_y(X, y):
     both = ridge_pce(3).fit(X, y)
     assert both.coefficients_.shape == (2, 20)
     assert both.sobol_indices_.shape == both.total_sobol_indices_.shape == (2, 3)
@@ -41,8 +38,7 @@ def test_shapes_follow_y(data):
     assert column.predict(X).shape == (60, 1)
 
 
-def test_transform_is_the_basis_and_predict_its_product(data):
-    X, y = data
+def test_transform_is_the_basis_and_predict_its_product(X, y):
     pce = ridge_pce(2).fit(X, y)
     basis = PolynomialChaosFeatures(2, distribution="normal").fit(X)
     assert_array_equal(pce.transform(X), basis.transform(X))
@@ -50,8 +46,7 @@ def test_transform_is_the_basis_and_predict_its_product(data):
     assert pce.get_feature_names_out()[-1] == "He2(x2)"
 
 
-def test_score_and_q2(data):
-    X, y = data
+def test_score_and_q2(X, y):
     pce = ridge_pce(2).fit(X, y)
     assert pce.score(X, y) == pytest.approx(r2_score(y, pce.predict(X)))
     spread = np.sum((y - y.mean(axis=0)) ** 2, axis=0)
@@ -59,8 +54,7 @@ def test_score_and_q2(data):
     assert_allclose(pce.unexplained_share_, np.clip(1 - pce.q2_, 0, 1))
 
 
-def test_degree_zero_is_the_mean(data):
-    X, y = data
+def test_degree_zero_is_the_mean(X, y):
     pce = ridge_pce(0).fit(X, y)
     assert_allclose(pce.predict(X), np.tile(y.mean(axis=0), (60, 1)))
     assert not pce.total_variance_.any()
@@ -72,9 +66,8 @@ def test_one_sample_predicts_itself():
     assert_allclose(pce.predict([[0.3, 1.0], [2.0, 2.0]]), [5.0, 5.0])
 
 
-def test_a_constant_target_is_reported(data):
+def test_a_constant_target_is_reported(X, y):
     """Its indices are 0: no silent share of one."""
-    X, y = data
     message = "^y has no variance: the Sobol indices are 0 and q2_ is NaN"
     for model in (ridge_pce(), PolynomialChaosRegressor()):
         with pytest.warns(ConstantTargetWarning, match=message) as caught:
@@ -89,9 +82,8 @@ def test_a_constant_target_is_reported(data):
     assert not pce.total_sobol_indices_[1].any()
 
 
-def test_a_constant_first_batch_is_not_reported(data):
+def test_a_constant_first_batch_is_not_reported(X, y):
     """Later samples may vary."""
-    X, y = data
     pce = ridge_pce(distribution=norm(0, 1), criterion="gcv")
     pce.partial_fit(X[:5], np.zeros(5)).partial_fit(X[5:], y[5:, 0])
     with pytest.warns(ConstantTargetWarning):
@@ -103,9 +95,8 @@ def test_predict_refuses_another_width(data):
     refuses(r"2 features, but .* expecting 3 features", pce.predict, np.zeros((4, 2)))
 
 
-def test_many_targets_share_one_factorisation():
+def test_many_targets_share_one_factorisation(rng):
     """A check on shapes and values, not on time."""
-    rng = np.random.default_rng(SEED)
     X = rng.normal(size=(80, 2))
     y = rng.normal(size=(80, 300))
     many = ridge_pce().fit(X, y)

@@ -35,8 +35,7 @@ def pce(degree=2, **parameters):
 
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
 @pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit", "paper"])
-def test_normalised_weights_are_one_copy_each(data, solver, criterion):
-    X, y = data
+def test_normalised_weights_are_one_copy_each(X, y, solver, criterion):
     plain = pce(solver=solver, criterion=criterion).fit(X, y)
     normalised = pce(solver=solver, criterion=criterion).fit(X, y, np.full(N, 1 / N))
     for name in ("coefficients_", "alpha_", "q2_"):
@@ -48,8 +47,7 @@ def test_normalised_weights_are_one_copy_each(data, solver, criterion):
     )
 
 
-def test_normalised_weights_in_intervals_and_corrections(data):
-    X, y = data
+def test_normalised_weights_in_intervals_and_corrections(X, y):
     plain, normalised = pce().fit(X, y), pce().fit(X, y, np.full(N, 1 / N))
     for method in ("residual", "bootstrap"):
         found = [
@@ -59,15 +57,13 @@ def test_normalised_weights_in_intervals_and_corrections(data):
         assert_allclose(*found, atol=1e-8)
 
 
-def test_later_samples_cannot_be_normalised(data):
-    X, y = data
+def test_later_samples_cannot_be_normalised(X, y):
     model = pce(criterion="gcv", solver="ridge").fit(X, y)
     with pytest.raises(ValueError, match="at least the number of samples, 60"):
         model.partial_fit(X, y, np.full(N, 1 / N))
 
 
-def test_later_samples_cannot_change_the_basis(data):
-    X, y = data
+def test_later_samples_cannot_change_the_basis(X, y):
     model = pce(criterion="gcv", solver="ridge").fit(X, y)
     refuses("cannot change the basis", model.set_params(degree=3).partial_fit, X, y)
     with pytest.raises(ValueError, match="cannot change the basis"):
@@ -77,27 +73,23 @@ def test_later_samples_cannot_change_the_basis(data):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("size", [1e-9, 1e9])
-def test_the_unit_of_y_does_not_matter(data, solver, size):
-    X, y = data
+def test_the_unit_of_y_does_not_matter(X, y, solver, size):
     plain, scaled = pce(solver=solver).fit(X, y), pce(solver=solver).fit(X, size * y)
     assert_allclose(plain.coefficients_, scaled.coefficients_ / size, atol=1e-6)
 
 
-def test_equal_weights_are_copies_for_a_regressor_too(data):
-    X, y = data
+def test_equal_weights_are_copies_for_a_regressor_too(X, y):
     weighted = pce(regressor=Ridge(10.0)).fit(X, y, np.full(N, 2.0))
     copied = pce(regressor=Ridge(10.0)).fit(np.r_[X, X], np.r_[y, y])
     assert_allclose(weighted.coefficients_, copied.coefficients_)
 
 
-def test_a_regressor_with_a_link_is_refused(data):
-    X, y = data
+def test_a_regressor_with_a_link_is_refused(X, y):
     with pytest.raises(ValueError, match="must predict X @ coef_"):
         pce(regressor=PoissonRegressor()).fit(X, y - y.min() + 0.1)
 
 
-def test_a_regressor_without_weights_can_be_resampled(data):
-    X, y = data
+def test_a_regressor_without_weights_can_be_resampled(X, y):
     model = pce(regressor=WithoutWeights()).fit(X, y)
     bounds = model.sobol_interval(method="bootstrap", random_state=0).total_order
     ols = pce(solver="ols").fit(X, y)
@@ -106,16 +98,14 @@ def test_a_regressor_without_weights_can_be_resampled(data):
     pce(regressor=Lars()).fit(X, y).sobol_interval(method="bootstrap", n_resamples=3)
 
 
-def test_folds_of_a_regressor_do_not_depend_on_the_order(data):
-    X, y = data
+def test_folds_of_a_regressor_do_not_depend_on_the_order(X, y):
     order = np.argsort(X[:, 0])
     one = pce(regressor=Ridge(1e-3)).fit(X, y)
     other = pce(regressor=Ridge(1e-3)).fit(X[order], y[order])
     assert_allclose(one.q2_, other.q2_)
 
 
-def test_a_failed_fit_changes_nothing(data):
-    X, y = data
+def test_a_failed_fit_changes_nothing(X, y):
     model = ridge_pce(2, distribution="uniform").fit(X, y)
     before, fitted = model.predict(X), dict(vars(model))
     model.set_params(regressor=DecisionTreeRegressor())
@@ -149,8 +139,7 @@ def test_intervals_of_degree_zero(data):
         assert found.total_order.shape == (2, 1, 3)
 
 
-def test_bounds_of_an_index_and_its_total_agree():
-    rng = np.random.default_rng(0)
+def test_bounds_of_an_index_and_its_total_agree(rng):
     for _ in range(10):
         X = rng.uniform(-1, 1, size=(40, 3))
         y = X[:, 0] + 0.3 * X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=40)
@@ -168,8 +157,7 @@ def test_a_fit_stores_its_own_samples(data):
     assert_array_equal(before, after)
 
 
-def test_a_standard_deviation_needs_no_whole_design(data):
-    X, y = data
+def test_a_standard_deviation_needs_no_whole_design(X, y):
     model = pce(3).fit(X, y)
     new = np.random.default_rng(1).uniform(-1, 1, size=(40_000, 3))
     values, deviation = model.predict(new, return_std=True)
@@ -183,8 +171,7 @@ def test_features_that_are_none(data, features):
     refuses("features must", pce().fit(*data).closed_sobol_index, features)
 
 
-def test_one_weight_for_all(data):
-    X, y = data
+def test_one_weight_for_all(X, y):
     assert_allclose(
         pce().fit(X, y, 2.0).coefficients_,
         pce().fit(X, y, np.full(N, 2.0)).coefficients_,

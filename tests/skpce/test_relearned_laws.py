@@ -14,7 +14,6 @@ from skpce._checks import make_generator
 from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
 from tests.shared import cases, ridge_pce
 
-SEED = 0
 INPUTS = {
     "normal": lambda rng, n: rng.normal(3.0, 2.0, size=n),
     "uniform": lambda rng, n: rng.uniform(-1.0, 4.0, size=n),
@@ -26,7 +25,7 @@ INPUTS = {
 
 
 def cubic(distribution, n_members=80, residual=0.3):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = np.column_stack([INPUTS[distribution](rng, n_members) for _ in range(2)])
     z = (X - X.mean(axis=0)) / X.std(axis=0)
     logits = np.column_stack([z[:, 0] + 0.3 * z[:, 0] ** 3, z[:, 0] * z[:, 1], z[:, 1]])
@@ -44,13 +43,13 @@ def test_least_squares_is_a_loop_of_fits(distribution, truncation):
         distribution=distribution,
         truncation=truncation,
         q=0.75 if truncation == "hyperbolic" else 1.0,
-        random_state=SEED,
+        random_state=0,
     )
     found = surrogate.fit(X, y).sobol_interval(
         "coordinate", 0.5, coordinates="clr", n_resamples=8
     )
     draws = []
-    for row in resample_counts(np.ones(len(X)), 8, make_generator(SEED)):
+    for row in resample_counts(np.ones(len(X)), 8, make_generator(0)):
         rows = np.repeat(np.arange(len(X)), row)
         indices = surrogate.fit(X[rows], y[rows]).sobol_indices(coordinates="clr")
         draws.append((indices.first_order, indices.total_order))
@@ -59,16 +58,15 @@ def test_least_squares_is_a_loop_of_fits(distribution, truncation):
     assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
 
 
-def test_frozen_laws_and_categories_stay():
-    rng = np.random.default_rng(SEED)
+def test_frozen_laws_and_categories_stay(rng):
     X = np.column_stack([rng.normal(size=60), rng.integers(3, size=60)])
     y = softmax(np.c_[X[:, 0], X[:, 1] == 1, rng.normal(size=60)], axis=1)
     fixed = CompositionalPCESurrogate(
-        2, solver="ols", distribution=[norm(0, 1), "categorical"], random_state=SEED
+        2, solver="ols", distribution=[norm(0, 1), "categorical"], random_state=0
     ).fit(X, y)
     found = fixed.sobol_interval(n_resamples=20)
     draws = []
-    for row in resample_counts(np.ones(60), 20, make_generator(SEED)):
+    for row in resample_counts(np.ones(60), 20, make_generator(0)):
         problem = fixed._fitted.problem.linear.resampled(row)
         root = np.sqrt(problem.weights)[:, np.newaxis]
         slopes = np.linalg.lstsq(
@@ -120,10 +118,10 @@ def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
     y = X[:, 0] ** 3 + X[:, 0] * X[:, 1]
     pce = PolynomialChaosRegressor(3, solver="ols", distribution=distribution)
     found = pce.fit(X, y).sobol_interval(
-        0.5, method="bootstrap", n_resamples=8, random_state=SEED
+        0.5, method="bootstrap", n_resamples=8, random_state=0
     )
     draws = []
-    for row in resample_counts(np.ones(len(X)), 8, make_generator(SEED)):
+    for row in resample_counts(np.ones(len(X)), 8, make_generator(0)):
         again = pce.fit(np.repeat(X, row, axis=0), np.repeat(y, row))
         draws.append((again.sobol_indices_, again.total_sobol_indices_))
     expected = np.quantile(draws, [0.25, 0.75], axis=0)
@@ -132,9 +130,8 @@ def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
 
 
 @pytest.mark.parametrize("distribution", sorted(INPUTS))
-def test_a_fit_under_other_laws_is_the_same_function(distribution):
+def test_a_fit_under_other_laws_is_the_same_function(distribution, rng):
     """Squares under the laws of weighted samples, by a fit of the fit there."""
-    rng = np.random.default_rng(SEED)
     X, _ = cubic(distribution)
     pce = PolynomialChaosRegressor(3, solver="ols", distribution=distribution)
     pce.fit(X, X[:, 0] * X[:, 1] + X[:, 0])
@@ -149,7 +146,7 @@ def test_a_fit_under_other_laws_is_the_same_function(distribution):
         design = PolynomialBasis(learned, laws.multi_indices).evaluate(X)
         expected = np.linalg.lstsq(design, pce.predict(X), rcond=None)[0]
         assert_allclose(found[0], expected, atol=1e-7)
-    low, high = pce.sobol_interval(n_resamples=20, random_state=SEED).total_order
+    low, high = pce.sobol_interval(n_resamples=20, random_state=0).total_order
     assert (low <= high).all()
 
 
@@ -174,11 +171,11 @@ def test_law_errors_are_those_of_the_squares():
 
 def test_learned_bounds_may_reach_beyond_the_samples():
     """By ``range / (n + 1)`` on average, if the law is uniform."""
-    X = np.random.default_rng(SEED).uniform(size=(99, 3))
+    X = np.random.default_rng(0).uniform(size=(99, 3))
     pce = ridge_pce(1, distribution=["uniform", "normal", "exponential"]).fit(
         X, X[:, 0]
     )
-    bounds = LearnedLaws(pce.basis_, X).outer_bounds(99, 2000, make_generator(SEED))
+    bounds = LearnedLaws(pce.basis_, X).outer_bounds(99, 2000, make_generator(0))
     assert {i: found.shape for i, found in bounds.items()} == {
         0: (2000, 2),
         2: (2000, 1),

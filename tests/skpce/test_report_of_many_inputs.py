@@ -15,8 +15,7 @@ from skpce._report import some_inputs
 from skpce.plotting import EmbeddingDisplay, SobolDisplay
 
 
-def test_blocks_find_the_same_pair(monkeypatch):
-    rng = np.random.default_rng(0)
+def test_blocks_find_the_same_pair(monkeypatch, rng):
     X = rng.normal(size=(80, 23))
     X[:, 4] = 1.0  # constant
     X[:, 19] = -X[:, 2] + 0.2 * rng.normal(size=80)
@@ -39,10 +38,9 @@ def test_shares_of_other_inputs_are_added_up():
 
 
 @pytest.mark.slow
-def test_a_report_shows_the_leading_inputs(monkeypatch):
+def test_a_report_shows_the_leading_inputs(monkeypatch, rng):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr("skpce._report.MOST_INPUTS", 3)
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 40))
     y = X[:, 7] * X[:, 11] + X[:, 30]
     model = PolynomialChaosRegressor().fit(X, y)
@@ -53,9 +51,8 @@ def test_a_report_shows_the_leading_inputs(monkeypatch):
     assert "x12" not in re.sub('base64,[^"]*', "", page)
 
 
-def test_an_embedding_of_some_inputs():
+def test_an_embedding_of_some_inputs(rng):
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 6))
     model = PolynomialChaosRegressor().fit(X, X[:, 1])
     display = EmbeddingDisplay.from_estimator(model, X, features=[1, "x4"])

@@ -20,29 +20,12 @@ from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from skpce.sample_size._required import (
     SimulatedDesigns,
     VacuousBoundWarning,
-    smallest_of_gram,
 )
 from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
+from tests.skpce.test_sample_size import NORMAL, UNIFORM, linear_fit, of_gram
 
 
-def of_gram(design):
-    return smallest_of_gram(design.T @ design) / len(design)
-
-
-SEED = 0
-NORMAL = stats.norm(0, 1)
-UNIFORM = stats.uniform(-1, 2)
-
-
-def linear_fit(n_members=100, noise=0.3, solver="ols", seed=SEED, degree=2):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_members, 2))
-    y = X[:, 0] + X[:, 0] * X[:, 1] + noise * rng.normal(size=n_members)
-    pce = PolynomialChaosRegressor(degree, distribution=NORMAL, solver=solver)
-    return pce.fit(X, y)
-
-
-def policies(n_members=80, noise=0.2, seed=SEED, **options):
+def policies(n_members=80, noise=0.2, seed=0, **options):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 2))
     blank = np.zeros(n_members)
@@ -91,15 +74,14 @@ def test_new_designs_have_the_eigenvalue_that_the_plan_counts_on():
     counted_on = coefficient_error_bound(
         found.noise_variance.item(), n, 10, smallest_eigenvalue=1.0, method="f"
     )
-    rng = np.random.default_rng(SEED + 1)
+    rng = np.random.default_rng(1)
     new = [of_gram(pce.transform(rng.normal(size=(n, 2)))) for _ in range(200)]
     below = np.sum(np.array(new) < counted_on / squared)
     assert below <= stats.binom(200, 0.15).ppf(0.999)
 
 
-def test_a_linear_model_needs_what_the_formula_says():
+def test_a_linear_model_needs_what_the_formula_says(rng):
     """P = 2 and a large size: the eigenvalue is near 1, the formula explicit."""
-    rng = np.random.default_rng(SEED)
     X = rng.uniform(-1, 1, size=(200, 1))
     pce = PolynomialChaosRegressor(1, distribution=UNIFORM, solver="ols")
     pce.fit(X, np.sqrt(3) * X[:, 0] + 0.5 * rng.normal(size=200))
@@ -164,7 +146,7 @@ def test_steps_without_signal_or_choice():
         assert found.n_required[1] == math.inf
     else:
         assert found.n_required[1] > 10 * found.n_required[0]
-    X = np.random.default_rng(SEED).normal(size=(20, 1))
+    X = np.random.default_rng(0).normal(size=(20, 1))
     y = np.hstack([softmax(np.c_[X, -X], axis=1), np.ones((20, 1))])
     only = ridge_surrogate(1, steps=(2, 1)).fit(X, y)
     found = required(only)
@@ -190,8 +172,7 @@ def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
     assert found.noise_variance[1] == pytest.approx(3 * 0.09, rel=0.1)
 
 
-def test_more_terms_than_members_is_vacuous_and_not_refused():
-    rng = np.random.default_rng(SEED)
+def test_more_terms_than_members_is_vacuous_and_not_refused(rng):
     X = rng.normal(size=(30, 5))
     pce = ridge_pce(3, distribution=NORMAL)
     pce.fit(X, X[:, 0] + 0.01 * rng.normal(size=30))
@@ -208,8 +189,7 @@ def test_more_terms_than_members_is_vacuous_and_not_refused():
     assert required(least, signal_variance=1.0).n_required[0] == math.inf
 
 
-def test_a_constant_target_and_several_targets():
-    rng = np.random.default_rng(SEED)
+def test_a_constant_target_and_several_targets(rng):
     X = rng.normal(size=(60, 2))
     y = np.c_[X[:, 0] + 0.1 * rng.normal(size=60), np.ones(60)]
     pce = ridge_pce(1, distribution=NORMAL)
@@ -220,8 +200,7 @@ def test_a_constant_target_and_several_targets():
     assert np.isnan(found.n_required[1])
 
 
-def test_a_fit_from_sums_is_the_same():
-    rng = np.random.default_rng(SEED)
+def test_a_fit_from_sums_is_the_same(rng):
     X = rng.normal(size=(80, 2))
     y = X[:, 0] + 0.2 * rng.normal(size=80)
     options = {"distribution": NORMAL, "solver": "ols"}

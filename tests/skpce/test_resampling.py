@@ -39,9 +39,7 @@ def test_intervals_contain_the_truth_mostly():
     assert np.mean(hits) > 0.8
 
 
-def test_intervals_are_ordered_nested_and_repeatable(ensemble):
-    X, y = ensemble
-
+def test_intervals_are_ordered_nested_and_repeatable(X, y):
     surrogate = ridge_surrogate(2, steps=WIDTHS, random_state=0).fit(X, y)
 
     def intervals(level):
@@ -55,8 +53,7 @@ def test_intervals_are_ordered_nested_and_repeatable(ensemble):
     assert_array_equal(wide, intervals(0.95))
 
 
-def test_normalised_weights_are_no_frequencies(ensemble):
-    X, y = ensemble
+def test_normalised_weights_are_no_frequencies(X, y):
     surrogate = ridge_surrogate(steps=WIDTHS).fit(
         X, y, sample_weight=np.full(len(X), 1 / len(X))
     )

@@ -56,8 +56,7 @@ def requesting(regressor):
     (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
     ids=["ridge", "learned"],
 )
-def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
-    X, y, weights = data
+def test_weights_reach_every_fit_and_score_of_a_search(X, y, weights, regressor, grid):
     model = pipeline(requesting(clone(regressor)))
     search = GridSearchCV(model, grid, cv=3).fit(X, y, sample_weight=weights)
     plain = GridSearchCV(pipeline(clone(regressor)), grid, cv=3).fit(X, y)
@@ -72,8 +71,7 @@ def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
 
 
 @pytest.mark.usefixtures("routing")
-def test_weights_reach_cross_validation(data):
-    X, y, weights = data
+def test_weights_reach_cross_validation(X, y, weights):
     regressor = ridge_pce().set_fit_request(sample_weight=True)
     regressor.set_score_request(sample_weight=False)
     routed = cross_validate(regressor, X, y, cv=3, params={"sample_weight": weights})
@@ -84,15 +82,13 @@ def test_weights_reach_cross_validation(data):
 
 @pytest.mark.usefixtures("routing")
 @cases("estimator", ridge_pce(), PolynomialChaosRegressor(), ids=["ridge", "learned"])
-def test_weights_without_a_request_are_refused(data, estimator):
-    X, y, weights = data
+def test_weights_without_a_request_are_refused(X, y, weights, estimator):
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         pipeline(estimator).fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.usefixtures("routing")
-def test_features_learn_their_law_from_routed_weights(data):
-    X, y, weights = data
+def test_features_learn_their_law_from_routed_weights(X, y, weights):
     features = PolynomialChaosFeatures(distribution="normal").set_fit_request(
         sample_weight=True
     )
@@ -103,8 +99,7 @@ def test_features_learn_their_law_from_routed_weights(data):
     assert law.location == pytest.approx(np.average(X[:, 0], weights=weights))
 
 
-def test_without_routing_the_step_is_named(data):
-    X, y, weights = data
+def test_without_routing_the_step_is_named(X, y, weights):
     model = pipeline(ridge_pce())
     search = GridSearchCV(model, {"pce__degree": [1, 2]}, cv=3)
     search.fit(X, y, pce__sample_weight=weights)

@@ -14,8 +14,7 @@ ALPHAS = np.logspace(-8, 4, 25)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
 @pytest.mark.parametrize(("n", "p"), [(40, 9), (40, 30), (12, 20)])
-def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch):
-    rng = np.random.default_rng(0)
+def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch, rng):
     design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, p))])
     design[0, 1] = 30.0  # a leverage of nearly 1
     weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
@@ -63,8 +62,7 @@ def test_one_penalty_after_the_other(n, p, criterion, weighted):
     assert_allclose(found, expected, rtol=1e-8)
 
 
-def test_blocks_of_rows_are_one_fit(monkeypatch):
-    rng = np.random.default_rng(0)
+def test_blocks_of_rows_are_one_fit(monkeypatch, rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
     whole = ridge_pce(3).fit(X, y)
     monkeypatch.setattr(ridge, "_LARGEST_PATH_BLOCK", 20)
@@ -85,8 +83,7 @@ def test_blocks_of_rows_are_one_fit(monkeypatch):
 
 @pytest.mark.parametrize("n_targets", [1, 40])
 @pytest.mark.parametrize("noise", [1e-3, 1.0, 1e3])
-def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch):
-    rng = np.random.default_rng(0)
+def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch, rng):
     X = rng.normal(size=(300, 2))
     y = X @ rng.normal(size=(2, n_targets)) + noise * rng.normal(size=(300, n_targets))
     expected = ridge_pce(3).fit(X, y)
@@ -108,9 +105,8 @@ def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch):
 
 @pytest.mark.parametrize("alphas", [ALPHAS, np.r_[0.0, ALPHAS]])
 @pytest.mark.parametrize("outlier", [1e2, 1e3, 1e7])
-def test_one_sample_with_all_the_leverage(outlier, alphas, monkeypatch):
+def test_one_sample_with_all_the_leverage(outlier, alphas, monkeypatch, rng):
     """What cancels is larger than the targets; without a penalty it is undefined."""
-    rng = np.random.default_rng(0)
     n = 60
     design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, 4)), np.eye(n)[:, :1]])
     design[1, 4] = outlier

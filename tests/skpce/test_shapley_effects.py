@@ -79,9 +79,8 @@ def test_gaussian_effects_of_a_linear_model(seed):
 
 
 @pytest.mark.parametrize("rho", [-0.6, 0.0, 0.9])
-def test_gaussian_effects_of_a_square(rho):
+def test_gaussian_effects_of_a_square(rho, rng):
     """f = a^2 + b: Var E[f|a] = 2 + rho^2, Var E[f|b] = 1 + 2 rho^4, Var f = 3."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
     X = (X - X.mean(axis=0)) @ np.linalg.inv(
         np.linalg.cholesky(np.cov(X.T, bias=True))

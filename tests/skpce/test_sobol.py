@@ -18,8 +18,6 @@ from skpce._expansion.expansion import indices_of_terms
 from skpce._solvers import SOLVERS
 from tests.shared import ridge_pce
 
-SEED = 0
-
 
 def ishigami(X, a=7.0, b=0.1):
     return np.sin(X[:, 0]) * (1 + b * X[:, 2] ** 4) + a * np.sin(X[:, 1]) ** 2
@@ -54,7 +52,7 @@ def test_ishigami_under_frozen_laws(solver, seed):
 
 @pytest.mark.parametrize("solver", ["ols", "ridge"])
 def test_ishigami_under_learned_bounds(solver):
-    X = np.random.default_rng(SEED).uniform(-np.pi, np.pi, size=(1000, 3))
+    X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(1000, 3))
     pce = PolynomialChaosRegressor(12, distribution="uniform", solver=solver)
     pce.fit(X, ishigami(X))
     assert np.abs(pce.total_sobol_indices_[0] - ishigami_indices()[1]).max() < 1e-2
@@ -62,7 +60,7 @@ def test_ishigami_under_learned_bounds(solver):
 
 def test_error_falls_with_the_degree():
     """Ishigami is analytic: the error falls faster than any power of the degree."""
-    X = np.random.default_rng(SEED).uniform(-np.pi, np.pi, size=(1500, 3))
+    X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(1500, 3))
     law = uniform(-np.pi, 2 * np.pi)
     errors = []
     for degree in (4, 6, 8, 10, 12):
@@ -76,7 +74,7 @@ def test_error_falls_with_the_degree():
 @pytest.mark.parametrize("solver", ["ols", "ridge"])
 def test_sobol_g(solver):
     a = np.array([0.0, 1.0, 4.5])
-    X = np.random.default_rng(SEED).uniform(size=(2000, 3))
+    X = np.random.default_rng(0).uniform(size=(2000, 3))
     y = np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1)
     partial = 1 / (3 * (1 + a) ** 2)
     variance = np.prod(1 + partial) - 1
@@ -111,7 +109,7 @@ def test_random_hermite_polynomial_is_recovered(seed):
     not hasattr(stats, "sobol_indices"), reason="scipy before 1.11 has no sobol_indices"
 )
 def test_agrees_with_the_sampling_of_scipy():
-    X = np.random.default_rng(SEED).uniform(-np.pi, np.pi, size=(1000, 3))
+    X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(1000, 3))
     law = uniform(-np.pi, 2 * np.pi)
     pce = ridge_pce(12, distribution=law).fit(X, ishigami(X))
     sampled = stats.sobol_indices(
@@ -174,8 +172,7 @@ def test_indices_follow_relabelled_inputs_and_ignore_the_scale(
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, -1e5 - 0.1, 1e8 + 0.1])
-def test_a_constant_target_has_no_attribution(solver, value):
-    rng = np.random.default_rng(SEED)
+def test_a_constant_target_has_no_attribution(solver, value, rng):
     X = rng.normal(size=(23, 3))
     y = np.column_stack([np.full(23, value), X[:, 0]])
     pce = PolynomialChaosRegressor(solver=solver, distribution="normal").fit(X, y)
@@ -195,8 +192,7 @@ def test_no_target_varies():
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols"])
-def test_neither_signs_nor_units_matter(solver):
-    rng = np.random.default_rng(SEED)
+def test_neither_signs_nor_units_matter(solver, rng):
     X = rng.normal(size=(50, 3))
     y = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=50)
     plain = PolynomialChaosRegressor(solver=solver, distribution="normal").fit(X, y)

@@ -21,9 +21,6 @@ from skpce._expansion.expansion import (
     partial_variances,
 )
 
-SEED = 0
-
-
 PCE = PolynomialChaosRegressor
 
 
@@ -39,7 +36,7 @@ def subsets_of(n_features):
 def test_interactions_of_sobol_g():
     """The partial variance of a set is the product of those of its inputs."""
     a = np.array([0.0, 1.0, 4.5])
-    X = np.random.default_rng(SEED).uniform(size=(3000, 3))
+    X = np.random.default_rng(0).uniform(size=(3000, 3))
     y = np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1)
     partial = 1 / (3 * (1 + a) ** 2)
     variance = np.prod(1 + partial) - 1
@@ -65,7 +62,7 @@ def test_interactions_of_sobol_g():
 
 
 def random_expansion(n_features=4, degree=3, n_targets=2):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     multi_indices = Truncation.of_degree(n_features, degree).listed()
     return rng.normal(size=(n_targets, len(multi_indices))), multi_indices
 
@@ -145,7 +142,7 @@ def test_sets_without_a_term_are_left_out():
 def test_shapley_effects_of_a_linear_function_of_normal_inputs():
     """Owen and Prieur (2017), section 4, without correlation: b_i^2 s_i^2 / V."""
     slopes, scales = np.array([1.0, -2.0, 0.5]), np.array([3.0, 1.0, 2.0])
-    X = np.random.default_rng(SEED).normal(size=(60, 3)) * scales
+    X = np.random.default_rng(0).normal(size=(60, 3)) * scales
     pce = PCE(2, distribution=[norm(0, s) for s in scales], solver="ols")
     pce.fit(X, X @ slopes)
     parts = slopes**2 * scales**2
@@ -187,7 +184,7 @@ def test_aggregation_over_targets():
         partial_variances(coefficients, multi_indices), 1 / variance
     )
     assert_allclose(equal.shapley, each.mean(axis=0))
-    rotation = np.linalg.qr(np.random.default_rng(SEED).normal(size=(3, 3)))[0]
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     turned = aggregated_shares(
         partial_variances(rotation @ coefficients, multi_indices), np.ones(3)
     )
@@ -195,7 +192,7 @@ def test_aggregation_over_targets():
 
 
 def test_aggregation_as_a_method():
-    X = np.random.default_rng(SEED).normal(size=(60, 2))
+    X = np.random.default_rng(0).normal(size=(60, 2))
     pce = PCE(1, distribution=norm(0, 1), solver="ols").fit(X, X * [2.0, 1.0])
     found = pce.aggregated_sobol_indices()
     assert_allclose(found.total_order, pce.feature_importances_)
@@ -211,7 +208,7 @@ def test_aggregation_as_a_method():
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_a_constant_target_has_no_indices_of_any_order():
-    X = np.random.default_rng(SEED).normal(size=(30, 3))
+    X = np.random.default_rng(0).normal(size=(30, 3))
     pce = PCE(2, solver="ols").fit(X, np.column_stack([np.full(30, 0.1), X[:, 0]]))
     assert pce.shapley_effects()[0].tolist() == [0, 0, 0]
     assert not pce.interaction_indices(2).values[0].any()
@@ -243,7 +240,7 @@ def test_pairs_agree_with_salib():
 def test_groups_agree_with_the_sampling_of_scipy():
     """Inputs that enter only through a group are one input of scipy."""
     law = uniform(-np.pi, 2 * np.pi)
-    X = law.rvs(size=(1000, 3), random_state=SEED)
+    X = law.rvs(size=(1000, 3), random_state=0)
     pce = PCE(12, distribution=law, solver="ols").fit(X, ishigami(X))
     sampled = stats.sobol_indices(
         func=lambda x: ishigami(x.T), n=2**13, dists=[law] * 3, random_state=1

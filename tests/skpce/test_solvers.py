@@ -25,12 +25,10 @@ from skpce._solvers import (
 from skpce._solvers.problem import DesignDecomposition, best_penalties, factorize
 from tests.shared import cases, refuses, ridge_pce
 
-SEED = 0
-
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     design = np.column_stack([np.ones(25), rng.normal(size=(25, 6))])
     targets = design @ rng.normal(size=(7, 3)) + rng.normal(size=(25, 3)) + 5
     weights = rng.integers(1, 4, size=25).astype(float)
@@ -153,8 +151,7 @@ def test_least_squares_is_that_of_numpy(data):
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
-def test_more_terms_than_samples(solver):
-    rng = np.random.default_rng(SEED)
+def test_more_terms_than_samples(solver, rng):
     X = rng.normal(size=(20, 4))
     y = X[:, 0] + 3
     pce = PolynomialChaosRegressor(4, solver=solver, distribution=norm(0, 1))
@@ -183,8 +180,7 @@ def test_more_terms_than_samples(solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("distribution", ["normal", "uniform"])
-def test_a_weight_is_a_number_of_copies(solver, distribution):
-    rng = np.random.default_rng(SEED)
+def test_a_weight_is_a_number_of_copies(solver, distribution, rng):
     X = rng.uniform(-1, 1, size=(40, 2))
     y = np.column_stack([np.exp(X[:, 0]), X[:, 0] * X[:, 1] + rng.normal(size=40)])
     weights = rng.integers(0, 4, size=40)
@@ -258,9 +254,8 @@ def test_bad_weights(weights, message):
 
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_constant_target_beside_another_has_no_variance(criterion, weighted):
+def test_a_constant_target_beside_another_has_no_variance(criterion, weighted, rng):
     """The mean of many equal numbers has a rounding error that grows with them."""
-    rng = np.random.default_rng(0)
     for n_samples in (7, 300, 5000, 20_001):
         X = rng.normal(size=(n_samples, 1))
         weights = rng.gamma(1.0, 1.0, n_samples) + 1e-9 if weighted else None
@@ -276,7 +271,7 @@ def test_a_constant_target_beside_another_has_no_variance(criterion, weighted):
 
 def wide(n_samples, singular_values, n_columns=40):
     """A matrix of given singular values whose columns have the mean 0."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     start = rng.normal(size=(n_samples, len(singular_values)))
     left, _ = np.linalg.qr(start - start.mean(axis=0))
     right, _ = np.linalg.qr(rng.normal(size=(n_columns, len(singular_values))))

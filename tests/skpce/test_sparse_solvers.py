@@ -16,7 +16,6 @@ from skpce._solvers import DEFAULT_ALPHAS, SOLVERS, LinearProblem, make_solver
 from skpce._solvers.sparse import Dictionary
 from tests.shared import cases, refuses, ridge_pce
 
-SEED = 0
 REPEATABLE = [name for name in SOLVERS if name != "paper"]
 UNIFORM = uniform(-1, 2)
 
@@ -24,7 +23,7 @@ UNIFORM = uniform(-1, 2)
 @pytest.fixture
 def sparse_data():
     """Three of 56 terms, 40 samples, no noise."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(40, 3))
     second = legendre.legval(X[:, 1], [0, 0, 1]) * np.sqrt(5)
     y = 4.0 + 2.0 * np.sqrt(3) * X[:, 0] - second + 3 * X[:, 0] * X[:, 2]
@@ -43,9 +42,8 @@ def test_a_sparse_function_is_recovered(sparse_data, solver):
 
 
 @pytest.mark.parametrize("solver", ["lars", "subspace_pursuit", None])
-def test_leave_one_out_is_that_of_refits(solver):
+def test_leave_one_out_is_that_of_refits(solver, rng):
     """With the terms and the penalty of the fit, by brute force."""
-    rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 3))
     y = X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=40)
     weights = rng.integers(1, 3, size=40).astype(float)
@@ -69,9 +67,8 @@ def test_leave_one_out_is_that_of_refits(solver):
     )
 
 
-def test_subspace_pursuit_finds_the_best_pair():
+def test_subspace_pursuit_finds_the_best_pair(rng):
     """Against all pairs of terms."""
-    rng = np.random.default_rng(SEED)
     design = np.column_stack([np.ones(30), rng.normal(size=(30, 12))])
     y = design[:, 3] - 2 * design[:, 7] + 0.5 * rng.normal(size=30)
     problem = LinearProblem(design, y[:, np.newaxis], np.ones(30), np.arange(1))
@@ -109,15 +106,14 @@ def test_correction_is_that_of_the_docstring():
 
 
 @pytest.mark.parametrize("solver", ["ridge", "subspace_pursuit"])
-def test_a_group_of_targets_may_be_rotated(solver):
+def test_a_group_of_targets_may_be_rotated(solver, rng):
     """Targets of one group share every choice, so their basis does not matter."""
-    rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 3))
     basis = ridge_pce(3, distribution=norm(0, 1)).fit(X, X[:, 0])
     design = basis.transform(X)
     targets = np.column_stack([np.exp(X[:, 0]), X[:, 1] * X[:, 2], X[:, 0]])
     targets = targets + 0.1 * rng.normal(size=targets.shape)
-    rotation = ortho_group(3, seed=SEED).rvs()
+    rotation = ortho_group(3, seed=0).rvs()
     fits = [
         make_solver("x", solver, None).fit(
             LinearProblem(design, values, np.ones(40), np.zeros(3, int))
@@ -129,9 +125,8 @@ def test_a_group_of_targets_may_be_rotated(solver):
     )
 
 
-def test_a_long_path_needs_no_residuals(monkeypatch):
+def test_a_long_path_needs_no_residuals(monkeypatch, rng):
     """The scores of a path from products of matrices are those from residuals."""
-    rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(80, 2)), rng.normal(size=(80, 5))
     y[:, 0] += 3 * X[:, 0]
     weights = rng.integers(1, 4, size=80).astype(float)
@@ -146,14 +141,13 @@ def test_a_long_path_needs_no_residuals(monkeypatch):
 
 def test_a_long_path_of_an_exact_fit_forms_residuals(monkeypatch):
     monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
-    X = np.random.default_rng(SEED).normal(size=(80, 2))
+    X = np.random.default_rng(0).normal(size=(80, 2))
     pce = ridge_pce(2, distribution=norm(0, 1)).fit(X, X[:, 0] * X[:, 1])
     assert pce.alpha_[0] == DEFAULT_ALPHAS[0]
     assert pce.loo_error_[0] < 1e-15
 
 
-def test_learned_variances_are_the_textbook_ridge():
-    rng = np.random.default_rng(SEED)
+def test_learned_variances_are_the_textbook_ridge(rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
     y[:, 0] += X[:, 0]
     pce = PolynomialChaosRegressor(3, distribution=norm(0, 1))
@@ -170,8 +164,7 @@ def test_learned_variances_are_the_textbook_ridge():
 
 
 @pytest.mark.parametrize("solver", REPEATABLE)
-def test_refit_on_the_same_samples_changes_nothing(solver):
-    rng = np.random.default_rng(SEED)
+def test_refit_on_the_same_samples_changes_nothing(solver, rng):
     X = rng.normal(size=(50, 3))
     y = np.column_stack([X[:, 0] + X[:, 1] ** 2, X[:, 2]]) + rng.normal(size=(50, 2))
     pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver=solver).fit(X, y)
@@ -188,8 +181,7 @@ def test_one_sample(solver):
     assert pce.loo_error_[0] == np.inf or solver == "paper"
 
 
-def test_any_linear_regressor():
-    rng = np.random.default_rng(SEED)
+def test_any_linear_regressor(rng):
     X = rng.normal(size=(60, 2))
     y = np.column_stack([1 + X[:, 0] + X[:, 0] * X[:, 1], X[:, 1]])
     law = norm(0, 1)
@@ -205,9 +197,8 @@ def test_any_linear_regressor():
     )
 
 
-def test_residuals_of_a_regressor_are_held_out():
+def test_residuals_of_a_regressor_are_held_out(rng):
     """A regressor that memorises shows it in the error."""
-    rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
     pce = PolynomialChaosRegressor(
         4, distribution=norm(0, 1), regressor=Ridge(1e-10, solver="svd")

@@ -13,7 +13,6 @@ from skpce._solvers.sparse import correction
 from skpce._solvers.subspace_pursuit import inverse_roots, solve_each
 from tests.shared import cases
 
-SEED = 0
 SOLVER = make_solver("x", "subspace_pursuit", None)
 
 # Below this singular value of unit columns rounding decides what is retained.
@@ -136,8 +135,7 @@ def assert_is_reference(problem):
 
 
 @pytest.mark.slow
-def test_targets_alone():
-    rng = np.random.default_rng(SEED)
+def test_targets_alone(rng):
     n_clear = sum(
         assert_is_reference(
             make_problem(rng, n_samples, n_terms, range(12), n_true=n_true)
@@ -152,14 +150,12 @@ def test_targets_alone():
 @cases(
     "groups", [0] * 5, [3, 0, 0, 1, 3, 2, 4, 4, 4], [1, 0] * 4, [2, 1, 0, 3, 6, 5, 4, 7]
 )
-def test_groups_of_targets(groups):
-    rng = np.random.default_rng(SEED)
+def test_groups_of_targets(groups, rng):
     problem = make_problem(rng, 40, 12, groups)
     assert assert_is_reference(problem) == len(set(groups))
 
 
-def test_weights():
-    rng = np.random.default_rng(SEED)
+def test_weights(rng):
     copies = rng.integers(1, 4, size=41).astype(float)
     assert assert_is_reference(make_problem(rng, 41, 9, range(10), copies)) == 10
     uneven = rng.exponential(size=41) + 0.1
@@ -168,29 +164,25 @@ def test_weights():
 
 
 @pytest.mark.parametrize("n_samples", [3, 5, 7, 9, 11])
-def test_few_samples(n_samples):
-    rng = np.random.default_rng(SEED)
+def test_few_samples(n_samples, rng):
     for n_terms in (2, 15):
         problem = make_problem(rng, n_samples, n_terms, range(20), n_true=1)
         assert assert_is_reference(problem) > 5
 
 
-def test_two_samples():
-    rng = np.random.default_rng(SEED)
+def test_two_samples(rng):
     fit = SOLVER.fit(make_problem(rng, 2, 5, [0, 1, 1, 2]))
     assert np.isfinite(fit.coefficients).all()
     assert np.isinf(fit.criterion).all() or (fit.scales[:, 1:] == 0).all()
 
 
-def test_sizes_beyond_25():
-    rng = np.random.default_rng(SEED)
+def test_sizes_beyond_25(rng):
     problem = make_problem(rng, 150, 50, range(3), n_true=40, noise=0.01)
     assert assert_is_reference(problem) == 3
     assert np.count_nonzero(SOLVER.fit(problem).scales, axis=1).min() > 26
 
 
-def test_constant_targets_among_others():
-    rng = np.random.default_rng(SEED)
+def test_constant_targets_among_others(rng):
     problem = make_problem(rng, 30, 8, range(6))
     problem.targets[:, [1, 4]] = 2.5
     assert assert_is_reference(problem) == 6
@@ -200,7 +192,7 @@ def test_constant_targets_among_others():
 
 @pytest.mark.parametrize("name", ["_LARGEST_BATCH", "_LARGEST_GRAM"])
 def test_neither_blocks_nor_the_gram_matrix_change_anything(monkeypatch, name):
-    problem = make_problem(np.random.default_rng(SEED), 40, 15, [*range(9), 9, 9])
+    problem = make_problem(np.random.default_rng(0), 40, 15, [*range(9), 9, 9])
     expected = SOLVER.fit(problem)
     monkeypatch.setattr(subspace_pursuit, name, 0)
     fit = SOLVER.fit(problem)
@@ -209,9 +201,8 @@ def test_neither_blocks_nor_the_gram_matrix_change_anything(monkeypatch, name):
     assert assert_is_reference(problem) == 10
 
 
-def test_dependent_columns():
+def test_dependent_columns(rng):
     """A column twice: which of the two is retained is rounding, the error is not."""
-    rng = np.random.default_rng(SEED)
     once = make_problem(rng, 40, 9, [*range(12), 12, 12])
     design = once.design[:, [0, 1, 2, 3, 2, 4, 5, 6, 7, 8, 9]]
     twice = LinearProblem(design, once.targets, once.weights, once.groups)
@@ -228,8 +219,7 @@ def test_dependent_columns():
         )
 
 
-def test_a_fit_does_not_depend_on_the_other_targets():
-    rng = np.random.default_rng(SEED)
+def test_a_fit_does_not_depend_on_the_other_targets(rng):
     problem = make_problem(rng, 30, 20, range(60))
     together = SOLVER.fit(problem)
     new = np.column_stack([np.ones(5), rng.normal(size=(5, 20))])
@@ -261,8 +251,7 @@ def test_a_fit_does_not_depend_on_the_other_targets():
         )
 
 
-def test_systems_that_are_not_definite_are_marked():
-    rng = np.random.default_rng(SEED)
+def test_systems_that_are_not_definite_are_marked(rng):
     factors = rng.normal(size=(3, 4, 6))
     matrices = factors @ factors.transpose(0, 2, 1)
     matrices[1] -= 100 * np.eye(4)
@@ -280,8 +269,7 @@ def test_systems_that_are_not_definite_are_marked():
     assert_array_equal(inverse[1], 0.0)
 
 
-def test_systems_together_are_those_one_by_one():
-    rng = np.random.default_rng(SEED)
+def test_systems_together_are_those_one_by_one(rng):
     factors = rng.normal(size=(3, 5, 9))
     matrices, right = factors @ factors.transpose(0, 2, 1), rng.normal(size=(3, 3, 5))
     found, regular = solve_each(matrices, right)

@@ -19,7 +19,6 @@ from tests.shared import OLS, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
-SEED = 0
 
 
 def assert_same_fit(a, b, X, columns=slice(None), steps=slice(None), tolerance=1e-10):
@@ -60,8 +59,7 @@ def test_the_fit_is_the_same_in_every_log_ratio(simulate, solver, seed):
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
 @pytest.mark.parametrize("solver", ["ridge", "ols"])
-def test_the_fit_follows_relabelled_actions_and_steps(ensemble, solver, log_ratio):
-    X, y = ensemble
+def test_the_fit_follows_relabelled_actions_and_steps(X, y, solver, log_ratio):
     plain = CompositionalPCESurrogate(
         2, steps=WIDTHS, solver=solver, log_ratio=log_ratio, distribution="normal"
     ).fit(X, y)
@@ -74,16 +72,14 @@ def test_the_fit_follows_relabelled_actions_and_steps(ensemble, solver, log_rati
     assert_same_fit(plain, moved, X, columns, order)
 
 
-def test_the_fit_follows_permuted_members(ensemble):
-    X, y = ensemble
-    rows = np.random.default_rng(SEED).permutation(len(X))
+def test_the_fit_follows_permuted_members(X, y):
+    rows = np.random.default_rng(0).permutation(len(X))
     plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
     assert_same_fit(plain, clone(plain).fit(X[rows], y[rows]), X)
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
-def test_steps_are_fitted_apart(ensemble, solver):
-    X, y = ensemble
+def test_steps_are_fitted_apart(X, y, solver):
     together = CompositionalPCESurrogate(
         2, steps=WIDTHS, solver=solver, distribution="normal"
     ).fit(X, y)
@@ -111,9 +107,8 @@ def test_one_penalty_per_step_minimises_the_pooled_leave_one_out_error(
         assert surrogate.alpha_[step] == max(tied)
 
 
-def test_the_paper_by_an_independent_implementation(ensemble):
+def test_the_paper_by_an_independent_implementation(X, y):
     """Eqs. (2)-(5): alr to the last action, Ψ'Ψ + λI, GCV per target."""
-    X, y = ensemble
     standardised = (X - X.mean(axis=0)) / X.std(axis=0)
     h1, h2 = standardised, (standardised**2 - 1) / np.sqrt(2)
     terms = [np.ones(len(X)), *h1.T, h2[:, 0], standardised[:, 0] * standardised[:, 1]]
@@ -155,8 +150,7 @@ def test_the_paper_by_an_independent_implementation(ensemble):
 
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
-def test_coefficients_are_reported_in_the_chosen_coordinates(ensemble, log_ratio):
-    X, y = ensemble
+def test_coefficients_are_reported_in_the_chosen_coordinates(X, y, log_ratio):
     surrogate = ridge_surrogate(2, steps=WIDTHS, log_ratio=log_ratio)
     surrogate.fit(X, y)
     design = PolynomialChaosFeatures(2, distribution="normal").fit_transform(X)
@@ -214,8 +208,7 @@ def test_masked_parts_and_forced_steps(simulate):
 
 
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
-def test_no_step_has_a_choice(solver):
-    rng = np.random.default_rng(SEED)
+def test_no_step_has_a_choice(solver, rng):
     X = rng.normal(size=(12, 2))
     y = np.tile([1.0, 0.0, 0.0, 1.0], (12, 1))
     surrogate = CompositionalPCESurrogate(
@@ -231,9 +224,8 @@ def test_no_step_has_a_choice(solver):
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols"])
-def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver):
+def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver, rng):
     X, y = simulate(widths=(4,))
-    rng = np.random.default_rng(SEED)
     # Equal up to rounding, as a dynamic programme would return it.
     logits = np.array([0.3, 0.1, 0.7]) + rng.normal(size=(len(X), 1))
     y = np.hstack([softmax(logits, axis=1), y])
@@ -250,8 +242,7 @@ def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver):
     assert surrogate.step_total_variance_[1] > 0.1
 
 
-def test_a_constant_coordinate_of_a_step_that_varies():
-    rng = np.random.default_rng(SEED)
+def test_a_constant_coordinate_of_a_step_that_varies(rng):
     X = rng.normal(size=(40, 2))
     logits = np.column_stack([np.full(40, 0.4), X[:, 0], np.zeros(40)])
     surrogate = ridge_surrogate(1, log_ratio="alr").fit(X, softmax(logits, axis=1))
@@ -260,8 +251,7 @@ def test_a_constant_coordinate_of_a_step_that_varies():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e5])
-def test_predictions_stay_on_the_simplices(ensemble, scale):
-    X, y = ensemble
+def test_predictions_stay_on_the_simplices(X, y, scale):
     surrogate = CompositionalPCESurrogate(3, steps=WIDTHS, **OLS).fit(X, y)
     predicted = surrogate.predict(scale * X)
     assert np.all(predicted >= 0)
@@ -269,8 +259,7 @@ def test_predictions_stay_on_the_simplices(ensemble, scale):
         assert_allclose(predicted[:, columns].sum(axis=1), 1, atol=1e-12)
 
 
-def test_zeros_of_possible_parts_are_replaced():
-    rng = np.random.default_rng(SEED)
+def test_zeros_of_possible_parts_are_replaced(rng):
     X = rng.normal(size=(20, 1))
     y = softmax(rng.normal(size=(20, 3)), axis=1)
     y[3] = [0.0, 0.25, 0.75]
@@ -333,7 +322,7 @@ def test_a_weight_is_a_number_of_copies(simulate, solver):
     y = np.zeros((50, 7))
     y[:, :3], y[:, 4:6] = free[:, :3], free[:, 3:]
     y[7] = [0.2, 0.3, 0.4, 0.1, 0.2, 0.3, 0.5]  # dropped: its weight is zero
-    weights = np.random.default_rng(SEED).integers(0, 4, size=50)
+    weights = np.random.default_rng(0).integers(0, 4, size=50)
     weights[7] = 0
     surrogate = CompositionalPCESurrogate(
         2, steps=(4, 3), solver=solver, distribution="normal"
@@ -372,11 +361,10 @@ def test_a_weight_is_a_number_of_copies(simulate, solver):
     assert_allclose(interval.lower, expected.lower, atol=0.05)
 
 
-def test_score_is_the_share_of_the_deviance(ensemble):
-    X, y = ensemble
+def test_score_is_the_share_of_the_deviance(X, y):
     surrogate = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
     predicted = surrogate.predict(X)
-    weights = np.random.default_rng(SEED).integers(1, 4, size=len(X))
+    weights = np.random.default_rng(0).integers(1, 4, size=len(X))
     for w in (np.ones(len(X)), weights):
         mean = np.average(y, axis=0, weights=w)
         deviance = w @ (y * np.log(y / predicted)).sum(axis=1)
@@ -391,16 +379,14 @@ def test_score_is_the_share_of_the_deviance(ensemble):
 
 
 @pytest.mark.parametrize("shape", [(15,), (15, 1)])
-def test_one_column_is_a_certainty(shape):
-    rng = np.random.default_rng(SEED)
+def test_one_column_is_a_certainty(shape, rng):
     X = rng.normal(size=(15, 2))
     fitted = ridge_surrogate(1).fit(X, np.ones(shape))
     assert_array_equal(fitted.predict(X), np.ones(shape))
     assert fitted.transform(X).shape == (15, 0)
 
 
-def test_degree_zero_predicts_the_geometric_mean(ensemble):
-    X, y = ensemble
+def test_degree_zero_predicts_the_geometric_mean(X, y):
     fitted = ridge_surrogate(0, steps=WIDTHS).fit(X, y)
     for columns in COLUMNS:
         log_mean = np.log(y[:, columns]).mean(axis=0)

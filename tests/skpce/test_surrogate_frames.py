@@ -19,8 +19,7 @@ def labelled(y):
     return two_level, pandas.DataFrame(y, columns=flat), flat
 
 
-def test_data_frames_give_the_steps(ensemble):
-    X, y = ensemble
+def test_data_frames_give_the_steps(X, y):
     plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
     two_level, flat, _ = labelled(y)
     for table in (two_level, flat):
@@ -32,8 +31,7 @@ def test_data_frames_give_the_steps(ensemble):
         assert fitted.score(X, table) == plain.score(X, y)
 
 
-def test_other_columns_of_y_are_refused_in_score(ensemble):
-    X, y = ensemble
+def test_other_columns_of_y_are_refused_in_score(X, y):
     for table in labelled(y)[:2]:
         fitted = ridge_surrogate(2).fit(X, table)
         swapped = table.iloc[:, [1, 0, *range(2, 9)]]
@@ -57,9 +55,8 @@ def test_steps_in_another_order_are_refused_in_score(simulate, steps):
 
 
 @pytest.mark.parametrize("method", ["predict", "score", "sample", "predict_interval"])
-def test_inputs_in_another_order_are_refused(ensemble, method):
+def test_inputs_in_another_order_are_refused(X, y, method):
     pandas = pytest.importorskip("pandas")
-    X, y = ensemble
     table = pandas.DataFrame(X, columns=list("abc"))
     fitted = ridge_surrogate(1, steps=WIDTHS, random_state=0).fit(table, y)
     other = table[["b", "a", "c"]]
@@ -79,9 +76,8 @@ def test_inputs_in_another_order_are_refused(ensemble, method):
     sklearn.__version__.startswith("1.6."),
     reason="it reads names through an interchange that later polars does not offer",
 )
-def test_polars_gives_the_steps(ensemble):
+def test_polars_gives_the_steps(X, y):
     polars = pytest.importorskip("polars")
-    X, y = ensemble
     _, _, names = labelled(y)
     table = polars.DataFrame(y, schema=names)
     fitted = ridge_surrogate(2).fit(polars.DataFrame(X, schema=["a", "b", "c"]), table)
@@ -93,9 +89,8 @@ def test_polars_gives_the_steps(ensemble):
     assert fitted.score(polars_X, table) == plain.score(X, y)
 
 
-def test_frames(ensemble):
+def test_frames(X, y):
     pytest.importorskip("pandas")
-    X, y = ensemble
     fitted = ridge_surrogate(2, steps={"a": 3, "b": 2, "c": 4}).fit(X, y)
     table = fitted.predict_frame(X)
     assert_array_equal(table.to_numpy(), fitted.predict(X))

@@ -23,10 +23,9 @@ from tests.shared import cases, refuses, ridge_surrogate
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)
-SEED = 0
 
 
-def known(n_members=200, seed=SEED, noise=0.0):
+def known(n_members=200, seed=0, noise=0.0):
     """Softmax of known polynomials; returns X, y and the coefficients by step."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 3))
@@ -127,8 +126,7 @@ def test_shapley_effects_by_permutations():
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr"])
 @pytest.mark.parametrize("level", ["step", "trajectory"])
-def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
-    X, y = ensemble
+def test_invariance_under_basis_and_relabelling(X, y, log_ratio, level):
     plain = ridge_surrogate(2, steps=(3, 2, 4), random_state=0).fit(X, y)
     how = LogRatioTransformer(log_ratio, reference=0)
     moved = clone(plain).set_params(log_ratio=how)
@@ -147,8 +145,7 @@ def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
             )
 
 
-def test_clr_indices_follow_relabelled_actions(ensemble):
-    X, y = ensemble
+def test_clr_indices_follow_relabelled_actions(X, y):
     order = [2, 0, 1, 4, 3, 8, 6, 5, 7]
     plain = ridge_surrogate(2, steps=(3, 2, 4)).fit(X, y)
     moved = clone(plain).fit(X, y[:, order])
@@ -177,8 +174,7 @@ def test_the_bootstrap_is_a_loop_of_refits():
 
 
 @pytest.mark.parametrize("solver", ["ridge", "paper", "lars"])
-def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
-    X, y = ensemble
+def test_the_bootstrap_retains_the_choices_of_the_fit(X, y, solver):
     fitted = CompositionalPCESurrogate(
         2, steps=(3, 2, 4), solver=solver, distribution=LAW
     ).fit(X, y)
@@ -201,8 +197,7 @@ def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
     assert_allclose(found.total_order, expected, atol=1e-8)
 
 
-def test_rows_without_variance_have_no_attribution():
-    rng = np.random.default_rng(SEED)
+def test_rows_without_variance_have_no_attribution(rng):
     X = rng.normal(size=(40, 2))
     y = np.column_stack([np.full((40, 2), 0.5), softmax(X, axis=1), np.ones(40)])
     fitted = ridge_surrogate(1, steps=(2, 2, 1), random_state=0).fit(X, y)

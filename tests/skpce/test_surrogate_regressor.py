@@ -28,7 +28,6 @@ WIDTHS = (3, 2, 4)
 LAW = norm(0, 1)
 COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
 FOREST = RandomForestRegressor(20, random_state=0)
-SEED = 0
 
 
 def surrogate_of(regressor, **options):
@@ -36,8 +35,7 @@ def surrogate_of(regressor, **options):
     return CompositionalPCESurrogate(2, regressor=regressor, **options)
 
 
-def test_least_squares_is_the_solver_of_that_name(ensemble):
-    X, y = ensemble
+def test_least_squares_is_the_solver_of_that_name(X, y):
     linear = surrogate_of(LinearRegression()).fit(X, y)
     ols = surrogate_of(None, solver="ols").fit(X, y)
     assert_allclose(linear.coefficients_, ols.coefficients_, atol=1e-9)
@@ -48,8 +46,7 @@ def test_least_squares_is_the_solver_of_that_name(ensemble):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regressor", [Ridge(3.0), LassoCV(cv=3), FOREST])
-def test_the_fit_is_the_same_in_every_log_ratio(ensemble, regressor):
-    X, y = ensemble
+def test_the_fit_is_the_same_in_every_log_ratio(X, y, regressor):
     plain = surrogate_of(regressor).fit(X, y)
     first = LogRatioTransformer("alr", reference=0)
     other = surrogate_of(regressor, log_ratio=first).fit(X, y)
@@ -59,8 +56,7 @@ def test_the_fit_is_the_same_in_every_log_ratio(ensemble, regressor):
     )
 
 
-def test_a_regressor_of_the_inputs_predicts_by_itself(ensemble):
-    X, y = ensemble
+def test_a_regressor_of_the_inputs_predicts_by_itself(X, y):
     neighbours = KNeighborsRegressor(4)
     fitted = surrogate_of(neighbours).fit(X, y)
     expected, held_out, total = [], [], []
@@ -93,7 +89,7 @@ def test_a_regressor_of_the_inputs_predicts_by_itself(ensemble):
 
 def test_indices_of_a_gaussian_process_are_those_of_the_truth():
     """logit = x0 + x0 x1: the first input alone has half, together all."""
-    X = np.random.default_rng(SEED).normal(size=(150, 2))
+    X = np.random.default_rng(0).normal(size=(150, 2))
     logit = X[:, 0] + X[:, 0] * X[:, 1]
     y = softmax(np.column_stack([logit, 0 * logit]), axis=1)
     process = GaussianProcessRegressor(RBF(3.0), alpha=1e-6, optimizer=None)
@@ -108,7 +104,7 @@ def test_indices_of_a_gaussian_process_are_those_of_the_truth():
 
 def test_fidelity_shows_a_coarse_expansion():
     """A sign has 2/π of its variance in the first Hermite polynomial."""
-    X = np.random.default_rng(SEED).normal(size=(400, 1))
+    X = np.random.default_rng(0).normal(size=(400, 1))
     y = softmax(np.column_stack([2 * np.sign(X[:, 0]), 0 * X[:, 0]]), axis=1)
     tree = DecisionTreeRegressor(max_depth=1)
     fitted = CompositionalPCESurrogate(
@@ -125,8 +121,7 @@ def test_fidelity_shows_a_coarse_expansion():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regressor", [FOREST, SVR(), Ridge(1.0)])
-def test_everything_else_works(ensemble, regressor):
-    X, y = ensemble
+def test_everything_else_works(X, y, regressor):
     fitted = surrogate_of(regressor).fit(X, y)
     interval = fitted.sobol_interval(n_resamples=4, random_state=0)
     assert interval.total_order.shape == (2, 3, 3)
@@ -143,8 +138,7 @@ def test_everything_else_works(ensemble, regressor):
     assert_allclose(again.total_order, interval.total_order, atol=1e-12)
 
 
-def test_coverage_of_a_forest():
-    rng = np.random.default_rng(SEED)
+def test_coverage_of_a_forest(rng):
     X = rng.normal(size=(1200, 2))
     logits = np.column_stack([np.sign(X[:, 0]), X[:, 1], 0 * X[:, 0]])
     y = softmax(logits + 0.5 * rng.normal(size=logits.shape), axis=1)
@@ -157,8 +151,7 @@ def test_coverage_of_a_forest():
     assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
 
 
-def test_weights_reach_the_regressor():
-    rng = np.random.default_rng(SEED)
+def test_weights_reach_the_regressor(rng):
     X = rng.normal(size=(40, 2))
     y = softmax(np.column_stack([X, rng.normal(size=40)]), axis=1)
     weights = rng.integers(1, 4, size=40)
@@ -178,7 +171,7 @@ def test_weights_reach_the_regressor():
 
 
 def test_no_step_has_a_choice():
-    X = np.random.default_rng(SEED).normal(size=(12, 2))
+    X = np.random.default_rng(0).normal(size=(12, 2))
     y = np.tile([1.0, 0.0, 1.0], (12, 1))
     fitted = surrogate_of(FOREST, steps=(2, 1)).fit(X, y)
     assert_array_equal(fitted.predict(X), y)

@@ -84,8 +84,7 @@ def test_the_verdict_comes_first(page, found):
 
 
 @pytest.mark.slow
-def test_without_a_verdict_the_page_says_so(pipeline, data):
-    X, y = data
+def test_without_a_verdict_the_page_says_so(X, y, pipeline):
     page = report(pipeline, X[60:], y[60:])
     assert "No verdict was given. All figures below are conditional" in page
     answers = [row[-1] for row in table_of(page, ["decision", "actions"])]
@@ -101,8 +100,7 @@ def test_the_page_needs_nothing_from_elsewhere(page):
 
 
 @pytest.mark.slow
-def test_same_arguments_same_bytes(page, pipeline, data, found, tmp_path):
-    X, y = data
+def test_same_arguments_same_bytes(X, y, page, pipeline, found, tmp_path):
     path = tmp_path / "report.html"
     again = report(pipeline, X[60:], y[60:], verdict=found, title="A run", path=path)
     assert again == page
@@ -113,8 +111,7 @@ def test_same_arguments_same_bytes(page, pipeline, data, found, tmp_path):
     assert ["date", "2031-02-03"] in table_of(dated, ["what"])
 
 
-def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
-    X, y = data
+def test_numbers_are_those_of_the_estimators(X, y, page, pipeline, found):
     test, inputs = y[60:], pipeline[:-1].transform(X[60:])
     surrogate = pipeline[-1]
     goodness = table_of(page, ["decision", "actions"])
@@ -226,9 +223,8 @@ def test_versions_and_sizes(page):
 
 
 @pytest.mark.slow
-def test_names_of_every_kind_are_escaped(data):
+def test_names_of_every_kind_are_escaped(X, y):
     pandas = pytest.importorskip("pandas")
-    X, y = data
     columns = pandas.MultiIndex.from_arrays(
         [[f"{EVIL} {i}" for i in (0, 0, 0, 1, 1)], [f"{EVIL}{i}" for i in range(5)]]
     )
@@ -253,10 +249,9 @@ def test_names_of_every_kind_are_escaped(data):
 
 
 @pytest.mark.slow
-def test_addresses_in_memory_stay_out(data):
+def test_addresses_in_memory_stay_out(X, y):
     from sklearn.preprocessing import FunctionTransformer
 
-    X, y = data
     same = FunctionTransformer(lambda values: values)
     model = make_pipeline(same, ridge_surrogate(1, steps=STEPS))
     page = report(model.fit(X[:60], y[:60]), X[60:], y[60:])
@@ -264,8 +259,7 @@ def test_addresses_in_memory_stay_out(data):
 
 
 @pytest.mark.slow
-def test_one_step_one_input_and_a_flat_ensemble(data):
-    X, y = data
+def test_one_step_one_input_and_a_flat_ensemble(X, y):
     model = ridge_surrogate(1).fit(X[:60, :1], y[:60, :3])
     assert "<img" in report(model, X[60:, :1], y[60:, :3])
     flat = np.tile([0.2, 0.3, 0.5], (90, 1))
@@ -273,16 +267,14 @@ def test_one_step_one_input_and_a_flat_ensemble(data):
     assert table_of(page, ["decision", "actions"])[0][2:4] == ["–", "–"]
 
 
-def test_a_fit_without_residual_law_says_so(data):
-    X, y = data
+def test_a_fit_without_residual_law_says_so(X, y):
     model = CompositionalPCESurrogate(3, steps=STEPS, **OLS).fit(X[:20], y[:20])
     page = report(model, X[60:], y[60:])
     assert "There are no intervals. The residual distribution is not defined" in page
 
 
 @pytest.mark.slow
-def test_indices_by_sampling_are_flagged(data):
-    X, y = data
+def test_indices_by_sampling_are_flagged(X, y):
     model = CompositionalPCESurrogate(
         1,
         steps=STEPS,
@@ -299,8 +291,7 @@ def test_indices_by_sampling_are_flagged(data):
     plt.close(display.figure_)
 
 
-def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
-    X, y = data
+def test_what_does_not_fit_is_refused(X, y, pipeline, found, tmp_path):
     path = tmp_path / "report.html"
     with pytest.raises(ValueError, match=r"\(90, 10\).*the outputs that were fitted"):
         report(ridge_pce(1).fit(X, y[:, :9]), X, y, path=path)
@@ -324,9 +315,8 @@ def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
     assert not path.exists()
 
 
-def test_columns_in_another_order_are_refused(data):
+def test_columns_in_another_order_are_refused(X, y):
     pandas = pytest.importorskip("pandas")
-    X, y = data
     frame = pandas.DataFrame(y[:, :3], columns=list("abc"))
     model = ridge_surrogate(1, steps={"first": 3}).fit(X, frame)
     with pytest.raises(ValueError, match="Column 0 of y_test is 'b'; expected 'a'"):
@@ -334,8 +324,7 @@ def test_columns_in_another_order_are_refused(data):
 
 
 @pytest.mark.slow
-def test_rows_that_do_not_add_up_are_named_once(pipeline, data):
-    X, y = data
+def test_rows_that_do_not_add_up_are_named_once(X, y, pipeline):
     with pytest.warns(ClosureWarning) as caught:
         page = report(pipeline, X[60:], 2 * y[60:])
     assert len(caught) == 1  # of the step that is furthest from one
@@ -370,8 +359,7 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(
 
 
 @pytest.mark.slow
-def test_a_report_of_many_steps_is_small():
-    rng = np.random.default_rng(0)
+def test_a_report_of_many_steps_is_small(rng):
     n_steps = 150
     X = rng.normal(size=(40, 2))
     logits = X[:, :1, np.newaxis] * rng.normal(size=(n_steps, 2))
@@ -390,8 +378,7 @@ def test_a_report_of_many_steps_is_small():
 
 
 @pytest.mark.slow
-def test_sentences_have_the_names_of_the_report(pipeline, data, found):
-    X, y = data
+def test_sentences_have_the_names_of_the_report(X, y, pipeline, found):
     names = ["level", "tail"]
     page = report(pipeline, X[60:], y[60:], verdict=found, input_features=names)
     assert escape(found.with_names(names).sentences[0]) in page

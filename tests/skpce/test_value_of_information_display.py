@@ -60,8 +60,7 @@ def test_bars_are_the_quantiles():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_inputs", [1, 4, 12, 40])
-def test_crowded_points_are_legible(n_inputs):
-    rng = np.random.default_rng(0)
+def test_crowded_points_are_legible(n_inputs, rng):
     plug_in = np.append(0.02 * rng.random(n_inputs), 1.0)
     variance = 0.02 * rng.random(n_inputs)
     names = [f"{LONG[i % 4]} {i}" if i % 3 == 0 else f"x{i}" for i in range(n_inputs)]

@@ -12,14 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._input_laws import NAMES
 
-SEED = 0
 LAWS = [*NAMES, ["empirical", "categorical", "gamma"]]
 
 
 @pytest.fixture
 def data():
     """Positive inputs of few values, so that they are categories as well."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = rng.integers(1, 5, size=(80, 3)) / 4
     y = np.column_stack([np.exp(X[:, 0]), X[:, 0] * X[:, 1] + rng.normal(size=80)])
     return X, y, rng.integers(0, 4, size=80)
@@ -27,8 +26,7 @@ def data():
 
 @pytest.mark.parametrize("distribution", LAWS, ids=str)
 @pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit"])
-def test_a_weight_is_a_number_of_copies(data, distribution, solver):
-    X, y, weights = data
+def test_a_weight_is_a_number_of_copies(X, y, weights, distribution, solver):
     weighted, repeated = (
         PolynomialChaosRegressor(2, solver=solver, distribution=distribution)
         for _ in range(2)
@@ -46,8 +44,7 @@ def test_a_weight_is_a_number_of_copies(data, distribution, solver):
 
 
 @pytest.mark.parametrize("distribution", LAWS, ids=str)
-def test_features_learn_from_copies(data, distribution):
-    X, _, weights = data
+def test_features_learn_from_copies(X, weights, distribution):
     weighted = PolynomialChaosFeatures(2, distribution=distribution)
     weighted.fit(X, sample_weight=weights)
     repeated = PolynomialChaosFeatures(2, distribution=distribution)
@@ -56,9 +53,8 @@ def test_features_learn_from_copies(data, distribution):
 
 
 @pytest.mark.parametrize("distribution", LAWS, ids=str)
-def test_learned_variances_count_copies(data, distribution):
+def test_learned_variances_count_copies(X, y, weights, distribution):
     """To the tolerance of the search for them."""
-    X, y, weights = data
     weighted, repeated = (
         PolynomialChaosRegressor(2, distribution=distribution) for _ in range(2)
     )
@@ -70,8 +66,7 @@ def test_learned_variances_count_copies(data, distribution):
         )
 
 
-def test_a_choice_of_terms_counts_copies(data):
-    X, y, weights = data
+def test_a_choice_of_terms_counts_copies(X, y, weights):
     weighted = PolynomialChaosRegressor().fit(X, y, sample_weight=weights)
     repeated = PolynomialChaosRegressor()
     repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))

@@ -11,11 +11,10 @@ from scipy.stats import kstest, norm, uniform
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
 from tests.shared import cases, refuses, ridge_surrogate
 
-SEED = 0
 SLOPES = np.array([1.5, -0.5])
 
 
-def logistic(n_members, seed=SEED, noise=0.0):
+def logistic(n_members, seed=0, noise=0.0):
     """Two actions; the logit is linear in two inputs."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 2))
@@ -69,7 +68,7 @@ def test_named_laws_are_learned_from_the_members():
 
 
 def test_inputs_outside_the_laws_of_the_fit_warn():
-    X = np.random.default_rng(SEED).uniform(size=(40, 1))
+    X = np.random.default_rng(0).uniform(size=(40, 1))
     y = softmax(np.hstack([X, -X]), axis=1)
     surrogate = ridge_surrogate(1, distribution=uniform(0, 1)).fit(X, y)
     with pytest.warns(InputOutsideSupportWarning, match="outside"):

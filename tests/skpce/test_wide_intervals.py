@@ -81,8 +81,7 @@ def test_a_sum_that_underflows():
     assert_allclose(found[:, 0], expected, rtol=1e-11)
 
 
-def test_real_targets():
-    rng = np.random.default_rng(0)
+def test_real_targets(rng):
     X, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
     model = ridge_pce(1).fit(X, y)
     predictive = model._predictive

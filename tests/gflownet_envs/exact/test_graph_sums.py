@@ -17,8 +17,7 @@ REQUIRED = {
 
 @pytest.mark.parametrize("required", REQUIRED.values(), ids=REQUIRED)
 @pytest.mark.parametrize("width", [1, 3, 7])
-def test_sums_of_listed_graphs(required, width):
-    rng = np.random.default_rng(0)
+def test_sums_of_listed_graphs(required, width, rng):
     scores = rng.normal(scale=5.0, size=(2, 4, 16))
     weights, edge_weights = rng.uniform(0.5, 2.0, size=(2, width))
     env = DagEnvironment(4)

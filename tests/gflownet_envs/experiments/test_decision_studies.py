@@ -123,9 +123,8 @@ def test_shares_are_those_of_a_fitted_surrogate(posterior):
     assert to_last.sum() == pytest.approx(1.0)
 
 
-def test_indices_of_probabilities_in_the_linear_limit():
+def test_indices_of_probabilities_in_the_linear_limit(rng):
     """At a high temperature probabilities are linear in the inputs."""
-    rng = np.random.default_rng(0)
     slopes = rng.normal(size=(3, 6))
     found = indices_of_probabilities(np.zeros(6), slopes, 1e3, 100_000)
     exact = mean_index(slopes - slopes.mean(axis=1, keepdims=True))

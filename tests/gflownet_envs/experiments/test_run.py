@@ -265,10 +265,9 @@ def test_a_read_only_folder_is_found_before_any_work(run_tiny, tmp_path, monkeyp
 
 
 @pytest.mark.slow
-def test_the_analysis_never_sees_test_members_while_fitting(tiny):
+def test_the_analysis_never_sees_test_members_while_fitting(tiny, rng):
     results = tiny[1]
     dataset = results.sources["exact"].dataset.select(np.arange(60))
-    rng = np.random.default_rng(0)
     y = dataset.y.copy()
     rows = np.flatnonzero(dataset.is_test)
     y[rows] = y[rng.permutation(rows)]
@@ -429,10 +428,9 @@ def test_held_out_q2_by_hand(tiny):
     assert np.isnan(found[-1])  # only stop is left
 
 
-def test_span_coordinates_keep_the_scores_of_any_subset():
+def test_span_coordinates_keep_the_scores_of_any_subset(rng):
     from sklearn.decomposition import PCA
 
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 300)) @ np.diag(np.linspace(3, 0.1, 300)) + 5
     small = analysis.span_coordinates(X)
     assert small.shape == (20, 20)

@@ -236,9 +236,8 @@ def test_the_real_cells():
     assert facts["standardised by"] == "all cells, before they are drawn"
 
 
-def test_interventions_decide_the_direction_of_an_edge():
+def test_interventions_decide_the_direction_of_an_edge(rng):
     """The cause of a perturbed protein does not explain it; that of others does."""
-    rng = np.random.default_rng(0)
     cause = rng.normal(size=(2, 200))
     effect = cause + 0.3 * rng.normal(size=(2, 200))
     targets = np.repeat([-1, 1], 100)

@@ -191,9 +191,8 @@ def test_an_order_errs_by_the_next_power_and_policies_add_up_to_one(name, order,
 
 
 @pytest.mark.parametrize("name", ["tree", "graphs"])
-def test_effects_of_parts_are_those_of_policies_solved_again(name):
+def test_effects_of_parts_are_those_of_policies_solved_again(name, rng):
     env, actions = SPACES[name]
-    rng = np.random.default_rng(0)
     shape = (20, env.n_objects)
     parts = {"level": rng.normal(size=shape), "trend": 2.0 * rng.normal(size=shape)}
     log_reward = parts["level"] + parts["trend"]

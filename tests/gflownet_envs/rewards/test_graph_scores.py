@@ -232,9 +232,8 @@ def test_sample_covariances_are_numpy_s():
     assert_allclose(sample_covariances(samples), expected)
 
 
-def test_more_rows_of_a_chain_decide_its_edges():
+def test_more_rows_of_a_chain_decide_its_edges(rng):
     """x → y → z: the best graphs become those with two edges through y."""
-    rng = np.random.default_rng(0)
     x = rng.normal(size=2000)
     y = x + rng.normal(size=2000)
     rows = np.c_[x, y, y + rng.normal(size=2000)]

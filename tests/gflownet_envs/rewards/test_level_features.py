@@ -72,8 +72,7 @@ def test_identity_tables_are_one_hot_levels():
     assert_array_equal(found, one_hot_levels(levels, (3, 4, 2)))
 
 
-def test_rows_stand_side_by_side():
-    rng = np.random.default_rng(0)
+def test_rows_stand_side_by_side(rng):
     tables = [rng.normal(size=shape) for shape in [(3, 2), (4, 5)]]
     levels = np.indices((3, 4)).reshape(2, -1).T
     expected = [np.concatenate([tables[0][a], tables[1][b]]) for a, b in levels]

@@ -101,10 +101,9 @@ def test_reference_chains_are_distinct():
 # Proxies.
 
 
-def test_proxies_are_those_of_the_yields_on_one_hot_inputs():
+def test_proxies_are_those_of_the_yields_on_one_hot_inputs(rng):
     """Same streams, same loop: the predictions agree with `train_yield_proxies`."""
     combinations = np.indices((3, 4)).reshape(2, -1).T
-    rng = np.random.default_rng(0)
     rows = combinations[rng.integers(12, size=80)]
     yields = rng.uniform(0, 100, size=80)
 

@@ -133,13 +133,12 @@ def test_replayed_trajectories_stay_with_their_members():
         assert_allclose(found, values[rows], atol=1e-12, err_msg=name)
 
 
-def test_adam_is_that_of_torch():
+def test_adam_is_that_of_torch(rng):
     network = StackedMLP((3, 4, 2), member_streams(0, (0, 1)), torch.float64)
     flat = FlatNetworks(network)
     adam = FlatAdam(flat, (0.8, 0.95))
     own = torch.nn.Parameter(torch.from_numpy(flat.values.copy()))
     theirs = torch.optim.Adam([own], lr=0.01, betas=(0.8, 0.95))
-    rng = np.random.default_rng(0)
     for rate in (0.01, 0.02, 0.005):
         flat.gradient[:] = rng.normal(size=flat.gradient.shape)
         own.grad = torch.from_numpy(flat.gradient.copy())

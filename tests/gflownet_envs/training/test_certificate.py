@@ -209,8 +209,7 @@ def test_more_samples_come_closer():
     assert ((many - listed) < 0.3 * (few - listed)).all()
 
 
-def test_upper_bounds_by_their_formulas():
-    rng = np.random.default_rng(0)
+def test_upper_bounds_by_their_formulas(rng):
     values = rng.random((3, 50))
     log_term = np.log(2 / 0.1)
     expected = values.mean(axis=1) + 7 * log_term / (3 * 49)

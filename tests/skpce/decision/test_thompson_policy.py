@@ -20,7 +20,6 @@ from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
 from skpce.decision import InputBelief, ThompsonPolicy
 from tests.shared import cases, refuses, ridge_surrogate
 
-SEED = 0
 N_CHOICES = 2000
 # Three standard deviations of a frequency and of the mean of 2000 particles.
 TOLERANCE = 0.04
@@ -28,7 +27,7 @@ TOLERANCE = 0.04
 
 def logistic_ensemble(n_members=80, slope=2.0):
     """Two steps of two actions, logits ``slope * x``; a masked and a lone part."""
-    X = np.random.default_rng(SEED).normal(size=(n_members, 1))
+    X = np.random.default_rng(0).normal(size=(n_members, 1))
     pair = softmax(np.c_[slope * X, 0 * X], axis=1)
     zero, one = np.zeros(n_members), np.ones(n_members)
     return X, np.c_[pair, zero, pair, one]
@@ -44,7 +43,7 @@ def surrogate():
 
 
 def started(surrogate, rule="draw", **changes):
-    return ThompsonPolicy(surrogate, rule=rule, random_state=SEED, **changes).fit()
+    return ThompsonPolicy(surrogate, rule=rule, random_state=0, **changes).fit()
 
 
 def frequencies(policy):
@@ -140,12 +139,11 @@ def test_the_belief_starts_from_what_is_given(surrogate):
     assert belief.distributions
 
 
-def test_behind_a_pipeline_inputs_are_those_of_the_last_step():
-    rng = np.random.default_rng(SEED)
+def test_behind_a_pipeline_inputs_are_those_of_the_last_step(rng):
     X = rng.normal(size=(80, 5)) * [4, 2, 0.1, 0.1, 0.1]
     y = softmax(np.c_[X[:, :1], 0 * X[:, :2]], axis=1)
     pipeline = make_pipeline(PCA(2, whiten=True), ridge_surrogate(1))
-    policy = ThompsonPolicy(pipeline.fit(X, y), random_state=SEED).fit()
+    policy = ThompsonPolicy(pipeline.fit(X, y), random_state=0).fit()
     assert policy.belief_.names == ("pca0", "pca1")
     components = pipeline[:-1].transform(X)
     rewards = LinearRegression().fit(components, X[:, :2])
@@ -193,9 +191,8 @@ def test_a_regressor_with_names_and_several_outcomes(surrogate):
     assert frame["low"][0] < exact < frame["high"][0]
 
 
-def test_inputs_of_other_names_or_another_order_are_refused():
+def test_inputs_of_other_names_or_another_order_are_refused(rng):
     pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(SEED)
     X = pandas.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "time"])
     y = softmax(np.c_[X["heat"], X["time"], 0 * X["heat"]], axis=1)
     fitted = ridge_surrogate(1, distribution=norm(0, 1)).fit(X, y)
@@ -226,7 +223,7 @@ def test_reproducible_and_persistent(surrogate):
     half.choose()
     copy = pickle.loads(pickle.dumps(half))
     assert_array_equal(run(half)[0], run(copy)[0])
-    frozen = clone(ThompsonPolicy(FrozenEstimator(surrogate), random_state=SEED))
+    frozen = clone(ThompsonPolicy(FrozenEstimator(surrogate), random_state=0))
     assert_array_equal(run(frozen.fit())[1], run(started(surrogate))[1])
 
 

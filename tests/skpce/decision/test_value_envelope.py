@@ -266,8 +266,7 @@ def test_a_cold_soft_decision_is_the_best_action(temperature):
 
 
 @pytest.mark.parametrize("temperature", [None, 0.3, 40.0])
-def test_what_is_gained_is_nowhere_negative_and_averages_to_the_value(temperature):
-    rng = np.random.default_rng(0)
+def test_what_is_gained_is_nowhere_negative_and_averages_to_the_value(temperature, rng):
     values = rng.normal(size=(4, 500))
     values -= values.mean(axis=1, keepdims=True)
     means = np.array([[0.1], [0.0], [-0.3], [0.05]])

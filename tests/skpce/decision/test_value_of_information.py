@@ -210,8 +210,7 @@ def test_an_embedding_that_saw_the_utilities_is_refused(members):
     assert "fitted to y" in found.reasons[0][0]
 
 
-def test_a_surrogate_of_policies_and_a_callable():
-    rng = np.random.default_rng(0)
+def test_a_surrogate_of_policies_and_a_callable(rng):
     X = rng.normal(size=(80, 2))
     policies = softmax(np.column_stack([2 * X[:, 0], 0 * X[:, 0]]), axis=1)
     surrogate = ridge_surrogate(2, steps={"a": 2}).fit(X, policies)
@@ -239,9 +238,8 @@ def test_a_regressor_that_learns_its_terms(members):
 
 
 @pytest.mark.slow
-def test_dependent_inputs_warn_and_are_regressed():
+def test_dependent_inputs_warn_and_are_regressed(rng):
     """The copy of an input tells as much as the input itself."""
-    rng = np.random.default_rng(0)
     x = rng.normal(size=300)
     X = np.column_stack([x, x + 0.3 * rng.normal(size=300)])
     utility = np.column_stack([0 * x, x])
@@ -329,9 +327,8 @@ def test_members_of_equal_inputs_are_held_out_together_and_count_once():
     assert_allclose(found.p_value, alone.p_value, rtol=0.2)
 
 
-def test_what_decides_only_together_is_worth_nothing_alone():
+def test_what_decides_only_together_is_worth_nothing_alone(rng):
     """The sign of a product: neither input says anything without the other."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))
     utility = np.c_[X[:, 0] * X[:, 1], np.zeros(150)] + 0.3 * rng.normal(size=(150, 2))
     model = ridge_pce(2)
@@ -395,9 +392,8 @@ def test_bad_utilities_are_named(members):
 # Measurements under a belief
 
 
-def test_the_gradient_of_particles_is_that_of_lines():
+def test_the_gradient_of_particles_is_that_of_lines(rng):
     """A normal belief and linear rewards: three ways to one number."""
-    rng = np.random.default_rng(0)
     belief = InputBelief(rng.normal(size=(20000, 2)))
 
     def rewards(x):
@@ -417,9 +413,8 @@ def test_the_gradient_of_particles_is_that_of_lines():
     assert lines.worth[2] == 0.0
 
 
-def test_weights_of_the_belief_count():
+def test_weights_of_the_belief_count(rng):
     """Particles of no weight change nothing."""
-    rng = np.random.default_rng(0)
     particles = rng.normal(size=(500, 1))
     wild = np.vstack([particles, 100.0 * np.ones((500, 1))])
     weights = np.r_[np.ones(500), np.zeros(500)]
@@ -549,9 +544,8 @@ def test_bad_measurements_are_named(changes, words):
     refuses(words, measure_next, **given | changes)
 
 
-def test_correlated_utilities_by_ten_million_draws():
+def test_correlated_utilities_by_ten_million_draws(rng):
     """Two of four normal inputs known, three actions linear in all four."""
-    rng = np.random.default_rng(0)
     slopes = rng.normal(size=(3, 4))
     means = np.array([0.2, 0.0, -0.3])
     lines = expansion_of_lines([law(stats.norm())] * 4, means, slopes)

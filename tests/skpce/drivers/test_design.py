@@ -245,8 +245,7 @@ def test_memory_of_products_of_series():
     assert memory_of(series[:, :1], noise[:, 1:], order=order) in (1, 2)
 
 
-def test_a_series_of_forty_runs_without_memory_is_tested():
-    rng = np.random.default_rng(0)
+def test_a_series_of_forty_runs_without_memory_is_tested(rng):
     X = rng.uniform(size=(40, 2))
     y = X[:, 0] + 0.05 * rng.normal(size=40)
     assert memory_of(X[:, :1], y[:, np.newaxis], order=np.arange(40.0)) == 1

@@ -70,8 +70,7 @@ def test_axes_are_taken_or_refused(answer):
     refuses("ax must be", answer.plot, "here")
 
 
-def test_outputs_have_panels_the_first_four():
-    rng = np.random.default_rng(0)
+def test_outputs_have_panels_the_first_four(rng):
     X = rng.uniform(size=(16, 1))
     y = X + 0.1 * rng.normal(size=(16, 5))
     answer = explain(X, np.c_[np.ones(16), y])
@@ -80,8 +79,7 @@ def test_outputs_have_panels_the_first_four():
     assert answer.plot_effects().axes[0].get_ylabel() == "y1"
 
 
-def test_many_inputs_and_long_names_stay_legible():
-    rng = np.random.default_rng(0)
+def test_many_inputs_and_long_names_stay_legible(rng):
     names = ["learning_rate_of_the_encoder", *(f"$x_{k}$" for k in range(13))]
     X = pd.DataFrame(rng.uniform(size=(16, 14)), columns=names)
     answer = explain(X, 3 * X.iloc[:, 0] + 0.1 * rng.normal(size=16))
@@ -110,8 +108,7 @@ def test_effects_have_the_runs_behind_them_on_the_scale_of_the_input(answer, tab
     assert [t.get_text() for t in second.get_xticklabels()] == ["adam", "sgd"]
 
 
-def test_effects_of_probabilities_are_probabilities():
-    rng = np.random.default_rng(0)
+def test_effects_of_probabilities_are_probabilities(rng):
     X = rng.normal(size=(N, 2))
     odds = np.exp(np.c_[X[:, 0], -X[:, 0], 0.1 * rng.normal(size=N)])
     answer = explain(X, odds / odds.sum(axis=1, keepdims=True), steps={"bottle": 3})
@@ -187,8 +184,7 @@ def test_an_effect_is_on_a_log_axis_where_the_input_was_found_log_uniform():
     assert_allclose(np.diff(np.log(effect.grid), 2), 0, atol=1e-9)
 
 
-def test_a_picture_says_how_many_outputs_it_leaves_out():
-    rng = np.random.default_rng(0)
+def test_a_picture_says_how_many_outputs_it_leaves_out(rng):
     X = rng.normal(size=(40, 2))
     panels = explain(X, X @ rng.normal(size=(2, 6))).plot()
     assert panels[-1].get_xlabel().endswith("(the first 4 of 6 outputs)")

@@ -18,8 +18,7 @@ from skpce.inspection import variance_decomposition
 
 
 @pytest.mark.parametrize("unequal", [False, True])
-def test_noise_between_repeats_is_that_of_the_variance_decomposition(unequal):
-    rng = np.random.default_rng(0)
+def test_noise_between_repeats_is_that_of_the_variance_decomposition(unequal, rng):
     counts = rng.integers(1, 5, size=20) if unequal else np.full(20, 3)
     setting = np.repeat(np.arange(20), counts)
     y = rng.normal(size=20)[setting] + 0.5 * rng.normal(size=len(setting))
@@ -122,11 +121,10 @@ def test_what_refits_miss_beyond_the_errors_of_leaving_one_out_is_counted():
     assert_allclose(_shares._missed_beyond(*given, single), [0.5, 0.25])
 
 
-def test_upper_ends_are_wider_where_earlier_results_chose_the_settings():
+def test_upper_ends_are_wider_where_earlier_results_chose_the_settings(rng):
     optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    rng = np.random.default_rng(0)
     study.optimize(
         lambda t: (
             np.sin(5 * t.suggest_float("a", 0, 1)) * t.suggest_float("b", 0, 1)

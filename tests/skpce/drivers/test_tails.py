@@ -32,8 +32,7 @@ def test_tail_of_equal_parts_is_that_of_a_chi_square(degrees):
     assert_allclose(found, stats.chi2.sf(value, degrees), rtol=0.06)
 
 
-def test_tail_of_unequal_parts_against_draws():
-    rng = np.random.default_rng(0)
+def test_tail_of_unequal_parts_against_draws(rng):
     sizes = np.array([1.0, 0.6, 0.36, 0.05])
     drawn = np.square(rng.normal(size=(400_000, 4))) @ sizes
     for value in (4.0, 8.0, 12.0):

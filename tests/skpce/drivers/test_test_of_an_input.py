@@ -243,9 +243,8 @@ def test_signs_within_strata_do_not_make_scores_too_small():
     assert np.mean(scores) < 1.15 * np.mean(by_signs)  # else 1.35 times
 
 
-def test_information_is_that_of_the_prior():
+def test_information_is_that_of_the_prior(rng):
     # Scores over their deviations do not hang on how an input lies to the others.
-    rng = np.random.default_rng(0)
     case = arranged(16, rng, "fractional")
     inputs = Inputs.of(case.X, np.zeros(5, dtype=bool))
     fit = fit_others(
@@ -423,8 +422,7 @@ def test_the_driver_of_runs_that_change_one_input_at_a_time_is_named():
     assert not np.isin(states[:, 1:], ["drives", "acts on the spread"]).any()
 
 
-def test_what_is_nearly_the_output_leaves_no_input_that_does_not_matter():
-    rng = np.random.default_rng(0)
+def test_what_is_nearly_the_output_leaves_no_input_that_does_not_matter(rng):
     X = rng.normal(size=(60, 5))
     y = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=60)
     answer = skpce.explain(np.c_[X, y + 0.1 * rng.normal(size=60)], y)
@@ -535,8 +533,7 @@ def test_rows_that_are_sorted_by_their_result_are_named():
     )
 
 
-def test_an_effect_is_compared_to_its_differences_between_labels():
-    rng = np.random.default_rng(0)
+def test_an_effect_is_compared_to_its_differences_between_labels(rng):
     label = np.repeat(np.arange(4), 20)
     flag = np.tile([-1.0, 1.0], 40)
     y = (0.5 + rng.normal(size=4))[label] * flag + 3 * label + rng.normal(size=80)

@@ -294,8 +294,7 @@ def test_intervals_and_lists():
     assert listed(list("abcdef")) == "a, b, c, d and 2 more"
 
 
-def test_inputs_with_small_shares_in_much_noise_are_told_of_repeats():
-    rng = np.random.default_rng(0)
+def test_inputs_with_small_shares_in_much_noise_are_told_of_repeats(rng):
     X = rng.uniform(size=(300, 3))
     (text,) = skpce.explain(X, X[:, 0] + 0.4 * rng.normal(size=300)).sentences
     assert "not settled: below 5 % as far as the model sees, which leaves" in text

@@ -187,9 +187,8 @@ LIBRARIES = pytest.mark.parametrize("library", ["pandas", "polars"])
 
 
 @LIBRARIES
-def test_parameters_of_mlflow_are_numbers(library):
+def test_parameters_of_mlflow_are_numbers(library, rng):
     """``mlflow.search_runs()`` gives every parameter as text."""
-    rng = np.random.default_rng(0)
     rate = np.round(rng.uniform(0.001, 0.1, 60), 3)  # some values repeat
     loss = 100 * (rate - 0.04) ** 2 + 0.002 * rng.normal(size=60)
     table = frame_of(
@@ -294,8 +293,7 @@ def test_gaps_in_text_that_is_numbers(library, gap):
 
 
 @LIBRARIES
-def test_dicts_of_weights_and_biases_are_columns(library):
-    rng = np.random.default_rng(0)
+def test_dicts_of_weights_and_biases_are_columns(library, rng):
     rows = [
         {"lr": 0.001 * (1 + i % 7), "optimizer": {"name": "ab"[i % 2], "betas": [1, 2]}}
         for i in range(20)

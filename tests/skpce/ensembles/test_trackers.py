@@ -71,10 +71,9 @@ def test_an_export_of_weights_and_biases():
     }
 
 
-def test_a_multirun_folder_of_hydra(tmp_path):
+def test_a_multirun_folder_of_hydra(tmp_path, rng):
     """Each job has ``.hydra/overrides.yaml``, and what the program wrote."""
     yaml = pytest.importorskip("yaml")
-    rng = np.random.default_rng(0)
     job = 0
     for rate in (0.001, 0.01, 0.1, 1):
         for name in ("adam", "sgd"):
@@ -162,14 +161,13 @@ def test_tables_of_other_libraries_are_read_as_those_of_pandas(columns):
         assert_array_equal(answer.drivers.total, wanted.drivers.total)
 
 
-def test_datasets_of_xarray(columns):
+def test_datasets_of_xarray(columns, rng):
     xarray = pytest.importorskip("xarray")
     flat = xarray.Dataset({name: ("member", v) for name, v in columns.items()})
     answer = skpce.explain(flat, outputs="loss")
     wanted = skpce.explain(columns, outputs="loss")
     assert answer.input_names == ("x", "kind")
     assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
-    rng = np.random.default_rng(0)
     rate, seed = np.linspace(0, 1, 6), np.arange(3)
     loss = rate[:, None, None] ** 2 + 0.1 * rng.normal(size=(6, 2, 3))
     grid = xarray.Dataset(

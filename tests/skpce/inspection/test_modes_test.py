@@ -23,8 +23,6 @@ from skpce.inspection._modes import (
 )
 from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
-SEED = 0
-
 
 def dip_by_linear_programmes(values, weights=None):
     """Smallest h such that a law with a mode at some value is within h.
@@ -101,7 +99,7 @@ def test_the_dip_of_known_samples():
     assert dip_statistic(np.arange(50.0)) == pytest.approx(1 / 100)
     assert dip_statistic(np.repeat([3.0, 7.0], 20)) == pytest.approx(0.25)
     assert dip_statistic(np.ones(9)) == 0.0
-    values = np.random.default_rng(SEED).normal(size=200)
+    values = np.random.default_rng(0).normal(size=200)
     expected = dip_statistic(values)
     assert dip_statistic(7 - 2 * values) == pytest.approx(expected, abs=1e-12)
     assert dip_statistic(np.repeat(values, 3)) == pytest.approx(expected, abs=1e-12)
@@ -144,7 +142,7 @@ def test_two_modes_are_found_whatever_the_degree(seed, degree):
         assert "does not show" not in str(found)
 
 
-def bistable(threshold, seed=SEED, n_members=300):
+def bistable(threshold, seed=0, n_members=300):
     """The first action is taken or not, by whether x1 is above a threshold."""
     X = np.random.default_rng(seed).uniform(-1, 1, size=(n_members, 3))
     logit = 3 * np.tanh(12 * (X[:, 1] - threshold)) + 0.2 * X[:, 0]
@@ -208,7 +206,7 @@ def test_families_of_one_mode_are_rarely_called_bimodal():
 
 def test_p_values_are_adjusted_over_all_tests():
     """Both actions of a step of two are one test."""
-    X, y, steps = of_one_mode(SEED)
+    X, y, steps = of_one_mode(0)
     surrogate = ridge_surrogate(1, steps=steps).fit(X, y)
     found = modes_test(surrogate)
     alone = dip_p_values(found.dip, len(X))
@@ -225,7 +223,7 @@ def test_p_values_are_adjusted_over_all_tests():
 
 @pytest.mark.parametrize("law", [norm(0, 1), uniform(-1, 2)])
 def test_one_mode_in_the_words(law):
-    X = law.rvs(size=(100, 2), random_state=SEED)
+    X = law.rvs(size=(100, 2), random_state=0)
     y = softmax(np.column_stack([2 * X[:, 0], X[:, 1], 0 * X[:, 0]]), axis=1)
     found = modes_test(ridge_surrogate(1, distribution=law).fit(X, y))
     assert found.bimodal == (False, False, False)
@@ -246,7 +244,7 @@ def test_many_normal_log_odds_have_one_mode():
 
 
 def test_weights_are_frequencies():
-    X, y = switching(SEED)
+    X, y = switching(0)
     weights = np.random.default_rng(1).integers(0, 3, size=len(X))
     by_weight = modes_test(ridge_surrogate(1).fit(X, y, sample_weight=weights))
     repeated = np.repeat(np.arange(len(X)), weights)
@@ -265,7 +263,7 @@ def test_log_odds_near_zero_and_one():
     logs = np.array([[800.0, 0.0, 0.0], [-800.0, 0.0, 0.0], [40.0, 0.0, -1.0]])
     expected = [800 - np.log(2), -800 - np.log(2), 40 - np.log(1 + np.exp(-1))]
     assert_allclose(log_odds_of_step(logs)[:, 0], expected, rtol=1e-14)
-    p = softmax(np.random.default_rng(SEED).normal(size=(20, 4)), axis=1)
+    p = softmax(np.random.default_rng(0).normal(size=(20, 4)), axis=1)
     found = log_odds_of_step(np.log(p) + 7)
     assert_allclose(found, np.log(p / (1 - p)), atol=1e-12)
 
@@ -289,7 +287,7 @@ def test_two_groups_have_the_smallest_variance(seed):
 
 
 def test_a_rule_of_two_inputs():
-    X = np.random.default_rng(SEED).uniform(-1, 1, size=(500, 3))
+    X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
     upper = (X[:, 0] > 0.2) & (X[:, 2] <= 0.5)
     rule, accuracy = separating_rule(X, upper, ["a", "b", "c"])
     assert accuracy > 0.95
@@ -298,8 +296,7 @@ def test_a_rule_of_two_inputs():
     assert " or " not in rule
 
 
-def test_no_rule_separates_modes_that_the_inputs_do_not_make():
-    rng = np.random.default_rng(SEED)
+def test_no_rule_separates_modes_that_the_inputs_do_not_make(rng):
     X, upper = rng.normal(size=(60, 2)), rng.integers(0, 2, size=60) == 1
     assert separating_rule(X, upper, ["a", "b"])[1] == pytest.approx(0.5, abs=0.15)
     only = np.arange(60) == 7
@@ -307,7 +304,7 @@ def test_no_rule_separates_modes_that_the_inputs_do_not_make():
 
 
 def test_a_probability_that_does_not_vary():
-    X = np.random.default_rng(SEED).normal(size=(30, 1))
+    X = np.random.default_rng(0).normal(size=(30, 1))
     y = np.column_stack([np.full((30, 2), 0.5), np.ones(30)])
     found = modes_test(ridge_surrogate(1, steps=(2, 1)).fit(X, y))
     assert found.part_names == ("step0:0", "step0:1")  # the other step has no choice
@@ -317,14 +314,13 @@ def test_a_probability_that_does_not_vary():
 
 
 def test_no_step_has_a_choice():
-    X = np.random.default_rng(SEED).normal(size=(10, 1))
+    X = np.random.default_rng(0).normal(size=(10, 1))
     surrogate = ridge_surrogate(1, steps=(1, 1)).fit(X, np.ones((10, 2)))
     assert modes_test(surrogate).bimodal == ()
     refuses(r"one of \[\] or its position. Got '0'", modes_test, surrogate, action="0")
 
 
-def test_so_many_tests_that_none_can_be_significant():
-    rng = np.random.default_rng(SEED)
+def test_so_many_tests_that_none_can_be_significant(rng):
     X = rng.normal(size=(6, 1))
     y = softmax(rng.normal(size=(6, 5001)), axis=1)
     found = modes_test(ridge_surrogate(1).fit(X, y))
@@ -339,12 +335,12 @@ def test_so_many_tests_that_none_can_be_significant():
     ({"significance_level": 0}, "'significance_level' .* Got 0"),
 )
 def test_bad_arguments(arguments, message):
-    surrogate = ridge_surrogate(1).fit(*switching(SEED))
+    surrogate = ridge_surrogate(1).fit(*switching(0))
     refuses(message, modes_test, surrogate, **arguments)
 
 
 def test_real_outputs_have_no_log_odds():
-    X, y = switching(SEED)
+    X, y = switching(0)
     with pytest.raises(ValueError, match="expected a fitted CompositionalPCESurrogate"):
         modes_test(ridge_pce(1).fit(X, y))
 
@@ -362,8 +358,7 @@ def test_frequencies_with_one_mode_are_not_bimodal(n_trials):
     assert sum(answers) == 0
 
 
-def test_frequencies_with_two_modes_are_bimodal():
-    rng = np.random.default_rng(0)
+def test_frequencies_with_two_modes_are_bimodal(rng):
     X = rng.choice([-1.0, 1.0], size=(200, 1))
     share = (rng.binomial(10, expit(2.5 * X[:, 0])) + 0.5) / 11
     y = np.column_stack([share, 1 - share])

@@ -13,8 +13,7 @@ def labels_of(ax):
     return [tick.get_text() for tick in ax.get_yticklabels()]
 
 
-def test_indices_have_a_panel_for_each_target():
-    rng = np.random.default_rng(0)
+def test_indices_have_a_panel_for_each_target(rng):
     X = rng.normal(size=(60, 3))
     model = ridge_pce(2).fit(X, np.c_[X[:, 0], X[:, 1] + X[:, 2]])
     axes = sobol_indices(model, X, random_state=0, n_samples=50).plot()

@@ -66,9 +66,8 @@ def test_nothing_but_noise_and_no_noise():
     )
 
 
-def test_no_choice_and_no_variance():
+def test_no_choice_and_no_variance(rng):
     trained, _, _ = draw(6, 30)
-    rng = np.random.default_rng(0)
     same = softmax(np.array([0.3, 0.1]) + rng.normal(size=(30, 1)), axis=1)
     y = np.hstack([trained, np.tile([1.0, 0.0], (30, 1)), same])
     share = variance_decomposition(y, control=y, steps=(*WIDTHS, 2, 2)).noise_share

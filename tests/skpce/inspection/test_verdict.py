@@ -63,8 +63,7 @@ class Spy(TransformerMixin, BaseEstimator):
         return X
 
 
-def test_the_whole_pipeline_is_refitted_and_never_sees_what_is_held_out(ensemble):
-    X, y = ensemble
+def test_the_whole_pipeline_is_refitted_and_never_sees_what_is_held_out(X, y):
     Spy.fits, Spy.transforms = [], []
     verdict(make_pipeline(Spy(), surrogate()), X, y, cv=4)
     held_out = [rows for rows in Spy.transforms if len(rows) == len(X) // 4]
@@ -75,8 +74,7 @@ def test_the_whole_pipeline_is_refitted_and_never_sees_what_is_held_out(ensemble
         assert len(seen | unseen) == len(X)
 
 
-def test_the_given_pipeline_is_left_alone(ensemble):
-    X, y = ensemble
+def test_the_given_pipeline_is_left_alone(X, y):
     pipeline = make_pipeline(PCA(2), surrogate(random_state=3))
     before = repr(pipeline.get_params())
     verdict(pipeline, X, y)
@@ -84,8 +82,7 @@ def test_the_given_pipeline_is_left_alone(ensemble):
     assert not hasattr(pipeline[-1], "coefficients_")
 
 
-def test_cross_fitted_q2_by_hand(ensemble):
-    X, y = ensemble
+def test_cross_fitted_q2_by_hand(X, y):
     cv = KFold(3)
     found = verdict(surrogate(), X, y, cv=cv)
 
@@ -129,8 +126,7 @@ def test_noise_is_not_attributable(simulate):
     assert named <= 1
 
 
-def test_the_answer_is_that_of_explain():
-    rng = np.random.default_rng(0)
+def test_the_answer_is_that_of_explain(rng):
     X = rng.normal(size=(50, 3))
     y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=50)
     found = verdict(PolynomialChaosRegressor(), X, y)
@@ -141,8 +137,7 @@ def test_the_answer_is_that_of_explain():
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2])
-def test_constant_inputs_do_not_matter(n_outputs):
-    rng = np.random.default_rng(0)
+def test_constant_inputs_do_not_matter(n_outputs, rng):
     X = rng.normal(size=(60, 3))
     X[:, 1] = 2.0
     y = X[:, :1] + 0.3 * rng.normal(size=(60, n_outputs))
@@ -153,9 +148,8 @@ def test_constant_inputs_do_not_matter(n_outputs):
 
 
 @pytest.mark.slow
-def test_no_order_and_no_random_state_matters(simulate):
+def test_no_order_and_no_random_state_matters(simulate, rng):
     X, y = simulate(n_members=30)
-    rng = np.random.default_rng(0)
     model = make_pipeline(PCA(svd_solver="full"), surrogate(2))
     found = verdict(model, X, y)
     for _ in range(3):
@@ -207,9 +201,8 @@ def test_replicates_stay_in_one_fold(replicated):
     assert all(0 < step.noise_share < 0.2 for step in found.steps)
 
 
-def test_replicates_need_not_be_declared(replicated):
+def test_replicates_need_not_be_declared(replicated, rng):
     """Equal rows are repeats: policies by chance would be remembered otherwise."""
-    rng = np.random.default_rng(0)
     reward = np.repeat(np.arange(15), 4)
     X = rng.normal(size=(15, 2))[reward]
     logits = rng.normal(size=(15, sum(WIDTHS)))[reward]
@@ -221,8 +214,7 @@ def test_replicates_need_not_be_declared(replicated):
     assert str(stated) == str(found)
 
 
-def test_a_given_noise_share_is_used(ensemble):
-    X, y = ensemble
+def test_a_given_noise_share_is_used(X, y):
     share = [0.1, 0.9, np.nan]
     found = verdict(surrogate(2), X, y, noise_share=share)
     assert_array_equal(found.noise_share, share)
@@ -243,9 +235,8 @@ def test_a_decomposition_of_steps_in_another_order_is_refused(replicated):
     refuses(r"of the steps \['third', 'first'", verdict, model, X, y, noise_share=other)
 
 
-def test_a_step_without_choice_or_variance(simulate):
+def test_a_step_without_choice_or_variance(simulate, rng):
     X, y = simulate(widths=(3,))
-    rng = np.random.default_rng(0)
     same = softmax(np.array([0.3, 0.1]) + rng.normal(size=(len(X), 1)), axis=1)
     y = np.hstack([y, np.tile([0.0, 1.0], (len(X), 1)), same])
     model = surrogate(2).set_params(steps=(3, 2, 2))
@@ -268,8 +259,7 @@ def test_a_rare_action_does_not_change_the_mask_of_a_fold(simulate):
 
 
 @pytest.mark.slow
-def test_steps_reach_a_surrogate_that_has_none(ensemble):
-    X, y = ensemble
+def test_steps_reach_a_surrogate_that_has_none(X, y):
     model = surrogate().set_params(steps=None)
     given = verdict(model, X, y, steps=WIDTHS)
     assert repr(given) == repr(verdict(surrogate(), X, y))
@@ -277,9 +267,8 @@ def test_steps_reach_a_surrogate_that_has_none(ensemble):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_data_frames(ensemble, library):
+def test_data_frames(X, y, library):
     module = pytest.importorskip(library)
-    X, y = ensemble
     names = [f"s{t}__{k}" for t, w in enumerate(WIDTHS) for k in range(w)]
     if library == "pandas":
         table = module.DataFrame(y, columns=names)
@@ -318,8 +307,7 @@ def test_bad_arguments_before_any_fit(ensemble, monkeypatch, kwargs, message):
     refuses(message, verdict, surrogate(), *ensemble, **kwargs)
 
 
-def test_bad_data_before_any_fit(ensemble):
-    X, y = ensemble
+def test_bad_data_before_any_fit(X, y):
     refuses("X has 59 members and y has 60; expected", verdict, surrogate(), X[:-1], y)
     with pytest.raises(ValueError, match=r"X has 7 members, too few .* at least 8"):
         verdict(surrogate(), X[:7], y[:7])
@@ -393,8 +381,7 @@ def test_frame(known):
 
 
 @pytest.mark.slow
-def test_a_search_is_refitted_whole(ensemble):
-    X, y = ensemble
+def test_a_search_is_refitted_whole(X, y):
     search = GridSearchCV(surrogate(), {"degree": [1]}, cv=3)
     found = verdict(search, X, y)
     assert repr(found) == repr(verdict(surrogate(), X, y))
@@ -438,9 +425,8 @@ def test_p_values_count_the_embeddings_that_a_search_chose_from():
     assert "chosen among 6 by the outputs" in str(found)
 
 
-def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own():
+def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own(rng):
     """Not those of the regressor inside, which knows none."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     logits = np.c_[X[:, :1], np.zeros((40, 2)), X[:, 1:], np.zeros((40, 1))]
     y = np.c_[softmax(logits[:, :3], axis=1), softmax(logits[:, 3:], axis=1)]
@@ -452,8 +438,7 @@ def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own():
     assert all(step.q2 > 0.8 for step in found.steps)
 
 
-def test_a_randomised_decomposition_is_the_same_in_every_fit():
-    rng = np.random.default_rng(0)
+def test_a_randomised_decomposition_is_the_same_in_every_fit(rng):
     X = rng.normal(size=(40, 12)) @ rng.normal(size=(12, 600))
     y = X[:, :1] / X[:, 0].std() + 0.3 * rng.normal(size=(40, 1))
     model = make_pipeline(PCA(3, whiten=True, svd_solver="randomized"), ridge())
@@ -463,8 +448,7 @@ def test_a_randomised_decomposition_is_the_same_in_every_fit():
     assert model.named_steps["pca"].random_state is None  # the caller's is as it was
 
 
-def test_members_that_failed_count_in_what_they_have():
-    rng = np.random.default_rng(0)
+def test_members_that_failed_count_in_what_they_have(rng):
     X = rng.normal(size=(60, 2))
     y = X + 0.1 * rng.normal(size=(60, 2))
     y[:20, 1] = np.nan
@@ -478,8 +462,7 @@ def test_members_that_failed_count_in_what_they_have():
 
 
 @pytest.mark.parametrize("replicate", [None, "seed"])
-def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate):
-    rng = np.random.default_rng(0)
+def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate, rng):
     table = pd.DataFrame({"rate": np.repeat(rng.uniform(size=20), 2)})
     table["seed"] = [0, 1] * 20
     table["loss"] = table["rate"] ** 2 + 0.05 * rng.normal(size=40)

@@ -119,8 +119,7 @@ def test_pairs_pass_by_the_test_of_scipy_and_bonferroni(dataset):
         assert passed == [expected[:3].sum(), 0, expected[3:].sum()]
 
 
-def test_equal_laws_pass_and_half_the_spread_does_not():
-    rng = np.random.default_rng(0)
+def test_equal_laws_pass_and_half_the_spread_does_not(rng):
     mask = np.ones(3, dtype=bool)
     some, narrow = [], []
     for _ in range(30):
