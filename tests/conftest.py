@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from sklearn.utils import estimator_checks
 
@@ -23,3 +24,9 @@ from sklearn.utils import estimator_checks
 def output_check(request: pytest.FixtureRequest) -> Callable[..., None]:
     """One check of names and containers: takes the name of a class and an estimator."""
     return getattr(estimator_checks, request.param)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers of seed 0."""
+    return np.random.default_rng(0)

@@ -8,6 +8,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("pandas")
 
+from numpy.testing import assert_allclose, assert_array_equal
+
 from benchmarks.paper import artefacts_page as page
 from benchmarks.paper import chuang_keiser as reactions
 from benchmarks.paper import sachs_advice as sachs
@@ -29,32 +31,28 @@ def additive(levels):
 
 
 @pytest.mark.parametrize("component", range(4))
-def test_yields_are_permuted_within_blocks(levels, component):
+def test_yields_are_permuted_within_blocks(levels, component, rng):
     yields = additive(levels)
-    rng = np.random.default_rng(0)
     same, permuted = reactions.scrambled(levels, yields, component, True, rng)
-    np.testing.assert_array_equal(same, levels)
+    assert_array_equal(same, levels)
     before, after = yields.reshape(SIZES), permuted.reshape(SIZES)
     # Yields of a block are the same ones, in another order.
-    np.testing.assert_array_equal(
-        np.sort(before, axis=component), np.sort(after, axis=component)
-    )
+    assert_array_equal(np.sort(before, axis=component), np.sort(after, axis=component))
     assert (before != after).any()
     for other in set(range(4)) - {component}:
         rest = tuple(set(range(4)) - {other})
-        np.testing.assert_allclose(before.mean(axis=rest), after.mean(axis=rest))
+        assert_allclose(before.mean(axis=rest), after.mean(axis=rest))
     # The spread of its level means falls to that of chance, 1 / n of the blocks.
     rest = tuple(set(range(4)) - {component})
     assert after.mean(axis=rest).var() < 0.25 * before.mean(axis=rest).var()
 
 
-def test_rows_keep_their_yields_where_a_column_is_permuted(levels):
+def test_rows_keep_their_yields_where_a_column_is_permuted(levels, rng):
     yields = additive(levels)
-    rng = np.random.default_rng(0)
     changed, same = reactions.scrambled(levels, yields, 3, False, rng)
-    np.testing.assert_array_equal(same, yields)
-    np.testing.assert_array_equal(changed[:, :3], levels[:, :3])
-    np.testing.assert_array_equal(np.sort(changed[:, 3]), np.sort(levels[:, 3]))
+    assert_array_equal(same, yields)
+    assert_array_equal(changed[:, :3], levels[:, :3])
+    assert_array_equal(np.sort(changed[:, 3]), np.sort(levels[:, 3]))
     assert (changed[:, 3] != levels[:, 3]).any()
 
 
@@ -66,7 +64,7 @@ def test_left_out_additives_are_in_no_row():
     assert len(out) == reactions.N_LEFT_OUT
     assert not np.isin(kept[:, 3], out).any()
     assert len(kept) == len(yields) == 8 * (8 - len(out))
-    np.testing.assert_array_equal(additive(kept), yields)
+    assert_array_equal(additive(kept), yields)
 
 
 def test_unseen_rows_are_those_of_the_training(levels):
@@ -79,7 +77,7 @@ def test_unseen_rows_are_those_of_the_training(levels):
         1 - np.mean((one[rows] - yields[rows]) ** 2) / yields[rows].var()
         for one, rows in zip(found.predictions, unseen, strict=True)
     ]
-    np.testing.assert_allclose(r2, found.r2_held_out, rtol=1e-4)
+    assert_allclose(r2, found.r2_held_out, rtol=1e-4)
 
 
 def test_gain_of_perfect_predictions_is_the_share_of_the_component(levels):
@@ -90,7 +88,7 @@ def test_gain_of_perfect_predictions_is_the_share_of_the_component(levels):
         np.var(scale * np.arange(size))
         for scale, size in zip((1.0, 10.0, 100.0, 1000.0), SIZES, strict=True)
     ]
-    np.testing.assert_allclose(gain, np.divide(variances, sum(variances)))
+    assert_allclose(gain, np.divide(variances, sum(variances)))
 
 
 def test_gain_of_chance_is_negative(levels):
@@ -111,7 +109,7 @@ def test_agreement_is_the_mean_over_mean_and_spread():
     found = reactions.agreement(y, {"one": 2, "two": 3})
     clr = np.log(y[:, 2:]) - np.log(y[:, 2:]).mean(axis=1, keepdims=True)
     signal, noise = (clr.mean(axis=0) ** 2).sum(), clr.var(axis=0).sum()
-    np.testing.assert_allclose(found, [4 / 5, signal / (signal + noise)])
+    assert_allclose(found, [4 / 5, signal / (signal + noise)])
 
 
 def test_uncertainty_of_pairs_by_hand():

@@ -17,6 +17,7 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce._solvers import SOLVERS
+from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 
 class Law(type(norm())):
@@ -31,11 +32,11 @@ FROZEN = Law(norm, 0, 1)
 DEFAULTS = [
     PolynomialChaosFeatures(),
     PolynomialChaosRegressor(),
-    PolynomialChaosRegressor(distribution=FROZEN, criterion="gcv", solver="ridge"),
+    ridge_pce(distribution=FROZEN, criterion="gcv"),
     LogRatioTransformer(),
     NatafTransformer(),
     CompositionalPCESurrogate(),
-    CompositionalPCESurrogate(solver="ridge", distribution="normal"),
+    ridge_surrogate(),
 ]
 
 # Left out: "categorical", which is refused where no value repeats, as in the checks;
@@ -49,12 +50,10 @@ OTHERS = [
     ),
     *(PolynomialChaosRegressor(solver=name, distribution="normal") for name in SOLVERS),
     *(
-        PolynomialChaosRegressor(distribution=name, solver="ridge")
+        ridge_pce(distribution=name)
         for name in ("uniform", "empirical", "exponential", "gamma", "beta")
     ),
-    PolynomialChaosRegressor(
-        3, truncation="hyperbolic", q=0.5, solver="ridge", distribution="normal"
-    ),
+    ridge_pce(3, truncation="hyperbolic", q=0.5),
     PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
     PolynomialChaosRegressor(solver="ols", distribution=FROZEN, criterion="gcv"),
     PolynomialChaosRegressor(2, distribution=FROZEN),
@@ -62,13 +61,11 @@ OTHERS = [
     LogRatioTransformer("alr"),
     LogRatioTransformer("clr"),
     NatafTransformer("normal", root="symmetric"),
-    CompositionalPCESurrogate(solver="ols", distribution="normal"),
+    CompositionalPCESurrogate(**OLS),
     CompositionalPCESurrogate(solver="paper", distribution="normal"),
     CompositionalPCESurrogate(regressor=Ridge(), distribution="normal"),
-    CompositionalPCESurrogate(log_ratio="clr", distribution="uniform", solver="ridge"),
-    CompositionalPCESurrogate(
-        log_ratio=LogRatioTransformer("alr"), solver="ridge", distribution="normal"
-    ),
+    ridge_surrogate(log_ratio="clr", distribution="uniform"),
+    ridge_surrogate(log_ratio=LogRatioTransformer("alr")),
 ]
 
 

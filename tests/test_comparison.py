@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from benchmarks.pce import comparison
 from benchmarks.pce.additive_kernel import AdditiveKernel, germ
@@ -15,20 +16,18 @@ SPREADS = np.log([1.15, 1.5, 1.5, 1.4, 1.3, 1.2, 1.4, 1.1, 1.2]) ** 2
 @pytest.mark.parametrize("name", ["Ishigami", "Sobol g"])
 def test_totals_are_those_of_closed_forms(name):
     function = SUITE[name]
-    np.testing.assert_allclose(
-        function.indices.total, function.total_indices, atol=1e-4
-    )
+    assert_allclose(function.indices.total, function.total_indices, atol=1e-4)
 
 
 def test_first_orders_are_those_published():
-    np.testing.assert_allclose(SUITE["Oakley-O'Hagan"].indices.first, OAKLEY, atol=1e-3)
-    np.testing.assert_allclose(
+    assert_allclose(SUITE["Oakley-O'Hagan"].indices.first, OAKLEY, atol=1e-3)
+    assert_allclose(
         SUITE["Sulfur"].indices.first,
         np.expm1(SPREADS) / np.expm1(SPREADS.sum()),
         atol=2e-3,
     )
     waves = SUITE["high frequency"].indices
-    np.testing.assert_allclose(waves.first[:2], np.array([0.5, 0.03]) / 0.53, atol=1e-5)
+    assert_allclose(waves.first[:2], np.array([0.5, 0.03]) / 0.53, atol=1e-5)
     assert waves.variance == pytest.approx(0.53, rel=1e-5)
 
 
@@ -59,11 +58,11 @@ def test_the_additive_kernel_has_its_gradient_and_indices():
         / (2 * step)
         for e in np.eye(len(t))
     ]
-    np.testing.assert_allclose(model._objective(t)[1], slopes, rtol=1e-5, atol=1e-5)
+    assert_allclose(model._objective(t)[1], slopes, rtol=1e-5, atol=1e-5)
     expected = pick_freeze(model.predict, laws, 10)
     first, total = model.indices()
-    np.testing.assert_allclose(first, expected.first, atol=0.01)
-    np.testing.assert_allclose(total, expected.total, atol=0.01)
+    assert_allclose(first, expected.first, atol=0.01)
+    assert_allclose(total, expected.total, atol=0.01)
 
 
 def test_a_record_is_completed_and_shown(tmp_path, monkeypatch, capsys):

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from benchmarks.exact_truth.__main__ import RECORD, lines, means
 from benchmarks.exact_truth.grids import GRIDS, N_SEEDS
@@ -23,22 +24,21 @@ def synthetic(n_seeds: int, noise: float, rng: np.random.Generator) -> np.ndarra
 
 def test_shares_of_a_function_are_exact() -> None:
     found = exact(synthetic(1, 0.0, np.random.default_rng(0)))
-    np.testing.assert_allclose(found.first, [1 / 14, 4 / 14, 0], atol=1e-12)
-    np.testing.assert_allclose(found.total, [10 / 14, 13 / 14, 0], atol=1e-12)
-    np.testing.assert_allclose(found.pairs[0, 1], 9 / 14, atol=1e-12)
+    assert_allclose(found.first, [1 / 14, 4 / 14, 0], atol=1e-12)
+    assert_allclose(found.total, [10 / 14, 13 / 14, 0], atol=1e-12)
+    assert_allclose(found.pairs[0, 1], 9 / 14, atol=1e-12)
     assert found.seed == pytest.approx(0, abs=1e-12)
 
 
-def test_seeds_bias_nothing() -> None:
+def test_seeds_bias_nothing(rng) -> None:
     """Over many tables of three seeds the mean of each share's part is the truth."""
-    rng = np.random.default_rng(0)
     found = [exact(synthetic(3, 4.0, rng)) for _ in range(400)]
     # The variance is 14 + 16; shares are ratios, so their mean is only nearly right.
     first, total = (
         np.mean([getattr(f, k) for f in found], axis=0) for k in ("first", "total")
     )
-    np.testing.assert_allclose(first, [1 / 30, 4 / 30, 0], atol=0.02)
-    np.testing.assert_allclose(total, [10 / 30, 13 / 30, 0], atol=0.02)
+    assert_allclose(first, [1 / 30, 4 / 30, 0], atol=0.02)
+    assert_allclose(total, [10 / 30, 13 / 30, 0], atol=0.02)
     assert np.mean([f.seed for f in found]) == pytest.approx(16 / 30, abs=0.02)
 
 
@@ -77,7 +77,7 @@ def test_a_study_has_runs_of_the_grid(design: str) -> None:
     assert np.isfinite(study.y).all() == (design != "failed runs")
     assert np.isin(study.y[np.isfinite(study.y)], values["error"]).all()
     again = draw(grid, values, "error", design, 60, 0)
-    np.testing.assert_array_equal(again.places, study.places)
+    assert_array_equal(again.places, study.places)
 
 
 def test_the_record_has_all_tools() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared import cases
+
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "user_guide"
 
@@ -137,16 +139,14 @@ np.testing.assert_allclose(line.get_ydata(), [4 / 7, 1], rtol=0, atol=1e-10)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     ("heading", "files", "in_the_copy"),
-    [
-        ("A caution of an answer", [("drivers", 2, None)], CAUTIONED),
-        (
-            "An inspection and its display",
-            [("inspection", 2, "order_shares"), ("plotting", 2, "OrderDisplay")],
-            INSPECTED,
-        ),
-    ],
+    ("A caution of an answer", [("drivers", 2, None)], CAUTIONED),
+    (
+        "An inspection and its display",
+        [("inspection", 2, "order_shares"), ("plotting", 2, "OrderDisplay")],
+        INSPECTED,
+    ),
 )
 def test_one_file_and_one_line_are_enough(tmp_path, heading, files, in_the_copy):
     page = (GUIDE / "extending.md").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from tests.fuzz.estimators import _METHODS, CLASSES, PARAMETERS
 from tests.fuzz.functions import EXEMPT, FUNCTIONS
 from tests.fuzz.judge import ACCEPTED, REFUSED, UNEXPLAINED, Case, judge
 from tests.fuzz.scenes import play
+from tests.shared import cases
 
 PACKAGES = (
     "skpce",
@@ -69,9 +70,8 @@ def test_everything_public_is_played():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_every_method_is_played(name):
+def test_every_method_is_played(name, rng):
     """But those of scikit-learn, and names of columns."""
-    rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 2)), rng.dirichlet([1.0, 1.0, 1.0], 20)
     kind = CLASSES[name]
     steps = (3,) if "steps" in inspect.signature(kind).parameters else ()
@@ -110,19 +110,17 @@ def raising(error):
     return call
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "kind"),
-    [
-        (lambda: 1, ACCEPTED),
-        (raising(ValueError("q must be in (0, 1]. Got 2.")), REFUSED),
-        (raising(TypeError("q must be a float")), REFUSED),
-        (raising(ValueError("must be positive")), UNEXPLAINED),
-        (raising(ValueError("q is 2")), UNEXPLAINED),
-        (raising(KeyError("q must be a float")), UNEXPLAINED),
-        (raising(np.linalg.LinAlgError("q must be a float")), UNEXPLAINED),
-        (raising(MemoryError("q must be smaller")), UNEXPLAINED),
-        (lambda: np.float64(1e300) * np.float64(1e300), UNEXPLAINED),
-    ],
+    (lambda: 1, ACCEPTED),
+    (raising(ValueError("q must be in (0, 1]. Got 2.")), REFUSED),
+    (raising(TypeError("q must be a float")), REFUSED),
+    (raising(ValueError("must be positive")), UNEXPLAINED),
+    (raising(ValueError("q is 2")), UNEXPLAINED),
+    (raising(KeyError("q must be a float")), UNEXPLAINED),
+    (raising(np.linalg.LinAlgError("q must be a float")), UNEXPLAINED),
+    (raising(MemoryError("q must be smaller")), UNEXPLAINED),
+    (lambda: np.float64(1e300) * np.float64(1e300), UNEXPLAINED),
 )
 def test_the_judge(call, kind):
     found = judge(Case("f", call, lambda found: (), frozenset({"q"}), "f(q=2)"))

@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.legendre import leggauss
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
-from skpce._expansion.expansion import (
-    index_of_set,
-    indices_of_terms,
-)
+from skpce._expansion.expansion import index_of_set, indices_of_terms
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from skpce.sample_size._required import smallest_of_gram
+from tests.shared import cases
 
 
 def of_gram(design):
@@ -64,20 +63,18 @@ def power_expansion(law, power, degree):
     return coefficients, float(weights @ x ** (2 * power))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("law", "power", "norm", "rate"),
-    [
-        (UNIFORM, 1, 1 / 3, 1.5),
-        (UNIFORM, 3, 1 / 7, 3.5),
-        (NORMAL, 1, 1.0, 0.75),
-        (NORMAL, 3, 15.0, 1.75),
-    ],
+    (UNIFORM, 1, 1 / 3, 1.5),
+    (UNIFORM, 3, 1 / 7, 3.5),
+    (NORMAL, 1, 1.0, 0.75),
+    (NORMAL, 3, 15.0, 1.75),
     ids=["legendre-x", "legendre-x3", "hermite-x", "hermite-x3"],
 )
 def test_t1_rate_of_a_kink(law, power, norm, rate):
     """|x|^a has a + 1/2 derivatives in L2: rate s for Legendre, s/2 for Hermite."""
     coefficients, measured_norm = power_expansion(law, power, degree=400)
-    np.testing.assert_allclose(measured_norm, norm)
+    assert_allclose(measured_norm, norm)
     tail = np.cumsum(np.square(coefficients[::-1]))[::-1]
     # What lies beyond degree 400 is what the same power law leaves there.
     beyond = tail[300] / ((400 / 300) ** (2 * rate) - 1.0)
@@ -91,8 +88,8 @@ def test_t1_error_of_a_kink_agrees_with_the_missing_norm():
     coefficients, norm = power_expansion(NORMAL, 1, degree=100)
     error = np.sqrt(norm - np.cumsum(np.square(coefficients)))
     # E|x| = sqrt(2/pi); the even coefficients that follow are known in closed form.
-    np.testing.assert_allclose(coefficients[0], np.sqrt(2 / np.pi), rtol=1e-12)
-    np.testing.assert_allclose(coefficients[2], 1 / np.sqrt(np.pi), rtol=1e-10)
+    assert_allclose(coefficients[0], np.sqrt(2 / np.pi), rtol=1e-12)
+    assert_allclose(coefficients[2], 1 / np.sqrt(np.pi), rtol=1e-10)
     assert np.all(np.diff(error[::2]) < 0)
     assert abs(np.log(error[100] / error[50]) / np.log(2) + 0.75) < 0.02
 
@@ -165,7 +162,7 @@ def test_a_is_attained(angle):
     estimate = (c @ direction) * direction
     bound = sobol_error_bound(np.sum(np.square(estimate - c)), 1.0)
     difference = abs(every_share(estimate, j) - every_share(c, j))[0]
-    np.testing.assert_allclose(difference, bound, rtol=1e-7)
+    assert_allclose(difference, bound, rtol=1e-7)
 
 
 @few
@@ -198,13 +195,12 @@ def test_a_least_squares_fits_the_projection_of_the_noise(seed, n_members, noise
     error = noise * rng.standard_t(3, size=n_members)
     missed = pce.fit(X, design @ c + error).coefficients_[0] - c
     fitted = design @ missed
-    np.testing.assert_allclose(fitted @ fitted, error @ fitted, rtol=1e-6)
+    assert_allclose(fitted @ fitted, error @ fitted, rtol=1e-6)
     eigenvalue = of_gram(design)
     assert n_members * eigenvalue * (missed @ missed) <= (fitted @ fitted) * (1 + 1e-6)
 
 
-def test_a_all_indices_are_within_the_bound_as_often_as_promised():
-    rng = np.random.default_rng(0)
+def test_a_all_indices_are_within_the_bound_as_often_as_promised(rng):
     n_members, n_trials, risk = 40, 2000, 0.2
     X = rng.uniform(-1, 1, size=(n_members, 2))
     features = PolynomialChaosFeatures(2, distribution=UNIFORM).fit(X)

@@ -48,9 +48,7 @@ BASIS: Mapping[str, tuple[Any, ...]] = {
     "interaction_order": (None, None, 1, 2),
 }
 PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "PolynomialChaosFeatures": {
-        **BASIS,
-    },
+    "PolynomialChaosFeatures": {**BASIS},
     "PolynomialChaosRegressor": {
         **BASIS,
         "solver": SOLVERS,
@@ -83,10 +81,7 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "shrinkage": ("auto", 0.0, 0.5, 1.0),
         "correlation": (None, None, None, np.eye(2)),
     },
-    "PLSTransformer": {
-        "n_components": (1, 1, 2),
-        "scale": (True, False),
-    },
+    "PLSTransformer": {"n_components": (1, 1, 2), "scale": (True, False)},
 }
 
 
@@ -379,6 +374,29 @@ def _interactions(complete: bool, found: Any) -> true.Faults:
         yield from true.closed("interaction values", values)
 
 
+def _shares(found: Any) -> true.Faults:
+    return true.shares("indices", found.first_order, found.total_order)
+
+
+def _call(
+    fitted: Any, name: str, faults: Callable[[Any], Any], /, *given: Any, **options: Any
+) -> Method:
+    return name, lambda: getattr(fitted, name)(*given, **options), faults
+
+
+def _common(fitted: Any, X: Any) -> list[Method]:
+    """Return calls of what regressors and surrogates have in common."""
+    same = partial(_same_predictions, X, fitted)
+    return [
+        _call(fitted, "get_feature_names_out", true.nothing),
+        ("save_model", lambda: _reloaded(fitted), same),
+    ]
+
+
+def _round_trip(fitted: Any, at: Any) -> Any:
+    return fitted.inverse_transform(fitted.transform(at))
+
+
 def _subset(rng: Generator, d: int) -> list[int]:
     size = int(rng.integers(1, d + 1))
     return sorted(rng.choice(d, size=size, replace=False).tolist())
@@ -406,81 +424,41 @@ def _methods_of_regressor(
     size = 7 if isinstance(size, int) and size > 10**5 else size
     finite = partial(true.finite, "result")
     share = partial(true.between, "index")
+    call = partial(_call, fitted)
+    seeded = {"random_state": seed}
+    interval = {"confidence_level": level, "method": method, "n_resamples": 9}
+    draws = {"n_samples": size, "residual": residual}
+    whole = isinstance(order, int) and order >= d
+    n_outputs = y.reshape(len(y), -1).shape[1]
+    scored = not np.isnan(y).any() and fitted.expansion_.n_outputs == n_outputs
+    parted = hasattr(fitted, "partial_fit") and len(X) > 1
     return [
-        ("predict", lambda: fitted.predict(at), finite),
+        call("predict", finite, at),
         ("predict std", lambda: fitted.predict(at, return_std=True), _with_std),
-        ("transform", lambda: fitted.transform(at), finite),
-        ("score", lambda: fitted.score(X, y), true.nothing)
-        if not np.isnan(y).any()
-        and fitted.expansion_.n_outputs == y.reshape(len(y), -1).shape[1]
-        else ("predict", lambda: fitted.predict(at), finite),
-        (
-            "sobol_interval",
-            lambda: fitted.sobol_interval(
-                confidence_level=level, method=method, n_resamples=9, random_state=seed
-            ),
-            _interval_of_indices,
-        ),
-        (
-            "predict_interval",
-            lambda: fitted.predict_interval(at, confidence_level=level),
-            _bounds,
-        ),
-        (
-            "predict_interval draws",
-            lambda: fitted.predict_interval(
-                None, n_samples=size, residual=residual, random_state=seed
-            ),
-            _bounds,
-        ),
-        (
-            "sample",
-            lambda: fitted.sample(size, at, residual=residual, random_state=seed),
-            finite,
-        ),
-        ("sample", lambda: fitted.sample(size, random_state=seed), finite),
-        ("moments", lambda: fitted.moments(), _moments),
-        ("main_effects", lambda: fitted.main_effects(at), finite),
-        ("gradient", lambda: fitted.gradient(at), finite),
-        ("sobol_index", lambda: fitted.sobol_index(subset), share),
+        call("transform", finite, at),
+        call("score", true.nothing, X, y) if scored else call("predict", finite, at),
+        call("sobol_interval", _interval_of_indices, **interval, **seeded),
+        call("predict_interval", _bounds, at, confidence_level=level),
+        call("predict_interval", _bounds, None, **draws, **seeded),
+        call("sample", finite, size, at, residual=residual, **seeded),
+        call("sample", finite, size, **seeded),
+        call("moments", _moments),
+        call("main_effects", finite, at),
+        call("gradient", finite, at),
+        call("sobol_index", share, subset),
         ("closed_sobol_index", lambda: _of_sets(fitted, subset), _sets),
-        ("total_sobol_index", lambda: fitted.total_sobol_index(subset), share),
-        (
-            "interaction_indices",
-            lambda: fitted.interaction_indices(order),
-            partial(_interactions, isinstance(order, int) and order >= d),
-        ),
-        (
-            "shapley_effects",
-            lambda: fitted.shapley_effects(),
-            partial(true.closed, "shapley"),
-        ),
-        (
-            "aggregated_sobol_indices",
-            lambda: fitted.aggregated_sobol_indices(),
-            lambda found: true.shares("all", found.first_order, found.total_order),
-        ),
-        (
-            "partial_fit",
-            lambda: _partly(fitted, X, y),
-            partial(_of_regressor, ()),
-        )
-        if hasattr(fitted, "partial_fit") and len(X) > 1
-        else ("transform", lambda: fitted.transform(at), finite),
-        ("marginal", lambda: fitted.marginal(subset), true.nothing),
-        (
-            "conditional_expectation",
-            lambda: fitted.conditional_expectation(at, subset),
-            true.nothing,
-        ),
-        ("sobol_frame", lambda: fitted.sobol_frame(order), true.nothing),
+        call("total_sobol_index", share, subset),
+        call("interaction_indices", partial(_interactions, whole), order),
+        call("shapley_effects", partial(true.closed, "shapley")),
+        call("aggregated_sobol_indices", _shares),
+        ("partial_fit", lambda: _partly(fitted, X, y), partial(_of_regressor, ()))
+        if parted
+        else call("transform", finite, at),
+        call("marginal", true.nothing, subset),
+        call("conditional_expectation", true.nothing, at, subset),
+        call("sobol_frame", true.nothing, order),
         *_methods_of_expansion(fitted, rng, spoil),
-        ("get_feature_names_out", lambda: fitted.get_feature_names_out(), true.nothing),
-        (
-            "save_model",
-            lambda: _reloaded(fitted),
-            partial(_same_predictions, X, fitted),
-        ),
+        *_common(fitted, X),
     ]
 
 
@@ -497,18 +475,13 @@ def _methods_of_expansion(fitted: Any, rng: Generator, spoil: bool) -> list[Meth
         groups = draw.one_of(rng, draw.BAD_VALUES)
 
     def shares(found: Any) -> true.Faults:
-        indices = found.sobol_indices()
-        yield from true.shares("indices", indices.first_order, indices.total_order)
+        return _shares(found.sobol_indices())
 
     return [
-        (
-            "aggregated_sobol_indices",
-            lambda: fitted.aggregated_sobol_indices(weights),
-            lambda found: true.shares("all", found.first_order, found.total_order),
-        ),
-        ("mapped", lambda: expansion.mapped(matrix), shares),
-        ("grouped", lambda: expansion.grouped(groups), shares),
-        ("to_frame", expansion.to_frame, true.nothing),
+        _call(fitted, "aggregated_sobol_indices", _shares, weights),
+        _call(expansion, "mapped", shares, matrix),
+        _call(expansion, "grouped", shares, groups),
+        _call(expansion, "to_frame", true.nothing),
     ]
 
 
@@ -544,60 +517,32 @@ def _methods_of_surrogate(
         yield from _bounds(found)
         yield from true.between("interval", [found.lower, found.upper])
 
-    def indices(found: Any) -> true.Faults:
-        return true.shares("indices", found.first_order, found.total_order)
+    call = partial(_call, fitted)
+    seeded = {"random_state": seed}
+    leveled = {"confidence_level": level, **seeded}
+    round_trip = partial(_round_trip, fitted, at)
 
-    def round_trip() -> Any:
-        return fitted.inverse_transform(fitted.transform(at))
+    def drawn(found: Any) -> true.Faults:
+        return true.simplex("sample", np.asarray(found), steps)
+
+    def variance(found: Any) -> true.Faults:
+        return true.finite("variance", found.variance)
 
     return [
-        ("predict", lambda: fitted.predict(at), on_simplex),
+        call("predict", on_simplex, at),
         ("transform", round_trip, on_simplex),
-        (
-            "score",
-            lambda: fitted.score(at, answers),
-            lambda found: true.q2("score", found),
-        ),
-        (
-            "sample",
-            lambda: fitted.sample(size, at, random_state=seed),
-            lambda found: true.simplex("sample", np.asarray(found), steps),
-        ),
-        (
-            "predict_interval",
-            lambda: fitted.predict_interval(
-                at, confidence_level=level, random_state=seed
-            ),
-            in_unit,
-        ),
-        ("sobol_indices", lambda: fitted.sobol_indices(level_of), indices),
-        (
-            "shapley_effects",
-            lambda: fitted.shapley_effects(level_of),
-            partial(true.closed, "shapley"),
-        ),
-        (
-            "sobol_interval",
-            lambda: fitted.sobol_interval(
-                confidence_level=level, n_resamples=5, random_state=seed
-            ),
-            _interval_of_indices,
-        ),
-        (
-            "probability_sobol_indices",
-            lambda: fitted.probability_sobol_indices(n_samples=64, random_state=seed),
-            lambda found: true.finite("variance", found.variance),
-        ),
-        ("predict_frame", lambda: fitted.predict_frame(at), true.nothing),
-        ("amalgamate_parts", lambda: fitted.amalgamate_parts(policies), on_simplex),
-        ("sobol_frame", lambda: fitted.sobol_frame(), true.nothing),
+        call("score", partial(true.q2, "score"), at, answers),
+        call("sample", drawn, size, at, **seeded),
+        call("predict_interval", in_unit, at, **leveled),
+        call("sobol_indices", _shares, level_of),
+        call("shapley_effects", partial(true.closed, "shapley"), level_of),
+        call("sobol_interval", _interval_of_indices, n_resamples=5, **leveled),
+        call("probability_sobol_indices", variance, n_samples=64, **seeded),
+        call("predict_frame", true.nothing, at),
+        call("amalgamate_parts", on_simplex, policies),
+        call("sobol_frame", true.nothing),
         ("inverse_transform", round_trip, on_simplex),
-        ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
-        (
-            "save_model",
-            lambda: _reloaded(fitted),
-            partial(_same_predictions, X, fitted),
-        ),
+        *_common(fitted, X),
     ]
 
 
@@ -605,14 +550,14 @@ def _methods_of_features(
     fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
 ) -> list[Method]:
     at: Any = draw.corrupted(rng, X) if spoil else X
+
+    def first(found: Any) -> true.Faults:
+        return true.between("first column", found[:, 0], 1.0, 1.0)
+
     return [
-        (
-            "transform",
-            lambda: fitted.transform(at),
-            lambda found: true.between("first column", found[:, 0], 1.0, 1.0),
-        ),
-        ("transform", lambda: fitted.transform(at), partial(true.finite, "basis")),
-        ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
+        _call(fitted, "transform", first, at),
+        _call(fitted, "transform", partial(true.finite, "basis"), at),
+        _call(fitted, "get_feature_names_out", true.nothing),
     ]
 
 
@@ -624,17 +569,10 @@ def _methods_of_log_ratio(
     steps = fitted.geometry_.layout.widths  # other ones where they were spoiled
     far = rng.normal(size=(3, size)) * 10.0 ** rng.uniform(-3, 6)
     far = draw.corrupted(rng, far) if spoil else far
+    on_simplex = partial(true.simplex, "policies", widths=steps)
     return [
-        (
-            "transform",
-            lambda: fitted.transform(at),
-            partial(true.finite, "coordinates"),
-        ),
-        (
-            "inverse_transform",
-            lambda: fitted.inverse_transform(far),
-            lambda found: true.simplex("policies", found, steps),
-        ),
+        _call(fitted, "transform", partial(true.finite, "coordinates"), at),
+        _call(fitted, "inverse_transform", on_simplex, far),
     ]
 
 
@@ -646,10 +584,10 @@ def _methods_of_map(
     normals = draw.corrupted(rng, normals) if spoil else normals
     finite = partial(true.finite, "result")
     return [
-        ("transform", lambda: fitted.transform(at), finite),
-        ("inverse_transform", lambda: fitted.inverse_transform(normals), finite),
-        ("sample", lambda: fitted.sample(5, random_state=0), finite),
-        ("from_scores", lambda: fitted.from_scores(normals), finite),
+        _call(fitted, "transform", finite, at),
+        _call(fitted, "inverse_transform", finite, normals),
+        _call(fitted, "sample", finite, 5, random_state=0),
+        _call(fitted, "from_scores", finite, normals),
     ]
 
 
@@ -657,12 +595,9 @@ def _methods_of_pls(
     fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
 ) -> list[Method]:
     at: Any = draw.corrupted(rng, X) if spoil else X
-
-    def round_trip() -> Any:
-        return fitted.inverse_transform(fitted.transform(at))
-
+    round_trip = partial(_round_trip, fitted, at)
     return [
-        ("transform", lambda: fitted.transform(at), partial(true.finite, "scores")),
+        _call(fitted, "transform", partial(true.finite, "scores"), at),
         ("inverse_transform", round_trip, partial(true.finite, "rows")),
     ]
 

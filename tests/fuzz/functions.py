@@ -265,10 +265,7 @@ def _scorer(rng: Generator) -> Drawn:
 
     def score(steps: Any, zero_replacement: float) -> Any:
         scorer = metrics.aitchison_scorer(steps, zero_replacement=zero_replacement)
-        values = [
-            scorer(fitted, X, y),
-            metrics.neg_kl_divergence_scorer(fitted, X, y),
-        ]
+        values = [scorer(fitted, X, y), metrics.neg_kl_divergence_scorer(fitted, X, y)]
         return np.array(values)
 
     given = {"steps": steps, "zero_replacement": 1e-12}

@@ -48,12 +48,7 @@ def _shares_of(found: Any) -> true.Faults:
 
 def _verdict(rng: Generator) -> Drawn:
     model, X, y = unfitted_model(rng)
-    given: dict[str, Any] = {
-        "pipeline": model,
-        "X": X,
-        "y": y,
-        "cv": 3,
-    }
+    given: dict[str, Any] = {"pipeline": model, "X": X, "y": y, "cv": 3}
     if rng.random() < 0.3:
         half = (len(X) + 1) // 2
         given["X"] = np.repeat(X[:half], 2, axis=0)[: len(X)]

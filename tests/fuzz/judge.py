@@ -105,8 +105,7 @@ def judge(case: Case) -> Outcome:
 @contextmanager
 def _strictly() -> Iterator[None]:
     """Raise warnings of arithmetic inside, and what has no end."""
-    with within(LONGEST), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with within(LONGEST), warnings.catch_warnings(action="ignore"):
         for category in (RuntimeWarning, ComplexWarning, DeprecationWarning):
             warnings.simplefilter("error", category)
         # ill-conditioned matrices of a regressor of the caller warn in words

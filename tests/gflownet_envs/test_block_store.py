@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from gflownet_envs import block_store, storage
 from gflownet_envs.block_store import (
@@ -14,6 +15,7 @@ from gflownet_envs.block_store import (
     load_or_run,
 )
 from gflownet_envs.storage import write_arrays
+from tests.shared import cases, refuses
 
 KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
 
@@ -36,7 +38,7 @@ def test_a_block_comes_back_under_its_key_alone(tmp_path):
     assert names_in(tmp_path) == []  # looking makes no folder
     store.save_block(KEY, {"y": np.arange(3)})
     reordered = {"alphas": [1e-8, np.float64(1.0)], "seed": np.int64(0), "task": "grid"}
-    np.testing.assert_array_equal(store.load_block(reordered)["y"], np.arange(3))
+    assert_array_equal(store.load_block(reordered)["y"], np.arange(3))
     assert store.load_block(KEY | {"seed": 1}) is None
     assert store.load_block(KEY | {"seed": False}) is None
     store.save_block(KEY, {"y": np.arange(4)})
@@ -123,19 +125,15 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
         BlockStore(tmp_path / "blocks").save_block(KEY, {})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("key", "message"),
-    [
-        ("grid", "key is 'grid'; expected a dict"),
-        ({"tau": float("nan")}, r"key\['tau'\] is nan; expected a finite number"),
-        ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
-    ],
+    ("grid", "key is 'grid'; expected a dict"),
+    ({"tau": float("nan")}, r"key\['tau'\] is nan; expected a finite number"),
+    ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
 )
 def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
-    with pytest.raises(ValueError, match=message):
-        BlockStore(tmp_path).save_block(key, {})
-    with pytest.raises(ValueError, match=message):
-        BlockStore(tmp_path).load_block(key)
+    refuses(message, BlockStore(tmp_path).save_block, key, {})
+    refuses(message, BlockStore(tmp_path).load_block, key)
 
 
 def test_a_folder_in_the_place_of_a_block_is_set_aside(tmp_path):
@@ -146,14 +144,12 @@ def test_a_folder_in_the_place_of_a_block_is_set_aside(tmp_path):
     assert [path.suffix for path in tmp_path.iterdir()] == [".damaged"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arrays", "message"),
-    [
-        ({}, r"lacks the arrays \['y'\]"),
-        ({"y": np.zeros(2), "x": np.zeros(2)}, r"has \['x'\] beyond them"),
-        ({"y": np.zeros(3)}, r"'y' has shape \(3,\) where \(2,\) is expected"),
-        ({"y": np.zeros((2, 1))}, r"'y' has shape \(2, 1\)"),
-    ],
+    ({}, r"lacks the arrays \['y'\]"),
+    ({"y": np.zeros(2), "x": np.zeros(2)}, r"has \['x'\] beyond them"),
+    ({"y": np.zeros(3)}, r"'y' has shape \(3,\) where \(2,\) is expected"),
+    ({"y": np.zeros((2, 1))}, r"'y' has shape \(2, 1\)"),
 )
 def test_a_block_of_the_right_key_and_other_arrays_is_computed_again(
     tmp_path, arrays, message
@@ -162,8 +158,8 @@ def test_a_block_of_the_right_key_and_other_arrays_is_computed_again(
     store.save_block(KEY, arrays)
     with pytest.warns(DamagedBlockWarning, match=message):
         found = load_or_run(store, KEY, lambda: {"y": np.arange(2)}, layout)
-    np.testing.assert_array_equal(found["y"], [0, 1])
-    np.testing.assert_array_equal(store.load_block(KEY)["y"], [0, 1])
+    assert_array_equal(found["y"], [0, 1])
+    assert_array_equal(store.load_block(KEY)["y"], [0, 1])
 
 
 def test_a_file_is_no_store(tmp_path):

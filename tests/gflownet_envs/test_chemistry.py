@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.chemistry import (
     PROPERTIES,
@@ -20,6 +21,7 @@ from gflownet_envs.chemistry import (
     neutral_links,
 )
 from gflownet_envs.datasets import fetch_fragments
+from tests.shared import cases, refuses
 
 FRAGMENTS = [
     ("CO", (0, 1)),
@@ -42,25 +44,23 @@ def chem():
     return pytest.importorskip("rdkit.Chem")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chain", "expected"),
-    [
-        ([0], "CO"),
-        ([0, 1], "COc1ccccc1"),  # the last atom, O, is bound to the ring
-        ([1, 0], "OCc1ccccc1"),  # the first atom, C, is
-        ([1, 1], "c1ccc(-c2ccccc2)cc1"),
-        ([2, 1], "O=c1ccn(-c2ccccc2)c(=O)[nH]1"),
-        ([1, 2], "O=c1c(-c2ccccc2)c[nH]c(=O)[nH]1"),
-        ([0, 3, 1], "COCNC(=O)c1ccccc1"),
-        ([1, 1, 0], "OCc1ccc(-c2ccccc2)cc1"),  # para: atoms 0 and 3
-    ],
+    ([0], "CO"),
+    ([0, 1], "COc1ccccc1"),  # the last atom, O, is bound to the ring
+    ([1, 0], "OCc1ccccc1"),  # the first atom, C, is
+    ([1, 1], "c1ccc(-c2ccccc2)cc1"),
+    ([2, 1], "O=c1ccn(-c2ccccc2)c(=O)[nH]1"),
+    ([1, 2], "O=c1c(-c2ccccc2)c[nH]c(=O)[nH]1"),
+    ([0, 3, 1], "COCNC(=O)c1ccccc1"),
+    ([1, 1, 0], "OCc1ccc(-c2ccccc2)cc1"),  # para: atoms 0 and 3
 )
 def test_chains_by_hand(chem, chain, expected):
     (found,) = assemble_chains(FRAGMENTS, [chain])
     assert found == chem.CanonSmiles(expected)
 
 
-def test_atoms_are_conserved_and_hydrogens_pay_for_bonds(chem):
+def test_atoms_are_conserved_and_hydrogens_pay_for_bonds(chem, rng):
     """Every bond costs each of its two fragments one hydrogen."""
 
     def counts(smiles):
@@ -68,7 +68,6 @@ def test_atoms_are_conserved_and_hydrogens_pay_for_bonds(chem):
         symbols = [atom.GetSymbol() for atom in molecule.GetAtoms()]
         return {s: symbols.count(s) for s in ("C", "N", "O", "H")}
 
-    rng = np.random.default_rng(0)
     chains = rng.integers(4, size=(60, 4))
     alone = [counts(smiles) for smiles, _ in FRAGMENTS]
     for chain, smiles in zip(chains, assemble_chains(FRAGMENTS, chains), strict=True):
@@ -102,12 +101,12 @@ def test_a_fragment_with_one_attachment_or_a_charge_makes_no_chain(chem):
 def test_drug_likeness_and_its_properties(chem):
     smiles = ["CC(=O)Oc1ccccc1C(=O)O", "CC(C)Cc1ccc(cc1)C(C)C(=O)O", "C1CNCCN1"]
     quality, values = drug_likeness_properties(smiles)
-    np.testing.assert_array_equal(quality, drug_likeness(smiles))
+    assert_array_equal(quality, drug_likeness(smiles))
     names = ["MolWt", "MolLogP", "NumHDonors", "NumAromaticRings", "TPSA"]
     expected, _ = molecular_descriptors(smiles, names)
     places = ("molecular weight", "logP", "donors", "aromatic rings")
     columns = [PROPERTIES.index(name) for name in (*places, "polar surface area")]
-    np.testing.assert_allclose(values[:, columns], expected, rtol=1e-6)
+    assert_allclose(values[:, columns], expected, rtol=1e-6)
     assert values.shape == (3, len(PROPERTIES))
 
 
@@ -160,36 +159,31 @@ def test_without_rdkit_the_message_names_the_extra(monkeypatch):
             call(["CC"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
-    [
-        (lambda: assemble_chains(FRAGMENTS, [0, 1]), r"chains must be a two-dim"),
-        (lambda: assemble_chains(FRAGMENTS, [[0.0]]), "type float64"),
-        (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
-        (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
-        (lambda: assemble_chains([("CC", (0, 0))], [[0]]), r"two distinct"),
-        (lambda: assemble_chains([("CC", (0, 2))], [[0]]), r"below 2, got \(0, 2\)"),
-        (lambda: draw_molecules([]), "must not be empty"),
-        (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
-        (lambda: drug_likeness([""]), "readable by RDKit, got ''"),
-        (lambda: morgan_fingerprints(["C"], n_bits=0), "n_bits must be at least 1"),
-        (lambda: nearest_similarities(np.eye(2), np.eye(3)), "as many bits"),
-        (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
-    ],
+    (lambda: assemble_chains(FRAGMENTS, [0, 1]), r"chains must be a two-dim"),
+    (lambda: assemble_chains(FRAGMENTS, [[0.0]]), "type float64"),
+    (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
+    (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
+    (lambda: assemble_chains([("CC", (0, 0))], [[0]]), r"two distinct"),
+    (lambda: assemble_chains([("CC", (0, 2))], [[0]]), r"below 2, got \(0, 2\)"),
+    (lambda: draw_molecules([]), "must not be empty"),
+    (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
+    (lambda: drug_likeness([""]), "readable by RDKit, got ''"),
+    (lambda: morgan_fingerprints(["C"], n_bits=0), "n_bits must be at least 1"),
+    (lambda: nearest_similarities(np.eye(2), np.eye(3)), "as many bits"),
+    (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
 )
 def test_bad_input(chem, call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    refuses(message, call)
 
 
 def test_what_rdkit_cannot_read_or_bind_is_named(chem):
     logger = pytest.importorskip("rdkit.RDLogger")
     logger.DisableLog("rdApp.*")
     try:
-        with pytest.raises(ValueError, match="readable by RDKit, got 'no'"):
-            drug_likeness(["no"])
+        refuses("readable by RDKit, got 'no'", drug_likeness, ["no"])
         four = ("CC(C)(C)C", (1, 0))
-        with pytest.raises(ValueError, match=r"chain \[0, 0\] gives no molecule"):
-            assemble_chains([four], [[0, 0]])
+        refuses(r"chain \[0, 0\] gives no molecule", assemble_chains, [four], [[0, 0]])
     finally:
         logger.EnableLog("rdApp.*")

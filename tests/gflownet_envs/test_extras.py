@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gflownet_envs.extras import EXTRA_OF, OF_A_RUN, import_extra, require_extras
+from tests.shared import cases
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,17 +36,15 @@ def test_every_library_is_in_the_extra_that_is_named():
         assert any(need.startswith(f"{library}>") for need in extras[extra]), library
 
 
-@pytest.mark.parametrize(
+@cases(
     ("libraries", "extras"),
-    [
-        (["click"], 'click: pip install ".[cli]"'),
-        (
-            ["click", "rich", "torch"],
-            'click, rich, torch: pip install torch==2.13.0 ".[cli,torch]"',
-        ),
-        (["matplotlib"], 'matplotlib: pip install ".[plot]"'),
-        (["safetensors"], 'safetensors: pip install ".[torch]"'),
-    ],
+    (["click"], 'click: pip install ".[cli]"'),
+    (
+        ["click", "rich", "torch"],
+        'click, rich, torch: pip install torch==2.13.0 ".[cli,torch]"',
+    ),
+    (["matplotlib"], 'matplotlib: pip install ".[plot]"'),
+    (["safetensors"], 'safetensors: pip install ".[torch]"'),
 )
 def test_the_command_names_what_it_needs(libraries, extras):
     found = without(libraries, "from gflownet_envs.extras import run_command as r; r()")

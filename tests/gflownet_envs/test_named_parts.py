@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -20,8 +21,9 @@ from gflownet_envs import (
     trajectory_of_actions,
 )
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from skpce import CompositionalPCESurrogate, LogRatioTransformer
+from skpce import LogRatioTransformer
 from skpce.inspection import dependent_sobol_indices, sobol_indices, verdict
+from tests.shared import cases, ridge_surrogate
 
 ENVIRONMENT = SequentialSelectionEnvironment(
     {"ligand": ["a", "b"], "base": ["c", "d"], "solvent": ["polar", "apolar", "none"]}
@@ -94,9 +96,7 @@ def members():
 
 
 def pipeline(*embedding):
-    surrogate = CompositionalPCESurrogate(
-        3, steps=STEPS, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(3, steps=STEPS)
     return make_pipeline(*embedding, PCA(2), surrogate)
 
 
@@ -110,13 +110,13 @@ def test_the_truth(truth):
     first, shapley = truth
     behind = PARTS[:, :3] - PARTS[:, :3].mean(axis=1, keepdims=True)
     closed_form = np.square(behind).sum(axis=1) / np.square(behind).sum()
-    np.testing.assert_allclose(first[1], closed_form, atol=1e-12)
-    np.testing.assert_allclose(shapley.sum(axis=1), 1)
+    assert_allclose(first[1], closed_form, atol=1e-12)
+    assert_allclose(shapley.sum(axis=1), 1)
     assert 0.02 < 1 - first[0].sum() < 0.5  # the parts interact at the base
     assert np.square(PARTS[2:]).sum() > 0.9 * np.square(PARTS).sum()
     z = np.random.default_rng(1).normal(size=(5, 4))
     changed = np.concatenate([z[:, :2], z[::-1, 2:]], axis=1)
-    np.testing.assert_allclose(policies(changed), policies(z), atol=1e-12)
+    assert_allclose(policies(changed), policies(z), atol=1e-12)
 
 
 def test_groups_of_entries_have_their_shares(truth, members):
@@ -128,8 +128,8 @@ def test_groups_of_entries_have_their_shares(truth, members):
         fitted, drawn, groups=ENTRIES, n_samples=4096, random_state=0
     )
     assert found.feature_names == tuple(ENTRIES)
-    np.testing.assert_allclose(found.first_order, truth[0], atol=TOLERANCE)
-    np.testing.assert_allclose(found.shapley, truth[1], atol=TOLERANCE)
+    assert_allclose(found.first_order, truth[0], atol=TOLERANCE)
+    assert_allclose(found.shapley, truth[1], atol=TOLERANCE)
 
 
 def test_parts_with_given_laws_have_their_shares(truth, members):
@@ -144,16 +144,14 @@ def test_parts_with_given_laws_have_their_shares(truth, members):
     variance = found.total_variance[:, None]
     for shares, expected in zip((found.first_order, found.shapley), truth, strict=True):
         ours = by_step(shares * variance) / by_step(variance)
-        np.testing.assert_allclose(ours, expected, atol=TOLERANCE)
+        assert_allclose(ours, expected, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("embedding", "expected"),
-    [
-        ([features()], (True, True)),
-        ([features("base")], (True, True)),
-        ([], (False, False)),
-    ],
+    ([features()], (True, True)),
+    ([features("base")], (True, True)),
+    ([], (False, False)),
     ids=["policy-relevant", "without those of the base", "PCA"],
 )
 def test_the_verdict(members, embedding, expected):

@@ -6,9 +6,11 @@ import sys
 import numpy as np
 import pytest
 import safetensors.numpy
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays, write_arrays
+from tests.shared import cases, refuses
 
 STEPS = (3, 2)
 MASK = np.array([True, False, True, True, True])
@@ -44,7 +46,7 @@ def make_dataset(**changes):
 
 def assert_same(found, expected):
     for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        assert_array_equal(getattr(found, name), getattr(expected, name))
         assert getattr(found, name).dtype == getattr(expected, name).dtype
     for name in ("steps", "step_names", "action_names", "feature_names"):
         assert getattr(found, name) == getattr(expected, name)
@@ -97,8 +99,7 @@ def test_other_files_and_versions_are_refused(tmp_path):
     with pytest.raises(ValueError, match="/e has format version 99; this version"):
         PolicyDataset.load(tmp_path / "e")
     write_arrays(tmp_path / "e", arrays, {})
-    with pytest.raises(ValueError, match=r"/e is not a policy data set.*None"):
-        PolicyDataset.load(tmp_path / "e")
+    refuses(r"/e is not a policy data set.*None", PolicyDataset.load, tmp_path / "e")
     write_arrays(tmp_path / "e", {"X": arrays["X"]}, record)
     with pytest.raises(ValueError, match=r"/e has the arrays \['X'\]; expected \["):
         PolicyDataset.load(tmp_path / "e")
@@ -108,55 +109,51 @@ def test_other_files_and_versions_are_refused(tmp_path):
         PolicyDataset.load(tmp_path / "e")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
-    [
-        ({"metadata": [1]}, r"Expected `object`, got `array` - at `\$.metadata`"),
-        ({"trajectory": None}, r"Expected `array`, got `null` - at `\$.trajectory`"),
-        ({"action_names": [[1]] * 8}, r"Expected `str`, got `array`"),
-        ({"step_names": {"a": "b"}}, r"Expected `array`, got `object`"),
-        ({"source": ["exact"]}, r"- at `\$.source`"),
-        ({"source": "guessed"}, r"Invalid enum value 'guessed' - at `\$.source`"),
-        ({"trajectory": []}, "/e holds no data set: trajectory has length 0"),
-    ],
+    ({"metadata": [1]}, r"Expected `object`, got `array` - at `\$.metadata`"),
+    ({"trajectory": None}, r"Expected `array`, got `null` - at `\$.trajectory`"),
+    ({"action_names": [[1]] * 8}, r"Expected `str`, got `array`"),
+    ({"step_names": {"a": "b"}}, r"Expected `array`, got `object`"),
+    ({"source": ["exact"]}, r"- at `\$.source`"),
+    ({"source": "guessed"}, r"Invalid enum value 'guessed' - at `\$.source`"),
+    ({"trajectory": []}, "/e holds no data set: trajectory has length 0"),
 )
 def test_a_right_checksum_does_not_make_a_data_set(tmp_path, change, message):
     make_dataset().save(tmp_path / "d")
     arrays, record = read_arrays(tmp_path / "d")
     write_arrays(tmp_path / "e", arrays, record | change)
-    with pytest.raises(ValueError, match=message):
-        PolicyDataset.load(tmp_path / "e")
+    refuses(message, PolicyDataset.load, tmp_path / "e")
 
 
 @pytest.mark.parametrize("name", ["X", "y", "mask", "is_test", "steps", "members"])
-@pytest.mark.parametrize(
+@cases(
     "array",
-    [np.zeros(()), np.zeros((0, 0)), np.zeros(3, bool), np.full((4, 8), np.nan)],
+    np.zeros(()),
+    np.zeros((0, 0)),
+    np.zeros(3, bool),
+    np.full((4, 8), np.nan),
     ids=["number", "empty", "bool", "NaN"],
 )
 def test_other_arrays_under_the_names_are_refused(tmp_path, name, array):
     make_dataset().save(tmp_path / "d")
     arrays, record = read_arrays(tmp_path / "d")
     write_arrays(tmp_path / "e", arrays | {name: array}, record)
-    with pytest.raises(ValueError, match="/e holds no data set: "):
-        PolicyDataset.load(tmp_path / "e")
+    refuses("/e holds no data set: ", PolicyDataset.load, tmp_path / "e")
 
 
 def test_train_and_test_share_out_the_members():
     dataset = make_dataset()
     assert dataset.train.members.tolist() == [10, 11, 12]
     assert dataset.test.members.tolist() == [13]
-    np.testing.assert_array_equal(dataset.train.X, dataset.X[:3])
-    np.testing.assert_array_equal(dataset.test.y, dataset.y[3:])
+    assert_array_equal(dataset.train.X, dataset.X[:3])
+    assert_array_equal(dataset.test.y, dataset.y[3:])
     assert dataset.train.metadata == dataset.metadata
     assert dataset.train.test.n_members == 0
     assert dataset.select([2, 0]).members.tolist() == [12, 10]
-    with pytest.raises(ValueError, match="members contains 10 twice"):
-        dataset.select([0, 0])
-    with pytest.raises(ValueError, match=r"rows has shape .* and dtype float64"):
-        dataset.select([0.5])
-    with pytest.raises(ValueError, match="rows has length 2; expected 4"):
-        dataset.select(np.array([True, False]))
+    refuses("members contains 10 twice", dataset.select, [0, 0])
+    refuses(r"rows has shape .* and dtype float64", dataset.select, [0.5])
+    refuses("rows has length 2; expected 4", dataset.select, np.array([True, False]))
 
 
 def test_an_empty_part_can_be_stored(tmp_path):
@@ -172,8 +169,8 @@ def test_the_frame_has_steps_and_actions():
     assert frame.columns.names == ["step", "action"]
     assert list(frame.columns)[2:4] == [("base", "c"), ("halide", "a")]
     assert frame.index.tolist() == dataset.members.tolist()
-    np.testing.assert_array_equal(frame.to_numpy(), dataset.y)
-    np.testing.assert_array_equal(frame["halide"].to_numpy(), dataset.y[:, 3:])
+    assert_array_equal(frame.to_numpy(), dataset.y)
+    assert_array_equal(frame["halide"].to_numpy(), dataset.y[:, 3:])
     assert isinstance(frame, pandas.DataFrame)
 
 
@@ -211,52 +208,41 @@ def changed_y(row, column, value):
     return y
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "value", "message"),
-    [
-        ("X", np.ones(4), r"X has shape \(4,\) and dtype float64; expected a two-d"),
-        ("X", np.full((4, 6), "a"), "X has shape .* and dtype <U1"),
-        ("X", np.ones((3, 6)), r"X has length 3; expected 4, as y has shape \(4, 5\)"),
-        ("X", np.full((4, 6), np.nan), "X is nan in row 0, column 0; expected finite"),
-        ("y", np.ones((4, 4)) / 4, "steps sums to 5; expected 4"),
-        ("y", changed_y(1, 3, np.inf), "y is inf in row 1, column 3"),
-        ("y", changed_y(2, 0, -0.1), "y is -0.1 at member 12, step 'base', action 'a'"),
-        ("y", changed_y(3, 1, 1e-9), "y is 1e-09 at member 13, step 'base', action 'b"),
-        ("y", changed_y(3, 4, 1.5), "over step 'halide' for member 13; expected 1 wit"),
-        ("steps", (3, 3), "steps sums to 6; expected 5"),
-        ("steps", (5, 0), r"steps is \(5, 0\); expected positive integers"),
-        ("steps", (), r"steps is \(\); expected positive integers"),
-        ("mask", np.ones(5), "mask has dtype float64; expected bool"),
-        ("mask", np.ones(4, dtype=bool), "mask has length 4; expected 5"),
-        ("step_names", ("one",), "step_names has length 1; expected 2"),
-        ("step_names", ("one", "one"), "step_names contains 'one' twice"),
-        ("step_names", "ab", "step_names is 'ab'; expected a sequence of strings"),
-        ("action_names", (0, 1, 2, 3, 4), r"action_names\[0\] is 0; expected a string"),
-        (
-            "action_names",
-            ("a", "c", "c", "a", "b"),
-            "of step 'base' contains 'c' twice",
-        ),
-        ("feature_names", ("r0",), "feature_names has length 1; expected 6"),
-        ("feature_names", ("r",) * 6, "feature_names contains 'r' twice"),
-        ("members", np.zeros(4, dtype=int), "members contains 0 twice"),
-        ("members", np.arange(4.0), "members has dtype float64; expected integers"),
-        ("rewards", np.arange(3), "rewards has length 3; expected 4"),
-        ("seeds", np.zeros((4, 1), dtype=int), r"seeds has shape \(4, 1\); expected"),
-        ("is_test", np.arange(4), "is_test has dtype int64; expected bool"),
-        ("trajectory", ("c",), "trajectory has length 1; expected 2"),
-        (
-            "trajectory",
-            ("b", "a"),
-            r"takes 'b' at step 'base'; .* actions \['a', 'c'\]",
-        ),
-        ("source", "guessed", r"source is 'guessed'; expected one of \('exact', 'tr"),
-        ("metadata", None, "metadata is None; expected a dict"),
-    ],
+    ("X", np.ones(4), r"X has shape \(4,\) and dtype float64; expected a two-d"),
+    ("X", np.full((4, 6), "a"), "X has shape .* and dtype <U1"),
+    ("X", np.ones((3, 6)), r"X has length 3; expected 4, as y has shape \(4, 5\)"),
+    ("X", np.full((4, 6), np.nan), "X is nan in row 0, column 0; expected finite"),
+    ("y", np.ones((4, 4)) / 4, "steps sums to 5; expected 4"),
+    ("y", changed_y(1, 3, np.inf), "y is inf in row 1, column 3"),
+    ("y", changed_y(2, 0, -0.1), "y is -0.1 at member 12, step 'base', action 'a'"),
+    ("y", changed_y(3, 1, 1e-9), "y is 1e-09 at member 13, step 'base', action 'b"),
+    ("y", changed_y(3, 4, 1.5), "over step 'halide' for member 13; expected 1 wit"),
+    ("steps", (3, 3), "steps sums to 6; expected 5"),
+    ("steps", (5, 0), r"steps is \(5, 0\); expected positive integers"),
+    ("steps", (), r"steps is \(\); expected positive integers"),
+    ("mask", np.ones(5), "mask has dtype float64; expected bool"),
+    ("mask", np.ones(4, dtype=bool), "mask has length 4; expected 5"),
+    ("step_names", ("one",), "step_names has length 1; expected 2"),
+    ("step_names", ("one", "one"), "step_names contains 'one' twice"),
+    ("step_names", "ab", "step_names is 'ab'; expected a sequence of strings"),
+    ("action_names", (0, 1, 2, 3, 4), r"action_names\[0\] is 0; expected a string"),
+    ("action_names", ("a", "c", "c", "a", "b"), "of step 'base' contains 'c' twice"),
+    ("feature_names", ("r0",), "feature_names has length 1; expected 6"),
+    ("feature_names", ("r",) * 6, "feature_names contains 'r' twice"),
+    ("members", np.zeros(4, dtype=int), "members contains 0 twice"),
+    ("members", np.arange(4.0), "members has dtype float64; expected integers"),
+    ("rewards", np.arange(3), "rewards has length 3; expected 4"),
+    ("seeds", np.zeros((4, 1), dtype=int), r"seeds has shape \(4, 1\); expected"),
+    ("is_test", np.arange(4), "is_test has dtype int64; expected bool"),
+    ("trajectory", ("c",), "trajectory has length 1; expected 2"),
+    ("trajectory", ("b", "a"), r"takes 'b' at step 'base'; .* actions \['a', 'c'\]"),
+    ("source", "guessed", r"source is 'guessed'; expected one of \('exact', 'tr"),
+    ("metadata", None, "metadata is None; expected a dict"),
 )
 def test_what_does_not_fit_is_refused(name, value, message):
-    with pytest.raises(ValueError, match=message):
-        make_dataset(**{name: value})
+    refuses(message, make_dataset, **{name: value})
 
 
 def test_a_frozen_data_set_stays_as_it_is():
@@ -289,8 +275,8 @@ def test_policies_of_any_origin():
     )
     path = envs.greedy_trajectory(environment, envs.mean_policy(solution))
     along = envs.policies_along(environment, solution, path)
-    np.testing.assert_allclose(dataset.y, along.y, atol=1e-15)
-    np.testing.assert_array_equal(dataset.mask, along.mask)
+    assert_allclose(dataset.y, along.y, atol=1e-15)
+    assert_array_equal(dataset.mask, along.mask)
     assert dataset.trajectory == tuple(
         environment.action_names[a] for a in path.actions
     )
@@ -302,15 +288,13 @@ def test_policies_of_any_origin():
     assert given.trajectory == ("right", "stop")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("policy", "message"),
-    [
-        ([0.5, 0.5], r"member 1 in state \[0, 0, 0, 0\] must have shape \(5,\)"),
-        ([0.0, 0.6, 0.0, 0.6, 0.0], "must be probabilities that sum to 1"),
-        ([0.0, 1.5, 0.0, -0.5, 0.0], "must be probabilities that sum to 1"),
-        ([0.5, 0.5, 0.0, 0.0, 0.0], "0 where an action is not allowed"),
-        ([0.0, np.nan, 0.0, 1.0, 0.0], "must be probabilities that sum to 1"),
-    ],
+    ([0.5, 0.5], r"member 1 in state \[0, 0, 0, 0\] must have shape \(5,\)"),
+    ([0.0, 0.6, 0.0, 0.6, 0.0], "must be probabilities that sum to 1"),
+    ([0.0, 1.5, 0.0, -0.5, 0.0], "must be probabilities that sum to 1"),
+    ([0.5, 0.5, 0.0, 0.0, 0.0], "0 where an action is not allowed"),
+    ([0.0, np.nan, 0.0, 1.0, 0.0], "must be probabilities that sum to 1"),
 )
 def test_what_is_no_policy_is_refused(policy, message):
     pytest.importorskip("torch")

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import safetensors.numpy
+from numpy.testing import assert_array_equal
 
 from gflownet_envs import storage
 from gflownet_envs.storage import (
@@ -21,6 +22,7 @@ from gflownet_envs.storage import (
     write_json,
     write_together,
 )
+from tests.shared import cases, refuses
 
 
 def names_in(folder):
@@ -40,22 +42,17 @@ def arrays():
     }
 
 
-@pytest.fixture
-def full_disk(monkeypatch):
-    """Every write of a file's bytes to disk fails."""
-
-    def no_space(descriptor):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(storage.os, "fsync", no_space)
+NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
+NO_PERMISSION = PermissionError(errno.EACCES, "Permission denied")
 
 
-@pytest.fixture
-def failing_replace(monkeypatch):
-    def no_permission(source, target):
-        raise PermissionError(errno.EACCES, "Permission denied", str(target))
+def failing(error):
+    """A call of the system that raises an error."""
 
-    monkeypatch.setattr(storage.os, "replace", no_permission)
+    def fail(*given):
+        raise error
+
+    return fail
 
 
 # Arrays.
@@ -68,7 +65,7 @@ def test_arrays_come_back_as_they_were(tmp_path, arrays):
     assert metadata == {"task": "grid", "nested": {"n": [1, 2.5, None]}}
     assert set(found) == set(arrays)
     for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
+        assert_array_equal(found[name], array)
         assert found[name].dtype == array.dtype.newbyteorder("=")
         assert found[name].shape == array.shape
     found["y"][0, 0] = 7.0  # the caller's own, not a view of the file
@@ -78,8 +75,8 @@ def test_another_program_reads_the_arrays(tmp_path, arrays):
     path = tmp_path / "a.safetensors"
     write_arrays(path, arrays, {})
     found = safetensors.numpy.load_file(path)
-    np.testing.assert_array_equal(found["y"], arrays["y"])
-    np.testing.assert_array_equal(found["transposed"], arrays["transposed"])
+    assert_array_equal(found["y"], arrays["y"])
+    assert_array_equal(found["transposed"], arrays["transposed"])
 
 
 def test_equal_contents_give_equal_bytes(tmp_path, arrays):
@@ -96,22 +93,19 @@ def test_metadata_follow_json(tmp_path):
     assert read_arrays(tmp_path / "a")[1] == {"q2": None, "n": 3, "x": [0, 1], "t": [1]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arrays", "metadata", "message"),
-    [
-        ([np.ones(2)], {}, "arrays is of type list; expected a dict"),
-        ({"": np.ones(2)}, {}, "named ''; expected a non-empty string"),
-        ({"y": np.array(["a"])}, {}, "array 'y' has dtype <U1; expected one of bool"),
-        ({"y": np.array([None])}, {}, "array 'y' has dtype object"),
-        ({}, [1], r"metadata is \[1\]; expected a dict"),
-        ({}, {1: 2}, "metadata has the key 1; expected a string"),
-        ({}, {"a": [{"b": np.inf}]}, r"metadata\['a'\]\[0\]\['b'\] is inf; expected a"),
-        ({}, {"a": {1, 2}}, r"metadata\['a'\] is \{1, 2\} of type set; expected"),
-    ],
+    ([np.ones(2)], {}, "arrays is of type list; expected a dict"),
+    ({"": np.ones(2)}, {}, "named ''; expected a non-empty string"),
+    ({"y": np.array(["a"])}, {}, "array 'y' has dtype <U1; expected one of bool"),
+    ({"y": np.array([None])}, {}, "array 'y' has dtype object"),
+    ({}, [1], r"metadata is \[1\]; expected a dict"),
+    ({}, {1: 2}, "metadata has the key 1; expected a string"),
+    ({}, {"a": [{"b": np.inf}]}, r"metadata\['a'\]\[0\]\['b'\] is inf; expected a"),
+    ({}, {"a": {1, 2}}, r"metadata\['a'\] is \{1, 2\} of type set; expected"),
 )
 def test_what_cannot_be_stored_is_refused(tmp_path, arrays, metadata, message):
-    with pytest.raises(ValueError, match=message):
-        write_arrays(tmp_path / "a", arrays, metadata)
+    refuses(message, write_arrays, tmp_path / "a", arrays, metadata)
     assert names_in(tmp_path) == []
 
 
@@ -124,8 +118,7 @@ def test_any_changed_byte_is_noticed(tmp_path, arrays, bit):
         payload = bytearray(whole)
         payload[position] ^= bit
         path.write_bytes(payload)
-        with pytest.raises(ValueError, match=r"/a is (damaged|a foreign)|/a has form"):
-            read_arrays(path)
+        refuses(r"/a is (damaged|a foreign)|/a has form", read_arrays, path)
 
 
 def test_a_cut_file_is_noticed(tmp_path, arrays):
@@ -134,28 +127,21 @@ def test_a_cut_file_is_noticed(tmp_path, arrays):
     payload = path.read_bytes()
     for length in (0, 5, 100, len(payload) - 1):
         path.write_bytes(payload[:length])
-        with pytest.raises(ValueError, match="/a is damaged or not a safetensors"):
-            read_arrays(path)
+        refuses("/a is damaged or not a safetensors", read_arrays, path)
 
 
 def test_foreign_files_are_refused(tmp_path):
     path = tmp_path / "a"
     safetensors.numpy.save_file({"y": np.ones(2)}, path)
-    with pytest.raises(
-        ValueError, match=r"/a is a foreign .*header \[\] has no record"
-    ):
-        read_arrays(path)
+    refuses(r"/a is a foreign .*header \[\] has no record", read_arrays, path)
     header = {"record": '{"format": "gflownet_envs.arrays", "format_version": 99}'}
     safetensors.numpy.save_file({"y": np.ones(2)}, path, metadata=header)
-    with pytest.raises(ValueError, match="format version 99; this version"):
-        read_arrays(path)
+    refuses("format version 99; this version", read_arrays, path)
     safetensors.numpy.save_file({"y": np.ones(2)}, path, metadata={"record": "{"})
-    with pytest.raises(ValueError, match="/a is damaged: its header is no record"):
-        read_arrays(path)
+    refuses("/a is damaged: its header is no record", read_arrays, path)
     head = b'{"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
     path.write_bytes(len(head).to_bytes(8, "little") + head + bytes(4))
-    with pytest.raises(ValueError, match="not a safetensors file of numpy types"):
-        read_arrays(path)
+    refuses("not a safetensors file of numpy types", read_arrays, path)
 
 
 def test_a_pickle_is_refused_and_not_run(tmp_path):
@@ -164,8 +150,7 @@ def test_a_pickle_is_refused_and_not_run(tmp_path):
             return (os.mkdir, (str(tmp_path / "boom"),))
 
     (tmp_path / "a").write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(ValueError, match="not a safetensors file"):
-        read_arrays(tmp_path / "a")
+    refuses("not a safetensors file", read_arrays, tmp_path / "a")
     assert names_in(tmp_path) == ["a"]
 
 
@@ -179,34 +164,22 @@ def test_a_missing_file_is_named(tmp_path):
 # Atomic writing.
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path, full_disk):
+@cases(
+    ("write", "call", "error", "words"),
+    (write_bytes, "fsync", NO_SPACE, "could not write .*/a: No space left"),
+    (write_bytes, "replace", NO_PERMISSION, "could not write .*/a: Permission"),
+    (write_json, "replace", NO_PERMISSION, "nothing was changed"),
+    (write_bytes, "fsync", KeyboardInterrupt("stop"), "stop"),
+)
+def test_a_failing_write_leaves_the_old_file(
+    tmp_path, monkeypatch, write, call, error, words
+):
     path = tmp_path / "a"
     path.write_bytes(b"old")
-    with pytest.raises(OSError, match=r"could not write .*/a: No space left") as info:
-        write_bytes(path, b"new")
-    assert info.value.errno == errno.ENOSPC
-    assert path.read_bytes() == b"old"
-    assert names_in(tmp_path) == ["a"]
-
-
-def test_a_failing_move_leaves_the_old_file(tmp_path, failing_replace):
-    path = tmp_path / "a"
-    path.write_bytes(b"old")
-    with pytest.raises(PermissionError, match=r"could not write .*/a: Permission"):
-        write_bytes(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert names_in(tmp_path) == ["a"]
-
-
-def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
-    def interrupt(descriptor):
-        raise KeyboardInterrupt
-
-    path = tmp_path / "a"
-    path.write_bytes(b"old")
-    monkeypatch.setattr(storage.os, "fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write_bytes(path, b"new")
+    monkeypatch.setattr(storage.os, call, failing(error))
+    with pytest.raises(type(error), match=words) as info:
+        write(path, b"new" if write is write_bytes else {"n": 1})
+    assert getattr(info.value, "errno", None) == getattr(error, "errno", None)
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == ["a"]
 
@@ -247,14 +220,6 @@ def test_json_has_null_for_nan_and_refuses_infinity(tmp_path):
     assert json.loads((tmp_path / "a").read_text()) == {"q2": [0.5, None]}
 
 
-def test_a_failing_json_write_leaves_the_old_record(tmp_path, failing_replace):
-    (tmp_path / "a").write_text("{}")
-    with pytest.raises(PermissionError, match="nothing was changed"):
-        write_json(tmp_path / "a", {"n": 1})
-    assert (tmp_path / "a").read_text() == "{}"
-    assert names_in(tmp_path) == ["a"]
-
-
 # Versions.
 
 
@@ -275,24 +240,21 @@ def test_versions_name_what_is_in_use(monkeypatch):
     assert versions["python"].split(".")[0] == "3"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "message"),
-    [
-        ("[" * 100_000, "it is nested too deeply|Expected `object`"),
-        ('{"a": ' + "[" * 100_000, "it is nested too deeply"),
-        ('{"format": Infinity}', "JSON is malformed"),
-        ('{"format": "gflownet_envs.arrays", "format_version": [1]}', "version"),
-        (
-            '{"format": "gflownet_envs.arrays", "format_version": 1, "sha256": "",'
-            ' "metadata": []}',
-            r"Expected `object`, got `array` - at `\$.metadata`",
-        ),
-    ],
+    ("[" * 100_000, "it is nested too deeply|Expected `object`"),
+    ('{"a": ' + "[" * 100_000, "it is nested too deeply"),
+    ('{"format": Infinity}', "JSON is malformed"),
+    ('{"format": "gflownet_envs.arrays", "format_version": [1]}', "version"),
+    (
+        '{"format": "gflownet_envs.arrays", "format_version": 1, "sha256": "",'
+        ' "metadata": []}',
+        r"Expected `object`, got `array` - at `\$.metadata`",
+    ),
 )
 def test_hostile_headers_are_refused(tmp_path, text, message):
     safetensors.numpy.save_file({"y": np.ones(2)}, tmp_path / "a", {"record": text})
-    with pytest.raises(ValueError, match=message):
-        read_arrays(tmp_path / "a")
+    refuses(message, read_arrays, tmp_path / "a")
 
 
 @pytest.mark.parametrize("depth", [200, 3_000])
@@ -349,7 +311,10 @@ def test_what_another_writes_now_stays(tmp_path):
     assert names_in(tmp_path) == ["b"]
 
 
-def test_files_that_belong_together_are_all_there_or_as_they_were(tmp_path, full_disk):
+def test_files_that_belong_together_are_all_there_or_as_they_were(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(storage.os, "fsync", failing(NO_SPACE))
     old = {"a": b"1", "last": b"1"}
     for name, payload in old.items():
         (tmp_path / name).write_bytes(payload)

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_array_equal
 
 from gflownet_envs import (
     HypergridEnvironment,
@@ -92,7 +93,7 @@ def test_their_grid_has_our_states_and_actions():
     graph = StateGraph.from_environment(ours)
     for state in graph.states:
         closed = np.asarray(env.get_invalid_mask(their_state(state), params)[0])
-        np.testing.assert_array_equal(~closed, ours.valid_mask(state).numpy())
+        assert_array_equal(~closed, ours.valid_mask(state).numpy())
 
 
 @pytest.mark.slow

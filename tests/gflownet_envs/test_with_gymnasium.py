@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_array_equal
 
 from gflownet_envs import GridEnvironment, HypergridEnvironment, to_gymnasium
+from tests.shared import refuses
 
 GRID = GridEnvironment(size=3, max_moves=3)
 
@@ -37,7 +39,7 @@ def test_episodes_are_trajectories(gymnasium, environment):
         state, is_over, gained = environment.initial_state(), False, 0.0
         while not is_over:
             expected = environment.valid_mask(state).numpy()
-            np.testing.assert_array_equal(info["action_mask"], expected)
+            assert_array_equal(info["action_mask"], expected)
             assert number == int(env.graph.state_ids(state))
             action = int(rng.choice(np.flatnonzero(expected)))
             number, gained, is_over, is_cut, info = env.step(action)
@@ -59,9 +61,7 @@ def test_an_action_that_is_not_allowed_changes_nothing(gymnasium):
 def test_refusals(gymnasium):
     with pytest.raises(ValueError, match="that of one member, got"):
         to_gymnasium(GRID, np.zeros((2, GRID.n_objects)))
-    with pytest.raises(ValueError, match="log_reward must have shape"):
-        to_gymnasium(GRID, np.zeros(2))
+    refuses("log_reward must have shape", to_gymnasium, GRID, np.zeros(2))
     episodes = to_gymnasium(GRID, np.zeros(GRID.n_objects))
     episodes.reset()
-    with pytest.raises(ValueError, match=r"action must be an int from 0 to .*, got -1"):
-        episodes.step(-1)
+    refuses(r"action must be an int from 0 to .*, got -1", episodes.step, -1)

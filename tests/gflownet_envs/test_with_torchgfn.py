@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     DagEnvironment,
@@ -26,6 +27,7 @@ from gflownet_envs import (
     torchgfn_policy,
     train_ensemble,
 )
+from tests.shared import refuses
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 
@@ -41,8 +43,7 @@ NAMES = [space.name for space in SPACES]
 
 @pytest.fixture
 def gfn():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return pytest.importorskip("gfn", reason="torchgfn is not installed")
 
 
@@ -65,7 +66,7 @@ def test_there_and_back(gfn, environment):
     assert pickle.loads(pickle.dumps(back)).n_objects == environment.n_objects
     assert back.n_objects == environment.n_objects
     # an exit follows each object: the objects keep their order, and their reward
-    np.testing.assert_allclose(back.log_reward.numpy(), reward, rtol=1e-6)
+    assert_allclose(back.log_reward.numpy(), reward, rtol=1e-6)
     # and the exact solution samples them in proportion to it
     graph = StateGraph.from_environment(environment)
     expected = solve_exact(graph, reward).log_z
@@ -227,8 +228,8 @@ def test_policies_along_a_trajectory(gfn):
     assert dataset.n_members == 3
     assert dataset.X.shape == (3, environment.n_objects)
     first = policies[1](environment.initial_state())
-    np.testing.assert_allclose(dataset.y[1, : environment.n_actions], first)
-    np.testing.assert_allclose(dataset.y[:, :5].sum(axis=1), 1.0)
+    assert_allclose(dataset.y[1, : environment.n_actions], first)
+    assert_allclose(dataset.y[:, :5].sum(axis=1), 1.0)
 
 
 def test_their_model_in_their_own_environment(gfn):
@@ -249,9 +250,8 @@ def test_their_model_in_their_own_environment(gfn):
     states = env.states_from_tensor(environment.torchgfn_states)
     expected = pf.to_probability_distribution(states, pf(states)).probs
     order = graph.states[:, 0]
-    np.testing.assert_allclose(found, expected[order].detach().numpy(), atol=1e-6)
-    with pytest.raises(ValueError, match="environment is needed"):
-        torchgfn_policy(pf, env)
+    assert_allclose(found, expected[order].detach().numpy(), atol=1e-6)
+    refuses("environment is needed", torchgfn_policy, pf, env)
 
 
 def test_our_training_in_their_space(gfn):
@@ -267,14 +267,12 @@ def test_our_training_in_their_space(gfn):
 def test_refusals(gfn):
     from gfn.gym import HyperGrid
 
-    with pytest.raises(ValueError, match="discrete environment of torchgfn"):
-        from_torchgfn(GridEnvironment())
+    refuses("discrete environment of torchgfn", from_torchgfn, GridEnvironment())
     with pytest.raises(ValueError, match="more than max_states=10 states"):
         from_torchgfn(HyperGrid(ndim=2, height=8), max_states=10)
     with pytest.raises(ValueError, match="that of one member, got"):
         to_torchgfn(GridEnvironment(), np.zeros((2, 19)))
-    with pytest.raises(ValueError, match="log_reward must have shape"):
-        to_torchgfn(GridEnvironment(), np.zeros(3))
+    refuses("log_reward must have shape", to_torchgfn, GridEnvironment(), np.zeros(3))
 
 
 @pytest.mark.parametrize("environment", SPACES, ids=NAMES)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -45,3 +46,35 @@ def simulate() -> Callable[..., Ensemble]:
 def ensemble() -> Ensemble:
     """60 members, 3 inputs, steps (3, 2, 4)."""
     return _simulate()
+
+
+@pytest.fixture
+def data(ensemble: Ensemble) -> Ensemble:
+    """Inputs and outputs of a file's tests; many files have their own."""
+    return ensemble
+
+
+@pytest.fixture(name="X")
+def inputs_of_data(data: Ensemble) -> np.ndarray:
+    """Return the inputs of ``data``."""
+    return data[0]
+
+
+@pytest.fixture(name="y")
+def outputs_of_data(data: Ensemble) -> np.ndarray:
+    """Return the outputs of ``data``."""
+    return data[1]
+
+
+@pytest.fixture
+def weights(data: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return the weights of ``data``, where there are some."""
+    return data[2]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    """Leave no figure open, without importing the library of figures."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

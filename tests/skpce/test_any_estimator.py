@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.stats import uniform
 from sklearn.decomposition import PCA
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce.inspection import shapley_effects, sobol_indices
+from tests.shared import cases, refuses
 
 LAW = uniform(-np.pi, 2 * np.pi)
 
@@ -51,21 +53,17 @@ def test_ishigami_itself(box):
     found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
     assert found.supported == (True,)
     assert found.fidelity[0] > 0.9999
-    np.testing.assert_allclose(
-        found.total_order[0], [0.5576, 0.4424, 0.2437], atol=1e-3
-    )
-    np.testing.assert_allclose(found.first_order[0], [0.3139, 0.4424, 0.0], atol=1e-3)
-    np.testing.assert_allclose(found.shapley[0], [0.4357, 0.4424, 0.1218], atol=1e-3)
+    assert_allclose(found.total_order[0], [0.5576, 0.4424, 0.2437], atol=1e-3)
+    assert_allclose(found.first_order[0], [0.3139, 0.4424, 0.0], atol=1e-3)
+    assert_allclose(found.shapley[0], [0.4357, 0.4424, 0.1218], atol=1e-3)
     assert found.model_variance[0] == pytest.approx(13.845, rel=1e-3)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize(
+@cases(
     "model",
-    [
-        RandomForestRegressor(50, min_samples_leaf=5, random_state=0),
-        KNeighborsRegressor(5, weights="distance"),
-    ],
+    RandomForestRegressor(50, min_samples_leaf=5, random_state=0),
+    KNeighborsRegressor(5, weights="distance"),
     ids=["forest", "neighbours"],
 )
 def test_a_fitted_model_against_monte_carlo(box, model, seed):
@@ -81,8 +79,8 @@ def test_a_fitted_model_against_monte_carlo(box, model, seed):
     ]:
         assert np.all(bounds[0, 0] - slack <= value)
         assert np.all(value <= bounds[1, 0] + slack)
-    np.testing.assert_allclose(found.first_order[0], truth.first_order, atol=0.06)
-    np.testing.assert_allclose(found.total_order[0], truth.total_order, atol=0.06)
+    assert_allclose(found.first_order[0], truth.first_order, atol=0.06)
+    assert_allclose(found.total_order[0], truth.total_order, atol=0.06)
     variance = model.predict(LAW.rvs((40_000, 3), random_state=3)).var()
     assert found.model_variance[0] == pytest.approx(variance, rel=0.03)
 
@@ -109,9 +107,9 @@ def test_a_linear_model_in_closed_form(normal_rows):
     model = LinearRegression().fit(normal_rows, normal_rows @ slopes + 7)
     found = sobol_indices(model, normal_rows, random_state=0, solver="ols")
     part = (slopes * normal_rows.std(axis=0)) ** 2
-    np.testing.assert_allclose(found.first_order[0], part / part.sum(), atol=1e-9)
-    np.testing.assert_allclose(found.total_order[0], part / part.sum(), atol=1e-9)
-    np.testing.assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
+    assert_allclose(found.first_order[0], part / part.sum(), atol=1e-9)
+    assert_allclose(found.total_order[0], part / part.sum(), atol=1e-9)
+    assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
     assert found.total_variance[0] == pytest.approx(part.sum())
     assert found.fidelity[0] == pytest.approx(1.0)
 
@@ -186,8 +184,7 @@ def test_the_standard_error_is_the_spread_over_designs(normal_rows):
 
 
 @pytest.mark.parametrize("rho", [-0.8, 0.8])
-def test_correlated_columns_are_named(rho):
-    rng = np.random.default_rng(0)
+def test_correlated_columns_are_named(rho, rng):
     values = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size=200)
     X = pd.DataFrame(values, columns=["width", "height"])
     found = sobol_indices(lambda X: X["width"], X, random_state=0)
@@ -204,9 +201,8 @@ def test_correlation_by_chance_is_no_reason():
     assert not any("correlat" in reason for reason in found.reasons[0])
 
 
-def test_a_design_off_the_data_is_a_reason():
+def test_a_design_off_the_data_is_a_reason(rng):
     """A circle: no correlation, and yet dependent."""
-    rng = np.random.default_rng(0)
     angle = rng.uniform(0, 2 * np.pi, size=500)
     X = np.c_[np.cos(angle), np.sin(angle)] + 0.02 * rng.normal(size=(500, 2))
     found = sobol_indices(lambda X: X[:, 0], X, random_state=0)
@@ -245,7 +241,7 @@ def test_frames_of_another_library(normal_rows):
     X = polars.DataFrame(normal_rows, schema=["a", "b", "c"])
     found = sobol_indices(lambda X: X["b"].to_numpy(), X, random_state=0)
     assert found.feature_names == ("a", "b", "c")
-    np.testing.assert_allclose(found.total_order[0], [0, 1, 0], atol=1e-6)
+    assert_allclose(found.total_order[0], [0, 1, 0], atol=1e-6)
 
 
 def test_classifiers_answer_with_probabilities(normal_rows):
@@ -260,10 +256,9 @@ def test_classifiers_answer_with_probabilities(normal_rows):
     assert found.target_names == ("0", "1", "2")
     assert set(np.argmax(found.total_order, axis=1)) == {1}
     line = LogisticRegression().fit(normal_rows, two)
-    with pytest.raises(ValueError, match="give its method predict_proba"):
-        sobol_indices(line.predict, normal_rows)
+    refuses("give its method predict_proba", sobol_indices, line.predict, normal_rows)
     found = sobol_indices(line.decision_function, normal_rows, random_state=0)
-    np.testing.assert_allclose(found.fidelity, 1)
+    assert_allclose(found.fidelity, 1)
 
 
 def test_columns_that_do_not_vary_stay_fixed(normal_rows):
@@ -274,9 +269,8 @@ def test_columns_that_do_not_vary_stay_fixed(normal_rows):
         return X[:, 0] * X[:, 3] + X[:, 3]
 
     found = sobol_indices(model, X, distribution=["normal"] * 4, random_state=0)
-    np.testing.assert_allclose(found.total_order[0], [1, 0, 0, 0], atol=1e-6)
-    with pytest.raises(ValueError, match="no column that varies"):
-        sobol_indices(model, np.ones((5, 2)))
+    assert_allclose(found.total_order[0], [1, 0, 0, 0], atol=1e-6)
+    refuses("no column that varies", sobol_indices, model, np.ones((5, 2)))
 
 
 def test_a_constant_model_has_no_attribution(normal_rows):
@@ -295,7 +289,7 @@ def test_the_same_seed_gives_the_same_numbers(normal_rows):
             lambda X: np.tanh(X[:, 0] * X[:, 1]), normal_rows, random_state=seed
         ).total_order
 
-    np.testing.assert_array_equal(run(0), run(0))
+    assert_array_equal(run(0), run(0))
     assert not np.array_equal(run(0), run(1))
 
 
@@ -311,32 +305,25 @@ def test_a_callable_sees_only_rows_after_every_check(normal_rows):
         ({"distribution": "magic"}, "'distribution'"),
         ({"distribution": ["normal"]}, "1 entries but X has 3"),
     ]:
-        with pytest.raises(ValueError, match=words):
-            sobol_indices(never, normal_rows, **wrong)
-    with pytest.raises(ValueError, match="NaN"):
-        sobol_indices(never, np.full((5, 2), np.nan))
-    with pytest.raises(ValueError, match="'dependence'"):
-        shapley_effects(never, normal_rows, dependence="copula")
+        refuses(words, sobol_indices, never, normal_rows, **wrong)
+    refuses("NaN", sobol_indices, never, np.full((5, 2), np.nan))
+    refuses("'dependence'", shapley_effects, never, normal_rows, dependence="copula")
 
 
 def test_estimators_that_cannot_answer(normal_rows):
     with pytest.raises(NotFittedError):
         sobol_indices(LinearRegression(), normal_rows)
     fitted = LinearRegression().fit(normal_rows, normal_rows[:, 0])
-    with pytest.raises(ValueError, match="X has 2 features; expected"):
-        sobol_indices(fitted, normal_rows[:, :2])
+    refuses("X has 2 features; expected", sobol_indices, fitted, normal_rows[:, :2])
     with pytest.raises(ValueError, match="PCA has no 'predict'; expected by sobol"):
         sobol_indices(PCA().fit(normal_rows), normal_rows)
-    with pytest.raises(ValueError, match="shape \\(3,\\)"):
-        sobol_indices(lambda X: np.ones(3), normal_rows)
+    refuses("shape \\(3,\\)", sobol_indices, lambda X: np.ones(3), normal_rows)
     with pytest.raises(ValueError, match="NaN or infinity"):
         sobol_indices(lambda X: np.full(len(X), np.nan), normal_rows)
-    with pytest.raises(ValueError, match="list of 2 arrays"):
-        sobol_indices(lambda X: [X, X], normal_rows)
+    refuses("list of 2 arrays", sobol_indices, lambda X: [X, X], normal_rows)
 
 
-def test_a_linear_pipeline_of_dependent_features_is_refused_in_words():
-    rng = np.random.default_rng(0)
+def test_a_linear_pipeline_of_dependent_features_is_refused_in_words(rng):
     X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 5))
     model = make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0])
     found = sobol_indices(model, X, random_state=0)

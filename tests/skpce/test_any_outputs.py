@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
@@ -13,15 +14,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-)
-from skpce.inspection import (
-    compare_embeddings,
-    variance_decomposition,
-    verdict,
-)
+from skpce import PolynomialChaosRegressor
+from skpce.inspection import compare_embeddings, variance_decomposition, verdict
+from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
 N_MEMBERS = 60
 GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
@@ -45,67 +40,35 @@ def outputs_of(X):
 
 
 def test_one_column(X, y):
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y[:, 0]
-    )
+    found = verdict(ridge_pce(2), X, y[:, 0])
     assert found.step_names == ("y",)
     assert found.attributable == (True,)
     assert "the variance of y" in str(found)
 
 
 def test_a_column_is_the_same_in_one_and_in_two_dimensions(X, y):
-    flat = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y[:, 0]
-    )
-    table = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y[:, :1]
-    )
-    np.testing.assert_array_equal(flat.q2, table.q2)
-    np.testing.assert_array_equal(flat.p_value, table.p_value)
+    flat = verdict(ridge_pce(2), X, y[:, 0])
+    table = verdict(ridge_pce(2), X, y[:, :1])
+    assert_array_equal(flat.q2, table.q2)
+    assert_array_equal(flat.p_value, table.p_value)
 
 
 @pytest.mark.slow
 def test_columns_are_judged_one_by_one(X, y):
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-    )
+    found = verdict(ridge_pce(2), X, y)
     assert found.step_names == tuple(f"y{i}" for i in range(6))
-    alone = [
-        verdict(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-            X,
-            column,
-        ).q2
-        for column in y.T
-    ]
-    np.testing.assert_allclose(found.q2, np.ravel(alone), rtol=1e-10)
+    alone = [verdict(ridge_pce(2), X, column).q2 for column in y.T]
+    assert_allclose(found.q2, np.ravel(alone), rtol=1e-10)
 
 
 @pytest.mark.slow
 def test_groups_are_judged_as_a_whole(X, y):
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=GROUPS,
-    )
+    found = verdict(ridge_pce(2), X, y, outputs=GROUPS)
     assert found.attributable == (True, True, False)
     columns = {"accuracy": [0], "logits": [1, 2, 3, 4], "noise": [5]}
-    same = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=columns,
-    )
-    np.testing.assert_array_equal(found.q2, same.q2)
-    unnamed = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=[1, 4, 1],
-    )
+    same = verdict(ridge_pce(2), X, y, outputs=columns)
+    assert_array_equal(found.q2, same.q2)
+    unnamed = verdict(ridge_pce(2), X, y, outputs=[1, 4, 1])
     assert unnamed.step_names == ("output0", "output1", "output2")
 
 
@@ -115,28 +78,17 @@ def test_a_frame_with_two_levels_names_the_groups(X, y):
     names = [("accuracy", "a"), *(("logits", k) for k in "abcd"), ("noise", "a")]
     frame = pd.DataFrame(y, columns=pd.MultiIndex.from_tuples(names))
     inputs = pd.DataFrame(X, columns=list("abc"))
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        inputs,
-        frame,
-    )
-    expected = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=GROUPS,
-    )
+    found = verdict(ridge_pce(2), inputs, frame)
+    expected = verdict(ridge_pce(2), X, y, outputs=GROUPS)
     assert found.step_names == tuple(GROUPS)
-    np.testing.assert_allclose(found.q2, expected.q2, rtol=0, atol=1e-12)
+    assert_allclose(found.q2, expected.q2, rtol=0, atol=1e-12)
     assert found.to_frame()["output"].tolist() == list(GROUPS)
 
 
 def test_columns_of_a_frame_keep_their_names(X, y):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(y[:, :2], columns=["accuracy", "loss"])
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, frame
-    )
+    found = verdict(ridge_pce(2), X, frame)
     assert found.step_names == ("accuracy", "loss")
 
 
@@ -144,11 +96,7 @@ def test_compositions_and_numbers_in_one_model(X, y):
     policies = softmax(np.c_[X[:, 0], np.zeros((N_MEMBERS, 2))], axis=1)
     forest = RandomForestRegressor(20, random_state=0)
     found = verdict(
-        forest,
-        X,
-        np.c_[policies, y[:, 0]],
-        steps={"move": 3},
-        outputs={"score": 1},
+        forest, X, np.c_[policies, y[:, 0]], steps={"move": 3}, outputs={"score": 1}
     )
     assert found.step_names == ("move", "score")
     assert found.attributable == (True, True)
@@ -171,27 +119,21 @@ def squared_errors(X, y, splits):
 def test_q2_is_that_of_a_computation_by_hand(X, y, standardize):
     y = y * [1, 10, 1, 1, 0.1, 1]
     cv = KFold(5, shuffle=True, random_state=3)
-    model = PolynomialChaosRegressor(1, solver="ols", distribution="normal")
+    model = PolynomialChaosRegressor(1, **OLS)
     found = verdict(model, X, y, outputs=GROUPS, cv=cv, standardize=standardize)
     unit = y.std(axis=0) if standardize else np.ones(6)
     error = squared_errors(X, y / unit, cv.split(X)).sum(axis=0)
     spread = np.square((y - y.mean(axis=0)) / unit).sum(axis=0)
     columns = ([0], [1, 2, 3, 4], [5])
     expected = [1 - error[group].sum() / spread[group].sum() for group in columns]
-    np.testing.assert_allclose(found.q2, expected, rtol=1e-8)
+    assert_allclose(found.q2, expected, rtol=1e-8)
     assert found.measured_as.is_scaled == standardize
 
 
 def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
-    one = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"), X, y[:, 0]
-    )
-    other = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        1000 - 7 * y[:, 0],
-    )
-    np.testing.assert_allclose(one.q2, other.q2, rtol=1e-6)
+    one = verdict(ridge_pce(2), X, y[:, 0])
+    other = verdict(ridge_pce(2), X, 1000 - 7 * y[:, 0])
+    assert_allclose(one.q2, other.q2, rtol=1e-6)
     assert one.drivers.state.tolist() == other.drivers.state.tolist()
 
 
@@ -199,28 +141,14 @@ def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     "model",
-    [
-        PolynomialChaosRegressor(),
-        make_pipeline(
-            StandardScaler(),
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        ),
-        make_pipeline(
-            PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        ),
-        TransformedTargetRegressor(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-            transformer=StandardScaler(),
-        ),
-        RandomForestRegressor(20, random_state=0),
-        GridSearchCV(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-            {"degree": [1, 2]},
-            cv=3,
-        ),
-    ],
+    PolynomialChaosRegressor(),
+    make_pipeline(StandardScaler(), ridge_pce(2)),
+    make_pipeline(PCA(2), ridge_pce(1)),
+    TransformedTargetRegressor(ridge_pce(2), transformer=StandardScaler()),
+    RandomForestRegressor(20, random_state=0),
+    GridSearchCV(ridge_pce(), {"degree": [1, 2]}, cv=3),
     ids=lambda model: type(model).__name__,
 )
 def test_any_regressor_gets_a_verdict(model, X, y):
@@ -236,48 +164,29 @@ def test_a_member_counts_in_the_outputs_that_it_has(X, y):
     failed[:7, 0] = np.nan
     failed[50:, 1] = np.nan
     cv = KFold(5)
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        failed,
-        cv=cv,
-    )
-    np.testing.assert_array_equal(found.members, [53, 50])
+    found = verdict(ridge_pce(2), X, failed, cv=cv)
+    assert_array_equal(found.members, [53, 50])
     assert "y0 has 53, y1 has 50 of 60" in str(found)
     for place, has in enumerate((np.arange(7, 60), np.arange(50))):
-        alone = verdict(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-            X[has],
-            failed[has, place],
-            cv=cv,
-        )
-        np.testing.assert_allclose(found.q2[place], alone.q2[0], rtol=1e-10)
+        alone = verdict(ridge_pce(2), X[has], failed[has, place], cv=cv)
+        assert_allclose(found.q2[place], alone.q2[0], rtol=1e-10)
 
 
 def test_a_member_that_failed_in_a_column_does_not_count_in_its_group(X, y):
     y[3, 2] = np.nan
-    found = verdict(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=GROUPS,
-    )
-    np.testing.assert_array_equal(found.members, [60, 59, 60])
+    found = verdict(ridge_pce(2), X, y, outputs=GROUPS)
+    assert_array_equal(found.members, [60, 59, 60])
 
 
-def test_models_without_nan_and_replicates_with_failures():
-    rng = np.random.default_rng(0)
+def test_models_without_nan_and_replicates_with_failures(rng):
     setting = np.repeat(np.arange(20), 3)
     X = rng.normal(size=(20, 2))[setting]
     y = X[:, :1] + 0.3 * rng.normal(size=(60, 2))
     y[[0, 5, 17], 0] = np.nan
-    for model in (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        LinearRegression(),
-    ):
+    for model in (ridge_pce(1), LinearRegression()):
         found = verdict(model, X, y, replicate=setting)
         assert found.attributable == (True, True)
-        np.testing.assert_array_equal(found.members, [57, 60])
+        assert_array_equal(found.members, [57, 60])
 
 
 # Replicates and training noise
@@ -298,8 +207,8 @@ def test_the_noise_share_is_that_of_an_analysis_of_variance(replicates):
     cells = y.reshape(400, 3, 2)
     within = cells.var(axis=1, ddof=1).mean(axis=0)
     between = cells.mean(axis=1).var(axis=0, ddof=1) - within / 3
-    np.testing.assert_allclose(found.noise_share, within / (within + between))
-    np.testing.assert_allclose(found.noise_share, [0.5, 0.2], atol=0.05)
+    assert_allclose(found.noise_share, within / (within + between))
+    assert_allclose(found.noise_share, [0.5, 0.2], atol=0.05)
     assert found.keys["measure"] == ("variance",)
 
 
@@ -311,14 +220,9 @@ def test_all_ways_to_the_noise_share_agree(replicates):
         variance_decomposition(y, replicate=setting).noise_share,
         variance_decomposition(y, exact=X * [1, 2]).noise_share,
         variance_decomposition(y, control=rng.normal(size=(400, 2))).noise_share,
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            y,
-            replicate=setting,
-        ).noise_share,
+        verdict(ridge_pce(1), X, y, replicate=setting).noise_share,
     ):
-        np.testing.assert_allclose(found, [0.5, 0.2], atol=0.08)
+        assert_allclose(found, [0.5, 0.2], atol=0.08)
 
 
 def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
@@ -326,7 +230,7 @@ def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
     columns = variance_decomposition(y, setting)
     group = variance_decomposition(y, setting, outputs={"both": 2})
     expected = columns["variance"].within.sum() / columns["variance"].total.sum()
-    np.testing.assert_allclose(group.noise_share, [expected])
+    assert_allclose(group.noise_share, [expected])
 
 
 # Embeddings
@@ -341,7 +245,7 @@ def test_embeddings_are_compared_for_numbers(X, y):
         outputs={"accuracy": 1, "logits": 4},
         dimensions=(2, 3),
         degrees=(1, 2),
-        surrogate=PolynomialChaosRegressor(solver="ridge", distribution="normal"),
+        surrogate=ridge_pce(),
         cv=3,
         inner_cv=3,
     )
@@ -353,117 +257,83 @@ def test_embeddings_are_compared_for_numbers(X, y):
 # Bad input
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
-    [
-        (lambda y: y.astype(str), "y holds text such as"),
-        (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
-        (
-            lambda y: np.where(y > y[:3].min(), np.nan, y)[:4],
-            "X has 60 members and y has 4; expected",
-        ),
-        (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
-        (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
-        (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
-        (lambda y: y.astype("datetime64[D]"), "values of the type datetime64"),
-    ],
+    (lambda y: y.astype(str), "y holds text such as"),
+    (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
+    (
+        lambda y: np.where(y > y[:3].min(), np.nan, y)[:4],
+        "X has 60 members and y has 4; expected",
+    ),
+    (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
+    (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
+    (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
+    (lambda y: y.astype("datetime64[D]"), "values of the type datetime64"),
 )
 def test_bad_columns_are_refused(change, message, X, y):
-    with pytest.raises(ValueError, match=message):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            change(y[:, 0]),
-        )
+    refuses(message, verdict, ridge_pce(1), X, change(y[:, 0]))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("outputs", "message"),
-    [
-        ({"a": 7}, "sums to 7 columns .7.; expected 6"),
-        ({"a": 6, "b": 0}, "positive ints .the width of each output."),
-        ({"a": 5.5, "b": 0.5}, "positive ints"),
-        ("accuracy", "Got 'accuracy' instead"),
-        (6, "Got 6 instead"),
-        ({"a": [0, 1, 2], "b": [2, 3, 4, 5]}, "expected all of them, once"),
-        ({"a": [0, 1, 2], "b": [3, 4, 9]}, "groups the columns"),
-    ],
+    ({"a": 7}, "sums to 7 columns .7.; expected 6"),
+    ({"a": 6, "b": 0}, "positive ints .the width of each output."),
+    ({"a": 5.5, "b": 0.5}, "positive ints"),
+    ("accuracy", "Got 'accuracy' instead"),
+    (6, "Got 6 instead"),
+    ({"a": [0, 1, 2], "b": [2, 3, 4, 5]}, "expected all of them, once"),
+    ({"a": [0, 1, 2], "b": [3, 4, 9]}, "groups the columns"),
 )
 def test_bad_groups_are_refused(outputs, message, X, y):
     for function in (
-        lambda: verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            y,
-            outputs=outputs,
-        ),
+        lambda: verdict(ridge_pce(1), X, y, outputs=outputs),
         lambda: variance_decomposition(y, np.arange(60) // 2, outputs=outputs),
         lambda: variance_decomposition(y, exact=y, outputs=outputs).noise_share,
     ):
-        with pytest.raises(ValueError, match=message):
-            function()
+        refuses(message, function)
 
 
 def test_numbers_are_no_probabilities(X, y):
     with pytest.raises(ValueError, match="predicts probabilities; its columns are"):
-        verdict(
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-            X,
-            np.abs(y),
-            outputs=GROUPS,
-        )
-    with pytest.raises(ValueError, match="Negative values"):
-        verdict(
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"), X, y
-        )
+        verdict(ridge_surrogate(1), X, np.abs(y), outputs=GROUPS)
+    refuses("Negative values", verdict, ridge_surrogate(1), X, y)
 
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_an_output_that_does_not_vary_has_no_verdict(X, y):
-    found = verdict(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        np.c_[y[:, 0], np.ones(60)],
-    )
+    found = verdict(ridge_pce(1), X, np.c_[y[:, 0], np.ones(60)])
     assert found.attributable == (True, False)
     assert np.isnan(found.q2[1])
     assert found.reasons[1] == ("no choice, or no variance between members",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"replicate": np.arange(60)}, "no repeats"),
-        ({"control": np.ones((9, 2))}, r"control has shape \(9, 2\)"),
-        ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
-        ({"control": np.full(9, "a")}, "control holds text such as 'a'"),
-        ({"control": np.full(9, np.nan)}, "a variance needs two"),
-    ],
+    ({"replicate": np.arange(60)}, "no repeats"),
+    ({"control": np.ones((9, 2))}, r"control has shape \(9, 2\)"),
+    ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
+    ({"control": np.full(9, "a")}, "control holds text such as 'a'"),
+    ({"control": np.full(9, np.nan)}, "a variance needs two"),
 )
 def test_bad_replicates_and_controls_are_refused(arguments, message, y):
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(y[:, 0], **arguments)
+    refuses(message, variance_decomposition, y[:, 0], **arguments)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("exact", "message"),
-    [
-        (np.ones((60, 2)), r"exact has shape \(60, 2\)"),
-        (np.ones(59), "exact has 59 members and y 60"),
-        (np.full(60, np.inf), "exact has 60 infinite values"),
-        (np.full(60, np.nan), "NaN in 60 of 60 members; leave these out"),
-        (np.full(60, "a"), "exact holds text"),
-    ],
+    (np.ones((60, 2)), r"exact has shape \(60, 2\)"),
+    (np.ones(59), "exact has 59 members and y 60"),
+    (np.full(60, np.inf), "exact has 60 infinite values"),
+    (np.full(60, np.nan), "NaN in 60 of 60 members; leave these out"),
+    (np.full(60, "a"), "exact holds text"),
 )
 def test_bad_exact_outputs_are_refused(exact, message, y):
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(y[:, 0], exact=exact)
+    refuses(message, variance_decomposition, y[:, 0], exact=exact)
 
 
 def test_an_output_that_no_member_has_is_named(y):
     y[:, 2] = np.nan
-    with pytest.raises(ValueError, match="0 of 60 members have y2"):
-        variance_decomposition(y, np.arange(60) // 2)
+    refuses("0 of 60 members have y2", variance_decomposition, y, np.arange(60) // 2)
 
 
 def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):
@@ -475,12 +345,7 @@ def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):
 def test_names_that_are_the_same_as_text_are_refused():
     X, y = np.random.default_rng(0).normal(size=(2, 20, 3))
     with pytest.raises(ValueError, match="names that differ as text"):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            y,
-            outputs={1: 2, "1": 1},
-        )
+        verdict(ridge_pce(1), X, y, outputs={1: 2, "1": 1})
 
 
 def test_units_are_those_of_the_members_that_count():
@@ -489,13 +354,10 @@ def test_units_are_those_of_the_members_that_count():
     y = X + 0.5 * rng.normal(size=(40, 2))
     y[7] = np.nan, 1e3
     options = {"outputs": {"g": 2}, "standardize": True}
-    model, others = (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        np.arange(40) != 7,
-    )
+    model, others = (ridge_pce(1), np.arange(40) != 7)
     found = verdict(model, X, y, **options)
     complete = verdict(model, X[others], y[others], **options)
-    np.testing.assert_allclose(found.q2, complete.q2)
+    assert_allclose(found.q2, complete.q2)
 
 
 def test_an_output_that_lost_its_replicates_has_no_noise_share():
@@ -504,6 +366,6 @@ def test_an_output_that_lost_its_replicates_has_no_noise_share():
     X = rng.normal(size=(20, 2))[setting]
     y = X + 0.3 * rng.normal(size=(40, 2))
     y[1::2, 1] = np.nan
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = ridge_pce(1)
     found = verdict(model, X, y, replicate=setting)
     assert np.isnan(found.noise_share).tolist() == [False, True]

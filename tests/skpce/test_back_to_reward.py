@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.exceptions import NotFittedError
@@ -13,18 +14,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpce import (
-    CompositionalPCESurrogate,
-    ConstantTargetWarning,
-    LogRatioTransformer,
-    PolynomialChaosRegressor,
-)
-from skpce.inspection import (
-    back_to_reward,
-    original_space_indices,
-)
+from skpce import ConstantTargetWarning, LogRatioTransformer, PolynomialChaosRegressor
+from skpce.inspection import back_to_reward, original_space_indices
 from skpce.inspection._back_to_reward import MovedColumns
 from skpce.inspection._reading import expansion_of
+from tests.shared import OLS, refuses, ridge_pce, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 STEPS = {"catalyst": 3, "base": 2, "stop": 1}
@@ -46,36 +40,27 @@ def rewards(size=120, seed=0):
 def fitted():
     X, y = rewards()
     pipeline = make_pipeline(
-        StandardScaler(),
-        PCA(3, whiten=True),
-        CompositionalPCESurrogate(
-            2, steps=STEPS, solver="ridge", distribution="normal"
-        ),
+        StandardScaler(), PCA(3, whiten=True), ridge_surrogate(2, steps=STEPS)
     )
     return pipeline.fit(X, y), X
 
 
-def test_a_linear_expansion_by_hand():
-    rng = np.random.default_rng(0)
+def test_a_linear_expansion_by_hand(rng):
     X = rng.normal(size=(80, 4)) @ rng.normal(size=(4, 4))
     beta = np.array([1.0, -2.0, 0.5, 0.0])
-    model = make_pipeline(
-        StandardScaler(),
-        PCA(),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-    )
+    model = make_pipeline(StandardScaler(), PCA(), ridge_pce(1))
     model.set_params(polynomialchaosregressor__solver="ols").fit(X, X @ beta)
     found = back_to_reward(model, X)
     f, centred = X @ beta, X - X.mean(axis=0)
     covariance = (f - f.mean()) @ centred / len(X)
-    np.testing.assert_allclose(found.share[0], beta * covariance / f.var(), atol=1e-9)
-    np.testing.assert_allclose(found.share.sum(), 1.0)
+    assert_allclose(found.share[0], beta * covariance / f.var(), atol=1e-9)
+    assert_allclose(found.share.sum(), 1.0)
     alone = beta**2 * X.var(axis=0) / f.var()
-    np.testing.assert_allclose(found.variance_share[0], alone, atol=1e-9)
-    np.testing.assert_allclose(found.effect[0], beta * X.std(axis=0), atol=1e-9)
-    np.testing.assert_allclose(found.effect_size, np.abs(found.effect))
+    assert_allclose(found.variance_share[0], alone, atol=1e-9)
+    assert_allclose(found.effect[0], beta * X.std(axis=0), atol=1e-9)
+    assert_allclose(found.effect_size, np.abs(found.effect))
     explained = covariance**2 / X.var(axis=0) / f.var()
-    np.testing.assert_allclose(found.explained_alone[0], explained, atol=1e-9)
+    assert_allclose(found.explained_alone[0], explained, atol=1e-9)
     assert found.linear
 
 
@@ -109,15 +94,15 @@ def test_moves_by_prediction(fitted):
             product = (part - part.mean(axis=0)) * (whole - whole.mean(axis=0))
             share = product[:, own].mean(axis=0).sum() / variance
             assert found.share[target, player] == pytest.approx(share, abs=1e-8)
-            np.testing.assert_allclose(
+            assert_allclose(
                 found.effect[found.row_targets == target, player],
                 effect[own],
                 atol=1e-8,
             )
             size = np.linalg.norm(effect[own])
             assert found.effect_size[target, player] == pytest.approx(size)
-    np.testing.assert_allclose(found.share[:2, 2], 1.0, atol=1e-9)
-    np.testing.assert_allclose(found.variance_share[:2, 2], 1.0, atol=1e-9)
+    assert_allclose(found.share[:2, 2], 1.0, atol=1e-9)
+    assert_allclose(found.variance_share[:2, 2], 1.0, atol=1e-9)
     assert found.explained_alone is None
 
 
@@ -129,36 +114,31 @@ def test_loadings_and_moved_rows_agree(fitted):
     assert by_loadings.embedding is not None
     for columns in ([2], [0, 5]):
         for name in ("alone", "raised"):
-            np.testing.assert_allclose(
+            assert_allclose(
                 getattr(by_rows, name)(columns),
                 getattr(by_loadings, name)(columns),
                 atol=1e-9,
             )
 
 
-def test_a_nonlinear_embedding_is_moved_before_it():
-    rng = np.random.default_rng(0)
+def test_a_nonlinear_embedding_is_moved_before_it(rng):
     X = rng.normal(size=(200, 3))
     pipeline = make_pipeline(
-        FunctionTransformer(np.square),
-        PolynomialChaosRegressor(1, solver="ols", distribution="normal"),
+        FunctionTransformer(np.square), PolynomialChaosRegressor(1, **OLS)
     ).fit(X, X[:, 0] ** 2 + 2 * X[:, 1] ** 2)
     found = back_to_reward(pipeline, X)
     assert not found.linear
     squares = X[:, :2] ** 2 * [1, 2]
     whole = squares.sum(axis=1).var()
-    np.testing.assert_allclose(found.variance_share[0, :2], squares.var(axis=0) / whole)
+    assert_allclose(found.variance_share[0, :2], squares.var(axis=0) / whole)
     assert found.variance_share[0, 2] == pytest.approx(0, abs=1e-12)
     # f(x + s) - f(x - s) = 4 s x_i: nothing on average but for the mean of X.
     mean, s = X.mean(axis=0), X.std(axis=0)
-    np.testing.assert_allclose(found.effect[0, 0], 2 * s[0] * mean[0], atol=1e-9)
+    assert_allclose(found.effect[0, 0], 2 * s[0] * mean[0], atol=1e-9)
     explained = found.explained_alone[0]
     assert explained[1] == pytest.approx(found.variance_share[0, 1], abs=0.1)
     assert abs(explained[2]) < 0.1
-    kernel = make_pipeline(
-        KernelPCA(3, kernel="rbf"),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    )
+    kernel = make_pipeline(KernelPCA(3, kernel="rbf"), ridge_pce(2))
     found = back_to_reward(kernel.fit(X, X[:, 0]), X)
     assert found.variance_share[0].argmax() == 0
     assert found.latent_names == ("kernelpca0", "kernelpca1", "kernelpca2")
@@ -168,20 +148,17 @@ def test_what_a_column_explains_alone_is_the_closed_form(fitted):
     pipeline, X = fitted
     found = back_to_reward(pipeline, X)
     closed = original_space_indices(pipeline, X)
-    np.testing.assert_allclose(found.explained_alone, closed.first_order_with_residual)
+    assert_allclose(found.explained_alone, closed.first_order_with_residual)
     moved = MovedColumns(expansion_of(pipeline, X))
     cubic = moved.variance_of_cubics()[:3].sum(axis=0)
     values = moved.values[:, :3]
     sampled = cubic / values.var(axis=0, ddof=1).sum()
-    np.testing.assert_allclose(sampled, found.explained_alone[0], atol=0.2)
+    assert_allclose(sampled, found.explained_alone[0], atol=0.2)
 
 
-def test_correlated_inputs_of_the_expansion_are_explained_by_rows():
-    rng = np.random.default_rng(0)
+def test_correlated_inputs_of_the_expansion_are_explained_by_rows(rng):
     X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=400)
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 0]
-    )
+    pce = ridge_pce(1).fit(X, X[:, 0])
     found = back_to_reward(pce, X)
     assert found.explained_alone[0, 1] == pytest.approx(0.81, abs=0.05)
     assert found.variance_share[0, 1] == pytest.approx(0, abs=1e-6)
@@ -194,28 +171,22 @@ def test_four_named_parts_of_which_the_policy_depends_on_two(seed):
     source = rng.normal(size=(100, 4))
     X = np.repeat(source, 5, axis=1) + 0.1 * rng.normal(size=(100, 20))
     logits = np.c_[2.0 * source[:, 0], np.zeros(100), 1.0 * source[:, 2]]
-    pipeline = make_pipeline(
-        PCA(4, whiten=True),
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(PCA(4, whiten=True), ridge_surrogate(1))
     found = back_to_reward(pipeline.fit(X, softmax(logits, axis=1)), X, groups=parts)
     C = np.eye(3) - 1 / 3  # clr of the logits; the covariance of the sources in X
     covariance = np.cov(source[:, [0, 2]].T, ddof=0)
     loads = C[:, [0, 2]] * [2.0, 1.0]
     whole = np.trace(loads @ covariance @ loads.T)
     exact = [np.sum((loads @ covariance)[:, i] * loads[:, i]) / whole for i in (0, 1)]
-    np.testing.assert_allclose(found.share[0, [0, 2]], exact, atol=0.05)
-    np.testing.assert_allclose(found.share[0, [1, 3]], 0.0, atol=0.05)
+    assert_allclose(found.share[0, [0, 2]], exact, atol=0.05)
+    assert_allclose(found.share[0, [1, 3]], 0.0, atol=0.05)
     assert found.supported == (True,)
 
 
-def test_an_embedding_that_misses_them_is_not_supported():
-    rng = np.random.default_rng(0)
+def test_an_embedding_that_misses_them_is_not_supported(rng):
     X = rng.normal(size=(100, 6)) * [9, 8, 7, 6, 1, 1]
     y = softmax(np.c_[3 * X[:, 4], np.zeros(100), X[:, 5]], axis=1)
-    pipeline = make_pipeline(
-        PCA(3), CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
-    ).fit(X, y)
+    pipeline = make_pipeline(PCA(3), ridge_surrogate(1)).fit(X, y)
     found = back_to_reward(pipeline, X)
     assert found.supported == (False,)
     assert "NOT SUPPORTED" in str(found)
@@ -233,10 +204,7 @@ def agreement_with_solving_again(n_components, seed):
         policy = np.column_stack(weights)
         return policy / policy.sum(axis=1, keepdims=True)
 
-    pipeline = make_pipeline(
-        PCA(n_components, whiten=True),
-        CompositionalPCESurrogate(2, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(PCA(n_components, whiten=True), ridge_surrogate(2))
     found = back_to_reward(pipeline.fit(X, solve(X)), X)
     clr = LogRatioTransformer("clr").fit(solve(X))
     actual = np.empty_like(found.effect)
@@ -253,7 +221,7 @@ def test_predicted_changes_are_those_of_rewards_solved_again(seed):
     """If the embedding retains the entries; else the result says that it does not."""
     r2, found = agreement_with_solving_again(12, seed)
     assert r2 > 0.9
-    np.testing.assert_allclose(found.retained, 1.0)
+    assert_allclose(found.retained, 1.0)
     assert found.cautions == ()
     few, found = agreement_with_solving_again(3, seed)
     assert few < 0.8
@@ -264,20 +232,15 @@ def test_predicted_changes_are_those_of_rewards_solved_again(seed):
 
 def test_what_is_retained_of_a_move_is_the_projection():
     X = np.random.default_rng(0).normal(size=(50, 5)) @ np.diag([5, 4, 3, 2, 1.0])
-    model = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    ).fit(X, X[:, 0])
+    model = make_pipeline(PCA(2), ridge_pce(1)).fit(X, X[:, 0])
     V = model[0].components_
     alone = back_to_reward(model, X)
-    np.testing.assert_allclose(alone.retained, np.square(V).sum(axis=0), atol=1e-9)
+    assert_allclose(alone.retained, np.square(V).sum(axis=0), atol=1e-9)
     pair = back_to_reward(model, X, groups={"pair": [0, 3]})
     s = X.std(axis=0)[[0, 3]]
     image = V[:, [0, 3]] @ s
-    np.testing.assert_allclose(pair.retained, [image @ image / (s @ s)], atol=1e-9)
-    squares = make_pipeline(
-        FunctionTransformer(np.square),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-    )
+    assert_allclose(pair.retained, [image @ image / (s @ s)], atol=1e-9)
+    squares = make_pipeline(FunctionTransformer(np.square), ridge_pce(1))
     assert np.isnan(back_to_reward(squares.fit(X, X[:, 0]), X).retained).all()
 
 
@@ -295,9 +258,7 @@ def test_standard_errors_are_those_of_new_rewards(fitted):
 def test_tables(fitted):
     pipeline, X = fitted
     frame = pd.DataFrame(X, columns=[f"reaction {i}" for i in range(6)])
-    model = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    ).fit(frame, X[:, :2])
+    model = make_pipeline(PCA(2), ridge_pce(1)).fit(frame, X[:, :2])
     found = back_to_reward(model, frame)
     assert found.feature_names[0] == "reaction 0"
     assert list(found.to_frame()["target"].unique()) == ["y0", "y1"]
@@ -308,7 +269,7 @@ def test_tables(fitted):
     assert list(latent["latent"].unique()) == ["pca0", "pca1"]
     chosen = latent[(latent["target"] == "y1") & (latent["latent"] == "pca1")]
     correlation = [np.corrcoef(model[:-1].transform(frame)[:, 1], c)[0, 1] for c in X.T]
-    np.testing.assert_allclose(chosen["loading"], correlation, atol=1e-9)
+    assert_allclose(chosen["loading"], correlation, atol=1e-9)
     total = model[-1].total_sobol_indices_[1, 1]
     assert chosen["latent_total_order"].unique() == pytest.approx(total)
     text = str(back_to_reward(pipeline, X))
@@ -319,44 +280,34 @@ def test_tables(fitted):
 
 def test_a_search_is_read_like_its_best_estimator(fitted):
     X, y = rewards()
-    pipeline = make_pipeline(
-        PCA(2),
-        CompositionalPCESurrogate(steps=STEPS, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(PCA(2), ridge_surrogate(steps=STEPS))
     grid = {"compositionalpcesurrogate__degree": [1, 2]}
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
     one, other = (back_to_reward(m, X) for m in (search, search.best_estimator_))
-    np.testing.assert_array_equal(one.share, other.share)
+    assert_array_equal(one.share, other.share)
 
 
-def test_a_mask_leaves_out_what_is_never_chosen():
-    rng = np.random.default_rng(0)
+def test_a_mask_leaves_out_what_is_never_chosen(rng):
     X = rng.normal(size=(100, 2))
     y = softmax(np.c_[X[:, 0], np.full(100, -np.inf), np.zeros(100)], axis=1)
     y = np.hstack([y, softmax(np.c_[X[:, 1], np.zeros(100)], axis=1)])
     model = make_pipeline(
-        StandardScaler(),
-        CompositionalPCESurrogate(
-            1, steps={"a": 3, "b": 2}, solver="ridge", distribution="normal"
-        ),
+        StandardScaler(), ridge_surrogate(1, steps={"a": 3, "b": 2})
     ).fit(X, y)
     found = back_to_reward(model, X)
     assert found.row_names == ("a:0", "a:2", "b:0", "b:1")
-    np.testing.assert_array_equal(found.row_targets, [0, 0, 1, 1])
+    assert_array_equal(found.row_targets, [0, 0, 1, 1])
     s = X.std(axis=0) / 2
     exact = [[s[0], 0], [-s[0], 0], [0, s[1]], [0, -s[1]]]
-    np.testing.assert_allclose(found.effect, exact, atol=0.01)
-    np.testing.assert_allclose(found.variance_share, np.eye(2), atol=1e-3)
+    assert_allclose(found.effect, exact, atol=0.01)
+    assert_allclose(found.variance_share, np.eye(2), atol=1e-3)
 
 
-def test_a_step_without_choice_has_no_rows():
-    rng = np.random.default_rng(0)
+def test_a_step_without_choice_has_no_rows(rng):
     X = rng.normal(size=(60, 2))
     y = softmax(np.c_[X[:, 0], np.zeros(60)], axis=1)
     y = np.hstack([y, np.tile([1.0, 0.0], (60, 1))])
-    model = CompositionalPCESurrogate(
-        1, steps={"a": 2, "b": 2}, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    model = ridge_surrogate(1, steps={"a": 2, "b": 2}).fit(X, y)
     found = back_to_reward(model, X)
     assert found.row_names == ("a:0", "a:1")
     assert found.effect.shape == (2, 2)
@@ -367,12 +318,7 @@ def test_a_target_without_variance_has_no_shares():
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.c_[X[:, 0], np.full(60, 0.3)]
     with pytest.warns(ConstantTargetWarning):
-        found = back_to_reward(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-                X, y
-            ),
-            X,
-        )
+        found = back_to_reward(ridge_pce(2).fit(X, y), X)
     for name in ("share", "variance_share", "explained_alone", "share_standard_error"):
         assert np.all(getattr(found, name)[1] == 0), name
     assert found.reasons == ((), ("the expansion has no variance",))
@@ -381,22 +327,17 @@ def test_a_target_without_variance_has_no_shares():
 def test_a_constant_column_is_not_moved(fitted):
     X, y = rewards()
     wider = np.c_[X, np.full(len(X), 7.0)]
-    pipeline = make_pipeline(
-        PCA(3),
-        CompositionalPCESurrogate(
-            2, steps=STEPS, solver="ridge", distribution="normal"
-        ),
-    )
+    pipeline = make_pipeline(PCA(3), ridge_surrogate(2, steps=STEPS))
     found = back_to_reward(pipeline.fit(wider, y), wider)
     for name in ("share", "variance_share", "explained_alone", "effect"):
-        np.testing.assert_allclose(getattr(found, name)[:, 6], 0.0, atol=1e-12)
+        assert_allclose(getattr(found, name)[:, 6], 0.0, atol=1e-12)
     assert np.isnan(found.retained[6])
 
 
 def test_columns_in_another_order_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 2))
     frame = pd.DataFrame(X, columns=["a", "b"])
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    pce = ridge_pce(1)
     for model in (pce, make_pipeline(FunctionTransformer(np.square), pce)):
         model.fit(frame, X[:, 0])
         with pytest.raises(ValueError, match=r"\['b', 'a'\]; expected \['a', 'b'\]"):
@@ -406,10 +347,7 @@ def test_columns_in_another_order_are_refused():
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_moves_that_leave_the_domain_of_a_step_have_no_effect(display_class):
     X = np.exp(np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 0.1])
-    model = make_pipeline(
-        FunctionTransformer(np.log),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-    )
+    model = make_pipeline(FunctionTransformer(np.log), ridge_pce(1))
     found = back_to_reward(model.fit(X, np.log(X).sum(axis=1)), X)
     assert np.isnan(found.effect[0, 0])
     assert found.effect[0, 1] == pytest.approx(0.1, rel=0.2)
@@ -426,20 +364,13 @@ def test_bad_input(fitted):
     with pytest.raises(ValueError, match="last step is LinearRegression"):
         back_to_reward(make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0]), X)
     with pytest.raises(NotFittedError):
-        back_to_reward(
-            make_pipeline(
-                PCA(2), PolynomialChaosRegressor(solver="ridge", distribution="normal")
-            ),
-            X,
-        )
-    with pytest.raises(ValueError, match=r"X has 5 features; expected 6"):
-        back_to_reward(pipeline, X[:, :5])
+        back_to_reward(make_pipeline(PCA(2), ridge_pce()), X)
+    refuses(r"X has 5 features; expected 6", back_to_reward, pipeline, X[:, :5])
     with pytest.raises(ValueError, match="group 'a' of groups must be a set"):
         back_to_reward(pipeline, X, groups={"a": [17]})
     with pytest.raises(ValueError, match="group 'a' of groups must be a set"):
         back_to_reward(pipeline, X, groups={"a": []})
-    with pytest.raises(ValueError, match="'min_q2'"):
-        back_to_reward(pipeline, X, min_q2=2)
+    refuses("'min_q2'", back_to_reward, pipeline, X, min_q2=2)
 
 
 # The picture.
@@ -462,9 +393,9 @@ def test_bars_are_the_leading_features(fitted, display_class):
     display = display_class.from_estimator(pipeline, X, n_shown=4)
     share = display.effects.share[0]
     leading = np.argsort(-np.abs(share))[:4]
-    np.testing.assert_array_equal(display.leading(0, "share", 4), leading)
+    assert_array_equal(display.leading(0, "share", 4), leading)
     widths = [bar.get_width() for bar in display.bars_[0]]
-    np.testing.assert_allclose(widths, share[leading])
+    assert_allclose(widths, share[leading])
     ticks = [text.get_text() for text in display.axes_[0].get_yticklabels()]
     assert ticks == [f"x{i}" for i in leading]
     titles = [ax.get_title(loc="left") for ax in display.axes_]
@@ -484,9 +415,7 @@ def test_the_heat_map_has_the_signs(fitted, display_class):
         pipeline, X, kind="heatmap", measure="effect_size", n_shown=3
     )
     order = display.leading(0, "effect_size", 3)
-    np.testing.assert_allclose(
-        display.image_.get_array(), display.effects.effect[:3, order].T
-    )
+    assert_allclose(display.image_.get_array(), display.effects.effect[:3, order].T)
     low, high = display.image_.get_clim()
     assert low == -high
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["0", "1", "2"]
@@ -498,13 +427,10 @@ def test_a_verdict_decides(fitted, display_class):
     display = display_class.from_estimator(pipeline, X, verdict=verdict)
     title = display.axes_[0].get_title(loc="left")
     assert title == "catalyst\nnot predicted: 0.50\nnot attributable"
-    other = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    ).fit(X, X[:, 0])
+    other = make_pipeline(PCA(2), ridge_pce(1)).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="verdict is about the steps"):
         display_class.from_estimator(other, X, verdict=verdict)
     for bad in ({"kind": "pie"}, {"measure": "explained_alone"}, {"n_shown": 0}):
-        with pytest.raises(ValueError, match=f"'{next(iter(bad))}' parameter"):
-            display.plot(**bad)
+        refuses(f"'{next(iter(bad))}' parameter", display.plot, **bad)
     with pytest.raises(ValueError, match="target=3 must be an int from 0 to 2"):
         display.plot(kind="heatmap", target=3)

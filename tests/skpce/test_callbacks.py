@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-)
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.inspection import verdict
 
 callback = pytest.importorskip("sklearn.callback")
@@ -72,7 +70,7 @@ def test_the_bootstrap_tells_of_its_resamples(regressor):
     assert recorder.begun.count(("sobol_interval", "refit")) == 70
     assert sorted(recorder.begun) == sorted(recorder.ended)
     plain = surrogate.sobol_interval(**arguments)
-    np.testing.assert_array_equal(found.first_order, plain.first_order)
+    assert_array_equal(found.first_order, plain.first_order)
     with pytest.raises(ValueError, match=r"'progress' parameter.*must be a callback"):
         surrogate.sobol_interval(progress=3)
 

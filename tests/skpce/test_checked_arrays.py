@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_equal
 from sklearn.base import BaseEstimator
 from sklearn.utils import validation
 
 from skpce._checks import validated
+from tests.shared import cases
 
 X, Y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
 OPTIONS = {"multi_output": True, "y_numeric": True}
@@ -78,7 +80,7 @@ def test_what_passes_and_what_is_said_are_those_of_scikit_learn(
                 **OPTIONS,
             )
         found = outcome(validated, other, *ARRAYS[name], reset=reset, **OPTIONS)
-        np.testing.assert_equal(found, expected)
+        assert_equal(found, expected)
 
 
 def test_plain_arrays_are_not_copied_and_not_checked_twice(monkeypatch):
@@ -94,9 +96,7 @@ def test_plain_arrays_are_not_copied_and_not_checked_twice(monkeypatch):
     assert validated(estimator, X, reset=False) is X
 
 
-@pytest.mark.parametrize(
-    "arrays", [(X.view(np.matrix), Y), (np.ma.masked_equal(X, 3.0), Y)]
-)
+@cases("arrays", (X.view(np.matrix), Y), (np.ma.masked_equal(X, 3.0), Y))
 def test_kinds_of_arrays_are_left_to_the_other_checks(arrays):
     with pytest.raises((TypeError, ValueError), match=r"matrix|masked"):
         validated(Plain(), *arrays, **OPTIONS)

@@ -2,21 +2,19 @@
 
 import numpy as np
 import pandas as pd
-import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
 
-from skpce import CompositionalPCESurrogate
+from tests.shared import cases, refuses, ridge_surrogate
 
 
-@pytest.mark.parametrize(
+@cases(
     "steps",
-    [
-        {"colour": ["red", "green"], "size": ["s", "m", "l"]},
-        {"colour": [0, 1], "size": [2, 3, 4]},
-        [("red", "green"), ("s", "m", "l")],
-        [np.array([0, 1]), range(2, 5)],
-    ],
+    {"colour": ["red", "green"], "size": ["s", "m", "l"]},
+    {"colour": [0, 1], "size": [2, 3, 4]},
+    [("red", "green"), ("s", "m", "l")],
+    [np.array([0, 1]), range(2, 5)],
     ids=["names by step", "positions by step", "names", "positions"],
 )
 def test_steps_as_groups_of_columns(steps):
@@ -24,36 +22,25 @@ def test_steps_as_groups_of_columns(steps):
     y = softmax(np.c_[X[:, 0], 0 * X], axis=1)
     y = np.hstack([y[:, :2] / y[:, :2].sum(axis=1, keepdims=True), y])
     frame = pd.DataFrame(y, columns=["red", "green", "s", "m", "l"])
-    by_width = CompositionalPCESurrogate(
-        1, steps=(2, 3), solver="ridge", distribution="normal"
-    ).fit(X, frame)
-    by_group = clone(
-        CompositionalPCESurrogate(1, steps=steps, solver="ridge", distribution="normal")
-    ).fit(X, frame)
+    by_width = ridge_surrogate(1, steps=(2, 3)).fit(X, frame)
+    by_group = clone(ridge_surrogate(1, steps=steps)).fit(X, frame)
     assert by_group.steps_ == (2, 3)
-    np.testing.assert_array_equal(by_group.predict(X), by_width.predict(X))
+    assert_array_equal(by_group.predict(X), by_width.predict(X))
     if isinstance(steps, dict):
         assert by_group.step_names_ == ("colour", "size")
-    assert CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y).steps_ == (2, 3)
+    assert ridge_surrogate(1, steps=steps).fit(X, y).steps_ == (2, 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     "steps",
-    [
-        {"colour": ["green", "red"], "size": ["s", "m", "l"]},
-        {"colour": ["red"], "size": ["green", "s", "m"]},
-        {"colour": ["red", "green"], "size": ["s", "m", "l", "xl"]},
-        [[0, 2], [1, 3, 4]],
-        [[], [0, 1, 2, 3, 4]],
-    ],
+    {"colour": ["green", "red"], "size": ["s", "m", "l"]},
+    {"colour": ["red"], "size": ["green", "s", "m"]},
+    {"colour": ["red", "green"], "size": ["s", "m", "l", "xl"]},
+    [[0, 2], [1, 3, 4]],
+    [[], [0, 1, 2, 3, 4]],
 )
 def test_groups_must_be_the_columns_in_their_order(steps):
     X = np.random.default_rng(0).normal(size=(6, 2))
     y = np.full((6, 5), [0.5, 0.5, 0.2, 0.3, 0.5])
     frame = pd.DataFrame(y, columns=["red", "green", "s", "m", "l"])
-    with pytest.raises(ValueError, match="once and in their order"):
-        CompositionalPCESurrogate(
-            1, steps=steps, solver="ridge", distribution="normal"
-        ).fit(X, frame)
+    refuses("once and in their order", ridge_surrogate(1, steps=steps).fit, X, frame)

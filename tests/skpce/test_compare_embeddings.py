@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA
@@ -20,6 +21,7 @@ from skpce.embedding import PLSTransformer
 from skpce.inspection import Result, compare_embeddings, verdict
 from skpce.inspection._ensembles.compare_embeddings import _InnerFolds
 from skpce.metrics import aitchison_scorer
+from tests.shared import cases, refuses, ridge_surrogate
 
 STEPS = {"a": 3, "b": 2}
 OUTER = KFold(3, shuffle=True, random_state=1)
@@ -103,7 +105,7 @@ def test_the_choice_is_that_of_a_grid_search(data, candidates, found):
     assert found.best.dimension == chosen["embedding__n_components"]
     assert found.best.degree == chosen["surrogate__degree"]
     assert found.best.score == pytest.approx(search.best_score_)
-    np.testing.assert_allclose(
+    assert_allclose(
         found.best.pipeline.predict(data[0]), search.predict(data[0]), rtol=1e-10
     )
 
@@ -128,8 +130,7 @@ def q2_by_hand(y, predicted):
     return found
 
 
-def test_nested_q2_is_that_of_a_grid_search_in_each_fold(data, candidates, found):
-    X, y = data
+def test_nested_q2_is_that_of_a_grid_search_in_each_fold(X, y, candidates, found):
     some = {name: {name: candidates[name]} for name in candidates}
     for name, those in {**some, "best of all": candidates}.items():
         predicted = cross_val_predict(grid_search(those), X, y, cv=OUTER)
@@ -141,9 +142,9 @@ def test_rows_are_verdicts_of_searches(data, candidates, found):
     alone = verdict(search, *data, cv=OUTER)
     row = found["PCA"]
     for name in ("q2", "q2_low", "q2_high"):
-        np.testing.assert_allclose(getattr(row, name), getattr(alone, name))
-    np.testing.assert_array_equal(row.verdict.p_value, alone.p_value)
-    np.testing.assert_array_equal(row.p_value, alone.p_value)
+        assert_allclose(getattr(row, name), getattr(alone, name))
+    assert_array_equal(row.verdict.p_value, alone.p_value)
+    assert_array_equal(row.p_value, alone.p_value)
     # A choice among two sets of inputs; where PLS has seen y, columns of X are tested.
     (chosen,) = row.verdict.cautions
     assert (chosen.code, chosen.figures) == ("embedding chosen", {"n": 2})
@@ -208,8 +209,8 @@ def test_no_seed_and_no_order_of_rows_matters(order):
     }
     one = compare_embeddings(each, X, y, **arguments)
     two = compare_embeddings(each, X[order], y[order], **arguments)
-    np.testing.assert_allclose(one.scores, two.scores)
-    np.testing.assert_allclose(one.q2, two.q2)
+    assert_allclose(one.scores, two.scores)
+    assert_allclose(one.q2, two.q2)
     assert each["projection"].random_state is None
 
 
@@ -226,10 +227,9 @@ def test_replicates_and_groups_stay_together_in_inner_folds():
             assert not set(unit[train][known]) & set(unit[train][unknown])
 
 
-def test_replicates_give_training_noise():
+def test_replicates_give_training_noise(rng):
     X, y = quiet_and_loud(20)
     setting = np.repeat(np.arange(20), 3)
-    rng = np.random.default_rng(0)
     noisy = softmax(np.log(y[:, :3][setting]) + rng.normal(size=(60, 3)), axis=1)
     found = compare_embeddings(
         {"PCA": PCA()},
@@ -245,8 +245,7 @@ def test_replicates_give_training_noise():
 
 
 @pytest.mark.slow
-def test_kinds_of_candidates(data):
-    X, y = data
+def test_kinds_of_candidates(X, y):
     each = {
         "as it is": "passthrough",
         "scaled": make_pipeline(StandardScaler(), PCA(svd_solver="full")),
@@ -259,9 +258,7 @@ def test_kinds_of_candidates(data):
         pd.DataFrame(y, columns=["a__0", "a__1", "a__2", "b__0", "b__1"]),
         dimensions=(1, 2),
         degrees=None,
-        surrogate=CompositionalPCESurrogate(
-            1, random_state=0, solver="ridge", distribution="normal"
-        ),
+        surrogate=ridge_surrogate(1, random_state=0),
         **SMALL,
     )
     assert repr(each) == before
@@ -286,7 +283,7 @@ def test_tables_and_words(found):
     names = np.repeat(["PCA", "PLS", "best of all"], 2)
     assert frame["candidate"].tolist() == names.tolist()
     assert frame["step"].tolist() == ["a", "b"] * 3
-    np.testing.assert_allclose(frame["q2"][2:4], found["PLS"].q2)
+    assert_allclose(frame["q2"][2:4], found["PLS"].q2)
     assert frame["attributable"].tolist() == [False, False, True, False, True, False]
     assert frame["reasons"][0] == "no input is shown to drive it"
     assert found.settings_frame()["mean_score"].max() == found.best.score
@@ -301,41 +298,38 @@ def test_tables_and_words(found):
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"candidates": [PCA()]}, "must be a dict of name to transformer"),
-        ({"candidates": {}}, "must be a dict of name to transformer"),
-        ({"candidates": {"best of all": PCA()}}, "a text other than 'best of all'"),
-        ({"candidates": {"PCA": PCA}}, "'PCA': <class .* expected a transformer"),
-        ({"candidates": {"R": RandomForestRegressor()}}, "expected a transformer"),
-        ({"candidates": {"PCA": (PCA(), 3)}}, "expected a transformer"),
-        ({"dimensions": 3}, "dimensions must be a sequence of different ints"),
-        ({"dimensions": (2, 2)}, "sequence of different ints"),
-        ({"dimensions": (0,)}, "'dimensions' .* an int in the range .1, inf"),
-        (
-            {"dimensions": (7,)},
-            "Candidate PCA, dimension 7, degree 1 failed on 45 training",
-        ),
-        ({"degrees": (1.5,)}, "'degrees' .* an int in the range"),
-        ({"degrees": ()}, "'degrees' .* sequence of different ints"),
-        ({"surrogate": RandomForestRegressor()}, "RandomForestRegressor has no degree"),
-        ({"surrogate": PCA}, "'surrogate' .* an estimator that predicts, or None"),
-        ({"scoring": 3}, "'scoring' .* a str, a callable or None"),
-        ({"scoring": lambda *_: np.nan}, "no setting has a finite score"),
-        ({"scoring": lambda *_: "high"}, "scoring must return a number"),
-        ({"cv": 1}, "cv must be an int in the range .2, 90."),
-        ({"inner_cv": 91}, "'inner_cv' .* an int in the range .2, 90."),
-        ({"inner_cv": 61, "cv": 3}, "inner_cv must be an int in the range .2, 60."),
-        ({"inner_cv": list(KFold(2).split(range(90)))}, "an int or a splitter"),
-        ({"X": np.zeros((5, 2))}, "X has 5 members and y has 90; expected"),
-        ({"X": np.zeros((90, 2))}, "X has no column that varies"),
-        ({"groups": np.arange(45)}, "groups has shape .45,."),
-        ({"noise_share": [0.1]}, "noise_share has shape .1,."),
-    ],
+    ({"candidates": [PCA()]}, "must be a dict of name to transformer"),
+    ({"candidates": {}}, "must be a dict of name to transformer"),
+    ({"candidates": {"best of all": PCA()}}, "a text other than 'best of all'"),
+    ({"candidates": {"PCA": PCA}}, "'PCA': <class .* expected a transformer"),
+    ({"candidates": {"R": RandomForestRegressor()}}, "expected a transformer"),
+    ({"candidates": {"PCA": (PCA(), 3)}}, "expected a transformer"),
+    ({"dimensions": 3}, "dimensions must be a sequence of different ints"),
+    ({"dimensions": (2, 2)}, "sequence of different ints"),
+    ({"dimensions": (0,)}, "'dimensions' .* an int in the range .1, inf"),
+    (
+        {"dimensions": (7,)},
+        "Candidate PCA, dimension 7, degree 1 failed on 45 training",
+    ),
+    ({"degrees": (1.5,)}, "'degrees' .* an int in the range"),
+    ({"degrees": ()}, "'degrees' .* sequence of different ints"),
+    ({"surrogate": RandomForestRegressor()}, "RandomForestRegressor has no degree"),
+    ({"surrogate": PCA}, "'surrogate' .* an estimator that predicts, or None"),
+    ({"scoring": 3}, "'scoring' .* a str, a callable or None"),
+    ({"scoring": lambda *_: np.nan}, "no setting has a finite score"),
+    ({"scoring": lambda *_: "high"}, "scoring must return a number"),
+    ({"cv": 1}, "cv must be an int in the range .2, 90."),
+    ({"inner_cv": 91}, "'inner_cv' .* an int in the range .2, 90."),
+    ({"inner_cv": 61, "cv": 3}, "inner_cv must be an int in the range .2, 60."),
+    ({"inner_cv": list(KFold(2).split(range(90)))}, "an int or a splitter"),
+    ({"X": np.zeros((5, 2))}, "X has 5 members and y has 90; expected"),
+    ({"X": np.zeros((90, 2))}, "X has no column that varies"),
+    ({"groups": np.arange(45)}, "groups has shape .45,."),
+    ({"noise_share": [0.1]}, "noise_share has shape .1,."),
 )
-def test_errors_name_what_is_wrong(data, arguments, message):
-    X, y = data
+def test_errors_name_what_is_wrong(X, y, arguments, message):
     given = {
         "candidates": {"PCA": PCA(svd_solver="full")},
         "X": X,
@@ -345,5 +339,4 @@ def test_errors_name_what_is_wrong(data, arguments, message):
         "surrogate": surrogate(),
         **SMALL,
     }
-    with pytest.raises(ValueError, match=message):
-        compare_embeddings(**(given | arguments))
+    refuses(message, compare_embeddings, **(given | arguments))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import skpce
 from skpce import _components
 from skpce import variance_components as components
+from tests.shared import cases, refuses
 
 # Yield of dyestuff, 6 batches x 5 (Davies and Goldsmith, 1972).
 DYESTUFF = [
@@ -62,7 +64,7 @@ def test_dyestuff_is_that_of_the_book():
     y = np.array(DYESTUFF, dtype=float)
     table = {"batch": np.repeat(list("ABCDEF"), 5), "yield": y.ravel()}
     found = components(table, "yield", random="batch")
-    np.testing.assert_allclose(found.variance, [1764.05, 2451.25], rtol=1e-9)
+    assert_allclose(found.variance, [1764.05, 2451.25], rtol=1e-9)
     assert found["batch"].p_value == pytest.approx(0.0044, abs=5e-5)
     assert found.mean_standard_error == pytest.approx(19.383, abs=1e-3)  # lme4: 19.38
 
@@ -75,7 +77,7 @@ def test_a_gauge_study_is_that_of_the_book():
     found = components(table, "y", random=["part", "appraiser", "part:appraiser"])
     # Published: parts 1.0423, appraisers .2268, interaction 0, equipment .1999.
     expected = [1.042327, 0.226838, 0.0, 0.199933]
-    np.testing.assert_allclose(np.sqrt(found.variance), expected, atol=5e-7)
+    assert_allclose(np.sqrt(found.variance), expected, atol=5e-7)
     assert found.supported == (True, True, False, True)
 
 
@@ -88,11 +90,10 @@ def test_a_balanced_table_has_the_components_of_the_analysis_of_variance():
     error = np.square(left).sum() / (11 * 6)
     found = components(table, "score", random=["item", "prompt"])
     expected = [(rows - error) / 7, (columns - error) / 12, error]
-    np.testing.assert_allclose(found.variance, expected, rtol=1e-9)
+    assert_allclose(found.variance, expected, rtol=1e-9)
 
 
-def test_a_component_below_zero_is_pooled_with_the_error():
-    rng = np.random.default_rng(0)
+def test_a_component_below_zero_is_pooled_with_the_error(rng):
     y = rng.normal(size=(10, 4))
     y -= y.mean(axis=0)  # prompts explain nothing at all
     item, prompt = crossed(10, 4)
@@ -100,7 +101,7 @@ def test_a_component_below_zero_is_pooled_with_the_error():
     found = components(table, "score", random=["item", "prompt"])
     one = components(table, "score", random=["item"])
     assert found["prompt"].variance == 0
-    np.testing.assert_allclose(found.variance[[0, 2]], one.variance, rtol=1e-9)
+    assert_allclose(found.variance[[0, 2]], one.variance, rtol=1e-9)
 
 
 def test_fixed_factors_are_taken_out():
@@ -108,8 +109,8 @@ def test_fixed_factors_are_taken_out():
     shifted = table | {"score": table["score"] + 50 * (table["model"] == "b")}
     options = {"random": ["item", "prompt"], "fixed": ["model"]}
     one, two = (components(t, "score", **options) for t in (table, shifted))
-    np.testing.assert_allclose(one.variance, two.variance, rtol=1e-8)
-    np.testing.assert_allclose(one.p_value, two.p_value, rtol=1e-5)
+    assert_allclose(one.variance, two.variance, rtol=1e-8)
+    assert_allclose(one.p_value, two.p_value, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -137,11 +138,9 @@ def test_conjugate_gradients_agree_with_the_exact_form(monkeypatch):
     exact = components(table, "score", **options)
     monkeypatch.setattr(_components, "_EXACT", 1)
     large = components(table, "score", **options)
-    np.testing.assert_allclose(exact.variance, large.variance)
-    np.testing.assert_allclose(exact.p_value, large.p_value, rtol=1e-5)
-    np.testing.assert_allclose(
-        exact.variance_high[:2], large.variance_high[:2], rtol=0.05
-    )
+    assert_allclose(exact.variance, large.variance)
+    assert_allclose(exact.p_value, large.p_value, rtol=1e-5)
+    assert_allclose(exact.variance_high[:2], large.variance_high[:2], rtol=0.05)
 
 
 @pytest.mark.slow
@@ -185,8 +184,8 @@ def test_large_scores_lose_no_digits():
     far = components(
         table | {"score": table["score"] + 1e8}, "score", random=["item", "prompt"]
     )
-    np.testing.assert_allclose(far.p_value, found.p_value, rtol=1e-5)
-    np.testing.assert_allclose(far.share_high, found.share_high, rtol=1e-5)
+    assert_allclose(far.p_value, found.p_value, rtol=1e-5)
+    assert_allclose(far.share_high, found.share_high, rtol=1e-5)
     assert far.mean == pytest.approx(found.mean + 1e8)
 
 
@@ -207,7 +206,7 @@ def test_what_is_finer_is_the_error_of_a_test():
         "score",
         random=["item", "prompt"],
     )
-    np.testing.assert_allclose(found.p_value[:2], alone.p_value[:2])
+    assert_allclose(found.p_value[:2], alone.p_value[:2])
     assert found["item:prompt"].supported
     wrong = components(table, "score", random=["item", "prompt"])
     assert wrong["item"].p_value < found["item"].p_value
@@ -221,8 +220,8 @@ def test_nested_factors_under_names_of_their_own_or_with_the_one_above():
     table = {"school": school, "class": own, "number": own % 3, "score": y}
     one = components(table, "score", random=["school", "class"])
     two = components(table, "score", random=["school", "school:number"])
-    np.testing.assert_allclose(one.variance, two.variance)
-    np.testing.assert_allclose(one.p_value, two.p_value)
+    assert_allclose(one.variance, two.variance)
+    assert_allclose(one.p_value, two.p_value)
     assert one.sizes == {"school": 8, "class": 3}
     assert two.sizes == {"school": 8, "number": 3}
     again = one.standard_error({"school": 8, "class": 3}, repeats=4)
@@ -235,7 +234,7 @@ def test_the_standard_error_is_that_of_means_of_new_evaluations():
     expected = np.sqrt(item / 60 + prompt / 8 + error / 480)
     assert found.standard_error({"item": 60, "prompt": 8}) == pytest.approx(expected)
     assert found.standard_error({}) == pytest.approx(found.standard_error())
-    np.testing.assert_allclose(
+    assert_allclose(
         found.of_error * found.mean_standard_error**2,
         [item / 30, prompt / 5, error / 150],
     )
@@ -264,8 +263,8 @@ def test_rows_without_a_score_and_order_of_rows_make_no_difference():
     more["score"] = np.r_[shuffled["score"], np.full(3, np.nan)]
     one = components(table, "score", random=["item", "prompt"])
     two = components(more, "score", random=["item", "prompt"])
-    np.testing.assert_allclose(one.variance, two.variance)
-    np.testing.assert_allclose(one.variance_high, two.variance_high)
+    assert_allclose(one.variance, two.variance)
+    assert_allclose(one.variance_high, two.variance_high)
     assert two.n_rows == 150
 
 
@@ -286,20 +285,18 @@ def test_a_file_of_labels_is_read(tmp_path):
     assert "component" in found._repr_html_()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"random": []}, "random is empty"),
-        ({"random": ["items"]}, "'items', which is no column of table"),
-        ({"random": ["item", "item"]}, "a factor twice"),
-        ({"random": ["item", "copy"]}, "'item' and 'copy' number the same groups"),
-        ({"random": ["one"]}, "'one' has one level"),
-        ({"random": ["row"]}, "cannot be told apart"),
-        ({"random": ["item", "prompt", "item:prompt"]}, "cannot be told apart"),
-        ({"random": ["item"], "fixed": ["item"]}, "expected one role"),
-        ({"random": ["prompt"], "fixed": ["row"]}, "expected at most 200 of all fixed"),
-        ({"random": ["gaps"]}, "gaps is missing in 1 of 300"),
-    ],
+    ({"random": []}, "random is empty"),
+    ({"random": ["items"]}, "'items', which is no column of table"),
+    ({"random": ["item", "item"]}, "a factor twice"),
+    ({"random": ["item", "copy"]}, "'item' and 'copy' number the same groups"),
+    ({"random": ["one"]}, "'one' has one level"),
+    ({"random": ["row"]}, "cannot be told apart"),
+    ({"random": ["item", "prompt", "item:prompt"]}, "cannot be told apart"),
+    ({"random": ["item"], "fixed": ["item"]}, "expected one role"),
+    ({"random": ["prompt"], "fixed": ["row"]}, "expected at most 200 of all fixed"),
+    ({"random": ["gaps"]}, "gaps is missing in 1 of 300"),
 )
 def test_what_cannot_be_answered_is_refused(options, message):
     table = simulated(10, sizes=(60, 5))
@@ -307,8 +304,7 @@ def test_what_cannot_be_answered_is_refused(options, message):
     table["one"] = np.zeros(300)
     table["row"] = np.arange(300)
     table["gaps"] = np.array([None, *table["item"][1:]], dtype=object)
-    with pytest.raises(ValueError, match=message):
-        components(table, "score", **options)
+    refuses(message, components, table, "score", **options)
 
 
 def test_scores_that_are_none_are_refused():
@@ -324,8 +320,7 @@ def test_scores_that_are_none_are_refused():
 
 
 @pytest.mark.parametrize(("spread", "is_seen"), [(0.8, True), (0.0, False)])
-def test_an_interaction_that_repeats_show_is_named(spread, is_seen):
-    rng = np.random.default_rng(0)
+def test_an_interaction_that_repeats_show_is_named(spread, is_seen, rng):
     item, judge = (part.ravel() for part in np.mgrid[:15, :5, :3][:2])
     y = rng.normal(size=15)[item] + spread * rng.normal(size=(15, 5))[item, judge]
     table = {"item": item, "judge": judge, "y": y + 0.5 * rng.normal(size=225)}

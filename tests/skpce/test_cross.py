@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce import PolynomialChaosRegressor
@@ -56,15 +57,11 @@ def test_chaospy(fitted, case):
     ours = pce.transform(X).T
     place = [int(np.argmin(np.abs(ours - row).max(axis=1))) for row in values]
     assert sorted(place) == list(range(len(place)))
-    np.testing.assert_allclose(
+    assert_allclose(
         pce.coefficients_[0, place], loadings * np.sqrt(norms), rtol=1e-8, atol=1e-8
     )
-    np.testing.assert_allclose(
-        pce.sobol_indices_[0], chaospy.Sens_m(model, law), atol=1e-8
-    )
-    np.testing.assert_allclose(
-        pce.total_sobol_indices_[0], chaospy.Sens_t(model, law), atol=1e-8
-    )
+    assert_allclose(pce.sobol_indices_[0], chaospy.Sens_m(model, law), atol=1e-8)
+    assert_allclose(pce.total_sobol_indices_[0], chaospy.Sens_t(model, law), atol=1e-8)
 
 
 @CASES
@@ -85,7 +82,7 @@ def test_openturns(fitted, case):
     enumerate_terms = basis.getEnumerateFunction()
     ours = {tuple(row): k for k, row in enumerate(pce.multi_indices_.tolist())}
     place = [ours[tuple(enumerate_terms(int(k)))] for k in result.getIndices()]
-    np.testing.assert_allclose(
+    assert_allclose(
         pce.coefficients_[0, place],
         np.ravel(result.getCoefficients()),
         rtol=1e-8,
@@ -147,7 +144,7 @@ def test_scoringrules_crps(forecasts):
     rules = pytest.importorskip("scoringrules")
     y, draws, steps = forecasts
     each = rules.crps_ensemble(y, draws, m_axis=0, estimator="nrg")
-    np.testing.assert_allclose(
+    assert_allclose(
         crps_score(y, draws, steps=(2, 4)),
         [each[:, columns].mean() for columns in steps],
         rtol=1e-10,

@@ -6,18 +6,16 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skpce import (
-    CompositionalPCESurrogate,
-    NatafTransformer,
-    PolynomialChaosRegressor,
-)
+from skpce import NatafTransformer, PolynomialChaosRegressor
 from skpce.inspection import dependent_sobol_indices, shapley_effects
+from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])
 SCALE = np.array([1.0, 2.0, 0.5])
@@ -59,31 +57,35 @@ def linear_gaussian(beta, covariance):
     )
 
 
-def assert_close(found, first, total, shapley=None):
+def indices_of(pce, X, laws=NORMALS, correlation=R, **options):
+    law = NatafTransformer(laws, correlation=correlation)
+    options = {"random_state": 0} | options
+    return dependent_sobol_indices(pce, X, distribution=law, **options)
+
+
+NAMES = ("first_order", "total_order", "shapley")
+
+
+def assert_close(found, *exact, atol=1e-6, largest=0.01, of=slice(None)):
     """Within four standard errors of sampling."""
-    for name, exact in (
-        ("first_order", first),
-        ("total_order", total),
-        ("shapley", shapley),
-    ):
-        if exact is not None:
-            error = getattr(found, f"{name}_standard_error")
-            assert np.all(error < 0.01)
-            difference = np.abs(getattr(found, name) - exact)
-            assert np.all(difference <= 4 * error + 1e-6), name
+    for name, expected in zip(NAMES, exact, strict=False):
+        if expected is not None:
+            error = getattr(found, f"{name}_standard_error")[of]
+            assert np.all(error < largest)
+            difference = np.abs(getattr(found, name)[of] - expected)
+            assert np.all(difference <= 4 * error + atol), name
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_linear_gaussian_model(seed):
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1)
-    law = NatafTransformer(NORMALS, correlation=R)
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=seed)
+    found = indices_of(pce, X, random_state=seed)
     covariance = R * np.outer(SCALE, SCALE)
     assert_close(found, *linear_gaussian(BETA, covariance))
     variance = BETA @ covariance @ BETA
     error = found.variance_standard_error
     assert np.all(np.abs(found.total_variance - variance) < 4 * error + 1e-9)
-    np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-12)
+    assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("rho", [-0.9, 0.0, 0.6])
@@ -91,8 +93,7 @@ def test_two_inputs_in_closed_form(rho):
     """Owen and Prieur (2017), theorem 2, for two normal inputs."""
     (a, b), (s, t) = BETA[:2], SCALE[:2]
     pce, X = exact_pce(lambda X: X @ BETA[:2], NORMALS[:2], 1)
-    law = NatafTransformer(NORMALS[:2], correlation=[[1, rho], [rho, 1]])
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
+    found = indices_of(pce, X, NORMALS[:2], [[1, rho], [rho, 1]])
     whole = (a * s) ** 2 + (b * t) ** 2 + 2 * rho * a * b * s * t
     joint = rho * a * b * s * t
     first = (a * s) ** 2 * (1 - rho**2 / 2) + joint + (b * t * rho) ** 2 / 2
@@ -116,8 +117,7 @@ def test_the_portfolio_model():
     correlation[2, 3] = correlation[3, 2] = r34
     laws = [stats.norm(m, d) for m, d in zip(mean, s, strict=True)]
     pce, X = exact_pce(lambda X: X[:, 0] * X[:, 2] + X[:, 1] * X[:, 3], laws, 2)
-    law = NatafTransformer(laws, correlation=correlation)
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
+    found = indices_of(pce, X, laws, correlation)
     v = s**2
     whole = v[0] * (v[2] + mean[2] ** 2) + v[1] * (v[3] + mean[3] ** 2)
     whole += 2 * r12 * s[0] * s[1] * (r34 * s[2] * s[3] + mean[2] * mean[3])
@@ -194,53 +194,38 @@ def test_ishigami_with_a_gaussian_copula(ishigami_pce, rho):
     exact = ishigami_by_quadrature(rho, 60)
     coarse = ishigami_by_quadrature(rho, 40)
     for fine, rough in zip(exact, coarse, strict=True):
-        np.testing.assert_allclose(fine, rough, rtol=2e-3, atol=2e-4)
+        assert_allclose(fine, rough, rtol=2e-3, atol=2e-4)
     correlation = np.eye(3)
     correlation[0, 2] = correlation[2, 0] = rho
-    law = NatafTransformer([stats.uniform(-np.pi, 2 * np.pi)] * 3)
-    law.set_params(correlation=correlation)
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-    for name, values in zip(
-        ("first_order", "total_order", "shapley"), exact[:3], strict=True
-    ):
-        error = getattr(found, f"{name}_standard_error")
-        difference = np.abs(getattr(found, name) - values)
-        assert np.all(difference <= 4 * error + 1e-3), name
-        assert np.all(error < 0.02)
+    found = indices_of(pce, X, pce.distribution, correlation)
+    assert_close(found, *exact[:3], atol=1e-3, largest=0.02)
 
 
 def test_independent_inputs_have_sobol_indices(ishigami_pce):
     pce, X = ishigami_pce
-    law = NatafTransformer(pce.distribution, correlation=np.eye(3))
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
+    found = indices_of(pce, X, pce.distribution, np.eye(3))
     assert_close(found, pce.sobol_indices_, pce.total_sobol_indices_)
-    np.testing.assert_allclose(found.closed_form_first_order, pce.sobol_indices_)
-    np.testing.assert_allclose(found.closed_form_total_order, pce.total_sobol_indices_)
-    np.testing.assert_allclose(found.closed_form_variance, pce.total_variance_)
+    assert_allclose(found.closed_form_first_order, pce.sobol_indices_)
+    assert_allclose(found.closed_form_total_order, pce.total_sobol_indices_)
+    assert_allclose(found.closed_form_variance, pce.total_variance_)
 
 
 def test_an_input_without_effect_has_total_index_zero():
     pce, X = exact_pce(lambda X: X[:, 0] ** 2 + X[:, 1], NORMALS, 2)
-    law = NatafTransformer(NORMALS, correlation=R)
-    found = dependent_sobol_indices(
-        pce, X, distribution=law, n_samples=2048, random_state=0
-    )
+    found = indices_of(pce, X, n_samples=2048)
     assert found.total_order[0, 2] == pytest.approx(0, abs=1e-12)
     assert found.first_order[0, 2] > 0.01  # it tells x1
     assert found.shapley[0, 2] > 0
 
 
-def test_shapley_effects_of_normal_inputs_in_closed_form():
+def test_shapley_effects_of_normal_inputs_in_closed_form(rng):
     """The other implementation: Mehler's formula in the principal axes."""
 
     def function(X):
         return X[:, 0] * X[:, 1] + X[:, 2] ** 2 + X[:, 0]
 
-    rng = np.random.default_rng(0)
     X = rng.multivariate_normal(np.zeros(3), R, size=500)
-    pce = PolynomialChaosRegressor(2, solver="ols", distribution="normal").fit(
-        X, function(X)
-    )
+    pce = PolynomialChaosRegressor(2, **OLS).fit(X, function(X))
     other = shapley_effects(
         pce, X, dependence="gaussian", degree=2, solver="ols", random_state=0
     )
@@ -249,7 +234,7 @@ def test_shapley_effects_of_normal_inputs_in_closed_form():
     assert_close(found, None, None, other.effects)
 
 
-def test_the_first_and_the_last_output_of_the_map():
+def test_the_first_and_the_last_output_of_the_map(rng):
     """Mara and Tarantola (2012): an expansion of the independent outputs knows both.
 
     The first-order index of the first output is that of the first input; the total
@@ -264,7 +249,6 @@ def test_the_first_and_the_last_output_of_the_map():
     law = NatafTransformer(laws, correlation=R)
     found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     fitted = law.fit(X)
-    rng = np.random.default_rng(0)
     U = rng.normal(size=(3000, 3))
     y = function(fitted.inverse_transform(U))
     outputs = PolynomialChaosRegressor(
@@ -278,10 +262,7 @@ def test_the_first_and_the_last_output_of_the_map():
 
 def test_groups():
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1)
-    law = NatafTransformer(NORMALS, correlation=R)
-    found = dependent_sobol_indices(
-        pce, X, distribution=law, groups={"pair": [0, "x2"]}, random_state=0
-    )
+    found = indices_of(pce, X, groups={"pair": [0, "x2"]})
     assert found.feature_names == ("pair", "x1")
     covariance = R * np.outer(SCALE, SCALE)
     first, total, _ = linear_gaussian(BETA, covariance)
@@ -290,26 +271,23 @@ def test_groups():
     assert_close(found, *pair, (pair[0] + pair[1]) / 2)
     closed = BETA**2 * SCALE**2 / np.sum(BETA**2 * SCALE**2)
     expected = [[closed[0] + closed[2], closed[1]]]
-    np.testing.assert_allclose(found.closed_form_first_order, expected)
-    np.testing.assert_allclose(found.closed_form_total_order, expected)
+    assert_allclose(found.closed_form_first_order, expected)
+    assert_allclose(found.closed_form_total_order, expected)
     whole = dependent_sobol_indices(pce, X, groups={"all": [0, 1, 2]}, random_state=0)
-    for name in ("first_order", "total_order", "shapley"):
-        np.testing.assert_allclose(getattr(whole, name), 1.0, atol=0.01)
+    for name in NAMES:
+        assert_allclose(getattr(whole, name), 1.0, atol=0.01)
 
 
-def test_random_orders_agree_with_all_subsets():
+def test_random_orders_agree_with_all_subsets(rng):
     n = 9
-    rng = np.random.default_rng(0)
     A = rng.normal(size=(n, n))
     covariance = A @ A.T / n + 0.3 * np.eye(n)
     scale = np.sqrt(np.diag(covariance))
     laws = [stats.norm(0, s) for s in scale]
     beta = rng.normal(size=n)
     pce, X = exact_pce(lambda X: X @ beta, laws, 1)
-    law = NatafTransformer(laws, correlation=covariance / np.outer(scale, scale))
-    few = dependent_sobol_indices(
-        pce, X, distribution=law, n_samples=2048, random_state=0
-    )
+    correlation = covariance / np.outer(scale, scale)
+    few = indices_of(pce, X, laws, correlation, n_samples=2048)
     whole = beta @ covariance @ beta
     values = np.zeros((1, 2**n))
     for position in range(1, 2**n):
@@ -322,24 +300,17 @@ def test_random_orders_agree_with_all_subsets():
     error = few.shapley_standard_error
     assert np.all(np.abs(few.shapley - exact) < 4 * error + 1e-6)
     assert np.all(error < 0.05)
-    np.testing.assert_allclose(few.shapley.sum(), 1.0, atol=1e-12)
-    one_order = dependent_sobol_indices(
-        pce, X, distribution=law, n_samples=1024, n_permutations=1, random_state=0
-    )
+    assert_allclose(few.shapley.sum(), 1.0, atol=1e-12)
+    given = {"n_samples": 1024, "n_permutations": 1}
+    one_order = indices_of(pce, X, laws, correlation, **given)
     assert one_order.shapley_standard_error.mean() > error.mean()
 
 
 @pytest.mark.slow
 def test_standard_errors_are_those_of_repetitions():
     pce, X = exact_pce(lambda X: X[:, 0] ** 3 + X[:, 1] * X[:, 2], NORMALS, 3)
-    law = NatafTransformer(NORMALS, correlation=R)
-    runs = [
-        dependent_sobol_indices(
-            pce, X, distribution=law, n_samples=1024, random_state=seed
-        )
-        for seed in range(16)
-    ]
-    for name in ("first_order", "total_order", "shapley"):
+    runs = [indices_of(pce, X, n_samples=1024, random_state=seed) for seed in range(16)]
+    for name in NAMES:
         spread = np.std([getattr(run, name) for run in runs], axis=0, ddof=1)
         error = np.mean(
             [getattr(run, f"{name}_standard_error") for run in runs], axis=0
@@ -347,20 +318,15 @@ def test_standard_errors_are_those_of_repetitions():
         assert np.all(np.abs(np.log2(error / spread)) < 1), name
 
 
-def test_steps_of_a_surrogate_add_up_in_aitchison_geometry():
-    rng = np.random.default_rng(0)
+def test_steps_of_a_surrogate_add_up_in_aitchison_geometry(rng):
     X = rng.multivariate_normal(np.zeros(3), R, size=300)
     weights = rng.normal(size=(3, 3))
     y = np.hstack([softmax(X @ weights, axis=1), softmax(X[:, :2], axis=1)])
     y = np.hstack([y, np.ones((len(y), 1))])
-    surrogate = CompositionalPCESurrogate(
-        1,
-        steps={"a": 3, "b": 2, "stop": 1},
-        distribution=stats.norm(0, 1),
-        solver="ridge",
+    surrogate = ridge_surrogate(
+        1, steps={"a": 3, "b": 2, "stop": 1}, distribution=stats.norm(0, 1)
     ).fit(X, y)
-    law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
-    found = dependent_sobol_indices(surrogate, X, distribution=law, random_state=0)
+    found = indices_of(surrogate, X, [stats.norm(0, 1)] * 3)
     assert found.target_names == ("a", "b", "stop")
     clr = surrogate.expansion_.coefficients[
         :3, 1:
@@ -369,46 +335,35 @@ def test_steps_of_a_surrogate_add_up_in_aitchison_geometry():
     variances = np.array([row @ R @ row for row in clr])
     expected = [variances @ np.array(part) / variances.sum() for part in
                 zip(*shares, strict=True)]  # fmt: skip
-    for name, exact in zip(
-        ("first_order", "total_order", "shapley"), expected, strict=True
-    ):
-        error = getattr(found, f"{name}_standard_error")[0]
-        assert np.all(np.abs(getattr(found, name)[0] - exact) < 4 * error + 1e-5)
-    for name in ("first_order", "total_order", "shapley", "total_variance"):
+    assert_close(found, *expected, atol=1e-5, largest=np.inf, of=0)
+    for name in (*NAMES, "total_variance"):
         assert np.all(getattr(found, name)[2] == 0)
     assert found.supported == (True, True, False)
     assert found.reasons[2] == ("the expansion has no variance",)
 
 
-def test_behind_an_embedding_the_columns_of_x_count():
-    rng = np.random.default_rng(0)
+def test_behind_an_embedding_the_columns_of_x_count(rng):
     X = rng.multivariate_normal(np.zeros(3), R, size=300)
-    pipeline = make_pipeline(
-        PCA(), PolynomialChaosRegressor(1, solver="ols", distribution="normal")
-    )
+    pipeline = make_pipeline(PCA(), PolynomialChaosRegressor(1, **OLS))
     pipeline.fit(X, X @ BETA)
-    law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
-    found = dependent_sobol_indices(pipeline, X, distribution=law, random_state=0)
+    laws = [stats.norm(0, 1)] * 3
+    found = indices_of(pipeline, X, laws)
     assert_close(found, *linear_gaussian(BETA, R))
     assert np.isnan(found.closed_form_first_order).all()
     assert "none for the columns before an embedding" in found.independence
     squares = make_pipeline(
-        FunctionTransformer(np.square),
-        PolynomialChaosRegressor(1, solver="ols", distribution="normal"),
+        FunctionTransformer(np.square), PolynomialChaosRegressor(1, **OLS)
     ).fit(X, X[:, 0] ** 2 + X[:, 1] ** 2)
-    found = dependent_sobol_indices(squares, X, distribution=law, random_state=0)
+    found = indices_of(squares, X, laws)
     # Var E[x1^2 + x2^2 | x1] = 2 (1 + rho^2)^2 of a variance of 4 (1 + rho^2).
     assert found.first_order[0, 0] == pytest.approx((1 + 0.25) / 2, abs=0.01)
 
 
-def test_a_law_that_is_no_gaussian_copula():
+def test_a_law_that_is_no_gaussian_copula(rng):
     """x1 is nearly a square of x0, without correlation: Nataf's law cannot see it."""
-    rng = np.random.default_rng(0)
     x = rng.normal(size=300)
     X = np.c_[x, x**2 + 0.3 * rng.normal(size=300)]
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 1]
-    )
+    pce = ridge_pce(1).fit(X, X[:, 1])
     nataf = dependent_sobol_indices(pce, X, n_samples=4096, random_state=0)
     assert nataf.first_order[0, 0] < 0.1  # the truth is 2 / 2.09
     assert any("a Gaussian copula, leaves" in text for text in nataf.cautions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -13,42 +14,23 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpce import (
-    ConstantTargetWarning,
-    NatafTransformer,
-    PolynomialChaosRegressor,
-)
+from skpce import NatafTransformer
 from skpce.inspection import dependent_sobol_indices
-
-SCALE = np.array([1.0, 2.0, 0.5])
-BETA = np.array([1.0, -0.7, 3.0])
-NORMALS = [stats.norm(0, s) for s in SCALE]
+from tests.shared import cases, refuses, ridge_pce
+from tests.skpce.test_dependent_inputs import BETA, NORMALS, exact_pce
 
 
-def exact_pce(function, laws, degree, size=400, seed=0):
-    """Expand a function under independent frozen laws: only the basis matters."""
-    rng = np.random.default_rng(seed)
-    X = np.column_stack([law.rvs(size=size, random_state=rng) for law in laws])
-    pce = PolynomialChaosRegressor(degree, distribution=laws, solver="ols")
-    return pce.fit(X, function(X)), X
-
-
-def test_it_says_whether_independence_is_broken():
-    rng = np.random.default_rng(0)
+def test_it_says_whether_independence_is_broken(rng):
     X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=200)
     frame = pd.DataFrame(X, columns=["yield", "price"])
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        frame, X[:, 0]
-    )
+    pce = ridge_pce(1).fit(frame, X[:, 0])
     found = dependent_sobol_indices(pce, frame, random_state=0)
     assert found.independence.startswith("yield and price are dependent (correlation")
     assert "the closed form assumes that they are not" in str(found)
     assert "first-order indices may add up to more than one" in str(found)
     assert found.supported == (True,)
     free = rng.normal(size=(200, 2))
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        free, free[:, 0]
-    )
+    pce = ridge_pce(1).fit(free, free[:, 0])
     found = dependent_sobol_indices(pce, free, random_state=0)
     assert found.independence.startswith("no dependence of two columns is visible")
     table = found.to_frame()
@@ -57,12 +39,9 @@ def test_it_says_whether_independence_is_broken():
     assert "Independence:" in found._repr_html_()
 
 
-def test_draws_outside_the_laws_of_the_expansion():
-    rng = np.random.default_rng(0)
+def test_draws_outside_the_laws_of_the_expansion(rng):
     X = rng.uniform(size=(40, 2))
-    pce = PolynomialChaosRegressor(1, distribution="uniform", solver="ridge").fit(
-        X, X[:, 0]
-    )
+    pce = ridge_pce(1, distribution="uniform").fit(X, X[:, 0])
     found = dependent_sobol_indices(pce, X, random_state=0)
     assert any("outside the supports" in text for text in found.cautions)
     law = NatafTransformer("uniform")
@@ -70,45 +49,30 @@ def test_draws_outside_the_laws_of_the_expansion():
     assert found.cautions == ()
 
 
-def test_a_law_that_spreads_a_column_of_few_values_says_so():
-    rng = np.random.default_rng(0)
+def test_a_law_that_spreads_a_column_of_few_values_says_so(rng):
     X = np.c_[rng.normal(size=300), rng.integers(0, 2, size=300), rng.poisson(50, 300)]
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 0] + 2 * X[:, 1]
-    )
+    pce = ridge_pce(1).fit(X, X[:, 0] + 2 * X[:, 1])
     found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
     spread = found.distribution.sample(50_000, random_state=0).std(axis=0) / X.std(
         axis=0
     )
-    np.testing.assert_allclose(spread, [1, 1.25, 1], atol=0.03)
+    assert_allclose(spread, [1, 1.25, 1], atol=0.03)
     (caution,) = [text for text in found.cautions if "distinct values" in text]
     assert "the 2 distinct values of x1" in caution
     assert "becomes 1.25 times" in caution
 
 
-def test_a_target_without_variance_has_no_shares():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    y = np.c_[X[:, 0], np.full(60, 0.3)]
-    with pytest.warns(ConstantTargetWarning):
-        pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, y
-        )
-    found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
-    assert np.all(found.shapley[1] == 0)
-    assert found.reasons == ((), ("the expansion has no variance",))
-
-
 def test_columns_in_another_order_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 2))
     frame = pd.DataFrame(X, columns=["a", "b"])
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    pce = ridge_pce(1)
     by_name = ColumnTransformer([("scaled", StandardScaler(), ["a", "b"])])
     taken = make_pipeline(by_name, pce).fit(frame, X[:, 0])
     one, other = (
         dependent_sobol_indices(taken, frame[names], n_samples=16384, random_state=0)
         for names in (["a", "b"], ["b", "a"])
     )
-    np.testing.assert_allclose(one.shapley, other.shapley[:, ::-1], atol=0.01)
+    assert_allclose(one.shapley, other.shapley[:, ::-1], atol=0.01)
     squares = make_pipeline(FunctionTransformer(np.square), pce)
     for model in (pce, squares):
         model.fit(frame, X[:, 0])
@@ -119,10 +83,7 @@ def test_columns_in_another_order_are_refused():
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_draws_outside_the_domain_of_a_step_are_refused():
     X = np.random.default_rng(0).lognormal(size=(100, 2))
-    logarithm = make_pipeline(
-        FunctionTransformer(np.log),
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-    )
+    logarithm = make_pipeline(FunctionTransformer(np.log), ridge_pce(1))
     logarithm.fit(X, np.log(X[:, 0]))
     with pytest.raises(ValueError, match=r"give NaN or infinity for \d+ of 64 rows"):
         dependent_sobol_indices(logarithm, X, n_samples=1024, random_state=0)
@@ -133,9 +94,7 @@ def test_draws_outside_the_domain_of_a_step_are_refused():
 
 def test_what_is_tested_of_many_columns():
     X = np.random.default_rng(0).normal(size=(100, 31))
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 0]
-    )
+    pce = ridge_pce(1).fit(X, X[:, 0])
     groups = {"first": range(15), "second": range(15, 31)}
     found = dependent_sobol_indices(
         pce, X, groups=groups, n_samples=1024, random_state=0
@@ -146,21 +105,16 @@ def test_what_is_tested_of_many_columns():
 def test_a_copy_of_a_column():
     x = np.random.default_rng(0).normal(size=(500, 2))
     X = x[:, [0, 0, 1]]
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, x.sum(axis=1)
-    )
+    pce = ridge_pce(1).fit(X, x.sum(axis=1))
     found = dependent_sobol_indices(pce, X, random_state=0)
-    np.testing.assert_allclose(found.shapley, [[0.25, 0.25, 0.5]], atol=0.05)
-    np.testing.assert_allclose(found.total_order[0, :2], 0.0, atol=0.01)
-    np.testing.assert_allclose(found.first_order[0, :2], 0.5, atol=0.05)
+    assert_allclose(found.shapley, [[0.25, 0.25, 0.5]], atol=0.05)
+    assert_allclose(found.total_order[0, :2], 0.0, atol=0.01)
+    assert_allclose(found.first_order[0, :2], 0.5, atol=0.05)
 
 
-def test_an_expansion_that_predicts_nothing_is_not_supported():
-    rng = np.random.default_rng(0)
+def test_an_expansion_that_predicts_nothing_is_not_supported(rng):
     X = rng.normal(size=(60, 2))
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, rng.normal(size=60)
-    )
+    pce = ridge_pce(1).fit(X, rng.normal(size=60))
     found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
     assert found.supported == (False,)
     (reason,) = found.reasons[0]
@@ -172,19 +126,15 @@ def test_an_expansion_that_predicts_nothing_is_not_supported():
 
 def test_one_column_a_search_and_the_same_seed():
     x = np.random.default_rng(0).normal(size=(50, 1))
-    search = GridSearchCV(
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        {"degree": [1, 2]},
-        cv=2,
-    )
+    search = GridSearchCV(ridge_pce(), {"degree": [1, 2]}, cv=2)
     search.fit(x, x[:, 0] ** 2)
     one, other = (
         dependent_sobol_indices(search, x, n_samples=1024, random_state=0)
         for _ in range(2)
     )
-    np.testing.assert_array_equal(one.shapley, other.shapley)
-    np.testing.assert_allclose(one.shapley, 1.0)
-    np.testing.assert_allclose(one.first_order, 1.0)
+    assert_array_equal(one.shapley, other.shapley)
+    assert_allclose(one.shapley, 1.0)
+    assert_allclose(one.first_order, 1.0)
 
 
 def test_more_orders_than_sets_visit_every_set():
@@ -193,34 +143,27 @@ def test_more_orders_than_sets_visit_every_set():
     every = dependent_sobol_indices(pce, X, **given)
     # in a fuzz run, so many orders of three inputs took longer than two minutes
     many = dependent_sobol_indices(pce, X, n_permutations=10**6, **given)
-    np.testing.assert_array_equal(many.shapley, every.shapley)
+    assert_array_equal(many.shapley, every.shapley)
     few = dependent_sobol_indices(pce, X, n_permutations=1, **given)
     assert np.any(few.shapley != every.shapley)
-    one = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X[:, :1], X[:, 0]
-    )
+    one = ridge_pce(1).fit(X[:, :1], X[:, 0])
     alone = dependent_sobol_indices(one, X[:, :1], n_permutations=10**6, **given)
-    np.testing.assert_allclose(alone.shapley, 1.0)
+    assert_allclose(alone.shapley, 1.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "given",
-    [
-        {"n_permutations": 10**6},
-        {"n_permutations": 10**18},
-        {"n_resamples": 10**6},
-        {"n_permutations": 1000, "n_resamples": 1000, "n_samples": 2**20},
-    ],
+    {"n_permutations": 10**6},
+    {"n_permutations": 10**18},
+    {"n_resamples": 10**6},
+    {"n_permutations": 1000, "n_resamples": 1000, "n_samples": 2**20},
 )
 def test_days_of_work_are_refused(given):
     X = np.random.default_rng(0).normal(size=(60, 20))
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 0]
-    )
+    pce = ridge_pce(1).fit(X, X[:, 0])
     (name, value), *_ = given.items()
     expected = rf"takes days.*{name}={value}.*at most 1e\+10"
-    with pytest.raises(ValueError, match=expected):
-        dependent_sobol_indices(pce, X, **given)
+    refuses(expected, dependent_sobol_indices, pce, X, **given)
 
 
 def test_bad_input():
@@ -228,17 +171,12 @@ def test_bad_input():
     with pytest.raises(ValueError, match="last step is LinearRegression"):
         dependent_sobol_indices(LinearRegression().fit(X, X[:, 0]), X)
     with pytest.raises(NotFittedError):
-        dependent_sobol_indices(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"), X
-        )
-    with pytest.raises(ValueError, match=r"X has 2 features; expected 3"):
-        dependent_sobol_indices(pce, X[:, :2])
+        dependent_sobol_indices(ridge_pce(), X)
+    refuses(r"X has 2 features; expected 3", dependent_sobol_indices, pce, X[:, :2])
     with pytest.raises(ValueError, match=r"'distribution' parameter .* Got 'gaussian'"):
         dependent_sobol_indices(pce, X, distribution="gaussian")
-    with pytest.raises(ValueError, match="'n_samples'"):
-        dependent_sobol_indices(pce, X, n_samples=100)
-    with pytest.raises(ValueError, match="'n_permutations'"):
-        dependent_sobol_indices(pce, X, n_permutations=0)
+    refuses("'n_samples'", dependent_sobol_indices, pce, X, n_samples=100)
+    refuses("'n_permutations'", dependent_sobol_indices, pce, X, n_permutations=0)
     with pytest.raises(ValueError, match="'a' and 'b' both hold the column 'x1'"):
         dependent_sobol_indices(pce, X, groups={"a": [0, 1], "b": [1]})
     with pytest.raises(

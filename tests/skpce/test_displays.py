@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
@@ -12,7 +13,7 @@ from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import PolynomialChaosRegressor
 from skpce._checks import make_generator
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
@@ -25,6 +26,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from tests.shared import refuses, ridge_pce, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -35,26 +37,16 @@ STEPS = {"first": 3, "second": 2, "third": 4}
 HOSTILE = ["_hidden", "$\\frac{$", "<b>&", "a name that is far too long for one line"]
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def fitted(ensemble):
     X, y = ensemble
-    return CompositionalPCESurrogate(
-        2, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    return ridge_surrogate(2, steps=STEPS).fit(X, y)
 
 
 @pytest.fixture(scope="module")
 def pipeline(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        2, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(2, steps=STEPS, random_state=0)
     return make_pipeline(StandardScaler(), PCA(2, whiten=True), surrogate).fit(X, y)
 
 
@@ -81,13 +73,11 @@ def test_sobol_of_a_regressor(regressor):
     _, pce = regressor
     display = SobolDisplay.from_fit(pce, step_names=["sum", "product"])
     assert display.step_names == ["sum", "product"]
-    np.testing.assert_allclose(display.shares.sum(axis=1), 1)
+    assert_allclose(display.shares.sum(axis=1), 1)
     explained = 1 - pce.unexplained_share_[:, np.newaxis]
-    np.testing.assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
+    assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
     assert display.shares[1, 3] == pytest.approx(1, abs=1e-6)  # x0 x1 x2 alone
-    behind = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    behind = make_pipeline(PCA(2), ridge_pce(1))
     X = regressor[0]
     assert SobolDisplay.from_fit(behind.fit(X, X[:, 0])).input_names == ["pca0", "pca1"]
 
@@ -101,15 +91,15 @@ def test_kinds_of_sobol_draw_the_same_shares(fitted):
         inputs = [text.get_text() for text in bars.axes_[step].get_yticklabels()]
         order = [bars.input_names.index(name) for name in inputs]
         widths = [bar.get_width() for bar in first]
-        np.testing.assert_allclose(widths, bars.shares[step, order])
+        assert_allclose(widths, bars.shares[step, order])
         sizes = [bar.get_width() for bar in total]
-        np.testing.assert_allclose(sizes, bars.total_shares[step, order])
+        assert_allclose(sizes, bars.total_shares[step, order])
         assert sizes == sorted(sizes, reverse=True)
         low = [ends[0, 0] for ends in first.errorbar[2][0].get_segments()]
         bounds = np.minimum(bars.share_bounds[0, 0, step, order], widths)
-        np.testing.assert_allclose(low, bounds, atol=1e-12)
+        assert_allclose(low, bounds, atol=1e-12)
     heat = SobolDisplay.from_estimator(fitted, verdict=found, kind="heatmap")
-    np.testing.assert_allclose(heat.image_.get_array(), heat.shares)
+    assert_allclose(heat.image_.get_array(), heat.shares)
     assert heat.image_.get_clim() == (0, 1)
     ticks = [label.get_text() for label in heat.ax_.get_yticklabels()]
     assert ticks == ["first", "second *", "third"]
@@ -179,8 +169,7 @@ def test_shares_have_errors_with_a_verdict_only(fitted):
 # Fragility.
 
 
-def test_step_variances_are_those_of_the_metrics(pipeline, ensemble):
-    _, y = ensemble
+def test_step_variances_are_those_of_the_metrics(y, pipeline):
     display = StepVarianceDisplay.from_estimator(pipeline, y, verdict=make_verdict())
     expected = policy_fragility(y, steps=STEPS)
     for bars, name in zip(
@@ -189,27 +178,22 @@ def test_step_variances_are_those_of_the_metrics(pipeline, ensemble):
         strict=True,
     ):
         lengths = [bar.get_width() for bar in bars]
-        np.testing.assert_allclose(lengths, getattr(expected, name))
+        assert_allclose(lengths, getattr(expected, name))
     assert display.fragility.step_names == tuple(STEPS)
     explained = display.axes_[0].containers[1]
     shares = [bar.get_width() for bar in explained] / expected.aitchison_variance
-    np.testing.assert_allclose(shares, [0.6, 0.1, 0.9])
+    assert_allclose(shares, [0.6, 0.1, 0.9])
     assert all(panel.get_xlim()[0] == 0 for panel in display.axes_)
     assert any(text == "second\n(not attributable)" for text in texts(display.figure_))
     alone = StepVarianceDisplay.from_predictions(y, steps=STEPS, measures=["alr_sum"])
-    np.testing.assert_allclose(
-        [bar.get_width() for bar in alone.bars_[0]], expected.alr_sum
-    )
+    assert_allclose([bar.get_width() for bar in alone.bars_[0]], expected.alr_sum)
 
 
-def test_names_of_alr_references_are_those_of_the_parts(ensemble):
+def test_names_of_alr_references_are_those_of_the_parts(X, y):
     pandas = pytest.importorskip("pandas")
-    X, y = ensemble
     columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
     frame = pandas.DataFrame(y, columns=columns)
-    model = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, frame
-    )
+    model = ridge_surrogate(1).fit(X, frame)
     display = StepVarianceDisplay.from_estimator(model, frame)
     assert display.fragility.alr_reference.tolist() == ["c", "b", "d"]
 
@@ -223,13 +207,11 @@ def test_main_effects_of_a_regressor_are_its_own(regressor):
     assert display.input_names == ["x0", "x2"]
     assert display.target_names == ["y0", "y1"]
     rows = np.repeat(display.grids[1][:, np.newaxis], 3, axis=1)
-    np.testing.assert_allclose(display.effects[1], pce.main_effects(rows)[:, 2])
-    np.testing.assert_allclose(display.effects[1][:, 0], rows[:, 0] ** 2 - 1 / 3)
-    np.testing.assert_allclose(display.rugs[1], X[:, 2])
+    assert_allclose(display.effects[1], pce.main_effects(rows)[:, 2])
+    assert_allclose(display.effects[1][:, 0], rows[:, 0] ** 2 - 1 / 3)
+    assert_allclose(display.rugs[1], X[:, 2])
     assert display.grids[0][[0, -1]].tolist() == [X[:, 0].min(), X[:, 0].max()]
-    np.testing.assert_allclose(
-        display.lines_[0][1].get_ydata(), display.effects[0][:, 1]
-    )
+    assert_allclose(display.lines_[0][1].get_ydata(), display.effects[0][:, 1])
     without = MainEffectsDisplay.from_estimator(pce)
     assert without.rugs is None
     assert np.all(np.abs(np.concatenate(without.grids)) <= 1)
@@ -243,19 +225,16 @@ def test_main_effects_of_log_ratios_are_exact(fitted):
     grid = np.zeros((len(display.grids[0]), 3))
     grid[:, 1] = display.grids[0]
     expected = fitted.basis_.evaluate(grid)[:, rows] @ fitted.coefficients_[2, rows]
-    np.testing.assert_allclose(display.effects[0][:, 0], expected)
+    assert_allclose(display.effects[0][:, 0], expected)
     assert display.axes_[0].get_ylabel() == "change of ilr"
 
 
-def test_main_effects_of_probabilities_add_up_to_nothing(ensemble):
-    X, y = ensemble
-    model = CompositionalPCESurrogate(1, distribution=norm(0, 1), solver="ridge").fit(
-        X, y[:, :3]
-    )
+def test_main_effects_of_probabilities_add_up_to_nothing(X, y):
+    model = ridge_surrogate(1, distribution=norm(0, 1)).fit(X, y[:, :3])
     targets = [f"{model.step_names_[0]}:{part}" for part in model.part_names_]
     display = MainEffectsDisplay.from_estimator(model, targets=targets, n_samples=500)
     for effect in display.effects:
-        np.testing.assert_allclose(effect.sum(axis=1), 0, atol=1e-12)
+        assert_allclose(effect.sum(axis=1), 0, atol=1e-12)
     # By quadrature in the two other inputs.
     nodes, weights = np.polynomial.hermite_e.hermegauss(12)
     weights = weights / weights.sum()
@@ -266,7 +245,7 @@ def test_main_effects_of_probabilities_add_up_to_nothing(ensemble):
             total += wa * wb * model.predict([[value, a, b]])[0]
             for c, wc in zip(nodes, weights, strict=True):
                 mean += wa * wb * wc * model.predict([[c, a, b]])[0]
-    np.testing.assert_allclose(display.effects[0][10], total - mean, atol=0.06)
+    assert_allclose(display.effects[0][10], total - mean, atol=0.06)
 
 
 def test_categorical_inputs_are_points_at_their_levels():
@@ -292,19 +271,16 @@ def test_interactions_add_up(fitted, regressor):
     assert triple.higher_order == pytest.approx(1, abs=1e-6)
     judged = make_verdict()
     step = InteractionDisplay.from_estimator(fitted, step=1, verdict=judged)
-    np.testing.assert_allclose(np.diag(step.values), judged.drivers.first[1])
+    assert_allclose(np.diag(step.values), judged.drivers.first[1])
     assert step.values[1, 0] == pytest.approx(judged.findings.shares.pairs[1, 0, 1])
     assert step.values.sum() + step.higher_order + step.unexplained == pytest.approx(1)
     assert "not attributable" in step.ax_.get_title(loc="left")
 
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr"])
-def test_interactions_do_not_depend_on_the_log_ratio(fitted, ensemble, log_ratio):
-    X, y = ensemble
-    other = CompositionalPCESurrogate(
-        2, steps=STEPS, log_ratio=log_ratio, solver="ridge", distribution="normal"
-    ).fit(X, y)
-    np.testing.assert_allclose(
+def test_interactions_do_not_depend_on_the_log_ratio(X, y, fitted, log_ratio):
+    other = ridge_surrogate(2, steps=STEPS, log_ratio=log_ratio).fit(X, y)
+    assert_allclose(
         InteractionDisplay.from_estimator(other, step=2).values,
         InteractionDisplay.from_estimator(fitted, step=2).values,
         atol=1e-8,
@@ -314,31 +290,26 @@ def test_interactions_do_not_depend_on_the_log_ratio(fitted, ensemble, log_ratio
 # Inputs.
 
 
-def test_embedding_of_a_pipeline(pipeline, ensemble):
-    X, _ = ensemble
+def test_embedding_of_a_pipeline(X, pipeline):
     display = EmbeddingDisplay.from_estimator(pipeline)
     scores = pipeline[:-1].transform(X)
-    np.testing.assert_allclose(display.correlation, np.eye(2), atol=1e-12)
+    assert_allclose(display.correlation, np.eye(2), atol=1e-12)
     shares = pipeline[1].explained_variance_ratio_
-    np.testing.assert_allclose(display.explained_variance_ratio, shares)
+    assert_allclose(display.explained_variance_ratio, shares)
     heights = [bar.get_height() for bar in display.axes_[2].patches]
-    np.testing.assert_allclose(heights, [*shares, 1 - shares.sum()])
+    assert_allclose(heights, [*shares, 1 - shares.sum()])
     n = len(X)
     expected = norm.ppf((np.arange(n) + 0.5) / n)
-    np.testing.assert_allclose(
-        display.distribution_quantiles[:, 0], expected, atol=0.05
-    )
+    assert_allclose(display.distribution_quantiles[:, 0], expected, atol=0.05)
     standard = (np.sort(scores, axis=0) - scores.mean(axis=0)) / scores.std(axis=0)
-    np.testing.assert_allclose(display.data_quantiles, standard, atol=0.05)
+    assert_allclose(display.data_quantiles, standard, atol=0.05)
     some = EmbeddingDisplay.from_estimator(pipeline, X[:20])
     assert len(some.data_quantiles) == 20
 
 
 def test_a_constant_input_has_no_correlation():
     X = np.c_[np.random.default_rng(0).normal(size=30), np.ones(30)]
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, X[:, 0]
-    )
+    pce = ridge_pce(1).fit(X, X[:, 0])
     display = EmbeddingDisplay.from_estimator(pce, X)
     assert np.isnan(display.correlation[1]).all()
     assert display.explained_variance_ratio is None
@@ -347,49 +318,37 @@ def test_a_constant_input_has_no_correlation():
 # Convergence.
 
 
-def test_convergence_of_a_regressor_is_the_held_out_r2():
-    rng = np.random.default_rng(0)
+def test_convergence_of_a_regressor_is_the_held_out_r2(rng):
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=60)
     display = ConvergenceDisplay.from_estimator(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        y,
-        sizes=[15, 45],
-        n_repeats=2,
-        random_state=3,
+        ridge_pce(1), X, y, sizes=[15, 45], n_repeats=2, random_state=3
     )
     generator = make_generator(3)
     for row in display.values:
         order = generator.permutation(60)
         for size, found in zip((15, 45), row[:, 0], strict=True):
             chosen = order[15 : 15 + size]
-            model = PolynomialChaosRegressor(
-                1, solver="ridge", distribution="normal"
-            ).fit(X[chosen], y[chosen])
+            model = ridge_pce(1).fit(X[chosen], y[chosen])
             test = order[:15]
             assert found == pytest.approx(r2_score(y[test], model.predict(X[test])))
-    np.testing.assert_allclose(
+    assert_allclose(
         display.lines_[0].get_ydata(), np.median(display.values[:, :, 0], axis=0)
     )
 
 
-def test_convergence_does_not_warn_of_ranges_of_few_members():
+def test_convergence_does_not_warn_of_ranges_of_few_members(rng):
     """What is held out lies outside what a few of the others have."""
-    rng = np.random.default_rng(0)
     X = rng.uniform(size=(60, 2))
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="uniform")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    model = ridge_pce(1, distribution="uniform")
+    with warnings.catch_warnings(action="error"):
         ConvergenceDisplay.from_estimator(model, X, X[:, 0], sizes=(5, 40), n_repeats=3)
 
 
 def test_convergence_of_a_pipeline(simulate):
     X, y = simulate(n_members=160, noise=0.1)
     wider = np.hstack([y, np.ones((len(y), 1))])
-    surrogate = CompositionalPCESurrogate(
-        2, steps=STEPS | {"stop": 1}, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(2, steps=STEPS | {"stop": 1})
     model = make_pipeline(StandardScaler(), surrogate)
     arguments = {"sizes": (20, 120), "n_repeats": 2}
     display = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
@@ -399,7 +358,7 @@ def test_convergence_of_a_pipeline(simulate):
     assert np.all(many > few)
     assert np.all(many > 0.9)
     again = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
-    np.testing.assert_array_equal(again.values, display.values)
+    assert_array_equal(again.values, display.values)
     assert not hasattr(surrogate, "coefficients_")  # the pipeline stays as it was
     total = ConvergenceDisplay.from_estimator(
         model, X, wider, quantity="total_order", step=1, **arguments
@@ -412,21 +371,19 @@ def test_convergence_of_a_pipeline(simulate):
 # Draws.
 
 
-def test_coverage_of_draws():
-    rng = np.random.default_rng(0)
+def test_coverage_of_draws(rng):
     first = rng.uniform(size=(400, 1))
     y, draws = np.hstack([first, 1 - first]), rng.uniform(size=(2000, 1, 1))
     display = CoverageDisplay.from_predictions(
         y, {"right": np.concatenate([draws, 1 - draws], axis=2)}, levels=(0.5, 0.9)
     )
-    np.testing.assert_allclose(display.coverages["right"], [0.5, 0.9], atol=0.06)
+    assert_allclose(display.coverages["right"], [0.5, 0.9], atol=0.06)
     assert display.n_members == 400
 
 
-def test_coverage_of_few_draws():
+def test_coverage_of_few_draws(rng):
     # The quantiles of n draws at (i - 1/3)/(n + 1/3) are those of the law at
     # (i - 1/3)/(n + 1/3) n/(n + 1) on average: 0.871 here; by "hazen" 0.857.
-    rng = np.random.default_rng(0)
     y, draws = rng.uniform(size=(4000, 1)), rng.uniform(size=(20, 4000, 1))
     display = CoverageDisplay.from_predictions(
         np.hstack([y, 1 - y]),
@@ -434,14 +391,13 @@ def test_coverage_of_few_draws():
         levels=(0.9,),
     )
     expected = 0.9 * (20 + 1 / 3) / 21
-    np.testing.assert_allclose(display.coverages["few"], [expected], atol=0.005)
+    assert_allclose(display.coverages["few"], [expected], atol=0.005)
 
 
 # What is refused.
 
 
-def test_other_estimators_are_refused(ensemble, regressor):
-    X, y = ensemble
+def test_other_estimators_are_refused(X, y, regressor):
     linear = LinearRegression().fit(X, y)
     for call in (
         lambda: SobolDisplay.from_estimator(linear),
@@ -450,10 +406,7 @@ def test_other_estimators_are_refused(ensemble, regressor):
         lambda: EmbeddingDisplay.from_estimator(linear, X),
         lambda: ConvergenceDisplay.from_estimator(linear, X, y),
     ):
-        with pytest.raises(
-            ValueError, match=r"ends in LinearRegression\(\); expected a fitted"
-        ):
-            call()
+        refuses(r"ends in LinearRegression\(\); expected a fitted", call)
     with pytest.raises(ValueError, match="expected a fitted Compositional"):
         PolicyDistributionDisplay.from_estimator(regressor[1], y)
     with pytest.raises(ValueError, match=r"y has shape \(60, 9\); expected"):
@@ -461,57 +414,31 @@ def test_other_estimators_are_refused(ensemble, regressor):
     assert plt.get_fignums() == []
 
 
-def test_bad_arguments_are_named(fitted, regressor, ensemble):
-    X, y = ensemble
-    calls = {
-        "'kind' .* Got 'pie'": lambda: SobolDisplay.from_estimator(fitted, kind="pie"),
-        r"unexplained has shape \(2,\)": lambda: SobolDisplay.from_fit(
-            fitted, unexplained=[0.1, 0.2]
-        ),
-        r"verdict is about the steps \('a', 'b', 'c'\)": lambda: SobolDisplay.from_fit(
-            fitted, verdict=make_verdict(names="abc")
-        ),
-        "verdict='yes' must be": lambda: SobolDisplay.from_fit(fitted, verdict="yes"),
-        "step=3 must be an int from 0 to 2": lambda: InteractionDisplay.from_estimator(
-            fitted, step=3
-        ),
-        "step=-1 must be": lambda: PolicyDistributionDisplay.from_estimator(
-            fitted, y, step=-1
-        ),
-        "'quantity' .* Got 'odds'": lambda: MainEffectsDisplay.from_estimator(
-            fitted, quantity="odds"
-        ),
-        "targets='first:9' must be one of": lambda: MainEffectsDisplay.from_estimator(
-            fitted, targets=["first:9"]
-        ),
-        r"targets=\[\] is empty": lambda: MainEffectsDisplay.from_estimator(
-            fitted, targets=[]
-        ),
-        "measures has 'gini'; expected some of": lambda: (
-            StepVarianceDisplay.from_estimator(fitted, y, measures=["gini"])
-        ),
-        "X=None, but PolynomialChaosRegressor": lambda: EmbeddingDisplay.from_estimator(
-            regressor[1]
-        ),
-        r"X has shape \(1, 3\); expected": lambda: EmbeddingDisplay.from_estimator(
-            fitted, X[:1]
-        ),
-        "sizes holds 90; expected ints from 2 to 45": lambda: (
-            ConvergenceDisplay.from_estimator(fitted, X, y, sizes=[90])
-        ),
-        "test_size=0.01 of 60": lambda: ConvergenceDisplay.from_estimator(
-            fitted, X, y, test_size=0.01
-        ),
-        "X has 60 members and y has 59; expected": lambda: (
-            ConvergenceDisplay.from_estimator(fitted, X, y[1:])
-        ),
-        "sizes is empty": lambda: ConvergenceDisplay.from_estimator(
-            fitted, X, y, sizes=()
-        ),
-    }
-    for message, call in calls.items():
-        with pytest.raises(ValueError, match=message):
-            call()
+def test_bad_arguments_are_named(X, y, fitted, regressor):
+    of_abc, learned = make_verdict(names="abc"), {"X": X, "y": y}
+    for display, given, message in (
+        (SobolDisplay, {"kind": "pie"}, "'kind' .* Got 'pie'"),
+        (InteractionDisplay, {"step": 3}, "step=3 must be an int from 0 to 2"),
+        (PolicyDistributionDisplay, {"y": y, "step": -1}, "step=-1 must be"),
+        (MainEffectsDisplay, {"quantity": "odds"}, "'quantity' .* Got 'odds'"),
+        (MainEffectsDisplay, {"targets": ["first:9"]}, "='first:9' must be one of"),
+        (MainEffectsDisplay, {"targets": []}, r"targets=\[\] is empty"),
+        (StepVarianceDisplay, {"y": y, "measures": ["gini"]}, "'gini'; expected some"),
+        (EmbeddingDisplay, {"X": X[:1]}, r"X has shape \(1, 3\); expected"),
+        (ConvergenceDisplay, learned | {"sizes": [90]}, "holds 90; .* from 2 to 45"),
+        (ConvergenceDisplay, learned | {"test_size": 0.01}, "test_size=0.01 of 60"),
+        (ConvergenceDisplay, {"X": X, "y": y[1:]}, "X has 60 members and y has 59; ex"),
+        (ConvergenceDisplay, learned | {"sizes": ()}, "sizes is empty"),
+    ):
+        refuses(message, display.from_estimator, fitted, **given)
+    for given, message in (
+        ({"unexplained": [0.1, 0.2]}, r"unexplained has shape \(2,\)"),
+        ({"verdict": of_abc}, r"verdict is about the steps \('a', 'b', 'c'\)"),
+        ({"verdict": "yes"}, "verdict='yes' must be"),
+    ):
+        refuses(message, SobolDisplay.from_fit, fitted, **given)
+    message = "X=None, but PolynomialChaosRegressor"
+    refuses(message, EmbeddingDisplay.from_estimator, regressor[1])
 
 
 def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
@@ -525,17 +452,10 @@ def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
         MainEffectsDisplay.from_estimator(fitted, ax=loose)
 
 
-def test_inputs_that_pass_through_retain_their_names():
-    rng = np.random.default_rng(0)
+def test_inputs_that_pass_through_retain_their_names(rng):
     X = rng.normal(size=(40, 2))
     y = softmax(np.c_[X[:, 0], X[:, 1], np.zeros(40)], axis=1)
-    steps = [
-        ("inputs", "passthrough"),
-        (
-            "surrogate",
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-        ),
-    ]
+    steps = [("inputs", "passthrough"), ("surrogate", ridge_surrogate(1))]
     pipeline = Pipeline(steps).fit(X, y)
     assert list(SobolDisplay.from_fit(pipeline).input_names) == ["x0", "x1"]
     named = SobolDisplay.from_fit(pipeline, input_features=["left", "right"])

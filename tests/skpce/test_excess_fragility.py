@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit, softmax
 from scipy.stats import norm
 
 from skpce.metrics import excess_fragility, policy_fragility
+from tests.shared import cases, refuses
 
 
 def equal_noise(centres, scale, n_members=400, seed=0):
@@ -122,7 +124,7 @@ def test_fragility_is_at_most_the_contestedness():
         found = excess_fragility(y, noise_scale=1.0, n_draws=4, random_state=0)
         assert found.total_variation[0] <= found.contestedness[0] + 1e-12
         expected = policy_fragility(y).total_variation
-        np.testing.assert_allclose(found.total_variation, expected, rtol=1e-12)
+        assert_allclose(found.total_variation, expected, rtol=1e-12)
 
 
 def test_a_weight_is_a_number_of_copies():
@@ -133,15 +135,15 @@ def test_a_weight_is_a_number_of_copies():
         np.repeat(y, weights, axis=0), steps=(4, 2), random_state=0
     )
     for name, values in found.columns.items():
-        np.testing.assert_allclose(values, copies.columns[name], rtol=1e-6)
+        assert_allclose(values, copies.columns[name], rtol=1e-6)
 
 
 def test_steps_without_choice_or_difference():
     y = np.array([[1.0, 0.0, 0.3, 0.7], [1.0, 0.0, 0.3, 0.7]])
     found = excess_fragility(y, steps=(2, 2), random_state=0)
-    np.testing.assert_array_equal(found.n_possible, [1, 2])
-    np.testing.assert_array_equal(found.contestedness[0], 0)
-    np.testing.assert_allclose(found.total_variation, 0, atol=1e-15)
+    assert_array_equal(found.n_possible, [1, 2])
+    assert_array_equal(found.contestedness[0], 0)
+    assert_allclose(found.total_variation, 0, atol=1e-15)
     assert np.isnan(found.excess).all()
     given = excess_fragility(y, steps=(2, 2), noise_scale=1.0, random_state=0)
     assert given.expected[0] == 0
@@ -149,16 +151,13 @@ def test_steps_without_choice_or_difference():
     assert given.excess[1] == 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"noise_scale": 0}, "noise_scale"),
-        ({"noise_scale": np.inf}, "noise_scale"),
-        ({"n_draws": 3}, "n_draws"),
-        ({"steps": (3,)}, "steps"),
-        ({"random_state": "x"}, "random_state"),
-    ],
+    ({"noise_scale": 0}, "noise_scale"),
+    ({"noise_scale": np.inf}, "noise_scale"),
+    ({"n_draws": 3}, "n_draws"),
+    ({"steps": (3,)}, "steps"),
+    ({"random_state": "x"}, "random_state"),
 )
 def test_what_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        excess_fragility([[0.5, 0.5], [0.2, 0.8]], **options)
+    refuses(message, excess_fragility, [[0.5, 0.5], [0.2, 0.8]], **options)

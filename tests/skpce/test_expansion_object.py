@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator, clone
@@ -23,8 +24,8 @@ from skpce import (
 from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws import NormalLaw
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
-SEED = 0
 #: since scikit-learn 1.9
 SHOWS_ATTRIBUTES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 MULTI_INDICES = Truncation.of_degree(3, 2).listed()
@@ -32,13 +33,13 @@ BASIS = PolynomialBasis([NormalLaw(0.0, 1.0)] * 3, MULTI_INDICES)
 
 
 def random_expansion(n_outputs=4, **options):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     coefficients = rng.normal(size=(n_outputs, len(MULTI_INDICES)))
     return Expansion(BASIS, coefficients, **options)
 
 
 def data(n_members=80):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(n_members, 3))
     y = np.column_stack([X[:, 0] + X[:, 1] * X[:, 2], X[:, 1] ** 2])
     return X, y + 0.1 * rng.normal(size=y.shape)
@@ -53,12 +54,12 @@ def probabilities(X):
 def test_it_is_a_function():
     expansion = random_expansion()
     X = np.random.default_rng(1).normal(size=(7, 3))
-    np.testing.assert_allclose(
+    assert_allclose(
         expansion(X), BASIS.evaluate(X) @ expansion.coefficients.T, rtol=1e-12
     )
     alone = random_expansion(1, scalar=True)
     assert alone(X).shape == (7,)
-    np.testing.assert_allclose(alone(X), random_expansion(1)(X)[:, 0])
+    assert_allclose(alone(X), random_expansion(1)(X)[:, 0])
 
 
 @pytest.mark.parametrize("degree", [2, None])
@@ -67,7 +68,7 @@ def test_it_predicts_what_the_estimator_predicts(degree):
     model = PolynomialChaosRegressor(degree)
     for targets in (y, y[:, 0]):
         fitted = clone(model).fit(X, targets)
-        np.testing.assert_array_equal(fitted.expansion_(X), fitted.predict(X))
+        assert_array_equal(fitted.expansion_(X), fitted.predict(X))
 
 
 def test_a_group_has_the_squares_of_its_outputs():
@@ -84,27 +85,25 @@ def test_a_group_has_the_squares_of_its_outputs():
             assert found.total_order[group, i] == pytest.approx(share)
             share = parts[alone].sum() / parts.sum()
             assert found.first_order[group, i] == pytest.approx(share)
-    np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0)
+    assert_allclose(found.shapley.sum(axis=1), 1.0)
 
 
 def test_all_figures_speak_of_groups():
     expansion = random_expansion(groups=[0, 1, 0, 1])
     found = expansion.sobol_indices()
     for i in range(3):
-        np.testing.assert_allclose(expansion.sobol_index(i), found.first_order[:, i])
-        np.testing.assert_allclose(
-            expansion.total_sobol_index(i), found.total_order[:, i]
-        )
+        assert_allclose(expansion.sobol_index(i), found.first_order[:, i])
+        assert_allclose(expansion.total_sobol_index(i), found.total_order[:, i])
         others = [k for k in range(3) if k != i]
-        np.testing.assert_allclose(
+        assert_allclose(
             1 - expansion.closed_sobol_index(others), found.total_order[:, i]
         )
     sets = expansion.interaction_indices(3)
-    np.testing.assert_allclose(sets.values.sum(axis=1), 1.0)
+    assert_allclose(sets.values.sum(axis=1), 1.0)
     whole = expansion.aggregated_sobol_indices()
     alone = expansion.grouped([0, 0, 0, 0]).sobol_indices()
-    np.testing.assert_allclose(whole.total_order, alone.total_order[0])
-    np.testing.assert_allclose(whole.shapley, alone.shapley[0])
+    assert_allclose(whole.total_order, alone.total_order[0])
+    assert_allclose(whole.shapley, alone.shapley[0])
     assert whole.total_variance == pytest.approx(alone.total_variance[0])
 
 
@@ -112,9 +111,9 @@ def test_without_groups_each_output_stands_alone():
     expansion = random_expansion()
     found = expansion.sobol_indices()
     expected = indices_of_terms(expansion.coefficients, MULTI_INDICES)
-    np.testing.assert_array_equal(found.total_order, expected.total_order)
+    assert_array_equal(found.total_order, expected.total_order)
     again = expansion.grouped([0, 0, 1, 1]).grouped(None).sobol_indices()
-    np.testing.assert_array_equal(again.total_order, expected.total_order)
+    assert_array_equal(again.total_order, expected.total_order)
 
 
 def test_linear_images_have_linear_values():
@@ -122,13 +121,13 @@ def test_linear_images_have_linear_values():
     matrix = np.random.default_rng(2).normal(size=(2, 4))
     X = np.random.default_rng(1).normal(size=(7, 3))
     image = expansion.mapped(matrix, ["a", "b"], groups=[0, 0], group_names=["both"])
-    np.testing.assert_allclose(image(X), expansion(X) @ matrix.T, rtol=1e-9)
+    assert_allclose(image(X), expansion(X) @ matrix.T, rtol=1e-9)
     assert image.output_names == ("a", "b")
     assert image.group_names == ("both",)
     rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(4, 4)))[0]
     turned = expansion.mapped(rotation).grouped([0] * 4).sobol_indices()
     whole = expansion.grouped([0] * 4).sobol_indices()
-    np.testing.assert_allclose(turned.total_order, whole.total_order)
+    assert_allclose(turned.total_order, whole.total_order)
 
 
 def test_a_marginal_has_the_names_and_groups():
@@ -138,7 +137,7 @@ def test_a_marginal_has_the_names_and_groups():
     narrow = expansion.marginal(["c", "a"])
     assert narrow.input_names == ("a", "c")
     assert narrow.group_names == ("u", "v")
-    np.testing.assert_allclose(
+    assert_allclose(
         narrow.total_variance,
         expansion.closed_sobol_index(["a", "c"]) * expansion.total_variance,
     )
@@ -146,9 +145,7 @@ def test_a_marginal_has_the_names_and_groups():
 
 def test_the_expansion_of_a_surrogate_knows_steps_and_actions():
     X, _ = data()
-    surrogate = CompositionalPCESurrogate(
-        2, steps={"first": 3, "second": 2}, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(2, steps={"first": 3, "second": 2})
     surrogate.fit(X, probabilities(X))
     expansion = surrogate.expansion_
     assert expansion.group_names == ("first", "second")
@@ -159,13 +156,13 @@ def test_the_expansion_of_a_surrogate_knows_steps_and_actions():
     clr = np.log(surrogate.predict(X))
     for step in (slice(0, 3), slice(3, 5)):
         clr[:, step] -= clr[:, step].mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(expansion(X), clr, atol=1e-9)
+    assert_allclose(expansion(X), clr, atol=1e-9)
     found = expansion.sobol_indices()
-    np.testing.assert_allclose(found.first_order, surrogate.step_sobol_indices_)
-    np.testing.assert_allclose(found.total_order, surrogate.step_total_sobol_indices_)
-    np.testing.assert_allclose(expansion.q2, surrogate.diagnostics_.loo_q2)
+    assert_allclose(found.first_order, surrogate.step_sobol_indices_)
+    assert_allclose(found.total_order, surrogate.step_total_sobol_indices_)
+    assert_allclose(expansion.q2, surrogate.diagnostics_.loo_q2)
     trajectory = expansion.grouped([0] * 5).sobol_indices()
-    np.testing.assert_allclose(
+    assert_allclose(
         trajectory.total_order, surrogate.sobol_indices("trajectory").total_order
     )
 
@@ -174,11 +171,7 @@ def test_it_is_framed_and_printed():
     pandas = pytest.importorskip("pandas")
     X, y = data()
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    expansion = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-        .fit(frame, y[:, 0])
-        .expansion_
-    )
+    expansion = ridge_pce(2).fit(frame, y[:, 0]).expansion_
     table = expansion.to_frame()
     assert table.loc["He1(a)", "y"] == expansion.coefficients[0, 1]
     assert list(table.index) == expansion.term_names
@@ -204,22 +197,19 @@ def test_names_in_html_are_escaped():
     assert "<script>" not in expansion._repr_html_()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"input_names": ["a"]}, "input_names must be 3 names"),
-        ({"input_names": "abc"}, "input_names must be 3 names"),
-        ({"output_names": ["a"]}, "output_names must be 4 names"),
-        ({"groups": [0, 1]}, "groups must be 4 ints"),
-        ({"groups": [0, 1, 2, -1]}, "groups must be 4 ints"),
-        ({"groups": [0.0, 1.0, 0.0, 1.0]}, "groups must be 4 ints"),
-        ({"groups": [0, 1, 2, 3], "group_names": ["a", "b"]}, "from 0 to 1"),
-        ({"q2": [0.5]}, r"q2 has shape \(1,\); expected \(4,\)"),
-    ],
+    ({"input_names": ["a"]}, "input_names must be 3 names"),
+    ({"input_names": "abc"}, "input_names must be 3 names"),
+    ({"output_names": ["a"]}, "output_names must be 4 names"),
+    ({"groups": [0, 1]}, "groups must be 4 ints"),
+    ({"groups": [0, 1, 2, -1]}, "groups must be 4 ints"),
+    ({"groups": [0.0, 1.0, 0.0, 1.0]}, "groups must be 4 ints"),
+    ({"groups": [0, 1, 2, 3], "group_names": ["a", "b"]}, "from 0 to 1"),
+    ({"q2": [0.5]}, r"q2 has shape \(1,\); expected \(4,\)"),
 )
 def test_parts_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        random_expansion(**options)
+    refuses(message, random_expansion, **options)
 
 
 def test_coefficients_of_another_basis_are_refused():
@@ -227,32 +217,20 @@ def test_coefficients_of_another_basis_are_refused():
         Expansion(BASIS, np.zeros((2, 3)))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("X", "message"),
-    [
-        (np.zeros((2, 2)), r"X has shape \(2, 2\); expected 3 features"),
-        (np.full((2, 3), np.nan), "X contains NaN"),
-        ([["a", "b", "c"]], "X holds text"),
-    ],
+    (np.zeros((2, 2)), r"X has shape \(2, 2\); expected 3 features"),
+    (np.full((2, 3), np.nan), "X contains NaN"),
+    ([["a", "b", "c"]], "X holds text"),
 )
 def test_bad_inputs_are_refused(X, message):
-    with pytest.raises(ValueError, match=message):
-        random_expansion()(X)
-
-
-def test_it_survives_a_pickle():
-    expansion = random_expansion(groups=[0, 0, 1, 1])
-    again = pickle.loads(pickle.dumps(expansion))
-    X = np.random.default_rng(1).normal(size=(7, 3))
-    np.testing.assert_array_equal(again(X), expansion(X))
-    np.testing.assert_array_equal(again.groups, expansion.groups)
-    assert again.group_names == expansion.group_names
+    refuses(message, random_expansion(), X)
 
 
 ESTIMATORS = [
-    PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+    ridge_pce(2),
     PolynomialChaosRegressor(),
-    CompositionalPCESurrogate(2, steps=(3, 2), solver="ridge", distribution="normal"),
+    ridge_surrogate(2, steps=(3, 2)),
 ]
 
 
@@ -273,7 +251,7 @@ def test_indices_are_fitted_attributes(estimator):
     check_is_fitted(model, ["sobol_indices_", "total_sobol_indices_"])
     assert not hasattr(clone(model), "sobol_indices_")
     again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.sobol_indices_, model.sobol_indices_)
+    assert_array_equal(again.sobol_indices_, model.sobol_indices_)
     if SHOWS_ATTRIBUTES:
         page = model._repr_html_()
         assert "sobol_indices_" in page
@@ -307,14 +285,7 @@ def test_features_have_the_basis_alone():
     assert not hasattr(features, "expansion_")
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-        CompositionalPCESurrogate(solver="ridge", distribution="normal"),
-    ],
-)
+@cases("estimator", ridge_pce(), PolynomialChaosRegressor(), ridge_surrogate())
 @pytest.mark.parametrize("name", ["expansion_", "sobol_indices_", "total_variance_"])
 def test_an_attribute_missing_before_fit_is_named(estimator, name):
     assert not hasattr(estimator, name)
@@ -324,8 +295,6 @@ def test_an_attribute_missing_before_fit_is_named(estimator, name):
 
 def test_a_wrong_keyword_is_reported_with_the_method():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    pce = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-        X, X[:, 0]
-    )
+    pce = ridge_pce().fit(X, X[:, 0])
     with pytest.raises(TypeError, match=r"Regressor\.sobol_interval\(\)"):
         pce.sobol_interval(kind=2)

@@ -11,8 +11,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
+from skpce import report
 from skpce._checks import import_extra
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 
 @pytest.fixture(scope="module")
@@ -21,24 +22,14 @@ def fitted():
     X = rng.normal(size=(40, 3))
     y = np.exp(np.column_stack([X[:, 0], X[:, 1] * X[:, 2], 0 * X[:, 0]]))
     y /= y.sum(axis=1, keepdims=True)
-    return (
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y),
-        X,
-        y,
-    )
+    return (ridge_surrogate(1).fit(X, y), X, y)
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
-    [
-        lambda surrogate, X, y: surrogate.predict_frame(X),
-        lambda surrogate, X, y: surrogate.sobol_frame(),
-        lambda surrogate, X, y: (
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-            .fit(X, y)
-            .sobol_frame()
-        ),
-    ],
+    lambda surrogate, X, y: surrogate.predict_frame(X),
+    lambda surrogate, X, y: surrogate.sobol_frame(),
+    lambda surrogate, X, y: ridge_pce(1).fit(X, y).sobol_frame(),
 )
 def test_frames_without_pandas(fitted, call, monkeypatch):
     def refuse(name):

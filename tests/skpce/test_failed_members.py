@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
@@ -17,13 +18,13 @@ from sklearn.neighbors import KNeighborsRegressor
 from skpce import (
     CompositionalPCESurrogate,
     FailedSamplesWarning,
-    PolynomialChaosRegressor,
     load_model,
     save_model,
 )
 from skpce.ensembles import Ensemble
 from skpce.inspection import modes_test, verdict
 from skpce.sample_size import required_ensemble_size
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -63,16 +64,14 @@ def alone(data, step, **parameters):
     return one.fit(X[has], y[has, COLUMNS[step]])
 
 
-@pytest.mark.parametrize(
+@cases(
     "parameters",
-    [
-        *({"solver": name} for name in ("ridge", "ols", "lars", "paper")),
-        {"solver": "subspace_pursuit"},
-        {"log_ratio": "alr"},
-        {"log_ratio": "clr"},
-        {"regressor": LinearRegression()},
-        {"amalgamate": 0.01},
-    ],
+    *({"solver": name} for name in ("ridge", "ols", "lars", "paper")),
+    {"solver": "subspace_pursuit"},
+    {"log_ratio": "alr"},
+    {"log_ratio": "clr"},
+    {"regressor": LinearRegression()},
+    {"amalgamate": 0.01},
     ids=str,
 )
 @pytest.mark.parametrize("step", ["second", "first", "third"])
@@ -81,7 +80,6 @@ def test_each_step_is_that_of_the_members_that_have_it(data, parameters, step):
     k = list(STEPS).index(step)
     close = {"rtol": 1e-10, "atol": 1e-10}
     X = data[0]
-    assert_allclose = np.testing.assert_allclose
     assert_allclose(found.predict(X)[:, COLUMNS[step]], one.predict(X), **close)
     for name in (
         "step_sobol_indices_",
@@ -95,43 +93,34 @@ def test_each_step_is_that_of_the_members_that_have_it(data, parameters, step):
     assert_allclose(found.diagnostics_.loo_q2[k], one.diagnostics_.loo_q2[0], **close)
 
 
-def test_many_parts_are_mapped_as_few():
-    rng = np.random.default_rng(0)
+def test_many_parts_are_mapped_as_few(rng):
     X = rng.normal(size=(30, 1))
     y = np.hstack([softmax(rng.normal(size=(30, n)), axis=1) for n in (200, 80)])
     y[:9, 200:] = np.nan
     found = CompositionalPCESurrogate(1, steps=(200, 80), **FROZEN).fit(X, y)
     one = CompositionalPCESurrogate(1, **FROZEN).fit(X[9:], y[9:, 200:])
-    np.testing.assert_allclose(found.predict(X)[:, 200:], one.predict(X), rtol=1e-10)
+    assert_allclose(found.predict(X)[:, 200:], one.predict(X), rtol=1e-10)
 
 
-def test_the_warning_names_steps_and_members(data):
-    X, y = data
+def test_the_warning_names_steps_and_members(X, y):
     match = "of 70 members first has 50, second has 58, third has 50. A member that"
     with pytest.warns(FailedSamplesWarning, match=match) as caught:
-        CompositionalPCESurrogate(
-            1, steps=STEPS, solver="ridge", distribution="normal"
-        ).fit(X, y)
+        ridge_surrogate(1, steps=STEPS).fit(X, y)
     assert caught[0].filename == __file__
     complete = ~np.isnan(y).any(axis=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        CompositionalPCESurrogate(
-            1, steps=STEPS, solver="ridge", distribution="normal"
-        ).fit(X[complete], y[complete])
+    with warnings.catch_warnings(action="error"):
+        ridge_surrogate(1, steps=STEPS).fit(X[complete], y[complete])
 
 
 @pytest.mark.parametrize("step", ["first", "second", "third"])
-@pytest.mark.parametrize(
+@cases(
     "options",
-    [
-        {},
-        {"noise": "inputs"},
-        {"residual": "gaussian"},
-        {"joint": "step"},
-        {"method": "conformal"},
-        {"method": "conformal", "joint": "step"},
-    ],
+    {},
+    {"noise": "inputs"},
+    {"residual": "gaussian"},
+    {"joint": "step"},
+    {"method": "conformal"},
+    {"method": "conformal", "joint": "step"},
     ids=str,
 )
 def test_prediction_intervals_are_those_of_the_steps(data, options, step):
@@ -141,11 +130,11 @@ def test_prediction_intervals_are_those_of_the_steps(data, options, step):
     given = {**options, "random_state": 0}
     found = whole(data).predict_interval(X[:5], **given)
     assert found.lower.shape == (5, 10)
-    np.testing.assert_array_equal(found.lower[:, -1], 1.0)
+    assert_array_equal(found.lower[:, -1], 1.0)
     one = alone(data, step).predict_interval(X[:5], **given)
     own = COLUMNS[step]
-    np.testing.assert_allclose(found.lower[:, own], one.lower, rtol=1e-10)
-    np.testing.assert_allclose(found.upper[:, own], one.upper, rtol=1e-10)
+    assert_allclose(found.lower[:, own], one.lower, rtol=1e-10)
+    assert_allclose(found.upper[:, own], one.upper, rtol=1e-10)
 
 
 def test_intervals_of_unknown_inputs_and_of_other_members(data):
@@ -190,7 +179,7 @@ def test_drawn_indices_are_those_of_the_step(data):
             ).first_order
         ),
     ):
-        np.testing.assert_allclose(read(found)[:, 1], read(one)[:, 0], rtol=1e-8)
+        assert_allclose(read(found)[:, 1], read(one)[:, 0], rtol=1e-8)
 
 
 def test_the_trajectory_adds_variances_of_a_member(data):
@@ -202,7 +191,7 @@ def test_the_trajectory_adds_variances_of_a_member(data):
         one = alone(data, step)._fitted
         press, spread = (sums[0] / one.weights.sum() for sums in one.press_and_spread)
         explained, unexplained = explained + spread, unexplained + press
-    np.testing.assert_allclose(frame["unexplained_share"], unexplained / explained)
+    assert_allclose(frame["unexplained_share"], unexplained / explained)
 
 
 @pytest.mark.parametrize("step", ["first", "second", "third"])
@@ -223,7 +212,7 @@ def test_a_regressor_of_the_inputs_counts_members_too(data, step, log_ratio):
         (found.step_unexplained_share_[k], one.step_unexplained_share_[0]),
         (found.fidelity_[k], one.fidelity_[0]),
     ):
-        np.testing.assert_allclose(value, expected, rtol=1e-8)
+        assert_allclose(value, expected, rtol=1e-8)
 
 
 def test_a_step_that_members_lack_is_left_out_of_scores(data):
@@ -237,9 +226,7 @@ def test_a_step_that_members_lack_is_left_out_of_scores(data):
     one = alone(data, "second").score(X[has], y[has, 3:5])
     assert surrogate.score(X, only) == pytest.approx(one, rel=1e-12)
     assert surrogate.score(X, filled) > surrogate.score(X, y) - 0.2
-    model = CompositionalPCESurrogate(
-        2, steps=STEPS, mask=surrogate.mask_, solver="ridge", distribution="normal"
-    )
+    model = ridge_surrogate(2, steps=STEPS, mask=surrogate.mask_)
     assert (cross_val_score(model, X, y) > 0).all()
     with pytest.raises(ValueError, match="Input y contains NaN; expected numbers"):
         surrogate.score(X, np.full_like(y, np.nan))
@@ -253,7 +240,7 @@ def test_a_model_file_holds_what_was_missing(data, tmp_path):
         lambda fit: fit.predict_interval(data[0], random_state=0),
         lambda fit: fit.step_unexplained_share_,
     ):
-        np.testing.assert_array_equal(read(again), read(surrogate))
+        assert_array_equal(read(again), read(surrogate))
 
 
 def test_frames_with_missing_values_are_read(data):
@@ -261,36 +248,26 @@ def test_frames_with_missing_values_are_read(data):
     names = [f"{step}__{k}" for step, n in STEPS.items() for k in range(n)]
     frame = pd.DataFrame(y, columns=names).convert_dtypes()
     found = CompositionalPCESurrogate(2, **FROZEN).fit(X, frame)
-    np.testing.assert_array_equal(found.predict(X), whole(data).predict(X))
+    assert_array_equal(found.predict(X), whole(data).predict(X))
     items = np.stack([y[:, 3:5], y[:, 3:5]], axis=1)
     items[20, 1] = np.nan
-    assert CompositionalPCESurrogate(2, solver="ridge", distribution="normal").fit(
-        X, items
-    ).steps_ == (2, 2)
+    assert ridge_surrogate(2).fit(X, items).steps_ == (2, 2)
 
 
 @pytest.mark.filterwarnings("ignore:.*the bound says nothing:UserWarning")
 def test_a_sample_size_is_that_of_the_members_of_a_step(data):
     one = required_ensemble_size(alone(data, "second"))
     found = required_ensemble_size(whole(data))
-    np.testing.assert_allclose(found.noise_variance[1], one.noise_variance[0])
+    assert_allclose(found.noise_variance[1], one.noise_variance[0])
 
 
-def test_modes_are_those_of_the_members_that_have_the_step():
-    rng = np.random.default_rng(0)
+def test_modes_are_those_of_the_members_that_have_the_step(rng):
     X = rng.normal(size=(80, 2))
     logit = 4 * np.tanh(3 * X[:, 0])
     y = np.hstack([softmax(np.c_[logit, 0 * logit], axis=1)] * 2)
     y[:20, 2:] = np.nan
-    found = modes_test(
-        CompositionalPCESurrogate(
-            1, steps=(2, 2), solver="ridge", distribution="normal"
-        ).fit(X, y),
-        action=0,
-    )
-    one = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X[20:], y[20:, 2:]
-    )
+    found = modes_test(ridge_surrogate(1, steps=(2, 2)).fit(X, y), action=0)
+    one = ridge_surrogate(1).fit(X[20:], y[20:, 2:])
     other = modes_test(one, action=0)
     assert found.bimodal == (True, True)
     for name in ("dip", "lower", "upper", "upper_share", "rule_accuracy"):
@@ -303,7 +280,7 @@ def test_a_verdict_judges_each_step_by_the_members_that_have_it(data):
     X, y = data
     model = CompositionalPCESurrogate(2, steps=STEPS, **FROZEN)
     found = verdict(model, X, y)
-    np.testing.assert_array_equal(found.members, [50, 58, 50, 0])  # without choice
+    assert_array_equal(found.members, [50, 58, 50, 0])  # without choice
     assert found.attributable == (True, True, True, False)
     one = alone(data, "second")
     has = ~np.isnan(y[:, 3])
@@ -314,37 +291,35 @@ def test_a_verdict_judges_each_step_by_the_members_that_have_it(data):
     framed = verdict(
         CompositionalPCESurrogate(2, **FROZEN), X, pd.DataFrame(y, columns=names)
     )
-    np.testing.assert_array_equal(framed.q2, found.q2)
+    assert_array_equal(framed.q2, found.q2)
 
 
-def test_a_verdict_of_steps_and_outputs_counts_each(data):
-    X, y = data
+def test_a_verdict_of_steps_and_outputs_counts_each(X, y):
     score = X[:, :1] + 0.1 * y[:, [3]]
     table = np.hstack([y[:, :5], np.nan_to_num(score)])
     table[60:, 5] = np.nan
     found = verdict(
         KNeighborsRegressor(5),
-        *(X, table),
+        X,
+        table,
         steps={"first": 3, "second": 2},
         outputs={"score": 1},
     )
-    np.testing.assert_array_equal(found.members, [50, 58, 60])
+    assert_array_equal(found.members, [50, 58, 60])
 
 
-def test_probabilities_with_failures_are_still_probabilities(data):
-    X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+def test_probabilities_with_failures_are_still_probabilities(X, y):
+    model = ridge_pce(1)
     found = verdict(model, X, y[:, 3:5])
     assert found.measured_as.are_compositions
-    np.testing.assert_array_equal(found.members, [58])
+    assert_array_equal(found.members, [58])
 
 
 @pytest.mark.slow
-def test_a_verdict_takes_what_an_ensemble_knows_of_its_order():
-    rng = np.random.default_rng(0)
+def test_a_verdict_takes_what_an_ensemble_knows_of_its_order(rng):
     X = np.cumsum(rng.normal(size=(60, 2)), axis=0)
     y = np.cumsum(rng.normal(size=60)) + X[:, 0]
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = ridge_pce(1)
     frames = pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame({"y": y})
     runs = Ensemble(*frames, ("normal", "normal"), order=False)
     found = verdict(model, runs)
@@ -356,8 +331,7 @@ def test_a_verdict_takes_what_an_ensemble_knows_of_its_order():
 
 def test_what_needs_joint_residuals_is_refused(data):
     surrogate = whole(data)
-    with pytest.raises(ValueError, match="no joint residuals of steps that diff"):
-        surrogate.sample(3)
+    refuses("no joint residuals of steps that diff", surrogate.sample, 3)
     with pytest.raises(ValueError, match=r"of steps that .* Got joint='traj"):
         surrogate.predict_interval(data[0], joint="trajectory")
     for method in ("bootstrap", "residual"):
@@ -365,8 +339,7 @@ def test_what_needs_joint_residuals_is_refused(data):
             surrogate.sobol_interval("trajectory", method=method)
 
 
-def test_members_that_lack_the_same_steps_are_one_part():
-    rng = np.random.default_rng(0)
+def test_members_that_lack_the_same_steps_are_one_part(rng):
     X = rng.normal(size=(40, 1))
     y = np.hstack([softmax(np.c_[X, X**2], axis=1)] * 2)
     y[:8] = np.nan
@@ -379,32 +352,26 @@ def test_members_that_lack_the_same_steps_are_one_part():
         lambda fit: fit.sobol_interval("trajectory", random_state=0).total_order,
         lambda fit: fit.predict_interval(X, joint="trajectory", random_state=0).lower,
     ):
-        np.testing.assert_allclose(read(found), read(one), rtol=1e-9)
+        assert_allclose(read(found), read(one), rtol=1e-9)
 
 
-def test_partial_fit_refuses_failed_members(data):
-    X, y = data
+def test_partial_fit_refuses_failed_members(X, y):
     mask = np.ones(10, dtype=bool)
     model = CompositionalPCESurrogate(2, steps=STEPS, mask=mask, **FROZEN)
-    with pytest.raises(ValueError, match=r"Input y contains NaN; .* that failed out"):
-        model.partial_fit(X, y)
+    refuses(r"Input y contains NaN; .* that failed out", model.partial_fit, X, y)
 
 
 @pytest.mark.parametrize("use", ["fit", "verdict", "amalgamated"])
-def test_other_entries_are_refused_in_words(data, use):
-    X, y = data
+def test_other_entries_are_refused_in_words(X, y, use):
     amalgamate = 0.01 if use == "amalgamated" else None
-    model = CompositionalPCESurrogate(
-        2, steps=STEPS, amalgamate=amalgamate, solver="ridge", distribution="normal"
-    )
+    model = ridge_surrogate(2, steps=STEPS, amalgamate=amalgamate)
 
     def refused(values, match):
         if use == "verdict":
             use_it = partial(verdict, model, X, values)
         else:
             use_it = partial(model.fit, X, values)
-        with pytest.raises(ValueError, match=match):
-            use_it()
+        refuses(match, use_it)
 
     diverged = y.copy()
     diverged[40, 3] = np.inf
@@ -428,16 +395,10 @@ def test_other_entries_are_refused_in_words(data, use):
     refused(negative, "-0.5 in row 40, part '0' of step 'second'")
 
 
-def test_class_labels_and_steps_in_one_are_seen_beside_failures(data):
-    X, y = data
+def test_class_labels_and_steps_in_one_are_seen_beside_failures(X, y):
     labels = np.full((70, 2), np.nan)
     labels[10:] = np.random.default_rng(0).integers(0, 5, size=(60, 2))
-    with pytest.raises(ValueError, match="holds integers, rows of which add up"):
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            X, labels
-        )
+    refuses("holds integers, rows of which add up", ridge_surrogate(1).fit, X, labels)
     with_both = np.where(np.isnan(y).any(axis=1, keepdims=True), np.nan, y)[:, :5]
     with pytest.raises(ValueError, match="sums to 2, so that it seems to be 2 steps"):
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            X, with_both
-        )
+        ridge_surrogate(1).fit(X, with_both)

@@ -7,17 +7,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    FailedSamplesWarning,
-    PolynomialChaosRegressor,
-    load_model,
-    save_model,
-)
+from skpce import FailedSamplesWarning, PolynomialChaosRegressor, load_model, save_model
 from skpce.inspection import verdict
+from tests.shared import OLS, cases, refuses, ridge_pce
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -40,36 +37,29 @@ def alone(X, y, target, **parameters):
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "lars", "subspace_pursuit"])
 @pytest.mark.parametrize("target", range(4))
-def test_each_target_is_that_of_its_own_samples(data, solver, target):
-    X, y = data
+def test_each_target_is_that_of_its_own_samples(X, y, solver, target):
     frozen = {"distribution": norm(0, 1), "solver": solver}
     whole = PolynomialChaosRegressor(2, **frozen).fit(X, y)
     one = alone(X, y, target, **frozen)
-    np.testing.assert_allclose(whole.coefficients_[target], one.coefficients_[0])
-    np.testing.assert_allclose(whole.q2_[target], one.q2_[0])
-    np.testing.assert_allclose(whole.loo_error_[target], one.loo_error_[0])
+    assert_allclose(whole.coefficients_[target], one.coefficients_[0])
+    assert_allclose(whole.q2_[target], one.q2_[0])
+    assert_allclose(whole.loo_error_[target], one.loo_error_[0])
     mean, std = whole.predict(X, return_std=True)
     alone_mean, alone_std = one.predict(X, return_std=True)
-    np.testing.assert_allclose(mean[:, target], alone_mean)
-    np.testing.assert_allclose(std[:, target], alone_std)
+    assert_allclose(mean[:, target], alone_mean)
+    assert_allclose(std[:, target], alone_std)
 
 
-def test_distributions_are_learned_from_all_samples(data):
-    X, y = data
-    incomplete = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, y
-    )
-    complete = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, np.nan_to_num(y)
-    )
+def test_distributions_are_learned_from_all_samples(X, y):
+    incomplete = ridge_pce(2).fit(X, y)
+    complete = ridge_pce(2).fit(X, np.nan_to_num(y))
     for one, two in zip(incomplete.basis_.laws, complete.basis_.laws, strict=True):
         assert (one.location, one.scale) == (two.location, two.scale)
 
 
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
-def test_intervals_and_corrections_are_those_of_the_parts(data, method):
-    X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ols", distribution="normal").fit(X, y)
+def test_intervals_and_corrections_are_those_of_the_parts(X, y, method):
+    pce = PolynomialChaosRegressor(2, **OLS).fit(X, y)
     interval = pce.sobol_interval(method=method, random_state=0)
     assert np.isfinite(interval.total_order).all()
     total = pce.total_sobol_indices_
@@ -77,75 +67,54 @@ def test_intervals_and_corrections_are_those_of_the_parts(data, method):
     assert inside.mean() > 0.8
 
 
-def test_the_warning_names_targets_and_samples(data):
-    X, y = data
+def test_the_warning_names_targets_and_samples(X, y):
     with pytest.warns(FailedSamplesWarning, match="of 70 samples .* has 60, .* has 50"):
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+        ridge_pce(2).fit(X, y)
     with pytest.warns(FailedSamplesWarning):
         PolynomialChaosRegressor().fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, np.nan_to_num(y)
-        )
+    with warnings.catch_warnings(action="error"):
+        ridge_pce(2).fit(X, np.nan_to_num(y))
 
 
-def test_one_column_and_pipelines(data):
-    X, y = data
-    pce = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    ).fit(X, y[:, 1])
+def test_one_column_and_pipelines(X, y):
+    pce = make_pipeline(PCA(2), ridge_pce(1)).fit(X, y[:, 1])
     assert pce.predict(X).shape == (70,)
 
 
-def test_a_model_file_holds_what_was_missing(data, tmp_path):
-    X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+def test_a_model_file_holds_what_was_missing(X, y, tmp_path):
+    pce = ridge_pce(2).fit(X, y)
     save_model(pce, tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
-    np.testing.assert_array_equal(again.predict(X), pce.predict(X))
+    assert_array_equal(again.predict(X), pce.predict(X))
     for name in ("q2_", "loo_error_"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(pce, name))
+        assert_array_equal(getattr(again, name), getattr(pce, name))
     one, two = (fit.sobol_interval(random_state=0) for fit in (pce, again))
-    np.testing.assert_array_equal(one.total_order, two.total_order)
+    assert_array_equal(one.total_order, two.total_order)
 
 
-def test_a_target_that_nearly_all_samples_lack_is_refused(data):
-    X, y = data
+def test_a_target_that_nearly_all_samples_lack_is_refused(X, y):
     y = y.copy()
     y[1:, 2] = np.nan
-    with pytest.raises(ValueError, match="y has 1 values that are no NaN in column 2"):
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    refuses("y has 1 values that are no NaN in column 2", ridge_pce(2).fit, X, y)
     with pytest.raises(ValueError, match="y has 0 values that are no NaN in column 0"):
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, np.full(70, np.nan)
-        )
+        ridge_pce(2).fit(X, np.full(70, np.nan))
 
 
-def test_no_target_among_samples_that_count_is_refused():
-    rng = np.random.default_rng(0)
+def test_no_target_among_samples_that_count_is_refused(rng):
     X, y = rng.normal(size=(5, 2)), rng.normal(size=(5, 2))
     y[:3, 1] = np.nan
     with pytest.raises(ValueError, match="y is NaN in column 1 for all samples whose"):
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y, sample_weight=[1, 1, 1, 0, 0]
-        )
+        ridge_pce(1).fit(X, y, sample_weight=[1, 1, 1, 0, 0])
 
 
-def test_partial_fit_has_no_use_for_missing_targets(data):
-    X, y = data
-    pce = PolynomialChaosRegressor(
-        2, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
-    with pytest.raises(ValueError, match="NaN"):
-        pce.partial_fit(X, y)
+def test_partial_fit_has_no_use_for_missing_targets(X, y):
+    pce = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
+    refuses("NaN", pce.partial_fit, X, y)
     pce.partial_fit(X, np.nan_to_num(y))
-    with pytest.raises(ValueError, match="NaN"):
-        pce.partial_fit(X, y)
+    refuses("NaN", pce.partial_fit, X, y)
     with_none = y.astype(object)
     with_none[0, 0] = None
-    with pytest.raises(ValueError, match="NaN"):
-        pce.partial_fit(X, with_none)
+    refuses("NaN", pce.partial_fit, X, with_none)
     pce.fit(X, y)
     with pytest.raises(
         ValueError, match="cannot go on from a fit whose y has NaN; expected"
@@ -153,38 +122,28 @@ def test_partial_fit_has_no_use_for_missing_targets(data):
         pce.partial_fit(X, np.nan_to_num(y))
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"noise": "inputs"}, {"method": "conformal", "random_state": 0}]
-)
-def test_prediction_intervals_are_those_of_the_parts(data, options):
-    X, y = data
+@cases("options", {}, {"noise": "inputs"}, {"method": "conformal", "random_state": 0})
+def test_prediction_intervals_are_those_of_the_parts(X, y, options):
     law = {"distribution": norm(0, 1), "solver": "ridge"}
     whole = PolynomialChaosRegressor(2, **law).fit(X, y).predict_interval(X, **options)
     assert whole.lower.shape == (70, 4)
     for target in range(2):
         one = alone(X, y, target, **law).predict_interval(X, **options)
-        np.testing.assert_allclose(whole.lower[:, target], one.lower)
-        np.testing.assert_allclose(whole.upper[:, target], one.upper)
+        assert_allclose(whole.lower[:, target], one.lower)
+        assert_allclose(whole.upper[:, target], one.upper)
 
 
-def test_what_needs_joint_residuals_is_refused(data):
-    X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
-    with pytest.raises(ValueError, match="Got joint='targets'"):
-        pce.predict_interval(X, joint="targets")
-    with pytest.raises(ValueError, match="Fit these targets apart"):
-        pce.sample(3)
+def test_what_needs_joint_residuals_is_refused(X, y):
+    pce = ridge_pce(2).fit(X, y)
+    refuses("Got joint='targets'", pce.predict_interval, X, joint="targets")
+    refuses("Fit these targets apart", pce.sample, 3)
 
 
 @pytest.mark.slow
-def test_nullable_types_of_pandas_are_read(data):
-    X, y = data
+def test_nullable_types_of_pandas_are_read(X, y):
     frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")
-    one, two = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, given)
-        for given in (y, frame)
-    )
-    np.testing.assert_array_equal(one.q2_, two.q2_)
+    one, two = (ridge_pce(2).fit(X, given) for given in (y, frame))
+    assert_array_equal(one.q2_, two.q2_)
     judged = [verdict(one, X, given) for given in (y, frame)]
-    np.testing.assert_array_equal(*(found.q2 for found in judged))
-    np.testing.assert_array_equal(judged[1].members, [70, 60, 50, 50])
+    assert_array_equal(*(found.q2 for found in judged))
+    assert_array_equal(judged[1].members, [70, 60, 50, 50])

@@ -29,12 +29,6 @@ plt = pytest.importorskip("matplotlib.pyplot")
 NAME = "\ue9a1\ue9a2 flow"
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture
 def font(tmp_path, monkeypatch):
     """A font that has these characters and no others."""
@@ -65,8 +59,7 @@ def font(tmp_path, monkeypatch):
 
 def shown_names(figure):
     """The texts that are drawn; warnings of matplotlib are errors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         figure.savefig(io.BytesIO(), format="png")
     return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
 
@@ -101,8 +94,7 @@ def displays():
 
 @pytest.mark.parametrize("name", displays())
 def test_an_installed_font_is_used(font, name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         figure = displays()[name].plot().figure_
     found = [text for text in shown_names(figure) if "\ue9a1" in text.get_text()]
     assert found
@@ -119,8 +111,7 @@ def test_a_missing_font_is_no_option(monkeypatch):
 
 
 def test_accents_and_greek_letters_need_no_other_font():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert label("Größe σ² → ∞") == "Größe σ² → ∞"
 
 

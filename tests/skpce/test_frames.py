@@ -7,19 +7,21 @@ import sys
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_array_equal
 from scipy import stats
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import KFold, permutation_test_score
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
+from skpce import report
 from skpce._checks import make_frame
 from skpce.embedding import PLSTransformer
 from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import ConvergenceDisplay
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -42,9 +44,8 @@ def as_pandas(frame):
     return pd.DataFrame(frame.to_dict(as_series=False))
 
 
-def test_the_user_decides(data):
-    X, y = data
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+def test_the_user_decides(X, y):
+    model = ridge_pce(2).fit(X, y)
     assert isinstance(model.sobol_frame(), pd.DataFrame)
     with sklearn.config_context(transform_output="polars"):
         found = model.sobol_frame()
@@ -54,17 +55,14 @@ def test_the_user_decides(data):
     assert isinstance(found, pl.DataFrame)
     pd.testing.assert_frame_equal(as_pandas(found), model.sobol_frame())
     assert terms.columns == ["name", "y"]
-    np.testing.assert_array_equal(terms["y"], model.expansion_.to_frame()["y"])
+    assert_array_equal(terms["y"], model.expansion_.to_frame()["y"])
     assert measures["step"].to_list() == ["base"]
 
 
 @names_of_polars
-def test_the_verdict_reads_columns_of_polars_by_name(data):
-    X, y = data
+def test_the_verdict_reads_columns_of_polars_by_name(X, y):
     chosen = make_column_transformer(("passthrough", ["rate", "depth"]))
-    pipeline = make_pipeline(
-        chosen, PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(chosen, ridge_pce(2))
     found = [
         verdict(pipeline, X, y)
         for X, y in (
@@ -80,33 +78,25 @@ def test_the_verdict_reads_columns_of_polars_by_name(data):
 
 
 @names_of_polars
-def test_policies_of_polars_come_back_as_policies_of_polars(data):
-    X, _ = data
+def test_policies_of_polars_come_back_as_policies_of_polars(X):
     odds = np.exp(X[:, [0, 1, 2, 0]].reshape(-1, 2, 2))
     y = (odds / odds.sum(axis=2, keepdims=True)).reshape(-1, 4)
     parts = ["a__0", "a__1", "b__0", "b__1"]
     given = pl.DataFrame(X, schema=NAMES)
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+    surrogate = ridge_surrogate(1)
     surrogate.fit(given, pl.DataFrame(y, schema=parts))
     found = surrogate.predict_frame(given)
     assert isinstance(found, pl.DataFrame)
     assert found.columns == parts
-    np.testing.assert_array_equal(found, surrogate.predict(given))
-    again = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        given, found
-    )
+    assert_array_equal(found, surrogate.predict(given))
+    again = ridge_surrogate(1).fit(given, found)
     assert again.step_names_ == ("a", "b")
-    result = verdict(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-        given,
-        found,
-    )
+    result = verdict(ridge_surrogate(1), given, found)
     assert result.step_names == ("a", "b")
 
 
 @names_of_polars
-def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
-    X, y = data
+def test_a_table_of_polars_gives_an_ensemble_of_polars(X, y):
     table = pl.DataFrame(X, schema=NAMES).with_columns(
         loss=y, accuracy=-y, learner=np.array(["tree", "svm"] * 20)
     )
@@ -118,11 +108,7 @@ def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
     assert str(found) == str(other)
     judged = [
         verdict(
-            PolynomialChaosRegressor(
-                1, distribution=ensemble.distribution, solver="ridge"
-            ),
-            ensemble.X,
-            ensemble.y,
+            ridge_pce(1, distribution=ensemble.distribution), ensemble.X, ensemble.y
         )
         for ensemble in (found, other)
     ]
@@ -131,11 +117,10 @@ def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
 
 
 @names_of_polars
-def test_a_display_takes_subsets_of_polars(data):
+def test_a_display_takes_subsets_of_polars(X, y):
     pytest.importorskip("matplotlib").use("Agg")
-    X, y = data
     display = ConvergenceDisplay.from_estimator(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
+        ridge_pce(1),
         pl.DataFrame(X, schema=NAMES),
         pl.Series(y),
         quantity="total_order",
@@ -155,20 +140,18 @@ def test_other_libraries_come_through_narwhals(monkeypatch):
     assert found.to_dict(as_series=False) == {"x": [1, 2], "y": ["u", "v"]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("column", "expected"),
-    [
-        (np.array([1.5, np.nan]), [1.5, np.nan]),
-        (np.array(["a", "b"], dtype=object), ["a", "b"]),
-        (np.array(["a", 1], dtype=object), ["a", "1"]),
-        (np.array([True, False]), [True, False]),
-    ],
+    (np.array([1.5, np.nan]), [1.5, np.nan]),
+    (np.array(["a", "b"], dtype=object), ["a", "b"]),
+    (np.array(["a", 1], dtype=object), ["a", "1"]),
+    (np.array([True, False]), [True, False]),
 )
 def test_columns_of_polars_have_one_type(column, expected):
     with sklearn.config_context(transform_output="polars"):
         found = make_frame(["x"], [column])
     assert found["x"].dtype != pl.Object
-    np.testing.assert_array_equal(found["x"].to_list(), expected)
+    assert_array_equal(found["x"].to_list(), expected)
 
 
 @pytest.mark.slow
@@ -195,18 +178,13 @@ def test_nobody_needs_pandas():
 
 
 @names_of_polars
-def test_results_are_of_the_library_of_their_data(data):
-    X, y = data
-    pipeline = make_pipeline(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-    )
+def test_results_are_of_the_library_of_their_data(X, y):
+    pipeline = make_pipeline(ridge_pce(2))
     of_polars = pl.DataFrame(X, schema=NAMES)
     model = pipeline.fit(of_polars, y)[-1]
     odds = np.exp(X[:, :2])
     policies = odds / odds.sum(axis=1, keepdims=True)
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        of_polars, policies
-    )
+    surrogate = ridge_surrogate(1).fit(of_polars, policies)
     judged = verdict(pipeline, of_polars, y)
     indices = dependent_sobol_indices(pipeline, of_polars, n_samples=1024)
     found = [
@@ -222,24 +200,18 @@ def test_results_are_of_the_library_of_their_data(data):
     with sklearn.config_context(transform_output="pandas"):
         assert isinstance(judged.to_frame(), pd.DataFrame)
     assert isinstance(model.fit(X, y).sobol_frame(), pd.DataFrame)
-    growing = PolynomialChaosRegressor(
-        1, distribution=[stats.norm()] * 3, criterion="gcv", solver="ridge"
-    )
+    growing = ridge_pce(1, distribution=[stats.norm()] * 3, criterion="gcv")
     growing.partial_fit(of_polars, pl.Series(y))
     assert isinstance(growing.sobol_frame(), pl.DataFrame)
 
 
 NAMED = [f"run {i}" for i in range(40)]
 PAIRS = [(i // 4, i % 4) for i in range(40)]
-SURROGATE = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+SURROGATE = ridge_surrogate(1)
 CALLS = {
-    "fit": lambda X, y: PolynomialChaosRegressor(
-        1, solver="ridge", distribution="normal"
-    ).fit(X, y),
+    "fit": lambda X, y: ridge_pce(1).fit(X, y),
     "verdict": lambda X, y: verdict(SURROGATE, X, y),
-    "surrogate": lambda X, y: CompositionalPCESurrogate(
-        1, solver="ridge", distribution="normal"
-    ).fit(X, y),
+    "surrogate": lambda X, y: ridge_surrogate(1).fit(X, y),
     "score": lambda X, y: clone(SURROGATE).fit(X, np.asarray(y)).score(X, y),
     "embedding": lambda X, y: PLSTransformer(1).fit(X, y),
 }
@@ -248,15 +220,13 @@ CALLS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("labels", [NAMED, range(40), PAIRS], ids=["text", "int", "2"])
-def test_rows_in_another_order_are_not_paired_by_position(call, labels):
-    rng = np.random.default_rng(0)
+def test_rows_in_another_order_are_not_paired_by_position(call, labels, rng):
     labels = pd.Index(labels)
     X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"], index=labels)
     y = pd.DataFrame(rng.dirichlet([1, 1], 40), columns=["p", "q"], index=labels)
     moved = y.sample(frac=1.0, random_state=0)
     message = r"X and y have the same row labels in another order: row 0 is .*\.loc\["
-    with pytest.raises(ValueError, match=message):
-        CALLS[call](X, moved)
+    refuses(message, CALLS[call], X, moved)
     CALLS[call](X, moved.loc[X.index])
     CALLS[call](X, moved.to_numpy())
     CALLS[call](X, moved.set_axis(range(100, 140)))  # no label of X
@@ -266,13 +236,11 @@ def test_weights_groups_and_positions_in_another_order():
     X = pd.DataFrame({"a": np.arange(40.0) % 20}, index=NAMED)
     y = X["a"].rename("y")
     other = pd.Series(np.arange(40) % 20 + 1, NAMED)[::-1]
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    with pytest.raises(ValueError, match="X and sample_weight have the same row label"):
-        model.fit(X, y, other)
+    model = ridge_pce(1)
+    refuses("X and sample_weight have the same row label", model.fit, X, y, other)
     with pytest.raises(ValueError, match="y and replicate have the same row labels"):
         verdict(model, X, y, replicate=other)
-    with pytest.raises(ValueError, match="X and order have the same row labels"):
-        verdict(model, X, y, order=other)
+    refuses("X and order have the same row labels", verdict, model, X, y, order=other)
     with pytest.raises(ValueError, match="X_test and y_test have the same row labels"):
         report(model.fit(X, y), X, other)
     repeated = y.set_axis(NAMED[:20] * 2)[::-1]
@@ -284,25 +252,21 @@ def test_weights_groups_and_positions_in_another_order():
 def test_permutation_tests_of_scikit_learn_pair_rows_on_purpose():
     X = pd.DataFrame({"a": np.arange(10.0)})
     y = X["a"] ** 2
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    model = ridge_pce(2)
     given = {"n_permutations": 60, "random_state": 0, "cv": KFold(5, shuffle=True)}
     assert permutation_test_score(model, X, y, **given)[2] < 0.05
 
 
 def test_swapped_arguments():
     X = np.random.default_rng(0).normal(size=(40, 3))
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = ridge_pce(1)
     for one, two in ((X[:, 0], X), (X[:, 0].tolist(), X.tolist())):
-        with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
-            model.fit(one, two)
-        with pytest.raises(ValueError, match=r"3 columns: they seem to be swapped"):
-            verdict(model, one, two)
-    model = PolynomialChaosRegressor(1, distribution=("normal",) * 3, solver="ridge")
+        refuses(r"3 columns: they seem to be swapped", model.fit, one, two)
+        refuses(r"3 columns: they seem to be swapped", verdict, model, one, two)
+    model = ridge_pce(1, distribution=("normal",) * 3)
     for y in (X[:, :1], X[:, :2]):
-        with pytest.raises(ValueError, match=r"of 3 inputs, .* seem to be swapped"):
-            model.fit(y, X)
-    model = PolynomialChaosRegressor(1, distribution={"a": "normal"}, solver="ridge")
+        refuses(r"of 3 inputs, .* seem to be swapped", model.fit, y, X)
+    model = ridge_pce(1, distribution={"a": "normal"})
     one, two = (pd.DataFrame({name: X[:, 0]}) for name in "ab")
     model.fit(one, two)
-    with pytest.raises(ValueError, match=r"of 1 inputs, .* seem to be swapped"):
-        verdict(model, two, one)
+    refuses(r"of 1 inputs, .* seem to be swapped", verdict, model, two, one)

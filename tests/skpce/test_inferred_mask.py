@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from skpce.metrics import (
-    coverage_interval,
-    crps_score,
-)
+from skpce.metrics import coverage_interval, crps_score
 
 # The third action was never taken by a held-out member.
 Y = np.array([[0.5, 0.5, 0.0], [0.3, 0.7, 0.0]])
@@ -18,14 +16,14 @@ IMPOSSIBLE = np.array([[[0.4, 0.6, 0.0]], [[0.6, 0.4, 0.0]]])
 
 def test_a_part_that_is_drawn_but_never_taken_counts():
     given = crps_score(Y, DRAWN, mask=[True] * 3)
-    np.testing.assert_array_equal(crps_score(Y, DRAWN), given)
+    assert_array_equal(crps_score(Y, DRAWN), given)
     # Draws of 0.2 where 0 happened: 0.2 for that part, in the mean over three.
     alone = crps_score(Y, DRAWN, mask=[True, True, False])
-    np.testing.assert_allclose(given, (2 * alone + 0.2) / 3)
+    assert_allclose(given, (2 * alone + 0.2) / 3)
 
 
 def test_a_part_that_is_0_everywhere_is_masked():
-    np.testing.assert_array_equal(
+    assert_array_equal(
         crps_score(Y, IMPOSSIBLE), crps_score(Y[:, :2], IMPOSSIBLE[..., :2])
     )
 
@@ -37,7 +35,7 @@ def test_bounds_of_a_part_that_is_never_taken_count(kind):
 
     lower, upper = [[0.2, 0.2, 0.1]], [[0.9, 0.9, 0.3]]
     given = score(Y, lower, upper, mask=[True] * 3)
-    np.testing.assert_array_equal(score(Y, lower, upper), given)
+    assert_array_equal(score(Y, lower, upper), given)
     assert score(Y, lower, upper) < 1
     masked = score(Y, [[0.2, 0.2, 0.0]], [[0.9, 0.9, 0.0]])
-    np.testing.assert_array_equal(masked, 1.0)
+    assert_array_equal(masked, 1.0)

@@ -9,10 +9,11 @@ import sys
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, StackingRegressor
+from sklearn.ensemble import BaggingRegressor, StackingRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import Lasso, LinearRegression
@@ -21,7 +22,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     LearningCurveDisplay,
     ValidationCurveDisplay,
-    cross_val_predict,
     cross_val_score,
 )
 from sklearn.multioutput import MultiOutputRegressor
@@ -34,6 +34,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
+from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -76,53 +77,28 @@ def test_grid_search_over_the_surrogate_of_a_search_is_the_manual_loop(embedded)
         )
 
 
-def test_cross_val_predict_is_on_the_simplices(embedded):
-    X, y = embedded
-    predicted = cross_val_predict(pipeline(), X, y, cv=5)
-    assert predicted.shape == y.shape
-    for block in np.split(predicted, [3, 5], axis=1):
-        np.testing.assert_allclose(block.sum(axis=1), 1, atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["alr", "ilr"])
-def test_target_transformer(ensemble, kind):
+def test_target_transformer(X, y, kind):
     """TransformedTargetRegressor is the path for baselines of another kind."""
-    X, y = ensemble
     model = TransformedTargetRegressor(
         LinearRegression(), transformer=LogRatioTransformer(kind, steps=WIDTHS)
     ).fit(X, y)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=WIDTHS, solver="ols", distribution="normal"
-    ).fit(X, y)
-    np.testing.assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
+    surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, **OLS).fit(X, y)
+    assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
 
 
-def test_target_transformer_with_another_regressor(ensemble):
-    X, y = ensemble
-    forest = RandomForestRegressor(5, random_state=0)
-    model = TransformedTargetRegressor(
-        forest, transformer=LogRatioTransformer(steps=WIDTHS)
-    )
-    for block in np.split(model.fit(X, y).predict(X), [3, 5], axis=1):
-        np.testing.assert_allclose(block.sum(axis=1), 1, atol=1e-12)
-
-
-def test_selection_by_importance():
-    rng = np.random.default_rng(0)
+def test_selection_by_importance(rng):
     X = rng.normal(size=(99, 4))
     y = X[:, 0] + X[:, 2] ** 2
-    pce = PolynomialChaosRegressor(solver="ridge", distribution="normal")
+    pce = ridge_pce()
     selected = SelectFromModel(pce, threshold=0.1).fit(X, y)
     assert selected.get_support().tolist() == [True, False, True, False]
     assert not hasattr(pce.fit(X, y), "coef_")
 
 
-def test_selection_by_the_surrogate(ensemble):
-    X, y = ensemble
+def test_selection_by_the_surrogate(X, y):
     wide = np.column_stack([X, np.random.default_rng(0).normal(size=(60, 2))])
-    surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(2, steps=WIDTHS)
     selector = SelectFromModel(surrogate, max_features=3, threshold=-np.inf)
     support = selector.fit(wide, y).get_support()
     assert support.tolist() == [True] * 3 + [False] * 2
@@ -149,24 +125,21 @@ def test_sample_weight_is_routed(embedded):
         plain.fit(X, y)
     direct = clone(search.best_estimator_)
     direct.fit(X, y, surrogate__sample_weight=weights)
-    np.testing.assert_allclose(
-        search.best_estimator_.predict(X), direct.predict(X), atol=1e-12
-    )
+    assert_allclose(search.best_estimator_.predict(X), direct.predict(X), atol=1e-12)
     assert np.abs(search.predict(X) - plain.predict(X)).max() > 1e-6
     assert np.all(
         search.cv_results_["mean_test_score"] != plain.cv_results_["mean_test_score"]
     )
 
 
-def test_features_in_a_pipeline_are_the_regressor():
-    rng = np.random.default_rng(0)
+def test_features_in_a_pipeline_are_the_regressor(rng):
     X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
     features = make_pipeline(
         PolynomialChaosFeatures(3, distribution="normal"),
         LinearRegression(fit_intercept=False),
     )
-    pce = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(X, y)
-    np.testing.assert_allclose(features.fit(X, y).predict(X), pce.predict(X))
+    pce = PolynomialChaosRegressor(3, **OLS).fit(X, y)
+    assert_allclose(features.fit(X, y).predict(X), pce.predict(X))
 
 
 def test_names_through_a_pipeline(embedded):
@@ -181,45 +154,33 @@ def test_names_through_a_pipeline(embedded):
     assert isinstance(model.predict(X), np.ndarray)
 
 
-def test_meta_estimators():
-    rng = np.random.default_rng(0)
+def test_meta_estimators(rng):
     X = rng.normal(size=(50, 2))
     y = np.column_stack([X[:, 0], X[:, 1] ** 2])
-    pce = PolynomialChaosRegressor(2, solver="ols", distribution="normal")
+    pce = PolynomialChaosRegressor(2, **OLS)
     each = MultiOutputRegressor(pce).fit(X, y)
-    np.testing.assert_allclose(each.predict(X), pce.fit(X, y).predict(X), atol=1e-10)
+    assert_allclose(each.predict(X), pce.fit(X, y).predict(X), atol=1e-10)
     bagged = BaggingRegressor(pce, 4, random_state=0).fit(X, y[:, 0])
     assert bagged.score(X, y[:, 0]) > 0.99
 
 
-def test_permutation_importance_agrees_with_the_total_indices():
+def test_permutation_importance_agrees_with_the_total_indices(rng):
     """For a sum, permuting an input costs twice its share of the variance."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     y = 2 * X[:, 0] + X[:, 1]
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    pce = ridge_pce(1).fit(X, y)
     found = permutation_importance(pce, X, y, n_repeats=3, random_state=0)
-    np.testing.assert_allclose(
-        found.importances_mean / 2, pce.total_sobol_indices_[0], atol=0.05
-    )
+    assert_allclose(found.importances_mean / 2, pce.total_sobol_indices_[0], atol=0.05)
 
 
-def test_fitted_attributes_survive_a_scaler(ensemble):
+def test_fitted_attributes_survive_a_scaler(X, y):
     """A learned law absorbs any affine map of the inputs."""
-    X, y = ensemble
-    scaled = make_pipeline(
-        StandardScaler(),
-        CompositionalPCESurrogate(
-            2, steps=WIDTHS, solver="ridge", distribution="normal"
-        ),
-    ).fit(X * [3, 0.2, 1] + 5, y)
-    plain = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
-    np.testing.assert_allclose(
-        scaled[-1].step_total_sobol_indices_,
-        plain.step_total_sobol_indices_,
-        atol=1e-9,
+    scaled = make_pipeline(StandardScaler(), ridge_surrogate(2, steps=WIDTHS)).fit(
+        X * [3, 0.2, 1] + 5, y
+    )
+    plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
+    assert_allclose(
+        scaled[-1].step_total_sobol_indices_, plain.step_total_sobol_indices_, atol=1e-9
     )
 
 
@@ -239,21 +200,13 @@ def hidden():
 
 
 REGRESSORS = pytest.mark.parametrize(
-    "regressor",
-    [
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
-    ids=["ridge", "learned"],
+    "regressor", [ridge_pce(), PolynomialChaosRegressor()], ids=["ridge", "learned"]
 )
 
 
 def test_grid_search_over_embedding_degree_and_solver(hidden):
     X, y = hidden
-    model = make_pipeline(
-        PCA(2, whiten=True),
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-    )
+    model = make_pipeline(PCA(2, whiten=True), ridge_pce())
     grid = {
         "pca__n_components": [2, 3],
         "polynomialchaosregressor__degree": [1, 2],
@@ -283,8 +236,7 @@ def test_optional_methods_are_those_that_work():
 
 
 @REGRESSORS
-def test_elimination_by_importance(regressor):
-    rng = np.random.default_rng(0)
+def test_elimination_by_importance(regressor, rng):
     X = rng.normal(size=(99, 5))
     y = X[:, 1] * X[:, 3] + 0.1 * rng.normal(size=99)
     selector = RFE(regressor, n_features_to_select=2).fit(X, y)
@@ -295,17 +247,16 @@ def test_elimination_by_importance(regressor):
 # Members of a bag have not seen the whole range of each input.
 @pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning")
 @REGRESSORS
-def test_meta_regressors(regressor):
-    rng = np.random.default_rng(0)
+def test_meta_regressors(regressor, rng):
     X = rng.normal(size=(80, 3))
     y = np.exp(X[:, 0] + 0.5 * X[:, 1])
     logarithm = TransformedTargetRegressor(regressor, func=np.log, inverse_func=np.exp)
-    np.testing.assert_allclose(logarithm.fit(X, y).predict(X), y, rtol=1e-4)
+    assert_allclose(logarithm.fit(X, y).predict(X), y, rtol=1e-4)
     wide = TransformedTargetRegressor(
         regressor, transformer=FunctionTransformer(np.log, np.exp)
     )
     both = np.column_stack([y, y**2])
-    np.testing.assert_allclose(wide.fit(X, both).predict(X), both, rtol=1e-3)
+    assert_allclose(wide.fit(X, both).predict(X), both, rtol=1e-3)
     stack = StackingRegressor([("pce", regressor), ("line", LinearRegression())])
     assert stack.fit(X, np.log(y)).score(X, np.log(y)) > 0.99
     each = MultiOutputRegressor(regressor).fit(X, np.log(both))
@@ -333,7 +284,7 @@ def test_displays_of_scikit_learn(hidden, regressor):
     low, high = validation.test_scores.mean(axis=1)
     assert low < high
     display = PredictionErrorDisplay.from_estimator(model.fit(X, y), X, y)
-    np.testing.assert_allclose(display.y_pred, model.predict(X))
+    assert_allclose(display.y_pred, model.predict(X))
     plt.close("all")
 
 

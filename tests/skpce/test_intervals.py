@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, uniform
 from sklearn.linear_model import LassoCV, LinearRegression
 
@@ -13,21 +14,20 @@ from skpce._expansion.expansion import indices_of_terms
 from skpce._expansion.intervals import _left_out, regression_variance, search_price
 from skpce._expansion.problem import resample_counts
 from skpce._solvers import SOLVERS
-
-SEED = 0
+from tests.shared import OLS, cases, refuses, ridge_pce
 
 ISHIGAMI_LAW = uniform(-np.pi, 2 * np.pi)
 ISHIGAMI_FIRST = [0.313905, 0.442411, 0.0]
 ISHIGAMI_TOTAL = [0.557589, 0.442411, 0.243684]
 
 
-def ishigami_data(n_samples, seed=SEED):
+def ishigami_data(n_samples, seed=0):
     X = np.random.default_rng(seed).uniform(-np.pi, np.pi, size=(n_samples, 3))
     y = np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
     return X, y
 
 
-def noisy_data(n_samples=40, n_targets=3, seed=SEED):
+def noisy_data(n_samples=40, n_targets=3, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, 3))
     y = np.exp(0.3 * X @ rng.normal(size=(3, n_targets)))
@@ -39,7 +39,7 @@ def assert_same_as_loop(pce, counts):
     batched = solver.resample(problem, fit, counts)
     loop = [solver.refit(problem.resampled(row), fit) for row in counts]
     scale = np.abs(loop).max()
-    np.testing.assert_allclose(batched, loop, rtol=0, atol=1e-8 * scale)
+    assert_allclose(batched, loop, rtol=0, atol=1e-8 * scale)
 
 
 # The batched bootstrap
@@ -52,7 +52,7 @@ def test_resampling_in_a_batch_is_a_loop_of_refits(solver, n_samples, degree):
     pce = PolynomialChaosRegressor(degree, solver=solver, distribution="normal").fit(
         X, y
     )
-    generator = np.random.default_rng(SEED)
+    generator = np.random.default_rng(0)
     assert_same_as_loop(pce, resample_counts(np.ones(n_samples), 8, generator))
 
 
@@ -62,17 +62,17 @@ def test_resamples_without_full_rank(solver):
     X, y = noisy_data(12)
     pce = PolynomialChaosRegressor(3, solver=solver, distribution=norm(0, 1))
     pce.fit(np.vstack([X, X]), np.vstack([y, y]))
-    counts = resample_counts(np.ones(24), 10, np.random.default_rng(SEED))
+    counts = resample_counts(np.ones(24), 10, np.random.default_rng(0))
     assert_same_as_loop(pce, counts)
 
 
 def test_resampling_many_penalties():
     X, y = noisy_data(40, n_targets=30)
-    pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
+    pce = ridge_pce(3).fit(
         X, y * np.logspace(-2, 2, 30) + np.random.default_rng(1).normal(size=y.shape)
     )
     assert len(np.unique(pce.alpha_)) >= 6
-    counts = resample_counts(np.ones(40), 20, np.random.default_rng(SEED))
+    counts = resample_counts(np.ones(40), 20, np.random.default_rng(0))
     assert_same_as_loop(pce, counts)
 
 
@@ -81,10 +81,10 @@ def test_resampling_an_external_regressor():
     pce = PolynomialChaosRegressor(
         1, regressor=LinearRegression(), distribution="normal"
     ).fit(X, y)
-    counts = resample_counts(np.ones(30), 5, np.random.default_rng(SEED))
+    counts = resample_counts(np.ones(30), 5, np.random.default_rng(0))
     assert_same_as_loop(pce, counts)
-    own = PolynomialChaosRegressor(1, solver="ols", distribution="normal").fit(X, y)
-    np.testing.assert_allclose(
+    own = PolynomialChaosRegressor(1, **OLS).fit(X, y)
+    assert_allclose(
         pce._problem.solver.resample(pce._problem.linear, pce._problem.fit, counts),
         own._problem.solver.resample(own._problem.linear, own._problem.fit, counts),
     )
@@ -92,9 +92,9 @@ def test_resampling_an_external_regressor():
 
 def test_weights_are_copies():
     weights = np.array([3.0, 1.0, 2.0])
-    counts = resample_counts(weights, 4000, np.random.default_rng(SEED))
+    counts = resample_counts(weights, 4000, np.random.default_rng(0))
     assert (counts.sum(axis=1) == 6).all()
-    np.testing.assert_allclose(counts.mean(axis=0), weights, atol=0.1)
+    assert_allclose(counts.mean(axis=0), weights, atol=0.1)
 
 
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
@@ -102,22 +102,19 @@ def test_weighted_and_repeated_samples_agree(method):
     X, y = noisy_data(40, 1)
     weights = np.random.default_rng(3).integers(1, 4, size=40)
     law = norm(0, 1)
-    weighted = PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(
-        X, y, weights
-    )
-    repeated = PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(
+    weighted = ridge_pce(2, distribution=law).fit(X, y, weights)
+    repeated = ridge_pce(2, distribution=law).fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
     )
     bounds = [
         pce.sobol_interval(method=method, n_resamples=4000, random_state=0).total_order
         for pce in (weighted, repeated)
     ]
-    np.testing.assert_allclose(*bounds, atol=0.03)
+    assert_allclose(*bounds, atol=0.03)
 
 
-def test_bootstrap_spread_of_least_squares_is_the_theory():
+def test_bootstrap_spread_of_least_squares_is_the_theory(rng):
     """Cov(c) = sigma^2 (A'A)^-1 for a linear model with independent noise."""
-    rng = np.random.default_rng(SEED)
     X = rng.normal(size=(400, 2))
     y = 1 + X @ [1.0, 0.5] + 0.3 * rng.normal(size=400)
     pce = PolynomialChaosRegressor(1, solver="ols", distribution=norm(0, 1)).fit(X, y)
@@ -125,19 +122,19 @@ def test_bootstrap_spread_of_least_squares_is_the_theory():
     draws = pce._problem.solver.resample(pce._problem.linear, pce._problem.fit, counts)
     design = pce.transform(X)
     theory = 0.3 * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
-    np.testing.assert_allclose(draws[:, 0].std(axis=0), theory, rtol=0.15)
+    assert_allclose(draws[:, 0].std(axis=0), theory, rtol=0.15)
 
 
 def test_masks_give_the_indices():
     X, y = noisy_data()
-    pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    pce = ridge_pce(3).fit(X, y)
     squares = np.square(pce.coefficients_)
     shares = squares @ index_masks(pce.multi_indices_)
     first, total, shapley = np.split(shares / pce.total_variance_[:, None], 3, axis=1)
     exact = indices_of_terms(pce.coefficients_, pce.multi_indices_)
-    np.testing.assert_allclose(first, exact.first_order)
-    np.testing.assert_allclose(total, exact.total_order)
-    np.testing.assert_allclose(shapley, exact.shapley)
+    assert_allclose(first, exact.first_order)
+    assert_allclose(total, exact.total_order)
+    assert_allclose(shapley, exact.shapley)
 
 
 # Residual bounds
@@ -159,7 +156,7 @@ def test_components_left_out_are_those_of_refits(solver, weighted):
         counts = copies - (np.arange(30) == k)
         refitted = solver.refit(problem.resampled(counts), fit)
         expected = (problem.design[k] * mask) @ refitted.T
-        np.testing.assert_allclose(components[k], expected, rtol=1e-7, atol=1e-9)
+        assert_allclose(components[k], expected, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["subspace_pursuit", "ridge"])
@@ -190,8 +187,7 @@ def test_the_bootstrap_misses_truncation_and_residual_bounds_do_not():
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit"])
-def test_a_fit_at_chance_has_wide_intervals(solver):
-    rng = np.random.default_rng(SEED)
+def test_a_fit_at_chance_has_wide_intervals(solver, rng):
     X, y = rng.normal(size=(60, 3)), rng.normal(size=(60, 4))
     interval = (
         PolynomialChaosRegressor(2, solver=solver, distribution="normal")
@@ -208,9 +204,7 @@ def test_a_worse_fit_has_wider_intervals():
     noise = np.random.default_rng(5).normal(size=y.shape)
     widths = []
     for scale in (0.0, 0.3, 1.0, 5.0):
-        pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, y + scale * noise
-        )
+        pce = ridge_pce(2).fit(X, y + scale * noise)
         low, high = pce.sobol_interval(random_state=0).total_order
         assert ((high - low) >= 0.9 * pce.unexplained_share_[:, None] - 0.01).all()
         widths.append((high - low).mean())
@@ -219,7 +213,7 @@ def test_a_worse_fit_has_wider_intervals():
 
 def test_without_residuals_the_interval_is_everything():
     X, y = noisy_data(15, 2)
-    pce = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(X, y)
+    pce = PolynomialChaosRegressor(3, **OLS).fit(X, y)
     interval = pce.sobol_interval(random_state=0)
     assert (interval.total_order[0] == 0).all()
     assert (interval.total_order[1] == 1).all()
@@ -230,19 +224,12 @@ def test_without_residuals_the_interval_is_everything():
 def test_a_constant_target_has_indices_of_zero(method):
     X, y = noisy_data(30, 2)
     y[:, 1] = 0.1
-    interval = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-        .fit(X, y)
-        .sobol_interval(method=method, random_state=0)
-    )
+    interval = ridge_pce(2).fit(X, y).sobol_interval(method=method, random_state=0)
     assert (interval.total_order[:, 1] == 0).all()
     assert (interval.total_order[1, 0] > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("solver", "n_samples"),
-    [("ols", 40), ("ridge", 15), ("ridge", 40), (None, 15)],
-)
+@cases(("solver", "n_samples"), ("ols", 40), ("ridge", 15), ("ridge", 40), (None, 15))
 def test_the_spread_of_a_cross_term_is_that_of_regression(solver, n_samples):
     """sigma^2 c' (A'A + alpha S^-2)^-1 c by hand, with 20 terms."""
     X, y = noisy_data(n_samples, 2)
@@ -259,7 +246,7 @@ def test_the_spread_of_a_cross_term_is_that_of_regression(solver, n_samples):
             + np.diag(fit.alpha[target] / fit.scales[target, 1:] ** 2)
         )
         expected = fit.residual_variance[target] * part @ inverse @ part
-        np.testing.assert_allclose(found[target], expected, rtol=1e-5)
+        assert_allclose(found[target], expected, rtol=1e-5)
 
 
 def test_search_has_a_price():
@@ -269,21 +256,11 @@ def test_search_has_a_price():
     def price(pce):
         return search_price(pce._problem.linear, pce._problem.fit)
 
-    assert (
-        price(
-            PolynomialChaosRegressor(2, solver="ols", distribution="normal").fit(X, y)
-        )
-        == 1.0
-    )
-    np.testing.assert_allclose(
-        price(
-            PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
-        ),
-        9 ** (2 / 50),
-    )
+    assert price(PolynomialChaosRegressor(2, **OLS).fit(X, y)) == 1.0
+    assert_allclose(price(ridge_pce(2).fit(X, y)), 9 ** (2 / 50))
     sparse = PolynomialChaosRegressor(2, solver="lars", distribution="normal").fit(X, y)
     n_chosen = np.count_nonzero(sparse.coefficients_[0, 1:])
-    np.testing.assert_allclose(price(sparse), 9 ** (2 * n_chosen / 50))
+    assert_allclose(price(sparse), 9 ** (2 * n_chosen / 50))
 
 
 def test_external_regressors_have_intervals():
@@ -304,9 +281,7 @@ def test_external_regressors_have_intervals():
 @pytest.mark.parametrize("one_dimension", [True, False])
 def test_shapes_order_and_seed(method, one_dimension):
     X, y = noisy_data(40, 1 if one_dimension else 3)
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, y[:, 0] if one_dimension else y
-    )
+    pce = ridge_pce(2).fit(X, y[:, 0] if one_dimension else y)
     first = pce.sobol_interval(method=method, random_state=0)
     again = pce.sobol_interval(method=method, random_state=0)
     other = pce.sobol_interval(method=method, random_state=1)
@@ -316,7 +291,7 @@ def test_shapes_order_and_seed(method, one_dimension):
         assert bounds.shape == shape
         assert (bounds[0] <= bounds[1]).all()
         assert ((bounds >= 0) & (bounds <= 1)).all()
-        np.testing.assert_array_equal(bounds, getattr(again, name))
+        assert_array_equal(bounds, getattr(again, name))
     assert (first.total_order != other.total_order).any()
     assert first.method == method
 
@@ -324,36 +299,28 @@ def test_shapes_order_and_seed(method, one_dimension):
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
 def test_a_higher_level_is_wider(method):
     X, y = noisy_data()
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    pce = ridge_pce(2).fit(X, y)
     narrow = pce.sobol_interval(0.5, method=method, random_state=0).total_order
     wide = pce.sobol_interval(0.95, method=method, random_state=0).total_order
     assert (wide[0] <= narrow[0]).all()
     assert (wide[1] >= narrow[1]).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"confidence_level": 1.0}, "confidence_level.* Got 1.0"),
-        ({"confidence_level": "high"}, "confidence_level.* Got 'high'"),
-        ({"method": "jackknife"}, "'posterior', 'residual'. Got 'jackknife'"),
-        ({"n_resamples": 0}, "n_resamples.* Got 0"),
-    ],
+    ({"confidence_level": 1.0}, "confidence_level.* Got 1.0"),
+    ({"confidence_level": "high"}, "confidence_level.* Got 'high'"),
+    ({"method": "jackknife"}, "'posterior', 'residual'. Got 'jackknife'"),
+    ({"n_resamples": 0}, "n_resamples.* Got 0"),
 )
 def test_bad_arguments_are_named(options, message):
-    pce = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        *noisy_data()
-    )
-    with pytest.raises(ValueError, match=message):
-        pce.sobol_interval(**options)
+    pce = ridge_pce(1).fit(*noisy_data())
+    refuses(message, pce.sobol_interval, **options)
 
 
 def test_a_fit_from_sums_names_the_remedy():
-    pce = PolynomialChaosRegressor(
-        1, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    ).fit(*noisy_data())
-    with pytest.raises(ValueError, match="criterion='loo'"):
-        pce.sobol_interval()
+    pce = ridge_pce(1, distribution=norm(0, 1), criterion="gcv").fit(*noisy_data())
+    refuses("criterion='loo'", pce.sobol_interval)
 
 
 # Prediction bands
@@ -375,13 +342,10 @@ def test_prediction_bands_cover_new_noisy_values(solver):
     assert 0.86 < np.mean(covered) < 0.94
 
 
-def test_the_frame_has_intervals_and_the_unexplained_share():
+def test_the_frame_has_intervals_and_the_unexplained_share(rng):
     pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, X[:, 0] + 0.3 * rng.normal(size=60)
-    )
+    pce = ridge_pce(2).fit(X, X[:, 0] + 0.3 * rng.normal(size=60))
     frame = pce.sobol_frame(ci=0.9)
     assert {"low", "high", "loo_unexplained"} <= set(frame.columns)
     assert (frame["low"] <= frame["total_order"]).all()

@@ -7,19 +7,16 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from scipy.stats import norm, t
 from sklearn.model_selection import KFold
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosFeatures,
-    PolynomialChaosRegressor,
-)
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._expansion.predictive import order_statistic
 from skpce.metrics import coverage_interval
+from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
-SEED = 0
 LAW = norm(0, 1)
 
 
@@ -57,7 +54,7 @@ def test_residual_interval_of_least_squares_by_hand():
     expected = new @ slopes + tails[:, np.newaxis] * np.sqrt(1 + h_new)
     model = PolynomialChaosRegressor(1, distribution=LAW, solver="ols").fit(X, y)
     found = model.predict_interval(X_new, confidence_level=0.8)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_normal_residuals_give_the_interval_of_normal_theory():
@@ -76,8 +73,8 @@ def test_normal_residuals_give_the_interval_of_normal_theory():
         n_samples=200_000,
         random_state=0,
     )
-    np.testing.assert_allclose((upper - lower) / 2, half, rtol=0.02)
-    np.testing.assert_allclose((upper + lower) / 2, new @ slopes, atol=0.02)
+    assert_allclose((upper - lower) / 2, half, rtol=0.02)
+    assert_allclose((upper + lower) / 2, new @ slopes, atol=0.02)
 
 
 def test_bands_hold_all_targets_as_often_as_claimed():
@@ -95,13 +92,13 @@ def test_bands_hold_all_targets_as_often_as_claimed():
 
 def test_draws_have_the_moments_of_the_predictive_distribution():
     X, y = linear_with_noise(200, seed=5, n_targets=2)
-    model = PolynomialChaosRegressor(1, distribution=LAW, solver="ridge").fit(X, y)
+    model = ridge_pce(1, distribution=LAW).fit(X, y)
     draws = model.sample(20_000, X[:3], random_state=0)
     mean, deviation = model.predict(X[:3], return_std=True)
-    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1)
-    np.testing.assert_allclose(draws.std(axis=0), deviation, rtol=0.03)
+    assert_allclose(draws.mean(axis=0), mean, atol=0.1)
+    assert_allclose(draws.std(axis=0), deviation, rtol=0.03)
     unconditional = model.sample(20_000, random_state=0)
-    np.testing.assert_allclose(unconditional.std(axis=0), y.std(axis=0), rtol=0.1)
+    assert_allclose(unconditional.std(axis=0), y.std(axis=0), rtol=0.1)
     narrow = model.sample(20_000, inputs=norm(0, 0.01), residual=None, random_state=0)
     assert narrow.std() < 0.05
 
@@ -109,20 +106,14 @@ def test_draws_have_the_moments_of_the_predictive_distribution():
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["residual", "conformal"])
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
-)
+@pytest.mark.parametrize("estimator", [ridge_pce(1), PolynomialChaosRegressor()])
 def test_shapes_follow_y(estimator, method, noise):
     options = {"method": method, "noise": noise, "random_state": 0}
     X, y = linear_with_noise(40, seed=6)
     flat = estimator.fit(X, y).predict_interval(X[:3], **options)
     assert flat.lower.shape == flat.upper.shape == (3,)
     table = estimator.fit(X, y[:, np.newaxis]).predict_interval(X[:3], **options)
-    np.testing.assert_array_equal(table.lower[:, 0], flat.lower)
+    assert_array_equal(table.lower[:, 0], flat.lower)
     both = estimator.fit(X, np.c_[y, -y])
     wide = both.predict_interval(X[:3], joint="targets", **options)
     assert wide.lower.shape == (3, 2)
@@ -145,12 +136,9 @@ def wrong_and_heavy_tailed(size, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
-def test_split_conformal_covers_within_its_guarantee(noise):
+def test_split_conformal_covers_within_its_guarantee(noise, rng):
     # The model is wrong and the noise has heavy tails: 700 sets of 24 members.
-    rng = np.random.default_rng(SEED)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        *wrong_and_heavy_tailed(60, rng)
-    )
+    model = ridge_pce(1).fit(*wrong_and_heavy_tailed(60, rng))
     coverage = []
     for _ in range(700):
         X_new, y_new = wrong_and_heavy_tailed(200, rng)
@@ -178,11 +166,8 @@ def random_policies(size, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("joint", [None, "step", "trajectory"])
-def test_split_conformal_covers_policies_within_its_guarantee(joint):
-    rng = np.random.default_rng(SEED)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(3, 2), random_state=0, solver="ridge", distribution="normal"
-    )
+def test_split_conformal_covers_policies_within_its_guarantee(joint, rng):
+    surrogate = ridge_surrogate(1, steps=(3, 2), random_state=0)
     surrogate.fit(*random_policies(60, rng))
     coverage = []
     for _ in range(500):
@@ -208,13 +193,11 @@ def test_split_conformal_covers_policies_within_its_guarantee(joint):
 
 @pytest.mark.slow
 def test_cross_conformal_covers_typically_as_claimed():
-    rng, coverage = np.random.default_rng(SEED), []
+    rng, coverage = np.random.default_rng(0), []
     for seed in range(150):
         X, y = wrong_and_heavy_tailed(25, rng)
         X_new, y_new = wrong_and_heavy_tailed(300, rng)
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y
-        )
+        model = ridge_pce(1).fit(X, y)
         lower, upper = model.predict_interval(
             X_new, confidence_level=0.8, method="conformal", random_state=seed
         )
@@ -244,7 +227,7 @@ def test_cross_conformal_by_hand():
     found = model.predict_interval(
         X_new, confidence_level=0.8, method="conformal", cv=folds
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert_allclose(found, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("noise", ["constant", "inputs"])
@@ -260,20 +243,16 @@ def test_two_actions_have_the_interval_of_their_logit(method, noise):
     if method == "split":
         options["calibration"] = X[40:], z[40:]
     fit = slice(0, 40) if method == "split" else slice(None)
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X[fit], z[fit]
-    )
-    surrogate = CompositionalPCESurrogate(2, solver="ridge", distribution="normal").fit(
-        X[fit], y[fit]
-    )
+    model = ridge_pce(2).fit(X[fit], z[fit])
+    surrogate = ridge_surrogate(2).fit(X[fit], y[fit])
     expected = model.predict_interval(X[:9], joint="targets", **options)
     if method == "split":
         options["calibration"] = X[40:], y[40:]
     for joint in ("step", "trajectory"):
         found = surrogate.predict_interval(X[:9], joint=joint, **options)
-        np.testing.assert_allclose(found.lower[:, 0], expit(expected.lower), atol=1e-9)
-        np.testing.assert_allclose(found.upper[:, 0], expit(expected.upper), atol=1e-9)
-        np.testing.assert_allclose(found.lower[:, 1], expit(-expected.upper), atol=1e-9)
+        assert_allclose(found.lower[:, 0], expit(expected.lower), atol=1e-9)
+        assert_allclose(found.upper[:, 0], expit(expected.upper), atol=1e-9)
+        assert_allclose(found.lower[:, 1], expit(-expected.upper), atol=1e-9)
 
 
 def test_input_laws_are_learned_again_in_each_fold(monkeypatch):
@@ -286,7 +265,7 @@ def test_input_laws_are_learned_again_in_each_fold(monkeypatch):
         return found
 
     X, y = linear_with_noise(30, seed=10)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     monkeypatch.setattr(PolynomialChaosRegressor, "fit", remember)
     model.predict_interval(X[:2], method="conformal", cv=3, random_state=0)
     assert len(set(seen)) == 3
@@ -298,7 +277,7 @@ def test_a_weight_is_a_number_of_copies():
     values, weights = rng.normal(size=(9, 3)), rng.integers(1, 4, size=9).astype(float)
     for level in (0.5, 0.8, 0.9, 0.99):
         repeated = np.repeat(values, weights.astype(int), axis=0)
-        np.testing.assert_array_equal(
+        assert_array_equal(
             order_statistic(values, weights, level),
             order_statistic(repeated, np.ones(len(repeated)), level),
         )
@@ -306,12 +285,12 @@ def test_a_weight_is_a_number_of_copies():
 
 def test_the_same_seed_gives_the_same_folds():
     X, y = linear_with_noise(30, seed=12)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     found = [
         model.predict_interval(X, method="conformal", random_state=seed).lower
         for seed in (0, 0, 1)
     ]
-    np.testing.assert_array_equal(found[0], found[1])
+    assert_array_equal(found[0], found[1])
     assert np.abs(found[0] - found[2]).max() > 0
 
 
@@ -319,7 +298,7 @@ def test_the_same_seed_gives_the_same_folds():
 def test_too_few_members_say_so(calibrated):
     X, y = linear_with_noise(15, seed=13)
     X_other, y_other = linear_with_noise(15, seed=14)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     options = {"method": "conformal", "confidence_level": 0.95}
     pair = (X_other, y_other) if calibrated else None
     with pytest.warns(UserWarning, match=r"15 members are too few .* needs 19"):
@@ -327,28 +306,25 @@ def test_too_few_members_say_so(calibrated):
     assert np.all(lower == -np.inf)
     assert np.all(upper == np.inf)
     p = np.c_[expit(y), expit(-y), np.zeros(15)]
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, p
-    )
+    surrogate = ridge_surrogate(1).fit(X, p)
     pair = (
         (X_other, np.c_[expit(y_other), expit(-y_other), 0 * y]) if calibrated else None
     )
     with pytest.warns(UserWarning, match="too few"):
         lower, upper = surrogate.predict_interval(X[:2], calibration=pair, **options)
-    np.testing.assert_array_equal(lower, 0)
-    np.testing.assert_array_equal(upper, [[1, 1, 0], [1, 1, 0]])  # masked: never
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    assert_array_equal(lower, 0)
+    assert_array_equal(upper, [[1, 1, 0], [1, 1, 0]])  # masked: never
+    with warnings.catch_warnings(action="error"):
         model.predict_interval(X[:2], method="conformal", confidence_level=0.9)
 
 
 def test_memory_is_bounded_by_chunks(monkeypatch):
     X, y = linear_with_noise(30, seed=15, n_targets=2)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     options = {"method": "conformal", "random_state": 0}
     whole = model.predict_interval(X, **options)
     monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", 30 * 2 * 7)
-    np.testing.assert_array_equal(model.predict_interval(X, **options), whole)
+    assert_array_equal(model.predict_interval(X, **options), whole)
 
 
 # Noise that depends on the inputs.
@@ -361,11 +337,9 @@ def growing_noise(size, rng):
 
 @pytest.mark.parametrize("method", ["residual", "conformal"])
 def test_a_scale_model_covers_where_the_noise_is_large(method):
-    rng, covered = np.random.default_rng(SEED), {"constant": [], "inputs": []}
+    rng, covered = np.random.default_rng(0), {"constant": [], "inputs": []}
     for seed in range(30):
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            *growing_noise(120, rng)
-        )
+        model = ridge_pce(1).fit(*growing_noise(120, rng))
         X, y = growing_noise(1000, rng)
         tail = np.abs(X[:, 0]) > 1.5
         for noise, rates in covered.items():
@@ -382,7 +356,7 @@ def test_a_scale_model_covers_where_the_noise_is_large(method):
 
 
 def test_a_scale_model_covers_policies_where_the_noise_is_large():
-    rng, covered = np.random.default_rng(SEED), {"constant": [], "inputs": []}
+    rng, covered = np.random.default_rng(0), {"constant": [], "inputs": []}
 
     def draw(size):
         X = rng.normal(size=(size, 2))
@@ -390,9 +364,7 @@ def test_a_scale_model_covers_policies_where_the_noise_is_large():
         return X, softmax(np.c_[X[:, 1], 0 * X] + noise, axis=1)
 
     for _ in range(15):
-        surrogate = CompositionalPCESurrogate(
-            1, random_state=0, solver="ridge", distribution="normal"
-        ).fit(*draw(120))
+        surrogate = ridge_surrogate(1, random_state=0).fit(*draw(120))
         X, y = draw(500)
         tail = np.abs(X[:, 0]) > 1.5
         for noise, rates in covered.items():
@@ -408,9 +380,7 @@ def test_a_scale_model_of_equal_noise_changes_little():
     ratios = []
     for seed in range(20):
         X, y = linear_with_noise(100, seed)
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y
-        )
+        model = ridge_pce(1).fit(X, y)
         widths = [
             np.subtract(*model.predict_interval(X, noise=noise)[::-1]).mean()
             for noise in ("constant", "inputs")
@@ -421,70 +391,58 @@ def test_a_scale_model_of_equal_noise_changes_little():
 
 def test_a_target_without_residuals_has_a_scale_of_one():
     X, y = linear_with_noise(40, seed=16)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, np.c_[y, np.full(40, 3.0)]
-        )
+    with warnings.catch_warnings(action="ignore"):
+        model = ridge_pce(1).fit(X, np.c_[y, np.full(40, 3.0)])
     for method in ("residual", "conformal"):
         lower, upper = model.predict_interval(
             X[:5], noise="inputs", method=method, random_state=0
         )
-        np.testing.assert_allclose(lower[:, 1], 3.0)
-        np.testing.assert_allclose(upper[:, 1], 3.0)
+        assert_allclose(lower[:, 1], 3.0)
+        assert_allclose(upper[:, 1], 3.0)
 
 
 # Bad arguments.
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"method": "jackknife"}, "'method' .* one of 'conformal', 'residual'"),
-        ({"noise": "gaussian"}, "'noise' .* one of 'constant', 'inputs'"),
-        ({"joint": "step"}, "'joint' .* must be None or 'targets'. Got 'step'"),
-        ({"confidence_level": 1.0}, "'confidence_level'"),
-        ({"residual": "normal"}, "'residual'"),
-        ({"n_samples": 0}, "'n_samples'"),
-        ({"inputs": norm(0, 1)}, "Got both"),
-        (
-            {"calibration": ([[0.0, 0.0]], [0.0])},
-            "unless method='conformal'",
-        ),
-    ],
+    ({"method": "jackknife"}, "'method' .* one of 'conformal', 'residual'"),
+    ({"noise": "gaussian"}, "'noise' .* one of 'constant', 'inputs'"),
+    ({"joint": "step"}, "'joint' .* must be None or 'targets'. Got 'step'"),
+    ({"confidence_level": 1.0}, "'confidence_level'"),
+    ({"residual": "normal"}, "'residual'"),
+    ({"n_samples": 0}, "'n_samples'"),
+    ({"inputs": norm(0, 1)}, "Got both"),
+    ({"calibration": ([[0.0, 0.0]], [0.0])}, "unless method='conformal'"),
 )
 def test_bad_arguments(options, message):
     X, y = linear_with_noise(30, seed=17)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
-    with pytest.raises(ValueError, match=message):
-        model.predict_interval(X, **options)
+    model = ridge_pce(1).fit(X, y)
+    refuses(message, model.predict_interval, X, **options)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"cv": 1}, "'cv' .* from 2 to 30, the number of members. Got 1"),
-        ({"cv": 31}, "Got 31"),
-        ({"cv": "five"}, "'cv' .* an int, a splitter"),
-        ({"cv": [([0, 1], [2, 3])]}, "hold out each of the 30 members once"),
-        ({"calibration": 3}, r"'calibration' .* a pair \(X, y\)"),
-        ({"calibration": ([[0.0, np.nan]], [0.0])}, "Input X contains NaN"),
-        ({"calibration": ([[0.0, 0.0]], [np.nan])}, "Input y contains NaN"),
-        ({"calibration": ([[0.0, 0.0]], [0.0, 1.0])}, r"has shape \(2, 1\)"),
-        ({"calibration": ([[0.0, 0.0]], [[0.0, 1.0]])}, r"expected \(1, 1\)"),
-        ({"calibration": ([[0.0]], [0.0])}, "1 features"),
-    ],
+    ({"cv": 1}, "'cv' .* from 2 to 30, the number of members. Got 1"),
+    ({"cv": 31}, "Got 31"),
+    ({"cv": "five"}, "'cv' .* an int, a splitter"),
+    ({"cv": [([0, 1], [2, 3])]}, "hold out each of the 30 members once"),
+    ({"calibration": 3}, r"'calibration' .* a pair \(X, y\)"),
+    ({"calibration": ([[0.0, np.nan]], [0.0])}, "Input X contains NaN"),
+    ({"calibration": ([[0.0, 0.0]], [np.nan])}, "Input y contains NaN"),
+    ({"calibration": ([[0.0, 0.0]], [0.0, 1.0])}, r"has shape \(2, 1\)"),
+    ({"calibration": ([[0.0, 0.0]], [[0.0, 1.0]])}, r"expected \(1, 1\)"),
+    ({"calibration": ([[0.0]], [0.0])}, "1 features"),
 )
 def test_bad_conformal_arguments(options, message):
     X, y = linear_with_noise(30, seed=18)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
-    with pytest.raises(ValueError, match=message):
-        model.predict_interval(X, method="conformal", **options)
+    model = ridge_pce(1).fit(X, y)
+    refuses(message, model.predict_interval, X, method="conformal", **options)
 
 
 def test_conformal_intervals_need_inputs_and_other_members():
     X, y = linear_with_noise(30, seed=19)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     with pytest.raises(ValueError, match="needs X with method='conformal'"):
         model.predict_interval(method="conformal")
     with pytest.raises(ValueError, match=r"All 10 members .* are in the fit"):
@@ -497,9 +455,7 @@ def test_columns_of_calibration_are_those_of_the_fit():
     pandas = pytest.importorskip("pandas")
     X, y = linear_with_noise(40, seed=20)
     frame = pandas.DataFrame(X, columns=["size", "rate"])
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        frame[:20], y[:20]
-    )
+    model = ridge_pce(1).fit(frame[:20], y[:20])
     pair = frame[20:], y[20:]
     options = {"method": "conformal", "confidence_level": 0.9}
     assert model.predict_interval(frame, calibration=pair, **options).lower.size == 40
@@ -511,18 +467,11 @@ def test_columns_of_calibration_are_those_of_the_fit():
 
 def test_a_fit_without_residuals_or_samples_says_so():
     X, y = linear_with_noise(40, seed=21)
-    saturated = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(
-        X[:10], y[:10]
-    )
-    with pytest.raises(ValueError, match="residual distribution is not defined"):
-        saturated.predict_interval(X)
-    sums = PolynomialChaosRegressor(
-        1, distribution=LAW, criterion="gcv", solver="ridge"
-    ).fit(X, y)
-    with pytest.raises(ValueError, match="criterion='loo'"):
-        sums.predict_interval(X)
-    with pytest.raises(ValueError, match="criterion='loo'"):
-        sums.predict_interval(X, method="conformal")
+    saturated = PolynomialChaosRegressor(3, **OLS).fit(X[:10], y[:10])
+    refuses("residual distribution is not defined", saturated.predict_interval, X)
+    sums = ridge_pce(1, distribution=LAW, criterion="gcv").fit(X, y)
+    refuses("criterion='loo'", sums.predict_interval, X)
+    refuses("criterion='loo'", sums.predict_interval, X, method="conformal")
     other = linear_with_noise(30, seed=22)
     split = sums.predict_interval(X, method="conformal", calibration=other)
     assert np.isfinite(split.lower).all()  # needs predictions and leverages alone
@@ -531,9 +480,7 @@ def test_a_fit_without_residuals_or_samples_says_so():
 def test_calibration_has_the_columns_of_the_fit():
     X, values = np.random.default_rng(0).normal(size=(2, 60, 2))
     y = pd.DataFrame(values, columns=["score", "loss"])
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X[:30], y[:30]
-    )
+    model = ridge_pce(1).fit(X[:30], y[:30])
     options = {"method": "conformal"}
     model.predict_interval(X, calibration=(X[30:], y[30:]), **options)
     with pytest.raises(ValueError, match="y of calibration has the outputs"):

@@ -8,12 +8,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 
 import skpce
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce.ensembles import from_frame, sample_inputs
 from skpce.inspection import sobol_indices
+from tests.shared import cases, refuses
 
 new_scipy = pytest.mark.skipif(
     not hasattr(stats, "make_distribution"), reason="scipy before 1.15"
@@ -35,23 +37,21 @@ def polynomial(law):
 
 
 @new_scipy
-@pytest.mark.parametrize(
+@cases(
     ("make", "family"),
-    [
-        (lambda: stats.Normal(mu=0.3, sigma=0.7), "He"),
-        (lambda: stats.Uniform(a=-1.0, b=2.0), "P"),
-        (lambda: stats.make_distribution(stats.gamma)(a=2.5), "L"),
-        (lambda: 2 * stats.make_distribution(stats.beta)(a=2.0, b=3.0) - 0.5, "J"),
-        (lambda: stats.truncate(stats.Normal(), lb=-1.0, ub=2.0), "A"),
-        (
-            lambda: stats.Mixture(
-                [stats.Normal(), stats.Normal(mu=3.0)], weights=[0.3, 0.7]
-            ),
-            "A",
+    (lambda: stats.Normal(mu=0.3, sigma=0.7), "He"),
+    (lambda: stats.Uniform(a=-1.0, b=2.0), "P"),
+    (lambda: stats.make_distribution(stats.gamma)(a=2.5), "L"),
+    (lambda: 2 * stats.make_distribution(stats.beta)(a=2.0, b=3.0) - 0.5, "J"),
+    (lambda: stats.truncate(stats.Normal(), lb=-1.0, ub=2.0), "A"),
+    (
+        lambda: stats.Mixture(
+            [stats.Normal(), stats.Normal(mu=3.0)], weights=[0.3, 0.7]
         ),
-        (lambda: stats.Binomial(n=6, p=0.3), "D"),
-        (lambda: stats.make_distribution(stats.poisson)(mu=2.0), "D"),
-    ],
+        "A",
+    ),
+    (lambda: stats.Binomial(n=6, p=0.3), "D"),
+    (lambda: stats.make_distribution(stats.poisson)(mu=2.0), "D"),
     ids=str.split("normal uniform gamma beta truncated mixture binomial poisson"),
 )
 @pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning")
@@ -62,21 +62,19 @@ def test_objects_of_scipy(make, family):
     assert polynomial(law) == family
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "arguments", "family"),
-    [
-        ("Normal", (0.3, 0.7), "He"),
-        ("Uniform", (-1.0, 2.0), "P"),
-        ("Exponential", (2.0, -0.5), "L"),
-        ("Gamma", (2.5, 2.0, -1.0), "L"),
-        ("Beta", (2.0, 3.0, -0.5, 1.5), "J"),
-        ("LogNormal", (0.0, 0.3, 0.0), "A"),
-        ("Triangular", (-1.0, 0.5, 2.0), "A"),
-        ("Gumbel", (0.5, 0.2), "A"),
-        ("TruncatedNormal", (0.0, 1.0, -1.0, 2.0), "A"),
-        ("Poisson", (2.0,), "D"),
-        ("UserDefined", ([[0.0], [0.5], [2.0]], [0.2, 0.3, 0.5]), "D"),
-    ],
+    ("Normal", (0.3, 0.7), "He"),
+    ("Uniform", (-1.0, 2.0), "P"),
+    ("Exponential", (2.0, -0.5), "L"),
+    ("Gamma", (2.5, 2.0, -1.0), "L"),
+    ("Beta", (2.0, 3.0, -0.5, 1.5), "J"),
+    ("LogNormal", (0.0, 0.3, 0.0), "A"),
+    ("Triangular", (-1.0, 0.5, 2.0), "A"),
+    ("Gumbel", (0.5, 0.2), "A"),
+    ("TruncatedNormal", (0.0, 1.0, -1.0, 2.0), "A"),
+    ("Poisson", (2.0,), "D"),
+    ("UserDefined", ([[0.0], [0.5], [2.0]], [0.2, 0.3, 0.5]), "D"),
 )
 @pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning")
 def test_distributions_of_openturns(name, arguments, family):
@@ -87,20 +85,18 @@ def test_distributions_of_openturns(name, arguments, family):
     assert polynomial(law) == family
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "arguments", "family"),
-    [
-        ("Normal", (0.3, 0.7), "He"),
-        ("Uniform", (-1.0, 2.0), "P"),
-        ("Exponential", (2.0,), "L"),
-        ("Gamma", (2.5, 2.0), "L"),
-        ("Beta", (2.0, 3.0, -0.5, 1.5), "J"),
-        ("LogNormal", (0.0, 0.3), "A"),
-        ("Triangle", (-1.0, 0.5, 2.0), "A"),
-        ("TruncNormal", (-1.0, 2.0, 0.0, 1.0), "A"),
-        ("DiscreteUniform", (0, 5), "D"),
-        ("Binomial", (6, 0.3), "D"),
-    ],
+    ("Normal", (0.3, 0.7), "He"),
+    ("Uniform", (-1.0, 2.0), "P"),
+    ("Exponential", (2.0,), "L"),
+    ("Gamma", (2.5, 2.0), "L"),
+    ("Beta", (2.0, 3.0, -0.5, 1.5), "J"),
+    ("LogNormal", (0.0, 0.3), "A"),
+    ("Triangle", (-1.0, 0.5, 2.0), "A"),
+    ("TruncNormal", (-1.0, 2.0, 0.0, 1.0), "A"),
+    ("DiscreteUniform", (0, 5), "D"),
+    ("Binomial", (6, 0.3), "D"),
 )
 @pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning")
 def test_distributions_of_chaospy(name, arguments, family):
@@ -131,7 +127,7 @@ def test_the_distributions_of_a_problem_of_salib_are_those_that_it_draws():
     X = np.random.default_rng(0).uniform(0.2, 0.9, size=(40, 7))
     features = PolynomialChaosFeatures(1, distribution=problem).fit(X)
     for law, column in zip(features.basis_.laws, wanted.T, strict=True):
-        np.testing.assert_allclose(law.to_scipy().ppf(quantiles), column, rtol=1e-9)
+        assert_allclose(law.to_scipy().ppf(quantiles), column, rtol=1e-9)
 
 
 def test_a_problem_is_read_by_names_and_everywhere():
@@ -207,8 +203,7 @@ def test_bad_problems_are_refused():
     X = pd.DataFrame(np.random.default_rng(0).uniform(size=(20, 2)), columns=["a", "b"])
     problem = {"num_vars": 2, "names": ["a", "b"], "bounds": [[0, 1]]}
     model = PolynomialChaosRegressor(1, distribution=problem)
-    with pytest.raises(ValueError, match="2 names, 1 bounds and 2 dists"):
-        model.fit(X, X["a"])
+    refuses("2 names, 1 bounds and 2 dists", model.fit, X, X["a"])
     problem |= {"bounds": [[0, 1], [0, 1]], "dists": ["unif", "cauchy"]}
     with pytest.raises(ValueError, match=r"'cauchy' .* for 'b'; expected one of"):
         model.set_params(distribution=problem).fit(X, X["a"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 from sklearn.base import clone
@@ -14,15 +15,15 @@ from sklearn.base import clone
 from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
 from skpce._compositions import log_ratio as log_ratio_module
 from skpce._compositions.steps import StepLayout
+from tests.shared import cases, refuses, ridge_surrogate
 
 KINDS = ("alr", "clr", "ilr")
 WIDTHS = (4, 2, 1, 5)
-SEED = 0
 
 
 @pytest.fixture
 def y():
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     blocks = [softmax(3 * rng.normal(size=(30, width)), axis=1) for width in WIDTHS]
     return np.hstack(blocks)
 
@@ -30,7 +31,7 @@ def y():
 @pytest.fixture
 def masked():
     """Steps (4, 3, 3): one, two and three possible parts; references masked."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     y = np.zeros((20, 10))
     y[:, 1] = 1.0
     y[:, [4, 5]] = softmax(rng.normal(size=(20, 2)), axis=1)
@@ -42,7 +43,7 @@ def masked():
 def test_round_trip(kind, y):
     transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)
     coordinates = transformer.transform(y)
-    np.testing.assert_allclose(transformer.inverse_transform(coordinates), y, rtol=1e-9)
+    assert_allclose(transformer.inverse_transform(coordinates), y, rtol=1e-9)
     names = transformer.get_feature_names_out()
     assert len(names) == coordinates.shape[1] == len(transformer.coordinate_steps_)
     assert len(set(names)) == len(names)
@@ -55,22 +56,21 @@ def test_round_trip_with_masks(kind, reference, masked):
     coordinates = transformer.fit_transform(masked)
     assert not np.any(transformer.coordinate_steps_ == 0), "one part: no choice"
     back = transformer.inverse_transform(coordinates)
-    np.testing.assert_allclose(back, masked, rtol=1e-9)
+    assert_allclose(back, masked, rtol=1e-9)
     assert np.all(back[:, ~transformer.mask_] == 0.0)
     assert np.all(back[:, 1] == 1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_coordinates_give_points_on_the_simplices(kind, y):
+def test_any_coordinates_give_points_on_the_simplices(kind, y, rng):
     transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)
-    rng = np.random.default_rng(SEED)
     n_coordinates = len(transformer.get_feature_names_out())
     for scale in (1.0, 1e3, 1e6):
         wild = scale * rng.normal(size=(50, n_coordinates))
         back = transformer.inverse_transform(wild)
         assert np.isfinite(back).all()
         for columns in transformer.geometry_.layout.slices:
-            np.testing.assert_allclose(back[:, columns].sum(axis=1), 1, atol=1e-12)
+            assert_allclose(back[:, columns].sum(axis=1), 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,22 +81,22 @@ def test_closure_invariance(kind, values):
     transformer = LogRatioTransformer(kind).fit(closed)
     with pytest.warns(ClosureWarning, match="not to 1"):
         scaled = transformer.transform(7.0 * closed)
-    np.testing.assert_allclose(scaled, transformer.transform(closed), atol=1e-9)
+    assert_allclose(scaled, transformer.transform(closed), atol=1e-9)
 
 
 def test_ilr_is_an_isometry(y):
     ilr = LogRatioTransformer("ilr", steps=WIDTHS).fit_transform(y)
     clr = LogRatioTransformer("clr", steps=WIDTHS).fit_transform(y)
-    np.testing.assert_allclose(ilr @ ilr.T, clr @ clr.T, atol=1e-10)
+    assert_allclose(ilr @ ilr.T, clr @ clr.T, atol=1e-10)
 
 
 def test_clr_sums_to_zero_and_alr_is_a_difference_of_it(y):
     clr = LogRatioTransformer("clr", steps=(4,)).fit_transform(y[:, :4])
-    np.testing.assert_allclose(clr.sum(axis=1), 0, atol=1e-12)
+    assert_allclose(clr.sum(axis=1), 0, atol=1e-12)
     for reference in range(-4, 4):
         alr = LogRatioTransformer("alr", reference=reference).fit(y[:, :4])
         others = [k for k in range(4) if k != reference % 4]
-        np.testing.assert_allclose(
+        assert_allclose(
             alr.transform(y[:, :4]), clr[:, others] - clr[:, [reference]], atol=1e-12
         )
 
@@ -105,16 +105,16 @@ def test_agrees_with_composition_stats(y):
     composition = pytest.importorskip("composition_stats")
     part = y[:, :4]
     clr = LogRatioTransformer("clr").fit_transform(part)
-    np.testing.assert_allclose(clr, composition.clr(part), atol=1e-12)
+    assert_allclose(clr, composition.clr(part), atol=1e-12)
     for reference in range(4):
         alr = LogRatioTransformer("alr", reference=reference).fit_transform(part)
-        np.testing.assert_allclose(
+        assert_allclose(
             alr, composition.alr(part, denominator_idx=reference), atol=1e-12
         )
     # Bases of ilr differ by a rotation: distances agree.
     ilr = LogRatioTransformer("ilr").fit_transform(part)
     theirs = composition.ilr(part)
-    np.testing.assert_allclose(ilr @ ilr.T, theirs @ theirs.T, atol=1e-10)
+    assert_allclose(ilr @ ilr.T, theirs @ theirs.T, atol=1e-10)
 
 
 def test_zero_replacement_is_that_of_composition_stats():
@@ -122,17 +122,17 @@ def test_zero_replacement_is_that_of_composition_stats():
     y = np.array([[0.0, 0.3, 0.7], [0.2, 0.0, 0.8], [0.0, 0.0, 1.0], [0.5, 0.3, 0.2]])
     clr = LogRatioTransformer("clr", zero_replacement=1e-3).fit_transform(y)
     replaced = composition.multiplicative_replacement(y, delta=1e-3)
-    np.testing.assert_allclose(clr, composition.clr(replaced), atol=1e-12)
+    assert_allclose(clr, composition.clr(replaced), atol=1e-12)
 
 
 @pytest.mark.parametrize(("reference", "expected"), [(-1, 2), (3, 2), (0, 0), (1, 1)])
 def test_a_masked_reference_gives_way_to_the_last_possible_part(reference, expected):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     y = np.zeros((9, 4))
     y[:, :3] = softmax(rng.normal(size=(9, 3)), axis=1)  # the last part is masked
     alr = LogRatioTransformer("alr", reference=reference).fit(y)
     others = [k for k in range(3) if k != expected]
-    np.testing.assert_allclose(
+    assert_allclose(
         alr.transform(y), np.log(y[:, others] / y[:, [expected]]), atol=1e-12
     )
     assert [name.split("/")[1] for name in alr.get_feature_names_out()] == [
@@ -153,9 +153,8 @@ def test_an_explicit_mask_distinguishes_underflow_from_impossible():
 
 @pytest.mark.parametrize("n_parts", [2, 3, 7, 24])
 @pytest.mark.parametrize("reference", [0, 1, -1])
-def test_sum_of_alr_variances(n_parts, reference):
+def test_sum_of_alr_variances(n_parts, reference, rng):
     """Σ_k Var(alr_k) = total variance + K · Var(clr of the reference)."""
-    rng = np.random.default_rng(SEED)
     y = softmax(2 * rng.normal(size=(40, n_parts)), axis=1)
     log = np.log(y)
     clr = log - log.mean(axis=1, keepdims=True)
@@ -183,41 +182,37 @@ def test_names():
         assert names.tolist() == expected[kind]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
-    [
-        ({"log_ratio": "logit"}, "one of 'alr', 'clr', 'ilr'. Got 'logit'"),
-        ({"reference": 1.5}, "must be an int.*Got 1.5"),
-        ({"reference": True}, "must be an int.*Got True"),
-        ({"reference": 3}, r"must be in \[-3, 3\).*Got 3"),
-        ({"zero_replacement": 0.0}, "zero_replacement.*Got 0.0"),
-        ({"zero_replacement": 0.5}, "must be below 1/3"),
-        ({"closure": "none"}, "one of 'renormalize', 'strict'"),
-        ({"steps": (2, 2)}, "sums to 4 columns .2 . 2.; expected 3"),
-        ({"steps": (0, 3)}, "sequence of positive ints"),
-        ({"steps": "33"}, "Got '33'"),
-        ({"steps": 3}, "Got 3"),
-        ({"mask": [1, 1, 0]}, "3 bools.*Got .1, 1, 0."),
-        ({"mask": [True, True]}, "has 2 entries; expected 3, one for each column"),
-        ({"mask": [False] * 3}, "No part of step 'step0' is possible"),
-        ({"mask": "guess"}, "Got 'guess'"),
-        ({"mask": [True, False, True]}, "part '1' of step 'step0', which is masked"),
-        (
-            {"mask": np.array([[True, True, True], [True, True, False]])},
-            "differs between members",
-        ),
-    ],
+    ({"log_ratio": "logit"}, "one of 'alr', 'clr', 'ilr'. Got 'logit'"),
+    ({"reference": 1.5}, "must be an int.*Got 1.5"),
+    ({"reference": True}, "must be an int.*Got True"),
+    ({"reference": 3}, r"must be in \[-3, 3\).*Got 3"),
+    ({"zero_replacement": 0.0}, "zero_replacement.*Got 0.0"),
+    ({"zero_replacement": 0.5}, "must be below 1/3"),
+    ({"closure": "none"}, "one of 'renormalize', 'strict'"),
+    ({"steps": (2, 2)}, "sums to 4 columns .2 . 2.; expected 3"),
+    ({"steps": (0, 3)}, "sequence of positive ints"),
+    ({"steps": "33"}, "Got '33'"),
+    ({"steps": 3}, "Got 3"),
+    ({"mask": [1, 1, 0]}, "3 bools.*Got .1, 1, 0."),
+    ({"mask": [True, True]}, "has 2 entries; expected 3, one for each column"),
+    ({"mask": [False] * 3}, "No part of step 'step0' is possible"),
+    ({"mask": "guess"}, "Got 'guess'"),
+    ({"mask": [True, False, True]}, "part '1' of step 'step0', which is masked"),
+    (
+        {"mask": np.array([[True, True, True], [True, True, False]])},
+        "differs between members",
+    ),
 )
 def test_bad_parameters(parameters, message):
     y = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
-    with pytest.raises(ValueError, match=message):
-        LogRatioTransformer(**parameters).fit(y)
+    refuses(message, LogRatioTransformer(**parameters).fit, y)
 
 
 def test_transform_refuses_what_fit_has_masked():
     fitted = LogRatioTransformer().fit([[0.0, 0.5, 0.5], [0.0, 0.2, 0.8]])
-    with pytest.raises(ValueError, match=r"0.1 in row 0, part '0' .* is masked"):
-        fitted.transform([[0.1, 0.4, 0.5]])
+    refuses(r"0.1 in row 0, part '0' .* is masked", fitted.transform, [[0.1, 0.4, 0.5]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -240,14 +235,13 @@ def test_a_row_of_zeros_becomes_uniform_under_renormalize():
     with pytest.warns(ClosureWarning, match=r"Row 0 .* sums to 0"):
         fitted = LogRatioTransformer("clr").fit([[0.0, 0.0], [0.5, 0.5]])
     with pytest.warns(ClosureWarning, match="sums to 0"):
-        np.testing.assert_array_equal(fitted.transform([[0.0, 0.0]]), [[0.0, 0.0]])
+        assert_array_equal(fitted.transform([[0.0, 0.0]]), [[0.0, 0.0]])
 
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
 @pytest.mark.parametrize("reference", [0, -1])
-def test_maps_without_matrices(log_ratio, reference, monkeypatch):
+def test_maps_without_matrices(log_ratio, reference, monkeypatch, rng):
     """Cumulative sums step by step are the products with Helmert's matrices."""
-    rng = np.random.default_rng(0)
     widths = (3, 3, 1, 5, 5, 5, 2, 4)
     n_parts = sum(widths)
     layout = StepLayout(widths, tuple("abcdefgh"), tuple(map(str, range(n_parts))))
@@ -260,9 +254,9 @@ def test_maps_without_matrices(log_ratio, reference, monkeypatch):
     dense = geometry.to_coordinates(clr)
     back = geometry.from_coordinates(dense)
     monkeypatch.setattr(log_ratio_module, "_MOST_DENSE", -1)
-    np.testing.assert_allclose(geometry.to_coordinates(clr), dense, atol=1e-14)
-    np.testing.assert_allclose(geometry.from_coordinates(dense), back, atol=1e-14)
-    np.testing.assert_allclose(back, clr, atol=1e-13)
+    assert_allclose(geometry.to_coordinates(clr), dense, atol=1e-14)
+    assert_allclose(geometry.from_coordinates(dense), back, atol=1e-14)
+    assert_allclose(back, clr, atol=1e-13)
 
 
 def test_isometric_coordinates_are_those_of_helmert():
@@ -271,7 +265,7 @@ def test_isometric_coordinates_are_those_of_helmert():
     geometry = log_ratio_module.LogRatioGeometry(layout, mask, "ilr", -1)
     clr = np.random.default_rng(0).normal(size=(3, 300))
     expected = clr @ helmert(300).T
-    np.testing.assert_allclose(geometry.to_coordinates(clr), expected, atol=1e-12)
+    assert_allclose(geometry.to_coordinates(clr), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
@@ -283,13 +277,7 @@ def test_a_fit_of_many_parts_is_that_of_matrices(log_ratio, monkeypatch):
     found = []
     for most in (-1, 10**6):
         monkeypatch.setattr(log_ratio_module, "_MOST_DENSE", most)
-        model = CompositionalPCESurrogate(
-            2,
-            steps=(90, 90),
-            log_ratio=log_ratio,
-            solver="ridge",
-            distribution="normal",
-        )
+        model = ridge_surrogate(2, steps=(90, 90), log_ratio=log_ratio)
         model.fit(X, y)
         indices = [
             model.sobol_indices(level).total_order
@@ -297,7 +285,7 @@ def test_a_fit_of_many_parts_is_that_of_matrices(log_ratio, monkeypatch):
         ]
         found.append([*indices, model.predict(X), model.expansion_.q2])
     for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+        assert_allclose(one, other, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.slow
@@ -324,4 +312,4 @@ def test_a_fit_of_many_parts_is_the_same_in_every_log_ratio(solver):
         found.append([*parts, model.predict(X), lower, upper])
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
-            np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-12)
+            assert_allclose(one, two, rtol=1e-10, atol=1e-12)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce.metrics import coverage_interval, crps_score
+from tests.shared import cases, refuses
 
 STEPS = {"choice": 3, "single": 1, "masked": 3}
 MASK = np.array([True, True, True, True, True, False, True])
@@ -25,18 +27,18 @@ def as_policies(first: np.ndarray) -> np.ndarray:
     return np.stack([first, 1.0 - first], axis=-1)
 
 
+def draw_policies(rng, size):
+    """Three parts; one; two of three."""
+    one = softmax(rng.normal(size=(*size, 3)), axis=-1)
+    pair = softmax(rng.normal(size=(*size, 2)), axis=-1)
+    blocks = [one, np.ones((*size, 1)), pair[..., :1], np.zeros((*size, 1))]
+    return np.concatenate([*blocks, pair[..., 1:]], axis=-1)
+
+
 @pytest.fixture
-def forecasts():
+def forecasts(rng):
     """Policies of 400 members with three steps, and draws of the same law."""
-    rng = np.random.default_rng(0)
-
-    def draw(size):
-        one = softmax(rng.normal(size=(*size, 3)), axis=-1)
-        pair = softmax(rng.normal(size=(*size, 2)), axis=-1)
-        blocks = [one, np.ones((*size, 1)), pair[..., :1], np.zeros((*size, 1))]
-        return np.concatenate([*blocks, pair[..., 1:]], axis=-1)
-
-    return draw((400,)), draw((4000, 1))
+    return draw_policies(rng, (400,)), draw_policies(rng, (4000, 1))
 
 
 def quantiles(draws, level):
@@ -51,7 +53,7 @@ def test_crps_of_a_normal_law_has_its_closed_form():
     n_draws = 20_000
     atoms = norm.ppf((np.arange(n_draws) + 0.5) / n_draws, mean, spread)
     found = crps_score(as_policies(np.array([y])), as_policies(atoms)[:, np.newaxis])
-    np.testing.assert_allclose(found, [closed], rtol=1e-3)
+    assert_allclose(found, [closed], rtol=1e-3)
 
 
 @pytest.mark.parametrize("n_members_drawn", [1, 6])
@@ -65,20 +67,20 @@ def test_crps_is_the_double_sum(n_members_drawn):
     near = np.abs(draws[:, np.newaxis] - draws[np.newaxis]).mean(axis=(0, 1))
     each = (far - 0.5 * near).mean(axis=0)
     expected = [each[:2].mean(), each[2:].mean()]
-    np.testing.assert_allclose(crps_score(y, draws, steps=(2, 3)), expected, rtol=1e-12)
+    assert_allclose(crps_score(y, draws, steps=(2, 3)), expected, rtol=1e-12)
 
 
 def test_a_perfect_forecaster_scores_perfectly_and_a_wrong_one_does_not(forecasts):
     y, draws = forecasts
     shape = {"steps": STEPS, "mask": MASK}
     certain = np.repeat(y[np.newaxis], 3, axis=0)
-    np.testing.assert_allclose(crps_score(y, certain, **shape), [0, np.nan, 0])
+    assert_allclose(crps_score(y, certain, **shape), [0, np.nan, 0])
     for score in (marginal, joint):
-        np.testing.assert_array_equal(score(y, y, y, **shape), [1, np.nan, 1])
+        assert_array_equal(score(y, y, y, **shape), [1, np.nan, 1])
         wrong = score(y, y + 0.1, y + 0.2, **shape)
-        np.testing.assert_array_equal(wrong, [0, np.nan, 0])
+        assert_array_equal(wrong, [0, np.nan, 0])
     width = coverage_interval(y, y, y, **shape).width
-    np.testing.assert_array_equal(width, [0, np.nan, 0])
+    assert_array_equal(width, [0, np.nan, 0])
     honest = crps_score(y, draws, **shape)
     for distorted in (draws**3, 0.2 + 0 * draws, np.roll(draws, 1, axis=2)):
         assert np.all(np.delete(crps_score(y, distorted, **shape) > honest, 1))
@@ -91,7 +93,7 @@ def test_exact_quantiles_cover_as_often_as_they_claim(forecasts, level):
     shape = {"steps": STEPS, "mask": MASK}
     each = marginal(y, lower, upper, **shape)
     error = 4 * np.sqrt(level * (1 - level) / len(y))
-    np.testing.assert_allclose(each[[0, 2]], level, atol=error)
+    assert_allclose(each[[0, 2]], level, atol=error)
     narrow = marginal(y, *quantiles(draws, level / 2), **shape)
     assert np.all(np.abs(narrow[[0, 2]] - level) > error)
     whole = joint(y, lower, upper, **shape)
@@ -109,13 +111,13 @@ def test_masked_parts_and_steps_without_choice_do_not_count(forecasts):
         assert np.isnan(found[1])
         alone = score(y[:, [4, 6]], lower[:, [4, 6]], upper[:, [4, 6]])
         assert found[2] == alone[0]
-        np.testing.assert_array_equal(found, score(y, lower, upper, steps=STEPS))
+        assert_array_equal(found, score(y, lower, upper, steps=STEPS))
     widths = coverage_interval(y, lower, upper, steps=STEPS).width
     both = (upper - lower).mean(axis=0)
     expected = [both[:3].mean(), np.nan, both[[4, 6]].mean()]
-    np.testing.assert_allclose(widths, expected)
+    assert_allclose(widths, expected)
     alone = crps_score(y[:, [4, 6]], draws[:, :, [4, 6]])
-    np.testing.assert_allclose(crps_score(y, draws, steps=STEPS)[2], alone[0])
+    assert_allclose(crps_score(y, draws, steps=STEPS)[2], alone[0])
 
 
 def test_bounds_are_inclusive():
@@ -127,35 +129,29 @@ def test_bounds_are_inclusive():
 Y = np.full((4, 3), 1 / 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("score", "arguments", "message"),
-    [
-        (
-            marginal,
-            (Y, Y[:3], Y),
-            r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)",
-        ),
-        (joint, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
-        (
-            marginal,
-            (Y, Y[np.newaxis], Y),
-            r"lower has shape \(1, 4, 3\)",
-        ),
-        (marginal, (Y, Y[0], Y), r"lower has shape \(3,\)"),
-        # What sample() gives without X: its draws must not pass for members.
-        (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
-        (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),
-        (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
-        (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
-        (marginal, (Y * np.nan, Y, Y), "NaN"),
-        (marginal, (Y[0], Y, Y), "y_true must be 2-D"),
-    ],
+    (
+        marginal,
+        (Y, Y[:3], Y),
+        r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)",
+    ),
+    (joint, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
+    (marginal, (Y, Y[np.newaxis], Y), r"lower has shape \(1, 4, 3\)"),
+    (marginal, (Y, Y[0], Y), r"lower has shape \(3,\)"),
+    # What sample() gives without X: its draws must not pass for members.
+    (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
+    (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),
+    (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
+    (crps_score, (Y, np.ones((9, 1, 2))), r"draws has shape \(9, 1, 2\)"),
+    (crps_score, (Y[0], np.ones((9, 1, 3))), "must be 2-D"),
+    (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
+    (marginal, (Y * np.nan, Y, Y), "NaN"),
+    (marginal, (Y[0], Y, Y), "y_true must be 2-D"),
 )
 def test_bad_shapes_are_named(score, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        score(*arguments)
+    refuses(message, score, *arguments)
 
 
 def test_steps_of_another_width_are_refused():
-    with pytest.raises(ValueError, match=r"sums to 4 columns"):
-        marginal(Y, Y, Y, steps=(2, 2))
+    refuses(r"sums to 4 columns", marginal, Y, Y, Y, steps=(2, 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from skpce import PolynomialChaosRegressor
@@ -25,7 +26,7 @@ def expansion():
 def test_a_tensor_retains_the_variance(expansion):
     coefficients, multi_indices = expansion
     tensors = symmetric_tensors(coefficients, multi_indices)
-    np.testing.assert_allclose(
+    assert_allclose(
         explained_variance(tensors, np.eye(3)),
         np.square(coefficients[:, 1:]).sum(axis=1),
     )
@@ -34,7 +35,7 @@ def test_a_tensor_retains_the_variance(expansion):
 def test_a_direction_is_a_subset_of_one(expansion):
     coefficients, multi_indices = expansion
     u = np.array([[0.2, -0.5, 0.6]])
-    np.testing.assert_allclose(
+    assert_allclose(
         variance_along(coefficients, multi_indices, u)[:, 0],
         explained_variance(symmetric_tensors(coefficients, multi_indices), u.T),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.exceptions import NotFittedError
@@ -17,12 +18,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import gradient_moments
 from skpce._expansion.moments import explained_share
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 N_FEATURES = 6
 
@@ -64,13 +66,11 @@ def binned_share(x, values, n_bins=4000):
     return (between - ratio) / (1 - ratio)
 
 
-@pytest.mark.parametrize(
+@cases(
     "embedding",
-    [
-        (PCA(3),),
-        (StandardScaler(), PCA(3, whiten=True)),
-        (StandardScaler(), PCA(2)),
-    ],
+    (PCA(3),),
+    (StandardScaler(), PCA(3, whiten=True)),
+    (StandardScaler(), PCA(2)),
     ids=["pca", "scaled-whitened", "two"],
 )
 def test_first_order_against_brute_force(embedding):
@@ -80,35 +80,31 @@ def test_first_order_against_brute_force(embedding):
     _, features, values = embedded_samples(pipeline)
     for i in (0, 1, 2, 3, 5):
         sampled = binned_share(features[:, i], values)
-        np.testing.assert_allclose(found.first_order[:, i], sampled, atol=0.01)
+        assert_allclose(found.first_order[:, i], sampled, atol=0.01)
     assert not found.sampled
     assert not found.first_order_standard_error.any()
     assert np.all(found.first_order >= 0)
     assert np.all(found.first_order <= 1 + 1e-12)
 
 
-def test_what_the_embedding_drops_is_noise():
+def test_what_the_embedding_drops_is_noise(rng):
     X, y = rows(noise=1.0)
     pipeline = fitted(X, y, PCA(3))
     found = original_space_indices(pipeline, X)
     _, features, values = embedded_samples(pipeline)
     dropped = X - pipeline[:-1].inverse_transform(pipeline[:-1].transform(X))
-    rng = np.random.default_rng(0)
     for i in (0, 2, 5):
         noisy = features[:, i] + rng.normal(scale=dropped[:, i].std(), size=len(values))
         sampled = binned_share(noisy, values)
-        np.testing.assert_allclose(
-            found.first_order_with_residual[:, i], sampled, atol=0.01
-        )
+        assert_allclose(found.first_order_with_residual[:, i], sampled, atol=0.01)
     assert np.all(found.first_order_with_residual <= found.first_order + 1e-12)
     retained = 1 - dropped.var(axis=0) / X.var(axis=0)
-    np.testing.assert_allclose(found.retained_variance, retained, atol=1e-9)
+    assert_allclose(found.retained_variance, retained, atol=1e-9)
     assert found.retained_variance[4] < 0.5
     assert any("less than half" in caution for caution in found.cautions)
 
 
-def test_a_feature_without_loading_has_index_zero():
-    rng = np.random.default_rng(0)
+def test_a_feature_without_loading_has_index_zero(rng):
     X = rng.normal(size=(100, 3)) * [3, 2, 1]
     first_two = FunctionTransformer(lambda X: X[:, :2])
     X[:, 2] -= X[:, :2] @ np.linalg.lstsq(X[:, :2], X[:, 2], rcond=None)[0]
@@ -122,28 +118,26 @@ def test_a_feature_without_loading_has_index_zero():
     assert found.shapley[0, 2] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_faint_copy_explains_as_much_as_the_original():
+def test_a_faint_copy_explains_as_much_as_the_original(rng):
     """Under the law of the embedding; what it drops makes the difference."""
-    rng = np.random.default_rng(0)
     source = rng.normal(size=400)
     X = np.c_[source, 0.01 * source + 0.1 * rng.normal(size=400)]
     pipeline = fitted(X, source, PCA(1), degree=1)
     found = original_space_indices(pipeline, X)
-    np.testing.assert_allclose(found.first_order, 1.0)
+    assert_allclose(found.first_order, 1.0)
     assert found.first_order_with_residual[0, 0] > 0.999
     assert found.first_order_with_residual[0, 1] < 0.1
 
 
-def test_without_an_embedding_they_are_the_sobol_indices():
-    rng = np.random.default_rng(0)
+def test_without_an_embedding_they_are_the_sobol_indices(rng):
     X = rng.normal(size=(4, 2))
     X = np.vstack([X, -X, X * [1, -1], X * [-1, 1]])  # exactly uncorrelated
     y = X[:, 0] + X[:, 0] * X[:, 1] + X[:, 1] ** 2
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+    pce = ridge_pce(2).fit(X, y)
     for pipeline in (pce, make_pipeline("passthrough", pce)):
         found = original_space_indices(pipeline, X)
-        np.testing.assert_allclose(found.first_order, pce.sobol_indices_, atol=1e-12)
-        np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0)
+        assert_allclose(found.first_order, pce.sobol_indices_, atol=1e-12)
+        assert_allclose(found.shapley.sum(axis=1), 1.0)
 
 
 def test_the_loading_is_that_of_pca():
@@ -152,8 +146,8 @@ def test_the_loading_is_that_of_pca():
     X, y = rows(noise=0.5)
     pipeline = fitted(X, y, PCA(3))
     embedding = affine_map(pipeline.steps[:-1], X)
-    np.testing.assert_allclose(embedding.matrix, pipeline[0].components_, atol=1e-9)
-    np.testing.assert_allclose(embedding.loading, pipeline[0].components_.T, atol=1e-9)
+    assert_allclose(embedding.matrix, pipeline[0].components_, atol=1e-9)
+    assert_allclose(embedding.loading, pipeline[0].components_.T, atol=1e-9)
 
 
 def test_derivatives_against_finite_differences():
@@ -170,7 +164,7 @@ def test_derivatives_against_finite_differences():
         difference = np.abs(squared.mean(axis=0) - found.derivative_measure[:, i])
         assert np.all(difference <= 4 * error + 1e-6)
     weighted = found.derivative_measure * X.var(axis=0)
-    np.testing.assert_allclose(
+    assert_allclose(
         found.activity_share, weighted / weighted.sum(axis=1, keepdims=True)
     )
 
@@ -192,31 +186,30 @@ def test_moments_of_the_gradient_of_mixed_laws():
         slopes.append(np.tensordot(coefficients[0], terms, axes=1))
     weights = np.outer(wx, wy)
     by_hand = [[np.sum(weights * a * b) for a in slopes] for b in slopes]
-    np.testing.assert_allclose(exact, by_hand, rtol=1e-10)
+    assert_allclose(exact, by_hand, rtol=1e-10)
 
 
 def test_shapley_effects_are_those_of_a_normal_x():
     X, y = rows(noise=0.5)
     pipeline = fitted(X, y, PCA(3), degree=2)
     found = original_space_indices(pipeline, X)
-    np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-9)
+    assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-9)
     other = shapley_effects(
         pipeline, X, dependence="gaussian", solver="ols", degree=2, random_state=0
     )
-    np.testing.assert_allclose(found.shapley, other.effects, atol=1e-6)
+    assert_allclose(found.shapley, other.effects, atol=1e-6)
 
 
 def test_first_order_is_the_value_of_one_feature_in_the_game():
     """With one embedded input and one feature the game has one player."""
     x = np.random.default_rng(0).normal(size=(60, 1))
     found = original_space_indices(fitted(x, x[:, 0] ** 2, StandardScaler()), x)
-    np.testing.assert_allclose(found.shapley, 1.0)
-    np.testing.assert_allclose(found.first_order, 1.0)
+    assert_allclose(found.shapley, 1.0)
+    assert_allclose(found.first_order, 1.0)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_uniform_inputs_are_sampled(seed):
-    rng = np.random.default_rng(0)
+def test_uniform_inputs_are_sampled(seed, rng):
     X = rng.uniform(-1, 1, size=(400, 3))
     y = X[:, 0] + X[:, 1] ** 2 + X[:, 0] * X[:, 1]
     pipeline = fitted(X, y, StandardScaler(), degree=2, distribution="uniform")
@@ -246,31 +239,27 @@ def test_sampled_and_closed_forms_agree(monkeypatch):
         assert np.all(difference < 5 * sampled.first_order_standard_error + 1e-3)
 
 
-def test_the_sampled_estimator():
-    rng = np.random.default_rng(0)
+def test_the_sampled_estimator(rng):
     x, noise = rng.normal(size=(2, 65_536))
     values = np.c_[x + noise, noise, np.zeros_like(x)]
     found = explained_share(x, values, np.eye(3))
-    np.testing.assert_allclose(found, [0.5, 0.0, 0.0], atol=0.01)
+    assert_allclose(found, [0.5, 0.0, 0.0], atol=0.01)
     cubic = x**3 - 3 * x
     found = explained_share(x, np.c_[cubic, x], np.eye(2))
-    np.testing.assert_allclose(found, 1.0, atol=1e-9)
+    assert_allclose(found, 1.0, atol=1e-9)
     pooled = explained_share(x, values, np.array([[1.0, 1.0, 0.0]]))
-    np.testing.assert_allclose(pooled, [1 / 3], atol=0.01)
+    assert_allclose(pooled, [1 / 3], atol=0.01)
 
 
-def test_a_surrogate_of_compositions_gives_steps():
+def test_a_surrogate_of_compositions_gives_steps(rng):
     X, y = rows(noise=0.3)
     first = softmax(np.c_[y[:, 0], np.zeros(len(y)), -y[:, 1]], axis=1)
     second = softmax(np.c_[y[:, 1], np.zeros(len(y))], axis=1)
-    surrogate = CompositionalPCESurrogate(
-        2, steps={"a": 3, "b": 2}, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(2, steps={"a": 3, "b": 2})
     pipeline = make_pipeline(PCA(3), surrogate).fit(X, np.hstack([first, second]))
     found = original_space_indices(pipeline, X)
     assert found.target_names == ("a", "b")
-    np.testing.assert_allclose(found.total_variance, pipeline[-1].step_total_variance_)
-    rng = np.random.default_rng(0)
+    assert_allclose(found.total_variance, pipeline[-1].step_total_variance_)
     Z = pipeline[-1].basis_.sample(400_000, rng)
     ilr = pipeline[-1].transform(Z)
     features = pipeline[:-1].inverse_transform(Z)
@@ -278,8 +267,8 @@ def test_a_surrogate_of_compositions_gives_steps():
         shares = binned_share(features[:, i], ilr)
         variance = ilr.var(axis=0)
         step_a = (shares[:2] @ variance[:2]) / variance[:2].sum()
-        np.testing.assert_allclose(found.first_order[0, i], step_a, atol=0.01)
-        np.testing.assert_allclose(found.first_order[1, i], shares[2], atol=0.01)
+        assert_allclose(found.first_order[0, i], step_a, atol=0.01)
+        assert_allclose(found.first_order[1, i], shares[2], atol=0.01)
 
 
 def test_other_affine_steps():
@@ -289,7 +278,7 @@ def test_other_affine_steps():
         assert found.first_order.shape == (1, N_FEATURES)
     nested = make_pipeline(make_pipeline(StandardScaler()), PCA(2))
     flat = fitted(X, y, StandardScaler(), PCA(2))
-    np.testing.assert_allclose(
+    assert_allclose(
         original_space_indices(fitted(X, y, nested), X).first_order,
         original_space_indices(flat, X).first_order,
     )
@@ -299,11 +288,7 @@ def test_data_frames():
     X, y = rows(noise=0.3)
     names = [f"gene {i}" for i in range(N_FEATURES)]
     frame = pd.DataFrame(X, columns=names)
-    pipeline = make_pipeline(
-        StandardScaler(),
-        PCA(2),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    )
+    pipeline = make_pipeline(StandardScaler(), PCA(2), ridge_pce(2))
     pipeline.set_output(transform="pandas").fit(frame, y)
     found = original_space_indices(pipeline, frame)
     assert found.feature_names == tuple(names)
@@ -314,8 +299,7 @@ def test_data_frames():
     assert "do not add up" in found._repr_html_()
 
 
-def test_what_is_not_supported_is_named():
-    rng = np.random.default_rng(0)
+def test_what_is_not_supported_is_named(rng):
     X, _ = rows()
     noise = original_space_indices(fitted(X, rng.normal(size=len(X)), PCA(3)), X)
     assert noise.supported == (False,)
@@ -331,13 +315,11 @@ def test_what_is_not_supported_is_named():
     assert good.supported == (True,)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("step", "name"),
-    [
-        (KernelPCA(2, kernel="rbf", gamma=0.01), "kernelpca"),
-        (QuantileTransformer(n_quantiles=50), "quantiletransformer"),
-        (FunctionTransformer(np.square), "functiontransformer"),
-    ],
+    (KernelPCA(2, kernel="rbf", gamma=0.01), "kernelpca"),
+    (QuantileTransformer(n_quantiles=50), "quantiletransformer"),
+    (FunctionTransformer(np.square), "functiontransformer"),
 )
 def test_a_step_that_is_not_affine_is_named(step, name):
     X, y = rows()
@@ -351,18 +333,10 @@ def test_bad_input():
     with pytest.raises(ValueError, match="last step is LinearRegression"):
         original_space_indices(make_pipeline(PCA(2), LinearRegression()).fit(X, y), X)
     with pytest.raises(NotFittedError):
-        original_space_indices(
-            make_pipeline(
-                PCA(2), PolynomialChaosRegressor(solver="ridge", distribution="normal")
-            ),
-            X,
-        )
+        original_space_indices(make_pipeline(PCA(2), ridge_pce()), X)
     pipeline = fitted(X, y, PCA(2))
     with pytest.raises(ValueError, match="3 rows; 2 embedded inputs need at least 4"):
         original_space_indices(pipeline, X[:3])
-    with pytest.raises(ValueError, match="expecting 6 features"):
-        original_space_indices(pipeline, X[:, :4])
-    with pytest.raises(ValueError, match="'n_samples'"):
-        original_space_indices(pipeline, X, n_samples=10)
-    with pytest.raises(ValueError, match="'min_q2'"):
-        original_space_indices(pipeline, X, min_q2=2)
+    refuses("expecting 6 features", original_space_indices, pipeline, X[:, :4])
+    refuses("'n_samples'", original_space_indices, pipeline, X, n_samples=10)
+    refuses("'min_q2'", original_space_indices, pipeline, X, min_q2=2)

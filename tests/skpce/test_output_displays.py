@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
@@ -24,6 +25,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from tests.shared import OLS, cases, refuses, ridge_pce
 
 pd = pytest.importorskip("pandas")
 matplotlib = pytest.importorskip("matplotlib")
@@ -35,26 +37,15 @@ ODD = ["$\\frac{$ <b>&", "_hidden", "a name that is far too long for one line " 
 WORDS = re.compile(r"\b(polic(y|ies)|rewards?|steps?|surrogate|actions?)\b", re.I)
 
 MODELS = {
-    "alone": PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    "behind PCA": make_pipeline(
-        PCA(2, whiten=True),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    ),
+    "alone": ridge_pce(2),
+    "behind PCA": make_pipeline(PCA(2, whiten=True), ridge_pce(2)),
     "learned": PolynomialChaosRegressor(),
     "in a search": GridSearchCV(
-        make_pipeline(
-            PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        ),
+        make_pipeline(PCA(2), ridge_pce(1)),
         {"polynomialchaosregressor__degree": [1, 2]},
         cv=2,
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +88,7 @@ def texts_of(display):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_every_display_draws_real_outputs(name, data, frame):
-    X, _ = data
+def test_every_display_draws_real_outputs(X, name, frame):
     model = MODELS[name]
     found = judged(model, X, frame)
     assert tuple(found.keys) == ("output",)
@@ -107,37 +97,26 @@ def test_every_display_draws_real_outputs(name, data, frame):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n_outputs", "names"), [(1, "none"), (1, "odd"), (3, "odd"), (12, "odd")]
-)
-def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
-    X, _ = data
+@cases(("n_outputs", "names"), (1, "none"), (1, "odd"), (3, "odd"), (12, "odd"))
+def test_any_number_of_outputs_and_odd_names(X, n_outputs, names):
     y = X[:, [0]] + np.random.default_rng(1).normal(size=(60, n_outputs))
     if names == "odd":
         labels = [f"{ODD[i % 3]}{i}" for i in range(n_outputs)]
         y = pd.DataFrame(y, columns=labels)
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
-    found = judged(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, y
-    )
+    model = ridge_pce(1).fit(X, y)
+    found = judged(ridge_pce(1), X, y)
     for display in all_displays(model, X, y, found):
         assert not WORDS.search(texts_of(display))
         plt.close(display.figure_)
 
 
-def test_groups_come_from_the_verdict_or_are_given(data):
-    X, y = data
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
-    found = judged(
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        X,
-        y,
-        outputs=OUTPUTS,
-    )
+def test_groups_come_from_the_verdict_or_are_given(X, y):
+    model = ridge_pce(2).fit(X, y)
+    found = judged(ridge_pce(2), X, y, outputs=OUTPUTS)
     by_verdict = SobolDisplay.from_fit(model, verdict=found)
     assert by_verdict.step_names == ["accuracy", "logits"]
-    np.testing.assert_array_equal(by_verdict.unexplained, found.not_predicted)
-    np.testing.assert_array_equal(by_verdict.shares[:, :3], found.drivers.first)
+    assert_array_equal(by_verdict.unexplained, found.not_predicted)
+    assert_array_equal(by_verdict.shares[:, :3], found.drivers.first)
     given = SobolDisplay.from_fit(model, outputs=OUTPUTS)
     assert SobolDisplay.from_fit(model).step_names == ["y0", "y1", "y2"]
     shown = InteractionDisplay.from_estimator(model, step="logits", outputs=OUTPUTS)
@@ -146,15 +125,12 @@ def test_groups_come_from_the_verdict_or_are_given(data):
     both = weights @ pairs.values[1:] / weights.sum()
     explained = 1 - given.unexplained[1]
     place = pairs.subsets.index((1,))
-    np.testing.assert_allclose(shown.values[1, 1], explained * both[place])
+    assert_allclose(shown.values[1, 1], explained * both[place])
 
 
-def test_a_verdict_about_other_outputs_is_refused(data):
-    X, y = data
+def test_a_verdict_about_other_outputs_is_refused(X, y):
     names = ["a", "b", "c"]
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, pd.DataFrame(y, columns=names)
-    )
+    model = ridge_pce(1).fit(X, pd.DataFrame(y, columns=names))
     found = judged(model, X, pd.DataFrame(y, columns=names[::-1]))
     with pytest.raises(ValueError, match="verdict is about the outputs"):
         SobolDisplay.from_estimator(model, verdict=found)
@@ -164,39 +140,33 @@ def test_a_verdict_about_other_outputs_is_refused(data):
         InteractionDisplay.from_estimator(model, step="d")
 
 
-def test_displays_of_compositions_say_what_to_use(data):
-    X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+def test_displays_of_compositions_say_what_to_use(X, y):
+    model = ridge_pce(1).fit(X, y)
     with pytest.raises(ValueError, match="For real outputs use StepVarianceDisplay"):
         PolicyDistributionDisplay.from_estimator(model, y)
     for draw in (report, CoverageDisplay.from_estimator):
-        with pytest.raises(ValueError, match="an expansion alone has no residuals"):
-            draw(model.expansion_, X, y)
+        refuses("an expansion alone has no residuals", draw, model.expansion_, X, y)
 
 
 # The spread of members.
 
 
-def test_spread_of_members(data):
-    X, y = data
+def test_spread_of_members(X, y):
     y = y.copy()
     y[:5, 1] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y
-        )
+    with warnings.catch_warnings(action="ignore"):
+        model = ridge_pce(1).fit(X, y)
     display = StepVarianceDisplay.from_estimator(model, y, outputs=OUTPUTS)
     found, rest = display.fragility, y[5:, 1:]
     assert found.output_names == ("accuracy", "logits")
     assert found.members.tolist() == [60, 55]
-    np.testing.assert_allclose(found.variance, [y[:, 0].var(), rest.var(axis=0).sum()])
-    np.testing.assert_allclose(found.variance_per_column[1], rest.var(axis=0).mean())
-    np.testing.assert_allclose(found.standard_deviation[0], y[:, 0].std())
+    assert_allclose(found.variance, [y[:, 0].var(), rest.var(axis=0).sum()])
+    assert_allclose(found.variance_per_column[1], rest.var(axis=0).mean())
+    assert_allclose(found.standard_deviation[0], y[:, 0].std())
     assert (found.minimum[1], found.maximum[1]) == (rest.min(), rest.max())
     assert len(display.axes_) == 3
     alone = StepVarianceDisplay.from_predictions(y, outputs=OUTPUTS)
-    np.testing.assert_array_equal(alone.fragility.variance, found.variance)
+    assert_array_equal(alone.fragility.variance, found.variance)
     shown = StepVarianceDisplay.from_estimator(model, y, measures=["variance"])
     assert len(shown.axes_) == 1
     with pytest.raises(
@@ -215,11 +185,8 @@ def test_members_that_agree_have_no_spread(data):
 # Coverage, convergence.
 
 
-def test_coverage_is_the_share_inside(data):
-    X, y = data
-    model = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ridge").fit(
-        X[:40], y[:40]
-    )
+def test_coverage_is_the_share_inside(X, y):
+    model = ridge_pce(2, distribution=norm(0, 1)).fit(X[:40], y[:40])
     display = CoverageDisplay.from_estimator(model, X[40:], y[40:], levels=(0.5, 0.9))
     for place, level in enumerate((0.5, 0.9)):
         low, high = model.predict_interval(
@@ -227,7 +194,7 @@ def test_coverage_is_the_share_inside(data):
         )
         inside = (y[40:] >= low) & (y[40:] <= high)
         found = display.coverages["given the inputs"][place]
-        np.testing.assert_allclose(found, inside.mean())
+        assert_allclose(found, inside.mean())
     assert display.ax_.get_ylabel() == "share of held-out values inside"
     draws = np.random.default_rng(0).normal(size=(50, 60, 3))
     shown = CoverageDisplay.from_predictions(y, {"draws": draws}, outputs=OUTPUTS)
@@ -241,23 +208,22 @@ def test_coverage_of_groups_with_failed_members():
     marginal, joint = (
         output_coverage(y, *ends, groups, kind) for kind in ("marginal", "joint")
     )
-    np.testing.assert_allclose(marginal.coverage, [2 / 3, 2 / 4])
-    np.testing.assert_allclose(joint.coverage, [2 / 3, 0.0])
+    assert_allclose(marginal.coverage, [2 / 3, 2 / 4])
+    assert_allclose(joint.coverage, [2 / 3, 0.0])
     assert marginal.n_members == 3
     lost = output_coverage(np.full((3, 3), np.nan), *ends, groups)
     assert np.isnan(lost.coverage).all()
 
 
-def test_convergence_of_groups(data, frame):
-    X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+def test_convergence_of_groups(X, y, frame):
+    model = ridge_pce(1)
     options = {"sizes": (45,), "n_repeats": 1, "random_state": 3}
     display = ConvergenceDisplay.from_estimator(model, X, frame, **options)
     given = ConvergenceDisplay.from_estimator(model, X, y, outputs=OUTPUTS, **options)
     assert display.curve_names == given.curve_names == ["accuracy", "logits"]
-    np.testing.assert_allclose(display.values, given.values)
+    assert_allclose(display.values, given.values)
     alone = ConvergenceDisplay.from_estimator(model, X, y, **options)
-    np.testing.assert_allclose(alone.values[0, 0, 0], display.values[0, 0, 0])
+    assert_allclose(alone.values[0, 0, 0], display.values[0, 0, 0])
     low, high = np.sort(alone.values[0, 0, 1:])
     assert low < display.values[0, 0, 1] < high
     shares = ConvergenceDisplay.from_estimator(
@@ -266,11 +232,8 @@ def test_convergence_of_groups(data, frame):
     assert shares.title == "logits"
 
 
-def test_a_search_with_other_numbers_of_inputs_has_no_curves(data, frame):
-    X, _ = data
-    pipeline = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+def test_a_search_with_other_numbers_of_inputs_has_no_curves(X, frame):
+    pipeline = make_pipeline(PCA(2), ridge_pce(1))
     search = GridSearchCV(pipeline, {"pca__n_components": [1, 2, 3]}, cv=3)
     with pytest.raises(ValueError, match="their indices make no curves"):
         ConvergenceDisplay.from_estimator(
@@ -291,8 +254,7 @@ def prose(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_a_report_of_real_outputs(name, data, frame):
-    X, _ = data
+def test_a_report_of_real_outputs(X, name, frame):
     model = MODELS[name]
     found = judged(model, X[:40], frame[:40])
     page = report(model.fit(X[:40], frame[:40]), X[40:], frame[40:], verdict=found)
@@ -311,11 +273,8 @@ def test_a_report_of_real_outputs(name, data, frame):
 
 
 @pytest.mark.slow
-def test_a_report_has_the_numbers_of_the_fit(data):
-    X, y = data
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X[:40], y[:40]
-    )
+def test_a_report_has_the_numbers_of_the_fit(X, y):
+    model = ridge_pce(2).fit(X[:40], y[:40])
     page = report(model, X[40:], y[40:], outputs=OUTPUTS, title="Runs")
     errors = np.square(y[40:] - model.predict(X[40:]))[:, 1:].sum()
     spread = 20 * y[40:, 1:].var(axis=0).sum()
@@ -328,11 +287,10 @@ def test_a_report_has_the_numbers_of_the_fit(data):
 
 
 @pytest.mark.slow
-def test_a_report_of_scaled_groups_and_failed_members(data):
-    X, y = data
+def test_a_report_of_scaled_groups_and_failed_members(X, y):
     y = y.copy()
     y[45:48, 0] = np.nan
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
+    model = ridge_pce(1)
     found = judged(model, X[:40], y[:40], outputs=OUTPUTS, standardize=True)
     page = report(model.fit(X[:40], y[:40]), X[40:], y[40:], verdict=found)
     assert "added up in units of their standard deviations" in page
@@ -344,66 +302,44 @@ def test_a_report_of_scaled_groups_and_failed_members(data):
 
 
 @pytest.mark.slow
-def test_a_report_of_odd_names(data):
-    X, y = data
+def test_a_report_of_odd_names(X, y):
     names = ["<b>&", "$\\frac{$", "a name that is far too long " * 3]
     frame = pd.DataFrame(y, columns=names)
-    page = report(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, frame
-        ),
-        X,
-        frame,
-    )
+    page = report(ridge_pce(1).fit(X, frame), X, frame)
     assert "&lt;b&gt;&amp;" in page
     assert "<b>&" not in page
 
 
 @pytest.mark.slow
-def test_a_report_of_a_constant_output(data):
-    X, y = data
+def test_a_report_of_a_constant_output(X, y):
     y = np.c_[y[:, 0], np.ones(60)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, y
-        )
+    with warnings.catch_warnings(action="ignore"):
+        model = ridge_pce(1).fit(X, y)
     assert "no variance" in report(model, X, y)
 
 
 @pytest.mark.slow
-def test_a_report_without_intervals(data):
+def test_a_report_without_intervals(X, y):
     """More terms than members: no leave-one-out residuals."""
-    X, y = data
-    model = PolynomialChaosRegressor(4, solver="ols", distribution="normal").fit(
-        X[:20], y[:20]
-    )
+    model = PolynomialChaosRegressor(4, **OLS).fit(X[:20], y[:20])
     assert "There are no intervals." in report(model, X[20:], y[20:])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
-    [
-        ({"y": slice(0, 2)}, r"y_test has shape \(20, 2\); expected"),
-        ({"rows": 5}, "y_test has 5 members; expected 20"),
-        ({"outputs": {"a": 2}}, "has 2 of 3 columns"),
-    ],
+    ({"y": slice(0, 2)}, r"y_test has shape \(20, 2\); expected"),
+    ({"rows": 5}, "y_test has 5 members; expected 20"),
+    ({"outputs": {"a": 2}}, "has 2 of 3 columns"),
 )
-def test_bad_arguments_of_a_report_are_named(change, message, data):
-    X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X[:40], y[:40]
-    )
+def test_bad_arguments_of_a_report_are_named(X, y, change, message):
+    model = ridge_pce(1).fit(X[:40], y[:40])
     columns, rows = change.get("y", slice(None)), change.get("rows", 20)
     with pytest.raises(ValueError, match=message):
-        report(
-            *(model, X[40:], y[40 : 40 + rows, columns]), outputs=change.get("outputs")
-        )
+        report(model, X[40:], y[40 : 40 + rows, columns], outputs=change.get("outputs"))
 
 
 @pytest.mark.parametrize("solver", [None, "ridge"])
-def test_intervals_of_indices_in_a_report_know_what_the_fit_leaves_out(solver):
-    rng = np.random.default_rng(0)
+def test_intervals_of_indices_in_a_report_know_what_the_fit_leaves_out(solver, rng):
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=60)
     model = PolynomialChaosRegressor(solver=solver).fit(X[:40], y[:40])

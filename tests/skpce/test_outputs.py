@@ -4,22 +4,19 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-    load_model,
-    save_model,
-)
+from skpce import PolynomialChaosRegressor, load_model, save_model
 from skpce._compositions.outputs import checked_outputs, output_labels
 from skpce._expansion.expansion import Expansion
 from skpce.inspection import back_to_reward, verdict
 from skpce.inspection._reading import expansion_of
 from skpce.sample_size import required_ensemble_size
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 
@@ -39,15 +36,8 @@ def in_two_levels(y):
     return pd.DataFrame(y.copy(), columns=pd.MultiIndex.from_tuples(TWO_LEVELS))
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
-)
-def test_columns_and_series_name_the_outputs(model, data):
-    X, y = data
+@pytest.mark.parametrize("model", [ridge_pce(2), PolynomialChaosRegressor()])
+def test_columns_and_series_name_the_outputs(X, y, model):
     frame = pd.DataFrame(y, columns=["accuracy", "loss", "y0"])
     fitted = model.fit(X, frame)
     assert fitted.expansion_.output_names == ("accuracy", "loss", "y0")
@@ -59,84 +49,60 @@ def test_columns_and_series_name_the_outputs(model, data):
     assert series.predict(X).ndim == 1
 
 
-def test_a_target_without_a_name_has_its_number(data):
-    X, y = data
+def test_a_target_without_a_name_has_its_number(X, y):
     unnamed = [y, pd.DataFrame(y), pd.DataFrame(y).to_numpy().tolist()]
     for targets in unnamed:
-        fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, targets
-        )
+        fitted = ridge_pce(1).fit(X, targets)
         assert fitted.expansion_.output_names == ("y0", "y1", "y2")
         assert fitted.sobol_frame()["target"].unique().tolist() == [0, 1, 2]
     for name in (None, 7, ("a", "b")):
-        fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, pd.Series(y[:, 0], name=name)
-        )
+        fitted = ridge_pce(1).fit(X, pd.Series(y[:, 0], name=name))
         assert fitted.sobol_frame()["target"].unique().tolist() == [0]
 
 
-def test_odd_names_stay_as_they_are(data):
-    X, _ = data
+def test_odd_names_stay_as_they_are(X):
     y = np.random.default_rng(1).normal(size=(60, len(ODD)))
-    names = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, pd.DataFrame(y, columns=ODD)
-    )
+    names = ridge_pce(1).fit(X, pd.DataFrame(y, columns=ODD))
     expected = [name or "y2" for name in ODD]
     assert list(names.expansion_.output_names) == expected
     assert list(names.sobol_frame()["target"].unique()) == expected
 
 
-def test_names_do_not_change_a_number(data):
-    X, y = data
-    plain, named = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-            X, targets
-        )
-        for targets in (y, in_two_levels(y))
-    )
+def test_names_do_not_change_a_number(X, y):
+    plain, named = (ridge_pce(2).fit(X, targets) for targets in (y, in_two_levels(y)))
     for name in (
         *("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"),
         *("total_variance_", "unexplained_share_", "loo_error_"),
     ):
-        np.testing.assert_array_equal(getattr(plain, name), getattr(named, name))
-    np.testing.assert_array_equal(plain.shapley_effects(), named.shapley_effects())
-    np.testing.assert_allclose(
-        plain.feature_importances_, named.feature_importances_, rtol=1e-12
-    )
+        assert_array_equal(getattr(plain, name), getattr(named, name))
+    assert_array_equal(plain.shapley_effects(), named.shapley_effects())
+    assert_allclose(plain.feature_importances_, named.feature_importances_, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "columns", [TWO_LEVELS, ["accuracy", "logits__0", "logits__1"]]
-)
-def test_two_levels_are_groups_at_once(columns, data):
-    X, y = data
+@cases("columns", TWO_LEVELS, ["accuracy", "logits__0", "logits__1"])
+def test_two_levels_are_groups_at_once(X, y, columns):
     levels = pd.MultiIndex.from_tuples(columns) if columns is TWO_LEVELS else columns
-    fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, pd.DataFrame(y, columns=levels)
-    )
+    fitted = ridge_pce(2).fit(X, pd.DataFrame(y, columns=levels))
     expansion = fitted.expansion_
     assert expansion.group_names == ("accuracy", "logits")
     assert expansion.output_names == ("accuracy", "logits:0", "logits:1")
     # The oracles: sums over targets, by hand.
     residuals = fitted._problem.fit.loo_residuals[:, 1:]
     spread = np.square(y[:, 1:] - y[:, 1:].mean(axis=0)).sum()
-    np.testing.assert_allclose(
+    assert_allclose(
         expansion.q2, [fitted.q2_[0], 1 - np.square(residuals).sum() / spread]
     )
     weights = fitted.total_variance_[1:]
     expected = weights @ fitted.sobol_indices_[1:] / weights.sum()
-    np.testing.assert_allclose(expansion.sobol_indices().first_order[1], expected)
+    assert_allclose(expansion.sobol_indices().first_order[1], expected)
     aggregated = fitted.aggregated_sobol_indices([0, 1, 1]).total_order
-    np.testing.assert_allclose(expansion.sobol_indices().total_order[1], aggregated)
+    assert_allclose(expansion.sobol_indices().total_order[1], aggregated)
     frame = expansion.sobol_frame()
     assert list(frame["target"].unique()) == ["accuracy", "logits"]
 
 
-def test_names_and_groups_survive_a_file_and_a_fit_in_parts(data, tmp_path):
-    X, y = data
-    model = PolynomialChaosRegressor(
-        1, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+def test_names_and_groups_survive_a_file_and_a_fit_in_parts(X, y, tmp_path):
+    model = ridge_pce(1, distribution=norm(0, 1), criterion="gcv")
     frame = in_two_levels(y)
     fitted = model.partial_fit(X[:30], frame[:30]).partial_fit(X[30:], y[30:])
     save_model(fitted, tmp_path / "model.npz")
@@ -144,41 +110,29 @@ def test_names_and_groups_survive_a_file_and_a_fit_in_parts(data, tmp_path):
         assert one.expansion_.group_names == ("accuracy", "logits")
         assert one.sobol_frame()["target"].iloc[-1] == "logits:1"
         assert np.isfinite(one.expansion_.q2).all()
-        np.testing.assert_array_equal(one.expansion_.q2, fitted.expansion_.q2)
+        assert_array_equal(one.expansion_.q2, fitted.expansion_.q2)
 
 
-def test_columns_that_are_not_side_by_side_are_one_group(data):
-    X, y = data
+def test_columns_that_are_not_side_by_side_are_one_group(X, y):
     columns = pd.MultiIndex.from_tuples([("a", 0), ("b", 0), ("a", 1)])
-    expansion = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, pd.DataFrame(y, columns=columns)
-    )
-    np.testing.assert_array_equal(expansion.expansion_.groups, [0, 1, 0])
+    expansion = ridge_pce(1).fit(X, pd.DataFrame(y, columns=columns))
+    assert_array_equal(expansion.expansion_.groups, [0, 1, 0])
 
 
-def test_outputs_that_some_members_lack_retain_their_names(data):
-    X, y = data
+def test_outputs_that_some_members_lack_retain_their_names(X, y):
     frame = in_two_levels(y)
     frame.iloc[:5, 1] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-            X, frame
-        )
+    with warnings.catch_warnings(action="ignore"):
+        fitted = ridge_pce(1).fit(X, frame)
     assert fitted.expansion_.group_names == ("accuracy", "logits")
 
 
 # Groups that are given.
 
 
-def test_an_expansion_is_grouped_by_numbers_or_by_names(data):
-    X, y = data
+def test_an_expansion_is_grouped_by_numbers_or_by_names(X, y):
     frame = pd.DataFrame(y, columns=["a", "b", "c"])
-    expansion = (
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-        .fit(X, frame)
-        .expansion_
-    )
+    expansion = ridge_pce(2).fit(X, frame).expansion_
     by_number = expansion.grouped({"first": 1, "rest": 2})
     for outputs in (
         {"first": ["a"], "rest": ["b", "c"]},
@@ -187,21 +141,16 @@ def test_an_expansion_is_grouped_by_numbers_or_by_names(data):
     ):
         other = expansion.grouped(outputs)
         assert other.group_names == by_number.group_names == ("first", "rest")
-        np.testing.assert_array_equal(other.q2, by_number.q2)
+        assert_array_equal(other.q2, by_number.q2)
     alone = by_number.grouped(None)
-    np.testing.assert_allclose(alone.q2, expansion.q2, rtol=1e-12)
+    assert_allclose(alone.q2, expansion.q2, rtol=1e-12)
     assert alone.group_names == expansion.output_names
 
 
-def test_q2_of_a_group_without_errors_is_not_known(data):
-    X, y = data
-    found = (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        .fit(X, y)
-        .expansion_
-    )
+def test_q2_of_a_group_without_errors_is_not_known(X, y):
+    found = ridge_pce(1).fit(X, y).expansion_
     bare = Expansion(found.basis, found.coefficients, q2=found.q2)
-    np.testing.assert_array_equal(bare.grouped(None).q2, found.q2)
+    assert_array_equal(bare.grouped(None).q2, found.q2)
     assert np.isnan(bare.grouped({"all": 3}).q2).all()
     with pytest.raises(
         ValueError, match=r"loo_error has shape \(2,\); expected \(3,\)"
@@ -209,97 +158,70 @@ def test_q2_of_a_group_without_errors_is_not_known(data):
         Expansion(found.basis, found.coefficients, loo_error=[1.0, 2.0])
 
 
-def test_a_constant_column_adds_nothing_to_its_group(data):
-    X, y = data
+def test_a_constant_column_adds_nothing_to_its_group(X, y):
     y = np.c_[y[:, 0], np.ones(60)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expansion = (
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-            .fit(X, y)
-            .expansion_
-        )
-    np.testing.assert_allclose(expansion.grouped({"both": 2}).q2, expansion.q2[:1])
+    with warnings.catch_warnings(action="ignore"):
+        expansion = ridge_pce(1).fit(X, y).expansion_
+    assert_allclose(expansion.grouped({"both": 2}).q2, expansion.q2[:1])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("outputs", "message"),
-    [
-        ({"a": 2}, "has 2 of 3 columns; expected each of them once, also y2"),
-        ({"a": 4}, "an output of 4 columns after the first 0 of 3"),
-        ({"a": 0, "b": 3}, "an output of 0 columns"),
-        ({"a": True, "b": 2}, "Got True in it"),
-        ({"a": [0], "b": ["z"]}, "has the column 'z'; expected one of y0, y1, y2"),
-        ({"a": [0], "b": [0, 1, 2]}, "'b' must have one or more columns"),
-        ({"a": [0, 1, 2], "b": []}, "'b' must have one or more columns"),
-        ({"a": [0, 0], "b": [1, 2]}, "has a column twice"),
-        ({"a": "y0", "b": 2}, "Got 'y0' in it"),
-        ([1, 5], "an output of 5 columns after the first 1 of 3"),
-        ("abc", "outputs must be a dict of names"),
-        (3, "outputs must be a dict of names"),
-    ],
+    ({"a": 2}, "has 2 of 3 columns; expected each of them once, also y2"),
+    ({"a": 4}, "an output of 4 columns after the first 0 of 3"),
+    ({"a": 0, "b": 3}, "an output of 0 columns"),
+    ({"a": True, "b": 2}, "Got True in it"),
+    ({"a": [0], "b": ["z"]}, "has the column 'z'; expected one of y0, y1, y2"),
+    ({"a": [0], "b": [0, 1, 2]}, "'b' must have one or more columns"),
+    ({"a": [0, 1, 2], "b": []}, "'b' must have one or more columns"),
+    ({"a": [0, 0], "b": [1, 2]}, "has a column twice"),
+    ({"a": "y0", "b": 2}, "Got 'y0' in it"),
+    ([1, 5], "an output of 5 columns after the first 1 of 3"),
+    ("abc", "outputs must be a dict of names"),
+    (3, "outputs must be a dict of names"),
 )
-def test_bad_groups_are_named(outputs, message, data):
-    X, y = data
-    fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, y
-    )
-    with pytest.raises(ValueError, match=message):
-        expansion_of(fitted, outputs=outputs)
+def test_bad_groups_are_named(X, y, outputs, message):
+    fitted = ridge_pce(1).fit(X, y)
+    refuses(message, expansion_of, fitted, outputs=outputs)
 
 
-def test_a_sequence_numbers_the_outputs(data):
-    X, y = data
-    found = expansion_of(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y),
-        outputs=[1, 2],
-    )
+def test_a_sequence_numbers_the_outputs(X, y):
+    found = expansion_of(ridge_pce(1).fit(X, y), outputs=[1, 2])
     assert found.expansion.group_names == ("output0", "output1")
-    judged = verdict(
-        *(PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, y),
-        outputs=[1, 2],
-    )
+    judged = verdict(ridge_pce(1), X, y, outputs=[1, 2])
     assert judged.step_names == ("output0", "output1")
 
 
-def test_compositions_have_steps(data):
-    X, _ = data
+def test_compositions_have_steps(X):
     y = np.full((60, 2), 0.5) + 0.1 * np.c_[X[:, 0], -X[:, 0]] / np.abs(X).max()
-    fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, y
-    )
-    with pytest.raises(ValueError, match="whose groups are its steps"):
-        expansion_of(fitted, outputs={"a": 2})
+    fitted = ridge_surrogate(1).fit(X, y)
+    refuses("whose groups are its steps", expansion_of, fitted, outputs={"a": 2})
 
 
 # A fit is read in the groups of a verdict on it.
 
 
 @pytest.mark.parametrize("standardize", [False, True])
-def test_a_fit_has_the_groups_of_its_verdict(standardize, data):
-    X, y = data
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+def test_a_fit_has_the_groups_of_its_verdict(X, y, standardize):
+    model = ridge_pce(2)
     judged = verdict(
-        *(model, X, y), outputs={"accuracy": 1, "logits": 2}, standardize=standardize
+        model, X, y, outputs={"accuracy": 1, "logits": 2}, standardize=standardize
     )
     found = expansion_of(model.fit(X, y), verdict=judged).expansion
     assert found.group_names == ("accuracy", "logits")
     scales = y.std(axis=0) if standardize else np.ones(3)
     partial = (model.total_variance_ / scales**2)[1:]
     expected = partial @ model.sobol_indices_[1:] / partial.sum()
-    np.testing.assert_allclose(found.sobol_indices().first_order[1], expected)
+    assert_allclose(found.sobol_indices().first_order[1], expected)
     errors = (model.loo_error_ / scales**2)[1:].sum()
     spread = (y.var(axis=0) / scales**2)[1:].sum()
-    np.testing.assert_allclose(found.q2[1], 1 - errors / spread)
+    assert_allclose(found.q2[1], 1 - errors / spread)
 
 
 @pytest.mark.slow
-def test_a_verdict_on_named_columns_names_the_outputs(data):
-    X, y = data
+def test_a_verdict_on_named_columns_names_the_outputs(X, y):
     frame = in_two_levels(y)
-    pipeline = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(PCA(2), ridge_pce(1))
     search = GridSearchCV(pipeline, {"pca__n_components": [2, 3]}, cv=3)
     for model in (pipeline, search):
         judged = verdict(model, X, frame)
@@ -310,15 +232,12 @@ def test_a_verdict_on_named_columns_names_the_outputs(data):
     assert not any(word in text for word in ("step", "policy", "policies", "reward"))
 
 
-def test_effects_of_grouped_outputs(data):
-    X, y = data
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+def test_effects_of_grouped_outputs(X, y):
+    model = ridge_pce(1).fit(X, y)
     found = back_to_reward(model, X, outputs={"first": 1, "rest": 2})
     assert found.target_names == ("first", "rest")
     alone = back_to_reward(model, X)
-    np.testing.assert_allclose(
-        found.effect_size[1], np.hypot(*alone.effect_size[1:]), rtol=1e-12
-    )
+    assert_allclose(found.effect_size[1], np.hypot(*alone.effect_size[1:]), rtol=1e-12)
 
 
 # What is given beside a fit.
@@ -333,23 +252,19 @@ def test_labels_of_columns():
     assert found == [("a", "b:c"), ("a", "b:d")]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("y", "message"),
-    [
-        (np.ones((4, 3)), r"shape \(4, 3\); expected \(n_members, 2\)"),
-        (np.ones((3, 2)), "has 3 members; expected 4"),
-        (np.full((4, 2), np.inf), "infinite values; expected finite ones, NaN where"),
-        ([["a", "b"]] * 4, "holds text such as 'a'"),
-        (pd.DataFrame(np.ones((4, 2)), columns=["b", "a"]), r"outputs \['b', 'a'\]"),
-    ],
+    (np.ones((4, 3)), r"shape \(4, 3\); expected \(n_members, 2\)"),
+    (np.ones((3, 2)), "has 3 members; expected 4"),
+    (np.full((4, 2), np.inf), "infinite values; expected finite ones, NaN where"),
+    ([["a", "b"]] * 4, "holds text such as 'a'"),
+    (pd.DataFrame(np.ones((4, 2)), columns=["b", "a"]), r"outputs \['b', 'a'\]"),
 )
 def test_other_outputs_than_fitted_are_refused(y, message):
-    with pytest.raises(ValueError, match=message):
-        checked_outputs(y, ("a", "b"), 4)
+    refuses(message, checked_outputs, y, ("a", "b"), 4)
 
 
-def test_ensemble_size_of_named_outputs_and_groups(data):
-    X, y = data
+def test_ensemble_size_of_named_outputs_and_groups(X, y):
     model = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
     named = required_ensemble_size(model.fit(X, pd.DataFrame(y, columns=list("abc"))))
     assert named.names == ("a", "b", "c")
@@ -358,9 +273,7 @@ def test_ensemble_size_of_named_outputs_and_groups(data):
     assert found.names == ("first", "rest")
     assert at_once.names == ("accuracy", "logits")
     for grouped in (found, at_once):
-        np.testing.assert_allclose(
-            grouped.noise_variance[1], named.noise_variance[1:].sum()
-        )
+        assert_allclose(grouped.noise_variance[1], named.noise_variance[1:].sum())
         assert grouped.n_required[0] == named.n_required[0]
         assert grouped.n_required[1] <= named.n_required[1:].max()
     assert "- rest: " in str(found)

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from skpce.inspection import Result
 from skpce.plotting import PartEffectsDisplay
@@ -15,17 +16,12 @@ from skpce.plotting._part_effects import (
     TOGETHER_COLOR,
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
+from tests.shared import cases, refuses
 from tests.skpce.test_displays_legible import assert_legible, lab_of_views
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def effects_by_hand(first, errors=0.02, ratio=None, outputs=None, parts=None):
@@ -66,11 +62,11 @@ def test_bars_hold_the_first_orders_the_interactions_and_the_noise():
     names = ["part 1", "part 0", "interactions", "training noise"]
     assert display.segment_names == names  # the largest first
     expected = [[0.3, 0.05, 0.15, 0.5], [0.5, 0.2, 0.3, 0.0]]
-    np.testing.assert_allclose(display.shares, expected)
-    np.testing.assert_allclose(widths(display), expected)
+    assert_allclose(display.shares, expected)
+    assert_allclose(widths(display), expected)
     alone = PartEffectsDisplay(effects)
     assert alone.segment_names == names[:3]
-    np.testing.assert_allclose(alone.shares, [[0.6, 0.1, 0.3], [0.5, 0.2, 0.3]])
+    assert_allclose(alone.shares, [[0.6, 0.1, 0.3], [0.5, 0.2, 0.3]])
 
 
 def test_numbers_are_estimates_with_their_standard_errors():
@@ -90,7 +86,7 @@ def test_segments_too_narrow_for_numbers_have_whiskers():
     assert written(display)[0] == "90 ± 1 %"
     lines, dots = display.ax_.lines[::2], display.ax_.lines[1::2]
     ends = [line.get_xdata() for line in lines[:2]]
-    np.testing.assert_allclose(ends, [[0.91, 0.93], [0.93, 0.95]])
+    assert_allclose(ends, [[0.91, 0.93], [0.93, 0.95]])
     assert len({line.get_ydata()[0] for line in lines}) == len(lines)  # none is hidden
     for dot, bars in zip(dots, display.bars_[1:], strict=False):
         assert dot.get_color() == bars[0].get_facecolor()
@@ -100,16 +96,16 @@ def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
     effects = effects_by_hand([[0.7, -0.05, 0.2], [0.9, -0.1, 0.3]])
     display = PartEffectsDisplay(effects).plot()
     assert display.segment_names == ["part 0", "part 2", "part 1", "interactions"]
-    np.testing.assert_allclose(display.shares[0], [0.7, 0.2, 0.0, 0.1])
-    np.testing.assert_allclose(display.shares[1], [0.75, 0.25, 0.0, 0.0])
-    np.testing.assert_allclose(display.estimates[0][1], [0.9, 0.3, -0.1, -0.1])
+    assert_allclose(display.shares[0], [0.7, 0.2, 0.0, 0.1])
+    assert_allclose(display.shares[1], [0.75, 0.25, 0.0, 0.0])
+    assert_allclose(display.estimates[0][1], [0.9, 0.3, -0.1, -0.1])
 
 
 def test_small_parts_are_drawn_as_one():
     first = np.r_[0.3, 0.2, np.full(8, 0.05)][np.newaxis]
     display = PartEffectsDisplay(effects_by_hand(first), max_parts=3).plot()
     assert display.segment_names[-2:] == ["others (7)", "interactions"]
-    np.testing.assert_allclose(display.shares, [[0.3, 0.2, 0.05, 0.35, 0.1]])
+    assert_allclose(display.shares, [[0.3, 0.2, 0.05, 0.35, 0.1]])
     usual = PartEffectsDisplay(effects_by_hand(first))
     assert len(usual.segment_names) == 7 + 2
     # one is named, and parts that cannot be seen need no colour
@@ -122,8 +118,8 @@ def test_small_parts_are_drawn_as_one():
 def test_noise_above_all_differences_leaves_nothing_to_attribute():
     effects = effects_by_hand([[0.5, 0.3]] * 3)
     display = PartEffectsDisplay(effects, noise_share=[1.7, np.nan, -0.2]).plot()
-    np.testing.assert_allclose(display.shares[0], [0, 0, 0, 1])
-    np.testing.assert_allclose(display.shares[1:], [[0.5, 0.3, 0.2, 0]] * 2)
+    assert_allclose(display.shares[0], [0, 0, 0, 1])
+    assert_allclose(display.shares[1:], [[0.5, 0.3, 0.2, 0]] * 2)
     words = " ".join(written(display)[0].split())
     assert words == DROWNED
     assert display.bars_[-1][0].get_hatch()
@@ -149,7 +145,7 @@ def test_an_output_without_variance_has_no_bar():
     effects = effects_by_hand([[np.nan, np.nan], [0.5, 0.3]], ratio=[np.nan, 1.0])
     display = PartEffectsDisplay(effects, noise_share=[np.nan, 0.1]).plot()
     assert np.isnan(display.shares[0]).all()
-    np.testing.assert_allclose(widths(display)[0], 0.0)
+    assert_allclose(widths(display)[0], 0.0)
     assert written(display)[0] == "no variance"
     assert display.segment_names[:2] == ["part 0", "part 1"]
 
@@ -211,19 +207,16 @@ def test_colour_blind_readers_can_distinguish_the_segments():
     assert np.linalg.norm(lab_of_views(TOGETHER_COLOR) - unexplained, axis=1).min() > 5
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
-        ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
-        ({"noise_error": [0.1]}, r"noise_error has shape \(1,\); expected \(2,\)"),
-        ({"max_parts": 0}, "max_parts"),
-    ],
+    ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
+    ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
+    ({"noise_error": [0.1]}, r"noise_error has shape \(1,\); expected \(2,\)"),
+    ({"max_parts": 0}, "max_parts"),
 )
 def test_bad_input_is_refused(arguments, message):
     given = {"effects": effects_by_hand([[0.5, 0.3]] * 2)} | arguments
-    with pytest.raises(ValueError, match=message):
-        PartEffectsDisplay(**given).plot()
+    refuses(message, lambda: PartEffectsDisplay(**given).plot())
     assert plt.get_fignums() == []
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-    load_model,
-    save_model,
-)
+from skpce import CompositionalPCESurrogate, load_model, save_model
 from skpce.ensembles import member_blocks
 from skpce.inspection import modes_test
+from tests.shared import cases, refuses, ridge_pce
 
 STEPS = {"first": 4, "second": 3}
 MASK = np.array([True] * 3 + [False] + [True] * 3)
@@ -29,6 +26,11 @@ def members(n_members=300, seed=0):
     return X, np.hstack(blocks)
 
 
+@pytest.fixture
+def data():
+    return members()
+
+
 def made(**options):
     options = {"steps": STEPS, "mask": MASK} | options
     options = {"distribution": norm(), "solver": "ridge"} | options
@@ -37,9 +39,8 @@ def made(**options):
 
 @pytest.mark.parametrize("solver", ["ols", "ridge"])
 @pytest.mark.parametrize("log_ratio", ["ilr", "clr", "alr"])
-def test_sums_give_the_fit_of_all_members(solver, log_ratio, monkeypatch):
+def test_sums_give_the_fit_of_all_members(X, y, solver, log_ratio, monkeypatch):
     monkeypatch.setattr("skpce._solvers.DEFAULT_ALPHAS", np.array([0.3]))
-    X, y = members()
     options = {"solver": solver, "log_ratio": log_ratio}
     summed = made(**options)
     for block in member_blocks(X, y, n_rows=70):
@@ -47,121 +48,103 @@ def test_sums_give_the_fit_of_all_members(solver, log_ratio, monkeypatch):
     at_once = made(**options).fit(X, y)
     for name in ("coefficients_", "step_total_sobol_indices_", "total_variance_"):
         ours, theirs = getattr(summed, name), getattr(at_once, name)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(summed.predict(X), at_once.predict(X), atol=1e-12)
+        assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    assert_allclose(summed.predict(X), at_once.predict(X), atol=1e-12)
     assert summed.score(X, y) == pytest.approx(at_once.score(X, y))
-    np.testing.assert_allclose(
+    assert_allclose(
         summed.step_unexplained_share_, at_once.step_unexplained_share_, atol=2e-3
     )
 
 
-def test_order_and_weights_do_not_matter():
-    X, y = members()
+def test_order_and_weights_do_not_matter(X, y):
     weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     first, second = made(), made()
     first.partial_fit(X, y, weights)
     copies = np.repeat(np.arange(len(X)), weights.astype(int))[::-1]
     for block in member_blocks(X[copies], y[copies], n_rows=50):
         second.partial_fit(*block)
-    np.testing.assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-9)
-    np.testing.assert_array_equal(first.alpha_, second.alpha_)
+    assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-9)
+    assert_array_equal(first.alpha_, second.alpha_)
 
 
-def test_steps_without_choice_or_spread():
-    X, y = members()
+def test_steps_without_choice_or_spread(X, y):
     y = np.column_stack([y[:, 4:], np.ones(len(X)), np.full((len(X), 2), 0.5)])
     model = made(steps=(3, 1, 2), mask=np.ones(6, dtype=bool)).partial_fit(X, y)
     reference = made(steps=(3, 1, 2), mask=np.ones(6, dtype=bool)).fit(X, y)
-    np.testing.assert_array_equal(
-        np.isnan(model.expansion_.q2), np.isnan(reference.expansion_.q2)
-    )
-    np.testing.assert_array_equal(model.step_total_sobol_indices_[1:], 0.0)
+    assert_array_equal(np.isnan(model.expansion_.q2), np.isnan(reference.expansion_.q2))
+    assert_array_equal(model.step_total_sobol_indices_[1:], 0.0)
 
 
-def test_model_file_goes_on(tmp_path):
-    X, y = members()
+def test_model_file_goes_on(X, y, tmp_path):
     model = made().partial_fit(X[:100], y[:100])
     save_model(model, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz").partial_fit(X[100:], y[100:])
     whole = made().partial_fit(X, y)
-    np.testing.assert_allclose(loaded.coefficients_, whole.coefficients_, rtol=1e-9)
+    assert_allclose(loaded.coefficients_, whole.coefficients_, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
-    [
-        lambda model, X: model.predict_interval(X),
-        lambda model, X: model.sample(3),
-        lambda model, X: model.sobol_interval(),
-        lambda model, X: modes_test(model),
-    ],
+    lambda model, X: model.predict_interval(X),
+    lambda model, X: model.sample(3),
+    lambda model, X: model.sobol_interval(),
+    lambda model, X: modes_test(model),
 )
-def test_what_needs_members_says_so(call):
-    X, y = members()
+def test_what_needs_members_says_so(X, y, call):
     model = made().partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"partial_fit|sums"):
-        call(model, X)
+    refuses(r"partial_fit|sums", call, model, X)
     assert not hasattr(model, "diagnostics_")
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
-    [
-        {"distribution": "normal"},
-        {"mask": "infer"},
-        {"solver": "lars"},
-        {"amalgamate": 0.1},
-    ],
+    {"distribution": "normal"},
+    {"mask": "infer"},
+    {"solver": "lars"},
+    {"amalgamate": 0.1},
 )
 def test_it_exists_only_where_it_is_exact(options):
     assert not hasattr(made(**options), "partial_fit")
 
 
-def test_other_members_are_refused_and_change_nothing():
-    X, y = members()
+def test_other_members_are_refused_and_change_nothing(X, y):
     model = made().partial_fit(X, y)
     before = model.coefficients_
     with pytest.raises(ValueError, match="6 parts; expected 7"):
         model.partial_fit(X, y[:, 1:] / y[:, 1:].sum(axis=1, keepdims=True))
-    with pytest.raises(ValueError, match="Negative"):
-        model.partial_fit(X, -y)
-    np.testing.assert_array_equal(model.coefficients_, before)
+    refuses("Negative", model.partial_fit, X, -y)
+    assert_array_equal(model.coefficients_, before)
 
 
-def test_blocks_of_arrays_on_disk(tmp_path):
-    X, y = members()
+def test_blocks_of_arrays_on_disk(X, y, tmp_path):
     on_disk = np.lib.format.open_memmap(
         tmp_path / "y.npy", mode="w+", dtype=np.float32, shape=y.shape
     )
     on_disk[:] = y
     blocks = list(member_blocks(X, on_disk, n_rows=64))
     assert [len(block[0]) for block in blocks] == [64] * 4 + [44]
-    np.testing.assert_array_equal(np.vstack([block[1] for block in blocks]), on_disk)
+    assert_array_equal(np.vstack([block[1] for block in blocks]), on_disk)
     assert len(list(member_blocks(X, on_disk))) == 1
-    one = PolynomialChaosRegressor(
-        1, distribution=norm(), criterion="gcv", solver="ridge"
-    )
+    one = ridge_pce(1, distribution=norm(), criterion="gcv")
     for block in member_blocks(X, y[:, 0], np.ones(len(X)), n_rows=128):
         one.partial_fit(*block)
     assert one.total_sobol_indices_.shape == (1, 2)
 
 
-def test_blocks_of_dask_arrays():
+def test_blocks_of_dask_arrays(X, y):
     array = pytest.importorskip("dask.array")
     config = pytest.importorskip("dask.config")
-    X, y = members()
     model = made()
     tables = array.from_array(X, chunks=50), array.from_array(y, chunks=50)
     with config.set(scheduler="synchronous"):  # and not one of another test's cluster
         for block in member_blocks(*tables, n_rows=100):
             model.partial_fit(*block)
     expected = made().partial_fit(X, y).coefficients_
-    np.testing.assert_allclose(model.coefficients_, expected, rtol=1e-9)
+    assert_allclose(model.coefficients_, expected, rtol=1e-9)
 
 
-def test_blocks_of_zarr_arrays(tmp_path):
+def test_blocks_of_zarr_arrays(X, y, tmp_path):
     zarr = pytest.importorskip("zarr")
-    X, y = members()
     tables = []
     for name, values in (("X", X), ("y", y)):
         table = zarr.open_array(
@@ -177,14 +160,10 @@ def test_blocks_of_zarr_arrays(tmp_path):
     for block in member_blocks(*tables, n_rows=100):
         model.partial_fit(*block)
     expected = made().partial_fit(X, y).coefficients_
-    np.testing.assert_allclose(model.coefficients_, expected, rtol=1e-9)
+    assert_allclose(model.coefficients_, expected, rtol=1e-9)
 
 
-def test_bad_blocks():
-    X, y = members()
-    with pytest.raises(ValueError, match="299 members; expected 300"):
-        member_blocks(X, y[1:])
-    with pytest.raises(ValueError, match="'n_rows'"):
-        member_blocks(X, y, n_rows=0)
-    with pytest.raises(ValueError, match="'y' parameter of member_blocks"):
-        member_blocks(X, y.tolist())
+def test_bad_blocks(X, y):
+    refuses("299 members; expected 300", member_blocks, X, y[1:])
+    refuses("'n_rows'", member_blocks, X, y, n_rows=0)
+    refuses("'y' parameter of member_blocks", member_blocks, X, y.tolist())

@@ -7,6 +7,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import logistic, norm
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
@@ -21,14 +22,15 @@ from skpce import (
 )
 from skpce._input_laws import NAMES
 from skpce._solvers import SOLVERS
+from tests.shared import cases, ridge_pce, ridge_surrogate
 
 N_SAMPLES = 120
 
 # Of learned laws: the text of a frozen one holds an address.
 LEARNED = [
     *(PolynomialChaosRegressor(solver=name, distribution="normal") for name in SOLVERS),
-    *(PolynomialChaosRegressor(distribution=name, solver="ridge") for name in NAMES),
-    PolynomialChaosRegressor(3, criterion="gcv", solver="ridge", distribution="normal"),
+    *(ridge_pce(distribution=name) for name in NAMES),
+    ridge_pce(3, criterion="gcv"),
     PolynomialChaosRegressor(regressor=Ridge(), distribution="normal"),
     PolynomialChaosRegressor(),
     PolynomialChaosRegressor(2),
@@ -36,8 +38,8 @@ LEARNED = [
 ]
 ESTIMATORS = [
     *LEARNED,
-    PolynomialChaosRegressor(distribution=norm(0, 1), solver="ridge"),
-    PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv", solver="ridge"),
+    ridge_pce(distribution=norm(0, 1)),
+    ridge_pce(distribution=norm(0, 1), criterion="gcv"),
 ]
 
 
@@ -78,35 +80,27 @@ def through_skops():
 
 def assert_same(one, other, X):
     assert repr(one) == repr(other)
-    np.testing.assert_array_equal(one.transform(X), other.transform(X))
-    np.testing.assert_array_equal(
-        one.get_feature_names_out(), other.get_feature_names_out()
-    )
+    assert_array_equal(one.transform(X), other.transform(X))
+    assert_array_equal(one.get_feature_names_out(), other.get_feature_names_out())
     if isinstance(one, PolynomialChaosFeatures):
         return
     for mine, its in zip(
         one.predict(X, return_std=True), other.predict(X, return_std=True), strict=True
     ):
-        np.testing.assert_array_equal(mine, its)
+        assert_array_equal(mine, its)
     for name in vars(one):
         if name.endswith("_") and isinstance(getattr(one, name), np.ndarray):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+            assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=range(len(ESTIMATORS)))
-def test_pickle(estimator, data):
+def test_pickle_and_joblib(estimator, data, through_joblib):
     fitted = clone(estimator).fit(*data)
-    again = pickled(fitted)
-    if isinstance(estimator.distribution, str):
-        assert_same(fitted, again, data[0])
-    else:  # whose representation holds an address
-        np.testing.assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
-
-
-@pytest.mark.parametrize("estimator", LEARNED, ids=range(len(LEARNED)))
-def test_joblib(estimator, data, through_joblib):
-    fitted = clone(estimator).fit(*data)
-    assert_same(fitted, through_joblib(fitted), data[0])
+    for again in (pickled(fitted), through_joblib(fitted)):
+        if isinstance(estimator.distribution, str):
+            assert_same(fitted, again, data[0])
+        else:  # whose representation holds an address
+            assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=range(len(ESTIMATORS)))
@@ -116,30 +110,20 @@ def test_skops_trusts_classes_of_ours_alone(estimator, data, through_skops):
     if isinstance(estimator.distribution, str):
         assert_same(fitted, again, data[0])
     else:
-        np.testing.assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
+        assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
 
 
-@pytest.mark.parametrize(
+@cases(
     "estimator",
-    [
-        CompositionalPCESurrogate(
-            1,
-            steps=(2, 2),
-            random_state=0,
-            solver="ridge",
-            distribution="normal",
-        ),
-        CompositionalPCESurrogate(
-            1, steps=(2, 2), regressor=Ridge(), distribution="normal"
-        ),
-        make_pipeline(
-            NatafTransformer([norm(1, 2), "normal", "empirical"]),
-            CompositionalPCESurrogate(
-                1, steps=(2, 2), distribution=logistic(), solver="ridge"
-            ),
-        ),
-        LogRatioTransformer(steps=(2, 2)),
-    ],
+    ridge_surrogate(1, steps=(2, 2), random_state=0),
+    CompositionalPCESurrogate(
+        1, steps=(2, 2), regressor=Ridge(), distribution="normal"
+    ),
+    make_pipeline(
+        NatafTransformer([norm(1, 2), "normal", "empirical"]),
+        ridge_surrogate(1, steps=(2, 2), distribution=logistic()),
+    ),
+    LogRatioTransformer(steps=(2, 2)),
     ids=range(4),
 )
 def test_skops_trusts_classes_of_compositions(estimator, data, through_skops):
@@ -149,17 +133,14 @@ def test_skops_trusts_classes_of_compositions(estimator, data, through_skops):
     X = y if isinstance(estimator, LogRatioTransformer) else X
     fitted = clone(estimator).fit(X, y)
     again = through_skops(fitted)
-    np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+    assert_array_equal(again.transform(X), fitted.transform(X))
 
 
-def test_a_fit_from_sums_is_continued_after_loading(data):
-    X, y = data
-    model = PolynomialChaosRegressor(
-        2, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+def test_a_fit_from_sums_is_continued_after_loading(X, y):
+    model = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
     whole = clone(model).fit(X, y)
     half = pickled(model.partial_fit(X[:60], y[:60])).partial_fit(X[60:], y[60:])
-    np.testing.assert_allclose(half.coefficients_, whole.coefficients_, atol=1e-10)
+    assert_allclose(half.coefficients_, whole.coefficients_, atol=1e-10)
 
 
 def test_an_unfitted_estimator_loads_unfitted():
@@ -168,17 +149,9 @@ def test_an_unfitted_estimator_loads_unfitted():
     assert not hasattr(again, "coefficients_")
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        PolynomialChaosRegressor(3, solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
-    ids=["ridge", "learned"],
-)
-def test_a_pickle_holds_the_samples_once_and_no_design(estimator):
+@cases("estimator", ridge_pce(3), PolynomialChaosRegressor(), ids=["ridge", "learned"])
+def test_a_pickle_holds_the_samples_once_and_no_design(estimator, rng):
     """The samples and residuals of each target, and factors of the terms."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3))
     y = np.exp(X @ [0.5, 0.4, 0.3]) + 0.1 * rng.normal(size=4000)
     fitted = estimator.fit(X, y)
@@ -189,11 +162,8 @@ def test_a_pickle_holds_the_samples_once_and_no_design(estimator):
     assert size < 8 * n_samples * n_terms, "the design matrix is not in it"
 
 
-def test_a_pickle_of_a_fit_from_sums_does_not_grow_with_the_samples():
-    rng = np.random.default_rng(0)
+def test_a_pickle_of_a_fit_from_sums_does_not_grow_with_the_samples(rng):
     X, y = rng.normal(size=(20_000, 2)), rng.normal(size=20_000)
-    model = PolynomialChaosRegressor(
-        2, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+    model = ridge_pce(2, distribution=norm(0, 1), criterion="gcv")
     sizes = [len(pickle.dumps(clone(model).fit(X[:n], y[:n]))) for n in (100, 20_000)]
     assert sizes[1] < sizes[0] + 256

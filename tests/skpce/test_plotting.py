@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpce import CompositionalPCESurrogate
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import (
     ConvergenceDisplay,
@@ -22,6 +22,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from tests.shared import cases, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -41,17 +42,13 @@ def _no_figure_stays():
 @pytest.fixture(scope="module")
 def fitted(ensemble):
     X, y = ensemble
-    return CompositionalPCESurrogate(
-        2, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    return ridge_surrogate(2, steps=STEPS).fit(X, y)
 
 
 @pytest.fixture(scope="module")
 def pipeline(ensemble):
     X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(1, steps=STEPS, random_state=0)
     return make_pipeline(StandardScaler(), PCA(2, whiten=True), surrogate).fit(X, y)
 
 
@@ -88,7 +85,7 @@ def displays():
 @pytest.mark.slow
 def test_matplotlib_is_not_imported_before_something_is_drawn():
     code = (
-        "import sys, numpy as np, skpce.plotting as p;"
+        "import sys, numpy as np, skpce; skpce.report; import skpce.plotting as p;"
         "p.CoverageDisplay([0.5], {'plain': [0.5]});"
         "p.SobolDisplay(np.ones((1, 1)), [0.5], ['a'], ['x0']).shares;"
         "sys.exit('matplotlib' in sys.modules)"
@@ -127,9 +124,7 @@ def test_contract_of_the_displays(name):
     display.figure_.canvas.draw()
 
 
-@pytest.mark.parametrize(
-    "name", ["sobol", "coverage", "policies", "convergence", "effects"]
-)
+@cases("name", "sobol", "coverage", "policies", "convergence", "effects")
 def test_no_legend_lies_on_the_data(name):
     display = displays()[name].plot()
     display.figure_.canvas.draw()
@@ -146,40 +141,39 @@ def test_no_legend_lies_on_the_data(name):
 
 def test_shares_sum_to_one(fitted):
     display = SobolDisplay.from_fit(fitted)
-    np.testing.assert_allclose(display.shares.sum(axis=1), 1.0)
+    assert_allclose(display.shares.sum(axis=1), 1.0)
     explained = 1 - fitted.step_unexplained_share_
-    np.testing.assert_allclose(
+    assert_allclose(
         display.shares[:, :3], fitted.step_sobol_indices_ * explained[:, np.newaxis]
     )
-    np.testing.assert_allclose(display.shares[:, -1], fitted.step_unexplained_share_)
+    assert_allclose(display.shares[:, -1], fitted.step_unexplained_share_)
     assert plt.get_fignums() == []
 
 
 def test_pure_interactions_are_explained():
     display = SobolDisplay(np.zeros((1, 2)), [0.25], ["a"], ["x0", "x1"])
-    np.testing.assert_allclose(display.shares, [[0, 0, 0.75, 0.25]])
+    assert_allclose(display.shares, [[0, 0, 0.75, 0.25]])
 
 
-def test_an_expansion_without_variance_explains_nothing(ensemble):
-    X, _ = ensemble
+def test_an_expansion_without_variance_explains_nothing(X):
     y = np.tile([0.2, 0.3, 0.5], (len(X), 1))
-    flat = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y)
+    flat = ridge_surrogate(1).fit(X, y)
     display = SobolDisplay.from_fit(flat, unexplained=[0.4])
-    np.testing.assert_allclose(display.shares, [[0, 0, 0, 0, 1]])
+    assert_allclose(display.shares, [[0, 0, 0, 0, 1]])
 
 
 def test_bars_are_the_shares_of_the_verdict_and_the_rest(fitted):
     found = make_verdict()
     display = SobolDisplay.from_estimator(fitted, verdict=found)
-    np.testing.assert_allclose(display.shares[:, :3], found.drivers.first)
-    np.testing.assert_allclose(display.total_shares, found.drivers.total)
-    np.testing.assert_allclose(display.share_bounds[1, 1], found.drivers.total_high)
-    np.testing.assert_allclose(display.shares[:, -1], found.not_predicted)
+    assert_allclose(display.shares[:, :3], found.drivers.first)
+    assert_allclose(display.total_shares, found.drivers.total)
+    assert_allclose(display.share_bounds[1, 1], found.drivers.total_high)
+    assert_allclose(display.shares[:, -1], found.not_predicted)
     widths = [[bar.get_width() for bar in bars] for bars in display.bars_]
-    np.testing.assert_allclose(np.transpose(widths), display.shares)
-    np.testing.assert_allclose(widths[-1], [0.4, 0.9, 0.1])
+    assert_allclose(np.transpose(widths), display.shares)
+    assert_allclose(widths[-1], [0.4, 0.9, 0.1])
     ends = [bar.get_x() + bar.get_width() for bar in display.bars_[-1]]
-    np.testing.assert_allclose(ends, 1.0)
+    assert_allclose(ends, 1.0)
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["x0", "x1", "x2", "interactions", "not predicted"]
 
@@ -201,44 +195,28 @@ def test_steps_that_are_not_supported_are_hatched_and_labelled(fitted):
 def test_a_negative_q2_is_drawn_as_nothing_explained(fitted):
     found = make_verdict(q2=(-0.3, 0.1, 0.9))
     display = SobolDisplay.from_fit(fitted, verdict=found)
-    np.testing.assert_allclose(display.shares[0], [0, 0, 0, 0, 1])
+    assert_allclose(display.shares[0], [0, 0, 0, 0, 1])
 
 
-def test_a_step_without_choice_has_no_bar(ensemble):
-    X, y = ensemble
+def test_a_step_without_choice_has_no_bar(X, y):
     wider = np.hstack([y, np.ones((len(y), 1))])
     steps = STEPS | {"stop": 1}
-    model = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, wider)
+    model = ridge_surrogate(1, steps=steps).fit(X, wider)
     display = SobolDisplay.from_estimator(model)
     assert np.isnan(display.unexplained[3])
     assert all(bars[3].get_width() == 0 for bars in display.bars_)
     assert [text.get_text() for text in display.ax_.texts] == ["no variance"]
 
 
-def test_names_of_the_inputs_come_from_the_pipeline(pipeline, ensemble, fitted):
-    X, y = ensemble
+def test_names_of_the_inputs_come_from_the_pipeline(X, y, pipeline, fitted):
     assert SobolDisplay.from_fit(fitted).input_names == ["x0", "x1", "x2"]
     assert SobolDisplay.from_fit(pipeline).input_names == ["pca0", "pca1"]
-    alone = Pipeline(
-        [
-            (
-                "surrogate",
-                CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-            )
-        ]
-    ).fit(X, y[:, :3])
+    alone = Pipeline([("surrogate", ridge_surrogate(1))]).fit(X, y[:, :3])
     assert SobolDisplay.from_fit(alone).input_names == ["x0", "x1", "x2"]
-    inner = make_pipeline(
-        PCA(2), CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
-    )
+    inner = make_pipeline(PCA(2), ridge_surrogate(1))
     nested = make_pipeline(StandardScaler(), inner).fit(X, y[:, :3])
     assert SobolDisplay.from_fit(nested).input_names == ["pca0", "pca1"]
-    nameless = make_pipeline(
-        FunctionTransformer(),
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-    )
+    nameless = make_pipeline(FunctionTransformer(), ridge_surrogate(1))
     nameless.fit(X, y[:, :3])
     assert SobolDisplay.from_fit(nameless).input_names == ["x0", "x1", "x2"]
 
@@ -270,24 +248,20 @@ def test_coverage_behind_an_embedding(pipeline, ensemble, simulate, depth):
 # Policies.
 
 
-def test_policies_of_a_step_stand_beside_the_surrogate(pipeline, ensemble):
-    _, y = ensemble
+def test_policies_of_a_step_stand_beside_the_surrogate(y, pipeline):
     display = PolicyDistributionDisplay.from_estimator(pipeline, y, step=2)
-    np.testing.assert_allclose(display.mean["ensemble"], y[:, 5:].mean(axis=0))
-    np.testing.assert_allclose(display.spread["ensemble"], y[:, 5:].std(axis=0))
+    assert_allclose(display.mean["ensemble"], y[:, 5:].mean(axis=0))
+    assert_allclose(display.spread["ensemble"], y[:, 5:].std(axis=0))
     assert display.mean["surrogate"].sum() == pytest.approx(1)
     assert display.ax_.get_title() == "third"
     named = PolicyDistributionDisplay.from_estimator(pipeline, y, step="third")
-    np.testing.assert_array_equal(named.mean["ensemble"], display.mean["ensemble"])
+    assert_array_equal(named.mean["ensemble"], display.mean["ensemble"])
     assert display.ax_.get_ylim()[0] < 0 < display.ax_.get_ylim()[1]
 
 
-def test_masked_parts_are_not_drawn(ensemble):
-    X, y = ensemble
+def test_masked_parts_are_not_drawn(X, y):
     y = np.insert(y, 1, 0.0, axis=1)
-    model = CompositionalPCESurrogate(
-        1, steps=(4, 2, 4), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    model = ridge_surrogate(1, steps=(4, 2, 4)).fit(X, y)
     display = PolicyDistributionDisplay.from_estimator(model, y)
     assert display.part_names == ["0", "2", "3"]  # 1 is masked
     ticks = [label.get_text() for label in display.ax_.get_xticklabels()]

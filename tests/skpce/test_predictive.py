@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit, ndtr, softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
 from skpce._expansion.predictive import quantiles_of_others
 from skpce.metrics import coverage_interval
+from tests.shared import OLS, cases, refuses, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
-SEED = 0
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 @pytest.fixture(scope="module")
 def fitted(simulate):
     X, y = simulate()
-    return CompositionalPCESurrogate(
-        2, steps=WIDTHS, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    return ridge_surrogate(2, steps=WIDTHS, random_state=0).fit(X, y)
 
 
 def gaussian_log_ratios(size, seed):
@@ -35,9 +34,7 @@ def gaussian_log_ratios(size, seed):
 @pytest.mark.parametrize("residual", ["gaussian", "resampled"])
 @pytest.mark.parametrize("conditional", [True, False])
 def test_coverage_of_a_known_law(residual, conditional):
-    surrogate = CompositionalPCESurrogate(
-        1, distribution=norm(0, 1), random_state=0, solver="ridge"
-    )
+    surrogate = ridge_surrogate(1, distribution=norm(0, 1), random_state=0)
     surrogate.fit(*gaussian_log_ratios(400, seed=1))
     X, y = gaussian_log_ratios(1000, seed=2)
     for level in LEVELS:
@@ -45,7 +42,7 @@ def test_coverage_of_a_known_law(residual, conditional):
             X if conditional else None, confidence_level=level, residual=residual
         )
         inside = (interval.lower <= y) & (y <= interval.upper)
-        np.testing.assert_allclose(inside.mean(axis=0), level, atol=0.05)
+        assert_allclose(inside.mean(axis=0), level, atol=0.05)
 
 
 def test_coverage_far_from_the_members_and_among_them():
@@ -65,11 +62,10 @@ def test_coverage_far_from_the_members_and_among_them():
     assert np.mean(near) == pytest.approx(0.8, abs=0.05)
 
 
-def test_few_members_cover_as_they_claim():
+def test_few_members_cover_as_they_claim(rng):
     # Many independent steps of two parts, each with one standard normal logit that no
     # input explains: coverage of a new member is known for each interval. Quantiles
     # by "hazen" cover 0.783 and 0.879, by "weibull" 0.818 and 0.914.
-    rng = np.random.default_rng(SEED)
     n_members, n_steps = 20, 600
     X, X_new = rng.normal(size=(n_members, 1)), rng.normal(size=(10, 1))
     logits = rng.normal(size=(n_members, n_steps))
@@ -84,10 +80,9 @@ def test_few_members_cover_as_they_claim():
 
 
 @pytest.mark.slow
-def test_few_members_are_held_jointly_as_often_as_claimed():
+def test_few_members_are_held_jointly_as_often_as_claimed(rng):
     # Measured from the median of all residuals, each its own neighbour, policies are
     # held 0.42, 0.74 and 0.85 of the time.
-    rng = np.random.default_rng(SEED)
     n_members, steps = 20, (3,) * 100
     X, X_new = rng.normal(size=(n_members, 1)), rng.normal(size=(300, 1))
     y, y_new = (
@@ -112,14 +107,14 @@ def test_quantiles_of_others_are_those_without_the_draw(size):
     for draw in range(size):
         others = np.delete(values, draw, axis=0) if size > 1 else values
         expected = np.quantile(others, [ndtr(-1), 0.5, ndtr(1)], axis=0)
-        np.testing.assert_allclose([at[draw] for at in found], expected, atol=1e-12)
+        assert_allclose([at[draw] for at in found], expected, atol=1e-12)
 
 
 class CountingGenerator:
     """A generator of normal numbers that counts them."""
 
     def __init__(self):
-        self.generator, self.drawn = np.random.default_rng(SEED), 0
+        self.generator, self.drawn = np.random.default_rng(0), 0
 
     def standard_normal(self, size):
         self.drawn += np.prod(size)
@@ -130,9 +125,7 @@ class CountingGenerator:
 def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_members):
     X, y = simulate(n_members=n_members)
     weights = np.random.default_rng(1).integers(1, 4, size=n_members)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y, weights)
+    surrogate = ridge_surrogate(1, steps=WIDTHS).fit(X, y, weights)
     law = surrogate._predictive.residual_law(None, "sample")
     generator = CountingGenerator()
     size = 40_000
@@ -141,15 +134,13 @@ def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_m
     moments = (weights[:, np.newaxis] * rows).T @ rows / weights.sum()
     scale = np.sqrt(np.diag(moments))
     unit = np.outer(scale, scale)
-    np.testing.assert_allclose(drawn.T @ drawn / size / unit, moments / unit, atol=0.03)
-    np.testing.assert_allclose(drawn.mean(axis=0) / scale, 0.0, atol=0.03)
+    assert_allclose(drawn.T @ drawn / size / unit, moments / unit, atol=0.03)
+    assert_allclose(drawn.mean(axis=0) / scale, 0.0, atol=0.03)
     assert generator.drawn == size * min(n_members, rows.shape[1])
 
 
 def test_the_push_forward_alone_is_too_narrow():
-    surrogate = CompositionalPCESurrogate(
-        1, distribution=norm(0, 1), random_state=0, solver="ridge"
-    )
+    surrogate = ridge_surrogate(1, distribution=norm(0, 1), random_state=0)
     surrogate.fit(*gaussian_log_ratios(400, seed=1))
     X, y = gaussian_log_ratios(2000, seed=2)
     narrow = surrogate.predict_interval(residual=None)
@@ -158,22 +149,19 @@ def test_the_push_forward_alone_is_too_narrow():
     inside = (narrow.lower <= y) & (y <= narrow.upper)
     assert inside.mean() < 0.92
     point = surrogate.predict_interval(X[:4], residual=None)
-    np.testing.assert_allclose(point.lower, surrogate.predict(X[:4]), atol=1e-12)
-    np.testing.assert_allclose(point.upper, surrogate.predict(X[:4]), atol=1e-12)
+    assert_allclose(point.lower, surrogate.predict(X[:4]), atol=1e-12)
+    assert_allclose(point.upper, surrogate.predict(X[:4]), atol=1e-12)
 
 
-def test_residuals_preserve_the_dependence_between_steps():
-    rng = np.random.default_rng(SEED)
+def test_residuals_preserve_the_dependence_between_steps(rng):
     X = rng.normal(size=(300, 1))
     shared = rng.normal(size=300)
     step = softmax(np.column_stack([shared, np.zeros(300)]), axis=1)
     y = np.hstack([step, step])
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(2, 2), random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, steps=(2, 2), random_state=0).fit(X, y)
     for residual in ("gaussian", "resampled"):
         draws = surrogate.sample(50, residual=residual)
-        np.testing.assert_allclose(draws[:, 0], draws[:, 2], atol=1e-9)
+        assert_allclose(draws[:, 0], draws[:, 2], atol=1e-9)
 
 
 def test_shapes(fitted, simulate):
@@ -187,7 +175,7 @@ def test_shapes(fitted, simulate):
     assert np.all(interval.lower <= interval.upper)
     for columns in (slice(0, 3), slice(3, 5), slice(5, 9)):
         total = fitted.sample(20)[:, columns].sum(axis=1)
-        np.testing.assert_allclose(total, 1, atol=1e-12)
+        assert_allclose(total, 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("residual", ["gaussian", "resampled", None])
@@ -195,15 +183,15 @@ def test_determinism(fitted, simulate, residual):
     X, _ = simulate()
     for kwargs in ({}, {"random_state": 0}, {"random_state": 5}):
         a, b = (fitted.sample(4, residual=residual, **kwargs) for _ in range(2))
-        np.testing.assert_array_equal(a, b)
+        assert_array_equal(a, b)
         a, b = (
             fitted.predict_interval(X[:2], residual=residual, n_samples=20, **kwargs)
             for _ in range(2)
         )
-        np.testing.assert_array_equal(a.lower, b.lower)
+        assert_array_equal(a.lower, b.lower)
     zero, five = (fitted.sample(4, random_state=seed) for seed in (0, 5))
     assert np.abs(zero - five).max() > 1e-3
-    np.testing.assert_array_equal(fitted.sample(4), zero)  # random_state=0 of fit
+    assert_array_equal(fitted.sample(4), zero)  # random_state=0 of fit
 
 
 def test_a_random_state_instance_moves_on(fitted):
@@ -219,8 +207,8 @@ def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch, joint):
     entries = 9 * 7 if joint is None else 30 * 9 * 7
     monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", entries)
     chunked = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
-    np.testing.assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
-    np.testing.assert_allclose(chunked.upper, whole.upper, rtol=1e-12)
+    assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
+    assert_allclose(chunked.upper, whole.upper, rtol=1e-12)
 
 
 def test_draws_with_inputs_scatter_around_the_prediction(fitted, simulate):
@@ -230,40 +218,27 @@ def test_draws_with_inputs_scatter_around_the_prediction(fitted, simulate):
     clr = logs - logs.mean(axis=2, keepdims=True)
     expected = np.log(fitted.predict(X[:3])[:, :3])
     expected -= expected.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(clr.mean(axis=0), expected, atol=0.05)
+    assert_allclose(clr.mean(axis=0), expected, atol=0.05)
 
 
 def test_no_residual_law_without_leave_one_out_residuals(simulate):
     X, y = simulate(n_members=12)
-    saturated = CompositionalPCESurrogate(
-        3, steps=WIDTHS, solver="ols", distribution="normal"
-    ).fit(X, y)
+    saturated = CompositionalPCESurrogate(3, steps=WIDTHS, **OLS).fit(X, y)
     assert (saturated.diagnostics_.loo_q2 == -np.inf).all()
-    with pytest.raises(
-        ValueError, match=r"residual distribution is not defined.*residual=None"
-    ):
-        saturated.sample()
-    with pytest.raises(ValueError, match="residual distribution is not defined"):
-        saturated.predict_interval(X)
+    refuses(r"residual distribution is not defined.*residual=None", saturated.sample)
+    refuses("residual distribution is not defined", saturated.predict_interval, X)
     assert saturated.sample(3, residual=None).shape == (3, 9)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("method", "kwargs", "message"),
-    [
-        ("sample", {"n_samples": 0}, r"'n_samples' .* \[1, inf\). Got 0"),
-        ("sample", {"n_samples": 2.5}, "Got 2.5"),
-        (
-            "sample",
-            {"residual": "normal"},
-            "one of .*'gaussian'.* or None. Got 'normal'",
-        ),
-        ("predict_interval", {"residual": "laplace"}, "Got 'laplace'"),
-        ("predict_interval", {"confidence_level": 1.0}, r"\(0, 1\). Got 1.0"),
-        ("predict_interval", {"confidence_level": 95}, "Got 95"),
-        ("predict_interval", {"n_samples": -3}, "Got -3"),
-    ],
+    ("sample", {"n_samples": 0}, r"'n_samples' .* \[1, inf\). Got 0"),
+    ("sample", {"n_samples": 2.5}, "Got 2.5"),
+    ("sample", {"residual": "normal"}, "one of .*'gaussian'.* or None. Got 'normal'"),
+    ("predict_interval", {"residual": "laplace"}, "Got 'laplace'"),
+    ("predict_interval", {"confidence_level": 1.0}, r"\(0, 1\). Got 1.0"),
+    ("predict_interval", {"confidence_level": 95}, "Got 95"),
+    ("predict_interval", {"n_samples": -3}, "Got -3"),
 )
 def test_bad_arguments(fitted, method, kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        getattr(fitted, method)(**kwargs)
+    refuses(message, getattr(fitted, method), **kwargs)

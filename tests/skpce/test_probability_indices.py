@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-
-SEED = 0
+from tests.shared import ridge_surrogate
 
 
 def policy(X):
@@ -21,7 +21,7 @@ def policy(X):
 
 @pytest.fixture(scope="module")
 def fitted():
-    X = np.random.default_rng(SEED).normal(size=(80, 3))
+    X = np.random.default_rng(0).normal(size=(80, 3))
     return CompositionalPCESurrogate(
         2, steps=(3, 2), distribution=norm(0, 1), solver="ols", random_state=0
     ).fit(X, policy(X))
@@ -46,7 +46,7 @@ def by_quadrature(n_nodes=80):
 def test_against_quadrature(fitted):
     first, total, variance = by_quadrature()
     found = fitted.probability_sobol_indices(20000, random_state=1)
-    np.testing.assert_allclose(found.variance, variance, rtol=0.05)
+    assert_allclose(found.variance, variance, rtol=0.05)
     expected = {"first_order": first, "total_order": total}
     for name, parts in expected.items():
         shares = parts / variance[:, np.newaxis]
@@ -58,22 +58,22 @@ def test_against_quadrature(fitted):
         steps /= np.array([[variance[:3].sum()], [variance[3:].sum()]])
         miss = np.abs(getattr(found, f"step_{name}") - steps)
         assert np.all(miss <= 4 * getattr(found, f"step_{name}_error") + 1e-12)
-    np.testing.assert_allclose(
+    assert_allclose(
         found.step_variance, [found.variance[:3].sum(), found.variance[3:].sum()]
     )
 
 
 def test_an_input_without_effect_has_none(fitted):
     found = fitted.probability_sobol_indices(500)
-    np.testing.assert_allclose(found.first_order[:, 2], 0.0, atol=1e-12)
-    np.testing.assert_allclose(found.total_order[:, 2], 0.0, atol=1e-12)
+    assert_allclose(found.first_order[:, 2], 0.0, atol=1e-12)
+    assert_allclose(found.total_order[:, 2], 0.0, atol=1e-12)
     assert found.n_samples == 500
 
 
 def test_two_actions_share_their_indices(fitted):
     found = fitted.probability_sobol_indices(500)
-    np.testing.assert_allclose(found.total_order[3], found.total_order[4], atol=1e-9)
-    np.testing.assert_allclose(found.first_order[3], found.first_order[4], atol=1e-9)
+    assert_allclose(found.total_order[3], found.total_order[4], atol=1e-9)
+    assert_allclose(found.first_order[3], found.first_order[4], atol=1e-9)
 
 
 def test_the_standard_error_is_that_of_repetitions(fitted):
@@ -97,24 +97,22 @@ def test_the_error_falls_at_the_root_rate(fitted):
 
 
 def test_masked_and_certain_parts_have_no_indices():
-    X = np.random.default_rng(SEED).normal(size=(40, 1))
+    X = np.random.default_rng(0).normal(size=(40, 1))
     y = np.column_stack([softmax(np.c_[X, -X], axis=1), np.zeros(40), np.ones(40)])
     found = (
-        CompositionalPCESurrogate(
-            1, steps=(3, 1), random_state=0, solver="ridge", distribution="normal"
-        )
+        ridge_surrogate(1, steps=(3, 1), random_state=0)
         .fit(X, y)
         .probability_sobol_indices(100)
     )
     assert not found.total_order[2:].any()
     assert not found.first_order_error[2:].any()
-    np.testing.assert_allclose(found.total_order[:2], 1.0, atol=0.4)
-    np.testing.assert_array_equal(found.step_total_order[1], 0.0)
+    assert_allclose(found.total_order[:2], 1.0, atol=0.4)
+    assert_array_equal(found.step_total_order[1], 0.0)
 
 
 def test_seeds(fitted):
     a, b = (fitted.probability_sobol_indices(50, random_state=0) for _ in range(2))
-    np.testing.assert_array_equal(a.total_order, b.total_order)
+    assert_array_equal(a.total_order, b.total_order)
 
 
 @pytest.mark.parametrize("n_samples", [1, 0, 2.5, "many"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
-from sklearn.base import clone
 from sklearn.metrics import r2_score
 
 from skpce import (
@@ -15,85 +13,63 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-
-SEED = 0
+from tests.shared import refuses, ridge_pce
 
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     return X, np.column_stack([X[:, 0] ** 2, X[:, 1] + rng.normal(size=60)])
 
 
-def test_shapes_follow_y(data):
-    X, y = data
-    both = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+def test_shapes_follow_y(X, y):
+    both = ridge_pce(3).fit(X, y)
     assert both.coefficients_.shape == (2, 20)
     assert both.sobol_indices_.shape == both.total_sobol_indices_.shape == (2, 3)
     for name in ("alpha_", "q2_", "loo_error_", "total_variance_"):
         assert getattr(both, name).shape == (2,)
     assert both.feature_importances_.shape == (3,)
     assert both.predict(X).shape == (60, 2)
-    one = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y[:, 0]
-    )
+    one = ridge_pce(3).fit(X, y[:, 0])
     assert one.predict(X).shape == (60,)
-    np.testing.assert_allclose(one.predict(X), both.predict(X)[:, 0], rtol=1e-10)
-    column = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y[:, :1]
-    )
+    assert_allclose(one.predict(X), both.predict(X)[:, 0], rtol=1e-10)
+    column = ridge_pce(3).fit(X, y[:, :1])
     assert column.predict(X).shape == (60, 1)
 
 
-def test_transform_is_the_basis_and_predict_its_product(data):
-    X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+def test_transform_is_the_basis_and_predict_its_product(X, y):
+    pce = ridge_pce(2).fit(X, y)
     basis = PolynomialChaosFeatures(2, distribution="normal").fit(X)
-    np.testing.assert_array_equal(pce.transform(X), basis.transform(X))
-    np.testing.assert_allclose(pce.predict(X), pce.transform(X) @ pce.coefficients_.T)
+    assert_array_equal(pce.transform(X), basis.transform(X))
+    assert_allclose(pce.predict(X), pce.transform(X) @ pce.coefficients_.T)
     assert pce.get_feature_names_out()[-1] == "He2(x2)"
 
 
-def test_score_and_q2(data):
-    X, y = data
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(X, y)
+def test_score_and_q2(X, y):
+    pce = ridge_pce(2).fit(X, y)
     assert pce.score(X, y) == pytest.approx(r2_score(y, pce.predict(X)))
     spread = np.sum((y - y.mean(axis=0)) ** 2, axis=0)
-    np.testing.assert_allclose(pce.q2_, 1 - 60 * pce.loo_error_ / spread)
-    np.testing.assert_allclose(pce.unexplained_share_, np.clip(1 - pce.q2_, 0, 1))
+    assert_allclose(pce.q2_, 1 - 60 * pce.loo_error_ / spread)
+    assert_allclose(pce.unexplained_share_, np.clip(1 - pce.q2_, 0, 1))
 
 
-def test_there_is_no_coef(data):
-    assert not hasattr(
-        PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(*data),
-        "coef_",
-    )
-
-
-def test_degree_zero_is_the_mean(data):
-    X, y = data
-    pce = PolynomialChaosRegressor(0, solver="ridge", distribution="normal").fit(X, y)
-    np.testing.assert_allclose(pce.predict(X), np.tile(y.mean(axis=0), (60, 1)))
+def test_degree_zero_is_the_mean(X, y):
+    pce = ridge_pce(0).fit(X, y)
+    assert_allclose(pce.predict(X), np.tile(y.mean(axis=0), (60, 1)))
     assert not pce.total_variance_.any()
 
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_one_sample_predicts_itself():
-    pce = PolynomialChaosRegressor(distribution=norm(0, 1), solver="ridge").fit(
-        [[0.3, 1.0]], [5.0]
-    )
-    np.testing.assert_allclose(pce.predict([[0.3, 1.0], [2.0, 2.0]]), [5.0, 5.0])
+    pce = ridge_pce(distribution=norm(0, 1)).fit([[0.3, 1.0]], [5.0])
+    assert_allclose(pce.predict([[0.3, 1.0], [2.0, 2.0]]), [5.0, 5.0])
 
 
-def test_a_constant_target_is_reported(data):
+def test_a_constant_target_is_reported(X, y):
     """Its indices are 0: no silent share of one."""
-    X, y = data
     message = "^y has no variance: the Sobol indices are 0 and q2_ is NaN"
-    for model in (
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ):
+    for model in (ridge_pce(), PolynomialChaosRegressor()):
         with pytest.warns(ConstantTargetWarning, match=message) as caught:
             model.fit(X, np.full(len(X), 0.1))
         assert len(caught) == 1
@@ -101,48 +77,28 @@ def test_a_constant_target_is_reported(data):
         assert not model.total_sobol_indices_.any()
     mixed = np.column_stack([y[:, 0], np.full(len(X), 1 / 3)])
     with pytest.warns(ConstantTargetWarning, match=r"^The targets \[1\] of y have no"):
-        pce = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-            X, mixed
-        )
+        pce = ridge_pce().fit(X, mixed)
     assert pce.total_sobol_indices_[0].sum() > 0.9
     assert not pce.total_sobol_indices_[1].any()
 
 
-def test_a_constant_first_batch_is_not_reported(data):
+def test_a_constant_first_batch_is_not_reported(X, y):
     """Later samples may vary."""
-    X, y = data
-    pce = PolynomialChaosRegressor(
-        distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+    pce = ridge_pce(distribution=norm(0, 1), criterion="gcv")
     pce.partial_fit(X[:5], np.zeros(5)).partial_fit(X[5:], y[5:, 0])
     with pytest.warns(ConstantTargetWarning):
         pce.fit(X, np.zeros(len(X)))
 
 
-def test_clone_and_pickle(data):
-    X, y = data
-    pce = PolynomialChaosRegressor(
-        3, distribution=norm(0, 2), alphas=(1.0,), solver="ridge"
-    ).fit(X, y)
-    again = pickle.loads(pickle.dumps(pce))
-    np.testing.assert_array_equal(again.predict(X), pce.predict(X))
-    assert clone(pce).get_params()["alphas"] == (1.0,)
-    assert not hasattr(clone(pce), "coefficients_")
-
-
 def test_predict_refuses_another_width(data):
-    pce = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(*data)
-    with pytest.raises(ValueError, match=r"2 features, but .* expecting 3 features"):
-        pce.predict(np.zeros((4, 2)))
+    pce = ridge_pce().fit(*data)
+    refuses(r"2 features, but .* expecting 3 features", pce.predict, np.zeros((4, 2)))
 
 
-def test_many_targets_share_one_factorisation():
+def test_many_targets_share_one_factorisation(rng):
     """A check on shapes and values, not on time."""
-    rng = np.random.default_rng(SEED)
     X = rng.normal(size=(80, 2))
     y = rng.normal(size=(80, 300))
-    many = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(X, y)
-    one = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-        X, y[:, 17]
-    )
-    np.testing.assert_allclose(many.coefficients_[17], one.coefficients_[0], atol=1e-12)
+    many = ridge_pce().fit(X, y)
+    one = ridge_pce().fit(X, y[:, 17])
+    assert_allclose(many.coefficients_[17], one.coefficients_[0], atol=1e-12)

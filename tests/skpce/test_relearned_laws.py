@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from scipy.stats import norm, uniform
 
@@ -11,8 +12,8 @@ from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, index_masks
 from skpce._checks import make_generator
 from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
+from tests.shared import cases, ridge_pce
 
-SEED = 0
 INPUTS = {
     "normal": lambda rng, n: rng.normal(3.0, 2.0, size=n),
     "uniform": lambda rng, n: rng.uniform(-1.0, 4.0, size=n),
@@ -24,7 +25,7 @@ INPUTS = {
 
 
 def cubic(distribution, n_members=80, residual=0.3):
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = np.column_stack([INPUTS[distribution](rng, n_members) for _ in range(2)])
     z = (X - X.mean(axis=0)) / X.std(axis=0)
     logits = np.column_stack([z[:, 0] + 0.3 * z[:, 0] ** 3, z[:, 0] * z[:, 1], z[:, 1]])
@@ -42,31 +43,30 @@ def test_least_squares_is_a_loop_of_fits(distribution, truncation):
         distribution=distribution,
         truncation=truncation,
         q=0.75 if truncation == "hyperbolic" else 1.0,
-        random_state=SEED,
+        random_state=0,
     )
     found = surrogate.fit(X, y).sobol_interval(
         "coordinate", 0.5, coordinates="clr", n_resamples=8
     )
     draws = []
-    for row in resample_counts(np.ones(len(X)), 8, make_generator(SEED)):
+    for row in resample_counts(np.ones(len(X)), 8, make_generator(0)):
         rows = np.repeat(np.arange(len(X)), row)
         indices = surrogate.fit(X[rows], y[rows]).sobol_indices(coordinates="clr")
         draws.append((indices.first_order, indices.total_order))
     expected = np.quantile(draws, [0.25, 0.75], axis=0)
-    np.testing.assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
-    np.testing.assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
+    assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
+    assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
 
 
-def test_frozen_laws_and_categories_stay():
-    rng = np.random.default_rng(SEED)
+def test_frozen_laws_and_categories_stay(rng):
     X = np.column_stack([rng.normal(size=60), rng.integers(3, size=60)])
     y = softmax(np.c_[X[:, 0], X[:, 1] == 1, rng.normal(size=60)], axis=1)
     fixed = CompositionalPCESurrogate(
-        2, solver="ols", distribution=[norm(0, 1), "categorical"], random_state=SEED
+        2, solver="ols", distribution=[norm(0, 1), "categorical"], random_state=0
     ).fit(X, y)
     found = fixed.sobol_interval(n_resamples=20)
     draws = []
-    for row in resample_counts(np.ones(60), 20, make_generator(SEED)):
+    for row in resample_counts(np.ones(60), 20, make_generator(0)):
         problem = fixed._fitted.problem.linear.resampled(row)
         root = np.sqrt(problem.weights)[:, np.newaxis]
         slopes = np.linalg.lstsq(
@@ -78,7 +78,7 @@ def test_frozen_laws_and_categories_stay():
         )
         draws.append(squares @ alone / squares.sum())
     expected = np.quantile(draws, [0.05, 0.95], axis=0)
-    np.testing.assert_allclose(found.first_order[:, 0], expected, atol=1e-9)
+    assert_allclose(found.first_order[:, 0], expected, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -118,21 +118,20 @@ def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
     y = X[:, 0] ** 3 + X[:, 0] * X[:, 1]
     pce = PolynomialChaosRegressor(3, solver="ols", distribution=distribution)
     found = pce.fit(X, y).sobol_interval(
-        0.5, method="bootstrap", n_resamples=8, random_state=SEED
+        0.5, method="bootstrap", n_resamples=8, random_state=0
     )
     draws = []
-    for row in resample_counts(np.ones(len(X)), 8, make_generator(SEED)):
+    for row in resample_counts(np.ones(len(X)), 8, make_generator(0)):
         again = pce.fit(np.repeat(X, row, axis=0), np.repeat(y, row))
         draws.append((again.sobol_indices_, again.total_sobol_indices_))
     expected = np.quantile(draws, [0.25, 0.75], axis=0)
-    np.testing.assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
-    np.testing.assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
+    assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
+    assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
 
 
 @pytest.mark.parametrize("distribution", sorted(INPUTS))
-def test_a_fit_under_other_laws_is_the_same_function(distribution):
+def test_a_fit_under_other_laws_is_the_same_function(distribution, rng):
     """Squares under the laws of weighted samples, by a fit of the fit there."""
-    rng = np.random.default_rng(SEED)
     X, _ = cubic(distribution)
     pce = PolynomialChaosRegressor(3, solver="ols", distribution=distribution)
     pce.fit(X, X[:, 0] * X[:, 1] + X[:, 0])
@@ -146,16 +145,14 @@ def test_a_fit_under_other_laws_is_the_same_function(distribution):
         ]
         design = PolynomialBasis(learned, laws.multi_indices).evaluate(X)
         expected = np.linalg.lstsq(design, pce.predict(X), rcond=None)[0]
-        np.testing.assert_allclose(found[0], expected, atol=1e-7)
-    low, high = pce.sobol_interval(n_resamples=20, random_state=SEED).total_order
+        assert_allclose(found[0], expected, atol=1e-7)
+    low, high = pce.sobol_interval(n_resamples=20, random_state=0).total_order
     assert (low <= high).all()
 
 
 def test_law_errors_are_those_of_the_squares():
     X, _ = cubic("normal")
-    pce = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, X[:, :1] * X + X
-    )
+    pce = ridge_pce(2).fit(X, X[:, :1] * X + X)
     laws, masks = LearnedLaws(pce.basis_, X), index_masks(pce.multi_indices_)
     rows = np.random.default_rng(1).dirichlet(np.ones(len(X)), size=50)
     changes, excess = law_errors(
@@ -163,29 +160,29 @@ def test_law_errors_are_those_of_the_squares():
     )
     new = laws.relearned(pce.coefficients_[np.newaxis], laws.changes(rows))
     squares = np.square(new) @ masks
-    np.testing.assert_allclose(
+    assert_allclose(
         squares - np.square(pce.coefficients_) @ masks, changes[..., :-1], atol=1e-9
     )
-    np.testing.assert_allclose(new.var(axis=0) @ masks, excess[:, :-1], atol=1e-9)
-    np.testing.assert_allclose(
+    assert_allclose(new.var(axis=0) @ masks, excess[:, :-1], atol=1e-9)
+    assert_allclose(
         np.square(new[..., 1:]).sum(axis=2) - pce.total_variance_, changes[..., -1]
     )
 
 
 def test_learned_bounds_may_reach_beyond_the_samples():
     """By ``range / (n + 1)`` on average, if the law is uniform."""
-    X = np.random.default_rng(SEED).uniform(size=(99, 3))
-    pce = PolynomialChaosRegressor(
-        1, distribution=["uniform", "normal", "exponential"], solver="ridge"
-    ).fit(X, X[:, 0])
-    bounds = LearnedLaws(pce.basis_, X).outer_bounds(99, 2000, make_generator(SEED))
+    X = np.random.default_rng(0).uniform(size=(99, 3))
+    pce = ridge_pce(1, distribution=["uniform", "normal", "exponential"]).fit(
+        X, X[:, 0]
+    )
+    bounds = LearnedLaws(pce.basis_, X).outer_bounds(99, 2000, make_generator(0))
     assert {i: found.shape for i, found in bounds.items()} == {
         0: (2000, 2),
         2: (2000, 1),
     }
     gap = np.ptp(X[:, 0]) / 100
     expected = [X[:, 0].min() - gap, X[:, 0].max() + gap]
-    np.testing.assert_allclose(bounds[0].mean(axis=0), expected, atol=0.1 * gap)
+    assert_allclose(bounds[0].mean(axis=0), expected, atol=0.1 * gap)
     assert (bounds[0][:, 0] <= X[:, 0].min()).all()
     assert (bounds[0][:, 1] >= X[:, 0].max()).all()
     mean = (X[:, 2] - X[:, 2].min()).mean()
@@ -215,12 +212,10 @@ def test_coverage_where_functions_are_of_the_sample(draw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     ("distribution", "method"),
-    [
-        *(("normal", "residual"), ("uniform", "residual"), ("uniform", "bootstrap")),
-        ("normal", "posterior"),
-    ],
+    *(("normal", "residual"), ("uniform", "residual"), ("uniform", "bootstrap")),
+    ("normal", "posterior"),
 )
 def test_coverage_of_a_regressor_with_learned_laws(distribution, method):
     """Without noise the laws are all that is uncertain.

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from skpce import PolynomialChaosRegressor, report
 from skpce._input_laws import correlations
@@ -14,15 +15,14 @@ from skpce._report import some_inputs
 from skpce.plotting import EmbeddingDisplay, SobolDisplay
 
 
-def test_blocks_find_the_same_pair(monkeypatch):
-    rng = np.random.default_rng(0)
+def test_blocks_find_the_same_pair(monkeypatch, rng):
     X = rng.normal(size=(80, 23))
     X[:, 4] = 1.0  # constant
     X[:, 19] = -X[:, 2] + 0.2 * rng.normal(size=80)
     names = [f"x{i}" for i in range(23)]
     whole = largest_correlation(X), correlation_reason(X, names)
     monkeypatch.setattr(correlations, "_CORRELATED_AT_ONCE", 5)
-    np.testing.assert_allclose(largest_correlation(X), whole[0], rtol=1e-12)
+    assert_allclose(largest_correlation(X), whole[0], rtol=1e-12)
     assert correlation_reason(X, names) == whole[1]
     assert "x2 and x19" in whole[1][0]
 
@@ -32,16 +32,15 @@ def test_shares_of_other_inputs_are_added_up():
     whole = SobolDisplay(first, [0.2, 0.3], ["a", "b"], list("wxyz"))
     some = some_inputs(whole, np.array([0, 2]))
     assert some.input_names == ["w", "y", "2 others"]
-    np.testing.assert_allclose(some.first_order[:, 2], [0.35, 0.3])
-    np.testing.assert_allclose(some.shares[:, -2:], whole.shares[:, -2:])
+    assert_allclose(some.first_order[:, 2], [0.35, 0.3])
+    assert_allclose(some.shares[:, -2:], whole.shares[:, -2:])
     assert some_inputs(whole, np.arange(4)) is whole
 
 
 @pytest.mark.slow
-def test_a_report_shows_the_leading_inputs(monkeypatch):
+def test_a_report_shows_the_leading_inputs(monkeypatch, rng):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr("skpce._report.MOST_INPUTS", 3)
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 40))
     y = X[:, 7] * X[:, 11] + X[:, 30]
     model = PolynomialChaosRegressor().fit(X, y)
@@ -52,14 +51,13 @@ def test_a_report_shows_the_leading_inputs(monkeypatch):
     assert "x12" not in re.sub('base64,[^"]*', "", page)
 
 
-def test_an_embedding_of_some_inputs():
+def test_an_embedding_of_some_inputs(rng):
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 6))
     model = PolynomialChaosRegressor().fit(X, X[:, 1])
     display = EmbeddingDisplay.from_estimator(model, X, features=[1, "x4"])
     assert list(display.input_names) == ["x1", "x4"]
-    np.testing.assert_allclose(display.correlation, np.corrcoef(X[:, [1, 4]].T))
+    assert_allclose(display.correlation, np.corrcoef(X[:, [1, 4]].T))
     pyplot.close(display.figure_)
     with pytest.raises(ValueError, match="features must be names of inputs"):
         EmbeddingDisplay.from_estimator(model, X, features=["nobody"])

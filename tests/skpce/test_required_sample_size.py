@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import stats
 from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
@@ -14,35 +15,17 @@ from sklearn.linear_model import Ridge
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._checks import make_generator
-from skpce.sample_size import (
-    required_ensemble_size,
-)
+from skpce.sample_size import required_ensemble_size
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from skpce.sample_size._required import (
     SimulatedDesigns,
     VacuousBoundWarning,
-    smallest_of_gram,
 )
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
+from tests.skpce.test_sample_size import NORMAL, UNIFORM, linear_fit, of_gram
 
 
-def of_gram(design):
-    return smallest_of_gram(design.T @ design) / len(design)
-
-
-SEED = 0
-NORMAL = stats.norm(0, 1)
-UNIFORM = stats.uniform(-1, 2)
-
-
-def linear_fit(n_members=100, noise=0.3, solver="ols", seed=SEED, degree=2):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_members, 2))
-    y = X[:, 0] + X[:, 0] * X[:, 1] + noise * rng.normal(size=n_members)
-    pce = PolynomialChaosRegressor(degree, distribution=NORMAL, solver=solver)
-    return pce.fit(X, y)
-
-
-def policies(n_members=80, noise=0.2, seed=SEED, **options):
+def policies(n_members=80, noise=0.2, seed=0, **options):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 2))
     blank = np.zeros(n_members)
@@ -56,8 +39,7 @@ def policies(n_members=80, noise=0.2, seed=SEED, **options):
 
 def required(estimator, **options):
     """Without the warning, which has its own tests."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VacuousBoundWarning)
+    with warnings.catch_warnings(action="ignore", category=VacuousBoundWarning):
         return required_ensemble_size(estimator, **options)
 
 
@@ -92,15 +74,14 @@ def test_new_designs_have_the_eigenvalue_that_the_plan_counts_on():
     counted_on = coefficient_error_bound(
         found.noise_variance.item(), n, 10, smallest_eigenvalue=1.0, method="f"
     )
-    rng = np.random.default_rng(SEED + 1)
+    rng = np.random.default_rng(1)
     new = [of_gram(pce.transform(rng.normal(size=(n, 2)))) for _ in range(200)]
     below = np.sum(np.array(new) < counted_on / squared)
     assert below <= stats.binom(200, 0.15).ppf(0.999)
 
 
-def test_a_linear_model_needs_what_the_formula_says():
+def test_a_linear_model_needs_what_the_formula_says(rng):
     """P = 2 and a large size: the eigenvalue is near 1, the formula explicit."""
-    rng = np.random.default_rng(SEED)
     X = rng.uniform(-1, 1, size=(200, 1))
     pce = PolynomialChaosRegressor(1, distribution=UNIFORM, solver="ols")
     pce.fit(X, np.sqrt(3) * X[:, 0] + 0.5 * rng.normal(size=200))
@@ -165,11 +146,9 @@ def test_steps_without_signal_or_choice():
         assert found.n_required[1] == math.inf
     else:
         assert found.n_required[1] > 10 * found.n_required[0]
-    X = np.random.default_rng(SEED).normal(size=(20, 1))
+    X = np.random.default_rng(0).normal(size=(20, 1))
     y = np.hstack([softmax(np.c_[X, -X], axis=1), np.ones((20, 1))])
-    only = CompositionalPCESurrogate(
-        1, steps=(2, 1), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    only = ridge_surrogate(1, steps=(2, 1)).fit(X, y)
     found = required(only)
     assert np.isnan(found.n_required[1])
     assert np.isnan(found.bound[1])
@@ -181,8 +160,8 @@ def test_a_step_is_the_same_in_every_log_ratio():
         required(policies(log_ratio=kind)[0]).n_required
         for kind in ("alr", "clr", "ilr")
     ]
-    np.testing.assert_array_equal(sizes[0], sizes[1])
-    np.testing.assert_array_equal(sizes[0], sizes[2])
+    assert_array_equal(sizes[0], sizes[1])
+    assert_array_equal(sizes[0], sizes[2])
 
 
 def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
@@ -193,10 +172,9 @@ def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
     assert found.noise_variance[1] == pytest.approx(3 * 0.09, rel=0.1)
 
 
-def test_more_terms_than_members_is_vacuous_and_not_refused():
-    rng = np.random.default_rng(SEED)
+def test_more_terms_than_members_is_vacuous_and_not_refused(rng):
     X = rng.normal(size=(30, 5))
-    pce = PolynomialChaosRegressor(3, distribution=NORMAL, solver="ridge")
+    pce = ridge_pce(3, distribution=NORMAL)
     pce.fit(X, X[:, 0] + 0.01 * rng.normal(size=30))
     with pytest.warns(VacuousBoundWarning, match="no more members than terms"):
         found = required_ensemble_size(pce)
@@ -211,11 +189,10 @@ def test_more_terms_than_members_is_vacuous_and_not_refused():
     assert required(least, signal_variance=1.0).n_required[0] == math.inf
 
 
-def test_a_constant_target_and_several_targets():
-    rng = np.random.default_rng(SEED)
+def test_a_constant_target_and_several_targets(rng):
     X = rng.normal(size=(60, 2))
     y = np.c_[X[:, 0] + 0.1 * rng.normal(size=60), np.ones(60)]
-    pce = PolynomialChaosRegressor(1, distribution=NORMAL, solver="ridge")
+    pce = ridge_pce(1, distribution=NORMAL)
     with pytest.warns(UserWarning, match="no variance"):
         pce.fit(X, y)
     found = required(pce)
@@ -223,8 +200,7 @@ def test_a_constant_target_and_several_targets():
     assert np.isnan(found.n_required[1])
 
 
-def test_a_fit_from_sums_is_the_same():
-    rng = np.random.default_rng(SEED)
+def test_a_fit_from_sums_is_the_same(rng):
     X = rng.normal(size=(80, 2))
     y = X[:, 0] + 0.2 * rng.normal(size=80)
     options = {"distribution": NORMAL, "solver": "ols"}
@@ -240,18 +216,16 @@ def test_the_answer_is_reproducible_and_leaves_the_fit_alone():
     pce = linear_fit()
     before = pce.coefficients_.copy()
     assert required(pce).n_required[0] == required(pce).n_required[0]
-    np.testing.assert_array_equal(before, pce.coefficients_)
+    assert_array_equal(before, pce.coefficients_)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "value"),
-    [
-        ("tolerance", 1.0),
-        ("confidence_level", 0.0),
-        ("method", "t"),
-        ("noise_variance", [1.0, 2.0]),
-        ("signal_variance", -1.0),
-    ],
+    ("tolerance", 1.0),
+    ("confidence_level", 0.0),
+    ("method", "t"),
+    ("noise_variance", [1.0, 2.0]),
+    ("signal_variance", -1.0),
 )
 def test_required_size_names_bad_input(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of required_ensemble"):
@@ -259,12 +233,9 @@ def test_required_size_names_bad_input(name, value):
 
 
 def test_required_size_wants_a_fitted_expansion():
-    with pytest.raises(ValueError, match=r"'estimator'.*Got Ridge"):
-        required_ensemble_size(Ridge())
+    refuses(r"'estimator'.*Got Ridge", required_ensemble_size, Ridge())
     with pytest.raises(NotFittedError):
-        required_ensemble_size(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal")
-        )
+        required_ensemble_size(ridge_pce())
 
 
 def test_a_marginal_expansion_has_no_samples():

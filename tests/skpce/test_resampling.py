@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
+from tests.shared import ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -27,10 +29,7 @@ def test_intervals_contain_the_truth_mostly():
         y = softmax(logits + 0.5 * rng.normal(size=logits.shape), axis=1)
         low, high = (
             CompositionalPCESurrogate(
-                2,
-                distribution=law,
-                solver="ols",
-                random_state=seed,
+                2, distribution=law, solver="ols", random_state=seed
             )
             .fit(X, y)
             .sobol_interval(n_resamples=60, confidence_level=0.95)
@@ -40,12 +39,8 @@ def test_intervals_contain_the_truth_mostly():
     assert np.mean(hits) > 0.8
 
 
-def test_intervals_are_ordered_nested_and_repeatable(ensemble):
-    X, y = ensemble
-
-    surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+def test_intervals_are_ordered_nested_and_repeatable(X, y):
+    surrogate = ridge_surrogate(2, steps=WIDTHS, random_state=0).fit(X, y)
 
     def intervals(level):
         return surrogate.sobol_interval("step", level, n_resamples=40).total_order
@@ -55,13 +50,12 @@ def test_intervals_are_ordered_nested_and_repeatable(ensemble):
     assert np.all(wide[0] <= narrow[0])
     assert np.all(narrow[0] <= narrow[1])
     assert np.all(narrow[1] <= wide[1])
-    np.testing.assert_array_equal(wide, intervals(0.95))
+    assert_array_equal(wide, intervals(0.95))
 
 
-def test_normalised_weights_are_no_frequencies(ensemble):
-    X, y = ensemble
-    surrogate = CompositionalPCESurrogate(
-        steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
+def test_normalised_weights_are_no_frequencies(X, y):
+    surrogate = ridge_surrogate(steps=WIDTHS).fit(
+        X, y, sample_weight=np.full(len(X), 1 / len(X))
+    )
     with pytest.raises(ValueError, match=r"sums to 1 copies; with n_resamples=5"):
         surrogate.sobol_interval(n_resamples=5)

@@ -13,6 +13,7 @@ from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.ensembles import from_frame
 from skpce.inspection import Result
 from skpce.sample_size import required_ensemble_size
+from tests.shared import OLS
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +25,7 @@ def table():
 @pytest.fixture(scope="module")
 def model(table):
     y = pd.DataFrame({"u": table.a + table.b * table.c, "v": 2 * table.b})
-    return PolynomialChaosRegressor(2, distribution="normal", solver="ols").fit(
-        table, y
-    )
+    return PolynomialChaosRegressor(2, **OLS).fit(table, y)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +87,7 @@ def test_tables_have_the_names_of_the_fit(model, surrogate):
 def test_the_printed_table_of_moments(model):
     shape = model.moments()
     assert str(shape).splitlines()[0].split() == [
-        *("target", "mean", "variance", "skewness", "kurtosis"),
+        *("target", "mean", "variance", "skewness", "kurtosis")
     ]
     assert str(shape).splitlines()[2].split()[:3] == [
         "v",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import (
-    PolynomialChaosFeatures,
-    PolynomialChaosRegressor,
-)
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from tests.shared import cases, ridge_pce
 
 needs_score_requests = pytest.mark.skipif(
     sklearn.__version__.startswith("1.6."),
@@ -51,19 +50,13 @@ def requesting(regressor):
 
 @needs_score_requests
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize(
+@cases(
     ("regressor", "grid"),
-    [
-        (
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-            {"pce__degree": [1, 2]},
-        ),
-        (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
-    ],
+    (ridge_pce(), {"pce__degree": [1, 2]}),
+    (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
     ids=["ridge", "learned"],
 )
-def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
-    X, y, weights = data
+def test_weights_reach_every_fit_and_score_of_a_search(X, y, weights, regressor, grid):
     model = pipeline(requesting(clone(regressor)))
     search = GridSearchCV(model, grid, cv=3).fit(X, y, sample_weight=weights)
     plain = GridSearchCV(pipeline(clone(regressor)), grid, cv=3).fit(X, y)
@@ -78,58 +71,41 @@ def test_weights_reach_every_fit_and_score_of_a_search(data, regressor, grid):
 
 
 @pytest.mark.usefixtures("routing")
-def test_weights_reach_cross_validation(data):
-    X, y, weights = data
-    regressor = PolynomialChaosRegressor(
-        solver="ridge", distribution="normal"
-    ).set_fit_request(sample_weight=True)
+def test_weights_reach_cross_validation(X, y, weights):
+    regressor = ridge_pce().set_fit_request(sample_weight=True)
     regressor.set_score_request(sample_weight=False)
     routed = cross_validate(regressor, X, y, cv=3, params={"sample_weight": weights})
     with sklearn.config_context(enable_metadata_routing=False):
-        plain = cross_validate(
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"), X, y, cv=3
-        )
+        plain = cross_validate(ridge_pce(), X, y, cv=3)
     assert np.all(routed["test_score"] != plain["test_score"])
 
 
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-        PolynomialChaosRegressor(),
-    ],
-    ids=["ridge", "learned"],
-)
-def test_weights_without_a_request_are_refused(data, estimator):
-    X, y, weights = data
+@cases("estimator", ridge_pce(), PolynomialChaosRegressor(), ids=["ridge", "learned"])
+def test_weights_without_a_request_are_refused(X, y, weights, estimator):
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         pipeline(estimator).fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.usefixtures("routing")
-def test_features_learn_their_law_from_routed_weights(data):
-    X, y, weights = data
+def test_features_learn_their_law_from_routed_weights(X, y, weights):
     features = PolynomialChaosFeatures(distribution="normal").set_fit_request(
         sample_weight=True
     )
-    regressor = PolynomialChaosRegressor(
-        0, solver="ridge", distribution="normal"
-    ).set_fit_request(sample_weight=False)
+    regressor = ridge_pce(0).set_fit_request(sample_weight=False)
     model = Pipeline([("features", features), ("mean", regressor)])
     model.fit(X, y, sample_weight=weights)
     law = model["features"].basis_.laws[0]
     assert law.location == pytest.approx(np.average(X[:, 0], weights=weights))
 
 
-def test_without_routing_the_step_is_named(data):
-    X, y, weights = data
-    model = pipeline(PolynomialChaosRegressor(solver="ridge", distribution="normal"))
+def test_without_routing_the_step_is_named(X, y, weights):
+    model = pipeline(ridge_pce())
     search = GridSearchCV(model, {"pce__degree": [1, 2]}, cv=3)
     search.fit(X, y, pce__sample_weight=weights)
     best = pipeline(PolynomialChaosRegressor(**_degree(search)))
     best.fit(X, y, pce__sample_weight=weights)
-    np.testing.assert_allclose(search.predict(X), best.predict(X))
+    assert_allclose(search.predict(X), best.predict(X))
     unweighted = pipeline(PolynomialChaosRegressor(**_degree(search))).fit(X, y)
     assert np.abs(search.predict(X) - unweighted.predict(X)).max() > 1e-6
 

@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import stats
 
 from skpce import PolynomialChaosRegressor
 from skpce.sample_size import _bounds
 from skpce.sample_size._bounds import sobol_error_bound
 from skpce.sample_size._required import smallest_of_gram
+from tests.shared import cases
 
 
 def coefficient_error_bound(variances, n_members, n_terms, **how):
@@ -24,14 +26,13 @@ def of_gram(design):
     return smallest_of_gram(design.T @ design) / len(design)
 
 
-SEED = 0
 NORMAL = stats.norm(0, 1)
 UNIFORM = stats.uniform(-1, 2)
 
 SETTING = {"n_members": 40, "n_terms": 6, "smallest_eigenvalue": 0.3}
 
 
-def linear_fit(n_members=100, noise=0.3, solver="ols", seed=SEED, degree=2):
+def linear_fit(n_members=100, noise=0.3, solver="ols", seed=0, degree=2):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 2))
     y = X[:, 0] + X[:, 0] * X[:, 1] + noise * rng.normal(size=n_members)
@@ -106,7 +107,7 @@ def test_without_full_rank_there_is_no_bound(method):
 
 def simulate(law, degree, n_members, n_repetitions, draw, n_coordinates=1):
     """Return designs' eigenvalues, squared errors and residual variances."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = law.rvs((n_members, 2), random_state=rng)
     template = PolynomialChaosRegressor(degree, distribution=law, solver="ols")
     template.fit(X, rng.normal(size=n_members))
@@ -136,15 +137,13 @@ def skewed(rng, shape):
 
 
 @pytest.mark.parametrize("law", [NORMAL, UNIFORM])
-@pytest.mark.parametrize(
+@cases(
     ("method", "draw", "known"),
-    [
-        ("chi2", gaussian, [1.0]),
-        ("chi2", correlated, [1.0, 0.85]),
-        ("f", gaussian, None),
-        ("f", correlated, None),
-        ("markov", skewed, [1.0]),
-    ],
+    ("chi2", gaussian, [1.0]),
+    ("chi2", correlated, [1.0, 0.85]),
+    ("f", gaussian, None),
+    ("f", correlated, None),
+    ("markov", skewed, [1.0]),
 )
 def test_bounds_hold_as_often_as_they_say(law, method, draw, known):
     n_repetitions, level, n_members = 300, 0.8, 40
@@ -168,12 +167,11 @@ def test_bounds_hold_as_often_as_they_say(law, method, draw, known):
     assert held >= stats.binom(n_repetitions, level).ppf(1e-3)
 
 
-def test_the_bound_is_sharp_for_an_orthonormal_design():
+def test_the_bound_is_sharp_for_an_orthonormal_design(rng):
     """All eigenvalues are 1: the squared error over its bound is exactly chi-squared.
 
     Not only at least, but exactly the nominal share; so nothing smaller is true.
     """
-    rng = np.random.default_rng(SEED)
     design = np.linalg.qr(rng.normal(size=(30, 4)))[0] * np.sqrt(30)
     noise = rng.normal(size=(30, 4000))
     error = np.square(design.T @ noise / 30).sum(axis=0)
@@ -193,9 +191,8 @@ def test_mean_square_falls_as_one_over_members(law):
     assert slope == pytest.approx(-1.0, abs=0.1)
 
 
-def test_mean_square_is_the_trace_and_exceeds_the_papers():
+def test_mean_square_is_the_trace_and_exceeds_the_papers(rng):
     """E||e||² = σ² tr(G⁻¹)/L; the paper has σ² P/(L - P), which is too small."""
-    rng = np.random.default_rng(SEED)
     template = linear_fit(degree=3)
     design = template.transform(rng.normal(size=(20, 2)))
     off = np.linalg.lstsq(design, rng.normal(size=(20, 4000)), rcond=None)[0]
@@ -216,8 +213,7 @@ def shares(weights, coefficients):
 
 @pytest.mark.parametrize("kind", ["subset", "shapley"])
 @pytest.mark.parametrize("size", [0.01, 0.3, 1.0, 3.0])
-def test_index_bounds_hold_for_every_perturbation(kind, size):
-    rng = np.random.default_rng(SEED)
+def test_index_bounds_hold_for_every_perturbation(kind, size, rng):
     weights = rng.random(6) if kind == "shapley" else rng.integers(0, 2, size=6)
     true = rng.normal(size=(5000, 6))
     off = size * rng.normal(size=(5000, 6))
@@ -244,4 +240,4 @@ def test_index_bounds_at_the_edges():
     assert sobol_error_bound(4.0, 1.0) == 1.0
     assert sobol_error_bound(math.inf, 1.0) == 1.0
     assert sobol_error_bound(0.0, 0.0) == 1.0
-    np.testing.assert_array_equal(sobol_error_bound([0.0, 1.0], 4.0), [0.0, 0.5])
+    assert_array_equal(sobol_error_bound([0.0, 1.0], 4.0), [0.0, 0.5])

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from skpce import PolynomialChaosRegressor
 from skpce._solvers import problem, ridge
 from skpce._solvers.problem import DesignDecomposition
+from tests.shared import ridge_pce
 
 ALPHAS = np.logspace(-8, 4, 25)
 
@@ -13,8 +14,7 @@ ALPHAS = np.logspace(-8, 4, 25)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
 @pytest.mark.parametrize(("n", "p"), [(40, 9), (40, 30), (12, 20)])
-def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch):
-    rng = np.random.default_rng(0)
+def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch, rng):
     design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, p))])
     design[0, 1] = 30.0  # a leverage of nearly 1
     weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
@@ -27,10 +27,10 @@ def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch):
     monkeypatch.setattr(ridge, "_SMALLEST_SUM", 0.0)
     found = ridge.path_scores(decomposition, *given)
     defined = np.isfinite(expected)
-    np.testing.assert_array_equal(defined, np.isfinite(found))
+    assert_array_equal(defined, np.isfinite(found))
     large = defined & (expected > 1e-6 * expected[-1])
     assert large.sum() > 100
-    np.testing.assert_allclose(found[large], expected[large], rtol=1e-7)
+    assert_allclose(found[large], expected[large], rtol=1e-7)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -59,38 +59,34 @@ def test_one_penalty_after_the_other(n, p, criterion, weighted):
     found = ridge.path_scores(
         decomposition, targets, loadings, alphas, criterion, center=mean
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    assert_allclose(found, expected, rtol=1e-8)
 
 
-def test_blocks_of_rows_are_one_fit(monkeypatch):
-    rng = np.random.default_rng(0)
+def test_blocks_of_rows_are_one_fit(monkeypatch, rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
-    whole = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    whole = ridge_pce(3).fit(X, y)
     monkeypatch.setattr(ridge, "_LARGEST_PATH_BLOCK", 20)
     monkeypatch.setattr(problem, "_BLOCK", 20)
     monkeypatch.setattr(ridge, "FEWEST_ROWS", 1)
     monkeypatch.setattr(problem, "FEWEST_ROWS", 1)
-    parts = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    parts = ridge_pce(3).fit(X, y)
     for name in ("coefficients_", "alpha_", "loo_error_", "q2_"):
         one, other = getattr(whole, name), getattr(parts, name)
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+        assert_allclose(one, other, rtol=1e-12, atol=1e-14)
     for one, other in zip(
         whole.predict(X, return_std=True),
         parts.predict(X, return_std=True),
         strict=True,
     ):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+        assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_targets", [1, 40])
 @pytest.mark.parametrize("noise", [1e-3, 1.0, 1e3])
-def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch):
-    rng = np.random.default_rng(0)
+def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch, rng):
     X = rng.normal(size=(300, 2))
     y = X @ rng.normal(size=(2, n_targets)) + noise * rng.normal(size=(300, n_targets))
-    expected = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(
-        X, y
-    )
+    expected = ridge_pce(3).fit(X, y)
     monkeypatch.setattr(ridge, "_LARGE_PATH", 0)
     given = []
     scores = ridge.path_scores
@@ -100,18 +96,17 @@ def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch):
         return scores(*arguments)
 
     monkeypatch.setattr(ridge, "path_scores", counted)
-    found = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    found = ridge_pce(3).fit(X, y)
     assert (given[0] < len(ALPHAS)) == (noise < 1)
     for name in ("alpha_", "coefficients_", "loo_error_", "q2_"):
         one, other = getattr(expected, name), getattr(found, name)
-        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
+        assert_allclose(one, other, rtol=1e-11, atol=1e-14)
 
 
 @pytest.mark.parametrize("alphas", [ALPHAS, np.r_[0.0, ALPHAS]])
 @pytest.mark.parametrize("outlier", [1e2, 1e3, 1e7])
-def test_one_sample_with_all_the_leverage(outlier, alphas, monkeypatch):
+def test_one_sample_with_all_the_leverage(outlier, alphas, monkeypatch, rng):
     """What cancels is larger than the targets; without a penalty it is undefined."""
-    rng = np.random.default_rng(0)
     n = 60
     design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, 4)), np.eye(n)[:, :1]])
     design[1, 4] = outlier
@@ -122,4 +117,4 @@ def test_one_sample_with_all_the_leverage(outlier, alphas, monkeypatch):
     expected = ridge.path_scores(decomposition, *given)
     monkeypatch.setattr(ridge, "_LARGE_PATH", 0)
     found = ridge.path_scores(decomposition, *given)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert_allclose(found, expected, rtol=1e-6)

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import uniform
 
 from skpce.inspection import shapley_effects, sobol_indices
@@ -46,13 +47,13 @@ def test_shapley_of_a_game_against_all_orders():
     game = {
         frozenset(i for i in range(d) if u >> i & 1): values[0, u] for u in range(2**d)
     }
-    np.testing.assert_allclose(subset_shapley(values, d)[0], brute_shapley(game, d))
+    assert_allclose(subset_shapley(values, d)[0], brute_shapley(game, d))
 
 
 def test_independent_effects_are_those_of_sobol_indices(box):
     effects = shapley_effects(ishigami, box, distribution=LAW, random_state=0)
     found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
-    np.testing.assert_array_equal(effects.effects, found.shapley)
+    assert_array_equal(effects.effects, found.shapley)
     assert effects.effects.sum() == pytest.approx(1)
 
 
@@ -73,14 +74,13 @@ def test_gaussian_effects_of_a_linear_model(seed):
     found = shapley_effects(
         lambda X: X @ b, X, dependence="gaussian", solver="ols", random_state=seed
     )
-    np.testing.assert_allclose(found.effects[0], brute_shapley(game, d), atol=1e-6)
+    assert_allclose(found.effects[0], brute_shapley(game, d), atol=1e-6)
     assert found.supported == (True,)
 
 
 @pytest.mark.parametrize("rho", [-0.6, 0.0, 0.9])
-def test_gaussian_effects_of_a_square(rho):
+def test_gaussian_effects_of_a_square(rho, rng):
     """f = a^2 + b: Var E[f|a] = 2 + rho^2, Var E[f|b] = 1 + 2 rho^4, Var f = 3."""
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
     X = (X - X.mean(axis=0)) @ np.linalg.inv(
         np.linalg.cholesky(np.cov(X.T, bias=True))
@@ -94,7 +94,7 @@ def test_gaussian_effects_of_a_square(rho):
         random_state=0,
     )
     first = 0.5 * ((2 + rho**2) + 3 - (1 + 2 * rho**4)) / 3
-    np.testing.assert_allclose(found.effects[0], [first, 1 - first], atol=1e-6)
+    assert_allclose(found.effects[0], [first, 1 - first], atol=1e-6)
     assert found.total_variance[0] == pytest.approx(3)
 
 

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from skpce import PolynomialChaosRegressor
 
@@ -67,11 +68,11 @@ def test_shapley_effects_and_interactions_add_up_to_one(problem):
     model, X, y = problem
     model.fit(X, y)
     one = (model.total_variance_ > 0).astype(float)
-    np.testing.assert_allclose(model.shapley_effects().sum(axis=1), one)
+    assert_allclose(model.shapley_effects().sum(axis=1), one)
     shares = model.interaction_indices(N_FEATURES).values
-    np.testing.assert_allclose(shares.sum(axis=1), one)
+    assert_allclose(shares.sum(axis=1), one)
     variance = model.moments().variance
-    np.testing.assert_allclose(
+    assert_allclose(
         (model.shapley_effects() * variance[:, np.newaxis]).sum(axis=1), variance
     )
 
@@ -97,7 +98,7 @@ def test_indices_of_groups_grow_with_the_group(problem):
 
 def assert_same(found, expected, atol=1e-6):
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, atol=atol, err_msg=name)
+        assert_allclose(found[name], values, atol=atol, err_msg=name)
 
 
 @settings(max_examples=40)
@@ -131,9 +132,9 @@ def test_units_do_not_matter_under_learned_laws(problem, scale, shift, unit, off
     assert_same(every_index(model.fit(scale * X + shift, y)), plain)
     assert_same(every_index(model.fit(X, unit * y + offset)), plain)
     moved = model.moments()
-    np.testing.assert_allclose(moved.variance, unit**2 * moments.variance, rtol=1e-6)
-    np.testing.assert_allclose(moved.kurtosis, moments.kurtosis, atol=1e-5)
-    np.testing.assert_allclose(moved.mean, unit * moments.mean + offset, atol=1e-6)
+    assert_allclose(moved.variance, unit**2 * moments.variance, rtol=1e-6)
+    assert_allclose(moved.kurtosis, moments.kurtosis, atol=1e-5)
+    assert_allclose(moved.mean, unit * moments.mean + offset, atol=1e-6)
 
 
 @settings(max_examples=40)
@@ -143,11 +144,10 @@ def test_a_marginal_holds_the_closed_share(problem):
     model.fit(X, y)
     for u in itertools.combinations(range(N_FEATURES), 2):
         narrow = model.marginal(u)
-        np.testing.assert_allclose(
-            narrow.total_variance,
-            model.closed_sobol_index(u) * model.total_variance_,
+        assert_allclose(
+            narrow.total_variance, model.closed_sobol_index(u) * model.total_variance_
         )
-        np.testing.assert_allclose(
+        assert_allclose(
             narrow.sobol_indices().first_order * narrow.total_variance[:, np.newaxis],
             model.sobol_indices_[:, u] * model.total_variance_[:, np.newaxis],
         )

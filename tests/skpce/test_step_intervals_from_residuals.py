@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from tests.shared import refuses
 
 LAW = norm(0, 1)
 
@@ -37,7 +39,7 @@ def test_a_step_of_two_actions_is_a_real_output():
     regressor = PolynomialChaosRegressor(2, distribution=LAW, solver="ols")
     expected = regressor.fit(X, log_ratio).sobol_interval(random_state=1)
     for name in ("first_order", "total_order", "shapley"):
-        np.testing.assert_allclose(
+        assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=1e-8, atol=1e-10
         )
     assert found.method == "residual"
@@ -75,7 +77,7 @@ def test_coordinates_do_not_matter():
         fitted(X, y, log_ratio=kind).sobol_interval(method="residual", random_state=0)
         for kind in ("ilr", "clr")
     )
-    np.testing.assert_allclose(ilr.total_order, clr.total_order, rtol=1e-8, atol=1e-10)
+    assert_allclose(ilr.total_order, clr.total_order, rtol=1e-8, atol=1e-10)
 
 
 def test_steps_without_choice_and_the_papers_solver():
@@ -86,7 +88,7 @@ def test_steps_without_choice_and_the_papers_solver():
     ).fit(X, certain)
     interval = model.sobol_interval(method="residual")
     assert interval.total_order.shape == (2, 3, 2)
-    np.testing.assert_array_equal(interval.total_order[:, 2], 0)
+    assert_array_equal(interval.total_order[:, 2], 0)
     low, high = interval.total_order[:, :2]
     assert np.all((low >= 0) & (low <= high) & (high <= 1))
 
@@ -94,12 +96,9 @@ def test_steps_without_choice_and_the_papers_solver():
 def test_what_is_refused():
     X, y = ensemble()
     model = fitted(X, y)
-    with pytest.raises(ValueError, match="method"):
-        model.sobol_interval(method="residuals")
-    with pytest.raises(ValueError, match="level"):
-        model.sobol_interval("coordinate", method="residual")
+    refuses("method", model.sobol_interval, method="residuals")
+    refuses("level", model.sobol_interval, "coordinate", method="residual")
     process = fitted(
         X, y, regressor=GaussianProcessRegressor(alpha=1e-3, optimizer=None)
     )
-    with pytest.raises(ValueError, match="expected method='bootstrap'"):
-        process.sobol_interval(method="residual")
+    refuses("expected method='bootstrap'", process.sobol_interval, method="residual")

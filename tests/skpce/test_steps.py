@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from skpce import LogRatioTransformer, pack_steps
 from skpce._compositions.steps import resolve_layout
+from tests.shared import cases, refuses
 
 A = np.full((5, 2), 1 / 2)
 B = np.full((5, 3), 1 / 3)
@@ -19,27 +21,20 @@ def test_pack_a_padded_array():
     mask = np.array([[True, True, False], [True, True, True]])
     y, steps = pack_steps(padded, mask)
     assert steps == (2, 3)
-    np.testing.assert_allclose(y, np.hstack([A[:4], B[:4]]))
+    assert_allclose(y, np.hstack([A[:4], B[:4]]))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("policies", "mask", "message"),
-    [
-        (np.ones((2, 2, 2)), None, "needs mask="),
-        (
-            np.ones((2, 2, 2)),
-            [True, False],
-            r"mask has shape \(2,\); expected \(2, 2\)",
-        ),
-        ([A, B], [[True]], "mask must be None unless policies is a 3-D array"),
-        ([A, B[:3]], None, r"the same number of members.*\(3, 3\)"),
-        ([A[0]], None, "must have a 2-D array"),
-        ([], None, "must have a 2-D array"),
-    ],
+    (np.ones((2, 2, 2)), None, "needs mask="),
+    (np.ones((2, 2, 2)), [True, False], r"mask has shape \(2,\); expected \(2, 2\)"),
+    ([A, B], [[True]], "mask must be None unless policies is a 3-D array"),
+    ([A, B[:3]], None, r"the same number of members.*\(3, 3\)"),
+    ([A[0]], None, "must have a 2-D array"),
+    ([], None, "must have a 2-D array"),
 )
 def test_bad_packing(policies, mask, message):
-    with pytest.raises(ValueError, match=message):
-        pack_steps(policies, mask)
+    refuses(message, pack_steps, policies, mask)
 
 
 def frame(columns):
@@ -49,15 +44,13 @@ def frame(columns):
     return pandas.DataFrame(np.full((3, len(columns)), 0.5), columns=columns)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("columns", "widths", "step_names", "part_names"),
-    [
-        ([("s", "a"), ("s", "b"), ("t", "a"), ("t", "b")], (2, 2), "st", "abab"),
-        (["s__a", "s__b", "t__a", "t__b"], (2, 2), "st", "abab"),
-        (["s__a__1", "s__a__2"], (2,), "s", ("a__1", "a__2")),
-        (["a", "b"], (2,), ("step0",), "ab"),
-        ([("s", 0), ("s", 1)], (2,), "s", "01"),
-    ],
+    ([("s", "a"), ("s", "b"), ("t", "a"), ("t", "b")], (2, 2), "st", "abab"),
+    (["s__a", "s__b", "t__a", "t__b"], (2, 2), "st", "abab"),
+    (["s__a__1", "s__a__2"], (2,), "s", ("a__1", "a__2")),
+    (["a", "b"], (2,), ("step0",), "ab"),
+    ([("s", 0), ("s", 1)], (2,), "s", "01"),
 )
 def test_layout_from_names(columns, widths, step_names, part_names):
     layout = resolve_layout(frame(columns), None, len(columns), "x")

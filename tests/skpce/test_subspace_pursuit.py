@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import lstsq
 from scipy.linalg.lapack import dpotrf
 
 from skpce._solvers import LinearProblem, make_solver, subspace_pursuit
 from skpce._solvers.sparse import correction
 from skpce._solvers.subspace_pursuit import inverse_roots, solve_each
+from tests.shared import cases
 
-SEED = 0
 SOLVER = make_solver("x", "subspace_pursuit", None)
 
 # Below this singular value of unit columns rounding decides what is retained.
@@ -124,18 +125,17 @@ def assert_is_reference(problem):
         for row, target in enumerate(targets):
             assert np.flatnonzero(fit.scales[target]).tolist() == used
             size = np.abs(expected[row]).max()
-            np.testing.assert_allclose(
+            assert_allclose(
                 fit.coefficients[target], expected[row], rtol=0, atol=1e-12 * size
             )
-        np.testing.assert_allclose(
+        assert_allclose(
             fit.criterion[targets].sum(), reference.error(subset), rtol=1e-9
         )
     return n_clear
 
 
 @pytest.mark.slow
-def test_targets_alone():
-    rng = np.random.default_rng(SEED)
+def test_targets_alone(rng):
     n_clear = sum(
         assert_is_reference(
             make_problem(rng, n_samples, n_terms, range(12), n_true=n_true)
@@ -147,18 +147,15 @@ def test_targets_alone():
     assert n_clear > 150
 
 
-@pytest.mark.parametrize(
-    "groups",
-    [[0] * 5, [3, 0, 0, 1, 3, 2, 4, 4, 4], [1, 0] * 4, [2, 1, 0, 3, 6, 5, 4, 7]],
+@cases(
+    "groups", [0] * 5, [3, 0, 0, 1, 3, 2, 4, 4, 4], [1, 0] * 4, [2, 1, 0, 3, 6, 5, 4, 7]
 )
-def test_groups_of_targets(groups):
-    rng = np.random.default_rng(SEED)
+def test_groups_of_targets(groups, rng):
     problem = make_problem(rng, 40, 12, groups)
     assert assert_is_reference(problem) == len(set(groups))
 
 
-def test_weights():
-    rng = np.random.default_rng(SEED)
+def test_weights(rng):
     copies = rng.integers(1, 4, size=41).astype(float)
     assert assert_is_reference(make_problem(rng, 41, 9, range(10), copies)) == 10
     uneven = rng.exponential(size=41) + 0.1
@@ -167,50 +164,45 @@ def test_weights():
 
 
 @pytest.mark.parametrize("n_samples", [3, 5, 7, 9, 11])
-def test_few_samples(n_samples):
-    rng = np.random.default_rng(SEED)
+def test_few_samples(n_samples, rng):
     for n_terms in (2, 15):
         problem = make_problem(rng, n_samples, n_terms, range(20), n_true=1)
         assert assert_is_reference(problem) > 5
 
 
-def test_two_samples():
-    rng = np.random.default_rng(SEED)
+def test_two_samples(rng):
     fit = SOLVER.fit(make_problem(rng, 2, 5, [0, 1, 1, 2]))
     assert np.isfinite(fit.coefficients).all()
     assert np.isinf(fit.criterion).all() or (fit.scales[:, 1:] == 0).all()
 
 
-def test_sizes_beyond_25():
-    rng = np.random.default_rng(SEED)
+def test_sizes_beyond_25(rng):
     problem = make_problem(rng, 150, 50, range(3), n_true=40, noise=0.01)
     assert assert_is_reference(problem) == 3
     assert np.count_nonzero(SOLVER.fit(problem).scales, axis=1).min() > 26
 
 
-def test_constant_targets_among_others():
-    rng = np.random.default_rng(SEED)
+def test_constant_targets_among_others(rng):
     problem = make_problem(rng, 30, 8, range(6))
     problem.targets[:, [1, 4]] = 2.5
     assert assert_is_reference(problem) == 6
     fit = SOLVER.fit(problem)
-    np.testing.assert_array_equal(fit.coefficients[1], [2.5] + 8 * [0.0])
+    assert_array_equal(fit.coefficients[1], [2.5] + 8 * [0.0])
 
 
 @pytest.mark.parametrize("name", ["_LARGEST_BATCH", "_LARGEST_GRAM"])
 def test_neither_blocks_nor_the_gram_matrix_change_anything(monkeypatch, name):
-    problem = make_problem(np.random.default_rng(SEED), 40, 15, [*range(9), 9, 9])
+    problem = make_problem(np.random.default_rng(0), 40, 15, [*range(9), 9, 9])
     expected = SOLVER.fit(problem)
     monkeypatch.setattr(subspace_pursuit, name, 0)
     fit = SOLVER.fit(problem)
-    np.testing.assert_array_equal(fit.scales, expected.scales)
-    np.testing.assert_allclose(fit.coefficients, expected.coefficients, atol=1e-13)
+    assert_array_equal(fit.scales, expected.scales)
+    assert_allclose(fit.coefficients, expected.coefficients, atol=1e-13)
     assert assert_is_reference(problem) == 10
 
 
-def test_dependent_columns():
+def test_dependent_columns(rng):
     """A column twice: which of the two is retained is rounding, the error is not."""
-    rng = np.random.default_rng(SEED)
     once = make_problem(rng, 40, 9, [*range(12), 12, 12])
     design = once.design[:, [0, 1, 2, 3, 2, 4, 5, 6, 7, 8, 9]]
     twice = LinearProblem(design, once.targets, once.weights, once.groups)
@@ -222,13 +214,12 @@ def test_dependent_columns():
         used = np.flatnonzero(fit.scales[target, 1:])
         subset = sorted({[0, 1, 2, 1, 3, 4, 5, 6, 7, 8][k] for k in used})
         rest = reference.rest(subset)[:, 0]
-        np.testing.assert_allclose(
+        assert_allclose(
             twice.targets[:, target] - predicted[:, target], rest, atol=1e-9
         )
 
 
-def test_a_fit_does_not_depend_on_the_other_targets():
-    rng = np.random.default_rng(SEED)
+def test_a_fit_does_not_depend_on_the_other_targets(rng):
     problem = make_problem(rng, 30, 20, range(60))
     together = SOLVER.fit(problem)
     new = np.column_stack([np.ones(5), rng.normal(size=(5, 20))])
@@ -242,48 +233,46 @@ def test_a_fit_does_not_depend_on_the_other_targets():
             )
         )
         for name in ("coefficients", "scales", "criterion", "residual_variance"):
-            np.testing.assert_allclose(
+            assert_allclose(
                 getattr(together, name)[target],
                 getattr(alone, name)[0],
                 rtol=1e-10,
                 atol=1e-13,
             )
         for name in ("loo_residuals", "scaled_residuals"):
-            np.testing.assert_allclose(
+            assert_allclose(
                 getattr(together, name)[:, target],
                 getattr(alone, name)[:, 0],
                 rtol=1e-9,
                 atol=1e-12,
             )
-        np.testing.assert_allclose(
+        assert_allclose(
             together.leverage.at(new)[:, target], alone.leverage.at(new)[:, 0]
         )
 
 
-def test_systems_that_are_not_definite_are_marked():
-    rng = np.random.default_rng(SEED)
+def test_systems_that_are_not_definite_are_marked(rng):
     factors = rng.normal(size=(3, 4, 6))
     matrices = factors @ factors.transpose(0, 2, 1)
     matrices[1] -= 100 * np.eye(4)
     right = rng.normal(size=(3, 2, 4))
     expected = np.arange(3) != 1
     found, regular = solve_each(matrices.copy(), right)
-    np.testing.assert_array_equal(regular, expected)
+    assert_array_equal(regular, expected)
     for k in np.flatnonzero(regular):
-        np.testing.assert_allclose(found[k] @ matrices[k], right[k], atol=1e-9)
+        assert_allclose(found[k] @ matrices[k], right[k], atol=1e-9)
     inverse, regular = inverse_roots(matrices.copy())
-    np.testing.assert_array_equal(regular, expected)
+    assert_array_equal(regular, expected)
     for k in np.flatnonzero(regular):
         lower = dpotrf(matrices[k], lower=1, clean=1)[0]
-        np.testing.assert_allclose(inverse[k] @ lower, np.eye(4), atol=1e-9)
-    np.testing.assert_array_equal(inverse[1], 0.0)
+        assert_allclose(inverse[k] @ lower, np.eye(4), atol=1e-9)
+    assert_array_equal(inverse[1], 0.0)
 
 
-def test_systems_together_are_those_one_by_one():
-    rng = np.random.default_rng(SEED)
+def test_systems_together_are_those_one_by_one(rng):
     factors = rng.normal(size=(3, 5, 9))
     matrices, right = factors @ factors.transpose(0, 2, 1), rng.normal(size=(3, 3, 5))
     found, regular = solve_each(matrices, right)
     assert regular.all()
     expected = np.linalg.solve(matrices, right.transpose(0, 2, 1)).transpose(0, 2, 1)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert_allclose(found, expected, rtol=1e-9)

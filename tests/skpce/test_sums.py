@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
@@ -16,14 +17,14 @@ from skpce._solvers import (
     sum_moments,
 )
 from skpce._solvers.ridge import solve_moments
+from tests.shared import OLS, cases, refuses, ridge_pce
 
-SEED = 0
 FROM_SUMS = ["ridge", "ols"]
 
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = np.column_stack([np.exp(0.4 * X[:, 0]) + X[:, 1] * X[:, 2], X[:, 2] + 1e3])
     return X, y + 0.3 * rng.normal(size=y.shape), rng.integers(1, 4, 200).astype(float)
@@ -36,8 +37,7 @@ def gcv(solver, **parameters):
 
 
 @pytest.mark.parametrize("solver", FROM_SUMS)
-def test_batches_in_any_order_are_one_fit(data, solver):
-    X, y, weights = data
+def test_batches_in_any_order_are_one_fit(X, y, weights, solver):
     whole = gcv(solver).fit(X, y, weights)
     for batches in ([50, 120], [150, 3, 160], range(10, 200, 10)):
         order = np.random.default_rng(1).permutation(200)
@@ -47,65 +47,57 @@ def test_batches_in_any_order_are_one_fit(data, solver):
             if len(rows):
                 later.partial_fit(X[rows], y[rows], weights[rows])
         for name in ("coefficients_", "sobol_indices_", "q2_", "alpha_"):
-            np.testing.assert_allclose(
+            assert_allclose(
                 getattr(later, name), getattr(whole, name), rtol=1e-9, atol=1e-10
             )
 
 
 @pytest.mark.parametrize("solver", FROM_SUMS)
-def test_a_fit_can_be_continued(data, solver):
-    X, y, _ = data
+def test_a_fit_can_be_continued(X, y, solver):
     continued = gcv(solver).fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
-    np.testing.assert_allclose(
+    assert_allclose(
         continued.coefficients_, gcv(solver).fit(X, y).coefficients_, atol=1e-10
     )
 
 
 @pytest.mark.parametrize("solver", FROM_SUMS)
-def test_sums_are_the_whole_design(data, solver, monkeypatch):
+def test_sums_are_the_whole_design(X, y, weights, solver, monkeypatch):
     """A fit in blocks against the same criterion on the whole design matrix."""
-    X, y, weights = data
     in_blocks = gcv(solver).fit(X, y, weights)
     whole = PolynomialChaosRegressor(
         3, distribution=norm(0, 1), solver=solver, criterion="gcv"
     )
     monkeypatch.setattr(type(whole), "_fits_from_sums", lambda *args: False)
     whole.fit(X, y, weights)
-    np.testing.assert_allclose(in_blocks.alpha_, whole.alpha_)
-    np.testing.assert_allclose(in_blocks.coefficients_, whole.coefficients_, atol=1e-8)
+    assert_allclose(in_blocks.alpha_, whole.alpha_)
+    assert_allclose(in_blocks.coefficients_, whole.coefficients_, atol=1e-8)
     new = X[:5] + 0.1
-    np.testing.assert_allclose(
+    assert_allclose(
         in_blocks._problem.fit.leverage.at(in_blocks.transform(new)),
         whole._problem.fit.leverage.at(whole.transform(new)),
         rtol=1e-8,
     )
     if solver != "ols":
-        np.testing.assert_allclose(
-            in_blocks._problem.fit.criterion, whole._problem.fit.criterion
-        )
+        assert_allclose(in_blocks._problem.fit.criterion, whole._problem.fit.criterion)
 
 
-def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
-    X, y, _ = data
+def test_large_designs_are_fitted_in_blocks(X, y, monkeypatch):
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 1000)
-    large = PolynomialChaosRegressor(3, solver="ols", distribution="normal").fit(X, y)
+    large = PolynomialChaosRegressor(3, **OLS).fit(X, y)
     assert large._problem.samples is None
-    whole = PolynomialChaosRegressor(
-        3, solver="ols", criterion="loo", distribution="normal"
-    ).fit(X, y)
+    whole = PolynomialChaosRegressor(3, criterion="loo", **OLS).fit(X, y)
     assert whole._problem.samples is not None
-    np.testing.assert_allclose(large.coefficients_, whole.coefficients_, atol=1e-9)
+    assert_allclose(large.coefficients_, whole.coefficients_, atol=1e-9)
     # Generalised cross-validation is near leave-one-out, not equal to it.
-    np.testing.assert_allclose(large.q2_, whole.q2_, atol=0.02)
+    assert_allclose(large.q2_, whole.q2_, atol=0.02)
     assert not np.array_equal(large.q2_, whole.q2_)
 
 
-def test_more_terms_than_samples_are_not_summed(monkeypatch):
+def test_more_terms_than_samples_are_not_summed(monkeypatch, rng):
     """Sums are matrices of terms by terms, larger than such a design."""
-    rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(20, 6)), rng.normal(size=20)
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 100)
-    pce = PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, y)
+    pce = ridge_pce(3).fit(X, y)
     assert len(pce.multi_indices_) == 84
     assert pce._problem.sums is None
     assert pce._problem.samples is not None
@@ -113,79 +105,66 @@ def test_more_terms_than_samples_are_not_summed(monkeypatch):
 
 def test_sums_must_fit_in_memory(monkeypatch):
     """The design would: it has five rows."""
-    X = np.random.default_rng(SEED).normal(size=(5, 6))
+    X = np.random.default_rng(0).normal(size=(5, 6))
     monkeypatch.setattr("skpce._checks.physical_memory", lambda: 24 * 84 * 83.0 / 0.75)
-    PolynomialChaosRegressor(3, solver="ridge", distribution="normal").fit(X, X[:, 0])
+    ridge_pce(3).fit(X, X[:, 0])
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=r"84 terms; a fit from sums needs"):
             getattr(gcv("ridge"), method)(X, X[:, 0])
 
 
-def test_generalised_cross_validation_by_hand(data):
-    X, y, _ = data
+def test_generalised_cross_validation_by_hand(X, y):
     pce = gcv("ols").fit(X, y)
     model = LinearRegression().fit(pce.transform(X)[:, 1:], y)
     rest = np.square(y - model.predict(pce.transform(X)[:, 1:])).mean(axis=0)
     expected = rest / (1 - len(pce.multi_indices_) / 200) ** 2
-    np.testing.assert_allclose(pce.loo_error_, expected, rtol=1e-8)
-    np.testing.assert_allclose(pce.q2_, 1 - expected / y.var(axis=0), rtol=1e-8)
+    assert_allclose(pce.loo_error_, expected, rtol=1e-8)
+    assert_allclose(pce.q2_, 1 - expected / y.var(axis=0), rtol=1e-8)
 
 
-def test_sums_of_blocks_are_sums(data):
-    X, y, weights = data
+def test_sums_of_blocks_are_sums(X, y, weights):
     whole = DesignMoments.of_block(X, y, weights)
     parts = [slice(0, 1), slice(1, 90), slice(90, 200)]
     joined = sum_moments(DesignMoments.of_block(X[s], y[s], weights[s]) for s in parts)
     for name in ("total_weight", "mean", "target_mean", "gram", "cross"):
-        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name))
-    np.testing.assert_allclose(joined.target_square, whole.target_square, rtol=1e-9)
+        assert_allclose(getattr(joined, name), getattr(whole, name))
+    assert_allclose(joined.target_square, whole.target_square, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
+@cases(
     "parameters",
-    [
-        {},
-        {"criterion": "gcv"},
-        {"distribution": norm(0, 1)},
-        {"distribution": norm(0, 1), "criterion": "gcv", "solver": "lars"},
-        {"distribution": [norm(0, 1), "normal"], "criterion": "gcv"},
-        {"distribution": np.array(["normal", "normal"]), "criterion": "gcv"},
-        {
-            "distribution": norm(0, 1),
-            "criterion": "gcv",
-            "regressor": LinearRegression(),
-        },
-    ],
+    {},
+    {"criterion": "gcv"},
+    {"distribution": norm(0, 1)},
+    {"distribution": norm(0, 1), "criterion": "gcv", "solver": "lars"},
+    {"distribution": [norm(0, 1), "normal"], "criterion": "gcv"},
+    {"distribution": np.array(["normal", "normal"]), "criterion": "gcv"},
+    {"distribution": norm(0, 1), "criterion": "gcv", "regressor": LinearRegression()},
 )
 def test_only_exact_fits_can_be_continued(parameters):
     assert not hasattr(PolynomialChaosRegressor(**parameters), "partial_fit")
 
 
-def test_later_samples_must_fit(data):
-    X, y, _ = data
+def test_later_samples_must_fit(X, y):
     pce = gcv("ridge").partial_fit(X, y)
     before = pce.coefficients_
-    with pytest.raises(ValueError, match="3 features"):
-        pce.partial_fit(X[:, :2], y)
-    with pytest.raises(
-        ValueError, match="1 targets; expected 2, as in the samples before"
-    ):
-        pce.partial_fit(X, y[:, 0])
-    np.testing.assert_array_equal(pce.coefficients_, before)
+    refuses("3 features", pce.partial_fit, X[:, :2], y)
+    refuses(
+        "1 targets; expected 2, as in the samples before", pce.partial_fit, X, y[:, 0]
+    )
+    assert_array_equal(pce.coefficients_, before)
 
 
-def test_a_single_sample_at_first(data):
-    X, y, _ = data
+def test_a_single_sample_at_first(X, y):
     pce = gcv("ridge").partial_fit(X[:1], y[:1])
-    np.testing.assert_allclose(pce.predict(X[:1]), y[:1])
+    assert_allclose(pce.predict(X[:1]), y[:1])
     assert (pce.loo_error_ == np.inf).all() or np.isnan(pce.q2_).all()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "p"), [(30, 20), (30, 40), (50, 49), (10, 200)])
-def test_sums_choose_the_penalties_of_the_samples(n, p, weighted):
+def test_sums_choose_the_penalties_of_the_samples(n, p, weighted, rng):
     """Also where terms explain everything, and what is left is less than rounding."""
-    rng = np.random.default_rng(SEED)
     design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, p))])
     targets = 3 + np.tanh(design[:, 1:4] @ rng.normal(size=(3, 20)))
     targets += 0.1 * rng.normal(size=targets.shape)
@@ -196,8 +175,6 @@ def test_sums_choose_the_penalties_of_the_samples(n, p, weighted):
     found = solve_moments(sums, DEFAULT_ALPHAS, groups)
     decomposition = DesignDecomposition.from_design(design, weights)
     expected = solve_path(decomposition, targets, DEFAULT_ALPHAS, groups, "gcv")
-    np.testing.assert_array_equal(found.alpha, expected.alpha)
-    np.testing.assert_allclose(found.criterion, expected.criterion, rtol=1e-7)
-    np.testing.assert_allclose(
-        found.coefficients, expected.coefficients, rtol=1e-9, atol=1e-10
-    )
+    assert_array_equal(found.alpha, expected.alpha)
+    assert_allclose(found.criterion, expected.criterion, rtol=1e-7)
+    assert_allclose(found.coefficients, expected.coefficients, rtol=1e-9, atol=1e-10)

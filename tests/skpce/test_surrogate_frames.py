@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
 
-from skpce import (
-    CompositionalPCESurrogate,
-)
+from tests.shared import refuses, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -21,33 +19,24 @@ def labelled(y):
     return two_level, pandas.DataFrame(y, columns=flat), flat
 
 
-def test_data_frames_give_the_steps(ensemble):
-    X, y = ensemble
-    plain = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+def test_data_frames_give_the_steps(X, y):
+    plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
     two_level, flat, _ = labelled(y)
     for table in (two_level, flat):
-        fitted = CompositionalPCESurrogate(
-            2, solver="ridge", distribution="normal"
-        ).fit(X, table)
+        fitted = ridge_surrogate(2).fit(X, table)
         assert fitted.steps_ == WIDTHS
         assert fitted.step_names_ == ("s0", "s1", "s2")
         assert fitted.part_names_[:3] == ("a0", "a1", "a2")
-        np.testing.assert_array_equal(fitted.predict(X), plain.predict(X))
+        assert_array_equal(fitted.predict(X), plain.predict(X))
         assert fitted.score(X, table) == plain.score(X, y)
 
 
-def test_other_columns_of_y_are_refused_in_score(ensemble):
-    X, y = ensemble
+def test_other_columns_of_y_are_refused_in_score(X, y):
     for table in labelled(y)[:2]:
-        fitted = CompositionalPCESurrogate(
-            2, solver="ridge", distribution="normal"
-        ).fit(X, table)
+        fitted = ridge_surrogate(2).fit(X, table)
         swapped = table.iloc[:, [1, 0, *range(2, 9)]]
         message = "Column 0 of y is 's0__a1'; expected 's0__a0'"
-        with pytest.raises(ValueError, match=message):
-            fitted.score(X, swapped)
+        refuses(message, fitted.score, X, swapped)
         assert fitted.score(X, fitted.predict_frame(X)) == pytest.approx(1.0)
         assert fitted.score(X, y) == fitted.score(X, table)
 
@@ -58,25 +47,18 @@ def test_steps_in_another_order_are_refused_in_score(simulate, steps):
     pandas = pytest.importorskip("pandas")
     X, y = simulate(widths=(2, 2))
     table = pandas.DataFrame(y, columns=["u__0", "u__1", "v__0", "v__1"])
-    fitted = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, table)
+    fitted = ridge_surrogate(1, steps=steps).fit(X, table)
     with pytest.raises(ValueError, match="Column 0 of y is 'v__0'; expected 'u__0'"):
         fitted.score(X, table[["v__0", "v__1", "u__0", "u__1"]])
-    numbered = CompositionalPCESurrogate(
-        1, steps=(2, 2), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    numbered = ridge_surrogate(1, steps=(2, 2)).fit(X, y)
     assert numbered.score(X, table) == fitted.score(X, table)  # no names to compare
 
 
 @pytest.mark.parametrize("method", ["predict", "score", "sample", "predict_interval"])
-def test_inputs_in_another_order_are_refused(ensemble, method):
+def test_inputs_in_another_order_are_refused(X, y, method):
     pandas = pytest.importorskip("pandas")
-    X, y = ensemble
     table = pandas.DataFrame(X, columns=list("abc"))
-    fitted = CompositionalPCESurrogate(
-        1, steps=WIDTHS, random_state=0, solver="ridge", distribution="normal"
-    ).fit(table, y)
+    fitted = ridge_surrogate(1, steps=WIDTHS, random_state=0).fit(table, y)
     other = table[["b", "a", "c"]]
     arguments = {
         "predict": [((other,), {})],
@@ -94,48 +76,29 @@ def test_inputs_in_another_order_are_refused(ensemble, method):
     sklearn.__version__.startswith("1.6."),
     reason="it reads names through an interchange that later polars does not offer",
 )
-def test_polars_gives_the_steps(ensemble):
+def test_polars_gives_the_steps(X, y):
     polars = pytest.importorskip("polars")
-    X, y = ensemble
     _, _, names = labelled(y)
     table = polars.DataFrame(y, schema=names)
-    fitted = CompositionalPCESurrogate(2, solver="ridge", distribution="normal").fit(
-        polars.DataFrame(X, schema=["a", "b", "c"]), table
-    )
+    fitted = ridge_surrogate(2).fit(polars.DataFrame(X, schema=["a", "b", "c"]), table)
     assert (fitted.steps_, fitted.step_names_) == (WIDTHS, ("s0", "s1", "s2"))
     assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
-    plain = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
     polars_X = polars.DataFrame(X, schema=["a", "b", "c"])
-    np.testing.assert_array_equal(fitted.predict(polars_X), plain.predict(X))
+    assert_array_equal(fitted.predict(polars_X), plain.predict(X))
     assert fitted.score(polars_X, table) == plain.score(X, y)
 
 
-def test_a_dict_of_steps(ensemble):
-    X, y = ensemble
-    fitted = CompositionalPCESurrogate(
-        steps={"a": 3, "b": 2, "c": 4}, solver="ridge", distribution="normal"
-    ).fit(X, y)
-    assert fitted.steps_ == WIDTHS
-    assert fitted.step_names_ == ("a", "b", "c")
-
-
-def test_frames(ensemble):
+def test_frames(X, y):
     pytest.importorskip("pandas")
-    X, y = ensemble
-    fitted = CompositionalPCESurrogate(
-        2, steps={"a": 3, "b": 2, "c": 4}, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = ridge_surrogate(2, steps={"a": 3, "b": 2, "c": 4}).fit(X, y)
     table = fitted.predict_frame(X)
-    np.testing.assert_array_equal(table.to_numpy(), fitted.predict(X))
+    assert_array_equal(table.to_numpy(), fitted.predict(X))
     assert table.columns.get_level_values("step").tolist() == list("aaabbcccc")
     steps = fitted.sobol_frame(input_features=["u", "v", "w"])
     assert len(steps) == 9
     explained = 1 - steps["unexplained_share"]
-    np.testing.assert_allclose(
-        steps["total_order_share"], steps["total_order"] * explained
-    )
+    assert_allclose(steps["total_order_share"], steps["total_order"] * explained)
     row = steps[(steps["step"] == "b") & (steps["input"] == "w")]
     assert row["total_order"].item() == fitted.step_total_sobol_indices_[1, 2]
     coordinates = fitted.sobol_frame("coordinate")
@@ -143,7 +106,6 @@ def test_frames(ensemble):
     assert coordinates["coordinate"].tolist()[::3] == list(
         fitted.get_feature_names_out()
     )
-    with pytest.raises(ValueError, match=r"'level' parameter .* Got 'part'"):
-        fitted.sobol_frame("part")
+    refuses(r"'level' parameter .* Got 'part'", fitted.sobol_frame, "part")
     with pytest.raises(ValueError, match=r"number of features \(3\), got 2"):
         fitted.sobol_frame(input_features=["u", "v"])

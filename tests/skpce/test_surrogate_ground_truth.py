@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 from scipy.stats import norm
 
@@ -137,15 +138,15 @@ def test_without_residual_everything_is_exact(n_members):
     surrogate = fit(X, y)
     for level in ("coordinate", "step", "trajectory"):
         found = surrogate.sobol_indices(level)
-        np.testing.assert_allclose(found.first_order[0], FIRST, atol=1e-8)
-        np.testing.assert_allclose(found.total_order[0], TOTAL, atol=1e-8)
+        assert_allclose(found.first_order[0], FIRST, atol=1e-8)
+        assert_allclose(found.total_order[0], TOTAL, atol=1e-8)
         effects = surrogate.shapley_effects(level)[0]
-        np.testing.assert_allclose(effects, SHAPLEY, atol=1e-8)
+        assert_allclose(effects, SHAPLEY, atol=1e-8)
     expected = two_actions(mean_logit(X_NEW))
-    np.testing.assert_allclose(surrogate.predict(X_NEW), expected, atol=1e-8)
+    assert_allclose(surrogate.predict(X_NEW), expected, atol=1e-8)
     if n_members > N_TERMS:
         bounds = surrogate.predict_interval(X_NEW)
-        np.testing.assert_allclose(bounds, [expected, expected], atol=1e-6)
+        assert_allclose(bounds, [expected, expected], atol=1e-6)
 
 
 def test_one_member_less_than_terms_is_not_exact():
@@ -170,7 +171,7 @@ def test_main_effects():
         if quantity == "log_ratio":  # ilr of two parts is the logit over root two
             alone = [A * grids[0], B * (grids[1] ** 2 - 1) / np.sqrt(2)]
             for effect, expected in zip(effects, alone, strict=True):
-                np.testing.assert_allclose(
+                assert_allclose(
                     np.abs(effect), np.abs(expected) / np.sqrt(2), atol=1e-9
                 )
             continue
@@ -180,4 +181,4 @@ def test_main_effects():
             X = at.reshape(-1, 2)[:, :: 1 if i == 0 else -1]
             expected = expit(mean_logit(X)).reshape(len(grid), -1) @ w - mean
             # The mean over 4000 draws has a standard error of at most 0.008.
-            np.testing.assert_allclose(effect, expected, atol=0.03)
+            assert_allclose(effect, expected, atol=0.03)

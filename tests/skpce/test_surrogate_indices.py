@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 from scipy.stats import norm
@@ -18,13 +19,13 @@ from skpce import (
 )
 from skpce._checks import make_generator
 from skpce._expansion.problem import FittedProblem, resample_counts
+from tests.shared import cases, refuses, ridge_surrogate
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)
-SEED = 0
 
 
-def known(n_members=200, seed=SEED, noise=0.0):
+def known(n_members=200, seed=0, noise=0.0):
     """Softmax of known polynomials; returns X, y and the coefficients by step."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 3))
@@ -74,9 +75,9 @@ def test_every_coordinate_from_one_fit(coordinates, reference, fitted_in):
         .fit(X, y)
         .sobol_indices(coordinates=coordinates, reference=reference)
     )
-    np.testing.assert_allclose(found.first_order, first, atol=1e-9)
-    np.testing.assert_allclose(found.total_order, total, atol=1e-9)
-    np.testing.assert_allclose(found.total_variance, squares[:, 1:].sum(axis=1))
+    assert_allclose(found.first_order, first, atol=1e-9)
+    assert_allclose(found.total_order, total, atol=1e-9)
+    assert_allclose(found.total_variance, squares[:, 1:].sum(axis=1))
 
 
 def test_steps_and_trajectory_against_the_truth():
@@ -89,12 +90,12 @@ def test_steps_and_trajectory_against_the_truth():
     ):
         first, total = hand_made(squares, multi_indices)
         found = fitted.sobol_indices(level)
-        np.testing.assert_allclose(found.first_order, first, atol=1e-9)
-        np.testing.assert_allclose(found.total_order, total, atol=1e-9)
-        np.testing.assert_allclose(found.total_variance, squares[:, 1:].sum(axis=1))
-    np.testing.assert_array_equal(found.total_order[0], fitted.feature_importances_)
+        assert_allclose(found.first_order, first, atol=1e-9)
+        assert_allclose(found.total_order, total, atol=1e-9)
+        assert_allclose(found.total_variance, squares[:, 1:].sum(axis=1))
+    assert_array_equal(found.total_order[0], fitted.feature_importances_)
     default = fitted.sobol_indices()
-    np.testing.assert_array_equal(default.total_order, fitted.total_sobol_indices_)
+    assert_array_equal(default.total_order, fitted.total_sobol_indices_)
 
 
 def test_shapley_effects_by_permutations():
@@ -115,25 +116,22 @@ def test_shapley_effects_by_permutations():
                 gain = closed(square, order[: k + 1]) - closed(square, order[:k])
                 expected[row, i] += gain / 6 / (square[1:].sum())
     fitted = surrogate_of().fit(X, y)
-    np.testing.assert_allclose(fitted.shapley_effects(), expected[:2], atol=1e-9)
+    assert_allclose(fitted.shapley_effects(), expected[:2], atol=1e-9)
     whole = fitted.shapley_effects("trajectory")
-    np.testing.assert_allclose(whole, expected[2:], atol=1e-9)
+    assert_allclose(whole, expected[2:], atol=1e-9)
     coordinates = fitted.shapley_effects("coordinate", coordinates="clr")
     assert coordinates.shape == (7, 3)
-    np.testing.assert_allclose(coordinates.sum(axis=1), 1.0)
+    assert_allclose(coordinates.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr"])
 @pytest.mark.parametrize("level", ["step", "trajectory"])
-def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
-    X, y = ensemble
-    plain = CompositionalPCESurrogate(
-        2, steps=(3, 2, 4), random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+def test_invariance_under_basis_and_relabelling(X, y, log_ratio, level):
+    plain = ridge_surrogate(2, steps=(3, 2, 4), random_state=0).fit(X, y)
     how = LogRatioTransformer(log_ratio, reference=0)
     moved = clone(plain).set_params(log_ratio=how)
     moved = moved.fit(X, y[:, [2, 0, 1, 4, 3, 8, 6, 5, 7]])
-    np.testing.assert_allclose(
+    assert_allclose(
         plain.shapley_effects(level), moved.shapley_effects(level), atol=1e-10
     )
     for method, options in (
@@ -142,20 +140,17 @@ def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
     ):
         a, b = (getattr(model, method)(level, **options) for model in (plain, moved))
         for name in ("first_order", "total_order"):
-            np.testing.assert_allclose(
+            assert_allclose(
                 getattr(a, name), getattr(b, name), atol=1e-8, err_msg=method
             )
 
 
-def test_clr_indices_follow_relabelled_actions(ensemble):
-    X, y = ensemble
+def test_clr_indices_follow_relabelled_actions(X, y):
     order = [2, 0, 1, 4, 3, 8, 6, 5, 7]
-    plain = CompositionalPCESurrogate(
-        2, steps=(3, 2, 4), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    plain = ridge_surrogate(2, steps=(3, 2, 4)).fit(X, y)
     moved = clone(plain).fit(X, y[:, order])
     a, b = (m.sobol_indices(coordinates="clr").total_order for m in (plain, moved))
-    np.testing.assert_allclose(a[order], b, atol=1e-10)
+    assert_allclose(a[order], b, atol=1e-10)
 
 
 def test_the_bootstrap_is_a_loop_of_refits():
@@ -172,15 +167,14 @@ def test_the_bootstrap_is_a_loop_of_refits():
         )
     expected = np.quantile(draws, [0.1, 0.9], axis=0)
     later = fitted.sobol_interval(confidence_level=0.8, n_resamples=25, random_state=0)
-    np.testing.assert_allclose(later.first_order, expected[:, 0], atol=1e-9)
-    np.testing.assert_allclose(later.total_order, expected[:, 1], atol=1e-9)
-    np.testing.assert_allclose(later.shapley, expected[:, 2], atol=1e-9)
+    assert_allclose(later.first_order, expected[:, 0], atol=1e-9)
+    assert_allclose(later.total_order, expected[:, 1], atol=1e-9)
+    assert_allclose(later.shapley, expected[:, 2], atol=1e-9)
     assert (later.confidence_level, later.method) == (0.8, "bootstrap")
 
 
 @pytest.mark.parametrize("solver", ["ridge", "paper", "lars"])
-def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
-    X, y = ensemble
+def test_the_bootstrap_retains_the_choices_of_the_fit(X, y, solver):
     fitted = CompositionalPCESurrogate(
         2, steps=(3, 2, 4), solver=solver, distribution=LAW
     ).fit(X, y)
@@ -200,16 +194,13 @@ def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
         totals.append(hand_made(squares, fitted.multi_indices_)[1])
     found = fitted.sobol_interval(confidence_level=0.5, n_resamples=12, random_state=0)
     expected = np.quantile(totals, [0.25, 0.75], axis=0)
-    np.testing.assert_allclose(found.total_order, expected, atol=1e-8)
+    assert_allclose(found.total_order, expected, atol=1e-8)
 
 
-def test_rows_without_variance_have_no_attribution():
-    rng = np.random.default_rng(SEED)
+def test_rows_without_variance_have_no_attribution(rng):
     X = rng.normal(size=(40, 2))
     y = np.column_stack([np.full((40, 2), 0.5), softmax(X, axis=1), np.ones(40)])
-    fitted = CompositionalPCESurrogate(
-        1, steps=(2, 2, 1), random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = ridge_surrogate(1, steps=(2, 2, 1), random_state=0).fit(X, y)
     for found in (
         fitted.shapley_effects(),
         fitted.sobol_indices("step").total_order,
@@ -218,7 +209,7 @@ def test_rows_without_variance_have_no_attribution():
         assert not found[[0, 2]].any()
         assert found[1].any()
     whole = fitted.sobol_indices("trajectory").total_order
-    np.testing.assert_allclose(whole[0], fitted.step_total_sobol_indices_[1])
+    assert_allclose(whole[0], fitted.step_total_sobol_indices_[1])
 
 
 def test_frames_at_every_level():
@@ -227,7 +218,7 @@ def test_frames_at_every_level():
     fitted = surrogate_of().fit(X, y)
     trajectory = fitted.sobol_frame("trajectory", ci=0.8)
     assert trajectory["step"].tolist() == ["trajectory"] * 3
-    np.testing.assert_allclose(trajectory["shapley"].sum(), 1.0)
+    assert_allclose(trajectory["shapley"].sum(), 1.0)
     assert np.all(trajectory["low"] <= trajectory["high"])
     assert np.all(trajectory["first_low"] <= trajectory["first_high"])
     action = fitted.sobol_frame("action")
@@ -237,11 +228,11 @@ def test_frames_at_every_level():
     alr = fitted.sobol_frame("action", coordinates="alr", reference=0)
     assert alr["coordinate"].iloc[0] == "step0:1/0"
     found = fitted.sobol_indices(coordinates="alr", reference=0)
-    np.testing.assert_array_equal(alr["total_order"], found.total_order.ravel())
+    assert_array_equal(alr["total_order"], found.total_order.ravel())
     assert "low" not in fitted.sobol_frame()
     bounds = fitted.sobol_frame(ci=0.9)
     expected = fitted.sobol_interval("step", 0.9).total_order
-    np.testing.assert_array_equal(bounds["high"], expected[1].ravel())
+    assert_array_equal(bounds["high"], expected[1].ravel())
 
 
 def test_the_unexplained_share_of_the_trajectory_by_hand():
@@ -262,36 +253,30 @@ def test_the_unexplained_share_of_the_trajectory_by_hand():
         held_out[i] = design[i] @ slopes
     expected = ((clr - held_out) ** 2).sum() / ((clr - clr.mean(axis=0)) ** 2).sum()
     frame = fitted.sobol_frame("trajectory")
-    np.testing.assert_allclose(frame["unexplained_share"], expected)
+    assert_allclose(frame["unexplained_share"], expected)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("method", "arguments", "message"),
-    [
-        ("sobol_indices", {"level": "part"}, "'level' .* Got 'part'"),
-        ("sobol_indices", {"coordinates": "log"}, "'coordinates' .* Got 'log'"),
-        ("sobol_indices", {"reference": 3}, r"\[-3, 3\).* Got 3"),
-        ("sobol_indices", {"reference": 0.5}, "Got 0.5"),
-        (
-            "sobol_indices",
-            {"level": "step", "coordinates": "alr"},
-            "'coordinates' .* level='coordinate'. Got 'alr'",
-        ),
-        ("shapley_effects", {"level": 1}, "'level' .* Got 1"),
-        ("sobol_interval", {"confidence_level": 2}, "'confidence_level' .* Got 2"),
-        ("sobol_interval", {"n_resamples": 0}, "'n_resamples' .* Got 0"),
-    ],
+    ("sobol_indices", {"level": "part"}, "'level' .* Got 'part'"),
+    ("sobol_indices", {"coordinates": "log"}, "'coordinates' .* Got 'log'"),
+    ("sobol_indices", {"reference": 3}, r"\[-3, 3\).* Got 3"),
+    ("sobol_indices", {"reference": 0.5}, "Got 0.5"),
+    (
+        "sobol_indices",
+        {"level": "step", "coordinates": "alr"},
+        "'coordinates' .* level='coordinate'. Got 'alr'",
+    ),
+    ("shapley_effects", {"level": 1}, "'level' .* Got 1"),
+    ("sobol_interval", {"confidence_level": 2}, "'confidence_level' .* Got 2"),
+    ("sobol_interval", {"n_resamples": 0}, "'n_resamples' .* Got 0"),
 )
 def test_bad_arguments(method, arguments, message):
     X, y, _, _ = known(40)
-    with pytest.raises(ValueError, match=message):
-        getattr(surrogate_of().fit(X, y), method)(**arguments)
+    refuses(message, getattr(surrogate_of().fit(X, y), method), **arguments)
 
 
 def test_too_few_members():
     X, y, _, _ = known(3)
-    weighted = CompositionalPCESurrogate(
-        1, steps=WIDTHS, solver="ridge", distribution="normal"
-    ).fit(X, y, [0.2, 0.2, 0.2])
-    with pytest.raises(ValueError, match=r"sums to 0.6 copies; with n_resamples=200"):
-        weighted.sobol_interval()
+    weighted = ridge_surrogate(1, steps=WIDTHS).fit(X, y, [0.2, 0.2, 0.2])
+    refuses(r"sums to 0.6 copies; with n_resamples=200", weighted.sobol_interval)

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 from scipy.stats import norm
@@ -21,12 +22,12 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import modes_test
+from tests.shared import cases, refuses
 
 WIDTHS = (3, 2, 4)
 LAW = norm(0, 1)
 COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
 FOREST = RandomForestRegressor(20, random_state=0)
-SEED = 0
 
 
 def surrogate_of(regressor, **options):
@@ -34,31 +35,28 @@ def surrogate_of(regressor, **options):
     return CompositionalPCESurrogate(2, regressor=regressor, **options)
 
 
-def test_least_squares_is_the_solver_of_that_name(ensemble):
-    X, y = ensemble
+def test_least_squares_is_the_solver_of_that_name(X, y):
     linear = surrogate_of(LinearRegression()).fit(X, y)
     ols = surrogate_of(None, solver="ols").fit(X, y)
-    np.testing.assert_allclose(linear.coefficients_, ols.coefficients_, atol=1e-9)
-    np.testing.assert_allclose(linear.predict(X), ols.predict(X), atol=1e-9)
+    assert_allclose(linear.coefficients_, ols.coefficients_, atol=1e-9)
+    assert_allclose(linear.predict(X), ols.predict(X), atol=1e-9)
     assert linear.indices_from_ == ols.indices_from_ == "coefficients"
-    np.testing.assert_array_equal(linear.fidelity_, 1.0)
+    assert_array_equal(linear.fidelity_, 1.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regressor", [Ridge(3.0), LassoCV(cv=3), FOREST])
-def test_the_fit_is_the_same_in_every_log_ratio(ensemble, regressor):
-    X, y = ensemble
+def test_the_fit_is_the_same_in_every_log_ratio(X, y, regressor):
     plain = surrogate_of(regressor).fit(X, y)
     first = LogRatioTransformer("alr", reference=0)
     other = surrogate_of(regressor, log_ratio=first).fit(X, y)
-    np.testing.assert_allclose(plain.predict(X), other.predict(X), atol=1e-9)
-    np.testing.assert_allclose(
+    assert_allclose(plain.predict(X), other.predict(X), atol=1e-9)
+    assert_allclose(
         plain.step_total_sobol_indices_, other.step_total_sobol_indices_, atol=1e-9
     )
 
 
-def test_a_regressor_of_the_inputs_predicts_by_itself(ensemble):
-    X, y = ensemble
+def test_a_regressor_of_the_inputs_predicts_by_itself(X, y):
     neighbours = KNeighborsRegressor(4)
     fitted = surrogate_of(neighbours).fit(X, y)
     expected, held_out, total = [], [], []
@@ -78,44 +76,42 @@ def test_a_regressor_of_the_inputs_predicts_by_itself(ensemble):
             ).predict(X[out])
         held_out.append(np.sum(missed**2))
         total.append(np.sum((ilr - ilr.mean(axis=0)) ** 2))
-    np.testing.assert_allclose(fitted.predict(X), np.hstack(expected), atol=1e-10)
+    assert_allclose(fitted.predict(X), np.hstack(expected), atol=1e-10)
     q2 = 1 - np.array(held_out) / total
-    np.testing.assert_allclose(fitted.diagnostics_.loo_q2, q2, atol=1e-9)
+    assert_allclose(fitted.diagnostics_.loo_q2, q2, atol=1e-9)
     assert fitted.indices_from_ == "sampling"
     assert np.all((fitted.fidelity_ > 0.3) & (fitted.fidelity_ < 1.0))
     coordinates = fitted.transform(X)
-    np.testing.assert_allclose(
+    assert_allclose(
         fitted.inverse_transform(coordinates), fitted.predict(X), atol=1e-12
     )
 
 
 def test_indices_of_a_gaussian_process_are_those_of_the_truth():
     """logit = x0 + x0 x1: the first input alone has half, together all."""
-    X = np.random.default_rng(SEED).normal(size=(150, 2))
+    X = np.random.default_rng(0).normal(size=(150, 2))
     logit = X[:, 0] + X[:, 0] * X[:, 1]
     y = softmax(np.column_stack([logit, 0 * logit]), axis=1)
     process = GaussianProcessRegressor(RBF(3.0), alpha=1e-6, optimizer=None)
     fitted = surrogate_of(process, steps=None).fit(X, y)
     assert fitted.fidelity_[0] > 0.99
-    np.testing.assert_allclose(fitted.step_sobol_indices_[0], [0.5, 0.0], atol=0.05)
-    np.testing.assert_allclose(
-        fitted.step_total_sobol_indices_[0], [1.0, 0.5], atol=0.05
-    )
-    np.testing.assert_allclose(fitted.shapley_effects()[0], [0.75, 0.25], atol=0.05)
+    assert_allclose(fitted.step_sobol_indices_[0], [0.5, 0.0], atol=0.05)
+    assert_allclose(fitted.step_total_sobol_indices_[0], [1.0, 0.5], atol=0.05)
+    assert_allclose(fitted.shapley_effects()[0], [0.75, 0.25], atol=0.05)
     found = fitted.probability_sobol_indices(2000)
     assert found.total_order[0, 0] > 0.9
 
 
 def test_fidelity_shows_a_coarse_expansion():
     """A sign has 2/π of its variance in the first Hermite polynomial."""
-    X = np.random.default_rng(SEED).normal(size=(400, 1))
+    X = np.random.default_rng(0).normal(size=(400, 1))
     y = softmax(np.column_stack([2 * np.sign(X[:, 0]), 0 * X[:, 0]]), axis=1)
     tree = DecisionTreeRegressor(max_depth=1)
     fitted = CompositionalPCESurrogate(
         1, regressor=tree, distribution=LAW, random_state=0
     ).fit(X, y)
     assert fitted.fidelity_[0] == pytest.approx(2 / np.pi, abs=0.05)
-    np.testing.assert_allclose(fitted.predict(X), y, atol=1e-9)
+    assert_allclose(fitted.predict(X), y, atol=1e-9)
     assert fitted.step_unexplained_share_[0] < 0.02
     constant = clone(fitted).set_params(degree=0).fit(X, y)
     assert constant.fidelity_[0] == pytest.approx(0.0, abs=0.02)
@@ -125,8 +121,7 @@ def test_fidelity_shows_a_coarse_expansion():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regressor", [FOREST, SVR(), Ridge(1.0)])
-def test_everything_else_works(ensemble, regressor):
-    X, y = ensemble
+def test_everything_else_works(X, y, regressor):
     fitted = surrogate_of(regressor).fit(X, y)
     interval = fitted.sobol_interval(n_resamples=4, random_state=0)
     assert interval.total_order.shape == (2, 3, 3)
@@ -136,15 +131,14 @@ def test_everything_else_works(ensemble, regressor):
     assert np.all(band.lower <= band.upper)
     assert modes_test(fitted).dip.shape == (9,)
     again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert_array_equal(again.predict(X), fitted.predict(X))
     same = clone(fitted).fit(X, y)
-    np.testing.assert_allclose(same.coefficients_, fitted.coefficients_, atol=1e-12)
+    assert_allclose(same.coefficients_, fitted.coefficients_, atol=1e-12)
     again = same.sobol_interval(n_resamples=4, random_state=0)
-    np.testing.assert_allclose(again.total_order, interval.total_order, atol=1e-12)
+    assert_allclose(again.total_order, interval.total_order, atol=1e-12)
 
 
-def test_coverage_of_a_forest():
-    rng = np.random.default_rng(SEED)
+def test_coverage_of_a_forest(rng):
     X = rng.normal(size=(1200, 2))
     logits = np.column_stack([np.sign(X[:, 0]), X[:, 1], 0 * X[:, 0]])
     y = softmax(logits + 0.5 * rng.normal(size=logits.shape), axis=1)
@@ -154,11 +148,10 @@ def test_coverage_of_a_forest():
     )
     lower, upper = fitted.predict_interval(X[300:], confidence_level=0.9)
     inside = (lower <= y[300:]) & (y[300:] <= upper)
-    np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
+    assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
 
 
-def test_weights_reach_the_regressor():
-    rng = np.random.default_rng(SEED)
+def test_weights_reach_the_regressor(rng):
     X = rng.normal(size=(40, 2))
     y = softmax(np.column_stack([X, rng.normal(size=40)]), axis=1)
     weights = rng.integers(1, 4, size=40)
@@ -168,7 +161,7 @@ def test_weights_reach_the_regressor():
     copies = CompositionalPCESurrogate(1, **options).fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
     )
-    np.testing.assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-9)
+    assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-9)
     neighbours = CompositionalPCESurrogate(
         1, regressor=KNeighborsRegressor(3), distribution="normal"
     )
@@ -178,20 +171,17 @@ def test_weights_reach_the_regressor():
 
 
 def test_no_step_has_a_choice():
-    X = np.random.default_rng(SEED).normal(size=(12, 2))
+    X = np.random.default_rng(0).normal(size=(12, 2))
     y = np.tile([1.0, 0.0, 1.0], (12, 1))
     fitted = surrogate_of(FOREST, steps=(2, 1)).fit(X, y)
-    np.testing.assert_array_equal(fitted.predict(X), y)
+    assert_array_equal(fitted.predict(X), y)
     assert np.isnan(fitted.fidelity_).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"regressor": "forest"}, "'regressor' parameter .* Got 'forest'"),
-        ({"regressor": Ridge}, "'regressor' parameter .* Got <class"),
-    ],
+    ({"regressor": "forest"}, "'regressor' parameter .* Got 'forest'"),
+    ({"regressor": Ridge}, "'regressor' parameter .* Got <class"),
 )
 def test_bad_parameters(ensemble, options, message):
-    with pytest.raises(ValueError, match=message):
-        CompositionalPCESurrogate(steps=WIDTHS, **options).fit(*ensemble)
+    refuses(message, CompositionalPCESurrogate(steps=WIDTHS, **options).fit, *ensemble)

@@ -7,6 +7,7 @@ from threading import Barrier, Event, Thread
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -51,8 +52,8 @@ def test_fits_in_threads_are_those_of_one(n_threads):
     with ThreadPoolExecutor(n_threads) as pool:
         parallel = list(pool.map(fit, tasks))
     for one, other in zip(serial, parallel, strict=True):
-        np.testing.assert_array_equal(one.coefficients_, other.coefficients_)
-        np.testing.assert_array_equal(one.sobol_indices_, other.sobol_indices_)
+        assert_array_equal(one.coefficients_, other.coefficients_)
+        assert_array_equal(one.sobol_indices_, other.sobol_indices_)
     assert blas_threads() == {2}
 
 
@@ -62,7 +63,7 @@ def test_one_fitted_estimator_predicts_in_threads():
     with ThreadPoolExecutor(8) as pool:
         predicted = list(pool.map(lambda _: model.predict(X), range(32)))
     for one in predicted:
-        np.testing.assert_array_equal(one, model.predict(X))
+        assert_array_equal(one, model.predict(X))
 
 
 def test_the_limit_holds_inside_and_is_lifted():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skpce.inspection import Result
 from skpce.plotting import ValueOfInformationDisplay, _value_of_information
@@ -10,12 +11,6 @@ from tests.skpce.test_displays_legible import LONG, assert_legible
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def values_by_hand(plug_in, variance, supported, names=None, spread=0.1):
@@ -38,10 +33,10 @@ def values_by_hand(plug_in, variance, supported, names=None, spread=0.1):
 def test_shares_are_of_all_inputs():
     values = values_by_hand([0.1, 0.4, 0.5], [0.9, 0.1], [False, True])
     display = ValueOfInformationDisplay.from_values(values)
-    np.testing.assert_allclose(display.decision_share, [0.2, 0.8])
+    assert_allclose(display.decision_share, [0.2, 0.8])
     assert display.names == ["x0", "x1"]
     drawn = [line.get_xydata()[0] for line in display.points_]
-    np.testing.assert_allclose(drawn, [[0.9, 0.2], [0.1, 0.8]])
+    assert_allclose(drawn, [[0.9, 0.2], [0.1, 0.8]])
 
 
 def test_what_is_not_supported_is_hollow_and_grey():
@@ -60,15 +55,12 @@ def test_bars_are_the_quantiles():
     segments = [
         container.lines[2][0].get_segments()[0] for container in display.ax_.containers
     ]
-    np.testing.assert_allclose(
-        [s[:, 1] for s in segments], [[0.0, 0.6], [0.6, 1.2]], atol=1e-12
-    )
+    assert_allclose([s[:, 1] for s in segments], [[0.0, 0.6], [0.6, 1.2]], atol=1e-12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_inputs", [1, 4, 12, 40])
-def test_crowded_points_are_legible(n_inputs):
-    rng = np.random.default_rng(0)
+def test_crowded_points_are_legible(n_inputs, rng):
     plug_in = np.append(0.02 * rng.random(n_inputs), 1.0)
     variance = 0.02 * rng.random(n_inputs)
     names = [f"{LONG[i % 4]} {i}" if i % 3 == 0 else f"x{i}" for i in range(n_inputs)]
@@ -83,7 +75,7 @@ def test_crowded_points_are_legible(n_inputs):
 def test_nothing_to_know_and_no_members():
     values = values_by_hand([0.0, 0.0, 0.0], [1.0, 0.0], [False, False], spread=np.nan)
     display = ValueOfInformationDisplay.from_values(values)
-    np.testing.assert_array_equal(display.decision_share, [0.0, 0.0])
+    assert_array_equal(display.decision_share, [0.0, 0.0])
     assert_legible(display.figure_)
 
 

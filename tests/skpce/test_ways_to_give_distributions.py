@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from skpce import (
-    CompositionalPCESurrogate,
     InputOutsideSupportWarning,
     MoreTermsThanRowsWarning,
     NatafTransformer,
@@ -24,6 +24,7 @@ from skpce import (
     save_model,
 )
 from skpce.inspection import sobol_indices, verdict
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -35,15 +36,13 @@ OF_MIXED = TABLE["rate"].to_numpy() + (LABELS == "sgd")
 
 
 def same(first, second):
-    np.testing.assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-12)
+    assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-12)
 
 
 def test_a_dict_is_by_name_whatever_its_order():
     given = {"size": "lognormal", "rate": (1, 3)}
-    wanted = PolynomialChaosRegressor(
-        2, distribution=[stats.uniform(1, 2), "lognormal"], solver="ridge"
-    )
-    found = PolynomialChaosRegressor(2, distribution=given, solver="ridge")
+    wanted = ridge_pce(2, distribution=[stats.uniform(1, 2), "lognormal"])
+    found = ridge_pce(2, distribution=given)
     same(found.fit(TABLE, Y), wanted.fit(TABLE, Y))
     assert clone(found).distribution == given
     choice = PolynomialChaosRegressor(distribution=given).fit(TABLE, Y)
@@ -53,41 +52,26 @@ def test_a_dict_is_by_name_whatever_its_order():
     assert NatafTransformer(distribution=given).fit(TABLE).maps_[0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "message"),
-    [
-        ({"rate": "normal"}, r"lacks \['size'\]; expected one .* \['rate', 'size'\]"),
-        ({"rate": (1, 3), "size": (0, 9), "x": (0, 1)}, r"names \['x'\], which X does"),
-        ((3, 1), r"has the bounds \(3, 1\); expected two finite numbers, the low"),
-        ([(0, np.inf), "normal"], r"has the bounds \(0, inf\); expected two finite"),
-        (
-            stats.norm,
-            r"expected the frozen .* scipy.stats.norm\(loc=..., scale=...\)\.",
-        ),
-        (stats.gamma, r"scipy.stats.gamma\(a=..., loc=..., scale=...\)"),
-        (stats.uniform, r"loc=..., scale=...\), or the bounds \(low, high\)"),
-        (stats.poisson, r"scipy.stats.poisson\(mu=..., loc=...\)"),
-    ],
+    ({"rate": "normal"}, r"lacks \['size'\]; expected one .* \['rate', 'size'\]"),
+    ({"rate": (1, 3), "size": (0, 9), "x": (0, 1)}, r"names \['x'\], which X does"),
+    ((3, 1), r"has the bounds \(3, 1\); expected two finite numbers, the low"),
+    ([(0, np.inf), "normal"], r"has the bounds \(0, inf\); expected two finite"),
+    (stats.norm, r"expected the frozen .* scipy.stats.norm\(loc=..., scale=...\)\."),
+    (stats.gamma, r"scipy.stats.gamma\(a=..., loc=..., scale=...\)"),
+    (stats.uniform, r"loc=..., scale=...\), or the bounds \(low, high\)"),
+    (stats.poisson, r"scipy.stats.poisson\(mu=..., loc=...\)"),
 )
 def test_what_is_wrong_with_a_distribution_is_said(given, message):
-    with pytest.raises(ValueError, match=message):
-        PolynomialChaosRegressor(1, distribution=given, solver="ridge").fit(TABLE, Y)
+    refuses(message, ridge_pce(1, distribution=given).fit, TABLE, Y)
 
 
 @pytest.mark.parametrize("bounds", [(0, 30), [0.0, 30.0], np.array([0, 30])])
 def test_bounds_hold_for_all_inputs(bounds):
-    found = PolynomialChaosRegressor(2, distribution=bounds, solver="ridge").fit(
-        TABLE, Y
-    )
-    same(
-        found,
-        PolynomialChaosRegressor(
-            2, distribution=stats.uniform(0, 30), solver="ridge"
-        ).fit(TABLE, Y),
-    )
-    rows = PolynomialChaosRegressor(
-        2, distribution=[[0, 30], [0, 40]], solver="ridge"
-    ).fit(TABLE, Y)
+    found = ridge_pce(2, distribution=bounds).fit(TABLE, Y)
+    same(found, ridge_pce(2, distribution=stats.uniform(0, 30)).fit(TABLE, Y))
+    rows = ridge_pce(2, distribution=[[0, 30], [0, 40]]).fit(TABLE, Y)
     assert [law.support for law in rows.basis_.laws] == [(0, 30), (0, 40)]
 
 
@@ -101,21 +85,17 @@ def test_bounds_can_be_added_to():
 
 def test_lognormal_is_the_normal_distribution_of_the_logarithm():
     logarithms = TABLE.assign(size=np.log(TABLE["size"]))
-    found = PolynomialChaosRegressor(
-        3, distribution=["uniform", "lognormal"], solver="ridge"
-    )
-    wanted = PolynomialChaosRegressor(
-        3, distribution=["uniform", "normal"], solver="ridge"
-    )
+    found = ridge_pce(3, distribution=["uniform", "lognormal"])
+    wanted = ridge_pce(3, distribution=["uniform", "normal"])
     same(found.fit(TABLE, Y), wanted.fit(logarithms, Y))
     gradient = found.gradient(TABLE[:5])[..., 1]
     chain = wanted.gradient(logarithms[:5])[..., 1] / TABLE["size"].to_numpy()[:5]
-    np.testing.assert_allclose(gradient.ravel(), chain.ravel(), rtol=1e-9)
+    assert_allclose(gradient.ravel(), chain.ravel(), rtol=1e-9)
     intervals = [
         model.sobol_interval(n_resamples=20, random_state=0).total_order
         for model in (found, wanted)
     ]
-    np.testing.assert_allclose(*intervals, rtol=1e-9)
+    assert_allclose(*intervals, rtol=1e-9)
     with pytest.raises(
         ValueError, match=r"'lognormal' for column 1 .* the value -1; exp"
     ):
@@ -123,15 +103,13 @@ def test_lognormal_is_the_normal_distribution_of_the_logarithm():
 
 
 def test_the_inspection_of_any_model_takes_names_too():
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        TABLE, Y
-    )
+    model = ridge_pce(2).fit(TABLE, Y)
     given = {"size": "lognormal", "rate": (1, 3)}
     found, wanted = (
         sobol_indices(model, TABLE, distribution=law, random_state=0, n_samples=100)
         for law in (given, [stats.uniform(1, 2), "lognormal"])
     )
-    np.testing.assert_array_equal(found.total_order, wanted.total_order)
+    assert_array_equal(found.total_order, wanted.total_order)
 
 
 AS_LABELS = {
@@ -147,55 +125,43 @@ AS_LABELS = {
 @pytest.mark.parametrize("law", ["normal", ["normal", "categorical"]])
 def test_labels_are_levels(kind, law, tmp_path):
     table = AS_LABELS[kind]
-    fitted = PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(
-        table, OF_MIXED
-    )
+    fitted = ridge_pce(2, distribution=law).fit(table, OF_MIXED)
     assert fitted.levels_ == {"solver": ("adam", "rms", "sgd")}
     codes = np.unique(LABELS, return_inverse=True)[1]
     plain = np.column_stack([TABLE["rate"], codes])
-    wanted = PolynomialChaosRegressor(
-        2, distribution=["normal", "categorical"], solver="ridge"
-    )
+    wanted = ridge_pce(2, distribution=["normal", "categorical"])
     same(fitted, wanted.fit(plain, OF_MIXED))
-    np.testing.assert_allclose(fitted.predict(table), wanted.predict(plain))
+    assert_allclose(fitted.predict(table), wanted.predict(plain))
     save_model(fitted, tmp_path / "model.npz")
     for again in (
         load_model(tmp_path / "model.npz"),
         pickle.loads(pickle.dumps(fitted)),
     ):
-        np.testing.assert_array_equal(again.predict(table), fitted.predict(table))
+        assert_array_equal(again.predict(table), fitted.predict(table))
 
 
 def test_numbers_of_a_category_are_levels_too():
     table = MIXED.assign(
         solver=pd.Categorical(np.unique(LABELS, return_inverse=True)[1])
     )
-    fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        table, OF_MIXED
-    )
+    fitted = ridge_pce(2).fit(table, OF_MIXED)
     assert not fitted.basis_.laws[1].is_polynomial
-    np.testing.assert_allclose(
-        fitted.predict(table),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-        .fit(MIXED, OF_MIXED)
-        .predict(MIXED),
+    assert_allclose(
+        fitted.predict(table), ridge_pce(2).fit(MIXED, OF_MIXED).predict(MIXED)
     )
 
 
 @pytest.mark.slow
 def test_labels_in_the_verdict_the_report_and_a_search():
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+    model = ridge_pce(2)
     found = verdict(model, MIXED, OF_MIXED)
     assert found.q2[0] > 0.9
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert "solver" in report(clone(model).fit(MIXED, OF_MIXED), MIXED, OF_MIXED)
     assert cross_val_score(model, MIXED, OF_MIXED).min() > 0.9
     choice = PolynomialChaosRegressor().fit(MIXED, OF_MIXED)
     assert choice.score(MIXED, OF_MIXED) > 0.9
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        MIXED, np.full((N, 2), 0.5)
-    )
+    surrogate = ridge_surrogate(1).fit(MIXED, np.full((N, 2), 0.5))
     assert surrogate.levels_["solver"] == ("adam", "rms", "sgd")
 
 
@@ -205,62 +171,40 @@ def test_numbers_as_text_are_no_levels_unless_that_is_said(library):
     X = library.DataFrame({"rate": texts, "solver": LABELS.tolist()})
     message = "X holds numbers as text in the column 'rate', such as '0.0'; expected"
     for law in ("normal", ["empirical", "categorical"], {"rate": "normal"}):
-        with pytest.raises(ValueError, match=message):
-            PolynomialChaosRegressor(1, distribution=law, solver="ridge").fit(
-                X, OF_MIXED
-            )
+        refuses(message, ridge_pce(1, distribution=law).fit, X, OF_MIXED)
     stated = dict.fromkeys(X.columns, "categorical")
     for law in ("categorical", list(stated.values()), stated):
-        fitted = PolynomialChaosRegressor(1, distribution=law, solver="ridge").fit(
-            X, OF_MIXED
-        )
+        fitted = ridge_pce(1, distribution=law).fit(X, OF_MIXED)
         assert fitted.levels_["rate"] == ("0.0", "0.1", "0.2", "0.3")
     category = pd.DataFrame({"rate": pd.Categorical(texts)})
-    assert (
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-        .fit(category, OF_MIXED)
-        .levels_
-    )
+    assert ridge_pce(1).fit(category, OF_MIXED).levels_
 
 
 def test_labels_that_are_not_levels():
-    fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        MIXED, OF_MIXED
-    )
+    fitted = ridge_pce(1).fit(MIXED, OF_MIXED)
     with pytest.warns(InputOutsideSupportWarning, match="levels not seen in fit"):
         fitted.predict(MIXED[:3].assign(solver="other"))
     with pytest.raises(ValueError, match=r"no label in 1 of 60 rows .* 'solver'"):
         fitted.fit(MIXED.assign(solver=[None, *LABELS[1:]]), OF_MIXED)
     given = {"rate": (0, 4), "solver": "normal"}
     with pytest.raises(ValueError, match="'normal' for solver, whose column of X"):
-        PolynomialChaosRegressor(1, distribution=given, solver="ridge").fit(
-            MIXED, OF_MIXED
-        )
+        ridge_pce(1, distribution=given).fit(MIXED, OF_MIXED)
 
 
 def test_more_terms_than_rows():
     table = TABLE.to_numpy()[:10]
     with pytest.warns(MoreTermsThanRowsWarning, match="15 terms for 10 rows, so that"):
-        PolynomialChaosRegressor(4, solver="ridge", distribution="normal").fit(
-            table, Y[:10]
-        )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        ridge_pce(4).fit(table, Y[:10])
+    with warnings.catch_warnings(action="error"):
         PolynomialChaosRegressor(
             4, solver="subspace_pursuit", distribution="normal"
         ).fit(table, Y[:10])
-        verdict(
-            PolynomialChaosRegressor(9, solver="ridge", distribution="normal"),
-            TABLE.to_numpy()[:40],
-            Y[:40],
-        )
+        verdict(ridge_pce(9), TABLE.to_numpy()[:40], Y[:40])
 
 
 def test_a_search_over_learned_bounds_repeats_no_warning():
     grid = {"degree": [1, 2, 3, 12], "solver": ["ridge", "ols"]}
-    search = GridSearchCV(
-        PolynomialChaosRegressor(distribution="uniform", solver="ridge"), grid, cv=5
-    )
+    search = GridSearchCV(ridge_pce(distribution="uniform"), grid, cv=5)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(TABLE, Y)
@@ -281,22 +225,13 @@ def warned(call):
     return [(str(w.message), w.filename) for w in kept]
 
 
-@pytest.mark.parametrize(
+@cases(
     "model",
-    [
-        PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge"),
-        PolynomialChaosRegressor(distribution=NARROW),
-        PolynomialChaosFeatures(1, distribution=NARROW),
-        make_pipeline(
-            "passthrough",
-            PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge"),
-        ),
-        GridSearchCV(
-            PolynomialChaosRegressor(distribution=NARROW, solver="ridge"),
-            {"degree": [1, 2]},
-            cv=3,
-        ),
-    ],
+    ridge_pce(1, distribution=NARROW),
+    PolynomialChaosRegressor(distribution=NARROW),
+    PolynomialChaosFeatures(1, distribution=NARROW),
+    make_pipeline("passthrough", ridge_pce(1, distribution=NARROW)),
+    GridSearchCV(ridge_pce(distribution=NARROW), {"degree": [1, 2]}, cv=3),
     ids=lambda model: type(model).__name__,
 )
 def test_a_distribution_narrower_than_the_data_is_warned_of_once(model):
@@ -314,7 +249,7 @@ def test_a_distribution_narrower_than_the_data_is_warned_of_once(model):
 
 def test_one_warning_names_three_of_many_inputs():
     X = np.random.default_rng(0).uniform(0, 2, (40, 5))
-    model = PolynomialChaosRegressor(1, distribution=(0, 1), solver="ridge")
+    model = ridge_pce(1, distribution=(0, 1))
     ((message, _),) = warned(lambda: model.fit(X, X[:, 0]))
     assert "x2" in message
     assert "x3" not in message
@@ -326,7 +261,7 @@ def test_one_warning_names_three_of_many_inputs():
 
 @pytest.mark.slow
 def test_a_verdict_and_a_report_do_not_repeat_the_warning():
-    model = PolynomialChaosRegressor(2, distribution=NARROW, solver="ridge")
+    model = ridge_pce(2, distribution=NARROW)
     assert warned(lambda: verdict(model, TABLE, Y)) == []
     text = str(verdict(model, TABLE, Y))
     assert "rate does not have its stated distribution (p = " in text
@@ -337,7 +272,7 @@ def test_a_verdict_and_a_report_do_not_repeat_the_warning():
 
 
 def test_a_row_of_weight_zero_has_no_part_in_it():
-    model = PolynomialChaosRegressor(1, distribution=NARROW, solver="ridge")
+    model = ridge_pce(1, distribution=NARROW)
     weights = (TABLE["rate"] <= 2).to_numpy(float)
     assert warned(lambda: model.fit(TABLE, Y, sample_weight=weights)) == []
 
@@ -348,10 +283,10 @@ def test_histograms_jump_where_their_bins_end(seed):
     density, edges = np.histogram(column, bins=10)
     law = stats.rv_histogram((density, edges))()
     X = column[:, np.newaxis]
-    model = PolynomialChaosRegressor(3, solver="ridge", distribution=[law])
+    model = ridge_pce(3, distribution=[law])
     basis = model.fit(X, column).basis_
     middles = (edges[1:] + edges[:-1]) / 2
     assert basis.laws[0].frozen.mean() == pytest.approx(density @ middles / 200)
     sample = law.rvs(size=20_000, random_state=0)[:, np.newaxis]
     gram = np.einsum("ij,ik->jk", *[basis.evaluate(sample)] * 2) / 20_000
-    np.testing.assert_allclose(gram, np.eye(4), atol=0.1)
+    assert_allclose(gram, np.eye(4), atol=0.1)

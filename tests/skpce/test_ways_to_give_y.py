@@ -6,20 +6,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from skpce import (
-    ClosureWarning,
-    CompositionalPCESurrogate,
-    LogRatioTransformer,
-    PolynomialChaosRegressor,
-    pack_steps,
-    report,
-)
+from skpce import ClosureWarning, LogRatioTransformer, pack_steps, report
 from skpce._compositions.outputs import ZeroReplacedWarning
 from skpce.inspection import verdict
 from skpce.metrics import policy_fragility
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -32,16 +27,14 @@ FRAMES = {
     "flat": pd.DataFrame(FLAT, columns=["__".join(pair) for pair in NAMES]),
     "two levels": pd.DataFrame(FLAT, columns=pd.MultiIndex.from_tuples(NAMES)),
 }
-SURROGATE = CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
+SURROGATE = ridge_surrogate(1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 def test_names_of_a_frame_reach_every_result(kind):
     y = FRAMES[kind]
-    fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, y
-    )
+    fitted = ridge_surrogate(1).fit(X, y)
     assert fitted.step_names_ == ("cat", "dog")
     assert fitted.part_names_ == tuple("xyzxyz")
     found = verdict(SURROGATE, X, y)
@@ -53,18 +46,12 @@ def test_names_of_a_frame_reach_every_result(kind):
 
 @pytest.mark.slow
 def test_three_dimensions_are_the_table_with_the_steps_side_by_side():
-    fitted = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        X, RAW
-    )
-    expected = CompositionalPCESurrogate(
-        1, steps=(3, 3), solver="ridge", distribution="normal"
-    ).fit(X, FLAT)
-    np.testing.assert_array_equal(fitted.predict(X), expected.predict(X))
+    fitted = ridge_surrogate(1).fit(X, RAW)
+    expected = ridge_surrogate(1, steps=(3, 3)).fit(X, FLAT)
+    assert_array_equal(fitted.predict(X), expected.predict(X))
     assert fitted.step_names_ == ("step0", "step1")
     assert fitted.score(X, RAW) == expected.score(X, FLAT)
-    named = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, RAW)
+    named = ridge_surrogate(1, steps=STEPS).fit(X, RAW)
     assert named.step_names_ == ("cat", "dog")
     found, wanted = (
         verdict(SURROGATE, X, RAW, **given) for given in ({}, {"steps": (3, 3)})
@@ -77,71 +64,48 @@ def test_three_dimensions_are_the_table_with_the_steps_side_by_side():
 
 def test_logits_of_three_dimensions_are_grouped_by_item():
     logits = np.log(RAW)
-    fitted = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        X, logits
-    )
+    fitted = ridge_pce(1).fit(X, logits)
     assert fitted.expansion_.group_names == ("step0", "step1")
-    found = verdict(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, logits
-    )
+    found = verdict(ridge_pce(1), X, logits)
     assert found.output_names == ("step0", "step1")
 
 
 def test_pack_steps_with_names_needs_three_lines():
     y, steps = pack_steps({"cat": RAW[:, 0], "dog": RAW[:, 1]})
-    fitted = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = ridge_surrogate(1, steps=steps).fit(X, y)
     assert fitted.step_names_ == ("cat", "dog")
 
 
 @pytest.mark.parametrize("call", [SURROGATE.fit, lambda X, y: verdict(SURROGATE, X, y)])
 def test_class_labels_are_refused(call):
     labels = np.random.default_rng(0).integers(0, 3, size=(40, 4))
-    with pytest.raises(ValueError, match=r"integers.*predict_proba of each member"):
-        call(X, labels)
+    refuses(r"integers.*predict_proba of each member", call, X, labels)
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
-    [
-        SURROGATE.fit,
-        lambda X, y: verdict(SURROGATE, X, y),
-        lambda X, y: verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"), X, y
-        ),
-    ],
+    SURROGATE.fit,
+    lambda X, y: verdict(SURROGATE, X, y),
+    lambda X, y: verdict(ridge_pce(1), X, y),
 )
 def test_steps_that_were_not_split_are_refused(call):
-    with pytest.raises(ValueError, match=r"sums to 2, .* 2 steps side by side\. Give"):
-        call(X, FLAT)
+    refuses(r"sums to 2, .* 2 steps side by side\. Give", call, X, FLAT)
 
 
 def test_real_numbers_that_add_up_can_be_declared():
-    found = verdict(
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        FLAT,
-        outputs={"first": 3, "second": 3},
-    )
+    found = verdict(ridge_pce(1), X, FLAT, outputs={"first": 3, "second": 3})
     assert found.output_names == ("first", "second")
 
 
 def test_a_regressor_that_predicts_negative_probabilities_is_refused_by_its_name():
     with pytest.raises(ValueError, match=r"PolynomialChaosRegressor predicts the neg"):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            softmax(6 * X, axis=1),
-        )
+        verdict(ridge_pce(1), X, softmax(6 * X, axis=1))
 
 
 def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
     y = FLAT.copy()
     y[3, 1], y[3, 0] = 0.0, y[3, 0] + y[3, 1]
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(1, steps=STEPS)
     counted = r"y has 1 zero, in 1 of 40 members.*'cat' is [\d.]+ with .* and [\d.]+ w"
     with pytest.warns(ZeroReplacedWarning, match=counted):
         surrogate.fit(X, y)
@@ -150,38 +114,26 @@ def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the replacement was chosen
-        CompositionalPCESurrogate(
-            1,
-            steps=STEPS,
-            log_ratio=LogRatioTransformer(zero_replacement=1e-4),
-            solver="ridge",
-            distribution="normal",
+        ridge_surrogate(
+            1, steps=STEPS, log_ratio=LogRatioTransformer(zero_replacement=1e-4)
         ).fit(X, y)
         # Zeros of all members are no zeros: the part is not possible.
         y[:, 1] = 0.0
         y[:, :3] /= y[:, :3].sum(axis=1, keepdims=True)
-        CompositionalPCESurrogate(
-            1, steps=STEPS, solver="ridge", distribution="normal"
-        ).fit(X, y)
+        ridge_surrogate(1, steps=STEPS).fit(X, y)
 
 
 def test_percentages_are_warned_of_once():
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(1, steps=STEPS)
     with pytest.warns(ClosureWarning) as caught:
         found = verdict(surrogate, X, 100 * FLAT)
     assert len(caught) == 1
     wanted = verdict(surrogate, X, FLAT)
-    np.testing.assert_allclose(found.q2, wanted.q2)
+    assert_allclose(found.q2, wanted.q2)
 
 
 def test_a_search_says_once_what_holds_for_every_fold():
-    search = GridSearchCV(
-        CompositionalPCESurrogate(steps=STEPS, solver="ridge", distribution="normal"),
-        {"degree": [1, 2]},
-        cv=4,
-    )
+    search = GridSearchCV(ridge_surrogate(steps=STEPS), {"degree": [1, 2]}, cv=4)
     with pytest.warns(ClosureWarning) as caught:
         search.fit(X, 100 * FLAT)
     assert len(caught) == 1  # of the refit
@@ -190,80 +142,51 @@ def test_a_search_says_once_what_holds_for_every_fold():
 def test_class_labels_in_one_column_are_named_in_the_warning():
     labels = np.arange(60) % 3
     with pytest.warns(ClosureWarning, match="if these are class labels, give the pred"):
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            np.linspace(-1, 1, 60)[:, np.newaxis], labels
-        )
+        ridge_surrogate(1).fit(np.linspace(-1, 1, 60)[:, np.newaxis], labels)
 
 
-@pytest.mark.parametrize(
-    "steps", [{"a": 2, "b": 4}, (2, 4), (6,), [[0, 1], [2, 3, 4, 5]]], ids=str
-)
+@cases("steps", {"a": 2, "b": 4}, (2, 4), (6,), [[0, 1], [2, 3, 4, 5]], ids=str)
 def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
     message = r"[Xy] has 2 items of 3 columns each, .* expected \(3, 3\).*reshape"
-    surrogate = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(1, steps=steps)
     calls = [
         lambda: surrogate.fit(X, RAW),
         lambda: verdict(surrogate, X, RAW),
         lambda: verdict(SURROGATE, X, RAW, steps=steps),
-        lambda: verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            np.log(RAW),
-            outputs=steps,
-        ),
+        lambda: verdict(ridge_pce(1), X, np.log(RAW), outputs=steps),
         lambda: LogRatioTransformer(steps=steps).fit(RAW),
         lambda: policy_fragility(RAW, steps=steps),
-        lambda: CompositionalPCESurrogate(
-            1, steps=steps, amalgamate=0.1, solver="ridge", distribution="normal"
-        ).fit(X, RAW),
+        lambda: ridge_surrogate(1, steps=steps, amalgamate=0.1).fit(X, RAW),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match=message):
-            call()
+        refuses(message, call)
     of_both = {"steps": {"a": 2}, "outputs": {"b": 4}}
-    with pytest.raises(ValueError, match=message):
-        verdict(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            RAW,
-            **of_both,
-        )
-    fitted = CompositionalPCESurrogate(
-        1, steps=(2, 2, 2), solver="ridge", distribution="normal"
-    )
+    refuses(message, verdict, ridge_pce(1), X, RAW, **of_both)
+    fitted = ridge_surrogate(1, steps=(2, 2, 2))
     fitted.fit(X, softmax(RAW.reshape(40, 3, 2), axis=2))
-    with pytest.raises(ValueError, match=r"2 items of 3 .* the fit .* \(2, 2, 2\)"):
-        fitted.score(X, RAW)
+    refuses(r"2 items of 3 .* the fit .* \(2, 2, 2\)", fitted.score, X, RAW)
 
 
 ONE_CLASS = RAW[:, 0, 0]
 
 
-@pytest.mark.parametrize(
+@cases(
     "y",
-    [
-        ONE_CLASS,
-        ONE_CLASS.tolist(),
-        ONE_CLASS[:, np.newaxis],
-        pd.Series(ONE_CLASS, name="p"),
-        pl.DataFrame({"p": ONE_CLASS}),
-        RAW[:, :, :1],
-    ],
+    ONE_CLASS,
+    ONE_CLASS.tolist(),
+    ONE_CLASS[:, np.newaxis],
+    pd.Series(ONE_CLASS, name="p"),
+    pl.DataFrame({"p": ONE_CLASS}),
+    RAW[:, :, :1],
     ids=["1-D", "list", "2-D", "pandas", "polars", "3-D"],
 )
 def test_probabilities_of_one_of_two_classes_are_refused(y):
     remedy = r"probabilities of one of two classes, .*np\.column_stack\(\[1 - "
-    with pytest.raises(ValueError, match=remedy):
-        SURROGATE.fit(X, y)
-    with pytest.raises(ValueError, match=remedy):
-        verdict(SURROGATE, X, y)
+    refuses(remedy, SURROGATE.fit, X, y)
+    refuses(remedy, verdict, SURROGATE, X, y)
 
 
 def test_an_action_without_choice_is_one_column_of_ones():
     y = np.c_[np.ones(40), RAW[:, 0]]
-    fitted = CompositionalPCESurrogate(
-        1, steps=(1, 3), solver="ridge", distribution="normal"
-    ).fit(X, y)
-    np.testing.assert_array_equal(fitted.predict(X)[:, 0], 1.0)
+    fitted = ridge_surrogate(1, steps=(1, 3)).fit(X, y)
+    assert_array_equal(fitted.predict(X)[:, 0], 1.0)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
 from scipy.stats import kstest, norm, uniform
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
+from tests.shared import cases, refuses, ridge_surrogate
 
-SEED = 0
 SLOPES = np.array([1.5, -0.5])
 
 
-def logistic(n_members, seed=SEED, noise=0.0):
+def logistic(n_members, seed=0, noise=0.0):
     """Two actions; the logit is linear in two inputs."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 2))
@@ -37,14 +38,12 @@ def test_another_law_gives_its_own_push_forward(fitted, scale):
     law = norm(SLOPES[0] * 0.5, deviation)
     assert kstest(np.log(draws / (1 - draws)), law.cdf).pvalue > 0.01
     low, high = fitted.predict_interval(inputs=inputs, confidence_level=0.8)
-    np.testing.assert_allclose(
-        [low[0, 0], high[0, 0]], expit(law.ppf([0.1, 0.9])), atol=0.03
-    )
+    assert_allclose([low[0, 0], high[0, 0]], expit(law.ppf([0.1, 0.9])), atol=0.03)
 
 
 def test_the_laws_of_the_fit_are_the_default(fitted):
     given = fitted.sample(50, inputs=norm(0, 1), random_state=3)
-    np.testing.assert_allclose(fitted.sample(50, random_state=3), given, atol=1e-12)
+    assert_allclose(fitted.sample(50, random_state=3), given, atol=1e-12)
 
 
 def test_rows_are_drawn_whole(fitted):
@@ -56,52 +55,43 @@ def test_rows_are_drawn_whole(fitted):
     assert np.mean(distance.argmin(axis=1)) == pytest.approx(0.5, abs=0.1)
     one = fitted.sample(5, inputs=rows[:1], random_state=1)
     same = fitted.sample(5, rows[:1], random_state=1)[:, 0]
-    np.testing.assert_allclose(one, same, atol=1e-12)
+    assert_allclose(one, same, atol=1e-12)
 
 
 def test_named_laws_are_learned_from_the_members():
     X, y = logistic(60)
-    surrogate = CompositionalPCESurrogate(
-        1, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, random_state=0).fit(X, y)
     draws = surrogate.sample(200, inputs="uniform", residual=None)
     frozen = [uniform(c.min(), np.ptp(c)) for c in X.T]
     expected = surrogate.sample(200, inputs=frozen, residual=None)
-    np.testing.assert_allclose(draws, expected, atol=1e-9)
+    assert_allclose(draws, expected, atol=1e-9)
 
 
 def test_inputs_outside_the_laws_of_the_fit_warn():
-    X = np.random.default_rng(SEED).uniform(size=(40, 1))
+    X = np.random.default_rng(0).uniform(size=(40, 1))
     y = softmax(np.hstack([X, -X]), axis=1)
-    surrogate = CompositionalPCESurrogate(
-        1, distribution=uniform(0, 1), solver="ridge"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, distribution=uniform(0, 1)).fit(X, y)
     with pytest.warns(InputOutsideSupportWarning, match="outside"):
         surrogate.sample(10, inputs=uniform(0, 2), random_state=0)
 
 
 @pytest.mark.parametrize("method", ["sample", "predict_interval"])
-@pytest.mark.parametrize(
+@cases(
     ("inputs", "message"),
-    [
-        ("cauchy", "'distribution' .* Got 'cauchy'"),
-        ([norm(0, 1)], "has 1 entries but X has 2 features"),
-        (np.zeros((3, 4)), r"'inputs' .* shape \(3, 4\); expected \(n_rows, 2\)"),
-        (np.zeros((0, 2)), "at least one row"),
-        ([[0.0, np.nan]], "'inputs' .* contains NaN"),
-        (object(), "'inputs' .* Got <object"),
-    ],
+    ("cauchy", "'distribution' .* Got 'cauchy'"),
+    ([norm(0, 1)], "has 1 entries but X has 2 features"),
+    (np.zeros((3, 4)), r"'inputs' .* shape \(3, 4\); expected \(n_rows, 2\)"),
+    (np.zeros((0, 2)), "at least one row"),
+    ([[0.0, np.nan]], "'inputs' .* contains NaN"),
+    (object(), "'inputs' .* Got <object"),
 )
 def test_bad_inputs(fitted, method, inputs, message):
-    with pytest.raises(ValueError, match=message):
-        getattr(fitted, method)(inputs=inputs)
+    refuses(message, getattr(fitted, method), inputs=inputs)
 
 
 def test_inputs_and_members_exclude_each_other(fitted):
-    with pytest.raises(ValueError, match="Got both"):
-        fitted.sample(2, [[0.0, 0.0]], inputs=norm(0, 1))
-    with pytest.raises(ValueError, match="Got both"):
-        fitted.predict_interval([[0.0, 0.0]], inputs=norm(0, 1))
+    refuses("Got both", fitted.sample, 2, [[0.0, 0.0]], inputs=norm(0, 1))
+    refuses("Got both", fitted.predict_interval, [[0.0, 0.0]], inputs=norm(0, 1))
 
 
 def gaussian_log_ratios(size, seed):
@@ -126,8 +116,8 @@ def test_joint_bands_hold_whole_policies(residual, conditional, level):
     # The coverage of one fit scatters by 0.03: of its members and of the draws.
     covered, marginal = [], []
     for seed in range(8):
-        surrogate = CompositionalPCESurrogate(
-            1, steps=(6, 3), distribution=norm(0, 1), random_state=seed, solver="ridge"
+        surrogate = ridge_surrogate(
+            1, steps=(6, 3), distribution=norm(0, 1), random_state=seed
         ).fit(*gaussian_log_ratios(300, seed=2 * seed))
         X, y = gaussian_log_ratios(150 if conditional else 1500, seed=2 * seed + 1)
         given = {"confidence_level": level, "residual": residual, "n_samples": 600}
@@ -143,7 +133,7 @@ def test_joint_bands_hold_whole_policies(residual, conditional, level):
             ]
         )
         marginal.append(inside_of(apart, y)[:, :6].all(axis=1).mean())
-    np.testing.assert_allclose(np.mean(covered, axis=0), level, atol=0.05)
+    assert_allclose(np.mean(covered, axis=0), level, atol=0.05)
     assert np.mean(marginal) < level - 0.1 * (1 - level)
 
 
@@ -155,9 +145,7 @@ def test_joint_bands_of_few_members():
         X = rng.normal(size=(260, 1))
         logits = np.hstack([X, np.zeros((260, 15))]) + rng.normal(size=(260, 16))
         y = softmax(logits, axis=1)
-        surrogate = CompositionalPCESurrogate(
-            1, random_state=0, solver="ridge", distribution="normal"
-        ).fit(X[:60], y[:60])
+        surrogate = ridge_surrogate(1, random_state=0).fit(X[:60], y[:60])
         band = surrogate.predict_interval(X[60:], joint="step", confidence_level=0.9)
         covered.append(inside_of(band, y[60:]).all(axis=1).mean())
     assert np.mean(covered) == pytest.approx(0.9, abs=0.04)
@@ -166,9 +154,7 @@ def test_joint_bands_of_few_members():
 def test_parts_that_do_not_vary_have_no_width():
     X, y = logistic(40, noise=0.5)
     y = np.column_stack([y, np.zeros(40), np.ones(40)])
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(3, 1), random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, steps=(3, 1), random_state=0).fit(X, y)
     for joint in ("step", "trajectory"):
         for members in (None, X[:5]):
             band = surrogate.predict_interval(members, joint=joint)
@@ -176,11 +162,10 @@ def test_parts_that_do_not_vary_have_no_width():
             assert np.all(band.upper[:, 2:] == [0.0, 1.0])
             assert np.all(band.lower[:, :2] < band.upper[:, :2])
     alone = surrogate.predict_interval(X[:3], joint="step", residual=None)
-    np.testing.assert_allclose(alone.lower, surrogate.predict(X[:3]), rtol=1e-9)
-    np.testing.assert_allclose(alone.upper, surrogate.predict(X[:3]), rtol=1e-9)
+    assert_allclose(alone.lower, surrogate.predict(X[:3]), rtol=1e-9)
+    assert_allclose(alone.upper, surrogate.predict(X[:3]), rtol=1e-9)
 
 
 @pytest.mark.parametrize("joint", ["all", True, 1])
 def test_bad_joint(fitted, joint):
-    with pytest.raises(ValueError, match=f"'joint' .* Got {joint!r}"):
-        fitted.predict_interval(joint=joint)
+    refuses(f"'joint' .* Got {joint!r}", fitted.predict_interval, joint=joint)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import CompositionalPCESurrogate
 from skpce._compositions import predictive as module
 from skpce._expansion.predictive import sorted_quantiles
+from tests.shared import ridge_pce, ridge_surrogate
 
 METHOD = "median_unbiased"
 
@@ -37,7 +39,7 @@ def test_sorted_quantiles_are_those_of_numpy(n_draws, level):
     values = np.random.default_rng(n_draws).normal(size=(3, n_draws))
     found = sorted_quantiles(np.sort(values), [level])[0]
     expected = np.quantile(values, level, axis=1, method=METHOD)
-    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    assert_allclose(found, expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("block", [64, module._BLOCK])
@@ -52,7 +54,7 @@ def test_intervals_are_quantiles_of_draws(monkeypatch, steps, solver, block):
     for level in (0.5, 0.95, 0.999):
         found = surrogate.predict_interval(X, confidence_level=level)
         expected = by_draws(surrogate, X, level)
-        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-14)
+        assert_allclose(found, expected, rtol=1e-11, atol=1e-14)
         assert np.all(found.upper <= 1.0)
 
 
@@ -60,12 +62,10 @@ def test_masked_parts_and_steps_without_choice():
     X, y = policies((3, 2))
     y[:, 1], y[:, 0] = 0.0, y[:, 0] + y[:, 1]
     y[:, 3:] = 0.0, 1.0
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(3, 2), solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, steps=(3, 2)).fit(X, y)
     lower, upper = surrogate.predict_interval(X)
-    np.testing.assert_array_equal(lower[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
-    np.testing.assert_array_equal(upper[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
+    assert_array_equal(lower[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
+    assert_array_equal(upper[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
     assert np.all(lower[:, [0, 2]] < upper[:, [0, 2]])
 
 
@@ -78,28 +78,23 @@ def test_a_sum_that_underflows():
     )
     values = softmax(centre + rows, axis=1)
     expected = np.quantile(values, [0.1, 0.5, 0.9], axis=0, method=METHOD)
-    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-11)
+    assert_allclose(found[:, 0], expected, rtol=1e-11)
 
 
-def test_real_targets():
-    rng = np.random.default_rng(0)
+def test_real_targets(rng):
     X, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
-    model = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
+    model = ridge_pce(1).fit(X, y)
     predictive = model._predictive
     rows = predictive.residual_law(None, "").residuals
     values = predictive.draw_around(rows[:, None], X)
     expected = np.quantile(values, [0.05, 0.95], axis=0, method=METHOD)
     found = model.predict_interval(X, confidence_level=0.9)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_draws_are_as_many_as_members_up_to_a_number():
     X, y = policies((3,), n_members=500)
-    law = (
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
-        .fit(X, y)
-        ._predictive.residual_law(None, "")
-    )
+    law = ridge_surrogate(1).fit(X, y)._predictive.residual_law(None, "")
     generator = np.random.default_rng(0)
     assert len(law.atoms(500, "resampled", generator)) == 500
     assert len(law.atoms(500, "resampled", generator, every=True)) == 500

@@ -3,21 +3,19 @@
 import csv
 import hashlib
 import io
-import os
 import socket
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.datasets import _buchwald_hartwig as module
 from gflownet_envs.datasets import fetch_buchwald_hartwig
+from tests.gflownet_envs.datasets.serving import real_file, serve, sha256
+from tests.shared import cases, refuses
 
 RAW_HEADER = (
     "plate,row,col,base,base_smiles,ligand,aryl_halide_number,aryl_halide,"
@@ -49,48 +47,6 @@ RAW_COMPONENTS = {
 }
 
 
-def sha256(text):
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def real_file(name):
-    """Path of a file of the real data, or a visible skip."""
-    folder = os.environ.get("SKPCE_DATA")
-    path = Path(folder or "").expanduser() / name
-    if not folder or not path.is_file():
-        pytest.skip(f"SKPCE_DATA is not set to a folder with {name}")
-    return path
-
-
-@contextmanager
-def serve(answers):
-    """Serve bodies in turn, the last for ever; None is an internal error."""
-    requests = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            body = answers[min(len(requests), len(answers) - 1)]
-            requests.append(self.path)
-            self.send_response(500 if body is None else 200)
-            payload = (body or "").encode("utf-8")
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/{RAW_NAME}", requests
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture
 def synthetic(monkeypatch):
     """Let the fetcher expect the small files above, at a given address."""
@@ -100,10 +56,7 @@ def synthetic(monkeypatch):
 
     def install(url):
         source = replace(
-            module.SOURCE,
-            raw_url=url,
-            raw_sha256=sha256(RAW),
-            tidy_sha256=sha256(TIDY),
+            module.SOURCE, raw_url=url, raw_sha256=sha256(RAW), tidy_sha256=sha256(TIDY)
         )
         monkeypatch.setattr(module, "SOURCE", source)
 
@@ -133,29 +86,25 @@ def test_the_raw_table_becomes_the_tidy_one():
     assert module.convert_raw(RAW.replace("\n", "\r\n").encode()).decode() == TIDY
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "message"),
-    [
-        ("XPhos,10", "SPhos,10", r"line 2 of the raw table has ligand 'SPhos'; expe"),
-        ("MTBD", "", r"line 3 of the raw table has base ''; expected one of"),
-        ("MTBD", "NaOH", r"line 3 of the raw table has base 'NaOH'"),
-        ("2-chloropyridine", "Clc1ccccn1", r"line 2 .* aryl_halide 'Clc1ccccn1'"),
-        ("5-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
-        ("17.98", "n.d.", r"line 2 of the table has yield 'n.d.'; expected a perc"),
-        ("17.98", "nan", r"line 2 of the table has yield 'nan'"),
-        ("17.98", "117.98", r"line 2 of the table has yield '117.98'"),
-        ("S,17.98", "S", r"line 2 of the raw table ends before column 'yield'"),
-        ("ligand", "catalyst", r"has the columns \[.*\]; also expected \['ligand'\]"),
-    ],
+    ("XPhos,10", "SPhos,10", r"line 2 of the raw table has ligand 'SPhos'; expe"),
+    ("MTBD", "", r"line 3 of the raw table has base ''; expected one of"),
+    ("MTBD", "NaOH", r"line 3 of the raw table has base 'NaOH'"),
+    ("2-chloropyridine", "Clc1ccccn1", r"line 2 .* aryl_halide 'Clc1ccccn1'"),
+    ("5-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
+    ("17.98", "n.d.", r"line 2 of the table has yield 'n.d.'; expected a perc"),
+    ("17.98", "nan", r"line 2 of the table has yield 'nan'"),
+    ("17.98", "117.98", r"line 2 of the table has yield '117.98'"),
+    ("S,17.98", "S", r"line 2 of the raw table ends before column 'yield'"),
+    ("ligand", "catalyst", r"has the columns \[.*\]; also expected \['ligand'\]"),
 )
 def test_an_undocumented_raw_table_is_refused(old, new, message):
-    with pytest.raises(ValueError, match=message):
-        module.convert_raw(RAW.replace(old, new, 1).encode())
+    refuses(message, module.convert_raw, RAW.replace(old, new, 1).encode())
 
 
 def test_an_empty_raw_table_is_refused():
-    with pytest.raises(ValueError, match=r"columns \[\]; also expected \['ligand', 'b"):
-        module.convert_raw(b"")
+    refuses(r"columns \[\]; also expected \['ligand', 'b", module.convert_raw, b"")
 
 
 def raw_components(molecules):
@@ -196,14 +145,12 @@ def test_the_raw_table_becomes_the_table_of_components():
     assert rows[-1][:2] == ["additive", "23"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "message"),
-    [
-        ("base P2Et", "C", r"line 5 .* base 'P2Et' as \('base P2Et', '0-0'\); .*'C'"),
-        ("aryl_halide_smiles", "S", r"also expected \['aryl_halide_smiles'\]"),
-        ("base_cas_number", "cas", r"also expected \['base_cas_number'\]"),
-        ("4-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
-    ],
+    ("base P2Et", "C", r"line 5 .* base 'P2Et' as \('base P2Et', '0-0'\); .*'C'"),
+    ("aryl_halide_smiles", "S", r"also expected \['aryl_halide_smiles'\]"),
+    ("base_cas_number", "cas", r"also expected \['base_cas_number'\]"),
+    ("4-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
 )
 def test_undocumented_molecules_are_refused(old, new, message):
     with pytest.raises(ValueError, match=message):
@@ -222,13 +169,13 @@ def test_a_raw_table_without_a_level_has_no_components():
 def test_a_download_is_converted_and_cached(tmp_path, synthetic):
     cache = tmp_path / "new" / "cache"
     with serve([RAW]) as (url, requests):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         bunch = fetch_buchwald_hartwig(data_home=cache)
         again = fetch_buchwald_hartwig(data_home=str(cache), download_if_missing=False)
     assert requests == [f"/{RAW_NAME}"]
-    np.testing.assert_array_equal(bunch.data, DATA)
-    np.testing.assert_array_equal(bunch.target, TARGET)
-    np.testing.assert_array_equal(again.data, DATA)
+    assert_array_equal(bunch.data, DATA)
+    assert_array_equal(bunch.target, TARGET)
+    assert_array_equal(again.data, DATA)
     assert bunch.filename == again.filename == str(cache / TIDY_NAME)
     assert (cache / TIDY_NAME).read_text(encoding="utf-8") == TIDY
     assert names_in(cache) == [TIDY_NAME]
@@ -237,7 +184,7 @@ def test_a_download_is_converted_and_cached(tmp_path, synthetic):
 @pytest.mark.slow
 def test_a_failed_download_is_tried_again(tmp_path, synthetic):
     with serve([None, RAW]) as (url, requests):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         bunch = fetch_buchwald_hartwig(data_home=tmp_path, n_retries=1)
     assert len(requests) == 2
     assert len(bunch.target) == 4
@@ -245,7 +192,7 @@ def test_a_failed_download_is_tried_again(tmp_path, synthetic):
 
 def test_a_server_error_is_reported(tmp_path, synthetic):
     with serve([None]) as (url, requests):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         with pytest.raises(OSError, match=r"could not download .*500 Server Error"):
             fetch_buchwald_hartwig(data_home=tmp_path, n_retries=0)
     assert len(requests) == 1
@@ -255,7 +202,7 @@ def test_a_server_error_is_reported(tmp_path, synthetic):
 def test_a_damaged_download_is_refused(tmp_path, synthetic):
     damaged = RAW.replace("17.98", "71.98")
     with serve([damaged]) as (url, _):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         with pytest.raises(ValueError, match=r"data_table.csv came damaged") as info:
             fetch_buchwald_hartwig(data_home=tmp_path, n_retries=0)
     assert sha256(RAW) in str(info.value)
@@ -276,7 +223,7 @@ def test_without_network_the_message_says_what_to_do(tmp_path, closed_port):
 def test_nothing_is_downloaded_by_default(tmp_path, synthetic, monkeypatch):
     monkeypatch.setenv("SKPCE_DATA", str(tmp_path / "empty"))
     with serve([RAW]) as (url, requests):
-        synthetic(url)
+        synthetic(f"{url}/{RAW_NAME}")
         with pytest.raises(OSError, match=r"download_if_missing is False.*/empty'"):
             fetch_buchwald_hartwig(data_home=tmp_path, download_if_missing=False)
     assert requests == []
@@ -285,7 +232,7 @@ def test_nothing_is_downloaded_by_default(tmp_path, synthetic, monkeypatch):
 def test_a_raw_file_put_in_the_cache_is_used(tmp_path, closed_port):
     (tmp_path / RAW_NAME).write_text(RAW, encoding="utf-8")
     bunch = fetch_buchwald_hartwig(data_home=tmp_path)
-    np.testing.assert_array_equal(bunch.data, DATA)
+    assert_array_equal(bunch.data, DATA)
     assert names_in(tmp_path) == [TIDY_NAME, RAW_NAME]
 
 
@@ -411,7 +358,7 @@ def test_frames_have_the_names(tidy_folder):
     expected = list(csv.reader(io.StringIO(TIDY)))[1:]
     assert bunch.data.to_numpy().tolist() == [row[:4] for row in expected]
     codes = bunch.data.apply(lambda column: column.cat.codes).to_numpy()
-    np.testing.assert_array_equal(codes, DATA)
+    assert_array_equal(codes, DATA)
     X, y = fetch_buchwald_hartwig(as_frame=True, return_X_y=True)
     pandas.testing.assert_frame_equal(X, bunch.frame[bunch.feature_names])
     pandas.testing.assert_series_equal(y, bunch.frame["yield"])
@@ -419,7 +366,7 @@ def test_frames_have_the_names(tidy_folder):
 
 def test_without_controls_levels_are_numbered_afresh(tidy_folder):
     bunch = fetch_buchwald_hartwig(controls=False)
-    np.testing.assert_array_equal(bunch.data, [[0, 0, 9, 11]])
+    assert_array_equal(bunch.data, [[0, 0, 9, 11]])
     assert bunch.levels["aryl_halide"][9] == "2-chloropyridine"
     assert bunch.levels["additive"][11] == "3,5-dimethylisoxazole"
     pytest.importorskip("pandas")
@@ -514,7 +461,7 @@ def test_the_real_frame_says_the_same_as_the_file():
     expected = expected[frame.columns.tolist()]
     names = frame.columns.tolist()[:4]
     assert frame[names].to_numpy().tolist() == expected[names].to_numpy().tolist()
-    np.testing.assert_allclose(frame["yield"], expected["yield"], rtol=1e-14)
+    assert_allclose(frame["yield"], expected["yield"], rtol=1e-14)
 
 
 def test_a_raw_table_of_the_real_rows_becomes_the_real_file(tmp_path, monkeypatch):

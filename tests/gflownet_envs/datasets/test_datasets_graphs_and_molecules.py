@@ -1,20 +1,15 @@
 """Fetching all sets but the couplings, and simulated networks."""
 
 import csv
-import hashlib
 import io
 import json
-import os
 import sys
 import tarfile
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.datasets import (
     SIX_EDGE_NETWORK,
@@ -29,6 +24,8 @@ from gflownet_envs.datasets import (
     fetch_shakespeare,
     make_linear_gaussian_data,
 )
+from tests.gflownet_envs.datasets.serving import real_file, serve, sha256
+from tests.shared import cases, refuses
 
 SACHS_HEADER = "raf\tmek\tplc\tpip2\tpip3\terk\takt\tpka\tpkc\tp38\tjnk\n"
 SACHS_CELLS = (
@@ -118,50 +115,6 @@ SETS = {
 BUNCHES = [name for name in SETS if name != "shakespeare"]
 
 
-def as_bytes(content):
-    return content.encode("utf-8") if isinstance(content, str) else content
-
-
-def sha256(content):
-    return hashlib.sha256(as_bytes(content)).hexdigest()
-
-
-def real_file(name):
-    """Path of a file of the real data, or a visible skip."""
-    folder = os.environ.get("SKPCE_DATA")
-    path = Path(folder or "").expanduser() / name
-    if not folder or not path.is_file():
-        pytest.skip(f"SKPCE_DATA is not set to a folder with {name}")
-    return path
-
-
-@contextmanager
-def serve(body):
-    """Serve one body on localhost; the paths that were requested are listed."""
-    requests, body = [], as_bytes(body)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            requests.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", requests
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture(autouse=True)
 def local(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -190,7 +143,7 @@ def test_a_raw_file_is_downloaded_once_converted_and_cached(
     pytest.importorskip("pooch")
     module, where, fetch, raw, tidy = SETS[name]
     monkeypatch.delenv("SKPCE_DATA", raising=False)
-    with serve(raw) as (url, requests):
+    with serve([raw]) as (url, requests):
         real = getattr(module, where)
         source = replace(
             real,
@@ -222,8 +175,7 @@ def test_a_damaged_file_is_refused(given, tmp_path, name):
     module, where, *_ = SETS[name]
     path = tmp_path / getattr(module, where).tidy_name
     path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
-    with pytest.raises(ValueError, match=f"{path.name} is damaged or another version"):
-        fetch()
+    refuses(f"{path.name} is damaged or another version", fetch)
 
 
 @pytest.mark.parametrize("name", BUNCHES)
@@ -255,7 +207,7 @@ def test_the_cells_are_the_first_853(given):
     assert bunch.data[852, 0] == 1234
     data, target = fetch(return_X_y=True)
     assert target is None
-    np.testing.assert_array_equal(data, bunch.data)
+    assert_array_equal(data, bunch.data)
 
 
 def test_cells_as_a_frame(given):
@@ -263,23 +215,20 @@ def test_cells_as_a_frame(given):
     fetch = given("sachs")
     bunch = fetch(as_frame=True)
     assert bunch.frame.columns.tolist() == bunch.feature_names
-    np.testing.assert_array_equal(bunch.data.to_numpy(), fetch().data)
+    assert_array_equal(bunch.data.to_numpy(), fetch().data)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "message"),
-    [
-        ("", r"has the columns \[''\]; expected \['raf', "),
-        (SACHS_RAW.replace("plc", "plcg"), r"columns .*'plcg'"),
-        (SACHS_HEADER + SACHS_ROW * 852, "has 852 rows; expected at least 853"),
-        (SACHS_RAW.replace("13.2000", "n.d.", 1), "line 2 of the raw table: could not"),
-        (SACHS_RAW.replace("13.2000", "-13", 1), "line 2 .*expected 11 positive num"),
-        (SACHS_RAW.replace("\t40.0000", "", 1), "line 2 .*expected 11 positive"),
-    ],
+    ("", r"has the columns \[''\]; expected \['raf', "),
+    (SACHS_RAW.replace("plc", "plcg"), r"columns .*'plcg'"),
+    (SACHS_HEADER + SACHS_ROW * 852, "has 852 rows; expected at least 853"),
+    (SACHS_RAW.replace("13.2000", "n.d.", 1), "line 2 of the raw table: could not"),
+    (SACHS_RAW.replace("13.2000", "-13", 1), "line 2 .*expected 11 positive num"),
+    (SACHS_RAW.replace("\t40.0000", "", 1), "line 2 .*expected 11 positive"),
 )
 def test_another_raw_sachs_table_is_refused(raw, message):
-    with pytest.raises(ValueError, match=message):
-        _sachs.convert_raw(raw.encode())
+    refuses(message, _sachs.convert_raw, raw.encode())
 
 
 def test_the_real_cells():
@@ -307,11 +256,9 @@ def test_fragments_with_enough_attachments(given):
     two = fetch(min_attachments=2)
     assert two.smiles == ("C=C", "c1ccccc1")
     assert two.attachments == ((0, 1), (0, 1, 2, 3, 4, 5))
-    with pytest.raises(ValueError, match="no fragment has min_attachments=7 atoms"):
-        fetch(min_attachments=7)
+    refuses("no fragment has min_attachments=7 atoms", fetch, min_attachments=7)
     for bad in (0, True, 1.0):
-        with pytest.raises(ValueError, match="min_attachments must be an int ≥ 1"):
-            fetch(min_attachments=bad)
+        refuses("min_attachments must be an int ≥ 1", fetch, min_attachments=bad)
 
 
 def test_the_real_fragments():
@@ -337,19 +284,16 @@ def test_inhibitors_are_medians_of_the_retained_records(given):
     assert bunch.frame["pIC50_min"].tolist() == [6.0, 7.05]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "message"),
-    [
-        ("", r"has the columns \[\]; also expected \['Standard Type'"),
-        (SEH_RAW.replace("Smiles", "smiles"), r"also expected \['Smiles'\]"),
-        (SEH_RAW.replace("8.80", "high"), "line 2 .* pChEMBL Value 'high'; expected a"),
-        (SEH_RAW.replace("8.80", "880"), "line 2 .* pChEMBL Value '880'"),
-        (SEH_RAW.replace("CHEMBL22", "X22"), "is 'X22'; expected CHEMBL and a number"),
-    ],
+    ("", r"has the columns \[\]; also expected \['Standard Type'"),
+    (SEH_RAW.replace("Smiles", "smiles"), r"also expected \['Smiles'\]"),
+    (SEH_RAW.replace("8.80", "high"), "line 2 .* pChEMBL Value 'high'; expected a"),
+    (SEH_RAW.replace("8.80", "880"), "line 2 .* pChEMBL Value '880'"),
+    (SEH_RAW.replace("CHEMBL22", "X22"), "is 'X22'; expected CHEMBL and a number"),
 )
 def test_another_raw_table_of_inhibitors_is_refused(raw, message):
-    with pytest.raises(ValueError, match=message):
-        _molecules.convert_raw(raw.encode())
+    refuses(message, _molecules.convert_raw, raw.encode())
 
 
 def test_the_real_inhibitors():
@@ -375,20 +319,17 @@ def test_runs_of_other_sizes_splits_and_sets_are_left_out(given):
     assert score.tolist() == bunch.target.tolist()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "message"),
-    [
-        (b"404", "the raw file is no tar archive: "),
-        (archive(RUNS_CSV, "lcdb/other.csv"), "no file lcdb-0.1.0/lcdb/database-acc"),
-        (archive(""), r"has the columns \[\]; also expected \['openmlid', 'learner'"),
-        (archive(RUNS_CSV.replace("learner", "model")), r"expected \['learner'\]"),
-        (archive(RUNS_CSV.replace("0.51", "n.d.")), "line 4 of the raw table: could"),
-        (archive(RUNS_CSV.replace("0.51", "51")), "line 4 .* score_test '51'; expect"),
-    ],
+    (b"404", "the raw file is no tar archive: "),
+    (archive(RUNS_CSV, "lcdb/other.csv"), "no file lcdb-0.1.0/lcdb/database-acc"),
+    (archive(""), r"has the columns \[\]; also expected \['openmlid', 'learner'"),
+    (archive(RUNS_CSV.replace("learner", "model")), r"expected \['learner'\]"),
+    (archive(RUNS_CSV.replace("0.51", "n.d.")), "line 4 of the raw table: could"),
+    (archive(RUNS_CSV.replace("0.51", "51")), "line 4 .* score_test '51'; expect"),
 )
 def test_another_archive_of_learning_curves_is_refused(raw, message):
-    with pytest.raises(ValueError, match=message):
-        _learning_curves.convert_raw(raw)
+    refuses(message, _learning_curves.convert_raw, raw)
 
 
 def test_learning_curves_are_not_downloaded_but_converted(tmp_path, monkeypatch):
@@ -440,9 +381,9 @@ def test_simulated_rows_have_the_law_they_promise():
     bunch = make_linear_gaussian_data(n_samples=200_000, seed=3)
     noise = bunch.data - bunch.data @ bunch.weights
     expected = 0.5 * np.eye(5)
-    np.testing.assert_allclose(np.cov(noise.T), expected, atol=0.01)
-    np.testing.assert_allclose(np.cov(bunch.data.T), bunch.covariance, atol=0.03)
-    np.testing.assert_allclose(bunch.data.mean(axis=0), 0, atol=0.02)
+    assert_allclose(np.cov(noise.T), expected, atol=0.01)
+    assert_allclose(np.cov(bunch.data.T), bunch.covariance, atol=0.03)
+    assert_allclose(bunch.data.mean(axis=0), 0, atol=0.02)
 
 
 def test_the_five_node_network_is_part_of_the_sachs_network():
@@ -459,19 +400,16 @@ def test_the_five_node_network_is_part_of_the_sachs_network():
 
 def test_weights_do_not_depend_on_the_number_of_rows():
     few, many = (make_linear_gaussian_data(n_samples=n, seed=0) for n in (3, 300))
-    np.testing.assert_array_equal(few.weights, many.weights)
+    assert_array_equal(few.weights, many.weights)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"network": {"a": ("b",)}}, r"parents of 'a' must be distinct nodes"),
-        ({"network": {"a": ("a",)}}, "must be acyclic"),
-        ({"network": {"a": ("b",), "b": ("a",)}}, "must be acyclic"),
-        ({"n_samples": 0}, "n_samples must be an int ≥ 1, got 0"),
-        ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
-    ],
+    ({"network": {"a": ("b",)}}, r"parents of 'a' must be distinct nodes"),
+    ({"network": {"a": ("a",)}}, "must be acyclic"),
+    ({"network": {"a": ("b",), "b": ("a",)}}, "must be acyclic"),
+    ({"n_samples": 0}, "n_samples must be an int ≥ 1, got 0"),
+    ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
 )
 def test_bad_networks(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        make_linear_gaussian_data(**arguments)
+    refuses(message, make_linear_gaussian_data, **arguments)

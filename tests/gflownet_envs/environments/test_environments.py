@@ -14,6 +14,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import environment_checks
+from tests.shared import cases, refuses
 
 
 class AlternatingTokens(TokenSequenceEnvironment):
@@ -132,13 +133,13 @@ def test_grid_parents_are_reachable_neighbours_only():
     assert env.backward_mask(state)[:4].tolist() == [False, True, False, True]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [({"size": 1}, "size must be at least 2, got 1"), ({"max_moves": 0}, "max_moves")],
+    ({"size": 1}, "size must be at least 2, got 1"),
+    ({"max_moves": 0}, "max_moves"),
 )
 def test_grid_refuses_sizes(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        GridEnvironment(**arguments)
+    refuses(message, GridEnvironment, **arguments)
 
 
 def test_selection_has_the_sizes_of_the_paper():
@@ -167,13 +168,11 @@ def test_selection_encoding_is_one_hot_levels_and_step():
 
 @pytest.mark.parametrize("levels", [{}, {"a": []}, {"a": "xyz"}])
 def test_selection_refuses_levels(levels):
-    with pytest.raises(ValueError, match="levels"):
-        SequentialSelectionEnvironment(levels)
+    refuses("levels", SequentialSelectionEnvironment, levels)
 
 
 def test_step_actions_refuses_steps_out_of_range():
-    with pytest.raises(ValueError, match=r"step must be in \[0, 6\), got 6"):
-        GridEnvironment().step_actions(6)
+    refuses(r"step must be in \[0, 6\), got 6", GridEnvironment().step_actions, 6)
 
 
 class OtherNumbers(GridEnvironment):

@@ -11,6 +11,7 @@ from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.rewards.graph_scores import LocalScoreReward
 from gflownet_envs.rewards.source import as_reward_source
 from gflownet_envs.testing import check_environment
+from tests.shared import cases, refuses
 
 
 def adjacency_matrix(env, state):
@@ -32,9 +33,7 @@ def robinson(n):
     return counts[n]
 
 
-@pytest.mark.parametrize(
-    ("n_nodes", "n_graphs"), [*enumerate([1, 3, 25, 543, 29281], 1)]
-)
+@cases(("n_nodes", "n_graphs"), *enumerate([1, 3, 25, 543, 29281], 1))
 def test_number_of_graphs(n_nodes, n_graphs):
     assert robinson(n_nodes) == n_graphs
     assert DagEnvironment(n_nodes).n_objects == n_graphs
@@ -171,35 +170,23 @@ def test_objects_above_five_nodes_have_no_numbers():
     assert env.n_objects is None
     assert not env.is_enumerable
     for call in (lambda: env.object_index(env.initial_state()), env.object_names):
-        with pytest.raises(ValueError, match="graphs are listed up to 5 nodes, got 6"):
-            call()
-    with pytest.raises(ValueError, match="not enumerable: graphs are listed"):
-        StateGraph.from_environment(env)
+        refuses("graphs are listed up to 5 nodes, got 6", call)
+    refuses("not enumerable: graphs are listed", StateGraph.from_environment, env)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"n_nodes": 0}, "n_nodes must be at least 1, got 0"),
-        ({"n_nodes": 63}, "n_nodes must be at most 62, got 63"),
-        ({"n_nodes": 2.0}, "n_nodes must be"),
-        ({"n_nodes": 3, "max_edges": -1}, "max_edges must be at least 0, got -1"),
-        ({"n_nodes": 3, "max_edges": 4}, "max_edges must be at most 3, .* got 4"),
-        (
-            {"n_nodes": 3, "encoding": "sets"},
-            "encoding must be one of .*, got 'sets'",
-        ),
-        (
-            {"n_nodes": 9, "encoding": "parent_sets"},
-            "columns for at most 8 nodes, got 9",
-        ),
-    ],
+    ({"n_nodes": 0}, "n_nodes must be at least 1, got 0"),
+    ({"n_nodes": 63}, "n_nodes must be at most 62, got 63"),
+    ({"n_nodes": 2.0}, "n_nodes must be"),
+    ({"n_nodes": 3, "max_edges": -1}, "max_edges must be at least 0, got -1"),
+    ({"n_nodes": 3, "max_edges": 4}, "max_edges must be at most 3, .* got 4"),
+    ({"n_nodes": 3, "encoding": "sets"}, "encoding must be one of .*, got 'sets'"),
+    ({"n_nodes": 9, "encoding": "parent_sets"}, "columns for at most 8 nodes, got 9"),
 )
 def test_bad_sizes(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        DagEnvironment(**arguments)
+    refuses(message, DagEnvironment, **arguments)
 
 
 def test_bad_object_numbers():
-    with pytest.raises(ValueError, match=r"index must be in \[0, 25\).*got 25"):
-        DagEnvironment(3).object_name(25)
+    refuses(r"index must be in \[0, 25\).*got 25", DagEnvironment(3).object_name, 25)

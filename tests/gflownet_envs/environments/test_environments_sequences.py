@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gflownet_envs import HypergridEnvironment, StateGraph, TokenSequenceEnvironment
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import check_environment
+from tests.shared import cases, refuses
 
 GRAMMAR_LENGTH = 4
 
@@ -99,8 +100,7 @@ def test_a_grammar_that_leaves_too_many_states_has_no_numbers(monkeypatch):
 def test_more_sequences_than_an_int64_can_number():
     env = TokenSequenceEnvironment([str(i) for i in range(17)], 20)
     assert env.n_objects is None
-    with pytest.raises(ValueError, match=r"more than 2\^62 sequences"):
-        env.object_states(torch.tensor([0]))
+    refuses(r"more than 2\^62 sequences", env.object_states, torch.tensor([0]))
     check_environment(env, n_trajectories=4)
 
 
@@ -110,16 +110,14 @@ def test_action_history_is_the_sequence():
     assert torch.equal(env.action_history(states), states)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"tokens": "abc"}, "sequence of names"),
-        ({"tokens": ["a", "a"]}, "distinct names"),
-        ({"tokens": []}, "at least one name besides the end token"),
-        ({"tokens": ["end"], "end_token": "end"}, "at least one name besides"),
-        ({"tokens": ["a"], "end_token": "b"}, "end_token must be one of .* got 'b'"),
-        ({"max_length": 0}, "max_length must be at least 1, got 0"),
-    ],
+    ({"tokens": "abc"}, "sequence of names"),
+    ({"tokens": ["a", "a"]}, "distinct names"),
+    ({"tokens": []}, "at least one name besides the end token"),
+    ({"tokens": ["end"], "end_token": "end"}, "at least one name besides"),
+    ({"tokens": ["a"], "end_token": "b"}, "end_token must be one of .* got 'b'"),
+    ({"max_length": 0}, "max_length must be at least 1, got 0"),
 )
 def test_bad_token_spaces(arguments, message):
     with pytest.raises(ValueError, match=message):
@@ -131,10 +129,8 @@ def test_bad_token_spaces(arguments, message):
 @pytest.mark.parametrize("index", [-1, 8])
 def test_bad_object_numbers(index):
     env = TokenSequenceEnvironment(["a", "b"], 3)
-    with pytest.raises(ValueError, match=r"in \[0, 8\)"):
-        env.object_states(torch.tensor([0, index]))
-    with pytest.raises(ValueError, match=rf"in \[0, 8\).*got {index}"):
-        env.object_name(index)
+    refuses(r"in \[0, 8\)", env.object_states, torch.tensor([0, index]))
+    refuses(rf"in \[0, 8\).*got {index}", env.object_name, index)
 
 
 @settings(max_examples=10, deadline=None)
@@ -157,14 +153,11 @@ def test_only_stop_is_left_in_the_far_corner():
     assert env.max_steps == 7
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"n_dims": 0}, "n_dims must be at least 1, got 0"),
-        ({"side": 1}, "side must be at least 2, got 1"),
-        ({"n_dims": 21}, r"at most 2\^62, got 8 \*\* 21"),
-    ],
+    ({"n_dims": 0}, "n_dims must be at least 1, got 0"),
+    ({"side": 1}, "side must be at least 2, got 1"),
+    ({"n_dims": 21}, r"at most 2\^62, got 8 \*\* 21"),
 )
 def test_bad_hypergrids(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        HypergridEnvironment(**arguments)
+    refuses(message, HypergridEnvironment, **arguments)

@@ -19,6 +19,7 @@ from gflownet_envs import (
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.rewards.closed_form import BUMP_CENTRES, BUMP_WIDTH
 from gflownet_envs.testing import check_environment
+from tests.shared import cases, refuses
 
 PLANE = PlaneWalkEnvironment()
 
@@ -80,21 +81,17 @@ def test_the_exact_policies_sample_the_rewards():
     torch.testing.assert_close(law, torch.softmax(log_reward, dim=1))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("amplitudes", "message"),
-    [
-        ([[1.0, 2.0]], r"amplitudes must have shape \(n_members, 3\), got \(1, 2\)"),
-        (np.zeros((0, 3)), r"got \(0, 3\)"),
-        ([1.0, 2.0, 3.0], r"got \(3,\)"),
-        ([[0, 0, 0], [0, np.nan, 0]], "got nan for member 1, column 1"),
-    ],
+    ([[1.0, 2.0]], r"amplitudes must have shape \(n_members, 3\), got \(1, 2\)"),
+    (np.zeros((0, 3)), r"got \(0, 3\)"),
+    ([1.0, 2.0, 3.0], r"got \(3,\)"),
+    ([[0, 0, 0], [0, np.nan, 0]], "got nan for member 1, column 1"),
 )
 def test_bad_amplitudes(amplitudes, message):
-    with pytest.raises(ValueError, match=message):
-        gaussian_bump_rewards(PLANE, amplitudes)
+    refuses(message, gaussian_bump_rewards, PLANE, amplitudes)
 
 
 @pytest.mark.parametrize("max_moves", [0, 2.0, True])
 def test_bad_numbers_of_moves(max_moves):
-    with pytest.raises(ValueError, match="max_moves must be at least 1, got"):
-        PlaneWalkEnvironment(max_moves)
+    refuses("max_moves must be at least 1, got", PlaneWalkEnvironment, max_moves)

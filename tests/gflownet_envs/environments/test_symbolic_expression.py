@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     StateGraph,
@@ -20,6 +21,7 @@ from gflownet_envs import (
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.rewards.closed_form import wiener_modes
 from gflownet_envs.testing import check_environment
+from tests.shared import cases, refuses
 
 TOKENS = ("sin", "cos", "+", "−", "x", "2")
 
@@ -133,7 +135,7 @@ def test_the_encoding_holds_values_of_ways_to_finish(choices):
     for block, ending in zip(blocks, endings, strict=True):
         name = " ".join([*tokens, ending]).strip()
         expected = [python_value(name, x) for x in np.linspace(0, 2 * np.pi, 8)]
-        np.testing.assert_allclose(block[:-1], expected, atol=1e-5)
+        assert_allclose(block[:-1], expected, atol=1e-5)
         mean_square = np.mean(np.square(expected)) / 8
         assert block[-1].item() == pytest.approx(mean_square, abs=1e-5)
 
@@ -155,8 +157,7 @@ def test_the_contract_with_tokens_alone():
 
 def test_values_of_unfinished_expressions():
     states = nine().initial_state((2,))
-    with pytest.raises(ValueError, match="finished expressions, got"):
-        nine().values(states, torch.zeros(1))
+    refuses("finished expressions, got", nine().values, states, torch.zeros(1))
 
 
 @settings(max_examples=20, deadline=None)
@@ -237,15 +238,13 @@ def test_encodings_have_names():
         SymbolicExpressionEnvironment(3, encoding="value")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"scores": [0.0, 1.0]}, r"scores must have shape \(n_members, n_inputs\)"),
-        ({"scores": [[np.inf]]}, "got inf for member 0, column 0"),
-        ({"n_points": 1}, "n_points must be at least 2, got 1"),
-        ({"max_gap": 0.0}, "max_gap must be None or positive, got 0.0"),
-        ({"max_gap": math.inf}, "max_gap must be None or positive, got inf"),
-    ],
+    ({"scores": [0.0, 1.0]}, r"scores must have shape \(n_members, n_inputs\)"),
+    ({"scores": [[np.inf]]}, "got inf for member 0, column 0"),
+    ({"n_points": 1}, "n_points must be at least 2, got 1"),
+    ({"max_gap": 0.0}, "max_gap must be None or positive, got 0.0"),
+    ({"max_gap": math.inf}, "max_gap must be None or positive, got inf"),
 )
 def test_bad_arguments(arguments, message):
     env = SymbolicExpressionEnvironment(2)

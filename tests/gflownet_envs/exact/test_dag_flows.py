@@ -9,6 +9,7 @@ from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.exact.dag import GraphFlows, edge_marginals
 from gflownet_envs.rewards.graph_scores import LocalScoreReward
 from gflownet_envs.rewards.source import log_reward_table
+from tests.shared import cases, refuses
 
 # Labelled acyclic graphs of n nodes (Robinson 1973; OEIS A003024).
 N_GRAPHS = {1: 1, 2: 3, 3: 25, 4: 543, 5: 29281, 6: 3781503, 7: 1138779265}
@@ -33,9 +34,12 @@ def test_equal_rewards_count_the_graphs(n_nodes):
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
-@pytest.mark.parametrize(
+@cases(
     "env",
-    [DagEnvironment(1), DagEnvironment(3), DagEnvironment(4), DagEnvironment(4, 3)],
+    DagEnvironment(1),
+    DagEnvironment(3),
+    DagEnvironment(4),
+    DagEnvironment(4, 3),
     ids=lambda env: env.name,
 )
 def test_flows_are_those_of_the_solver_that_lists_all_states(env, scale):
@@ -100,13 +104,10 @@ def test_what_is_refused():
     env = DagEnvironment(3)
     flows = GraphFlows(random_reward(env, 1.0))
     stopped = env.step(env.initial_state(), torch.tensor(env.n_actions - 1))
-    with pytest.raises(ValueError, match="a graph that has stopped"):
-        flows.log_policy(stopped)
+    refuses("a graph that has stopped", flows.log_policy, stopped)
     cut = GraphFlows(random_reward(DagEnvironment(4, max_edges=1), 3000.0))
-    with pytest.raises(ValueError, match="at most 1 edges are too unlikely"):
-        cut.log_z()
+    refuses("at most 1 edges are too unlikely", cut.log_z)
     scores = np.zeros((1, 2, 4))
     scores[0, 1, 0b01] = 740.0  # exp(-740) is no normal number: few digits
     cut = GraphFlows(LocalScoreReward(DagEnvironment(2, max_edges=0), scores))
-    with pytest.raises(ValueError, match="at most 0 edges are too unlikely"):
-        cut.log_z()
+    refuses("at most 0 edges are too unlikely", cut.log_z)

@@ -22,6 +22,7 @@ from gflownet_envs.rewards.graph_scores import (
     subsample_rows,
 )
 from gflownet_envs.rewards.source import RewardTable, log_reward_table
+from tests.shared import cases, refuses
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +31,13 @@ def four_nodes():
     return env, StateGraph.from_environment(env)
 
 
-@pytest.mark.parametrize(
+@cases(
     "env",
-    [
-        DagEnvironment(3),
-        DagEnvironment(4, max_edges=2),
-        GridEnvironment(size=4, max_moves=4),
-        HypergridEnvironment(n_dims=2, side=4),
-        SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
-    ],
+    DagEnvironment(3),
+    DagEnvironment(4, max_edges=2),
+    GridEnvironment(size=4, max_moves=4),
+    HypergridEnvironment(n_dims=2, side=4),
+    SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
     ids=lambda env: env.name,
 )
 def test_final_states_are_in_the_order_of_the_table(env):
@@ -124,19 +123,16 @@ def test_the_posterior_finds_a_known_network():
     assert either[~(true | true.T | np.eye(5, dtype=bool))].max() < 0.2
 
 
-@pytest.mark.parametrize(
+@cases(
     ("law", "message"),
-    [
-        (torch.full((2, 24), 1 / 24), r"shape \(n_members, 25\).*got \(2, 24\)"),
-        (torch.full((2, 25), 1 / 24), "largest distance of a sum from one 0.0417"),
-        (torch.eye(25)[:2] * 2 - torch.eye(25)[1:3], "smallest is -1"),
-        (torch.full((1, 25), float("nan")), "sum from one inf"),
-    ],
+    (torch.full((2, 24), 1 / 24), r"shape \(n_members, 25\).*got \(2, 24\)"),
+    (torch.full((2, 25), 1 / 24), "largest distance of a sum from one 0.0417"),
+    (torch.eye(25)[:2] * 2 - torch.eye(25)[1:3], "smallest is -1"),
+    (torch.full((1, 25), float("nan")), "sum from one inf"),
 )
 def test_bad_laws(law, message):
     graph = StateGraph.from_environment(DagEnvironment(3))
-    with pytest.raises(ValueError, match=message):
-        edge_marginals(graph, law)
+    refuses(message, edge_marginals, graph, law)
 
 
 def test_other_environments_have_no_edges():

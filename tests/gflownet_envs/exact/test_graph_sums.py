@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from gflownet_envs import DagEnvironment, StateGraph
 from gflownet_envs.exact.graph_sums import GraphSums
@@ -16,8 +17,7 @@ REQUIRED = {
 
 @pytest.mark.parametrize("required", REQUIRED.values(), ids=REQUIRED)
 @pytest.mark.parametrize("width", [1, 3, 7])
-def test_sums_of_listed_graphs(required, width):
-    rng = np.random.default_rng(0)
+def test_sums_of_listed_graphs(required, width, rng):
     scores = rng.normal(scale=5.0, size=(2, 4, 16))
     weights, edge_weights = rng.uniform(0.5, 2.0, size=(2, width))
     env = DagEnvironment(4)
@@ -34,9 +34,9 @@ def test_sums_of_listed_graphs(required, width):
     total, by_edge, scale = GraphSums(required).weighted(scores, weights, edge_weights)
 
     size = np.exp(scale)
-    np.testing.assert_allclose(total * size, reward @ weights[n_added], rtol=1e-12)
+    assert_allclose(total * size, reward @ weights[n_added], rtol=1e-12)
     expected = np.einsum("eg,gij->eij", reward * edge_weights[n_added], is_edge)
-    np.testing.assert_allclose(by_edge * size[:, None, None], expected, rtol=1e-12)
+    assert_allclose(by_edge * size[:, None, None], expected, rtol=1e-12)
 
 
 def test_the_best_graph_sets_the_scale():
@@ -46,7 +46,7 @@ def test_the_best_graph_sets_the_scale():
     graphs = env.parent_sets(StateGraph.from_environment(env).final_states()).numpy()
     log_reward = scores[:, np.arange(4), graphs].sum(axis=2)
     scale = GraphSums(np.zeros(4, int)).weighted(scores, np.ones(1), np.ones(1))[2]
-    np.testing.assert_allclose(scale, log_reward.max(axis=1))
+    assert_allclose(scale, log_reward.max(axis=1))
 
 
 def test_required_edges_leave_products_out():

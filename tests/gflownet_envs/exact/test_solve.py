@@ -15,6 +15,7 @@ from gflownet_envs import (
     solve_exact,
     terminating_distribution,
 )
+from tests.shared import cases, refuses
 
 
 def random_log_reward(n_members, n_objects, seed=0):
@@ -32,14 +33,12 @@ def all_paths(env, state):
             yield [(state, action), *edges], end
 
 
-@pytest.mark.parametrize(
+@cases(
     "env",
-    [
-        GridEnvironment(size=3, max_moves=3),
-        HypergridEnvironment(n_dims=2, side=3),
-        TokenSequenceEnvironment(["a", "end", "b"], 3, end_token="end"),
-        DagEnvironment(3),
-    ],
+    GridEnvironment(size=3, max_moves=3),
+    HypergridEnvironment(n_dims=2, side=3),
+    TokenSequenceEnvironment(["a", "end", "b"], 3, end_token="end"),
+    DagEnvironment(3),
     ids=lambda env: env.name,
 )
 def test_against_enumeration_of_paths(env):
@@ -115,26 +114,22 @@ def test_numpy_and_read_only_rewards():
     assert solve_exact(env, log_reward).n_members == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("log_reward", "message"),
-    [
-        (torch.zeros(19), r"shape \(n_members, 19\).*got \(19,\)"),
-        (torch.zeros(2, 25), r"got \(2, 25\)"),
-        (torch.zeros(0, 19), "at least one member"),
-        (torch.full((1, 19), float("-inf")), "finite, got -inf for member 0, object 0"),
-        (torch.full((1, 19), float("nan")), "finite, got nan"),
-    ],
+    (torch.zeros(19), r"shape \(n_members, 19\).*got \(19,\)"),
+    (torch.zeros(2, 25), r"got \(2, 25\)"),
+    (torch.zeros(0, 19), "at least one member"),
+    (torch.full((1, 19), float("-inf")), "finite, got -inf for member 0, object 0"),
+    (torch.full((1, 19), float("nan")), "finite, got nan"),
 )
 def test_bad_rewards(log_reward, message):
-    with pytest.raises(ValueError, match=message):
-        solve_exact(GridEnvironment(), log_reward)
+    refuses(message, solve_exact, GridEnvironment(), log_reward)
 
 
 def test_not_enumerable():
     env = GridEnvironment()
     env.is_enumerable, env.enumeration_reason = False, "too many states"
-    with pytest.raises(ValueError, match="too many states"):
-        solve_exact(env, torch.zeros(1, 19))
+    refuses("too many states", solve_exact, env, torch.zeros(1, 19))
 
 
 def test_distance_needs_the_same_members():
@@ -240,23 +235,20 @@ def test_policies_of_some_states_are_rows_of_the_table():
     assert torch.equal(policy, solution.log_policy_table[:, ids])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("log_reward", "n_members", "message"),
-    [
-        (from_table(torch.zeros(2, 19)), None, "n_members must be given"),
-        (from_table(torch.zeros(2, 19)), 0, "n_members must be at least 1, got 0"),
-        (from_table(torch.zeros(2, 19)), 3, r"shape \(3, 19\).*got \(2, 19\)"),
-        (
-            from_table(torch.full((2, 19), float("nan"))),
-            2,
-            "finite, got nan for member 0, object 0",
-        ),
-        (torch.zeros(2, 19), 2, "n_members is for a function.*got 2"),
-    ],
+    (from_table(torch.zeros(2, 19)), None, "n_members must be given"),
+    (from_table(torch.zeros(2, 19)), 0, "n_members must be at least 1, got 0"),
+    (from_table(torch.zeros(2, 19)), 3, r"shape \(3, 19\).*got \(2, 19\)"),
+    (
+        from_table(torch.full((2, 19), float("nan"))),
+        2,
+        "finite, got nan for member 0, object 0",
+    ),
+    (torch.zeros(2, 19), 2, "n_members is for a function.*got 2"),
 )
 def test_bad_reward_functions(log_reward, n_members, message):
-    with pytest.raises(ValueError, match=message):
-        solve_exact(GridEnvironment(), log_reward, n_members=n_members)
+    refuses(message, solve_exact, GridEnvironment(), log_reward, n_members=n_members)
 
 
 def test_rewards_are_checked_before_states_are_listed(monkeypatch):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     GridEnvironment,
@@ -13,6 +14,7 @@ from gflownet_envs import (
     solve_exact,
     trajectory_of_actions,
 )
+from tests.shared import cases, refuses
 
 GRID = GridEnvironment()
 SELECTION = SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pq")})
@@ -23,7 +25,7 @@ def test_policies_along_by_hand():
     source = solve_exact(SELECTION, log_reward)
     along = policies_along(SELECTION, source, trajectory_of_actions(SELECTION, [1, 3]))
     expected = [[0.2, 0.6, 0.2, 1 / 3, 2 / 3], [0.5, 0.25, 0.25, 0.5, 0.5]]
-    np.testing.assert_allclose(along.y, expected)
+    assert_allclose(along.y, expected)
     assert along.y.dtype == np.float64
     assert along.mask.all()
     assert along.steps == {"a": 3, "b": 2}
@@ -38,7 +40,7 @@ def test_masked_actions_keep_their_column():
     assert list(along.steps.values()) == [5, 5, 5]
     assert along.mask[:5].tolist() == [False, True, False, True, True]
     assert (along.y[:, ~along.mask] == 0).all()
-    np.testing.assert_allclose(along.y.reshape(3, 3, 5).sum(axis=2), 1.0)
+    assert_allclose(along.y.reshape(3, 3, 5).sum(axis=2), 1.0)
 
 
 def test_greedy_trajectory_takes_the_likeliest_action():
@@ -50,27 +52,23 @@ def test_greedy_trajectory_takes_the_likeliest_action():
 
 def test_greedy_trajectory_needs_one_policy():
     pilots = solve_exact(SELECTION, np.zeros((2, 6)))
-    with pytest.raises(ValueError, match="one policy of 5 actions"):
-        greedy_trajectory(SELECTION, pilots.log_policy)
+    refuses("one policy of 5 actions", greedy_trajectory, SELECTION, pilots.log_policy)
 
 
 def test_mean_reward_is_the_mean_of_the_logarithms():
     log_reward = np.log(np.array([[1.0] * 6, [4.0] * 6]))
-    np.testing.assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
+    assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("actions", "message"),
-    [
-        ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
-        ([7], "action 7 at step 0 is not allowed"),
-        ([3], "must end in a terminal state"),
-        ([4, 4], "action 4 at step 1 is not allowed"),
-    ],
+    ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
+    ([7], "action 7 at step 0 is not allowed"),
+    ([3], "must end in a terminal state"),
+    ([4, 4], "action 4 at step 1 is not allowed"),
 )
 def test_bad_actions(actions, message):
-    with pytest.raises(ValueError, match=message):
-        trajectory_of_actions(GRID, actions)
+    refuses(message, trajectory_of_actions, GRID, actions)
 
 
 def test_policies_in_all_states_are_those_along_each_trajectory():
@@ -82,9 +80,9 @@ def test_policies_in_all_states_are_those_along_each_trajectory():
     for level, name in enumerate(("a: x", "a: y")):
         along = policies_along(env, source, trajectory_of_actions(env, [level, 2]))
         step = everywhere.step_names.index(name)
-        np.testing.assert_allclose(everywhere.y[:, :2], along.y[:, :2])
+        assert_allclose(everywhere.y[:, :2], along.y[:, :2])
         columns = slice(2 + 3 * (step - 1), 5 + 3 * (step - 1))
-        np.testing.assert_allclose(everywhere.y[:, columns], along.y[:, 2:])
+        assert_allclose(everywhere.y[:, columns], along.y[:, 2:])
 
 
 def test_unlikely_actions_have_a_probability_everywhere():

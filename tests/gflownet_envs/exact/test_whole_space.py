@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import (
     GridEnvironment,
@@ -18,6 +19,7 @@ from gflownet_envs import (
     train_ensemble,
 )
 from tests.gflownet_envs.exact.test_solve import all_paths, random_log_reward
+from tests.shared import cases, refuses
 
 SPACES = [
     GridEnvironment(size=3, max_moves=3),
@@ -43,8 +45,8 @@ def test_visits_and_law_against_enumeration_of_walks(env):
         probability = policy[:, ids, chosen].prod(axis=1)
         visits[:, ids] += probability[:, np.newaxis]
         law[:, int(env.object_index(end))] += probability
-    np.testing.assert_allclose(space.visits, visits, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(space.law, law, rtol=0, atol=1e-12)
+    assert_allclose(space.visits, visits, rtol=0, atol=1e-12)
+    assert_allclose(space.law, law, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("env", SPACES, ids=lambda env: env.name)
@@ -77,7 +79,7 @@ def test_the_policy_of_all_visitors_gives_the_mean_law():
             return torch.from_numpy(common).log()[np.newaxis]
 
     found = WholeSpace.from_policies(solution.graph, Common())
-    np.testing.assert_allclose(found.law[0], space.law.mean(axis=0), atol=1e-12)
+    assert_allclose(found.law[0], space.law.mean(axis=0), atol=1e-12)
 
 
 def test_one_decision_has_the_fragility_of_its_objects():
@@ -111,12 +113,10 @@ def test_statistics_against_sums():
         *(f"probability of o{i}" for i in leading),
         *("probability of even", "entropy", "expected worth", "expected reward"),
     ]
-    np.testing.assert_allclose(found["probability of even"], target[:, ::2].sum(axis=1))
-    np.testing.assert_allclose(found["entropy"], -(target * np.log(target)).sum(axis=1))
-    np.testing.assert_allclose(found["expected worth"], target @ worth)
-    np.testing.assert_allclose(
-        found["expected reward"], np.einsum("eo,eo->e", target, reward)
-    )
+    assert_allclose(found["probability of even"], target[:, ::2].sum(axis=1))
+    assert_allclose(found["entropy"], -(target * np.log(target)).sum(axis=1))
+    assert_allclose(found["expected worth"], target @ worth)
+    assert_allclose(found["expected reward"], np.einsum("eo,eo->e", target, reward))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -140,7 +140,7 @@ def test_number_of_modes_against_a_search_cell_by_cell(seed):
         own = board[member, i, j]
         expected[member] += own > max(inside) and own > 1 / 36
     found = space.statistics(n_leading=0, neighbours=pairs)
-    np.testing.assert_array_equal(found["number of modes"], expected)
+    assert_array_equal(found["number of modes"], expected)
 
 
 def test_equally_likely_neighbours_are_one_mode():
@@ -164,26 +164,20 @@ def test_trained_members_take_the_place_of_exact_ones():
     assert 0.5 * np.abs(space.law - target.law).sum(axis=1).max() < 0.05
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "message"),
-    [
-        ({"n_leading": -1}, "n_leading must be at least 0"),
-        ({"names": ["a"]}, "names must be 9 names, got 1"),
-        ({"classes": {"low": [9]}}, r"classes\['low'\] has 9, which is no object"),
-        ({"classes": {"low": [0.5]}}, "must be object numbers"),
-        ({"values": {"worth": [1.0]}}, r"must have shape \(9,\) or \(5, 9\), got"),
-        ({"values": {"worth": [np.nan] * 9}}, "must be finite"),
-        ({"neighbours": [0, 1]}, r"must have shape \(n_pairs, 2\), got \(2,\)"),
-        (
-            {"n_leading": 9, "names": ["a"] * 9},
-            "'probability of a' would be there twice",
-        ),
-    ],
+    ({"n_leading": -1}, "n_leading must be at least 0"),
+    ({"names": ["a"]}, "names must be 9 names, got 1"),
+    ({"classes": {"low": [9]}}, r"classes\['low'\] has 9, which is no object"),
+    ({"classes": {"low": [0.5]}}, "must be object numbers"),
+    ({"values": {"worth": [1.0]}}, r"must have shape \(9,\) or \(5, 9\), got"),
+    ({"values": {"worth": [np.nan] * 9}}, "must be finite"),
+    ({"neighbours": [0, 1]}, r"must have shape \(n_pairs, 2\), got \(2,\)"),
+    ({"n_leading": 9, "names": ["a"] * 9}, "'probability of a' would be there twice"),
 )
 def test_wrong_settings_are_named(settings, message):
     space, _ = space_of(SPACES[1])
-    with pytest.raises(ValueError, match=message):
-        space.statistics(**settings)
+    refuses(message, space.statistics, **settings)
 
 
 def test_policies_of_another_space_are_refused():

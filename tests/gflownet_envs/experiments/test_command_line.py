@@ -23,6 +23,7 @@ from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
 from tests.gflownet_envs.experiments.conftest import named_figures
+from tests.shared import cases
 
 testing = pytest.importorskip("click.testing")
 
@@ -154,23 +155,21 @@ def test_buchwald_hartwig_on_the_real_data(tmp_path):
 # Errors.
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        (["gird"], "There is no task 'gird'; the tasks are"),
-        (["grid", "--preset", "big"], "Task 'grid' has no preset 'big'"),
-        (["grid", "--solver", "magic"], "solver must be one of ('train', 'exact')"),
-        (["grid", "--seed", "-1"], "Invalid value for '--seed': -1"),
-        (["grid", "--seed", "zero"], "Invalid value for '--seed': 'zero'"),
-        (["grid", "--jobs", "0"], "Invalid value for '--jobs': 0"),
-        (["grid", "--out", ""], "expected the name of a folder, got ''"),
-        (["grid", "--out", "  "], "expected the name of a folder, got '  '"),
-        (["grid", "--out", "a\ud800"], "'a\\ud800' can be no name of a folder"),
-        (["../x:Y"], "The task '../x:Y' is no name of a module and a class"),
-        (["..x:Y"], "The task '..x:Y' is no name of a module and a class"),
-        (["grid", "--data-home", ""], "expected the name of a folder, got ''"),
-        (["grid", "--out", "file"], "Directory 'file' is a file"),
-    ],
+    (["gird"], "There is no task 'gird'; the tasks are"),
+    (["grid", "--preset", "big"], "Task 'grid' has no preset 'big'"),
+    (["grid", "--solver", "magic"], "solver must be one of ('train', 'exact')"),
+    (["grid", "--seed", "-1"], "Invalid value for '--seed': -1"),
+    (["grid", "--seed", "zero"], "Invalid value for '--seed': 'zero'"),
+    (["grid", "--jobs", "0"], "Invalid value for '--jobs': 0"),
+    (["grid", "--out", ""], "expected the name of a folder, got ''"),
+    (["grid", "--out", "  "], "expected the name of a folder, got '  '"),
+    (["grid", "--out", "a\ud800"], "'a\\ud800' can be no name of a folder"),
+    (["../x:Y"], "The task '../x:Y' is no name of a module and a class"),
+    (["..x:Y"], "The task '..x:Y' is no name of a module and a class"),
+    (["grid", "--data-home", ""], "expected the name of a folder, got ''"),
+    (["grid", "--out", "file"], "Directory 'file' is a file"),
 )
 def test_bad_arguments_give_one_line(arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -357,25 +356,23 @@ def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["report", "compare"])
-@pytest.mark.parametrize(
+@cases(
     "content",
-    [
-        "3",
-        '{"policies": 3}',
-        '{"seed": null}',
-        '{"seed": Infinity}',
-        '{"seed": 1e999}',
-        "[" * 100_000,
-        '{"task": ' + "[" * 100_000,
-        '{"unknown": ' + "[" * 100_000,
-        RECORD.replace('"grid"', '["grid"]'),
-        RECORD.replace('"seed": 0', '"seed": -1'),
-        RECORD.replace('"exact"', '"guessed"'),
-        RECORD.replace('{"exact": {}}', "{}"),
-        RECORD.replace("[]", '[{"claim": "c", "paper": "p", "exact": 1}]'),
-        RECORD.replace("[]", '[{"paper": "p"}]'),
-        RECORD.replace("[]", '[{"claim": [], "paper": "p"}]'),
-    ],
+    "3",
+    '{"policies": 3}',
+    '{"seed": null}',
+    '{"seed": Infinity}',
+    '{"seed": 1e999}',
+    "[" * 100_000,
+    '{"task": ' + "[" * 100_000,
+    '{"unknown": ' + "[" * 100_000,
+    RECORD.replace('"grid"', '["grid"]'),
+    RECORD.replace('"seed": 0', '"seed": -1'),
+    RECORD.replace('"exact"', '"guessed"'),
+    RECORD.replace('{"exact": {}}', "{}"),
+    RECORD.replace("[]", '[{"claim": "c", "paper": "p", "exact": 1}]'),
+    RECORD.replace("[]", '[{"paper": "p"}]'),
+    RECORD.replace("[]", '[{"claim": [], "paper": "p"}]'),
     ids=range(15),
 )
 def test_what_is_no_record_is_said_in_one_line(tmp_path, command, content):

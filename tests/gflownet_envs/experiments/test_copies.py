@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.experiments import run, tables
 from gflownet_envs.experiments.command_line import main
@@ -14,6 +15,7 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import mean_log_reward
 from gflownet_envs.training import train
 from skpce.inspection import variance_decomposition
+from tests.shared import cases, refuses
 
 testing = pytest.importorskip("click.testing")
 
@@ -35,15 +37,15 @@ def test_replicates_share_reward_and_inputs_and_nothing_else(copies, tiny):
     assert dataset.n_members == 18 * N_REPLICATES
     assert len(set(dataset.members)) == dataset.n_members  # streams of their own
     first, second = (dataset.select(np.arange(i, 36, 2)) for i in (0, 1))
-    np.testing.assert_array_equal(first.rewards, second.rewards)
-    np.testing.assert_array_equal(first.X, second.X)
-    np.testing.assert_array_equal(first.is_test, second.is_test)
+    assert_array_equal(first.rewards, second.rewards)
+    assert_array_equal(first.X, second.X)
+    assert_array_equal(first.is_test, second.is_test)
     plain = tiny[1].sources["trained"].dataset
-    np.testing.assert_array_equal(first.rewards, plain.rewards)
-    np.testing.assert_array_equal(first.members, plain.members)
-    np.testing.assert_array_equal(first.X, plain.X)
+    assert_array_equal(first.rewards, plain.rewards)
+    assert_array_equal(first.members, plain.members)
+    assert_array_equal(first.X, plain.X)
     # Other blocks, other rounding: the first replicate is the member of a plain run.
-    np.testing.assert_allclose(first.y, plain.y, atol=1e-5)
+    assert_allclose(first.y, plain.y, atol=1e-5)
     assert np.abs(second.y - plain.y).max() > 0.01
 
 
@@ -82,8 +84,8 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
     assert len(control) == N_CONTROL
     assert not set(control) & set(members)
     expected = mean_log_reward(study.reward.log_reward[:12], study.environment)
-    np.testing.assert_array_equal(reward, np.asarray(expected))
-    np.testing.assert_allclose(again.control, copies[1].policies.control, atol=1e-6)
+    assert_array_equal(reward, np.asarray(expected))
+    assert_allclose(again.control, copies[1].policies.control, atol=1e-6)
     assert np.ptp(again.control, axis=0).max() > 0.01
 
 
@@ -94,7 +96,7 @@ def test_the_verdict_keeps_replicates_together(copies):
     given = copies[2]
     train = copies[1].sources["trained"].dataset.train
     assert train.n_members == 12 * N_REPLICATES
-    np.testing.assert_array_equal(given["trained"]["replicate"], train.rewards)
+    assert_array_equal(given["trained"]["replicate"], train.rewards)
     assert given["exact"]["replicate"] is None
 
 
@@ -103,7 +105,7 @@ def test_the_verdict_takes_its_noise_from_exact_policies_also_with_replicates(co
     noise = copies[1].noise
     steps = copies[1].sources["trained"].main.verdict.steps
     found = [step.noise_share for step in steps]
-    np.testing.assert_array_equal(found, noise.log_ratio_share)
+    assert_array_equal(found, noise.log_ratio_share)
     assert not np.allclose(found, noise.replicates.noise_share, equal_nan=True)
 
 
@@ -122,12 +124,12 @@ def test_noise_from_copies_by_hand(copies):
     share = control.var(axis=0, ddof=1).sum() / trained.var(axis=0, ddof=1).sum()
     assert noise.control.noise_share[0] == pytest.approx(share)
     shape = {"steps": train.steps, "mask": train.mask}
-    np.testing.assert_array_equal(
+    assert_array_equal(
         noise.replicates.noise_share,
         variance_decomposition(train.y, replicate=train.rewards, **shape).noise_share,
     )
     whole = variance_decomposition(train.y, control=policies.control, **shape)
-    np.testing.assert_array_equal(
+    assert_array_equal(
         noise.control.noise_share_low, whole.aitchison_variance.noise_share_low
     )
     # Each trained member stands beside the exact policy of its own reward.
@@ -195,7 +197,7 @@ def test_the_files_record_the_copies(copies, tiny):
     seconds = json.loads((copies[0] / "run_record.json").read_text())["cpu_seconds"]
     assert seconds["control"] > 0
     dataset = PolicyDataset.load(copies[0] / "dataset.safetensors")
-    np.testing.assert_array_equal(dataset.rewards[::2], dataset.rewards[1::2])
+    assert_array_equal(dataset.rewards[::2], dataset.rewards[1::2])
 
 
 def test_a_report_is_made_again_with_its_copies(
@@ -242,39 +244,34 @@ def test_an_interrupted_control_goes_on_from_the_members(
 # Errors, before any work.
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
-        ({"n_replicates": 2.0}, r"n_replicates must be an int of at least 1, got 2\.0"),
-        ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
-        ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
-        ({"n_control": 1}, "n_control must be 0 or at least 2: one member has no"),
-        (
-            {"n_replicates": 2, "solver": "exact"},
-            "n_replicates is 2, but solver='exact' trains no GFlowNet",
-        ),
-        (
-            {"n_control": 2, "solver": "exact"},
-            "n_control is 2, but solver='exact' trains no GFlowNet",
-        ),
-    ],
+    ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
+    ({"n_replicates": 2.0}, r"n_replicates must be an int of at least 1, got 2\.0"),
+    ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
+    ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
+    ({"n_control": 1}, "n_control must be 0 or at least 2: one member has no"),
+    (
+        {"n_replicates": 2, "solver": "exact"},
+        "n_replicates is 2, but solver='exact' trains no GFlowNet",
+    ),
+    (
+        {"n_control": 2, "solver": "exact"},
+        "n_control is 2, but solver='exact' trains no GFlowNet",
+    ),
 )
 def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, message):
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match=message):
-        run.run_task("grid", out=out, **arguments)
+    refuses(message, run.run_task, "grid", out=out, **arguments)
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        (["--replicates", "0"], "Invalid value for '--replicates': 0"),
-        (["--control", "-1"], "Invalid value for '--control': -1"),
-        (["--control", "1"], "n_control must be 0 or at least 2"),
-        (["--replicates", "2", "--solver", "exact"], "n_replicates is 2, but solver"),
-    ],
+    (["--replicates", "0"], "Invalid value for '--replicates': 0"),
+    (["--control", "-1"], "Invalid value for '--control': -1"),
+    (["--control", "1"], "n_control must be 0 or at least 2"),
+    (["--replicates", "2", "--solver", "exact"], "n_replicates is 2, but solver"),
 )
 def test_bad_options_give_one_line(tmp_path, arguments, message):
     out = tmp_path / "out"

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from scipy.stats import norm
 
@@ -45,6 +46,7 @@ from benchmarks.studies.worth_of_rewards import (
     worth,
 )
 from skpce import CompositionalPCESurrogate
+from tests.shared import OLS
 
 SIZES = (2, 2, 3)
 
@@ -77,8 +79,8 @@ def permuted(one, order):
 
 def test_draws_have_the_moments_of_the_posterior(posterior):
     _, values = posterior.draw(200_000, np.random.default_rng(0))
-    np.testing.assert_allclose(values.mean(axis=0), posterior.mean, atol=0.01)
-    np.testing.assert_allclose(np.cov(values.T), posterior.covariance, atol=0.02)
+    assert_allclose(values.mean(axis=0), posterior.mean, atol=0.01)
+    assert_allclose(np.cov(values.T), posterior.covariance, atol=0.02)
 
 
 def test_an_observation_conditions_the_posterior(posterior):
@@ -89,10 +91,8 @@ def test_an_observation_conditions_the_posterior(posterior):
     inner = posterior.covariance[np.ix_(places, places)] + noise * np.eye(2)
     gain = cross @ np.linalg.inv(inner)
     surprise = posterior.truth[places] - posterior.mean[places]
-    np.testing.assert_allclose(found.mean, posterior.mean + gain @ surprise)
-    np.testing.assert_allclose(
-        found.covariance, posterior.covariance - gain @ cross.T, atol=1e-12
-    )
+    assert_allclose(found.mean, posterior.mean + gain @ surprise)
+    assert_allclose(found.covariance, posterior.covariance - gain @ cross.T, atol=1e-12)
     assert len(found.without(2).mean) == 8
 
 
@@ -101,7 +101,7 @@ def test_the_order_of_the_candidates_decides_by_a_reference_only(posterior):
     one = rankings(posterior, 4, 1.0, {"last": 8})
     other = rankings(permuted(posterior, order), 4, 1.0, {"last": 8})
     for name in FREE_OF_REFERENCE:
-        np.testing.assert_allclose(one[name], other[name], atol=1e-9)
+        assert_allclose(one[name], other[name], atol=1e-9)
     assert np.abs(one["last"] - other["last"]).max() > 0.05
 
 
@@ -111,27 +111,24 @@ def test_shares_are_those_of_a_fitted_surrogate(posterior):
     variances, modes = posterior.modes()
     slopes = np.sqrt(variances[:3])[:, np.newaxis] * modes[:3]
     y = softmax(posterior.mean + xi[:, :3] @ slopes, axis=1)
-    laws = CompositionalPCESurrogate(1, solver="ols", distribution="normal").fit(
-        xi[:, :3], y
-    )
+    laws = CompositionalPCESurrogate(1, **OLS).fit(xi[:, :3], y)
     spread = xi[:, :3].var(axis=0)  # learned distributions have the sample's variances
     scaled = slopes * np.sqrt(spread)[:, np.newaxis]
     centred = scaled - scaled.mean(axis=1, keepdims=True)
     total = np.square(centred).sum(axis=1)
-    np.testing.assert_allclose(
+    assert_allclose(
         laws.step_sobol_indices_[0], total / total.sum(), rtol=0.05, atol=0.01
     )
     to_last = mean_index(scaled - scaled[:, [-1]])
     assert to_last.sum() == pytest.approx(1.0)
 
 
-def test_indices_of_probabilities_in_the_linear_limit():
+def test_indices_of_probabilities_in_the_linear_limit(rng):
     """At a high temperature probabilities are linear in the inputs."""
-    rng = np.random.default_rng(0)
     slopes = rng.normal(size=(3, 6))
     found = indices_of_probabilities(np.zeros(6), slopes, 1e3, 100_000)
     exact = mean_index(slopes - slopes.mean(axis=1, keepdims=True))
-    np.testing.assert_allclose(found, exact, atol=0.02)
+    assert_allclose(found, exact, atol=0.02)
 
 
 def test_the_worth_of_a_mode_is_that_of_its_line(posterior):
@@ -143,13 +140,13 @@ def test_the_worth_of_a_mode_is_that_of_its_line(posterior):
     for variance, mode in zip(variances[:2], modes[:2], strict=True):
         lines = posterior.mean + np.sqrt(variance) * np.outer(z, mode)
         gains.append(lines.max(axis=1).mean() - posterior.mean.max())
-    np.testing.assert_allclose(found, np.array(gains) / np.sum(gains), atol=1e-5)
+    assert_allclose(found, np.array(gains) / np.sum(gains), atol=1e-5)
 
 
 def test_the_residual_falls_with_the_modes(posterior):
     found = np.array([residuals(posterior, d, 1.0, 0) for d in (2, 4, 6)])
     assert (np.diff(found, axis=0) < 0).all()
-    np.testing.assert_allclose(found[:, 0], found[:, 1], atol=0.05)
+    assert_allclose(found[:, 0], found[:, 1], atol=0.05)
 
 
 def test_the_leader_is_told_of_every_reference(posterior):
@@ -163,7 +160,7 @@ def test_the_leader_is_told_of_every_reference(posterior):
     expected = shares.mean(axis=1)
     cells = rows[4 + 2].strip("| ").split(" | ")
     assert cells[0] == "3"
-    np.testing.assert_allclose([float(c) for c in cells[1:6]], expected, atol=0.006)
+    assert_allclose([float(c) for c in cells[1:6]], expected, atol=0.006)
     assert cells[6] == f"mode {expected.argmax() + 1}"
 
 
@@ -193,9 +190,7 @@ def test_the_best_of_n_by_simulation(n):
     found = best_of_n.best_of(rewards, n)
     drawn = np.random.default_rng(0).integers(4, size=(200_000, n))
     best = drawn[np.arange(len(drawn)), rewards[0][drawn].argmax(axis=1)]
-    np.testing.assert_allclose(
-        found[0], np.bincount(best, minlength=4) / len(best), atol=5e-3
-    )
+    assert_allclose(found[0], np.bincount(best, minlength=4) / len(best), atol=5e-3)
     assert found.sum() == pytest.approx(1.0)
 
 
@@ -204,7 +199,7 @@ def test_an_offset_of_the_rewards_selects_nothing():
     rewards = models.rewards(best_of_n.answers_of(0))
     shifted = rewards + np.linspace(-9, 9, 30)[:, np.newaxis]
     for select in best_of_n.selections().values():
-        np.testing.assert_allclose(select(rewards), select(shifted), atol=1e-9)
+        assert_allclose(select(rewards), select(shifted), atol=1e-9)
 
 
 def test_tables_of_best_of_n(monkeypatch):
@@ -234,9 +229,9 @@ def linear_ensemble(n_members=60, n_train=30, noise=0.0):
 def test_components_are_learned_on_training_members():
     ensemble = linear_ensemble()
     found = ensemble.components(3)
-    np.testing.assert_allclose(found[:30].std(axis=0, ddof=1), 1.0)
+    assert_allclose(found[:30].std(axis=0, ddof=1), 1.0)
     values = ensemble.predictions
-    np.testing.assert_allclose(found[:30], components_of(values[:30], 30, 3))
+    assert_allclose(found[:30], components_of(values[:30], 30, 3))
     assert ensemble.components(6).shape == (60, 4)  # no more vary
 
 
@@ -292,7 +287,7 @@ def test_policies_of_a_tree_multiply_to_the_target():
             )
         )
         product = np.repeat(np.repeat(first, 2) * second, 3) * third
-        np.testing.assert_allclose(product, target)
+        assert_allclose(product, target)
 
 
 @pytest.mark.parametrize("leaf", range(12))

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.experiments.tasks.graph_parts import (
@@ -61,7 +62,7 @@ def test_the_parts_of_a_member_are_its_reward(samples, name):
     difference = found.scores.numpy() - expected
     if name == "edges":  # less a constant of each node, which changes no policy
         difference = difference - difference[:, :, :1]
-    np.testing.assert_allclose(difference[:, looked_up], 0.0, atol=1e-9)
+    assert_allclose(difference[:, looked_up], 0.0, atol=1e-9)
     assert set(split.phrases) == set(split.parts)
     for part, entries in split.entries.items():
         assert entries.labels.shape == split.parts[part].shape[1:]
@@ -87,20 +88,20 @@ def test_effects_of_edges_are_differences_of_means(samples):
     found = main_effects_of_edges(scores)
     with_a = scores[:, 2, [0b0001, 0b0011, 0b1001, 0b1011]].mean(axis=1)
     without = scores[:, 2, [0b0000, 0b0010, 0b1000, 0b1010]].mean(axis=1)
-    np.testing.assert_allclose(found[:, 0, 2], with_a - without)
+    assert_allclose(found[:, 0, 2], with_a - without)
     effects = np.random.default_rng(2).normal(size=(5, 4, 4))
     has = (np.arange(16)[:, np.newaxis] >> np.arange(4)) & 1
     additive = edge_parts(ENV, np.einsum("eij,si->ejs", effects, has), reward_of)
-    np.testing.assert_allclose(additive.parts[SETS_OF_PARENTS], 0.0, atol=1e-12)
+    assert_allclose(additive.parts[SETS_OF_PARENTS], 0.0, atol=1e-12)
 
 
 def test_any_recombination_of_the_data_is_a_sample(samples):
     """Means and covariances of members mixed by parts are those of some rows."""
     triangular = TriangularSamples(samples, [2, 0, 1, 3])
     again = triangular.samples(triangular.coordinates)
-    np.testing.assert_allclose(again.mean(axis=1), samples.mean(axis=1))
+    assert_allclose(again.mean(axis=1), samples.mean(axis=1))
     for found, expected in zip(again, samples, strict=True):
-        np.testing.assert_allclose(np.cov(found.T), np.cov(expected.T))
+        assert_allclose(np.cov(found.T), np.cov(expected.T))
     mixed = triangular.coordinates.copy()
     mixed[:, 1] = mixed[::-1, 1]
     smallest = [

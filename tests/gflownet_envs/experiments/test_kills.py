@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests.shared import cases
+
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork") or not sys.platform.startswith("linux"),
     reason="processes are forked, and found in /proc",
@@ -33,14 +35,12 @@ def failures(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     "scene",
-    [
-        "a_few_kills",
-        "two_runs_at_once",
-        "a_disk_that_fills_at_the_end",
-        "a_folder_that_may_not_be_written",
-    ],
+    "a_few_kills",
+    "two_runs_at_once",
+    "a_disk_that_fills_at_the_end",
+    "a_folder_that_may_not_be_written",
 )
 def test_nothing_is_lost_and_nothing_left(failures, scene):
     assert failures.get(scene) is None, failures[scene]

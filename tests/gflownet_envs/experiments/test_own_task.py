@@ -10,6 +10,7 @@ from click import testing
 from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.tasks import find_task, load_task
+from tests.shared import cases, refuses
 
 FOLDER = Path(__file__).parents[3] / "docs" / "user_guide"
 
@@ -66,15 +67,12 @@ def test_no_command_on_a_folder_imports_the_module_that_it_names(
     assert "trap" not in sys.modules
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "message"),
-    [
-        ("no_such:Task", "There is no module 'no_such' for the task 'no_such:Task'; "),
-        ("json:loads", "The module 'json' has no task 'loads'; expected a subclass"),
-        ("json:nothing", "The module 'json' has no task 'nothing'; expected a subcl"),
-        ("nothing", "There is no task 'nothing'; .* one of your own is module:Class"),
-    ],
+    ("no_such:Task", "There is no module 'no_such' for the task 'no_such:Task'; "),
+    ("json:loads", "The module 'json' has no task 'loads'; expected a subclass"),
+    ("json:nothing", "The module 'json' has no task 'nothing'; expected a subcl"),
+    ("nothing", "There is no task 'nothing'; .* one of your own is module:Class"),
 )
 def test_a_path_that_leads_nowhere(path, message):
-    with pytest.raises(ValueError, match=message):
-        find_task(path, "smoke")
+    refuses(message, find_task, path, "smoke")

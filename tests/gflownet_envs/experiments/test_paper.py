@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from gflownet_envs.experiments import claims
-from skpce import CompositionalPCESurrogate
+from tests.shared import cases, ridge_surrogate
 
 
 @pytest.fixture
@@ -32,25 +32,21 @@ def source():
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("measure", "steps", "figure"),
-    [
-        (claims.alr_sum, ["first"], "70.0 (members 60.0)"),
-        (claims.coverage, ["last"], "0.93"),
-        (claims.coverage, ["first"], "0.50"),
-        (claims.order, ["last", "first"], "last 3.00, first 1.00"),
-    ],
+    (claims.alr_sum, ["first"], "70.0 (members 60.0)"),
+    (claims.coverage, ["last"], "0.93"),
+    (claims.coverage, ["first"], "0.50"),
+    (claims.order, ["last", "first"], "last 3.00, first 1.00"),
 )
 def test_our_figure_stands_beside_the_papers(source, measure, steps, figure):
     assert measure(source, *steps) == figure
 
 
-@pytest.mark.parametrize(
+@cases(
     ("variance", "figure"),
-    [
-        ([0.41, 0.50, 0.37, 0.11, 0.67], "0.41, 0.50, 0.37, 0.11, 0.67"),
-        ([0.1, 0.3, np.nan, 0.2, 0.4], "0.10, 0.30, 0.20, 0.40"),
-    ],
+    ([0.41, 0.50, 0.37, 0.11, 0.67], "0.41, 0.50, 0.37, 0.11, 0.67"),
+    ([0.1, 0.3, np.nan, 0.2, 0.4], "0.10, 0.30, 0.20, 0.40"),
 )
 def test_a_rise_is_a_correlation_over_all_steps(source, variance, figure):
     """The first and the last of five moves alone would say that it rises."""
@@ -80,13 +76,11 @@ def test_the_last_step_with_a_choice_stands_in_for_one_without(source):
         assert claims.gain(source, "first", late) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("bimodal", "figure"),
-    [
-        (set(), "at no step"),
-        ({0}, "first"),
-        ({0, 1}, "first, last"),
-    ],
+    (set(), "at no step"),
+    ({0}, "first"),
+    ({0, 1}, "first, last"),
 )
 def test_two_modes_name_their_steps(bimodal, figure):
     dataset = SimpleNamespace(
@@ -98,9 +92,7 @@ def test_two_modes_name_their_steps(bimodal, figure):
     logits = [4 * np.tanh(3 * X) if step in bimodal else X for step in range(2)]
     y = np.hstack([np.hstack([expit(-logit), expit(logit)]) for logit in logits])
     steps = {"first": 2, "last": 2}
-    surrogate = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, steps=steps).fit(X, y)
     found = SimpleNamespace(dataset=dataset, main=SimpleNamespace(surrogate=surrogate))
     assert claims.two_modes(found, "EOS") == figure
 

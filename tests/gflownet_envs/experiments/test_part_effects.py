@@ -8,16 +8,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from gflownet_envs import solve_exact
 from gflownet_envs.environments import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import policies_along, trajectory_of_actions
 from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.answers import (
-    answer_table,
-    answers,
-    share_in_words,
-)
+from gflownet_envs.experiments.answers import answer_table, answers, share_in_words
 from gflownet_envs.experiments.named_parts import (
     REST,
     factorial_parts,
@@ -116,7 +113,7 @@ def test_factorial_parts_add_up_but_for_a_constant(space, log_reward):
     assert list(named.parts) == ["base", "ligand", REST]
     again = named.reward(named.parts).log_reward.numpy()
     difference = log_reward - again
-    np.testing.assert_allclose(difference, difference[:, :1].repeat(6, axis=1))
+    assert_allclose(difference, difference[:, :1].repeat(6, axis=1))
     labels = named.entries["ligand"].labels
     assert [named.entries["ligand"].names[i] for i in labels[1]] == ["p", "q", "r"]
     assert named.entries[REST].names[labels.size - 1] == "b | r"
@@ -126,7 +123,7 @@ def test_level_parts_add_up_but_for_a_constant(space, log_reward):
     named = level_parts(space, log_reward, FACTORS, "ligand")
     assert list(named.parts) == ["all levels of ligand alike", "p", "q", "r"]
     difference = log_reward - named.reward(named.parts).log_reward.numpy()
-    np.testing.assert_allclose(difference, difference[:, :1].repeat(6, axis=1))
+    assert_allclose(difference, difference[:, :1].repeat(6, axis=1))
     # what differs between the ligands moves no base on average over its members
     assert named.parts["p"].shape == (30, 2, 1)
 
@@ -146,7 +143,7 @@ def test_recombined_members_are_solved_along_the_trajectory(space, log_reward):
         policies_along(space, solve_exact(space, reward), trajectory).y
         for reward in (RewardTable(space, log_reward), named.reward(named.parts))
     )
-    np.testing.assert_allclose(again, own)
+    assert_allclose(again, own)
     assert named.entries["two"].names[named.entries["two"].labels[5]] == "b | r"
     assert (named.entries["two"].labels[:3] == -1).all()
 
@@ -185,7 +182,7 @@ def test_inputs_as_parts(space):
 
     named = input_parts(inputs, ("x", "y"), reward, title="inputs", phrases={})
     found = named.reward(named.parts).log_reward
-    np.testing.assert_allclose(found, reward(inputs).log_reward)
+    assert_allclose(found, reward(inputs).log_reward)
 
 
 def test_a_run_answers_first(tiny):
@@ -201,7 +198,7 @@ def test_a_run_answers_first(tiny):
     record = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert record["answers"] == words
     (parts,) = record["named_parts"]
-    np.testing.assert_allclose(parts["effects"]["first"][0], first.first)
+    assert_allclose(parts["effects"]["first"][0], first.first)
     assert results.cpu_seconds["named parts"] > 0
     table = tables.parts_table(found)
     assert table.rows[0][:2] == ("move 1", leading)

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import RewardTable, SequentialSelectionEnvironment, storage
 from gflownet_envs.exact.trajectories import Trajectory
@@ -21,6 +22,7 @@ from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import train
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
+from tests.shared import cases, refuses
 
 
 def read_results(folder):
@@ -124,7 +126,7 @@ def test_exact_columns_never_fill_in_for_trained_ones(tiny):
     assert results.headline is trained
     assert trained.dataset.n_members == 18
     assert not np.allclose(trained.dataset.y, exact.dataset.y[:18])
-    np.testing.assert_array_equal(trained.dataset.X, exact.dataset.X[:18])
+    assert_array_equal(trained.dataset.X, exact.dataset.X[:18])
     rows = tables.verdict_table(results).rows
     for name, source in results.sources.items():
         shown = [row[5].split()[0] for row in rows if row[1] == name and row[5]]
@@ -173,29 +175,20 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
 # Errors, before any work.
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        (
-            {"task": "gird"},
-            r"no task 'gird'; the tasks are \['buchwald-.*'grid'",
-        ),
-        ({"preset": "big"}, r"no preset 'big'; its presets are \['default', 'paper', "),
-        (
-            {"solver": "magic"},
-            r"solver must be one of \('train', 'exact'\), got 'magic'",
-        ),
-        ({"seed": -1}, r"seed must be an int in \[0, 2\*\*32\), got -1"),
-        ({"seed": 1.0}, r"seed must be an int in \[0, 2\*\*32\), got 1\.0"),
-        ({"seed": True}, r"seed must be an int in \[0, 2\*\*32\), got True"),
-    ],
+    ({"task": "gird"}, r"no task 'gird'; the tasks are \['buchwald-.*'grid'"),
+    ({"preset": "big"}, r"no preset 'big'; its presets are \['default', 'paper', "),
+    ({"solver": "magic"}, r"solver must be one of \('train', 'exact'\), got 'magic'"),
+    ({"seed": -1}, r"seed must be an int in \[0, 2\*\*32\), got -1"),
+    ({"seed": 1.0}, r"seed must be an int in \[0, 2\*\*32\), got 1\.0"),
+    ({"seed": True}, r"seed must be an int in \[0, 2\*\*32\), got True"),
 )
 def test_bad_arguments_are_refused_before_a_folder_is_made(
     tmp_path, arguments, message
 ):
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match=message):
-        run.run_task(**({"task": "grid", "out": out} | arguments))
+    refuses(message, run.run_task, **({"task": "grid", "out": out} | arguments))
     assert not out.exists()
 
 
@@ -226,13 +219,11 @@ def with_equal_rewards(study):
     return replace(study, reward=RewardTable(study.environment, log_reward))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
-    [
-        (lambda study: {}, r"'grid' returned a dict; expected a Study"),
-        (without_choice, "'grid' returned a trajectory without a choice; expected two"),
-        (with_equal_rewards, "'grid' returned equal rewards for all 20 members"),
-    ],
+    (lambda study: {}, r"'grid' returned a dict; expected a Study"),
+    (without_choice, "'grid' returned a trajectory without a choice; expected two"),
+    (with_equal_rewards, "'grid' returned equal rewards for all 20 members"),
 )
 def test_studies_with_nothing_to_explain_are_refused(
     tmp_path, monkeypatch, change, message
@@ -274,10 +265,9 @@ def test_a_read_only_folder_is_found_before_any_work(run_tiny, tmp_path, monkeyp
 
 
 @pytest.mark.slow
-def test_the_analysis_never_sees_test_members_while_fitting(tiny):
+def test_the_analysis_never_sees_test_members_while_fitting(tiny, rng):
     results = tiny[1]
     dataset = results.sources["exact"].dataset.select(np.arange(60))
-    rng = np.random.default_rng(0)
     y = dataset.y.copy()
     rows = np.flatnonzero(dataset.is_test)
     y[rows] = y[rng.permutation(rows)]
@@ -289,12 +279,8 @@ def test_the_analysis_never_sees_test_members_while_fitting(tiny):
         analysis.analyse(data, results.preset, 1, **settings)
         for data in (dataset, other)
     )
-    np.testing.assert_array_equal(
-        ours.surrogate.coefficients_, theirs.surrogate.coefficients_
-    )
-    np.testing.assert_array_equal(
-        ours.pipeline[0].components_, theirs.pipeline[0].components_
-    )
+    assert_array_equal(ours.surrogate.coefficients_, theirs.surrogate.coefficients_)
+    assert_array_equal(ours.pipeline[0].components_, theirs.pipeline[0].components_)
     assert str(ours.verdict) == str(theirs.verdict)
     assert not np.allclose(ours.held_out_q2, theirs.held_out_q2, equal_nan=True)
 
@@ -307,7 +293,7 @@ def test_crps_does_not_depend_on_the_chunks(tiny):
     found = analysis.predictive_crps(surrogate, inputs, test, "gaussian", seed=3)
     draws = surrogate.sample(1000, inputs, residual="gaussian", random_state=3)
     expected = crps_score(test.y, draws, steps=test.steps, mask=test.mask)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_the_reported_degree_is_that_of_the_preset(tiny):
@@ -331,7 +317,7 @@ def test_what_is_zero_but_for_rounding_is_shown_as_zero(tiny):
     shares = {"near": np.array([1e-30, -2e-17, 0.25, 0.0, 1.0, np.nan])}
     source = replace(source, level_shares={"quadrant": shares})
     ((_, *shown),) = tables.level_table(source, "quadrant").rows
-    np.testing.assert_array_equal(shown, [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
+    assert_array_equal(shown, [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
 
 
 def test_the_table_of_fragility_has_every_measure(tiny):
@@ -442,10 +428,9 @@ def test_held_out_q2_by_hand(tiny):
     assert np.isnan(found[-1])  # only stop is left
 
 
-def test_span_coordinates_keep_the_scores_of_any_subset():
+def test_span_coordinates_keep_the_scores_of_any_subset(rng):
     from sklearn.decomposition import PCA
 
-    rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 300)) @ np.diag(np.linspace(3, 0.1, 300)) + 5
     small = analysis.span_coordinates(X)
     assert small.shape == (20, 20)
@@ -455,9 +440,9 @@ def test_span_coordinates_keep_the_scores_of_any_subset():
         )
         scores, expected = ours.transform(small), full.transform(X)
         signs = np.sign((scores * expected).sum(axis=0))
-        np.testing.assert_allclose(scores * signs, expected, atol=1e-9)
+        assert_allclose(scores * signs, expected, atol=1e-9)
     assert analysis.span_coordinates(X[:, :5]) is not None
-    np.testing.assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])
+    assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])
 
 
 def test_members_that_did_not_converge_are_in_the_answer_of_trained_policies(tiny):

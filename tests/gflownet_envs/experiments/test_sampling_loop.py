@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     GridEnvironment,
@@ -9,6 +10,7 @@ from gflownet_envs import (
     TokenSequenceEnvironment,
 )
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
+from tests.shared import cases, refuses
 
 SPACES = [
     GridEnvironment(size=3, max_moves=3),
@@ -72,35 +74,29 @@ def test_learning_is_the_update_of_a_normal_belief():
     predicted = members.mean(axis=0)[2] + belief.mean @ slope
     expected = belief.mean + covariance @ slope * (1.5 - predicted) / variance
     loop.learn(2, 1.5, noise_sd=noise)
-    np.testing.assert_allclose(loop.policy.belief_.mean, expected, atol=1e-8)
+    assert_allclose(loop.policy.belief_.mean, expected, atol=1e-8)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "message"),
-    [
-        ({"available": [True]}, r"available must be bool of shape \(6,\)"),
-        ({"available": [False] * 6}, "no object that may be chosen"),
-        ({"available": [1] * 6}, "available must be bool"),
-    ],
+    ({"available": [True]}, r"available must be bool of shape \(6,\)"),
+    ({"available": [False] * 6}, "no object that may be chosen"),
+    ({"available": [1] * 6}, "available must be bool"),
 )
 def test_wrong_choices_are_named(settings, message):
     loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
-    with pytest.raises(ValueError, match=message):
-        loop.choose(**settings)
+    refuses(message, loop.choose, **settings)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chosen", "noise_sd", "message"),
-    [
-        (-1, 0.1, "chosen must be at least 0, got -1"),
-        (99, 0.1, "chosen must be below the number of objects, 6, got 99"),
-        (1, -1.0, "noise_sd must be at least 0 and finite"),
-    ],
+    (-1, 0.1, "chosen must be at least 0, got -1"),
+    (99, 0.1, "chosen must be below the number of objects, 6, got 99"),
+    (1, -1.0, "noise_sd must be at least 0 and finite"),
 )
 def test_wrong_observations_are_named(chosen, noise_sd, message):
     loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
-    with pytest.raises(ValueError, match=message):
-        loop.learn(chosen, 1.0, noise_sd=noise_sd)
+    refuses(message, loop.learn, chosen, 1.0, noise_sd=noise_sd)
 
 
 def test_wrong_settings_are_named():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import solve_exact
 from gflownet_envs.environments import (
@@ -35,6 +36,7 @@ from gflownet_envs.rewards.process_reward import (
     train_process_reward,
 )
 from skpce.inspection import parts_of_table
+from tests.shared import cases, refuses
 
 N_MEMBERS = 5
 WITH_END = TokenSequenceEnvironment(["a", "end", "b", "c"], 4, end_token="end")
@@ -73,11 +75,9 @@ def test_a_member_recombined_with_itself_has_its_own_policy(environment, with_ki
     named = split(environment, log_reward, kinds)
     reward = named.reward(named.parts)
     apart = reward.log_reward.numpy() - log_reward
-    np.testing.assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
-    np.testing.assert_allclose(
-        policies(environment, reward),
-        policies(environment, log_reward),
-        atol=1e-6,
+    assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
+    assert_allclose(
+        policies(environment, reward), policies(environment, log_reward), atol=1e-6
     )
     assert set(named.phrases) == set(named.parts)
     for name, entries in named.entries.items():
@@ -93,11 +93,11 @@ def test_the_parts_of_one_length_are_those_of_its_table():
         *("token 1", "token 2", "token 3"),
         *("token 1 × token 2", "token 2 × token 3", OTHER_PAIRS, REST),
     ]
-    np.testing.assert_allclose(found["token 2"], expected["2"][:, 0, :, 0], atol=1e-6)
+    assert_allclose(found["token 2"], expected["2"][:, 0, :, 0], atol=1e-6)
     pair = expected["1 × 3"][:, :, 0, :].reshape(N_MEMBERS, -1)
-    np.testing.assert_allclose(found[OTHER_PAIRS], pair, atol=1e-6)
+    assert_allclose(found[OTHER_PAIRS], pair, atol=1e-6)
     rest = expected["the rest"].reshape(N_MEMBERS, -1)
-    np.testing.assert_allclose(found[REST], rest, atol=1e-6)
+    assert_allclose(found[REST], rest, atol=1e-6)
 
 
 def test_effects_that_were_put_in_are_found():
@@ -114,11 +114,11 @@ def test_effects_that_were_put_in_are_found():
     log_reward = by_length[:, lengths] + by_token[:, states[:, 0]]
     found = split(WITH_END, log_reward, kinds_of(WITH_END)).parts
     mean = log_reward.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(found[LENGTH], by_length - mean, atol=1e-6)
+    assert_allclose(found[LENGTH], by_length - mean, atol=1e-6)
     expected = np.tile(by_token[:, [0, 2, 3]], 4)  # for lengths 1 to 4
-    np.testing.assert_allclose(found["token 1"], expected, atol=1e-6)
+    assert_allclose(found["token 1"], expected, atol=1e-6)
     for name in set(found) - {LENGTH, "token 1"}:
-        np.testing.assert_allclose(found[name], 0, atol=1e-6)
+        assert_allclose(found[name], 0, atol=1e-6)
 
 
 def test_the_kinds_are_means_of_what_is_left():
@@ -127,15 +127,14 @@ def test_the_kinds_are_means_of_what_is_left():
     without = split(WITH_END, log_reward).parts[REST]
     found = split(WITH_END, log_reward, kinds).parts
     means = [without[:, own].mean(axis=1) for own in kinds.values()]
-    np.testing.assert_allclose(found[KINDS], np.stack(means, axis=1), atol=1e-6)
+    assert_allclose(found[KINDS], np.stack(means, axis=1), atol=1e-6)
     for own in kinds.values():
-        np.testing.assert_allclose(found[REST][:, own].mean(axis=1), 0, atol=1e-6)
+        assert_allclose(found[REST][:, own].mean(axis=1), 0, atol=1e-6)
 
 
 def test_positions_with_different_levels_are_refused():
     environment = SequentialSelectionEnvironment({"x": ["a", "b"], "y": ["a"]})
-    with pytest.raises(ValueError, match="the same levels everywhere"):
-        SequenceParts(environment)
+    refuses("the same levels everywhere", SequenceParts, environment)
 
 
 def test_equations_are_right_or_wrong():
@@ -189,34 +188,31 @@ def test_what_was_seen_is_exchanged(labelled, trained):
         seed=0,
     )
     own = named.reward(named.parts).scores(problems).numpy()
-    np.testing.assert_allclose(own, trained.scores(problems).numpy(), atol=1e-4)
-    np.testing.assert_allclose(
+    assert_allclose(own, trained.scores(problems).numpy(), atol=1e-4)
+    assert_allclose(
         policies(WITHOUT_END, named.reward(named.parts)),
         policies(WITHOUT_END, trained),
         atol=1e-4,
     )
     exchanged = {"first": named.parts["first"][[0]], "last": named.parts["last"][[1]]}
     seen = [i for i in range(12) if i in trained.seen[0 if i < 5 else 1]]
-    np.testing.assert_allclose(
+    assert_allclose(
         named.reward(exchanged).scores(problems).numpy()[0],
         trained_by_hand(trained, problems, labels, seen),
         atol=1e-4,
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changed", "message"),
-    [
-        ({"weights": np.ones((2, 3))}, "weights must have shape"),
-        ({"weights": -np.ones((2, 12))}, "not negative"),
-        ({"spec": ProcessRewardSpec(6, shared_start=False)}, "shared_start=False"),
-    ],
+    ({"weights": np.ones((2, 3))}, "weights must have shape"),
+    ({"weights": -np.ones((2, 12))}, "not negative"),
+    ({"spec": ProcessRewardSpec(6, shared_start=False)}, "shared_start=False"),
 )
 def test_what_cannot_be_trained_again_is_refused(labelled, trained, changed, message):
     problems, labels, _ = labelled
     given = {"spec": SPEC, "weights": np.ones((2, 12))} | changed
-    with pytest.raises(ValueError, match=message):
-        retrain_process_reward(trained, problems, labels, **given)
+    refuses(message, retrain_process_reward, trained, problems, labels, **given)
 
 
 def test_strategies_have_both_splits():
@@ -229,10 +225,10 @@ def test_strategies_have_both_splits():
     objects = torch.arange(study.environment.n_objects)
     log_reward = study.reward(slice(0, 18), objects).numpy()
     apart = by_position.reward(by_position.parts).log_reward.numpy() - log_reward
-    np.testing.assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
+    assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
     seen = np.concatenate(list(by_label.parts.values()), axis=1)
     assert seen.shape == (18, 40)
-    np.testing.assert_array_equal(seen.sum(axis=1), 20)
+    assert_array_equal(seen.sum(axis=1), 20)
 
 
 def test_features_count_one_after_another():
@@ -251,9 +247,7 @@ def test_features_count_one_after_another():
         own = features[:, number]
         own = own - before @ np.linalg.lstsq(before, own, rcond=None)[0]
         slope = log_reward @ own / np.square(own).sum() * own.std()
-        np.testing.assert_allclose(named.parts[name], slope, atol=1e-12)
+        assert_allclose(named.parts[name], slope, atol=1e-12)
     reward = named.reward(named.parts).log_reward.numpy()
-    np.testing.assert_allclose(np.ptp(reward - log_reward, axis=1), 0, atol=1e-12)
-    np.testing.assert_allclose(
-        policies(CHAINS, reward), policies(CHAINS, log_reward), atol=1e-12
-    )
+    assert_allclose(np.ptp(reward - log_reward, axis=1), 0, atol=1e-12)
+    assert_allclose(policies(CHAINS, reward), policies(CHAINS, log_reward), atol=1e-12)

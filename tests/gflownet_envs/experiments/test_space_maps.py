@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     GridEnvironment,
@@ -24,6 +25,7 @@ from gflownet_envs.experiments.space_maps import (
 )
 from gflownet_envs.experiments.task import Reasons
 from skpce.plotting._style import COLORS, color
+from tests.shared import refuses
 
 
 def space_of(env, n_members=4):
@@ -47,7 +49,7 @@ def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
     figure = space_map(tree, ["a"] * graph.n_states)
     boxes = boxes_of(figure.axes[0])
     visits = tree.visits.mean(axis=0)
-    np.testing.assert_allclose([box.get_width() for box in boxes], visits)
+    assert_allclose([box.get_width() for box in boxes], visits)
     for state, child in ((s, int(c)) for s in range(3) for c in graph.children[s]):
         if 0 <= child < graph.n_states:
             inner, outer = boxes[child], boxes[state]
@@ -94,8 +96,7 @@ def test_boards_have_a_disc_for_each_state():
 
 
 def test_wrong_lengths_are_named(tree):
-    with pytest.raises(ValueError, match="reasons must be 9, one a state, got 1"):
-        space_map(tree, ["a"])
+    refuses("reasons must be 9, one a state, got 1", space_map, tree, ["a"])
     with pytest.raises(ValueError, match="names must be 9, one a state, got 2"):
         space_map(tree, ["a"] * 9, names=["b", "c"])
 

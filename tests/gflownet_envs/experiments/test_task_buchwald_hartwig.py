@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.experiments.tasks.buchwald_hartwig import (
     FRACTIONS,
     WITHOUT_CONTROLS,
     BuchwaldHartwigTask,
 )
+from tests.shared import cases
 
 
 def small_study(seed=0, **changes):
@@ -25,16 +27,13 @@ def small_study(seed=0, **changes):
     )
 
 
-@pytest.mark.parametrize(
-    ("variant", "sizes"),
-    [("", (4, 3, 16, 24)), (WITHOUT_CONTROLS, (4, 3, 15, 23))],
-)
+@cases(("variant", "sizes"), ("", (4, 3, 16, 24)), (WITHOUT_CONTROLS, (4, 3, 15, 23)))
 def test_the_absent_levels_are_there_or_left_out(variant, sizes):
     study = small_study(variant=variant)
     assert study.environment.sizes == sizes
     assert study.reward_features.shape == (3, np.prod(sizes))
     log_reward = study.reward.log_reward.numpy()
-    np.testing.assert_allclose(log_reward, study.reward_features / 4.0, rtol=1e-6)
+    assert_allclose(log_reward, study.reward_features / 4.0, rtol=1e-6)
     # The reference reaction is the measured one of highest yield.
     reference = dict(study.tables[1].rows)
     assert reference["measured yield, percent"] == pytest.approx(100.0, abs=0.5)
@@ -43,8 +42,8 @@ def test_the_absent_levels_are_there_or_left_out(variant, sizes):
 def test_yields_as_fractions_have_log_rewards_a_hundredth_as_large():
     """The paper does not say of what its temperature is."""
     study, as_fractions = small_study(), small_study(variant=FRACTIONS)
-    np.testing.assert_array_equal(study.reward_features, as_fractions.reward_features)
-    np.testing.assert_allclose(
+    assert_array_equal(study.reward_features, as_fractions.reward_features)
+    assert_allclose(
         study.reward.log_reward, 100 * as_fractions.reward.log_reward, rtol=1e-6
     )
 
@@ -56,12 +55,10 @@ def test_components_may_come_from_some_of_the_reactions():
     assert study.reward_features.shape == (3, 300)
     assert len(set(study.feature_names)) == 300
     places = [whole.feature_names.index(name) for name in study.feature_names]
-    np.testing.assert_array_equal(
-        study.reward_features, whole.reward_features[:, places]
-    )
-    np.testing.assert_array_equal(study.reward.log_reward, whole.reward.log_reward)
+    assert_array_equal(study.reward_features, whole.reward_features[:, places])
+    assert_array_equal(study.reward.log_reward, whole.reward.log_reward)
     for component, levels in study.levels.items():
         for level, columns in levels.items():
             expected = np.isin(places, whole.levels[component][level])
-            np.testing.assert_array_equal(np.flatnonzero(expected), columns)
+            assert_array_equal(np.flatnonzero(expected), columns)
     assert small_study(1, n_reward_features=300).feature_names != study.feature_names

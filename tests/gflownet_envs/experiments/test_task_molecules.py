@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.experiments import claims, tables
 from gflownet_envs.experiments.files import build_report
@@ -79,7 +80,7 @@ def test_the_first_choice_is_the_marginal_of_all_chains(toy):
     by_first = weights.reshape(-1, 20, 400).sum(axis=2)
     exact = toy[0].sources["exact"].dataset
     expected = by_first / by_first.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(exact.y[:, :20], expected, atol=1e-6)
+    assert_allclose(exact.y[:, :20], expected, atol=1e-6)
 
 
 def test_features_are_the_rewards_of_the_reference_chains(toy):
@@ -88,7 +89,7 @@ def test_features_are_the_rewards_of_the_reference_chains(toy):
     chains = [[names.index(f) for f in n.split(" | ")] for n in study.feature_names]
     states = torch.tensor(chains).expand(18, -1, -1)
     log_reward = study.reward.of_states(states)
-    np.testing.assert_allclose(study.reward_features / 0.1, log_reward, rtol=1e-5)
+    assert_allclose(study.reward_features / 0.1, log_reward, rtol=1e-5)
 
 
 def test_the_reference_is_the_reference_chain_of_the_best_score(toy):
@@ -123,7 +124,7 @@ def test_rewards_are_activity_and_rdkits_drug_likeness(real):
     for number in (0, 7, 24):
         quality = qed(chem.MolFromSmiles(study.molecules.smiles[number]))
         expected = study.reward_features[:, number] / 0.25 + np.log(quality)
-        np.testing.assert_allclose(study.reward.log_reward[:, number], expected)
+        assert_allclose(study.reward.log_reward[:, number], expected)
 
 
 def test_the_reference_is_greedy_under_the_mean_reward(real):
@@ -142,9 +143,9 @@ def test_a_molecule_has_the_probability_of_all_its_chains(real):
     assert max(copies.values()) > 1
     for smiles, column in zip(laws.smiles, laws.law.T, strict=True):
         chains = [i for i, name in enumerate(study.molecules.smiles) if name == smiles]
-        np.testing.assert_allclose(column, law[:, chains].sum(axis=1))
+        assert_allclose(column, law[:, chains].sum(axis=1))
     trained = molecule_laws(study, policies).law
-    np.testing.assert_allclose(trained.sum(axis=1), 1)
+    assert_allclose(trained.sum(axis=1), 1)
     assert not np.allclose(trained, laws.law, atol=1e-4)
 
 
@@ -153,9 +154,7 @@ def test_the_report_lists_and_draws_the_likeliest_molecules(real):
     facts = json.loads((out / "results.json").read_text(encoding="utf-8"))["facts"]
     listed = facts["Likeliest molecules (trained policies, mean over members)"]
     mean = molecule_laws(results.study, results.policies).law.mean(axis=0)
-    np.testing.assert_allclose(
-        [row[1] for row in listed], np.sort(mean)[::-1][: len(listed)]
-    )
+    assert_allclose([row[1] for row in listed], np.sort(mean)[::-1][: len(listed)])
     assert all(low <= row <= high for _, row, low, high, *_ in listed)
     assert (out / "figures" / "molecules.png").read_bytes().startswith(b"\x89PNG")
     page = (out / "report.html").read_text(encoding="utf-8")
@@ -232,7 +231,7 @@ def test_parts_add_up_to_log_r(request, variant):
         found = named.reward(named.parts).log_reward
         log_reward = study.reward.of_objects(objects.expand(len(found), -1))
         apart = (found - log_reward[: len(found)]).numpy()
-        np.testing.assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-4)
+        assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-4)
         assert set(named.parts) <= set(named.phrases)
 
 
@@ -248,6 +247,6 @@ def test_inputs_per_position_are_outputs_along_the_reference_chain(toy):
         position, fragment = divmod(number, 20)
         expected = best.copy()
         expected[position] = fragment
-        np.testing.assert_array_equal(chain, expected)
+        assert_array_equal(chain, expected)
     with pytest.raises(ValueError, match="inputs must be 'chains' or 'positions'"):
         feature_chains(replace(settings, inputs="molecules"), 0)

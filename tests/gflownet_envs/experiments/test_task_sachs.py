@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils import Bunch
 
 from benchmarks.gflownet.sachs_interventions import interventional_scores
@@ -31,6 +32,7 @@ from gflownet_envs.rewards.graph_scores import (
     log_marginal_likelihoods,
     subsample_rows,
 )
+from tests.shared import cases
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +67,7 @@ def test_a_run_knows_exact_policies_without_a_list_of_graphs(run):
     for step, state in enumerate(results.study.trajectory.states[:-1]):
         expected = flows.log_policy(state)[0].exp()
         found = exact.y[5, exact.step_slices[step]]
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert_allclose(found, expected, atol=1e-12)
 
 
 def test_the_reference_is_the_greedy_path_of_the_first_member(run):
@@ -92,7 +94,7 @@ def test_rewards_are_sums_of_scores_of_families(run):
         expected += log_p[:, its_parents | 1 << node] - log_p[:, its_parents]
         expected -= log_p[:, 1 << node]
     final = study.trajectory.states[-1].expand(len(samples), 1, -1)
-    np.testing.assert_allclose(study.reward.of_states(final)[:, 0], expected)
+    assert_allclose(study.reward.of_states(final)[:, 0], expected)
 
 
 def test_sampled_marginals_come_from_the_policies(run):
@@ -118,11 +120,11 @@ def test_the_variance_d_is_split_as_it_is_measured_elsewhere(run):
         caption = f"What stopping does to the variances ({source.dataset.source} "
         table = next(t for t in results.study.tables if t.caption.startswith(caption))
         found = dict(zip(table.columns, zip(*table.rows, strict=True), strict=True))
-        np.testing.assert_allclose(found["D, reference stop"], source.fragility.alr_sum)
+        assert_allclose(found["D, reference stop"], source.fragility.alr_sum)
         total = np.array(found["D, reference stop"]) * (
             1 - np.array(found["share of D by the reference"])
         )
-        np.testing.assert_allclose(total, source.fragility.aitchison_variance)
+        assert_allclose(total, source.fragility.aitchison_variance)
 
 
 def test_members_whose_stopping_is_too_rare_are_counted(run):
@@ -178,9 +180,10 @@ def fake_source(trajectory, indices, alr=(), y=None):
     return SimpleNamespace(dataset=dataset, main=main, fragility=fragility)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "figure"),
-    [(False, "Mek → Raf 0.20 and 0.90"), (True, "PKA → Akt 0.90 and 0.10")],
+    (False, "Mek → Raf 0.20 and 0.90"),
+    (True, "PKA → Akt 0.90 and 0.10"),
 )
 def test_which_component_leads(others, figure):
     edges = [("Raf", "Mek")]
@@ -201,8 +204,7 @@ def test_the_range_of_the_variances_leaves_the_stop_out():
 def test_the_error_of_the_mean_policy_stands_beside():
     y = np.array([[0.5, 0.5], [0.7, 0.3]])
     dataset = SimpleNamespace(
-        train=SimpleNamespace(y=y),
-        test=SimpleNamespace(y=y[:1], X=None, n_members=1),
+        train=SimpleNamespace(y=y), test=SimpleNamespace(y=y[:1], X=None, n_members=1)
     )
     pipeline = SimpleNamespace(predict=lambda X: np.array([[0.516, 0.484]]))
     source = SimpleNamespace(dataset=dataset, main=SimpleNamespace(pipeline=pipeline))
@@ -232,21 +234,18 @@ def test_the_real_cells():
     assert facts["standardised by"] == "all cells, before they are drawn"
 
 
-def test_interventions_decide_the_direction_of_an_edge():
+def test_interventions_decide_the_direction_of_an_edge(rng):
     """The cause of a perturbed protein does not explain it; that of others does."""
-    rng = np.random.default_rng(0)
     cause = rng.normal(size=(2, 200))
     effect = cause + 0.3 * rng.normal(size=(2, 200))
     targets = np.repeat([-1, 1], 100)
     effect[:, targets == 1] = rng.normal(size=(2, 100))
     samples = np.stack((cause, effect), axis=2)
     nowhere = np.full(200, -1)
-    np.testing.assert_array_equal(
-        interventional_scores(samples, nowhere), bge_scores(samples)
-    )
+    assert_array_equal(interventional_scores(samples, nowhere), bge_scores(samples))
     scores = interventional_scores(samples, targets)
     forth = scores[:, 0, 0b00] + scores[:, 1, 0b01]
     back = scores[:, 1, 0b00] + scores[:, 0, 0b10]
     assert np.all(forth > back + 10)
-    np.testing.assert_array_equal(scores[:, 0], bge_scores(samples)[:, 0])
-    np.testing.assert_array_equal(scores[:, 1], bge_scores(samples[:, :100])[:, 1])
+    assert_array_equal(scores[:, 0], bge_scores(samples)[:, 0])
+    assert_array_equal(scores[:, 1], bge_scores(samples[:, :100])[:, 1])

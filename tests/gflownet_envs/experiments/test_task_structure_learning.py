@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
 
 from gflownet_envs.datasets import SIX_EDGE_NETWORK, make_linear_gaussian_data
 from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
@@ -68,7 +69,7 @@ def test_inputs_are_the_covariances_of_the_rows(run, samples):
     study = run[0].study
     for member in (0, 13):
         expected = np.cov(samples[member], rowvar=False).ravel()
-        np.testing.assert_allclose(study.reward_features[member], expected)
+        assert_allclose(study.reward_features[member], expected)
     column = study.feature_names.index("cov(Mek, Erk)")
     assert column in study.levels["node"]["Mek"]
     assert column in study.levels["node"]["Erk"]
@@ -95,7 +96,7 @@ def test_one_edge_is_worth_what_the_correlation_says(run, samples):
         found = study.reward.log_reward[:, names.index(f"{NAMES[i]} → {NAMES[j]}")]
         r = np.array([np.corrcoef(rows[:, i], rows[:, j])[0, 1] for rows in samples])
         expected = -0.5 * n_rows * np.log1p(-(r**2)) - 0.5 * np.log(n_rows)
-        np.testing.assert_allclose(found.numpy(), expected, atol=3.0)
+        assert_allclose(found.numpy(), expected, atol=3.0)
 
 
 def test_marginals_are_those_of_the_list_of_graphs(run):

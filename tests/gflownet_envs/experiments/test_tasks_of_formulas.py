@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments import claims
@@ -40,7 +41,7 @@ def test_a_run_has_what_every_task_has(smoke_runs, name):
     for source in results.sources.values():
         dataset = source.dataset
         for columns in dataset.step_slices:
-            np.testing.assert_allclose(dataset.y[:, columns].sum(axis=1), 1, atol=1e-6)
+            assert_allclose(dataset.y[:, columns].sum(axis=1), 1, atol=1e-6)
         assert len(source.main.verdict.steps) == len(results.study.trajectory)
     assert record["beside_the_paper"] == []  # the settings are not the paper's
     rows = paper_table(replace(results, preset_name="paper")).rows
@@ -82,7 +83,7 @@ def test_known_inputs_are_used_as_they_are(smoke_runs, name):
     main = results.sources["exact"].main
     assert main.input_features == results.study.feature_names
     X = results.study.reward_features
-    np.testing.assert_array_equal(main.pipeline[:-1].transform(X), X)
+    assert_array_equal(main.pipeline[:-1].transform(X), X)
     assert main.surrogate.n_features_in_ == X.shape[1]
     # and the sentences of the verdict call them by their names
     words = verdict_words(results.sources["exact"])
@@ -98,7 +99,7 @@ def test_the_rewards_of_the_plane_are_its_bumps(smoke_runs):
     centres = np.array([(0.0, 0.75), (-0.5, -0.25), (0.5, -0.25)])
     squared = ((places[:, None] - centres) ** 2).sum(axis=2)
     expected = study.reward_features @ np.exp(-squared / (2 * 0.35**2)).T
-    np.testing.assert_allclose(study.reward.log_reward.numpy(), expected, atol=1e-12)
+    assert_allclose(study.reward.log_reward.numpy(), expected, atol=1e-12)
 
 
 def test_the_reference_expression_is_the_greedy_one_without_noise(smoke_runs):
@@ -119,7 +120,7 @@ def test_the_features_of_reward_models_are_scores_of_the_problems(smoke_runs):
     name = study.feature_names[0].split()
     states = torch.tensor([[study.environment.action_names.index(t) for t in name]])
     scores = study.reward.scores(states)[:, 0]
-    np.testing.assert_allclose(study.reward_features[:, 0], scores, atol=1e-6)
+    assert_allclose(study.reward_features[:, 0], scores, atol=1e-6)
 
 
 def test_the_overview_shows_system_attribution_and_policies(smoke_runs):

@@ -1,7 +1,7 @@
 """The stacked GRU against torch's own."""
 
-import numpy as np
 import torch
+from numpy.testing import assert_array_equal
 
 from gflownet_envs import StateGraph, TokenSequenceEnvironment
 from gflownet_envs.policies import StackedGRU, log_policy_in_states, networks
@@ -34,7 +34,7 @@ def test_initial_parameters_are_those_of_the_member_alone():
     together = StackedGRU(4, 8, 3, member_streams(0, (0, 1, 2))).to_arrays()
     alone = StackedGRU(4, 8, 3, member_streams(0, (2,))).to_arrays()
     for name, array in alone.items():
-        np.testing.assert_array_equal(together[name][2], array[0])
+        assert_array_equal(together[name][2], array[0])
 
 
 def test_arrays_round_trip():

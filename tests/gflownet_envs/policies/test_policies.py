@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_array_equal
 
 from gflownet_envs.policies import StackedMLP, masked_log_policy
 from gflownet_envs.random_streams import member_streams
@@ -24,7 +25,7 @@ def test_initial_parameters_are_those_of_the_member_alone():
     together = StackedMLP((4, 8, 3), member_streams(0, (0, 1, 2))).to_arrays()
     alone = StackedMLP((4, 8, 3), member_streams(0, (2,))).to_arrays()
     for name, array in alone.items():
-        np.testing.assert_array_equal(together[name][2], array[0])
+        assert_array_equal(together[name][2], array[0])
 
 
 def test_initialization_bounds():

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.stats import kstest
 from sklearn.base import clone
@@ -18,8 +19,8 @@ from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
     one_hot_levels,
 )
-from skpce import PolynomialChaosRegressor
 from skpce.inspection import input_tests
+from tests.shared import cases, refuses, ridge_pce
 
 SIZES = (3, 4, 5)
 LEVELS = np.indices(SIZES).reshape(3, -1).T
@@ -50,10 +51,8 @@ def test_the_posterior_against_the_formula():
     cross = modes.kernel(CANDIDATES, X)
     mean = y.mean() + cross @ inverse @ (y - y.mean())
     covariance = modes.kernel(CANDIDATES) - cross @ inverse @ cross.T
-    np.testing.assert_allclose(modes.mean, mean, atol=1e-6 * scale)
-    np.testing.assert_allclose(
-        modes.covariance, scale**2 * covariance, atol=1e-6 * scale**2
-    )
+    assert_allclose(modes.mean, mean, atol=1e-6 * scale)
+    assert_allclose(modes.covariance, scale**2 * covariance, atol=1e-6 * scale**2)
 
 
 def test_hyper_parameters_are_those_of_greatest_likelihood():
@@ -74,12 +73,10 @@ def test_hyper_parameters_are_those_of_greatest_likelihood():
             assert log_likelihood(*other) < log_likelihood(*best)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "message", "warns"),
-    [
-        (2, "ABNORMAL: ", False),
-        (1, "STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT", True),
-    ],
+    (2, "ABNORMAL: ", False),
+    (1, "STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT", True),
 )
 def test_an_optimum_up_to_rounding_is_one(monkeypatch, status, message, warns):
     """L-BFGS-B ends abnormally on some processors where it converges on others."""
@@ -97,13 +94,13 @@ def test_an_optimum_up_to_rounding_is_one(monkeypatch, status, message, warns):
     said = pytest.warns(ConvergenceWarning, match="failed") if warns else nullcontext()
     with said:
         found = gaussian_process_modes(X, y, X, n_modes=2, random_state=0)
-    np.testing.assert_array_equal(found.mean, expected.mean)
+    assert_array_equal(found.mean, expected.mean)
 
 
 def test_correlation_falls_by_one_factor_a_component():
     kernel = RBF(1.7)(CANDIDATES)
     differ = (LEVELS[:, None] != LEVELS[None]).sum(axis=2)
-    np.testing.assert_allclose(kernel, np.exp(-1 / 1.7**2) ** differ)
+    assert_allclose(kernel, np.exp(-1 / 1.7**2) ** differ)
 
 
 def test_it_learns_an_additive_truth():
@@ -118,23 +115,21 @@ def test_it_learns_an_additive_truth():
 def test_modes_are_those_of_the_covariance():
     modes = fitted()
     V, variances = modes.components, modes.variances
-    np.testing.assert_allclose(V @ V.T, np.eye(6), atol=1e-10)
-    np.testing.assert_allclose(modes.covariance @ V.T, V.T * variances, atol=1e-8)
+    assert_allclose(V @ V.T, np.eye(6), atol=1e-10)
+    assert_allclose(modes.covariance @ V.T, V.T * variances, atol=1e-8)
     assert (np.diff(variances) <= 0).all()
     assert (V[np.arange(6), np.abs(V).argmax(axis=1)] > 0).all()
     whole = np.linalg.eigvalsh(modes.covariance)[::-1]
-    np.testing.assert_allclose(modes.explained_variance_ratio, whole[:6] / whole.sum())
+    assert_allclose(modes.explained_variance_ratio, whole[:6] / whole.sum())
 
 
 def test_all_modes_give_the_covariance_back():
     modes = fitted(n_modes=len(CANDIDATES))
     back = (modes.components.T * modes.variances) @ modes.components
-    np.testing.assert_allclose(back, modes.covariance, atol=1e-8)
+    assert_allclose(back, modes.covariance, atol=1e-8)
     assert modes.explained_variance_ratio.sum() == pytest.approx(1)
     alone = modes.sample(3, remainder=False, random_state=0)[1]
-    np.testing.assert_allclose(
-        modes.sample(3, random_state=0)[1], alone, atol=1e-3 * alone.std()
-    )
+    assert_allclose(modes.sample(3, random_state=0)[1], alone, atol=1e-3 * alone.std())
 
 
 def test_inputs_are_independent_standard_normals():
@@ -156,7 +151,7 @@ def test_samples_have_the_posterior_covariance():
     assert np.abs((values.mean(axis=0) - modes.mean) / deviation).max() < 5 / np.sqrt(n)
     error = (np.cov(values.T) - modes.covariance) / np.outer(deviation, deviation)
     assert np.abs(error).max() < 6 / np.sqrt(n)
-    np.testing.assert_allclose(modes.inputs(values), inputs, atol=1e-8)
+    assert_allclose(modes.inputs(values), inputs, atol=1e-8)
     remainder = values - modes.values(inputs)
     assert np.abs(inputs.T @ remainder / n / deviation).max() < 5 / np.sqrt(n)
 
@@ -172,8 +167,8 @@ def test_rewards_drawn_by_another_way_have_the_same_inputs():
     tests = input_tests(inputs)
     assert tests.normality_p_values.min() > 0.01
     assert abs(tests.largest("pearson")) < 4.5 / np.sqrt(len(inputs))
-    np.testing.assert_allclose(inputs.mean(axis=0), 0, atol=4 / np.sqrt(len(inputs)))
-    np.testing.assert_allclose(inputs.var(axis=0), 1, atol=0.1)
+    assert_allclose(inputs.mean(axis=0), 0, atol=4 / np.sqrt(len(inputs)))
+    assert_allclose(inputs.var(axis=0), 1, atol=0.1)
 
 
 def test_modes_stand_in_a_pipeline():
@@ -183,12 +178,10 @@ def test_modes_stand_in_a_pipeline():
     inputs, log_reward = modes.sample(40, random_state=0)
     part = clone(embedding).fit(log_reward[:5])
     assert part.func.__self__ is modes  # no copy of the covariance
-    np.testing.assert_allclose(part.transform(log_reward), inputs, atol=1e-8)
-    np.testing.assert_allclose(part.inverse_transform(inputs), modes.values(inputs))
+    assert_allclose(part.transform(log_reward), inputs, atol=1e-8)
+    assert_allclose(part.inverse_transform(inputs), modes.values(inputs))
     y = 1 + inputs @ [1.0, -2.0, 0.5, 0.0, 0.0, 3.0]
-    pipeline = make_pipeline(
-        embedding, PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(embedding, ridge_pce(1))
     assert cross_val_score(pipeline, log_reward, y).min() > 0.999
 
 
@@ -201,24 +194,24 @@ def test_modes_have_names_in_a_pipeline():
     assert embedding.get_feature_names_out().tolist() == names
     frame = embedding.set_output(transform="pandas").transform(log_reward)
     assert frame.columns.tolist() == names
-    np.testing.assert_allclose(frame, inputs, atol=1e-8)
+    assert_allclose(frame, inputs, atol=1e-8)
 
 
 def test_without_a_remainder_functions_are_those_of_the_inputs():
     modes = fitted()
     inputs, values = modes.sample(4, remainder=False, random_state=0)
     expected = modes.mean + inputs @ np.diag(modes.variances**0.5) @ modes.components
-    np.testing.assert_allclose(values, expected)
-    np.testing.assert_allclose(modes.values(inputs), expected)
+    assert_allclose(values, expected)
+    assert_allclose(modes.values(inputs), expected)
     again = modes.sample(4, remainder=False, random_state=0)
-    np.testing.assert_array_equal(again[1], values)
+    assert_array_equal(again[1], values)
     assert not np.array_equal(modes.sample(4, random_state=1)[0], inputs)
 
 
 def test_another_kernel():
     kernel = ConstantKernel(2.0) * RBF([1.0] * CANDIDATES.shape[1], "fixed")
     modes = fitted(kernel=kernel)
-    np.testing.assert_array_equal(modes.kernel.k2.length_scale, 1.0)
+    assert_array_equal(modes.kernel.k2.length_scale, 1.0)
 
 
 def test_samples_are_rewards_of_an_environment():
@@ -228,7 +221,7 @@ def test_samples_are_rewards_of_an_environment():
             for c, size in zip("abc", SIZES, strict=True)
         }
     )
-    np.testing.assert_array_equal(env.object_levels().numpy(), LEVELS)
+    assert_array_equal(env.object_levels().numpy(), LEVELS)
     _, log_reward = fitted().sample(3, random_state=0)
     assert solve_exact(env, log_reward / 4).n_members == 3
 
@@ -243,30 +236,23 @@ def test_bad_arguments():
         )
 
     for parameters, message in [
-        (
-            {"targets": y[:3]},
-            r"of shape \(30,\), one per row .* got shape \(3,\)",
-        ),
+        ({"targets": y[:3]}, r"of shape \(30,\), one per row .* got shape \(3,\)"),
         ({"candidates": CANDIDATES[:, :5]}, r"candidates must have shape .* 12\)"),
         ({"n_modes": 61}, "at most the number of candidates, 60, got 61"),
         ({"n_modes": 0}, "n_modes must be at least 1, got 0"),
         ({"kernel": "rbf"}, "kernel must be a kernel of scikit-learn, got 'rbf'"),
         ({"candidates": CANDIDATES[[0, 0]]}, "mode 2 has"),
     ]:
-        with pytest.raises(ValueError, match=message):
-            fit(**parameters)
+        refuses(message, fit, **parameters)
     with pytest.raises(ValueError, match=r"inputs must have shape \(n_members, 6\)"):
         fitted().values(np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"values must have shape \(n_members, 60\)"):
         fitted().inputs(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="n_members must be at least 1, got 0"):
-        fitted().sample(0)
+    refuses("n_members must be at least 1, got 0", fitted().sample, 0)
 
 
 def test_bad_levels():
     with pytest.raises(ValueError, match=r"\[0, 3\) for component 0, got 3 in row 1"):
         one_hot_levels([[0, 0], [3, 0]], (3, 2))
-    with pytest.raises(ValueError, match="levels must be ints of shape"):
-        one_hot_levels([[0.5, 0.0]], (3, 2))
-    with pytest.raises(ValueError, match="one size a component"):
-        one_hot_levels([[0, 0]], (3,))
+    refuses("levels must be ints of shape", one_hot_levels, [[0.5, 0.0]], (3, 2))
+    refuses("one size a component", one_hot_levels, [[0, 0]], (3,))

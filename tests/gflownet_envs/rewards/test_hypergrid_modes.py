@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from gflownet_envs import HypergridEnvironment, hypergrid_mode_rewards, mode_of_object
+from tests.shared import cases, refuses
 
 
 def reward_of_cell(cell, side, r0, r1, r2):
@@ -44,19 +45,16 @@ def test_one_row_a_member():
     assert torch.equal(together[1:], alone)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("levels", "message"),
-    [
-        ({"r0": 0.0}, "r0 must be a finite number > 0, .* got 0.0"),
-        ({"r1": [-1.0]}, "r1 must be a finite number ≥ 0"),
-        ({"r2": float("inf")}, "r2 must be a finite number"),
-        ({"r2": [[1.0]]}, "r2 must be"),
-        ({"r0": [0.1, 0.2], "r1": [0.5] * 3}, r"got \[2, 3\] numbers"),
-    ],
+    ({"r0": 0.0}, "r0 must be a finite number > 0, .* got 0.0"),
+    ({"r1": [-1.0]}, "r1 must be a finite number ≥ 0"),
+    ({"r2": float("inf")}, "r2 must be a finite number"),
+    ({"r2": [[1.0]]}, "r2 must be"),
+    ({"r0": [0.1, 0.2], "r1": [0.5] * 3}, r"got \[2, 3\] numbers"),
 )
 def test_bad_levels(levels, message):
-    with pytest.raises(ValueError, match=message):
-        hypergrid_mode_rewards(HypergridEnvironment(), **levels)
+    refuses(message, hypergrid_mode_rewards, HypergridEnvironment(), **levels)
 
 
 @pytest.mark.parametrize("side", [2, 6, 11])

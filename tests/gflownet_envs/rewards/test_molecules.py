@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression
 
 from gflownet_envs import (
@@ -28,6 +29,7 @@ from gflownet_envs.rewards.molecules import (
 )
 from gflownet_envs.rewards.proxies import train_feature_proxies
 from gflownet_envs.rewards.source import RewardSource, log_reward_table
+from tests.shared import cases, refuses
 
 SPEC = ProxySpec(hidden=(8, 8), max_epochs=4, block_size=2)
 
@@ -77,7 +79,7 @@ def test_the_score_term_by_term():
     ]
     found = descriptor_score(np.array(chains))
     expected = [score_by_hand([names[i] for i in chain]) for chain in chains]
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(found, expected, rtol=1e-12)
     assert 0 <= found.min() < 0.4 < 0.9 < found.max() <= 1
 
 
@@ -85,7 +87,7 @@ def test_the_score_does_not_know_positions():
     chains = reference_chains(100)
     turned = np.random.default_rng(0).permuted(chains, axis=1)
     assert (turned != chains).any()
-    np.testing.assert_allclose(descriptor_score(turned), descriptor_score(chains))
+    assert_allclose(descriptor_score(turned), descriptor_score(chains))
 
 
 def test_reference_chains_are_distinct():
@@ -99,10 +101,9 @@ def test_reference_chains_are_distinct():
 # Proxies.
 
 
-def test_proxies_are_those_of_the_yields_on_one_hot_inputs():
+def test_proxies_are_those_of_the_yields_on_one_hot_inputs(rng):
     """Same streams, same loop: the predictions agree with `train_yield_proxies`."""
     combinations = np.indices((3, 4)).reshape(2, -1).T
-    rng = np.random.default_rng(0)
     rows = combinations[rng.integers(12, size=80)]
     yields = rng.uniform(0, 100, size=80)
 
@@ -114,9 +115,9 @@ def test_proxies_are_those_of_the_yields_on_one_hot_inputs():
     expected = train_yield_proxies(rows, yields, combinations, SPEC, members=range(3))
     found = train_feature_proxies(one_hot(rows), yields, SPEC, members=range(3))
     predicted = found.predict(one_hot(combinations))
-    np.testing.assert_allclose(predicted, expected.predictions, rtol=1e-4)
-    np.testing.assert_allclose(found.r2_held_out, expected.r2_held_out, atol=1e-4)
-    np.testing.assert_array_equal(found.n_epochs, expected.n_epochs)
+    assert_allclose(predicted, expected.predictions, rtol=1e-4)
+    assert_allclose(found.r2_held_out, expected.r2_held_out, atol=1e-4)
+    assert_array_equal(found.n_epochs, expected.n_epochs)
 
 
 def test_proxies_learn_what_least_squares_does():
@@ -143,10 +144,10 @@ def test_proxies_do_not_depend_on_blocks_and_resume(tmp_path):
         progress=lambda *done: seen.append(done),
         **kwargs,
     )
-    np.testing.assert_array_equal(first.predict(features), again.predict(features))
+    assert_array_equal(first.predict(features), again.predict(features))
     assert seen == [(4, 8), (8, 8)]  # nothing between the ends of two blocks
     alone = train_feature_proxies(features, features[:, 0], SPEC, members=[2], seed=5)
-    np.testing.assert_allclose(
+    assert_allclose(
         alone.predict(features)[0], first.predict(features)[2], rtol=1e-5, atol=1e-6
     )
 
@@ -170,12 +171,12 @@ def test_chain_rewards_are_the_predictions(chain_reward):
     env, reward, expected = chain_reward
     assert isinstance(reward, RewardSource)
     table = log_reward_table(reward, StateGraph.from_environment(env))
-    np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-5)
+    assert_allclose(table, expected, rtol=1e-5, atol=1e-5)
     some = reward(slice(1, 2), torch.tensor([26, 0, 5]))
     assert some.dtype == torch.float64
-    np.testing.assert_allclose(some, expected[1:, [26, 0, 5]], rtol=1e-5, atol=1e-5)
+    assert_allclose(some, expected[1:, [26, 0, 5]], rtol=1e-5, atol=1e-5)
     double = reward.to("cpu", torch.float64)(slice(0, 2), torch.arange(27))
-    np.testing.assert_allclose(double, expected, rtol=1e-5, atol=1e-5)
+    assert_allclose(double, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_the_exact_law_needs_no_table(chain_reward):
@@ -195,12 +196,10 @@ def test_checksums_of_different_rewards_differ(chain_reward):
     assert reward.select(slice(0, 2)).digest() == reward.digest()
 
 
-@pytest.mark.parametrize(
+@cases(
     "env",
-    [
-        fragment_chain_environment(["C=C", "CO", "CN"], positions=["left", "right"]),
-        fragment_chain_environment(tuple(TOY_FRAGMENTS), positions=2),
-    ],
+    fragment_chain_environment(["C=C", "CO", "CN"], positions=["left", "right"]),
+    fragment_chain_environment(tuple(TOY_FRAGMENTS), positions=2),
     ids=lambda env: env.name,
 )
 def test_contract(env):
@@ -221,51 +220,45 @@ def test_molecule_rewards_by_hand():
         [10 + 2 * np.log(0.5), 14 + 2 * np.log(0.9)],
         [12 + 2 * np.log(0.5), 13 + 2 * np.log(0.9)],
     ]
-    np.testing.assert_allclose(found, expected)
+    assert_allclose(found, expected)
     without = molecule_log_reward([[5.0, 7.0]], [0.5, 0.9], exponent=0.0)
-    np.testing.assert_allclose(without, [[20.0, 28.0]])
+    assert_allclose(without, [[20.0, 28.0]])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
-    [
-        (lambda: descriptor_score([[0, 20]]), "from 0 to 19, got 0 to 20"),
-        (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
-        (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
-        (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
-        (lambda: fragment_chain_environment(["A"], 0), "positions must be at least 1"),
-        (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
-        (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
-        (
-            lambda: molecule_log_reward([[1.0]], [1.0, 2.0]),
-            r"got \(1, 1\) and \(2,\)",
-        ),
-        (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
-        (
-            lambda: molecule_log_reward([[1.0]], [1.0], temperature=0.0),
-            "temperature must be positive, got 0.0",
-        ),
-        (
-            lambda: molecule_log_reward([[1.0]], [1.0], exponent=-1.0),
-            "exponent must not be negative, got -1.0",
-        ),
-        (
-            lambda: train_feature_proxies(np.ones((3, 2)), np.ones(4), members=[0]),
-            r"got \(3, 2\) and \(4,\)",
-        ),
-        (
-            lambda: train_feature_proxies([[1.0], [np.nan]], [1, 2], members=[0]),
-            "features must be finite, row 1 is not",
-        ),
-        (
-            lambda: train_feature_proxies(np.ones((9, 2)), np.ones(9), members=[0, 0]),
-            r"members must be distinct and not empty, got \(0, 0\)",
-        ),
-    ],
+    (lambda: descriptor_score([[0, 20]]), "from 0 to 19, got 0 to 20"),
+    (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
+    (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
+    (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
+    (lambda: fragment_chain_environment(["A"], 0), "positions must be at least 1"),
+    (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
+    (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
+    (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
+    (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
+    (
+        lambda: molecule_log_reward([[1.0]], [1.0], temperature=0.0),
+        "temperature must be positive, got 0.0",
+    ),
+    (
+        lambda: molecule_log_reward([[1.0]], [1.0], exponent=-1.0),
+        "exponent must not be negative, got -1.0",
+    ),
+    (
+        lambda: train_feature_proxies(np.ones((3, 2)), np.ones(4), members=[0]),
+        r"got \(3, 2\) and \(4,\)",
+    ),
+    (
+        lambda: train_feature_proxies([[1.0], [np.nan]], [1, 2], members=[0]),
+        "features must be finite, row 1 is not",
+    ),
+    (
+        lambda: train_feature_proxies(np.ones((9, 2)), np.ones(9), members=[0, 0]),
+        r"members must be distinct and not empty, got \(0, 0\)",
+    ),
 )
 def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    refuses(message, call)
 
 
 def test_chain_rewards_refuse_other_sizes(chain_reward):
@@ -276,13 +269,11 @@ def test_chain_rewards_refuse_other_sizes(chain_reward):
         (np.ones((3, 3)), 1.0, "proxies must read 9 numbers.*got 6"),
         (np.ones((3, 2)), 0.0, "temperature must be positive, got 0.0"),
     ):
-        with pytest.raises(ValueError, match=message):
-            ChainProxyReward(env, proxies, descriptors, temperature)
-    with pytest.raises(ValueError, match=r"shape \(m, 6\), got \(2, 5\)"):
-        proxies.predict(np.ones((2, 5)))
+        refuses(message, ChainProxyReward, env, proxies, descriptors, temperature)
+    refuses(r"shape \(m, 6\), got \(2, 5\)", proxies.predict, np.ones((2, 5)))
 
 
 def test_toy_descriptors_are_standardised():
     found = toy_descriptors()
-    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(found.std(axis=0), 1)
+    assert_allclose(found.mean(axis=0), 0, atol=1e-12)
+    assert_allclose(found.std(axis=0), 1)

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     ProcessRewardSpec,
@@ -22,6 +23,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.rewards.problems import STRATEGIES
 from gflownet_envs.testing import check_environment
+from tests.shared import cases, refuses
 
 SPEC = ProcessRewardSpec(n_epochs=30)
 
@@ -63,9 +65,7 @@ def score_by_hand(reward, member, state):
     return (hidden @ p["weight_1"] + p["bias_1"][0]).item()
 
 
-@pytest.mark.parametrize(
-    "env", [arithmetic_environment(), strategy_environment(), strategy_environment(2)]
-)
+@cases("env", arithmetic_environment(), strategy_environment(), strategy_environment(2))
 def test_the_contract(env):
     check_environment(env)
 
@@ -120,7 +120,7 @@ def test_short_sequences_by_hand():
     spec = ProcessRewardSpec(n_labelled=2, n_epochs=2)
     reward = train_process_reward(env, states, states[:, 0], spec, members=(4,))
     expected = [score_by_hand(reward, 0, state) for state in states.tolist()]
-    np.testing.assert_allclose(reward.scores(states)[0], expected, atol=1e-4)
+    assert_allclose(reward.scores(states)[0], expected, atol=1e-4)
 
 
 def test_log_rewards_of_all_methods_agree():
@@ -225,36 +225,30 @@ def test_labels_that_are_all_alike():
     assert torch.isfinite(reward.scores(problems)).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"problems": torch.zeros(40, 2).long()}, r"\(n, 3\) for .*, got \(40, 2\)"),
-        ({"problems": torch.full((40, 3), -1)}, r"finished sequences, got \[-1"),
-        ({"labels": [1.0]}, "labels must be 40 finite numbers, one a problem"),
-        ({"labels": [np.nan] * 40}, "labels must be 40 finite numbers"),
-        ({"spec": ProcessRewardSpec(n_labelled=41)}, "at most 40, .*, got 41"),
-        ({"members": ()}, r"members must be distinct and not empty, got \(\)"),
-        ({"members": (1, 1)}, r"members must be distinct .* got \(1, 1\)"),
-    ],
+    ({"problems": torch.zeros(40, 2).long()}, r"\(n, 3\) for .*, got \(40, 2\)"),
+    ({"problems": torch.full((40, 3), -1)}, r"finished sequences, got \[-1"),
+    ({"labels": [1.0]}, "labels must be 40 finite numbers, one a problem"),
+    ({"labels": [np.nan] * 40}, "labels must be 40 finite numbers"),
+    ({"spec": ProcessRewardSpec(n_labelled=41)}, "at most 40, .*, got 41"),
+    ({"members": ()}, r"members must be distinct and not empty, got \(\)"),
+    ({"members": (1, 1)}, r"members must be distinct .* got \(1, 1\)"),
 )
 def test_bad_arguments(arguments, message):
     env, problems, labels, _ = strategies()
     given = {"problems": problems, "labels": labels, "spec": SPEC, "members": (0,)}
-    with pytest.raises(ValueError, match=message):
-        train_process_reward(env, **(given | arguments))
+    refuses(message, train_process_reward, env, **(given | arguments))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "message"),
-    [
-        ({"n_labelled": 0}, "n_labelled must be at least 1, got 0"),
-        ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
-        ({"learning_rate": -1}, "learning_rate must be positive, got -1"),
-    ],
+    ({"n_labelled": 0}, "n_labelled must be at least 1, got 0"),
+    ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
+    ({"learning_rate": -1}, "learning_rate must be positive, got -1"),
 )
 def test_bad_specifications(settings, message):
-    with pytest.raises(ValueError, match=message):
-        ProcessRewardSpec(**settings)
+    refuses(message, ProcessRewardSpec, **settings)
 
 
 @pytest.mark.parametrize("n_problems", [0, 3, 400])
@@ -264,10 +258,8 @@ def test_bad_numbers_of_arithmetic_problems(n_problems):
 
 
 def test_bad_environments_of_problems():
-    with pytest.raises(ValueError, match="arithmetic_environment"):
-        arithmetic_problems(strategy_environment())
-    with pytest.raises(ValueError, match=r"the ten strategies .* got arithmetic-5"):
-        strategy_problems(arithmetic())
+    refuses("arithmetic_environment", arithmetic_problems, strategy_environment())
+    refuses(r"the ten strategies .* got arithmetic-5", strategy_problems, arithmetic())
     with pytest.raises(ValueError, match="at least 11 sequences"):
         strategy_problems(strategy_environment(1), n_problems=11)
     with pytest.raises(ValueError, match="n_problems must be at least 1, got 0"):

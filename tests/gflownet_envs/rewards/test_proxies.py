@@ -5,15 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
-from gflownet_envs import (
-    PAPER_PROXY,
-    ProxySpec,
-    train_yield_proxies,
-    yield_log_reward,
-)
+from gflownet_envs import PAPER_PROXY, ProxySpec, train_yield_proxies, yield_log_reward
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.proxy_training import scores_of_rows
+from tests.shared import cases, refuses
 
 LEVELS = (3, 4, 5)
 ALL = np.indices(LEVELS).reshape(3, -1).T
@@ -30,7 +27,7 @@ def proxies(spec=SMALL, members=range(3), **arguments):
 
 def assert_equal(one, other, rows=slice(None), tolerance=0.0):
     for name in ("predictions", "r2_held_out", "mse_held_out", "mse_all", "n_epochs"):
-        np.testing.assert_allclose(
+        assert_allclose(
             getattr(one, name)[rows],
             getattr(other, name),
             rtol=0,
@@ -39,9 +36,7 @@ def assert_equal(one, other, rows=slice(None), tolerance=0.0):
         )
 
 
-@pytest.mark.parametrize(
-    "spec", [SMALL, replace(SMALL, batch_size=None, patience=None)]
-)
+@cases("spec", SMALL, replace(SMALL, batch_size=None, patience=None))
 def test_a_member_of_many_is_the_member_alone(spec):
     spec = replace(spec, max_epochs=30)
     together = proxies(spec, range(5))
@@ -80,9 +75,7 @@ def test_early_stopping_keeps_the_best_epoch_of_each_member():
         replace(SMALL, max_epochs=int(long.n_epochs[member]), learning_rate=0.03),
         [member],
     )
-    np.testing.assert_allclose(
-        long.predictions[member], short.predictions[0], rtol=0, atol=1e-8
-    )
+    assert_allclose(long.predictions[member], short.predictions[0], rtol=0, atol=1e-8)
 
 
 def test_paper_recipe_takes_every_step():
@@ -111,7 +104,7 @@ def test_full_batch_against_a_plain_torch_loop():
         (network(inputs[rows])[:, 0] - targets[rows]).square().mean().backward()
         optimizer.step()
     expected = network(inputs)[:, 0].detach().numpy()
-    np.testing.assert_allclose(result.predictions[0], expected, rtol=0, atol=1e-8)
+    assert_allclose(result.predictions[0], expected, rtol=0, atol=1e-8)
 
 
 def test_scores_by_hand():
@@ -160,46 +153,39 @@ def test_blocks_are_stored_and_found_again():
     assert len(store.blocks) == 4
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"train_fraction": 0.0}, r"train_fraction must be in \(0, 1\], got 0.0"),
-        ({"validation_fraction": 1.0}, r"validation_fraction must be in \(0, 1\)"),
-        ({"batch_size": 0}, "batch_size must be None or at least 1, got 0"),
-        ({"patience": 0}, "patience must be None or at least 1"),
-        ({"max_epochs": 0}, "max_epochs must be at least 1"),
-        ({"learning_rate": 0.0}, "learning_rate must be positive"),
-        ({"hidden": (0,)}, "hidden must be a tuple"),
-        ({"dtype": "half"}, "dtype must be"),
-    ],
+    ({"train_fraction": 0.0}, r"train_fraction must be in \(0, 1\], got 0.0"),
+    ({"validation_fraction": 1.0}, r"validation_fraction must be in \(0, 1\)"),
+    ({"batch_size": 0}, "batch_size must be None or at least 1, got 0"),
+    ({"patience": 0}, "patience must be None or at least 1"),
+    ({"max_epochs": 0}, "max_epochs must be at least 1"),
+    ({"learning_rate": 0.0}, "learning_rate must be positive"),
+    ({"hidden": (0,)}, "hidden must be a tuple"),
+    ({"dtype": "half"}, "dtype must be"),
 )
 def test_bad_specifications(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        ProxySpec(**arguments)
+    refuses(message, ProxySpec, **arguments)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "yields", "message"),
-    [
-        (ALL.astype(float), YIELDS, "rows must be a two-dimensional array of integers"),
-        (ALL, YIELDS[:-1], "must have shapes"),
-        (ALL, np.where(YIELDS == 0, np.nan, YIELDS), "finite, got nan in row 0"),
-        (ALL + 1, YIELDS, "levels between 0 and the largest"),
-        (ALL[:1], YIELDS[:1], "rows to train on"),
-    ],
+    (ALL.astype(float), YIELDS, "rows must be a two-dimensional array of integers"),
+    (ALL, YIELDS[:-1], "must have shapes"),
+    (ALL, np.where(YIELDS == 0, np.nan, YIELDS), "finite, got nan in row 0"),
+    (ALL + 1, YIELDS, "levels between 0 and the largest"),
+    (ALL[:1], YIELDS[:1], "rows to train on"),
 )
 def test_bad_rows(rows, yields, message):
-    with pytest.raises(ValueError, match=message):
-        train_yield_proxies(rows, yields, ALL, SMALL, members=[0])
+    refuses(message, train_yield_proxies, rows, yields, ALL, SMALL, members=[0])
 
 
 @pytest.mark.parametrize("members", [[], [1, 1]])
 def test_bad_members(members):
-    with pytest.raises(ValueError, match="distinct and not empty"):
-        proxies(members=members)
+    refuses("distinct and not empty", proxies, members=members)
 
 
 def test_log_reward_is_the_yield_over_the_temperature():
-    np.testing.assert_allclose(yield_log_reward([[8.0, -2.0]], 2.0), [[4.0, -1.0]])
+    assert_allclose(yield_log_reward([[8.0, -2.0]], 2.0), [[4.0, -1.0]])
     with pytest.raises(ValueError, match=r"temperature must be positive, got 0"):
         yield_log_reward([[1.0]], temperature=0.0)

@@ -9,6 +9,7 @@ from gflownet_envs import (
     solve_exact,
 )
 from gflownet_envs.rewards.closed_form import quadrant_of_cell
+from tests.shared import refuses
 
 GRID = GridEnvironment()
 
@@ -43,8 +44,7 @@ def test_the_greedy_walk_makes_five_moves_with_a_choice_at_each():
 
 
 def test_bad_base():
-    with pytest.raises(ValueError, match="base must be one of"):
-        quadrant_shift_rewards(GRID, base="steep")
+    refuses("base must be one of", quadrant_shift_rewards, GRID, base="steep")
 
 
 def test_every_quadrant_must_be_reachable():

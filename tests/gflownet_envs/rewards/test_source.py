@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     StateGraph,
@@ -28,6 +29,7 @@ from gflownet_envs.rewards.source import (
     RewardTable,
     as_reward_source,
 )
+from tests.shared import cases, refuses
 
 DAG = DagEnvironment(3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, dtype="float64")
@@ -58,17 +60,14 @@ def test_local_scores_by_hand():
             assert found[member, index].item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "message"),
-    [
-        (np.zeros((2, 3, 4)), r"shape \(n_members, 3, 8\) .* got \(2, 3, 4\)"),
-        (np.zeros((0, 3, 8)), r"got \(0, 3, 8\)"),
-        (np.full((1, 3, 8), np.nan), "must be finite, got nan for member 0, node 0"),
-    ],
+    (np.zeros((2, 3, 4)), r"shape \(n_members, 3, 8\) .* got \(2, 3, 4\)"),
+    (np.zeros((0, 3, 8)), r"got \(0, 3, 8\)"),
+    (np.full((1, 3, 8), np.nan), "must be finite, got nan for member 0, node 0"),
 )
 def test_bad_scores(values, message):
-    with pytest.raises(ValueError, match=message):
-        LocalScoreReward(DAG, values)
+    refuses(message, LocalScoreReward, DAG, values)
 
 
 def test_scores_of_a_node_as_its_own_parent_are_never_read():
@@ -85,7 +84,7 @@ def test_a_function_of_states_trains_like_its_table():
     # the plain path on both sides, so that only the reward differs
     other = train_ensemble(DAG, table, replace(SPEC, max_table_states=0))
     for name, array in one.parameters.items():
-        np.testing.assert_allclose(array, other.parameters[name], rtol=0, atol=1e-10)
+        assert_allclose(array, other.parameters[name], rtol=0, atol=1e-10)
 
 
 @pytest.mark.slow
@@ -98,7 +97,7 @@ def test_graphs_are_learned_without_a_table():
     distance = distance_to_exact(graph, table, table_of(reward, DAG))
     assert distance.max() < 0.03
     # rewards that are no tables have a distance too where the space is listed
-    np.testing.assert_allclose(ensemble.diagnostics.distance, distance, atol=1e-6)
+    assert_allclose(ensemble.diagnostics.distance, distance, atol=1e-6)
     assert (ensemble.diagnostics.effective_sample_share > 0.9).all()
 
 
@@ -109,8 +108,7 @@ def test_objects_without_numbers():
     ensemble = train_ensemble(env, reward, SPEC)
     policy = ensemble.log_policy(env.initial_state()).exp()
     torch.testing.assert_close(policy.sum(dim=-1), torch.ones(2, dtype=torch.float64))
-    with pytest.raises(ValueError, match="up to 5 nodes"):
-        train_ensemble(env, np.zeros((2, 10)), SPEC)
+    refuses("up to 5 nodes", train_ensemble, env, np.zeros((2, 10)), SPEC)
 
 
 def token_counts(weights, states):
@@ -148,25 +146,20 @@ def test_sources_select_move_and_have_different_digests():
     assert as_reward_source(reward, DAG) is reward
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
-    [
-        (3.0, r"one row a member, at least one, got shape \(\)"),
-        (np.zeros((0, 2)), r"got shape \(0, 2\)"),
-        ([[0.0], [np.inf]], "parameters of member 1 must be finite"),
-    ],
+    (3.0, r"one row a member, at least one, got shape \(\)"),
+    (np.zeros((0, 2)), r"got shape \(0, 2\)"),
+    ([[0.0], [np.inf]], "parameters of member 1 must be finite"),
 )
 def test_bad_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        FunctionReward(token_counts, parameters)
+    refuses(message, FunctionReward, token_counts, parameters)
 
 
-@pytest.mark.parametrize(
+@cases(
     "reward",
-    [
-        LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16))),
-        RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19))),
-    ],
+    LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16))),
+    RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19))),
     ids=["larger", "fewer edges"],
 )
 def test_rewards_of_another_space_are_refused(reward):
@@ -184,9 +177,10 @@ def test_rewards_of_another_shape_are_refused(shape, objective):
         train_ensemble(DAG, reward, replace(SPEC, objective=objective))
 
 
-@pytest.mark.parametrize(
+@cases(
     "function",
-    [lambda weights, states: weights, partial(token_counts)],
+    lambda weights, states: weights,
+    partial(token_counts),
     ids=["lambda", "partial"],
 )
 def test_functions_without_a_name_have_no_checksum(function):
@@ -275,24 +269,20 @@ def as_arrays(parameters, states):
     return states.sum(dim=-1).double().numpy()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("function", "message"),
-    [
-        (flat, r"function flat must give shape \(2, 4\) .*, got \(2,\)"),
-        (text, "array of real numbers, got list: dtype <U1"),
-        (nothing, "array of real numbers, got NoneType"),
-        (not_finite, "function not_finite must be finite, got nan for member 0, state"),
-        (imaginary, "must be real, got torch.complex64"),
-        (restless, "same for the same arguments; two calls differ by up to 0"),
-    ],
+    (flat, r"function flat must give shape \(2, 4\) .*, got \(2,\)"),
+    (text, "array of real numbers, got list: dtype <U1"),
+    (nothing, "array of real numbers, got NoneType"),
+    (not_finite, "function not_finite must be finite, got nan for member 0, state"),
+    (imaginary, "must be real, got torch.complex64"),
+    (restless, "same for the same arguments; two calls differ by up to 0"),
 )
 def test_functions_that_are_no_reward_are_refused_before_any_work(function, message):
     reward = FunctionReward(function, [[1.0], [2.0]])
     spec = TrainingSpec(n_iterations=1)
-    with pytest.raises(ValueError, match=message):
-        train_ensemble(DAG, reward, spec)
-    with pytest.raises(ValueError, match=message):
-        solve_exact(DAG, reward)
+    refuses(message, train_ensemble, DAG, reward, spec)
+    refuses(message, solve_exact, DAG, reward)
 
 
 @pytest.mark.parametrize("function", [whole_numbers, as_arrays])
@@ -301,18 +291,15 @@ def test_functions_may_return_any_real_numbers(function):
     assert solve_exact(DAG, reward).log_z.isfinite().all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("log_reward", "message"),
-    [
-        (lambda members, objects: "a", "array of real numbers, got str"),
-        (lambda members, objects: torch.zeros(3), r"must return shape \(2, 16\)"),
-        (lambda members, objects: torch.rand(1, len(objects)), "two calls differ by"),
-    ],
+    (lambda members, objects: "a", "array of real numbers, got str"),
+    (lambda members, objects: torch.zeros(3), r"must return shape \(2, 16\)"),
+    (lambda members, objects: torch.rand(1, len(objects)), "two calls differ by"),
 )
 def test_functions_of_objects_are_checked_too(log_reward, message):
     message = message.replace("2, 16", "1, 16")
-    with pytest.raises(ValueError, match=message):
-        solve_exact(DAG, log_reward, n_members=2)
+    refuses(message, solve_exact, DAG, log_reward, n_members=2)
 
 
 def test_what_is_no_reward_is_named():
@@ -321,7 +308,6 @@ def test_what_is_no_reward_is_named():
     with pytest.raises(TypeError, match="function must be callable as"):
         FunctionReward(3, [[1.0]])
     masked = np.ma.masked_array(np.zeros((1, DAG.n_objects)), mask=True)
-    with pytest.raises(ValueError, match="must have no mask, got a masked array"):
-        as_reward_source(masked, DAG)
+    refuses("must have no mask, got a masked array", as_reward_source, masked, DAG)
     with pytest.raises(ValueError, match="array of real numbers, got list"):
         as_reward_source([["a"] * DAG.n_objects], DAG)

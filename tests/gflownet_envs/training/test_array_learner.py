@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import (
     DagEnvironment,
@@ -25,6 +26,7 @@ from gflownet_envs.sampling import TableSampler
 from gflownet_envs.training import block
 from gflownet_envs.training.array_learner import ArrayLearner, fits_arrays
 from gflownet_envs.training.autograd_learner import AutogradLearner
+from tests.shared import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -65,10 +67,10 @@ def assert_same_steps(arrays, autograd, n_steps, first=0):
     for i in range(first, first + n_steps):
         found, expected = arrays.step(i, 0.9), autograd.step(i, 0.9)
         for ours, theirs in zip(found, expected, strict=True):
-            np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-6, atol=1e-8)
+            assert_allclose(ours, theirs.numpy(), rtol=1e-6, atol=1e-8)
     expected = autograd.network.to_arrays()
     for name, values in arrays.network.to_arrays().items():
-        np.testing.assert_allclose(values, expected[name], atol=1e-7, err_msg=name)
+        assert_allclose(values, expected[name], atol=1e-7, err_msg=name)
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS, ids=lambda env: env.name)
@@ -82,15 +84,13 @@ def test_steps_are_those_of_autograd(env, batch_size, objective, epsilon):
     assert_same_steps(arrays, autograd, 12)
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        {"max_gradient_norm": 0.5},
-        {"log_z_init": 2.0, "objective": "trajectory_balance"},
-        {"hidden": ()},
-        {"hidden": (5,), "adam_betas": (0.0, 0.9)},
-        {"hidden": (6, 5, 4)},
-    ],
+    {"max_gradient_norm": 0.5},
+    {"log_z_init": 2.0, "objective": "trajectory_balance"},
+    {"hidden": ()},
+    {"hidden": (5,), "adam_betas": (0.0, 0.9)},
+    {"hidden": (6, 5, 4)},
     ids=str,
 )
 def test_settings_are_those_of_autograd(change):
@@ -115,7 +115,7 @@ def test_both_go_on_with_some_of_the_members(objective):
     for i in range(5, 10):
         whole.step(i, 0.9)
     for name, values in whole.network.to_arrays().items():
-        np.testing.assert_array_equal(values[rows], arrays.network.to_arrays()[name])
+        assert_array_equal(values[rows], arrays.network.to_arrays()[name])
 
 
 def test_replayed_trajectories_stay_with_their_members():
@@ -130,23 +130,22 @@ def test_replayed_trajectories_stay_with_their_members():
         some.step(i, 1.0)
     for name, values in whole.network.to_arrays().items():
         found = some.network.to_arrays()[name]
-        np.testing.assert_allclose(found, values[rows], atol=1e-12, err_msg=name)
+        assert_allclose(found, values[rows], atol=1e-12, err_msg=name)
 
 
-def test_adam_is_that_of_torch():
+def test_adam_is_that_of_torch(rng):
     network = StackedMLP((3, 4, 2), member_streams(0, (0, 1)), torch.float64)
     flat = FlatNetworks(network)
     adam = FlatAdam(flat, (0.8, 0.95))
     own = torch.nn.Parameter(torch.from_numpy(flat.values.copy()))
     theirs = torch.optim.Adam([own], lr=0.01, betas=(0.8, 0.95))
-    rng = np.random.default_rng(0)
     for rate in (0.01, 0.02, 0.005):
         flat.gradient[:] = rng.normal(size=flat.gradient.shape)
         own.grad = torch.from_numpy(flat.gradient.copy())
         theirs.param_groups[0]["lr"] = rate
         adam.step(rate)
         theirs.step()
-    np.testing.assert_allclose(flat.values, own.detach().numpy(), rtol=1e-12)
+    assert_allclose(flat.values, own.detach().numpy(), rtol=1e-12)
 
 
 def test_what_is_not_written_out_is_left_to_autograd():
@@ -218,4 +217,4 @@ def test_rewards_without_a_table(monkeypatch):
     table = source.of_objects(torch.arange(env.n_objects).expand(2, -1))
     one, other = (train_ensemble(env, r, SPEC) for r in (source, table))
     for name, values in one.parameters.items():
-        np.testing.assert_allclose(values, other.parameters[name], atol=1e-12)
+        assert_allclose(values, other.parameters[name], atol=1e-12)

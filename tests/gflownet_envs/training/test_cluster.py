@@ -11,6 +11,7 @@ from dataclasses import replace
 import joblib
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 
@@ -72,9 +73,7 @@ def test_training_outlives_a_worker(cluster, kill_one):
     assert killed
     assert there.members == here.members
     for name, array in here.parameters.items():
-        np.testing.assert_allclose(
-            array, there.parameters[name], rtol=0, atol=1e-5, err_msg=name
-        )
+        assert_allclose(array, there.parameters[name], rtol=0, atol=1e-5, err_msg=name)
 
 
 def test_the_command_line_sends_its_tasks_to_a_cluster(cluster, tmp_path, monkeypatch):

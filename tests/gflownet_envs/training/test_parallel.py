@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
@@ -13,6 +14,7 @@ from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.training import block
 from gflownet_envs.training.block import most_members
+from tests.shared import cases
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=2)
@@ -25,10 +27,10 @@ def log_reward(n_members):
 def assert_same(one, other, tolerance=0.0):
     assert one.members == other.members
     for name, array in one.parameters.items():
-        np.testing.assert_allclose(
+        assert_allclose(
             array, other.parameters[name], rtol=0, atol=tolerance, err_msg=name
         )
-    np.testing.assert_allclose(
+    assert_allclose(
         one.diagnostics.log_z, other.diagnostics.log_z, rtol=0, atol=tolerance
     )
 
@@ -136,21 +138,19 @@ def test_blocks_of_a_gpu_are_stored(tmp_path, monkeypatch):
     resumed = train_ensemble(GRID, log_reward(4), spec, device="cuda", store=store)
     here = train_ensemble(GRID, log_reward(4), spec)
     for name, values in here.parameters.items():
-        np.testing.assert_allclose(resumed.parameters[name], values, atol=1e-3)
+        assert_allclose(resumed.parameters[name], values, atol=1e-3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
-        ({"n_replicates": 1.5}, r"n_replicates must be an int .* got 1\.5"),
-        ({"device": "abacus"}, "device must be a torch device .* got 'abacus'"),
-        ({"members": [1, 2], "n_replicates": 2}, "times n_replicates, got 2 numbers"),
-        (
-            {"spec": replace(SPEC, policy="gru", hidden=(8,))},
-            "policy='gru' reads the history of a state",
-        ),
-    ],
+    ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
+    ({"n_replicates": 1.5}, r"n_replicates must be an int .* got 1\.5"),
+    ({"device": "abacus"}, "device must be a torch device .* got 'abacus'"),
+    ({"members": [1, 2], "n_replicates": 2}, "times n_replicates, got 2 numbers"),
+    (
+        {"spec": replace(SPEC, policy="gru", hidden=(8,))},
+        "policy='gru' reads the history of a state",
+    ),
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):

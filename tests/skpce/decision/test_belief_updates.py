@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from skpce._input_laws import check_distribution, learn_input_laws
@@ -15,8 +16,8 @@ from skpce.decision._belief import (
     reweighted,
 )
 from skpce.decision._policy import kalman_updated
+from tests.shared import cases, refuses
 
-SEED = 0
 MEAN = np.array([0.5, -1.0])
 COVARIANCE = np.array([[1.0, 0.4], [0.4, 0.5]])
 SLOPES = np.array([[1.0, 2.0], [-1.0, 0.5], [0.3, 0.0]])
@@ -43,7 +44,7 @@ def normal_belief(n_particles, seed, weighted=False):
     return InputBelief(particles, weights)
 
 
-def by_weights(belief, log_likelihood, seed=SEED, **changes):
+def by_weights(belief, log_likelihood, seed=0, **changes):
     settings = {"resample_below": 0.5, "shrinkage": 0.98, **changes}
     generator = np.random.default_rng(seed)
     return reweighted(belief, log_likelihood, generator=generator, **settings)
@@ -59,12 +60,12 @@ def error(belief):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_filter_is_exact_on_the_moments_of_the_particles(weighted):
-    belief = normal_belief(50, SEED, weighted)
+    belief = normal_belief(50, 0, weighted)
     mean, covariance = kalman_formulas(belief.mean, belief.covariance)
     updated = kalman_updated(belief, linear_observation())
-    np.testing.assert_allclose(updated.mean, mean, atol=1e-12)
-    np.testing.assert_allclose(updated.covariance, covariance, atol=1e-12)
-    np.testing.assert_array_equal(updated.weights, belief.weights)
+    assert_allclose(updated.mean, mean, atol=1e-12)
+    assert_allclose(updated.covariance, covariance, atol=1e-12)
+    assert_array_equal(updated.weights, belief.weights)
 
 
 def updated_by(method, n_particles, seed):
@@ -100,12 +101,11 @@ def test_the_law_is_the_posterior_and_not_only_its_moments():
     found = np.mean([run.quantile(levels) for run in runs], axis=0)
     mean, covariance = kalman_formulas(MEAN, COVARIANCE)
     exact = norm(mean, np.sqrt(np.diag(covariance))).ppf(levels[:, np.newaxis])
-    np.testing.assert_allclose(found, exact, atol=0.035)
+    assert_allclose(found, exact, atol=0.035)
 
 
-def test_weights_find_two_modes_where_the_filter_learns_nothing():
+def test_weights_find_two_modes_where_the_filter_learns_nothing(rng):
     """The outcome x² carries no information on the sign: cov(x, x²) = 0."""
-    rng = np.random.default_rng(SEED)
     half = rng.normal(size=(20_000, 1))
     belief = InputBelief(np.vstack([half, -half]))
     seen = read_observation("test", 2.25, lambda x: x[:, 0] ** 2, 0.3, None)
@@ -116,20 +116,20 @@ def test_weights_find_two_modes_where_the_filter_learns_nothing():
     found = weighted.weights @ np.abs(weighted.particles[:, 0])
     assert found == pytest.approx(expected, abs=0.01)
     filtered = kalman_updated(belief, seen)
-    np.testing.assert_allclose(filtered.particles, belief.particles, atol=1e-9)
+    assert_allclose(filtered.particles, belief.particles, atol=1e-9)
 
 
 def test_effective_sample_size_and_quantiles_by_hand():
     belief = InputBelief([[3.0], [1.0], [2.0]], [1.0, 2.0, 1.0])
     assert belief.effective_sample_size == pytest.approx(16 / 6)
-    np.testing.assert_array_equal(belief.quantile([0.5, 0.6, 1.0])[:, 0], [1, 2, 3])
-    np.testing.assert_allclose(belief.mean, 1.75)
-    np.testing.assert_allclose(belief.covariance, [[0.6875]])
-    np.testing.assert_allclose(InputBelief(belief.particles).weights, 1 / 3)
+    assert_array_equal(belief.quantile([0.5, 0.6, 1.0])[:, 0], [1, 2, 3])
+    assert_allclose(belief.mean, 1.75)
+    assert_allclose(belief.covariance, [[0.6875]])
+    assert_allclose(InputBelief(belief.particles).weights, 1 / 3)
 
 
 def test_the_effective_sample_size_stays_above_the_threshold():
-    belief = normal_belief(400, SEED)
+    belief = normal_belief(400, 0)
     sharp = read_observation("test", 2.0, lambda x: x[:, 0], 0.001, None)
     found = by_weights(belief, sharp.log_likelihood)
     assert found.effective_sample_size >= 0.5 * 400 - 1e-6
@@ -140,19 +140,19 @@ def test_the_effective_sample_size_stays_above_the_threshold():
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.5, 0.98])
 def test_the_kernel_preserves_mean_and_covariance(shrinkage):
-    belief = normal_belief(500, SEED, weighted=True)
-    generator = np.random.default_rng(SEED)
+    belief = normal_belief(500, 0, weighted=True)
+    generator = np.random.default_rng(0)
     moved = [liu_west(belief, shrinkage, generator) for _ in range(400)]
     mean = np.mean([one.mean for one in moved], axis=0)
     second = np.mean([one.particles.T @ one.particles / 500 for one in moved], axis=0)
-    np.testing.assert_allclose(mean, belief.mean, atol=0.01)
+    assert_allclose(mean, belief.mean, atol=0.01)
     expected = belief.covariance + np.outer(belief.mean, belief.mean)
-    np.testing.assert_allclose(second, expected, atol=0.03)
+    assert_allclose(second, expected, atol=0.03)
 
 
 def mixed_belief():
     """A bounded input, a count, and a category coded 0, 1."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(0)
     X = np.column_stack(
         [rng.uniform(size=300), rng.poisson(3, 300), rng.integers(2, size=300)]
     ).astype(float)
@@ -167,19 +167,18 @@ def mixed_belief():
 
 def test_no_update_leaves_the_supports():
     belief = mixed_belief()
-    moved = liu_west(belief, 0.7, np.random.default_rng(SEED))
+    moved = liu_west(belief, 0.7, np.random.default_rng(0))
     assert not belief.outside(moved.particles).any()
     assert len(np.unique(moved.particles[:, 0])) > 200
     assert set(moved.particles[:, 2]) == {0.0, 1.0}
     only = InputBelief(belief.particles[:, :1], distributions=belief.distributions[:1])
     high = read_observation("test", 3.0, lambda x: x[:, 0], 0.01, None)
     assert kalman_updated(only, high).particles.max() == 1.0
-    with pytest.raises(ValueError, match=r"Input 'x1' takes single values"):
-        kalman_updated(belief, high)
+    refuses(r"Input 'x1' takes single values", kalman_updated, belief, high)
 
 
 def test_an_impossible_observation_is_refused_and_a_hard_one_is_not():
-    belief = normal_belief(500, SEED)
+    belief = normal_belief(500, 0)
     with pytest.raises(ValueError, match="impossible at every particle"):
         by_weights(belief, lambda x: np.full(len(x), -np.inf))
 
@@ -193,17 +192,17 @@ def test_an_impossible_observation_is_refused_and_a_hard_one_is_not():
 @pytest.mark.parametrize("probabilities", [0.5, [-0.1], [1.1], [np.nan]])
 def test_quantiles_are_of_probabilities(probabilities):
     with pytest.raises(ValueError, match=r"probabilities.*numbers in \[0, 1\]"):
-        normal_belief(10, SEED).quantile(probabilities)
+        normal_belief(10, 0).quantile(probabilities)
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e308])
 def test_weights_count_up_to_a_factor(size):
     belief = InputBelief(np.arange(4.0)[:, np.newaxis], np.full(4, size))
-    np.testing.assert_allclose(belief.weights, 0.25)
+    assert_allclose(belief.weights, 0.25)
 
 
 def test_few_particles_that_become_all_of_them_warn():
-    belief = normal_belief(500, SEED)
+    belief = normal_belief(500, 0)
     order = np.sort(belief.particles[:, 0])
 
     def among_the_highest(number):
@@ -234,24 +233,21 @@ def test_the_kernel_smooths_what_is_not_normal():
 
 
 def test_seen_twice_is_seen_once_with_twice_the_evidence():
-    belief, seen = normal_belief(100, SEED), linear_observation().log_likelihood
+    belief, seen = normal_belief(100, 0), linear_observation().log_likelihood
     never = {"resample_below": 0.0}
     twice = by_weights(by_weights(belief, seen, **never), seen, **never)
     once = by_weights(belief, lambda x: 2 * seen(x), **never)
-    np.testing.assert_allclose(twice.weights, once.weights, rtol=1e-9)
+    assert_allclose(twice.weights, once.weights, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        (([1.0, 2.0],), "particles.*finite table"),
-        (([[1.0, 2.0]], None, "ab"), "names.*2 names"),
-        (([[np.nan]],), "particles.*finite table"),
-        (("many",), "particles.*finite table"),
-        (([[1.0]], [-1.0]), "non-negative"),
-        (([[1.0]], None, ["a", "b"]), "names.*1 names"),
-    ],
+    (([1.0, 2.0],), "particles.*finite table"),
+    (([[1.0, 2.0]], None, "ab"), "names.*2 names"),
+    (([[np.nan]],), "particles.*finite table"),
+    (("many",), "particles.*finite table"),
+    (([[1.0]], [-1.0]), "non-negative"),
+    (([[1.0]], None, ["a", "b"]), "names.*1 names"),
 )
 def test_bad_beliefs(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        InputBelief(*arguments)
+    refuses(message, InputBelief, *arguments)

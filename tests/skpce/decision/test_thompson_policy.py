@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from scipy.stats import norm, uniform
 from sklearn.base import clone
@@ -17,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
 from skpce.decision import InputBelief, ThompsonPolicy
+from tests.shared import cases, refuses, ridge_surrogate
 
-SEED = 0
 N_CHOICES = 2000
 # Three standard deviations of a frequency and of the mean of 2000 particles.
 TOLERANCE = 0.04
@@ -26,7 +27,7 @@ TOLERANCE = 0.04
 
 def logistic_ensemble(n_members=80, slope=2.0):
     """Two steps of two actions, logits ``slope * x``; a masked and a lone part."""
-    X = np.random.default_rng(SEED).normal(size=(n_members, 1))
+    X = np.random.default_rng(0).normal(size=(n_members, 1))
     pair = softmax(np.c_[slope * X, 0 * X], axis=1)
     zero, one = np.zeros(n_members), np.ones(n_members)
     return X, np.c_[pair, zero, pair, one]
@@ -42,7 +43,7 @@ def surrogate():
 
 
 def started(surrogate, rule="draw", **changes):
-    return ThompsonPolicy(surrogate, rule=rule, random_state=SEED, **changes).fit()
+    return ThompsonPolicy(surrogate, rule=rule, random_state=0, **changes).fit()
 
 
 def frequencies(policy):
@@ -67,9 +68,9 @@ def test_draw_is_coherent_over_the_steps_and_mean_is_not(surrogate):
     one, both = exact_shares(0.3)
     inputs = norm(0.3, 1)
     drawn = frequencies(started(surrogate, "draw", inputs=inputs, n_particles=5000))
-    np.testing.assert_allclose(drawn, [one, one, both], atol=TOLERANCE)
+    assert_allclose(drawn, [one, one, both], atol=TOLERANCE)
     mixed = frequencies(started(surrogate, "mean", inputs=inputs, n_particles=2000))
-    np.testing.assert_allclose(mixed, [one, one, one**2], atol=TOLERANCE)
+    assert_allclose(mixed, [one, one, one**2], atol=TOLERANCE)
     assert both - one**2 > 2 * TOLERANCE
 
 
@@ -77,7 +78,7 @@ def test_greedy_draw_matches_the_probability_of_being_best(surrogate):
     inputs = norm(0.3, 1)
     policy = started(surrogate, greedy=True, inputs=inputs, n_particles=5000)
     best = norm.cdf(0.3)
-    np.testing.assert_allclose(frequencies(policy), [best] * 3, atol=TOLERANCE)
+    assert_allclose(frequencies(policy), [best] * 3, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("rule", ["vote", "mean"])
@@ -92,11 +93,9 @@ def test_vote_and_greedy_mean_do_not_explore(surrogate, rule):
 
 def test_equal_actions_share_a_vote_and_are_taken_alike():
     X = np.arange(10.0)[:, np.newaxis]
-    flat = CompositionalPCESurrogate(1, distribution=norm(4, 3), solver="ridge").fit(
-        X, np.full((10, 2), 0.5)
-    )
+    flat = ridge_surrogate(1, distribution=norm(4, 3)).fit(X, np.full((10, 2), 0.5))
     policy = started(flat, "vote", n_draws=3)
-    np.testing.assert_allclose(policy.choose().policy[0], [0.5, 0.5])
+    assert_allclose(policy.choose().policy[0], [0.5, 0.5])
     taken = [policy.choose().actions[0] for _ in range(400)]
     assert np.mean(taken) == pytest.approx(0.5, abs=0.1)
 
@@ -106,15 +105,14 @@ def test_a_decision_can_be_made_step_by_step_with_one_draw(surrogate):
     first = policy.choose("first")
     assert first.steps == ("first",)
     second = policy.choose([1], inputs=first.inputs)
-    np.testing.assert_array_equal(second.inputs, first.inputs)
+    assert_array_equal(second.inputs, first.inputs)
     expected = surrogate.predict(first.inputs[np.newaxis])[0]
-    np.testing.assert_allclose(np.r_[first.policy[0], second.policy[0]], expected[:5])
+    assert_allclose(np.r_[first.policy[0], second.policy[0]], expected[:5])
     assert str(policy.choose("only")) == "only: 0 (1.00)"
 
 
 def test_a_step_is_decided_once(surrogate):
-    with pytest.raises(ValueError, match="each once"):
-        started(surrogate).choose(["first", 0])
+    refuses("each once", started(surrogate).choose, ["first", 0])
 
 
 def test_an_outcome_that_is_known_moves_nothing(surrogate):
@@ -122,7 +120,7 @@ def test_an_outcome_that_is_known_moves_nothing(surrogate):
     policy = started(surrogate, method="kalman")
     before = policy.belief_.particles
     policy.update(1.0, outcome=lambda x: 0.0 * x[:, 0], noise_sd=1e-200)
-    np.testing.assert_array_equal(policy.belief_.particles, before)
+    assert_array_equal(policy.belief_.particles, before)
 
 
 def test_the_belief_starts_from_what_is_given(surrogate):
@@ -130,26 +128,22 @@ def test_the_belief_starts_from_what_is_given(surrogate):
     assert policy.effective_sample_size_ == pytest.approx(20_000)
     assert policy.belief_.standard_deviation[0] == pytest.approx(1.0, abs=0.03)
     narrow = started(surrogate, inputs=norm(1, 0.1), n_particles=5000).belief_
-    np.testing.assert_allclose(
+    assert_allclose(
         [narrow.mean[0], narrow.standard_deviation[0]], [1.0, 0.1], atol=0.01
     )
     rows = started(surrogate, inputs=[[0.5], [2.0]]).belief_
     assert set(rows.particles[:, 0]) == {0.5, 2.0}
     given = InputBelief([[0.5], [2.0]], [3, 1])
     belief = started(surrogate, inputs=given).belief_
-    np.testing.assert_allclose(belief.weights, [0.75, 0.25])
+    assert_allclose(belief.weights, [0.75, 0.25])
     assert belief.distributions
 
 
-def test_behind_a_pipeline_inputs_are_those_of_the_last_step():
-    rng = np.random.default_rng(SEED)
+def test_behind_a_pipeline_inputs_are_those_of_the_last_step(rng):
     X = rng.normal(size=(80, 5)) * [4, 2, 0.1, 0.1, 0.1]
     y = softmax(np.c_[X[:, :1], 0 * X[:, :2]], axis=1)
-    pipeline = make_pipeline(
-        PCA(2, whiten=True),
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-    )
-    policy = ThompsonPolicy(pipeline.fit(X, y), random_state=SEED).fit()
+    pipeline = make_pipeline(PCA(2, whiten=True), ridge_surrogate(1))
+    policy = ThompsonPolicy(pipeline.fit(X, y), random_state=0).fit()
     assert policy.belief_.names == ("pca0", "pca1")
     components = pipeline[:-1].transform(X)
     rewards = LinearRegression().fit(components, X[:, :2])
@@ -163,13 +157,11 @@ def test_outcome_and_likelihood_agree(surrogate, method):
     policy = started(surrogate, method=method, n_particles=50_000)
     policy.update([0.8], outcome=lambda x: x[:, 0], noise_sd=2.0)
     belief = policy.belief_
-    np.testing.assert_allclose(
-        [belief.mean[0], belief.covariance[0, 0]], [0.16, 0.8], atol=0.015
-    )
+    assert_allclose([belief.mean[0], belief.covariance[0, 0]], [0.16, 0.8], atol=0.015)
     if method == "weights":  # few enough to be lost that nothing is resampled
         x = belief.particles[:, 0]
         expected = np.exp(-0.5 * (0.8 - x) ** 2 / 4.0)
-        np.testing.assert_allclose(belief.weights, expected / expected.sum(), rtol=1e-9)
+        assert_allclose(belief.weights, expected / expected.sum(), rtol=1e-9)
 
 
 def test_learning_changes_what_is_chosen(surrogate):
@@ -199,21 +191,18 @@ def test_a_regressor_with_names_and_several_outcomes(surrogate):
     assert frame["low"][0] < exact < frame["high"][0]
 
 
-def test_inputs_of_other_names_or_another_order_are_refused():
+def test_inputs_of_other_names_or_another_order_are_refused(rng):
     pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(SEED)
     X = pandas.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "time"])
     y = softmax(np.c_[X["heat"], X["time"], 0 * X["heat"]], axis=1)
-    fitted = CompositionalPCESurrogate(1, distribution=norm(0, 1), solver="ridge").fit(
-        X, y
-    )
+    fitted = ridge_surrogate(1, distribution=norm(0, 1)).fit(X, y)
     policy = started(fitted)
     turned = LinearRegression().fit(X[["time", "heat"]], 3 * X["heat"])
     with pytest.raises(ValueError, match=r"outcome has the inputs \['time', 'heat'\]"):
         policy.update(3.0, outcome=turned, noise_sd=0.5)
     assert policy.n_updates_ == 0
     policy.update(3.0, outcome=LinearRegression().fit(X, 3 * X["heat"]), noise_sd=0.5)
-    np.testing.assert_allclose(policy.belief_.mean, [36 / 37, 0], atol=0.15)
+    assert_allclose(policy.belief_.mean, [36 / 37, 0], atol=0.15)
     rows = rng.normal(size=(50, 2))
     with pytest.raises(ValueError, match=r"belief has the inputs \['time', 'heat'\]"):
         started(fitted, inputs=InputBelief(rows, names=["time", "heat"]))
@@ -229,20 +218,18 @@ def test_reproducible_and_persistent(surrogate):
     for found, same in zip(
         run(started(surrogate)), run(started(surrogate)), strict=True
     ):
-        np.testing.assert_array_equal(found, same)
+        assert_array_equal(found, same)
     half = started(surrogate)
     half.choose()
     copy = pickle.loads(pickle.dumps(half))
-    np.testing.assert_array_equal(run(half)[0], run(copy)[0])
-    frozen = clone(ThompsonPolicy(FrozenEstimator(surrogate), random_state=SEED))
-    np.testing.assert_array_equal(run(frozen.fit())[1], run(started(surrogate))[1])
+    assert_array_equal(run(half)[0], run(copy)[0])
+    frozen = clone(ThompsonPolicy(FrozenEstimator(surrogate), random_state=0))
+    assert_array_equal(run(frozen.fit())[1], run(started(surrogate))[1])
 
 
 def test_inputs_outside_the_law_warn():
     X, y = logistic_ensemble()
-    bounded = CompositionalPCESurrogate(
-        1, steps=(3, 2, 1), distribution=uniform(-4, 8), solver="ridge"
-    ).fit(X, y)
+    bounded = ridge_surrogate(1, steps=(3, 2, 1), distribution=uniform(-4, 8)).fit(X, y)
     with pytest.warns(InputOutsideSupportWarning, match="extrapolates"):
         started(bounded, inputs=norm(0, 4))
 
@@ -253,76 +240,62 @@ def test_not_fitted(surrogate):
     with pytest.raises(NotFittedError):
         ThompsonPolicy(surrogate).update(**SEEN)
     with pytest.raises(NotFittedError):
-        ThompsonPolicy(
-            CompositionalPCESurrogate(solver="ridge", distribution="normal")
-        ).fit()
+        ThompsonPolicy(ridge_surrogate()).fit()
     assert not hasattr(ThompsonPolicy(surrogate), "effective_sample_size_")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "message"),
-    [
-        ({"rule": "best"}, "rule.*'draw', 'mean', 'vote'.*'best'"),
-        ({"method": "mcmc"}, "method.*'kalman', 'weights'.*'mcmc'"),
-        ({"greedy": 1}, "greedy.*a bool"),
-        ({"n_particles": 1}, r"n_particles.*\[2, inf\)"),
-        ({"n_draws": 0}, r"n_draws.*\[1, inf\)"),
-        ({"inputs": [[1.0, 2.0]]}, r"shape \(1, 2\)"),
-        (
-            {"inputs": InputBelief([[1.0, 2.0]])},
-            "has 2 inputs; expected 1, as the surrogate",
-        ),
-        ({"surrogate": PCA()}, "not fitted|CompositionalPCESurrogate"),
-        (
-            {"surrogate": LinearRegression().fit([[1], [2]], [1, 2])},
-            "ends in Linear",
-        ),
-    ],
+    ({"rule": "best"}, "rule.*'draw', 'mean', 'vote'.*'best'"),
+    ({"method": "mcmc"}, "method.*'kalman', 'weights'.*'mcmc'"),
+    ({"greedy": 1}, "greedy.*a bool"),
+    ({"n_particles": 1}, r"n_particles.*\[2, inf\)"),
+    ({"n_draws": 0}, r"n_draws.*\[1, inf\)"),
+    ({"inputs": [[1.0, 2.0]]}, r"shape \(1, 2\)"),
+    (
+        {"inputs": InputBelief([[1.0, 2.0]])},
+        "has 2 inputs; expected 1, as the surrogate",
+    ),
+    ({"surrogate": PCA()}, "not fitted|CompositionalPCESurrogate"),
+    ({"surrogate": LinearRegression().fit([[1], [2]], [1, 2])}, "ends in Linear"),
 )
 def test_bad_parameters(surrogate, changes, message):
-    with pytest.raises(ValueError, match=message):
-        ThompsonPolicy(**{"surrogate": surrogate, **changes}).fit()
+    refuses(message, ThompsonPolicy(**{"surrogate": surrogate, **changes}).fit)
 
 
 SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({**SEEN, "observed": None}, "observed.*Got None"),
-        ({**SEEN, "observed": np.nan}, "observed.*finite"),
-        ({**SEEN, "noise_sd": 0.0}, "noise_sd.*positive"),
-        ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
-        ({**SEEN, "noise_sd": None}, "noise_sd.*Got None"),
-        ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
-        ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows; expected 1000"),
-        ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
-        ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
-        ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
-        ({**SEEN, "which": [0, 0]}, "which.*1 column"),
-    ],
+    ({**SEEN, "observed": None}, "observed.*Got None"),
+    ({**SEEN, "observed": np.nan}, "observed.*finite"),
+    ({**SEEN, "noise_sd": 0.0}, "noise_sd.*positive"),
+    ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
+    ({**SEEN, "noise_sd": None}, "noise_sd.*Got None"),
+    ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
+    ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows; expected 1000"),
+    ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
+    ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
+    ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
+    ({**SEEN, "which": [0, 0]}, "which.*1 column"),
 )
 def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     policy = started(surrogate)
     before = policy.belief_
-    with pytest.raises(ValueError, match=message):
-        policy.update(**arguments)
+    refuses(message, policy.update, **arguments)
     assert policy.belief_ is before
     assert policy.n_updates_ == 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rule", "arguments", "message"),
-    [
-        ("draw", {"steps": "third"}, "some of .*'second'.*'third'"),
-        ("draw", {"steps": 7}, "steps.*Got 7"),
-        ("draw", {"steps": []}, "steps"),
-        ("draw", {"steps": 1.5}, "steps.*Got 1.5"),
-        ("draw", {"inputs": [1.0, 2.0]}, "1 finite numbers"),
-        ("vote", {"inputs": [1.0]}, "rule='vote', which uses many draws"),
-    ],
+    ("draw", {"steps": "third"}, "some of .*'second'.*'third'"),
+    ("draw", {"steps": 7}, "steps.*Got 7"),
+    ("draw", {"steps": []}, "steps"),
+    ("draw", {"steps": 1.5}, "steps.*Got 1.5"),
+    ("draw", {"inputs": [1.0, 2.0]}, "1 finite numbers"),
+    ("vote", {"inputs": [1.0]}, "rule='vote', which uses many draws"),
 )
 def test_bad_choices(surrogate, rule, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        started(surrogate, rule).choose(**arguments)
+    refuses(message, started(surrogate, rule).choose, **arguments)

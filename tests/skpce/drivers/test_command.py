@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
@@ -162,8 +161,7 @@ def test_messages_name_options():
     )
 
 
-def test_notes_name_options(tmp_path, capsys):
-    rng = np.random.default_rng(0)
+def test_notes_name_options(tmp_path, capsys, rng):
     rows = [
         f"{i},{x},{x + 0.01 * z}" for i, (x, z) in enumerate(rng.normal(size=(40, 2)))
     ]
@@ -187,20 +185,7 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path, monkeypatch):
     assert main(["runs.csv", "--output", "loss"]) == 0
 
 
-def test_a_file_of_json_is_read(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    runs = [
-        {"config": {"rate": x, "units": u}, "loss": x + 0.01 * z}
-        for x, u, z in rng.normal(size=(40, 3)).tolist()
-    ]
-    path = tmp_path / "runs.jsonl"
-    path.write_text("\n".join(map(json.dumps, runs)), encoding="utf-8")
-    assert main([str(path), "--output", "loss"]) == 0
-    assert capsys.readouterr().out == f"{explain(runs, outputs='loss')}\n"
-
-
-def test_seeds_of_their_own_are_no_input_and_truth_is_a_number(tmp_path, capsys):
-    rng = np.random.default_rng(0)
+def test_seeds_of_their_own_are_no_input_and_truth_is_a_number(tmp_path, capsys, rng):
     rows = ["rate,seed,ok"]
     for seed, rate in enumerate(rng.uniform(size=60)):
         rows.append(f"{rate},{seed},{rate + 0.2 * rng.normal() > 0.5}")

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import skpce
 from skpce.drivers._curves import adjusted_for_families, positions_of
 from skpce.drivers._exchange import holm, smaller_rank, step_down
+from tests.shared import cases, refuses
 
 AXIS = np.array([1, 2, 3, 5, 8])
 
@@ -44,28 +46,24 @@ def test_positions_are_numbers_of_the_names():
     assert positions_of(["a", "b"], [3, 4], None)[1] == "point"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("axis", "message"),
-    [
-        (None, "'loss' has no number"),
-        ([1], "shape"),
-        ([1, np.nan], "finite numbers that differ"),
-        ([1, 1], "explain each of them by outputs="),
-        (["a", "b"], "must be numbers"),
-    ],
+    (None, "'loss' has no number"),
+    ([1], "shape"),
+    ([1, np.nan], "finite numbers that differ"),
+    ([1, 1], "explain each of them by outputs="),
+    (["a", "b"], "must be numbers"),
 )
 def test_other_positions_are_refused(axis, message):
-    with pytest.raises(ValueError, match=message):
-        positions_of(["loss", "loss_2"], axis, None)
+    refuses(message, positions_of, ["loss", "loss_2"], axis, None)
 
 
-def test_equal_outputs_cost_nothing():
-    rng = np.random.default_rng(0)
+def test_equal_outputs_cost_nothing(rng):
     one = tuple(rng.exponential(size=(999, 1)) for _ in range(2))
     observed = [np.array([[4.0]]), np.array([[0.5]])]
     alone = smaller_rank(observed, one)[0]
     many = [np.tile(own, 4) for own in observed], tuple(np.tile(own, 4) for own in one)
-    np.testing.assert_allclose(step_down(*many), alone)
+    assert_allclose(step_down(*many), alone)
 
 
 def test_independent_outputs_cost_what_they_must():
@@ -77,29 +75,29 @@ def test_independent_outputs_cost_what_they_must():
     # statistic, and either may be the smaller one.
     level = np.exp(-observed[0][0]) / 0.8
     expected = 1 - (1 - np.minimum(level, 1)) ** np.arange(5, 0, -1)
-    np.testing.assert_allclose(found[:2], expected[:2], rtol=0.2)
+    assert_allclose(found[:2], expected[:2], rtol=0.2)
     assert (np.diff(found) >= 0).all()
 
 
 def test_families_of_one_are_adjusted_by_holm():
     p_values = np.array([0.01, 0.3, 0.02, 0.6])
     found = adjusted_for_families(p_values[:, np.newaxis])
-    np.testing.assert_allclose(found[:, 0], holm(p_values))
+    assert_allclose(found[:, 0], holm(p_values))
     own = np.array([[0.01, 0.02, 0.6]])
-    np.testing.assert_allclose(adjusted_for_families(own), own)
+    assert_allclose(adjusted_for_families(own), own)
 
 
 def test_families_that_are_not_finished_count():
     found = adjusted_for_families(np.array([[0.01, 0.9], [0.02, 0.8]]))
-    np.testing.assert_allclose(found, [[0.02, 1.0], [0.04, 1.0]])
+    assert_allclose(found, [[0.02, 1.0], [0.04, 1.0]])
     done = adjusted_for_families(np.array([[0.01, 0.01], [0.02, 0.8]]))
-    np.testing.assert_allclose(done, [[0.02, 0.02], [0.02, 0.8]])
+    assert_allclose(done, [[0.02, 0.02], [0.02, 0.8]])
 
 
 def test_where_inputs_begin_to_matter(curves):
     assert curves.state.tolist() == ["drives", "drives", "not settled"]
-    np.testing.assert_array_equal(curves.begins, [3, 1, np.nan])
-    np.testing.assert_array_equal(curves.last, [8, 3, np.nan])
+    assert_array_equal(curves.begins, [3, 1, np.nan])
+    assert_array_equal(curves.last, [8, 3, np.nan])
     assert curves.epoch_names == tuple(AXIS)
     assert (curves.total_low <= curves.total).all()
     assert (curves.total <= curves.total_high).all()
@@ -139,11 +137,11 @@ def test_order_of_rows_and_columns_changes_nothing(curves):
     rows, columns = np.random.default_rng(1).permutation(len(X)), [4, 0, 2, 1, 3]
     names = {"inputs": ["rate", "units", "drop"]}
     other = skpce.explain(X[rows], Y[rows][:, columns], **names).over(AXIS[columns])
-    np.testing.assert_allclose(other.p_value, curves.p_value)
-    np.testing.assert_array_equal(other.begins, curves.begins)
+    assert_allclose(other.p_value, curves.p_value)
+    assert_array_equal(other.begins, curves.begins)
     for name in ("first", "total", "first_high", "total_low", "total_high"):
         given, found = getattr(curves, name), getattr(other, name)
-        np.testing.assert_allclose(found, given, atol=1e-6)
+        assert_allclose(found, given, atol=1e-6)
 
 
 def test_failed_runs_and_constant_points_are_left_out():
@@ -160,8 +158,7 @@ def test_failed_runs_and_constant_points_are_left_out():
 def test_too_few_whole_runs_are_refused():
     X, Y = runs(12)
     Y[6:, 0] = np.nan
-    with pytest.raises(ValueError, match="6 runs have all 2 outputs"):
-        skpce.explain(X, Y[:, :2]).over([1, 2])
+    refuses("6 runs have all 2 outputs", skpce.explain(X, Y[:, :2]).over, [1, 2])
 
 
 def test_groups_of_inputs_and_other_names():
@@ -173,5 +170,4 @@ def test_groups_of_inputs_and_other_names():
 
 
 def test_a_pipeline_is_refused(answer):
-    with pytest.raises(ValueError, match="the answer is of a pipeline"):
-        replace(answer, source=None).over()
+    refuses("the answer is of a pipeline", replace(answer, source=None).over)

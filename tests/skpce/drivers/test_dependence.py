@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import qmc, uniform
 from sklearn.datasets import load_diabetes
@@ -23,6 +24,7 @@ from skpce.drivers._dependence import (
     with_copies,
 )
 from skpce.ensembles import from_cv_results, sample_inputs
+from tests.shared import cases
 
 
 def tables(X, y):
@@ -74,8 +76,7 @@ def test_copies_of_members_by_chance_name_nothing():
     assert named <= 1
 
 
-def test_rows_that_were_copied_say_nothing_of_the_noise():
-    rng = np.random.default_rng(0)
+def test_rows_that_were_copied_say_nothing_of_the_noise(rng):
     X = rng.uniform(size=(40, 2))
     y = X[:, 0] + 0.4 * rng.normal(size=40)
     rows = [*range(40), 3, 7]
@@ -92,7 +93,7 @@ def test_rows_of_a_grid_whose_outputs_tie_have_no_order():
     rows = np.random.default_rng(1).permutation(len(grid))
     own = skpce.explain(grid, y)
     shuffled = skpce.explain(grid[rows], y[rows])
-    np.testing.assert_array_equal(own.drivers.p_value, shuffled.drivers.p_value)
+    assert_array_equal(own.drivers.p_value, shuffled.drivers.p_value)
 
 
 def test_what_holds_between_copies_is_found():
@@ -105,8 +106,7 @@ def test_what_holds_between_copies_is_found():
     assert answer.design.n_settings == 30
 
 
-def test_a_design_of_levels_is_no_copy():
-    rng = np.random.default_rng(0)
+def test_a_design_of_levels_is_no_copy(rng):
     settings = np.repeat(rng.normal(size=(6, 2)), 10, axis=0)
     assert labels_of_copies(settings, rng.normal(size=(60, 1))).max() == 5
     crossed = rng.integers(0, 3, size=(60, 2)).astype(float)
@@ -138,9 +138,8 @@ def test_a_few_modes_are_no_copies(n_modes):
 
 
 @pytest.mark.parametrize("n_dimensions", [1, 2, 5])
-def test_independent_points_are_seldom_too_near(n_dimensions):
+def test_independent_points_are_seldom_too_near(n_dimensions, rng):
     """The false discovery rate: some pair in at most a quarter of the samples."""
-    rng = np.random.default_rng(0)
     samples = [rng.normal(size=(60, n_dimensions)) for _ in range(40)]
     assert np.mean([len(too_near(points)) > 0 for points in samples]) < 0.25
     for points in samples[:5]:
@@ -189,9 +188,8 @@ def trends(rng):
     return X, time + rng.normal(0.0, 0.3, size=(60, 1))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [long_walks, with_a_clock, chains_in_turn, with_levels, whole_numbers, trends],
+@cases(
+    "make", long_walks, with_a_clock, chains_in_turn, with_levels, whole_numbers, trends
 )
 def test_inputs_and_outputs_that_agree_by_their_order_alone(make):
     found = [series_in(*make(np.random.default_rng(seed))) for seed in range(6)]
@@ -209,9 +207,8 @@ def test_a_series_that_is_found_settles_nothing():
     assert not told.design.series
 
 
-def test_inputs_in_an_order_that_explain_every_change():
+def test_inputs_in_an_order_that_explain_every_change(rng):
     """A trend in the inputs, which the outputs follow down to the last wiggle."""
-    rng = np.random.default_rng(0)
     X, _ = trends(rng)
     assert not series_in(X, X[:, 0] + 0.2 * rng.normal(size=60))
     X = np.cumsum(rng.normal(size=(80, 1)), axis=0)
@@ -236,18 +233,16 @@ def test_product_tables_in_their_own_order_are_no_series(shape):
         assert not design_of(X, y).has_repeats
 
 
-@pytest.mark.parametrize(
+@cases(
     ("estimator", "grid"),
-    [
-        (
-            KernelRidge(kernel="rbf"),
-            {"alpha": np.logspace(-3, 1, 8), "gamma": np.logspace(-2, 2, 8)},
-        ),
-        (
-            DecisionTreeRegressor(random_state=0),
-            {"max_depth": range(1, 11), "min_samples_leaf": [1, 2, 4, 8, 16, 32]},
-        ),
-    ],
+    (
+        KernelRidge(kernel="rbf"),
+        {"alpha": np.logspace(-3, 1, 8), "gamma": np.logspace(-2, 2, 8)},
+    ),
+    (
+        DecisionTreeRegressor(random_state=0),
+        {"max_depth": range(1, 11), "min_samples_leaf": [1, 2, 4, 8, 16, 32]},
+    ),
 )
 def test_grid_searches_in_their_own_order(estimator, grid):
     X, y = load_diabetes(return_X_y=True)
@@ -262,7 +257,7 @@ def test_grid_searches_in_their_own_order(estimator, grid):
         for rows in (slice(None), order)
     )
     assert own.drivers.state.tolist() == shuffled.drivers.state.tolist()
-    np.testing.assert_allclose(own.drivers.total, shuffled.drivers.total, atol=1e-6)
+    assert_allclose(own.drivers.total, shuffled.drivers.total, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_inputs", [1, 3])
@@ -275,9 +270,8 @@ def test_sequences_of_low_discrepancy_are_no_series(n_inputs):
 
 
 @pytest.mark.slow
-def test_blocks_of_a_series_have_evidence_once_the_order_is_stated():
+def test_blocks_of_a_series_have_evidence_once_the_order_is_stated(rng):
     """Inputs and noise are averages of four steps."""
-    rng = np.random.default_rng(0)
     steps = rng.normal(size=(403, 2))
     X, noise = (np.convolve(one, np.ones(4) / 2, mode="valid") for one in steps.T)
     X, y = X[:, np.newaxis], X + noise
@@ -291,8 +285,7 @@ def test_blocks_of_a_series_have_evidence_once_the_order_is_stated():
 # Inputs that were computed from outputs
 
 
-def test_an_input_that_is_a_copy_of_an_output():
-    rng = np.random.default_rng(0)
+def test_an_input_that_is_a_copy_of_an_output(rng):
     X = rng.normal(size=(40, 2))
     y = 3 * X[:, 1:] - 2
     assert copied_input(X, y) == 1

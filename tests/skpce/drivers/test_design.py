@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import skpce
 from skpce.drivers import Design
@@ -16,6 +17,7 @@ from skpce.drivers._design import (
     numbers_of,
     varies_within,
 )
+from tests.shared import refuses
 
 
 def exchange_of(X, column, **labels):
@@ -160,8 +162,7 @@ def test_few_groups_do_not_change_signs_and_blocks_are_named():
 def test_several_series_are_told_apart_or_refused():
     X, week = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) // 3
     store = np.arange(60) % 3
-    with pytest.raises(ValueError, match=r"3 runs at each of 20 places, .* several"):
-        Design.of(X, order=week)
+    refuses(r"3 runs at each of 20 places, .* several", Design.of, X, order=week)
     design = Design.of(X, order=week, blocks=store)
     assert np.array_equal(np.argsort(design.order), np.lexsort((week, store)))
     assert {len(set(store[design.series_blocks(15) == k])) for k in range(3)} == {1}
@@ -244,8 +245,7 @@ def test_memory_of_products_of_series():
     assert memory_of(series[:, :1], noise[:, 1:], order=order) in (1, 2)
 
 
-def test_a_series_of_forty_runs_without_memory_is_tested():
-    rng = np.random.default_rng(0)
+def test_a_series_of_forty_runs_without_memory_is_tested(rng):
     X = rng.uniform(size=(40, 2))
     y = X[:, 0] + 0.05 * rng.normal(size=40)
     assert memory_of(X[:, :1], y[:, np.newaxis], order=np.arange(40.0)) == 1
@@ -305,9 +305,9 @@ def test_shares_of_all_combinations_of_labels_are_those_of_the_analysis_of_varia
         [[y[(machine == m) & (worker == w)].mean() for w in range(6)] for m in range(3)]
     )
     alone = means.mean(axis=1).var() / y.var(), means.mean(axis=0).var() / y.var()
-    np.testing.assert_allclose(answer.first[0], alone, atol=0.03)
+    assert_allclose(answer.first[0], alone, atol=0.03)
     rest = means.var() / y.var() - sum(alone)
-    np.testing.assert_allclose(answer.total[0], np.add(alone, rest), atol=0.03)
+    assert_allclose(answer.total[0], np.add(alone, rest), atol=0.03)
 
 
 def test_settings_of_a_central_composite_design_are_exchanged():

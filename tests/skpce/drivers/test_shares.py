@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import skpce
 from skpce import PolynomialChaosRegressor
@@ -17,14 +18,13 @@ from skpce.inspection import variance_decomposition
 
 
 @pytest.mark.parametrize("unequal", [False, True])
-def test_noise_between_repeats_is_that_of_the_variance_decomposition(unequal):
-    rng = np.random.default_rng(0)
+def test_noise_between_repeats_is_that_of_the_variance_decomposition(unequal, rng):
     counts = rng.integers(1, 5, size=20) if unequal else np.full(20, 3)
     setting = np.repeat(np.arange(20), counts)
     y = rng.normal(size=20)[setting] + 0.5 * rng.normal(size=len(setting))
     expected = variance_decomposition(y, replicate=setting).noise_share.ravel()
     found = noise_share(y[:, np.newaxis], np.zeros(1, np.int64), setting)
-    np.testing.assert_allclose(found, expected)
+    assert_allclose(found, expected)
 
 
 def test_noise_between_repeats_by_hand():
@@ -73,7 +73,7 @@ def test_shares_of_a_linear_function_are_those_of_its_variances():
     y = X[:, 0] + 0.5 * X[:, 1] + 0.1 * rng.normal(size=200)
     drivers = skpce.explain(X, y).drivers
     expected = np.array([1.0, 0.25, 0.0, 0.0]) / 1.26
-    np.testing.assert_allclose(drivers.total[0], expected, atol=0.08)
+    assert_allclose(drivers.total[0], expected, atol=0.08)
     assert (drivers.total_low[0] <= expected + 1e-9).all()
     assert (expected <= drivers.total_high[0]).all()
 
@@ -82,7 +82,7 @@ def test_the_only_input_does_nothing_together_with_others():
     rng = np.random.default_rng(3)
     x = rng.uniform(size=(40, 1))
     answer = skpce.explain(x, np.sin(4 * x[:, 0]) + 0.5 * rng.normal(size=40))
-    np.testing.assert_array_equal(answer.drivers.first, answer.drivers.total)
+    assert_array_equal(answer.drivers.first, answer.drivers.total)
     assert "together" not in str(answer)
     assert "alone" not in answer.sentences[0]
 
@@ -114,18 +114,17 @@ def test_what_refits_miss_beyond_the_errors_of_leaving_one_out_is_counted():
     given = problem, y, np.array([0, 1]), np.ones(2), q2
     found = _shares._missed_beyond(*given, repeated)
     # 1 - .5 - 4 * .25 / 4; 1 - .25 - 4 * 1 / 4 is below 0.
-    np.testing.assert_allclose(found, [0.25, 0.0])
+    assert_allclose(found, [0.25, 0.0])
     found = _shares._missed_beyond(*given, replace(repeated, adaptive=True))
-    np.testing.assert_allclose(found, [0.5, 0.75])  # all that refits do not predict
+    assert_allclose(found, [0.5, 0.75])  # all that refits do not predict
     single = Design.of(np.arange(4.0)[:, np.newaxis])  # one run more may show a fourth
-    np.testing.assert_allclose(_shares._missed_beyond(*given, single), [0.5, 0.25])
+    assert_allclose(_shares._missed_beyond(*given, single), [0.5, 0.25])
 
 
-def test_upper_ends_are_wider_where_earlier_results_chose_the_settings():
+def test_upper_ends_are_wider_where_earlier_results_chose_the_settings(rng):
     optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    rng = np.random.default_rng(0)
     study.optimize(
         lambda t: (
             np.sin(5 * t.suggest_float("a", 0, 1)) * t.suggest_float("b", 0, 1)
@@ -137,7 +136,7 @@ def test_upper_ends_are_wider_where_earlier_results_chose_the_settings():
     study.sampler = optuna.samplers.TPESampler()
     adaptive = skpce.explain(study)
     assert (adaptive.design.adaptive, plain.design.adaptive) == (True, False)
-    np.testing.assert_array_equal(adaptive.drivers.total, plain.drivers.total)
+    assert_array_equal(adaptive.drivers.total, plain.drivers.total)
     assert (adaptive.drivers.total_high > plain.drivers.total_high).any()
     assert (adaptive.drivers.total_high >= plain.drivers.total_high).all()
 
@@ -150,7 +149,7 @@ def test_shares_are_those_of_the_fit_whether_or_not_something_drives():
     assert set(answer.drivers.state.ravel()) == {"not settled"}
     model = PolynomialChaosRegressor(distribution="auto").fit(X, y)
     share = np.ravel(model.total_sobol_indices_) * answer.findings.shares.explained
-    np.testing.assert_allclose(answer.drivers.total[0], share, atol=1e-8)
+    assert_allclose(answer.drivers.total[0], share, atol=1e-8)
     assert (answer.drivers.total_low == 0).all()
 
 

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce.drivers._exchange import (
@@ -21,18 +22,17 @@ from skpce.drivers._exchange import (
 def test_tail_of_one_chi_square():
     value = np.array([2.0, 4.0, 10.0, 30.0])
     found = tail_of_mixture(value, np.ones((4, 1)))
-    np.testing.assert_allclose(found, stats.chi2.sf(value, 1), rtol=0.12)
+    assert_allclose(found, stats.chi2.sf(value, 1), rtol=0.12)
 
 
 @pytest.mark.parametrize("degrees", [2, 4, 9])
 def test_tail_of_equal_parts_is_that_of_a_chi_square(degrees):
     value = np.array([0.5, 1.5, 3.0, 6.0]) * degrees
     found = tail_of_mixture(3.0 * value, np.full((4, degrees), 3.0))
-    np.testing.assert_allclose(found, stats.chi2.sf(value, degrees), rtol=0.06)
+    assert_allclose(found, stats.chi2.sf(value, degrees), rtol=0.06)
 
 
-def test_tail_of_unequal_parts_against_draws():
-    rng = np.random.default_rng(0)
+def test_tail_of_unequal_parts_against_draws(rng):
     sizes = np.array([1.0, 0.6, 0.36, 0.05])
     drawn = np.square(rng.normal(size=(400_000, 4))) @ sizes
     for value in (4.0, 8.0, 12.0):
@@ -57,7 +57,7 @@ def test_covariances_of_scores_over_all_exchanges():
     flat = np.reshape(scores, (len(scores), -1))
     expected = np.linalg.eigvalsh(flat.T @ flat / len(flat))
     found = sizes_of_exchange(terms, weights, residuals[np.newaxis])[0]
-    np.testing.assert_allclose(np.sort(found), expected, atol=1e-12)
+    assert_allclose(np.sort(found), expected, atol=1e-12)
 
 
 def test_covariances_of_scores_within_strata():
@@ -89,7 +89,7 @@ def test_covariances_of_scores_over_all_signs(unit):
     flat = np.reshape(scores, (len(scores), -1))
     expected = np.linalg.eigvalsh(flat.T @ flat / len(flat))
     found = sizes_of_signs(terms, np.ones(2), residuals[np.newaxis], unit)[0]
-    np.testing.assert_allclose(np.sort(found), expected, atol=1e-12)
+    assert_allclose(np.sort(found), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_rows", [30, 120])

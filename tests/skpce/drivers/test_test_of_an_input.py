@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import skpce
@@ -20,6 +21,7 @@ from skpce.drivers._exchange import (
     fit_others,
     holm,
 )
+from tests.shared import cases
 
 
 def problem_of(X, y, **labels):
@@ -118,11 +120,6 @@ def test_residuals_are_those_of_fits_without_each_row():
         assert fit.residuals[row, 0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_holm_by_hand():
-    found = holm(np.array([0.01, 0.04, 0.03, 0.005]))
-    np.testing.assert_allclose(found, [0.03, 0.06, 0.06, 0.02])
-
-
 def test_nothing_depends_on_the_order_of_rows_and_columns_or_on_units():
     X, y = base(50, 5)
     first = skpce.explain(X, y).drivers
@@ -132,10 +129,10 @@ def test_nothing_depends_on_the_order_of_rows_and_columns_or_on_units():
     moved = (X * units + 7.0)[rows][:, columns]
     other = skpce.explain(moved, 3.0 * y[rows] + 1.0).drivers
     assert other.state[0].tolist() == first.state[0, columns].tolist()
-    np.testing.assert_allclose(other.p_value[0], first.p_value[0, columns], rtol=1e-6)
+    assert_allclose(other.p_value[0], first.p_value[0, columns], rtol=1e-6)
     for name in ("first", "total", "total_high"):
         expected = getattr(first, name)[0, columns]
-        np.testing.assert_allclose(getattr(other, name)[0], expected, atol=2e-3)
+        assert_allclose(getattr(other, name)[0], expected, atol=2e-3)
 
 
 def test_p_values_of_noise_are_uniform_or_larger():
@@ -196,7 +193,7 @@ def test_orders_of_some_rows_are_orders():
     X, y = base(1100, 0)
     problem = problem_of(X, y)
     (some,) = problem.orders(50, 50, 1090)
-    np.testing.assert_array_equal(np.sort(some), np.tile(np.arange(1090), (50, 1)))
+    assert_array_equal(np.sort(some), np.tile(np.arange(1090), (50, 1)))
     first = some[:, 0] / 1090
     assert 0.3 < first.mean() < 0.7
 
@@ -210,12 +207,10 @@ def test_an_input_that_acts_on_the_spread_alone():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     ("design", "n_runs"),
-    [
-        *(("Plackett-Burman", 12), ("fractional", 16), ("fractional", 32)),
-        *(("Box-Behnken", 27), ("hypercube", 16)),
-    ],
+    *(("Plackett-Burman", 12), ("fractional", 16), ("fractional", 32)),
+    *(("Box-Behnken", 27), ("hypercube", 16)),
 )
 def test_nulls_of_orthogonal_designs_are_not_named(design, n_runs):
     # Of residuals as they are 1.00, .33, .43, .08 and .08 of these answers name a null:
@@ -240,7 +235,7 @@ def test_signs_within_strata_do_not_make_scores_too_small():
         setting = problem_of(grid, y).setting((2,))
         assert setting.exchange.strata is not None
         terms, left = setting.own.values, setting._without_strata()
-        np.testing.assert_allclose(
+        assert_allclose(
             terms.T @ left, terms.T @ setting.residuals * (4 / 3) ** 0.75, atol=1e-9
         )
         scores.append(np.square(terms.T @ setting.residuals)[0, 0])
@@ -248,17 +243,19 @@ def test_signs_within_strata_do_not_make_scores_too_small():
     assert np.mean(scores) < 1.15 * np.mean(by_signs)  # else 1.35 times
 
 
-def test_information_is_that_of_the_prior():
+def test_information_is_that_of_the_prior(rng):
     # Scores over their deviations do not hang on how an input lies to the others.
-    rng = np.random.default_rng(0)
     case = arranged(16, rng, "fractional")
     inputs = Inputs.of(case.X, np.zeros(5, dtype=bool))
     fit = fit_others(
-        *(inputs, np.arange(4), case.y[:, np.newaxis], np.zeros(1, dtype=int)),
+        inputs,
+        np.arange(4),
+        case.y[:, np.newaxis],
+        np.zeros(1, dtype=int),
         with_covariances=True,
     )
     (covariance,) = fit.covariances
-    np.testing.assert_allclose(covariance, covariance.T)
+    assert_allclose(covariance, covariance.T)
     assert np.linalg.eigvalsh(covariance).min() > 0
     own = case.X[:, 4]
     moved = rng.permutation(own)
@@ -272,7 +269,10 @@ def setting_of_a_design():
     inputs = Inputs.of(case.X, np.zeros(4, dtype=bool))
     y = np.column_stack([case.y, rng.normal(size=27), rng.normal(size=27)])
     problem = Problem(
-        *(inputs, y, np.array([0, 1, 1]), Design.of(case.X)),
+        inputs,
+        y,
+        np.array([0, 1, 1]),
+        Design.of(case.X),
         members=tuple((k,) for k in range(4)),
         n_hypotheses=8,
     )
@@ -292,7 +292,7 @@ def test_residuals_are_rotated_beside_the_terms_of_the_others(setting_of_a_desig
     white = [np.linalg.lstsq(root, r[:, 1], rcond=None)[0] for r in drawn[:5]]
     lengths = np.linalg.norm(white, axis=1)
     observed = np.linalg.lstsq(root, setting.residuals[:, 1], rcond=None)[0]
-    np.testing.assert_allclose(lengths, lengths[0])
+    assert_allclose(lengths, lengths[0])
     assert lengths[0] >= np.linalg.norm(observed) * (1 - 1e-9)
     alike = np.corrcoef(setting.residuals[:, 1], setting.residuals[:, 2])[0, 1]
     found = [np.corrcoef(r[:, 1], r[:, 2])[0, 1] for r in drawn]
@@ -307,7 +307,7 @@ def test_rotated_scores_have_the_size_that_is_stated(setting_of_a_design):
         known = size > 0  # but for terms that the others' take away
         assert known.mean() > 0.5
         ratio = size / size.max(axis=0)
-        np.testing.assert_allclose(ratio[known], 1.0, atol=0.1)
+        assert_allclose(ratio[known], 1.0, atol=0.1)
 
 
 def test_two_inputs_that_act_only_together_are_named_as_a_pair():
@@ -400,7 +400,7 @@ def test_inputs_that_a_pair_names_have_p_values_below_the_level(seed):
     answer = pair_with_a_double(seed, 0.0)
     assert answer.pairs.keys["pair"] == ("y: x0 and x1",)
     drives = answer.drivers.state[0] == "drives"
-    np.testing.assert_array_equal(answer.drivers.p_value[0] <= 0.05, drives)
+    assert_array_equal(answer.drivers.p_value[0] <= 0.05, drives)
 
 
 def one_at_a_time(seed, n_inputs=6, n_levels=8):
@@ -422,8 +422,7 @@ def test_the_driver_of_runs_that_change_one_input_at_a_time_is_named():
     assert not np.isin(states[:, 1:], ["drives", "acts on the spread"]).any()
 
 
-def test_what_is_nearly_the_output_leaves_no_input_that_does_not_matter():
-    rng = np.random.default_rng(0)
+def test_what_is_nearly_the_output_leaves_no_input_that_does_not_matter(rng):
     X = rng.normal(size=(60, 5))
     y = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=60)
     answer = skpce.explain(np.c_[X, y + 0.1 * rng.normal(size=60)], y)
@@ -534,8 +533,7 @@ def test_rows_that_are_sorted_by_their_result_are_named():
     )
 
 
-def test_an_effect_is_compared_to_its_differences_between_labels():
-    rng = np.random.default_rng(0)
+def test_an_effect_is_compared_to_its_differences_between_labels(rng):
     label = np.repeat(np.arange(4), 20)
     flag = np.tile([-1.0, 1.0], 40)
     y = (0.5 + rng.normal(size=4))[label] * flag + 3 * label + rng.normal(size=80)
@@ -544,8 +542,8 @@ def test_an_effect_is_compared_to_its_differences_between_labels():
     slope = np.diff(cells.mean(axis=1), axis=1)[:, 0] / 2
     error = cells.var(axis=1, ddof=1).mean()
     between = 20 * np.var(slope, ddof=1)
-    np.testing.assert_allclose(detected, stats.f.sf(between / error, 3, 72))
-    np.testing.assert_allclose(steady, stats.ttest_1samp(slope, 0.0).pvalue)
+    assert_allclose(detected, stats.f.sf(between / error, 3, 72))
+    assert_allclose(steady, stats.ttest_1samp(slope, 0.0).pvalue)
     alone = _by_label(label[:, None] * 1.0, np.ones(1), y[:, None], label)
     assert alone == (1.0, 0.0)  # what is one value for each label is not compared
 

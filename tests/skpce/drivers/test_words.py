@@ -21,6 +21,7 @@ from skpce.drivers._findings import (
     percent_in_words,
 )
 from skpce.drivers._shares import Shares
+from tests.shared import cases
 
 D, S, N, O = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN  # noqa: E741
 NAMES = ("rate", "units", "drop", "kind")
@@ -272,14 +273,12 @@ def test_an_output_that_does_not_vary_has_no_drivers():
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("share", "table", "text"),
-    [
-        (0.0, "0 %", "less than 1 %"),
-        (0.004, "<1 %", "less than 1 %"),
-        (0.006, "1 %", "1 %"),
-        (1.0, "100 %", "100 %"),
-    ],
+    (0.0, "0 %", "less than 1 %"),
+    (0.004, "<1 %", "less than 1 %"),
+    (0.006, "1 %", "1 %"),
+    (1.0, "100 %", "100 %"),
 )
 def test_percent(share, table, text):
     assert (percent(share), percent_in_words(share)) == (table, text)
@@ -295,8 +294,7 @@ def test_intervals_and_lists():
     assert listed(list("abcdef")) == "a, b, c, d and 2 more"
 
 
-def test_inputs_with_small_shares_in_much_noise_are_told_of_repeats():
-    rng = np.random.default_rng(0)
+def test_inputs_with_small_shares_in_much_noise_are_told_of_repeats(rng):
     X = rng.uniform(size=(300, 3))
     (text,) = skpce.explain(X, X[:, 0] + 0.4 * rng.normal(size=300)).sentences
     assert "not settled: below 5 % as far as the model sees, which leaves" in text

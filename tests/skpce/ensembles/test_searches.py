@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from skpce.ensembles import from_cv_results, from_study
+from tests.shared import cases, refuses
 
 
 @dataclass
@@ -93,7 +95,7 @@ def test_search_spaces_give_the_distributions(study):
     assert laws["kind"] == "categorical"
     assert runs.levels["kind"] == ("None", "a", "b")
     rates = [trial.params["rate"] for trial in study.trials]
-    np.testing.assert_allclose(runs.X["rate"], np.log10(rates))
+    assert_allclose(runs.X["rate"], np.log10(rates))
     assert runs.y.columns.tolist() == ["objective"]
 
 
@@ -179,29 +181,23 @@ def test_bad_studies_are_refused(study):
         from_study(SimpleNamespace(trials=[]))
     with pytest.raises(ValueError, match="1 trial has an output; expected"):
         from_study(SimpleNamespace(trials=study.trials[:1]))
-    with pytest.raises(ValueError, match="None of 30 trials of study is complete"):
-        from_study(study, ["nothing"])
+    refuses("None of 30 trials of study is complete", from_study, study, ["nothing"])
     with pytest.raises(ValueError, match="'distribution' parameter of from_study"):
         from_study(study, distribution="prior")
     study.trials[3].distributions = SPACE | {"rate": FloatDistribution(1e-9, 1)}
-    with pytest.raises(ValueError, match=r"'rate' changed .* expected one kind"):
-        from_study(study)
+    refuses(r"'rate' changed .* expected one kind", from_study, study)
 
 
 def test_a_constant_objective_is_refused(study):
     for trial in study.trials:
         trial.values = [1.5]
-    with pytest.raises(ValueError, match=r"'objective' is 1\.5 in all trials"):
-        from_study(study)
+    refuses(r"'objective' is 1\.5 in all trials", from_study, study)
 
 
 def test_an_unknown_kind_of_parameter_is_refused(study):
     for trial in study.trials:
         trial.distributions = SPACE | {"rate": SimpleNamespace()}
-    with pytest.raises(
-        ValueError, match="'rate' has a search space of the kind Simple"
-    ):
-        from_study(study)
+    refuses("'rate' has a search space of the kind Simple", from_study, study)
 
 
 GRID = {"max_depth": [1, 2, None], "ccp_alpha": [0.0, 0.01, 0.1]}
@@ -226,7 +222,7 @@ def test_candidates_are_members(search, given):
     runs = from_cv_results(of[given])
     assert runs.X.columns.tolist() == ["ccp_alpha", "max_depth"]
     assert runs.levels["max_depth"] == ("1", "2", "None")
-    np.testing.assert_allclose(runs.y["score"], search.cv_results_["mean_test_score"])
+    assert_allclose(runs.y["score"], search.cv_results_["mean_test_score"])
     assert runs.setting is None
 
 
@@ -240,14 +236,12 @@ def test_of_successive_halving_the_first_round_is_read(search):
     results["mean_test_score"][9:] += 1.0
     found = from_cv_results(results | {"iter": np.repeat([0, 1], [9, 3])})
     given = from_cv_results(search.cv_results_)
-    np.testing.assert_array_equal(found.X, given.X)
-    np.testing.assert_array_equal(found.y, given.y)
+    assert_array_equal(found.X, given.X)
+    assert_array_equal(found.y, given.y)
     assert "first round of successive halving" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("sampler", "order"), [("RandomSampler", False), ("TPESampler", None)]
-)
+@cases(("sampler", "order"), ("RandomSampler", False), ("TPESampler", None))
 def test_the_order_of_a_study_is_that_of_its_sampler(sampler, order):
     values = np.random.default_rng(0).uniform(size=8)
     space = {"share": FloatDistribution(0.0, 1.0)}
@@ -261,7 +255,7 @@ def test_splits_are_replicates(search):
     assert len(runs) == 36
     means = runs.y.groupby(runs.setting)["score"].mean()
     wanted = np.sort(search.cv_results_["mean_test_score"])
-    np.testing.assert_allclose(np.sort(means), wanted)
+    assert_allclose(np.sort(means), wanted)
 
 
 def test_splits_are_an_input(search):
@@ -269,7 +263,7 @@ def test_splits_are_an_input(search):
     assert runs.X.columns.tolist() == ["ccp_alpha", "max_depth", "split"]
     assert runs.distribution[-1] == "categorical"
     last = runs.y["score"][runs.X["split"] == 3]
-    np.testing.assert_allclose(last, search.cv_results_["split3_test_score"])
+    assert_allclose(last, search.cv_results_["split3_test_score"])
 
 
 def test_several_scorers_and_logarithms():
@@ -297,10 +291,8 @@ def test_bad_results_are_refused(search):
     ):
         from_cv_results({"param_a": [1, 2, 3, 4]}, splits="input")
     unfitted = GridSearchCV(DecisionTreeClassifier(), GRID)
-    with pytest.raises(ValueError, match=r"'cv_results' .* must be a fitted search"):
-        from_cv_results(unfitted)
-    with pytest.raises(ValueError, match="'splits' parameter"):
-        from_cv_results(search.cv_results_, splits="all")
+    refuses(r"'cv_results' .* must be a fitted search", from_cv_results, unfitted)
+    refuses("'splits' parameter", from_cv_results, search.cv_results_, splits="all")
     with pytest.raises(ValueError, match="log has 'alpha', which is no input"):
         from_cv_results(search.cv_results_, log=["alpha"])
     masked = np.ma.MaskedArray([1, 2, 3, 4], [False, True, False, False])
@@ -312,15 +304,12 @@ def test_names_that_would_be_lost_are_refused(study, search):
     for trial in study.trials:
         trial.values = [1.0, 2.0]
     study.metric_names = ["loss", "loss"]
-    with pytest.raises(ValueError, match="Two objectives of study have one name"):
-        from_study(study)
+    refuses("Two objectives of study have one name", from_study, study)
     study.metric_names = ["loss", "time"]
     study.trials[0].params["kind"] = "None"
-    with pytest.raises(ValueError, match="choices None and 'None'"):
-        from_study(study)
+    refuses("choices None and 'None'", from_study, study)
     results = search.cv_results_ | {"param_split": np.arange(9)}
-    with pytest.raises(ValueError, match="needs the name 'split'"):
-        from_cv_results(results, splits="input")
+    refuses("needs the name 'split'", from_cv_results, results, splits="input")
 
 
 def test_a_frame_of_results_has_missing_parameters_too():
@@ -328,5 +317,4 @@ def test_a_frame_of_results_has_missing_parameters_too():
     grids = [{"max_depth": [1, 2]}, {"max_depth": [3, 4], "splitter": ["best"]}]
     found = GridSearchCV(DecisionTreeClassifier(random_state=0), grids, cv=3).fit(X, y)
     for results in (found.cv_results_, pd.DataFrame(found.cv_results_)):
-        with pytest.raises(ValueError, match="'splitter' is missing for 2 of 4"):
-            from_cv_results(results)
+        refuses("'splitter' is missing for 2 of 4", from_cv_results, results)

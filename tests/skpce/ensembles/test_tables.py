@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skpce import PolynomialChaosRegressor
 from skpce.ensembles import from_frame
 from skpce.inspection import verdict
+from tests.shared import cases, refuses, ridge_pce
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def table():
 def test_inputs_become_numbers_with_the_names_that_were_given(table):
     runs = from_frame(table, ["learner", "rate", "depth"], "accuracy", log=["rate"])
     assert list(runs.X.columns) == ["learner", "rate", "depth"]
-    np.testing.assert_allclose(runs.X["rate"], np.log10(table["rate"]))
+    assert_allclose(runs.X["rate"], np.log10(table["rate"]))
     assert runs.levels == {"learner": ("knn", "svm", "tree")}
     decoded = [runs.levels["learner"][int(code)] for code in runs.X["learner"]]
     assert decoded == table["learner"].tolist()
@@ -44,7 +45,7 @@ def test_inputs_become_numbers_with_the_names_that_were_given(table):
 
 def test_an_estimator_takes_what_is_read(table):
     runs = from_frame(table, ["learner", "rate"], ["accuracy", "time"])
-    pce = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
+    pce = ridge_pce(2, distribution=runs.distribution)
     pce.fit(runs.X, runs.y)
     assert pce.feature_names_in_.tolist() == ["learner", "rate"]
     assert pce.sobol_indices_.shape == (2, 2)
@@ -59,7 +60,7 @@ def test_polars_is_read_as_pandas_is(table):
         pd.testing.assert_frame_equal(
             ours, pd.DataFrame(theirs.to_dict(as_series=False))
         )
-    np.testing.assert_array_equal(one.setting, two.setting)
+    assert_array_equal(one.setting, two.setting)
 
 
 def test_settings_are_rows_of_equal_inputs(table):
@@ -105,31 +106,24 @@ def test_an_input_that_does_not_vary_is_left_out(table):
     assert runs.notes == ("The input rate is 1.0 in all runs and is left out.",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "arguments", "message"),
-    [
-        ({}, (["nope"], "accuracy"), "no column 'nope'; it has 'learner', 'rate'"),
-        ({}, (["rate"], "rate"), "'rate' is given for two purposes"),
-        ({}, ([], "accuracy"), "at least one input"),
-        ({}, (["rate"], []), "at least one input and one output"),
-        ({}, (["rate"], {}), "at least one input and one output"),
-        ({"accuracy": "good"}, (["rate"], "accuracy"), "no numbers, such as 'good'"),
-        ({"accuracy": np.inf}, (["rate"], "accuracy"), "infinite in 40 rows"),
-        ({"accuracy": 1.0}, (["rate"], "accuracy"), "is 1.0 in all runs"),
-        (
-            {"accuracy": np.nan},
-            (["rate"], "accuracy"),
-            "0 runs have an output",
-        ),
-        ({"rate": np.nan}, (["rate"], "accuracy"), "'rate' is missing in 40 of 40"),
-        ({"rate": 1.0}, (["rate"], "accuracy"), "No input varies in the 40 runs"),
-        ({}, ({"rate": "gaussian"}, "accuracy"), "'rate' must be None.*'gaussian'"),
-        ({}, ({"learner": "normal"}, "accuracy"), "no numbers, such as"),
-    ],
+    ({}, (["nope"], "accuracy"), "no column 'nope'; it has 'learner', 'rate'"),
+    ({}, (["rate"], "rate"), "'rate' is given for two purposes"),
+    ({}, ([], "accuracy"), "at least one input"),
+    ({}, (["rate"], []), "at least one input and one output"),
+    ({}, (["rate"], {}), "at least one input and one output"),
+    ({"accuracy": "good"}, (["rate"], "accuracy"), "no numbers, such as 'good'"),
+    ({"accuracy": np.inf}, (["rate"], "accuracy"), "infinite in 40 rows"),
+    ({"accuracy": 1.0}, (["rate"], "accuracy"), "is 1.0 in all runs"),
+    ({"accuracy": np.nan}, (["rate"], "accuracy"), "0 runs have an output"),
+    ({"rate": np.nan}, (["rate"], "accuracy"), "'rate' is missing in 40 of 40"),
+    ({"rate": 1.0}, (["rate"], "accuracy"), "No input varies in the 40 runs"),
+    ({}, ({"rate": "gaussian"}, "accuracy"), "'rate' must be None.*'gaussian'"),
+    ({}, ({"learner": "normal"}, "accuracy"), "no numbers, such as"),
 )
 def test_bad_tables_are_refused(table, change, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        from_frame(table.assign(**change), *arguments)
+    refuses(message, from_frame, table.assign(**change), *arguments)
 
 
 def test_logarithms_of_other_columns_and_values_are_refused(table):
@@ -137,8 +131,7 @@ def test_logarithms_of_other_columns_and_values_are_refused(table):
         from_frame(table, ["rate"], "accuracy", log=["time"])
     with pytest.raises(ValueError, match="'rate', which has the value 0"):
         from_frame(table.assign(rate=range(40)), ["rate"], "accuracy", log=["rate"])
-    with pytest.raises(ValueError, match="Got list"):
-        from_frame([1, 2], ["rate"], "accuracy")
+    refuses("Got list", from_frame, [1, 2], ["rate"], "accuracy")
 
 
 def test_missing_values_of_nullable_types_are_missing(table):
@@ -160,13 +153,11 @@ def test_columns_may_have_names_that_are_no_text(table):
     assert runs.y.columns.tolist() == [1]
 
 
-@pytest.mark.parametrize(
+@cases(
     "values",
-    [
-        pd.Timestamp("2020-01-01") + pd.to_timedelta(range(40), "D"),
-        np.arange(40) + 1j,
-        [[1]] * 40,
-    ],
+    pd.Timestamp("2020-01-01") + pd.to_timedelta(range(40), "D"),
+    np.arange(40) + 1j,
+    [[1]] * 40,
 )
 def test_dates_complex_numbers_and_lists_are_no_outputs(table, values):
     with pytest.raises(ValueError, match="values that are no numbers, such as"):
@@ -196,9 +187,8 @@ LIBRARIES = pytest.mark.parametrize("library", ["pandas", "polars"])
 
 
 @LIBRARIES
-def test_parameters_of_mlflow_are_numbers(library):
+def test_parameters_of_mlflow_are_numbers(library, rng):
     """``mlflow.search_runs()`` gives every parameter as text."""
-    rng = np.random.default_rng(0)
     rate = np.round(rng.uniform(0.001, 0.1, 60), 3)  # some values repeat
     loss = 100 * (rate - 0.04) ** 2 + 0.002 * rng.normal(size=60)
     table = frame_of(
@@ -221,29 +211,27 @@ def test_parameters_of_mlflow_are_numbers(library):
     assert runs.notes == (
         "Text that reads as numbers is numbers: 'params.lr', 'params.momentum'.",
     )
-    model = PolynomialChaosRegressor(2, distribution=runs.distribution, solver="ridge")
+    model = ridge_pce(2, distribution=runs.distribution)
     assert verdict(model, runs).q2[0] > 0.99
     logarithms = from_frame(table, inputs, "metrics.loss", log=["params.lr"])
-    np.testing.assert_allclose(logarithms.X["params.lr"], np.log10(rate))
+    assert_allclose(logarithms.X["params.lr"], np.log10(rate))
     with pytest.raises(ValueError, match=r"'run_id' has a label of its own in each of"):
         from_frame(table, ["run_id", *inputs], "metrics.loss")
 
 
 @LIBRARIES
-@pytest.mark.parametrize(
+@cases(
     "texts",
-    [
-        ("007", "010"),
-        ("0x1f", "0x20"),
-        ("1_000", "2_000"),
-        ("0,1", "0,2"),
-        ("10%", "20%"),
-        ("1.0.0", "1.1.0"),
-        ("True", "False"),
-        ("\uff11", "\uff12"),  # digits that programs do not write
-        ("auto", "0.1"),
-        ("nan", "None"),
-    ],
+    ("007", "010"),
+    ("0x1f", "0x20"),
+    ("1_000", "2_000"),
+    ("0,1", "0,2"),
+    ("10%", "20%"),
+    ("1.0.0", "1.1.0"),
+    ("True", "False"),
+    ("\uff11", "\uff12"),  # digits that programs do not write
+    ("auto", "0.1"),
+    ("nan", "None"),
 )
 def test_text_that_is_no_number_is_labels(library, texts):
     table = {"c": texts * 6, "score": np.arange(12.0)}
@@ -254,30 +242,25 @@ def test_text_that_is_no_number_is_labels(library, texts):
         from_frame(frame_of(library, table), {"c": "normal"}, "score")
 
 
-@pytest.mark.parametrize(
+@cases(
     "write",
-    [
-        lambda i: "auto" if i % 5 == 0 else str(0.01 * i),
-        lambda i: f"{0.01 * i:.2f}".replace(".", ","),
-        lambda i: f"{1000 * i:,}",
-        lambda i: f"{2 * i}%",
-        lambda i: f"${0.02 * i:.2f}",
-        lambda i: f"{i / 7:.3f}D-01",
-        lambda i: f"{i}\xa0000",
-        lambda i: hex(1000 + i),
-    ],
+    lambda i: "auto" if i % 5 == 0 else str(0.01 * i),
+    lambda i: f"{0.01 * i:.2f}".replace(".", ","),
+    lambda i: f"{1000 * i:,}",
+    lambda i: f"{2 * i}%",
+    lambda i: f"${0.02 * i:.2f}",
+    lambda i: f"{i / 7:.3f}D-01",
+    lambda i: f"{i}\xa0000",
+    lambda i: hex(1000 + i),
 )
 def test_many_values_that_nearly_read_as_numbers_are_refused(write):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"lr": [write(i) for i in range(1, 41)], "score": range(40)})
-    with pytest.raises(ValueError, match=r"'lr' is text: .* look like numbers"):
-        from_frame(table, ["lr"], "score")
+    refuses(r"'lr' is text: .* look like numbers", from_frame, table, ["lr"], "score")
 
 
 @LIBRARIES
-@pytest.mark.parametrize(
-    "texts", [("-1", "+2.5"), ("1e-3", ".5E+2"), (" 3 ", "4."), ("1", 2), ("0", "1")]
-)
+@cases("texts", ("-1", "+2.5"), ("1e-3", ".5E+2"), (" 3 ", "4."), ("1", 2), ("0", "1"))
 def test_text_as_programs_write_numbers_is_numbers(library, texts):
     table = {"c": np.array(texts * 6, dtype=object), "score": np.arange(12.0)}
     runs = from_frame(frame_of(library, table), ["c"], "score")
@@ -306,13 +289,11 @@ def test_gaps_in_text_that_is_numbers(library, gap):
     assert runs.notes[-1] == "Text that reads as numbers is numbers: 'c', 'x'."
     infinite = frame_of(library, {"c": ["inf", *texts[1:]], "x": ["1", "2"] * 6})
     for columns in (("c", "x"), ("x", "c")):
-        with pytest.raises(ValueError, match=r"'c' (has|is) infinite"):
-            from_frame(infinite, columns[:1], columns[1])
+        refuses(r"'c' (has|is) infinite", from_frame, infinite, columns[:1], columns[1])
 
 
 @LIBRARIES
-def test_dicts_of_weights_and_biases_are_columns(library):
-    rng = np.random.default_rng(0)
+def test_dicts_of_weights_and_biases_are_columns(library, rng):
     rows = [
         {"lr": 0.001 * (1 + i % 7), "optimizer": {"name": "ab"[i % 2], "betas": [1, 2]}}
         for i in range(20)
@@ -326,7 +307,7 @@ def test_dicts_of_weights_and_biases_are_columns(library):
     runs = from_frame(table, inputs, "summary.loss")
     assert list(runs.X.columns) == inputs
     assert runs.levels == {"config.optimizer.name": ("a", "b")}
-    np.testing.assert_allclose(runs.y["summary.loss"], np.delete(score, 3))
+    assert_allclose(runs.y["summary.loss"], np.delete(score, 3))
     entries = "'config.lr', 'config.optimizer.name', 'config.optimizer.betas'"
     with pytest.raises(
         ValueError, match=f"'config' holds dicts; .* columns: {entries}"
@@ -350,8 +331,7 @@ def test_dicts_as_text_are_refused_in_words():
 def test_names_of_ray_hydra_and_mlflow(library, name):
     table = frame_of(library, {name: np.arange(12) % 5 + 0.5, "loss": np.arange(12.0)})
     assert list(from_frame(table, [name], "loss").X.columns) == [name]
-    with pytest.raises(ValueError, match=rf"no column 'lr' \(perhaps '{name}'\)"):
-        from_frame(table, ["lr"], "loss")
+    refuses(rf"no column 'lr' \(perhaps '{name}'\)", from_frame, table, ["lr"], "loss")
 
 
 def sized(library, **options):
@@ -401,15 +381,13 @@ def test_categories_without_an_order_stay_labels():
 
 
 @LIBRARIES
-@pytest.mark.parametrize(
+@cases(
     ("name", "values", "message"),
-    [
-        ("name", [f"run-{i}" for i in range(20)], "a label of its own in each of 20"),
-        ("Unnamed: 0", range(20), "a whole number of its own .* from 0 to 19"),
-        ("trial", range(20, 0, -1), "a whole number of its own .* from 1 to 20"),
-        ("trial", [str(i) for i in range(20)], "a whole number of its own"),
-        ("run_id", [7 * i * i for i in range(20)], "a whole number .* from 0 to 2527"),
-    ],
+    ("name", [f"run-{i}" for i in range(20)], "a label of its own in each of 20"),
+    ("Unnamed: 0", range(20), "a whole number of its own .* from 0 to 19"),
+    ("trial", range(20, 0, -1), "a whole number of its own .* from 1 to 20"),
+    ("trial", [str(i) for i in range(20)], "a whole number of its own"),
+    ("run_id", [7 * i * i for i in range(20)], "a whole number .* from 0 to 2527"),
 )
 def test_names_and_numbers_of_runs_are_no_inputs(library, name, values, message):
     table = frame_of(library, {name: list(values), "loss": np.arange(20.0) ** 2})
@@ -428,8 +406,7 @@ def test_whole_numbers_that_differ_may_be_settings(table):
 
 def test_dates_are_no_inputs(table):
     table["start"] = pd.date_range("2025-01-01", periods=40).astype("datetime64[ns]")
-    with pytest.raises(ValueError, match="'start' has a label of its own"):
-        from_frame(table, ["start"], "accuracy")
+    refuses("'start' has a label of its own", from_frame, table, ["start"], "accuracy")
     with pytest.raises(ValueError, match="'start' has values that are no numbers"):
         from_frame(table, {"start": "empirical"}, "accuracy")
 

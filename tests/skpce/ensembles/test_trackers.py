@@ -18,9 +18,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 
 import skpce
 from skpce.ensembles import from_frame
+from tests.shared import cases, refuses
 
 TRACKERS = Path(__file__).parent / "trackers"
 
@@ -69,10 +71,9 @@ def test_an_export_of_weights_and_biases():
     }
 
 
-def test_a_multirun_folder_of_hydra(tmp_path):
+def test_a_multirun_folder_of_hydra(tmp_path, rng):
     """Each job has ``.hydra/overrides.yaml``, and what the program wrote."""
     yaml = pytest.importorskip("yaml")
-    rng = np.random.default_rng(0)
     job = 0
     for rate in (0.001, 0.01, 0.1, 1):
         for name in ("adam", "sgd"):
@@ -123,19 +124,16 @@ def test_a_file_of_json(nested, kind, tmp_path):
     assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "message"),
-    [
-        ('{"a": 1}\n{"a":', "no list of runs in JSON, and has no run in each line"),
-        ("[1, 2]", "has no runs; expected objects"),
-        ("", "has no runs; expected objects"),
-    ],
+    ('{"a": 1}\n{"a":', "no list of runs in JSON, and has no run in each line"),
+    ("[1, 2]", "has no runs; expected objects"),
+    ("", "has no runs; expected objects"),
 )
 def test_bad_json_is_refused(text, message, tmp_path):
     path = tmp_path / "runs.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(ValueError, match=message):
-        skpce.explain(path, outputs="a")
+    refuses(message, skpce.explain, path, outputs="a")
 
 
 @pytest.fixture
@@ -152,6 +150,7 @@ def test_tables_of_other_libraries_are_read_as_those_of_pandas(columns):
     arrow, frame = pyarrow.table(columns), pl.DataFrame(columns)
     runs = from_frame(arrow, ["x", "kind"], "loss")
     assert str(runs) == "40 members, 2 inputs (x, kind), 1 output."
+    assert isinstance(from_frame(frame.lazy(), ["x"], "loss").X, pl.DataFrame)
     for answer in (
         skpce.explain(arrow, outputs="loss"),
         skpce.explain(runs),
@@ -159,26 +158,16 @@ def test_tables_of_other_libraries_are_read_as_those_of_pandas(columns):
         skpce.explain(frame.lazy(), outputs="loss"),
     ):
         assert states(answer) == {"x": "drives", "kind": "does not matter"}
-        np.testing.assert_array_equal(answer.drivers.total, wanted.drivers.total)
+        assert_array_equal(answer.drivers.total, wanted.drivers.total)
 
 
-def test_lazy_frames_of_polars_are_collected(columns):
-    frame = pl.DataFrame(columns)
-    wanted = skpce.explain(frame, outputs="loss")
-    answer = skpce.explain(frame.lazy(), outputs="loss")
-    assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
-    runs = from_frame(frame.lazy(), ["x", "kind"], "loss")
-    assert isinstance(runs.X, pl.DataFrame)
-
-
-def test_datasets_of_xarray(columns):
+def test_datasets_of_xarray(columns, rng):
     xarray = pytest.importorskip("xarray")
     flat = xarray.Dataset({name: ("member", v) for name, v in columns.items()})
     answer = skpce.explain(flat, outputs="loss")
     wanted = skpce.explain(columns, outputs="loss")
     assert answer.input_names == ("x", "kind")
     assert answer.drivers.total.tolist() == wanted.drivers.total.tolist()
-    rng = np.random.default_rng(0)
     rate, seed = np.linspace(0, 1, 6), np.arange(3)
     loss = rate[:, None, None] ** 2 + 0.1 * rng.normal(size=(6, 2, 3))
     grid = xarray.Dataset(

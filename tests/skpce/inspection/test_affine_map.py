@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
@@ -35,12 +36,12 @@ def test_the_matrix_is_that_of_the_steps(rows, largest, monkeypatch):
     pca = PCA(3, whiten=True).fit(scaler.transform(rows))
     found = affine_map([("scaler", scaler), ("pca", pca)], rows)
     whitened = pca.components_ / np.sqrt(pca.explained_variance_)[:, np.newaxis]
-    np.testing.assert_allclose(found.matrix, whitened / scaler.scale_, rtol=1e-9)
-    np.testing.assert_allclose(found.outputs, pca.transform(scaler.transform(rows)))
+    assert_allclose(found.matrix, whitened / scaler.scale_, rtol=1e-9)
+    assert_allclose(found.outputs, pca.transform(scaler.transform(rows)))
 
 
 def test_no_steps_are_the_identity(rows):
-    np.testing.assert_array_equal(affine_map([], rows).matrix, np.eye(7))
+    assert_array_equal(affine_map([], rows).matrix, np.eye(7))
 
 
 @pytest.mark.parametrize("largest", [2**22, 1])
@@ -59,5 +60,5 @@ def test_tables_of_moved_rows_stay_small():
     X = np.random.default_rng(0).normal(size=(10, 5000))
     watched = Watched().fit(X)
     found = affine_map([("pca", watched)], X)
-    np.testing.assert_allclose(found.matrix, watched.pca_.components_, atol=1e-12)
+    assert_allclose(found.matrix, watched.pca_.components_, atol=1e-12)
     assert watched.largest_ <= _affine_map._LARGEST_TABLE < X.shape[1] ** 2

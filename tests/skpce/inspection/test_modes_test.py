@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from scipy.special import expit, softmax
 from scipy.stats import kstest, norm, uniform
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import CompositionalPCESurrogate
 from skpce.drivers._exchange import holm
 from skpce.inspection import modes_test
 from skpce.inspection._modes import (
@@ -20,8 +21,7 @@ from skpce.inspection._modes import (
     separating_rule,
     two_groups,
 )
-
-SEED = 0
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 
 def dip_by_linear_programmes(values, weights=None):
@@ -99,7 +99,7 @@ def test_the_dip_of_known_samples():
     assert dip_statistic(np.arange(50.0)) == pytest.approx(1 / 100)
     assert dip_statistic(np.repeat([3.0, 7.0], 20)) == pytest.approx(0.25)
     assert dip_statistic(np.ones(9)) == 0.0
-    values = np.random.default_rng(SEED).normal(size=200)
+    values = np.random.default_rng(0).normal(size=200)
     expected = dip_statistic(values)
     assert dip_statistic(7 - 2 * values) == pytest.approx(expected, abs=1e-12)
     assert dip_statistic(np.repeat(values, 3)) == pytest.approx(expected, abs=1e-12)
@@ -126,9 +126,7 @@ def switching(seed, n_members=30):
 @pytest.mark.parametrize("seed", range(5))
 def test_two_modes_are_found_whatever_the_degree(seed, degree):
     X, y = switching(seed)
-    surrogate = CompositionalPCESurrogate(
-        degree, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(degree, random_state=0).fit(X, y)
     found = modes_test(surrogate)
     assert found.bimodal == (True, True)
     assert np.all(found.p_value <= 0.002)
@@ -144,7 +142,7 @@ def test_two_modes_are_found_whatever_the_degree(seed, degree):
         assert "does not show" not in str(found)
 
 
-def bistable(threshold, seed=SEED, n_members=300):
+def bistable(threshold, seed=0, n_members=300):
     """The first action is taken or not, by whether x1 is above a threshold."""
     X = np.random.default_rng(seed).uniform(-1, 1, size=(n_members, 3))
     logit = 3 * np.tanh(12 * (X[:, 1] - threshold)) + 0.2 * X[:, 0]
@@ -154,12 +152,8 @@ def bistable(threshold, seed=SEED, n_members=300):
 @pytest.mark.parametrize("threshold", [0.0, 0.3])
 def test_the_modes_and_their_threshold(threshold):
     X, y = bistable(threshold)
-    surrogate = CompositionalPCESurrogate(
-        9,
-        interaction_order=1,
-        distribution=uniform(-1, 2),
-        random_state=0,
-        solver="ridge",
+    surrogate = ridge_surrogate(
+        9, interaction_order=1, distribution=uniform(-1, 2), random_state=0
     )
     row = modes_test(surrogate.fit(X, y))["step0:0"]
     assert row.bimodal
@@ -168,14 +162,12 @@ def test_the_modes_and_their_threshold(threshold):
     assert float(row.rule.split()[-1]) == pytest.approx(threshold, abs=0.05)
     assert row.rule_accuracy > 0.95
     assert row.upper_share == pytest.approx(np.mean(X[:, 1] > threshold), abs=0.02)
-    np.testing.assert_allclose([row.lower, row.upper], expit([-3, 3]), atol=0.06)
+    assert_allclose([row.lower, row.upper], expit([-3, 3]), atol=0.06)
 
 
 def test_a_linear_expansion_of_uniform_inputs_has_one_mode():
     X, y = bistable(0.0)
-    surrogate = CompositionalPCESurrogate(
-        1, distribution=uniform(-1, 2), solver="ridge"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, distribution=uniform(-1, 2)).fit(X, y)
     found = modes_test(surrogate)
     assert found.bimodal == (True, True)
     assert not found.shown.any()
@@ -185,16 +177,10 @@ def test_names_of_inputs_come_into_the_rule():
     pandas = pytest.importorskip("pandas")
     X, y = bistable(0.0)
     table = pandas.DataFrame(X, columns=["temperature", "dose", "time"])
-    found = modes_test(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            table, y
-        )
-    )
+    found = modes_test(ridge_surrogate(1).fit(table, y))
     assert found["step0:0"].rule.startswith("dose > ")
     assert found["step0:1"].rule.startswith("dose <= ")
-    pipeline = make_pipeline(
-        PCA(3), CompositionalPCESurrogate(1, solver="ridge", distribution="normal")
-    ).fit(table, y)
+    pipeline = make_pipeline(PCA(3), ridge_surrogate(1)).fit(table, y)
     assert "pca" in modes_test(pipeline)["step0:0"].rule
     assert list(found.to_frame()["action"]) == ["0", "1"]
 
@@ -213,39 +199,33 @@ def test_families_of_one_mode_are_rarely_called_bimodal():
     called = 0
     for seed in range(60):
         X, y, steps = of_one_mode(seed)
-        surrogate = CompositionalPCESurrogate(
-            1, steps=steps, solver="ridge", distribution="normal"
-        ).fit(X, y)
+        surrogate = ridge_surrogate(1, steps=steps).fit(X, y)
         called += any(modes_test(surrogate).bimodal)
     assert called <= 3  # the nominal 0.05, of laws for which the test is conservative
 
 
 def test_p_values_are_adjusted_over_all_tests():
     """Both actions of a step of two are one test."""
-    X, y, steps = of_one_mode(SEED)
-    surrogate = CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    X, y, steps = of_one_mode(0)
+    surrogate = ridge_surrogate(1, steps=steps).fit(X, y)
     found = modes_test(surrogate)
     alone = dip_p_values(found.dip, len(X))
     assert alone[0] == pytest.approx(alone[1])
     expected = holm(alone[1:])
-    np.testing.assert_allclose(found.p_value, [expected[0], *expected])
+    assert_allclose(found.p_value, [expected[0], *expected])
     assert found.n_tests == 8
     one = modes_test(surrogate, action="1")
     assert one.step.tolist() == ["step0", "step1", "step2"]
-    np.testing.assert_allclose(one.p_value, holm(alone[[1, 3, 6]]))
-    np.testing.assert_array_equal(modes_test(surrogate, action=1).dip, one.dip)
+    assert_allclose(one.p_value, holm(alone[[1, 3, 6]]))
+    assert_array_equal(modes_test(surrogate, action=1).dip, one.dip)
     assert "one test" in str(modes_test(surrogate, action="3"))
 
 
 @pytest.mark.parametrize("law", [norm(0, 1), uniform(-1, 2)])
 def test_one_mode_in_the_words(law):
-    X = law.rvs(size=(100, 2), random_state=SEED)
+    X = law.rvs(size=(100, 2), random_state=0)
     y = softmax(np.column_stack([2 * X[:, 0], X[:, 1], 0 * X[:, 0]]), axis=1)
-    found = modes_test(
-        CompositionalPCESurrogate(1, distribution=law, solver="ridge").fit(X, y)
-    )
+    found = modes_test(ridge_surrogate(1, distribution=law).fit(X, y))
     assert found.bimodal == (False, False, False)
     assert "0 of 3 probabilities have two modes" in str(found)
     assert "because the p-value is above 0.05" in str(found)
@@ -259,32 +239,18 @@ def test_many_normal_log_odds_have_one_mode():
         X = np.random.default_rng(seed).normal(size=(80, 1))
         y = softmax(np.column_stack([5 * X[:, 0], 0 * X[:, 0]]), axis=1)
         assert dip_p_values(np.array([dip_statistic(y[:, 0])]), 80)[0] < 0.01
-        found = modes_test(
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-                X, y
-            )
-        )
+        found = modes_test(ridge_surrogate(1).fit(X, y))
         assert found.bimodal == (False, False)
 
 
 def test_weights_are_frequencies():
-    X, y = switching(SEED)
+    X, y = switching(0)
     weights = np.random.default_rng(1).integers(0, 3, size=len(X))
-    by_weight = modes_test(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            X, y, sample_weight=weights
-        )
-    )
+    by_weight = modes_test(ridge_surrogate(1).fit(X, y, sample_weight=weights))
     repeated = np.repeat(np.arange(len(X)), weights)
-    by_rows = modes_test(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-            X[repeated], y[repeated]
-        )
-    )
+    by_rows = modes_test(ridge_surrogate(1).fit(X[repeated], y[repeated]))
     for name in ("dip", "lower", "upper", "upper_share", "expansion_dip"):
-        np.testing.assert_allclose(
-            by_weight.columns[name], by_rows.columns[name], atol=1e-9
-        )
+        assert_allclose(by_weight.columns[name], by_rows.columns[name], atol=1e-9)
     # Repeated members are no more evidence.
     log_odds = np.log(y[:, 0] / y[:, 1])[weights > 0]
     dip = dip_statistic(log_odds, weights[weights > 0])
@@ -296,10 +262,10 @@ def test_weights_are_frequencies():
 def test_log_odds_near_zero_and_one():
     logs = np.array([[800.0, 0.0, 0.0], [-800.0, 0.0, 0.0], [40.0, 0.0, -1.0]])
     expected = [800 - np.log(2), -800 - np.log(2), 40 - np.log(1 + np.exp(-1))]
-    np.testing.assert_allclose(log_odds_of_step(logs)[:, 0], expected, rtol=1e-14)
-    p = softmax(np.random.default_rng(SEED).normal(size=(20, 4)), axis=1)
+    assert_allclose(log_odds_of_step(logs)[:, 0], expected, rtol=1e-14)
+    p = softmax(np.random.default_rng(0).normal(size=(20, 4)), axis=1)
     found = log_odds_of_step(np.log(p) + 7)
-    np.testing.assert_allclose(found, np.log(p / (1 - p)), atol=1e-12)
+    assert_allclose(found, np.log(p / (1 - p)), atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -321,7 +287,7 @@ def test_two_groups_have_the_smallest_variance(seed):
 
 
 def test_a_rule_of_two_inputs():
-    X = np.random.default_rng(SEED).uniform(-1, 1, size=(500, 3))
+    X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
     upper = (X[:, 0] > 0.2) & (X[:, 2] <= 0.5)
     rule, accuracy = separating_rule(X, upper, ["a", "b", "c"])
     assert accuracy > 0.95
@@ -330,8 +296,7 @@ def test_a_rule_of_two_inputs():
     assert " or " not in rule
 
 
-def test_no_rule_separates_modes_that_the_inputs_do_not_make():
-    rng = np.random.default_rng(SEED)
+def test_no_rule_separates_modes_that_the_inputs_do_not_make(rng):
     X, upper = rng.normal(size=(60, 2)), rng.integers(0, 2, size=60) == 1
     assert separating_rule(X, upper, ["a", "b"])[1] == pytest.approx(0.5, abs=0.15)
     only = np.arange(60) == 7
@@ -339,13 +304,9 @@ def test_no_rule_separates_modes_that_the_inputs_do_not_make():
 
 
 def test_a_probability_that_does_not_vary():
-    X = np.random.default_rng(SEED).normal(size=(30, 1))
+    X = np.random.default_rng(0).normal(size=(30, 1))
     y = np.column_stack([np.full((30, 2), 0.5), np.ones(30)])
-    found = modes_test(
-        CompositionalPCESurrogate(
-            1, steps=(2, 1), solver="ridge", distribution="normal"
-        ).fit(X, y)
-    )
+    found = modes_test(ridge_surrogate(1, steps=(2, 1)).fit(X, y))
     assert found.part_names == ("step0:0", "step0:1")  # the other step has no choice
     assert found.bimodal == (False, False)
     assert np.isnan(found.p_value).all()
@@ -353,48 +314,35 @@ def test_a_probability_that_does_not_vary():
 
 
 def test_no_step_has_a_choice():
-    X = np.random.default_rng(SEED).normal(size=(10, 1))
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(1, 1), solver="ridge", distribution="normal"
-    ).fit(X, np.ones((10, 2)))
+    X = np.random.default_rng(0).normal(size=(10, 1))
+    surrogate = ridge_surrogate(1, steps=(1, 1)).fit(X, np.ones((10, 2)))
     assert modes_test(surrogate).bimodal == ()
-    with pytest.raises(ValueError, match=r"one of \[\] or its position. Got '0'"):
-        modes_test(surrogate, action="0")
+    refuses(r"one of \[\] or its position. Got '0'", modes_test, surrogate, action="0")
 
 
-def test_so_many_tests_that_none_can_be_significant():
-    rng = np.random.default_rng(SEED)
+def test_so_many_tests_that_none_can_be_significant(rng):
     X = rng.normal(size=(6, 1))
     y = softmax(rng.normal(size=(6, 5001)), axis=1)
-    found = modes_test(
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(X, y)
-    )
+    found = modes_test(ridge_surrogate(1).fit(X, y))
     assert "no p-value can reach 0.05; name an action" in str(found)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"action": "EOS"}, r"'action' .* one of \['0', '1'\] or its .* Got 'EOS'"),
-        ({"action": 2}, "'action' .* Got 2"),
-        ({"action": True}, "'action' .* Got True"),
-        ({"significance_level": 0}, "'significance_level' .* Got 0"),
-    ],
+    ({"action": "EOS"}, r"'action' .* one of \['0', '1'\] or its .* Got 'EOS'"),
+    ({"action": 2}, "'action' .* Got 2"),
+    ({"action": True}, "'action' .* Got True"),
+    ({"significance_level": 0}, "'significance_level' .* Got 0"),
 )
 def test_bad_arguments(arguments, message):
-    surrogate = CompositionalPCESurrogate(1, solver="ridge", distribution="normal").fit(
-        *switching(SEED)
-    )
-    with pytest.raises(ValueError, match=message):
-        modes_test(surrogate, **arguments)
+    surrogate = ridge_surrogate(1).fit(*switching(0))
+    refuses(message, modes_test, surrogate, **arguments)
 
 
 def test_real_outputs_have_no_log_odds():
-    X, y = switching(SEED)
+    X, y = switching(0)
     with pytest.raises(ValueError, match="expected a fitted CompositionalPCESurrogate"):
-        modes_test(
-            PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(X, y)
-        )
+        modes_test(ridge_pce(1).fit(X, y))
 
 
 @pytest.mark.parametrize("n_trials", [3, 10, 20])
@@ -410,8 +358,7 @@ def test_frequencies_with_one_mode_are_not_bimodal(n_trials):
     assert sum(answers) == 0
 
 
-def test_frequencies_with_two_modes_are_bimodal():
-    rng = np.random.default_rng(0)
+def test_frequencies_with_two_modes_are_bimodal(rng):
     X = rng.choice([-1.0, 1.0], size=(200, 1))
     share = (rng.binomial(10, expit(2.5 * X[:, 0])) + 0.5) / 11
     y = np.column_stack([share, 1 - share])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from skpce.inspection import part_effects, parts_of_table
 from skpce.inspection._parts.recombination import draw_pairs
+from tests.shared import cases, refuses
 
 A, B = 7.0, 0.1  # of the Ishigami function
 
@@ -25,20 +27,6 @@ def linear_parts(n_members, rng, scales=(1.0, 0.7, 0.4)):
 def within(found, error, truth, n_errors=3.0):
     """Whether estimates are near the truth, in units of their standard errors."""
     return np.abs(found - truth) <= n_errors * error
-
-
-def test_a_linear_model():
-    truth = np.array([1.0, 0.49, 0.16]) / 1.65
-    rng = np.random.default_rng(0)
-    effects = part_effects(
-        lambda z: z, linear_parts(150, rng), n_draws=1000, random_state=0
-    )
-    for name in ("first", "total"):
-        found, error = getattr(effects, name)[0], getattr(effects, f"{name}_error")[0]
-        assert within(found, error, truth).all(), name
-    assert within(effects.interaction, effects.interaction_error, 0.0).all()
-    assert effects.supported == (True,)
-    assert effects.n_solutions == 150 + 1000 * (3 + 2) + 2 * 150 * 3
 
 
 def ishigami(z):
@@ -60,40 +48,7 @@ def ishigami_effects():
     return first / variance, total / variance, both / variance
 
 
-def test_the_ishigami_function():
-    effects = part_effects(
-        ishigami,
-        ishigami_parts(300, np.random.default_rng(1)),
-        combine=stacked,
-        n_draws=2000,
-        random_state=0,
-    )
-    first, total, both = ishigami_effects()
-    assert within(effects.first[0], effects.first_error[0], first).all()
-    assert within(effects.total[0], effects.total_error[0], total).all()
-    pairs = effects.pairs
-    assert within(pairs.interaction[0], pairs.interaction_error[0], [0, both, 0]).all()
-    assert pairs.keys["pair"] == ("a and b", "a and c", "b and c")
-
-
-def test_a_policy_is_measured_in_aitchison_geometry():
-    """Log-ratios of a softmax are linear in the logits: the indices are known."""
-    rng = np.random.default_rng(2)
-    parts = {name: s * rng.normal(size=(200, 4)) for name, s in (("a", 1), ("b", 0.5))}
-    effects = part_effects(
-        lambda z: softmax(z, axis=1),
-        parts,
-        steps={"move": 4},
-        n_draws=800,
-        random_state=0,
-    )
-    truth = np.array([0.8, 0.2])
-    assert within(effects.first[0], effects.first_error[0], truth).all()
-    assert effects.step_names == ("move",)
-    alone = [np.var(p - p.mean(1, keepdims=True), axis=0).sum() for p in parts.values()]
-    whole = sum(parts.values())
-    spread = np.var(whole - whole.mean(1, keepdims=True), axis=0).sum()
-    np.testing.assert_allclose(effects.alone[0], np.array(alone) / spread)
+ISHIGAMI = ishigami_effects()
 
 
 def policy(z):
@@ -105,37 +60,101 @@ def policy_parts(n_members, rng):
     return {name: s * rng.normal(size=(n_members, 4)) for name, s in scales.items()}
 
 
+def product_parts(n_members, rng):
+    """Two parts of means 2 and -1, for their product."""
+    a, b = rng.normal(size=(2, n_members))
+    return {"a": 2.0 + a, "b": -1.0 + 0.5 * b}
+
+
+def normal_parts(*scales):
+    def parts(n_members, rng):
+        named = zip("ab", scales, strict=True)
+        return {name: s * rng.normal(size=n_members) for name, s in named}
+
+    return parts
+
+
+def exponential_effects(*squares):
+    """exp(a + b) of normal parts: the variance factors are e^(s^2) of each part."""
+    alone, whole = np.expm1(squares), np.expm1(sum(squares))
+    return alone / whole, 1.0 - alone[::-1] / whole
+
+
+def probability(z):
+    return expit(z)
+
+
+def probability_effects(*scales):
+    """By quadrature: the probability itself, a real output, so that parts interact."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    values = probability(scales[0] * nodes[:, np.newaxis] + scales[1] * nodes)
+    mean = weights @ values @ weights
+    variance = weights @ np.square(values - mean) @ weights
+    each = np.array([values @ weights - mean, weights @ values - mean])
+    first = np.square(each) @ weights / variance
+    return first, 1.0 - first[::-1]
+
+
 LINEAR = np.array([1.0, 0.49, 0.16]) / 1.65
+#: Models, parts, what else is given, first-order and total effects in closed form; the
+#: log-ratios of a softmax are linear, and of a product ab the variances are 1, 1, 1/4.
+CLOSED = {
+    "linear": (lambda z: z, linear_parts, {}, LINEAR, LINEAR),
+    "ishigami": (ishigami, ishigami_parts, {"combine": stacked}, *ISHIGAMI[:2]),
+    "softmax": (policy, policy_parts, {"steps": {"move": 4}}, *[[0.8, 0.2]] * 2),
+    "product": (
+        *(lambda z: z[:, 0] * z[:, 1], product_parts, {"combine": stacked}),
+        *(np.array([1.0, 1.0]) / 2.25, np.array([1.25, 1.25]) / 2.25),
+    ),
+    "exp": (np.exp, normal_parts(0.5, 0.4), {}, *exponential_effects(0.25, 0.16)),
+    "expit": (probability, normal_parts(1.5, 0.8), {}, *probability_effects(1.5, 0.8)),
+}
+#: of the pairs that act together
+PAIRS = {"linear": [0, 0, 0], "ishigami": [0, ISHIGAMI[2], 0], "product": [0.25 / 2.25]}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_effects_in_closed_form(name):
+    model, parts_of, arguments, first, total = CLOSED[name]
+    parts = parts_of(300, np.random.default_rng(1))
+    found = part_effects(model, parts, n_draws=2000, random_state=0, **arguments)
+    assert within(found.first[0], found.first_error[0], first).all()
+    assert within(found.total[0], found.total_error[0], total).all()
+    rest = np.subtract(total, first)
+    assert within(found.interaction[0], found.interaction_error[0], rest).all()
+    assert found.supported == (True,)
+    assert found.n_solutions == 300 + 2000 * (len(parts) + 2) + 2 * 300 * len(parts)
+    if name == "expit":
+        assert_allclose(found.interaction[0], rest, atol=0.03)
+    if name in PAIRS:
+        pairs = found.pairs
+        error = pairs.interaction_error[0]
+        assert within(pairs.interaction[0], error, PAIRS[name]).all()
+        names = ("a and b", "a and c", "b and c")
+        assert pairs.keys["pair"] == names[: len(PAIRS[name])]
+    if name == "softmax":
+        assert found.step_names == ("move",)
+        spread = [
+            np.var(one - one.mean(1, keepdims=True), axis=0).sum()
+            for one in (*parts.values(), sum(parts.values()))
+        ]
+        assert_allclose(found.alone[0], np.array(spread[:-1]) / spread[-1])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "parts_of", "arguments", "first", "total"),
-    [
-        (lambda z: z, linear_parts, {}, LINEAR, LINEAR),
-        (ishigami, ishigami_parts, {"combine": stacked}, *ishigami_effects()[:2]),
-        (policy, policy_parts, {"steps": {"move": 4}}, [0.8, 0.2], [0.8, 0.2]),
-    ],
-    ids=["linear", "ishigami", "softmax"],
-)
-def test_standard_errors_cover(model, parts_of, arguments, first, total):
+@pytest.mark.parametrize("name", ["linear", "ishigami", "softmax"])
+def test_standard_errors_cover(name):
     """Over repetitions with new members and new draws."""
+    model, parts_of, arguments, *truth = CLOSED[name]
     hits = []
     for seed in range(200):
-        effects = part_effects(
-            model,
-            parts_of(100, np.random.default_rng(seed)),
-            n_draws=400,
-            dependent=False,
-            random_state=seed,
-            **arguments,
-        )
-        hits.append(
-            [
-                within(effects.first[0], effects.first_error[0], first, 1.96),
-                within(effects.total[0], effects.total_error[0], total, 1.96),
-            ]
-        )
+        parts = parts_of(100, np.random.default_rng(seed))
+        known = {"n_draws": 400, "dependent": False, "random_state": seed}
+        found = part_effects(model, parts, **known, **arguments)
+        estimates = (found.first, found.first_error), (found.total, found.total_error)
+        pairs = zip(estimates, truth, strict=True)
+        hits.append([within(e[0], error[0], t, 1.96) for (e, error), t in pairs])
     assert np.mean(hits, axis=(0, 2)).min() >= 0.93
 
 
@@ -145,10 +164,10 @@ def test_a_part_that_does_nothing_has_no_effect():
     effects = part_effects(
         lambda z: z[:, 0] ** 2, parts, combine=stacked, random_state=0
     )
-    np.testing.assert_array_equal(effects.total[0, 1:], 0.0)
-    np.testing.assert_allclose(effects.first[0, 1:], 0.0, atol=0.2)
-    np.testing.assert_array_equal(effects.alone[0, 1:], 0.0)
-    np.testing.assert_allclose(effects.left[0], [0.0, 1.0, 1.0, 1.0])
+    assert_array_equal(effects.total[0, 1:], 0.0)
+    assert_allclose(effects.first[0, 1:], 0.0, atol=0.2)
+    assert_array_equal(effects.alone[0, 1:], 0.0)
+    assert_allclose(effects.left[0], [0.0, 1.0, 1.0, 1.0])
 
 
 def test_dependent_parts_are_reported():
@@ -196,25 +215,22 @@ def test_batches_and_seeds():
         progress=lambda done, every: calls.append((done, every)),
     )
     two = part_effects(model, parts, n_draws=32, random_state=1)
-    np.testing.assert_array_equal(one.total, two.total)
+    assert_array_equal(one.total, two.total)
     assert max(sizes[:10]) == 10
     assert calls[-1] == (one.n_solutions, one.n_solutions)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parts", "message"),
-    [
-        ({"a": np.zeros(9)}, "two or more names"),
-        ([np.zeros(9)] * 2, "two or more names"),
-        ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
-        ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
-        ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' of parts has values"),
-        ({"a": np.zeros(9), "b": np.array(["x"] * 9)}, "'b' of parts has values"),
-    ],
+    ({"a": np.zeros(9)}, "two or more names"),
+    ([np.zeros(9)] * 2, "two or more names"),
+    ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
+    ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
+    ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' of parts has values"),
+    ({"a": np.zeros(9), "b": np.array(["x"] * 9)}, "'b' of parts has values"),
 )
 def test_bad_parts_are_refused(parts, message):
-    with pytest.raises(ValueError, match=message):
-        part_effects(lambda z: z, parts)
+    refuses(message, part_effects, lambda z: z, parts)
 
 
 def test_bad_models_are_refused():
@@ -231,20 +247,18 @@ def test_a_table_is_the_sum_of_its_parts():
     parts = parts_of_table(table, list("abcd"))
     assert list(parts)[:6] == ["mean", "a", "b", "c", "d", "a × b"]
     assert len(parts) == 1 + 4 + 6 + 1
-    np.testing.assert_allclose(sum(parts.values()), table)
+    assert_allclose(sum(parts.values()), table)
     flat = np.array([part.reshape(6, -1) for part in parts.values()])
     products = np.einsum("pmi,qmi->pq", flat, flat)
-    np.testing.assert_allclose(products - np.diag(np.diag(products)), 0, atol=1e-10)
+    assert_allclose(products - np.diag(np.diag(products)), 0, atol=1e-10)
 
 
 def test_all_orders_of_a_table_leave_no_rest():
     table = np.random.default_rng(8).normal(size=(5, 3, 2))
     parts = parts_of_table(table, ["a", "b"])
     assert list(parts) == ["mean", "a", "b", "a × b"]
-    with pytest.raises(ValueError, match="must name each of the 2 axes"):
-        parts_of_table(table, ["a"])
-    with pytest.raises(ValueError, match="'table' parameter"):
-        parts_of_table(np.full((5, 3, 2), np.nan), ["a", "b"])
+    refuses("must name each of the 2 axes", parts_of_table, table, ["a"])
+    refuses("'table' parameter", parts_of_table, np.full((5, 3, 2), np.nan), ["a", "b"])
 
 
 def test_p_values_of_dependence_are_near_their_level():
@@ -261,72 +275,6 @@ def test_p_values_of_dependence_are_near_their_level():
     ]
     rejected = np.mean(np.array(p_values) < 0.05)
     assert stats.binom.cdf(round(300 * rejected), 300, 0.05) < 0.999
-
-
-def product_parts(n_members, rng):
-    """Two parts of means 2 and -1, for their product."""
-    return {
-        "a": 2.0 + rng.normal(size=n_members),
-        "b": -1.0 + 0.5 * rng.normal(size=n_members),
-    }
-
-
-def product(z):
-    return z[:, 0] * z[:, 1]
-
-
-def test_a_product_solved_by_hand():
-    """ab - E = (a - 2)(-1) + 2 (b + 1) + (a - 2)(b + 1): variances 1, 1, 1/4."""
-    parts = product_parts(300, np.random.default_rng(10))
-    effects = part_effects(
-        product, parts, combine=stacked, n_draws=2000, random_state=0
-    )
-    first, total = np.array([1.0, 1.0]) / 2.25, np.array([1.25, 1.25]) / 2.25
-    assert within(effects.first[0], effects.first_error[0], first).all()
-    assert within(effects.total[0], effects.total_error[0], total).all()
-    pairs = effects.pairs
-    assert within(pairs.interaction[0], pairs.interaction_error[0], 0.25 / 2.25).all()
-
-
-def test_an_exponential_solved_by_hand():
-    """exp(a + b) of normal parts: the variance factors are e^(s^2) of each part."""
-    rng = np.random.default_rng(11)
-    squares = np.array([0.25, 0.16])
-    parts = {
-        name: s * rng.normal(size=400)
-        for name, s in zip("ab", np.sqrt(squares), strict=True)
-    }
-    effects = part_effects(np.exp, parts, n_draws=2000, random_state=0)
-    alone, whole = np.expm1(squares), np.expm1(squares.sum())
-    assert within(effects.first[0], effects.first_error[0], alone / whole).all()
-    total = 1.0 - alone[::-1] / whole
-    assert within(effects.total[0], effects.total_error[0], total).all()
-
-
-def test_a_softmax_against_quadrature():
-    """The probability itself, a real output, so that the parts interact."""
-    scales = {"a": 1.5, "b": 0.8}
-    rng = np.random.default_rng(12)
-    parts = {name: s * rng.normal(size=300) for name, s in scales.items()}
-
-    def probability(z):
-        return softmax(np.c_[z, np.zeros(len(z))], axis=1)[:, 0]
-
-    effects = part_effects(probability, parts, n_draws=2000, random_state=0)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    weights = weights / weights.sum()
-    grid = scales["a"] * nodes[:, np.newaxis] + scales["b"] * nodes
-    values = probability(grid.ravel()).reshape(grid.shape)
-    mean = weights @ values @ weights
-    variance = weights @ np.square(values - mean) @ weights
-    first = [
-        weights @ np.square(values @ weights - mean) / variance,
-        weights @ np.square(weights @ values - mean) / variance,
-    ]
-    total = [1.0 - first[1], 1.0 - first[0]]
-    assert within(effects.first[0], effects.first_error[0], first).all()
-    assert within(effects.total[0], effects.total_error[0], total).all()
-    assert effects.interaction[0] == pytest.approx(1.0 - sum(first), abs=0.03)
 
 
 def test_closed_effects_of_sets():
@@ -395,10 +343,10 @@ def test_effects_on_each_action():
         assert actions.share[own].sum() == pytest.approx(1.0)
         for column in ("first", "total"):
             weighted = actions.share[own] @ getattr(actions, column)[own]
-            np.testing.assert_allclose(weighted, getattr(effects, column)[group])
-    np.testing.assert_allclose(actions.first[5], effects.first[2])
-    np.testing.assert_allclose(actions.first_error[5], effects.first_error[2])
-    np.testing.assert_allclose(actions.share[3:], [0.5, 0.5, 1.0])
+            assert_allclose(weighted, getattr(effects, column)[group])
+    assert_allclose(actions.first[5], effects.first[2])
+    assert_allclose(actions.first_error[5], effects.first_error[2])
+    assert_allclose(actions.share[3:], [0.5, 0.5, 1.0])
     assert actions.share[0] > actions.share[1:3].max()
 
 

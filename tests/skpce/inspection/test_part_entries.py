@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skpce.inspection import part_entries, parts_of_table
+from tests.shared import cases
 
 N_MEMBERS = 60
 
@@ -31,14 +33,14 @@ def test_entries_of_a_linear_model_are_exact():
     own = parts["yields"].var(axis=0) * np.square([1.0, -2.0, 0.5, 1.0]) / whole.var()
     assert found.entry[0].tolist() == ["1", "3", "0"]
     assert set(found.part[0]) == {"yields"}
-    np.testing.assert_allclose(found.screened[0], own[[1, 3, 0]])
-    np.testing.assert_allclose(found.alone, found.screened)
+    assert_allclose(found.screened[0], own[[1, 3, 0]])
+    assert_allclose(found.alone, found.screened)
     without = parts["yields"].copy()
     without[:, 1] = without[:, 1].mean()
     left = weighted_sum(without + parts["costs"]).var() / whole.var()
-    np.testing.assert_allclose(found.left[0, 0], left)
+    assert_allclose(found.left[0, 0], left)
     assert found.n_solutions == N_MEMBERS + 1 + 4 + 2 * N_MEMBERS * 3
-    np.testing.assert_allclose(found.screening["yields"].screened[0], own)
+    assert_allclose(found.screening["yields"].screened[0], own)
     assert "1: alone" in str(found)
 
 
@@ -62,7 +64,7 @@ def test_ranks_are_those_of_brute_force_on_a_policy():
     clr = np.log(model(sum(parts.values())))
     clr -= clr.mean(axis=1, keepdims=True)
     shares = np.array([alone[name] for name in order]) / clr.var(axis=0).sum()
-    np.testing.assert_allclose(found.alone[0], shares)
+    assert_allclose(found.alone[0], shares)
 
 
 def test_levels_of_a_main_effect_are_entries():
@@ -87,8 +89,8 @@ def test_levels_of_a_main_effect_are_entries():
     shares = sums.var(axis=0) / table.sum(axis=2).var(axis=0).sum()
     by_name = dict(zip(["K", "Na", "Cs"], shares, strict=True))
     expected = [by_name[name] for name in found.entry[0]]
-    np.testing.assert_allclose(found.screened[0], expected)
-    np.testing.assert_allclose(found.alone[0], expected)
+    assert_allclose(found.screened[0], expected)
+    assert_allclose(found.alone[0], expected)
 
 
 def test_an_entry_moves_along_its_first_principal_direction():
@@ -107,7 +109,7 @@ def test_an_entry_moves_along_its_first_principal_direction():
     part_entries(model, parts, "a", labels=[0, 0, 1], outputs={"all": 3})
     move = seen[2][0] - seen[1][0]
     assert move[2] == 0.0
-    np.testing.assert_allclose(np.abs(move[:2]), score.std(ddof=1) * np.r_[1, 3])
+    assert_allclose(np.abs(move[:2]), score.std(ddof=1) * np.r_[1, 3])
     assert move[0] * move[1] < 0.0
     assert move[1] > 0.0
 
@@ -165,18 +167,16 @@ def test_an_output_without_variance_has_no_entries():
     assert np.isnan(found.left[1]).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
-    [
-        ({"part": "prices"}, "one of 'yields', 'costs'"),
-        ({"part": {}}, "a dict of outputs to these"),
-        ({"part": {"y9": "costs"}}, r"part has the outputs \['y9'\]"),
-        ({"labels": [0, 1]}, r"expected names or integers of shape \(4,\)"),
-        ({"labels": [0.0, 1.0, 2.0, 3.0]}, "type float64"),
-        ({"labels": [0, 1, 2, -2]}, "are from -2 to 2"),
-        ({"n_best": 0}, "'n_best' parameter of part_entries"),
-        ({"progress": 3}, "'progress' parameter of part_entries"),
-    ],
+    ({"part": "prices"}, "one of 'yields', 'costs'"),
+    ({"part": {}}, "a dict of outputs to these"),
+    ({"part": {"y9": "costs"}}, r"part has the outputs \['y9'\]"),
+    ({"labels": [0, 1]}, r"expected names or integers of shape \(4,\)"),
+    ({"labels": [0.0, 1.0, 2.0, 3.0]}, "type float64"),
+    ({"labels": [0, 1, 2, -2]}, "are from -2 to 2"),
+    ({"n_best": 0}, "'n_best' parameter of part_entries"),
+    ({"progress": 3}, "'progress' parameter of part_entries"),
 )
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -11,10 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    CompositionalPCESurrogate,
-    PolynomialChaosRegressor,
-)
+from skpce import PolynomialChaosRegressor
 from skpce.inspection import back_to_reward, original_space_indices
 from skpce.inspection._reading import (
     compositions_of,
@@ -23,6 +21,7 @@ from skpce.inspection._reading import (
     last_and_inputs,
 )
 from skpce.plotting import InteractionDisplay, MainEffectsDisplay, SobolDisplay
+from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
 STEPS = {"first": 3, "only": 1, "last": 2}
 
@@ -45,38 +44,28 @@ def search(estimator):
     return GridSearchCV(estimator, {"degree": [1, 2]}, cv=2)
 
 
-@pytest.mark.parametrize(
+@cases(
     "wrap",
-    [
-        lambda last: last,
-        lambda last: make_pipeline(PCA(2), last),
-        lambda last: make_pipeline("passthrough", make_pipeline(PCA(2), last)),
-        lambda last: make_pipeline(PCA(2), search(last)),
-        search,
-    ],
+    lambda last: last,
+    lambda last: make_pipeline(PCA(2), last),
+    lambda last: make_pipeline("passthrough", make_pipeline(PCA(2), last)),
+    lambda last: make_pipeline(PCA(2), search(last)),
+    search,
     ids=["alone", "pipeline", "nested", "search inside", "search"],
 )
 def test_however_it_is_wrapped(wrap, rows, policies):
     for last, y in (
-        (
-            PolynomialChaosRegressor(solver="ridge", distribution="normal"),
-            rows[:, 0] ** 2,
-        ),
-        (PolynomialChaosRegressor(2, solver="ols", distribution="normal"), rows[:, :2]),
-        (
-            CompositionalPCESurrogate(
-                steps=STEPS, solver="ridge", distribution="normal"
-            ),
-            policies,
-        ),
+        (ridge_pce(), rows[:, 0] ** 2),
+        (PolynomialChaosRegressor(2, **OLS), rows[:, :2]),
+        (ridge_surrogate(steps=STEPS), policies),
     ):
         model = wrap(last).fit(rows, y)
         reading = expansion_of(model, rows)
         behind, inputs = last_and_inputs(model, rows)
         assert reading.estimator is behind
-        np.testing.assert_array_equal(reading.inputs, inputs)
-        np.testing.assert_array_equal(reading.latent(rows), inputs)
-        np.testing.assert_array_equal(
+        assert_array_equal(reading.inputs, inputs)
+        assert_array_equal(reading.latent(rows), inputs)
+        assert_array_equal(
             reading(rows), reading.expansion(inputs).reshape(len(rows), -1)
         )
         assert reading.problem.basis is behind.basis_
@@ -86,31 +75,21 @@ def test_however_it_is_wrapped(wrap, rows, policies):
 
 
 def test_a_frozen_estimator_is_read(rows, policies):
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(rows, policies)
+    surrogate = ridge_surrogate(1, steps=STEPS).fit(rows, policies)
     _, compositions = compositions_of(FrozenEstimator(surrogate))
-    np.testing.assert_array_equal(
-        compositions.policies_at(rows), surrogate.predict(rows)
-    )
+    assert_array_equal(compositions.policies_at(rows), surrogate.predict(rows))
 
 
 def test_groups_are_added_up(rows, policies):
-    expansion = (
-        CompositionalPCESurrogate(1, steps=STEPS, solver="ridge", distribution="normal")
-        .fit(rows, policies)
-        .expansion_
-    )
-    np.testing.assert_array_equal(
+    expansion = ridge_surrogate(1, steps=STEPS).fit(rows, policies).expansion_
+    assert_array_equal(
         group_matrix(expansion), [[1, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
     )
-    np.testing.assert_array_equal(group_matrix(expansion.grouped(None)), np.eye(5))
+    assert_array_equal(group_matrix(expansion.grouped(None)), np.eye(5))
 
 
 def test_an_expansion_alone_can_be_drawn(rows):
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        rows, rows[:, 0] * rows[:, 1] + rows[:, 2]
-    )
+    model = ridge_pce(2).fit(rows, rows[:, 0] * rows[:, 1] + rows[:, 2])
     marginal = model.marginal([0, 1])
     for display in (SobolDisplay, MainEffectsDisplay, InteractionDisplay):
         shown = display.from_estimator(marginal)
@@ -120,9 +99,7 @@ def test_an_expansion_alone_can_be_drawn(rows):
 
 
 def test_the_columns_behind_a_search(rows):
-    pipeline = make_pipeline(
-        PCA(2), PolynomialChaosRegressor(1, solver="ridge", distribution="normal")
-    )
+    pipeline = make_pipeline(PCA(2), ridge_pce(1))
     chosen = GridSearchCV(pipeline, {"pca__n_components": [2]}, cv=2)
     found = original_space_indices(chosen.fit(rows, rows[:, 0]), rows)
     best = original_space_indices(chosen.best_estimator_, rows)
@@ -131,9 +108,7 @@ def test_the_columns_behind_a_search(rows):
 
 def test_a_step_of_one_action_has_no_row(rows, policies):
     """Its only log-ratio is constant; it is no row of the expansion."""
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(rows, policies)
+    surrogate = ridge_surrogate(1, steps=STEPS).fit(rows, policies)
     found = back_to_reward(surrogate, rows)
     assert found.row_names == ("first:0", "first:1", "first:2", "last:0", "last:1")
     assert len(found.effect_frame()) == 5 * 3
@@ -142,20 +117,11 @@ def test_a_step_of_one_action_has_no_row(rows, policies):
 def test_what_ends_in_no_expansion_is_refused(rows):
     linear = make_pipeline(PCA(2), LinearRegression()).fit(rows, rows[:, 0])
     for other in (linear, PCA().fit(rows), "surrogate", None, 3):
-        with pytest.raises(ValueError, match="expected a fitted PolynomialChaos"):
-            expansion_of(other)
-        with pytest.raises(ValueError, match="estimator or surrogate ends in"):
-            compositions_of(other)
+        refuses("expected a fitted PolynomialChaos", expansion_of, other)
+        refuses("estimator or surrogate ends in", compositions_of, other)
     with pytest.raises(NotFittedError):
-        expansion_of(
-            make_pipeline(
-                PCA(2), PolynomialChaosRegressor(solver="ridge", distribution="normal")
-            )
-        )
-    regressor = PolynomialChaosRegressor(solver="ridge", distribution="normal").fit(
-        rows, rows[:, 0]
-    )
-    with pytest.raises(ValueError, match="expected a fitted CompositionalPCE"):
-        compositions_of(regressor)
+        expansion_of(make_pipeline(PCA(2), ridge_pce()))
+    regressor = ridge_pce().fit(rows, rows[:, 0])
+    refuses("expected a fitted CompositionalPCE", compositions_of, regressor)
     with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 3 names"):
         expansion_of(regressor, None, ["a"])

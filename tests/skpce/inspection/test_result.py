@@ -7,8 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from skpce.inspection import Result
+from tests.shared import refuses
 
 SHARE = np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 0.0]])
 
@@ -75,7 +77,7 @@ def test_the_frame_has_one_row_for_each_pair(found):
     assert frame["target"].tolist() == ["y"] * 3 + ["z"] * 3
     assert frame["feature"].tolist() == ["a", "b", "c"] * 2
     assert frame["share"].tolist() == SHARE.ravel().tolist()
-    np.testing.assert_array_equal(frame["fidelity"], [0.9] * 3 + [np.nan] * 3)
+    assert_array_equal(frame["fidelity"], [0.9] * 3 + [np.nan] * 3)
     assert frame["kind"].tolist() == [False, True, True] * 2
     assert frame["reasons"].tolist() == [""] * 3 + ["first; second"] * 3
 
@@ -100,8 +102,7 @@ def test_the_largest_value_of_a_column(found):
     signed = Result({"pair": range(3)}, {"r": np.array([0.2, np.nan, -0.3])})
     assert signed.largest("r") == -0.3
     assert np.isnan(Result({"pair": ()}, {"r": np.array([])}).largest("r"))
-    with pytest.raises(ValueError, match="one of 'share', 'fidelity', 'kind'"):
-        found.largest("q")
+    refuses("one of 'share', 'fidelity', 'kind'", found.largest, "q")
 
 
 def pickled(result):
@@ -113,7 +114,7 @@ def test_a_copy_says_the_same(found, again):
     other = again(found)
     assert str(other) == str(found)
     assert repr(other) == repr(found)
-    np.testing.assert_array_equal(other.share, found.share)
+    assert_array_equal(other.share, found.share)
 
 
 def test_printed_numbers_have_their_errors():

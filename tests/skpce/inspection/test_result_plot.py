@@ -3,28 +3,19 @@
 import numpy as np
 import pytest
 
-from skpce import PolynomialChaosRegressor
 from skpce.inspection import Result, sobol_indices
+from tests.shared import ridge_pce
 
 plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def labels_of(ax):
     return [tick.get_text() for tick in ax.get_yticklabels()]
 
 
-def test_indices_have_a_panel_for_each_target():
-    rng = np.random.default_rng(0)
+def test_indices_have_a_panel_for_each_target(rng):
     X = rng.normal(size=(60, 3))
-    model = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, np.c_[X[:, 0], X[:, 1] + X[:, 2]]
-    )
+    model = ridge_pce(2).fit(X, np.c_[X[:, 0], X[:, 1] + X[:, 2]])
     axes = sobol_indices(model, X, random_state=0, n_samples=50).plot()
     assert len(axes) == 2
     assert labels_of(axes[0])[0] == "x0"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import rel_entr, softmax
 
-from skpce import CompositionalPCESurrogate
 from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import policy_fragility
+from tests.shared import cases, refuses, ridge_surrogate
 
 WIDTHS = (3, 4)
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
@@ -106,7 +107,7 @@ def test_intervals_are_a_jackknife_over_rewards():
     centre = log_ratio(np.arange(21))
     for bound, sign in ((split.noise_share_low, 1), (split.noise_share_high, -1)):
         ratio = np.exp(centre + sign * half) - 1 / 3
-        np.testing.assert_allclose(bound, 1 / (1 + np.maximum(ratio, 0)))
+        assert_allclose(bound, 1 / (1 + np.maximum(ratio, 0)))
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0, 3.0])
@@ -115,7 +116,7 @@ def test_the_share_of_a_known_mixture(noise):
     reward = np.repeat(np.arange(1000), 3)
     found = variance_decomposition(draw(rng, reward, 1.0, noise), reward, steps=WIDTHS)
     truth = noise**2 / (1 + noise**2)
-    np.testing.assert_allclose(found.noise_share, truth, atol=0.04)
+    assert_allclose(found.noise_share, truth, atol=0.04)
     split = found.aitchison_variance
     assert np.all(split.noise_share_low <= split.noise_share)
     assert np.all(split.noise_share <= split.noise_share_high)
@@ -127,9 +128,9 @@ def test_small_noise_has_one_share_as_variance_and_as_divergence():
     rng = np.random.default_rng(5)
     reward = np.repeat(np.arange(800), 4)
     found = variance_decomposition(draw(rng, reward, 0.02, 0.02), reward, steps=WIDTHS)
-    np.testing.assert_allclose(found.mutual_information.noise_share, 0.5, atol=0.04)
+    assert_allclose(found.mutual_information.noise_share, 0.5, atol=0.04)
     share = found.total_variation.noise_share
-    np.testing.assert_allclose(share, np.sqrt(0.5), atol=0.03)
+    assert_allclose(share, np.sqrt(0.5), atol=0.03)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -140,8 +141,8 @@ def test_the_fragility_of_reward_means_is_corrected_for_noise(measure):
     short = variance_decomposition(draw(rng, few, 0.7, 0.7), few, steps=WIDTHS)
     long = variance_decomposition(draw(rng, many, 0.7, 0.7), many, steps=WIDTHS)
     short, long = getattr(short, measure), getattr(long, measure)
-    np.testing.assert_allclose(short.between, long.between, rtol=0.12)
-    np.testing.assert_allclose(short.within, long.within, rtol=0.06)
+    assert_allclose(short.between, long.between, rtol=0.12)
+    assert_allclose(short.within, long.within, rtol=0.06)
 
 
 def test_the_whole_dispersion_is_that_of_policy_fragility():
@@ -152,10 +153,10 @@ def test_the_whole_dispersion_is_that_of_policy_fragility():
     found = variance_decomposition(y, reward, steps=WIDTHS)
     fragility = policy_fragility(y, steps=WIDTHS)
     for measure in ("aitchison_variance", "mutual_information"):
-        np.testing.assert_allclose(
+        assert_allclose(
             getattr(found, measure).total, getattr(fragility, measure), rtol=0.06
         )
-    np.testing.assert_allclose(
+    assert_allclose(
         found.total_variation.total, fragility.pairwise_total_variation, rtol=0.06
     )
     assert np.all(found.noise_share > 0.93)
@@ -180,7 +181,7 @@ def test_intervals_cover(noise, measure):
         hits.append(
             (split.noise_share_low <= truth) & (truth <= split.noise_share_high)
         )
-    np.testing.assert_allclose(np.mean(hits, axis=0), 0.9, atol=0.07)
+    assert_allclose(np.mean(hits, axis=0), 0.9, atol=0.07)
 
 
 def test_a_control_agrees_with_replicates():
@@ -190,8 +191,8 @@ def test_a_control_agrees_with_replicates():
     control = draw(rng, np.zeros(800, dtype=int), 0.0, 0.7)
     one = variance_decomposition(y, reward, steps=WIDTHS)
     two = variance_decomposition(y[::3], control=control, steps=WIDTHS)
-    np.testing.assert_allclose(two.noise_share, 0.49 / 1.49, atol=0.03)
-    np.testing.assert_allclose(one.noise_share, two.noise_share, atol=0.04)
+    assert_allclose(two.noise_share, 0.49 / 1.49, atol=0.03)
+    assert_allclose(one.noise_share, two.noise_share, atol=0.04)
     assert (two.source, two.n_groups, two.n_control) == ("control", None, 800)
     for measure in MEASURES:
         split = getattr(two, measure)
@@ -210,7 +211,7 @@ def test_intervals_of_a_control_cover():
             y, control=control, steps=WIDTHS
         ).aitchison_variance
         hits.append((split.noise_share_low <= 0.5) & (split.noise_share_high >= 0.5))
-    np.testing.assert_allclose(np.mean(hits, axis=0), 0.9, atol=0.06)
+    assert_allclose(np.mean(hits, axis=0), 0.9, atol=0.06)
 
 
 def test_the_share_does_not_depend_on_the_basis_or_the_order_of_actions():
@@ -220,7 +221,7 @@ def test_the_share_does_not_depend_on_the_basis_or_the_order_of_actions():
     for measure in MEASURES:
         one = getattr(variance_decomposition(y, UNEQUAL, steps=WIDTHS), measure)
         two = getattr(variance_decomposition(turned, UNEQUAL, steps=WIDTHS), measure)
-        np.testing.assert_allclose(one.noise_share, two.noise_share, rtol=1e-9)
+        assert_allclose(one.noise_share, two.noise_share, rtol=1e-9)
 
 
 def test_no_noise_and_no_choice():
@@ -231,7 +232,7 @@ def test_no_noise_and_no_choice():
     found = variance_decomposition(y, reward, steps=(*WIDTHS, 2, 2))
     for measure in MEASURES:
         split = getattr(found, measure)
-        np.testing.assert_allclose(split.noise_share[:2], 0.0, atol=1e-12)
+        assert_allclose(split.noise_share[:2], 0.0, atol=1e-12)
         assert np.isnan(split.noise_share[2:]).all()
         assert np.isnan(split.between[2:]).all()
     assert "- step2: no choice, or no variance between members." in str(found)
@@ -253,7 +254,7 @@ def test_table_and_words():
     assert len(table) == 6
     assert table["measure"].unique().tolist() == list(MEASURES)
     assert table["step"].tolist() == ["first", "second"] * 3
-    np.testing.assert_allclose(table["total"], table["between"] + table["within"])
+    assert_allclose(table["total"], table["between"] + table["within"])
     text = str(found)
     assert text.startswith("Training noise of 17 members, from 6 groups:")
     assert "- second: " in text
@@ -262,46 +263,31 @@ def test_table_and_words():
 Y = draw(np.random.default_rng(17), UNEQUAL)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kwargs", "message"),
-    [
-        ({}, "exactly one of replicate=, control= and exact=; got 0"),
-        ({"replicate": UNEQUAL, "control": Y}, "got 2 of them"),
-        ({"replicate": np.arange(17)}, "no repeats"),
-        ({"replicate": np.zeros(17)}, "one label only, 0.0"),
-        ({"replicate": UNEQUAL[:4]}, r"replicate has shape \(4,\); expected \(17,\)"),
-        ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
-        ({"control": Y[:, :2]}, r"control has shape \(17, 2\)"),
-        (
-            {"replicate": UNEQUAL, "confidence_level": 1.5},
-            "'confidence_level' .* Got 1.5",
-        ),
-        ({"replicate": UNEQUAL, "zero_replacement": 0}, "'zero_replacement' .* Got 0"),
-        ({"replicate": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
-    ],
+    ({}, "exactly one of replicate=, control= and exact=; got 0"),
+    ({"replicate": UNEQUAL, "control": Y}, "got 2 of them"),
+    ({"replicate": np.arange(17)}, "no repeats"),
+    ({"replicate": np.zeros(17)}, "one label only, 0.0"),
+    ({"replicate": UNEQUAL[:4]}, r"replicate has shape \(4,\); expected \(17,\)"),
+    ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
+    ({"control": Y[:, :2]}, r"control has shape \(17, 2\)"),
+    ({"replicate": UNEQUAL, "confidence_level": 1.5}, "'confidence_level' .* Got 1.5"),
+    ({"replicate": UNEQUAL, "zero_replacement": 0}, "'zero_replacement' .* Got 0"),
+    ({"replicate": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
 )
 def test_bad_arguments(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(Y, **{"steps": WIDTHS, **kwargs})
+    refuses(message, variance_decomposition, Y, **{"steps": WIDTHS, **kwargs})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "message"),
-    [
-        (["a", "a", "b", None], "kinds NoneType, str"),
-        ([1, 1, "b", "b"], "kinds int, str"),
-        ([1.0, 1.0, 2.0, np.nan], "NaN labels"),
-    ],
+    (["a", "a", "b", None], "kinds NoneType, str"),
+    ([1, 1, "b", "b"], "kinds int, str"),
+    ([1.0, 1.0, 2.0, np.nan], "NaN labels"),
 )
 def test_missing_and_mixed_labels_are_refused(labels, message):
     y, reward = np.full((8, 2), 0.5), np.array(2 * labels, dtype=object)
     reward = reward.astype(float) if message == "NaN labels" else reward
-    with pytest.raises(ValueError, match=message):
-        variance_decomposition(y, reward)
-    with pytest.raises(ValueError, match=message):
-        verdict(
-            CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-            np.zeros((8, 1)),
-            y,
-            replicate=reward,
-        )
+    refuses(message, variance_decomposition, y, reward)
+    refuses(message, verdict, ridge_surrogate(1), np.zeros((8, 1)), y, replicate=reward)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.testing import assert_allclose
 
 from benchmarks.paper.other_draws import chances, measured, of_many
 from gflownet_envs.experiments.command_line import main
@@ -36,6 +37,7 @@ from gflownet_envs.experiments.paper.systems import (
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training.spec import TrainingSpec
+from tests.shared import cases, refuses
 
 ROOT = Path(__file__).parents[4]
 PIECES = ROOT / "benchmarks" / "paper" / "pieces"
@@ -216,7 +218,7 @@ def test_rows_near_a_limit_are_likely_to_change():
     assert all(0 <= chance <= 1 for chance in found.values())
     near = [name for name, chance in found.items() if chance > 0.3]
     assert 0 < len(near) < len(found)
-    np.testing.assert_allclose(of_many([0.5, 0.5]), [0.25, 0.5, 0.25])
+    assert_allclose(of_many([0.5, 0.5]), [0.25, 0.5, 0.25])
 
 
 @pytest.mark.slow
@@ -318,7 +320,7 @@ def assert_alike(ours, kept, keys, rtol):
         found, recorded = (
             np.array(some["draws"][key][:2], float) for some in (ours, kept)
         )
-        np.testing.assert_allclose(found, recorded, rtol=rtol, atol=rtol, err_msg=key)
+        assert_allclose(found, recorded, rtol=rtol, atol=rtol, err_msg=key)
 
 
 def test_an_exact_piece_of_the_repository_is_what_the_code_makes(tmp_path, monkeypatch):
@@ -335,18 +337,15 @@ def test_a_trained_piece_of_the_repository_is_what_the_code_makes(tmp_path):
     assert_alike(ours, kept, ("total_variation", "coverage", "max_rho"), rtol=2e-2)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
-        ({"preset": "smoke"}, "preset must be one of .*'smoke'"),
-        ({"seed": -1}, "seed must be an int"),
-        ({"seed": True}, "seed must be an int"),
-        ({"runs": ["nowhere"]}, "runs must be folders that exist, got 'nowhere'"),
-    ],
+    ({"preset": "smoke"}, "preset must be one of .*'smoke'"),
+    ({"seed": -1}, "seed must be an int"),
+    ({"seed": True}, "seed must be an int"),
+    ({"runs": ["nowhere"]}, "runs must be folders that exist, got 'nowhere'"),
 )
 def test_bad_arguments_are_refused_before_any_work(options, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        make_paper(tmp_path / "out", **options)
+    refuses(message, make_paper, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 

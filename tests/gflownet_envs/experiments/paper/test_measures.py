@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import ks_2samp
 
@@ -29,7 +30,7 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.training.spec import TrainingSpec
-from skpce import CompositionalPCESurrogate
+from tests.shared import ridge_surrogate
 
 N = 40
 
@@ -69,7 +70,7 @@ def test_draws_share_out_all_members_anew(dataset, preset):
         assert len(set(some.members.tolist())) == 35
     assert set(one.train.members.tolist()) != set(other.train.members.tolist())
     again = drawn(dataset, preset, 1)
-    np.testing.assert_array_equal(again.members, other.members)
+    assert_array_equal(again.members, other.members)
 
 
 def test_one_figure_a_draw_and_none_of_them_from_another(dataset, preset):
@@ -118,8 +119,7 @@ def test_pairs_pass_by_the_test_of_scipy_and_bonferroni(dataset):
         assert passed == [expected[:3].sum(), 0, expected[3:].sum()]
 
 
-def test_equal_laws_pass_and_half_the_spread_does_not():
-    rng = np.random.default_rng(0)
+def test_equal_laws_pass_and_half_the_spread_does_not(rng):
     mask = np.ones(3, dtype=bool)
     some, narrow = [], []
     for _ in range(30):
@@ -147,9 +147,7 @@ def test_indices_are_sums_of_squared_coefficients(dataset, preset):
     centred = train.X - train.X.mean(axis=0)
     left, scale, _ = np.linalg.svd(centred, full_matrices=False)
     inputs = left * np.sqrt(len(left) - 1)
-    surrogate = CompositionalPCESurrogate(
-        2, steps=(3, 2), solver="ridge", distribution="normal", random_state=0
-    ).fit(inputs, train.y)
+    surrogate = ridge_surrogate(2, steps=(3, 2), random_state=0).fit(inputs, train.y)
     terms, squares = surrogate.multi_indices_, surrogate.coefficients_**2
     varying = terms.sum(axis=1) > 0
     for name, alone in (("mean_first", True), ("mean_total", False)):
@@ -212,7 +210,7 @@ def test_regressions_of_the_steps_are_those_of_the_log_ratios(dataset):
         logs = np.log(split.y[:, columns])
         slopes, *_ = np.linalg.lstsq(design, logs - logs[:, -1:], rcond=None)
         blocks.append(softmax(at @ slopes, axis=1))
-    np.testing.assert_allclose(ours, np.hstack(blocks), rtol=1e-9)
+    assert_allclose(ours, np.hstack(blocks), rtol=1e-9)
 
 
 def test_theorem_a_is_as_printed():

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from gflownet_envs.experiments.paper.pieces import FORMAT, Pieces
+from tests.shared import cases
 
 KEY = {"preset": "quick", "seed": 0}
 WHOLE_KEY = {**KEY, "format": FORMAT, "settings": ""}
@@ -46,14 +47,12 @@ def test_a_piece_that_was_cut_off_is_made_again(tmp_path):
     assert pieces.get("one", lambda: {"value": 4}) == {"value": 4}
 
 
-@pytest.mark.parametrize(
+@cases(
     "content",
-    [
-        b"\xff\xfe",
-        b"[" * 100_000,
-        json.dumps({"key": WHOLE_KEY}).encode(),
-        json.dumps({"key": WHOLE_KEY, "piece": [1]}).encode(),
-    ],
+    b"\xff\xfe",
+    b"[" * 100_000,
+    json.dumps({"key": WHOLE_KEY}).encode(),
+    json.dumps({"key": WHOLE_KEY, "piece": [1]}).encode(),
 )
 def test_a_piece_that_is_something_else_is_made_again(content, tmp_path):
     pieces = Pieces(tmp_path, (), KEY)

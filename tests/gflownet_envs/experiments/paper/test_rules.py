@@ -25,6 +25,7 @@ from gflownet_envs.experiments.paper.claims.rules import (
     draws_of,
     papers_settings,
 )
+from tests.shared import cases
 
 
 def claim_of(rule, task="grid", kind="finding", **values):
@@ -91,17 +92,15 @@ def found():
     return {"grid-paper": system_of(measures_of({}), trained)}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("share", "word"),
-    [
-        (1.0, AGREES),
-        (0.85, AGREES),
-        (0.8, UNDECIDED),
-        (0.5, UNDECIDED),
-        (0.2, UNDECIDED),
-        (0.15, DOES_NOT),
-        (0.0, DOES_NOT),
-    ],
+    (1.0, AGREES),
+    (0.85, AGREES),
+    (0.8, UNDECIDED),
+    (0.5, UNDECIDED),
+    (0.2, UNDECIDED),
+    (0.15, DOES_NOT),
+    (0.0, DOES_NOT),
 )
 def test_a_word_is_decided_by_most_of_the_draws(share, word):
     assert word_of(share) == word
@@ -116,29 +115,24 @@ def test_a_side_is_the_median_with_its_range_and_how_many_draws_agree():
     assert over_draws([Seen(text="no such step")]).word == "cannot be compared"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "within", "limit"),
-    [
-        (71.3, None, 14.26),  # a fifth
-        (0.95, 0.05, 0.05),
-        (0.02, 0.05, 0.004),  # small figures: a fifth, not 0.05
-        (0.0, 0.001, 0.001),  # nothing has no fifth
-        (-5.0, None, 1.0),
-    ],
+    (71.3, None, 14.26),  # a fifth
+    (0.95, 0.05, 0.05),
+    (0.02, 0.05, 0.004),  # small figures: a fifth, not 0.05
+    (0.0, 0.001, 0.001),  # nothing has no fifth
+    (-5.0, None, 1.0),
 )
 def test_tolerances_are_relative_where_a_figure_is_small(wanted, within, limit):
     assert tolerance(wanted, within) == pytest.approx(limit)
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.3])
-@pytest.mark.parametrize(
-    ("rule", "values", "figures"),
-    [
+@cases(("rule", "values", "figures"),
         ("near", {"measure": "d_expansion", "step": "last"}, {"d_expansion": [1, 30]}),
         ("near", {"measure": "mean_first_of_pc1", "step": "first", "within": 0.05},
          {"mean_first": [[0.02, 0.0], [0.0, 0.0]]}),
-    ],
-)  # fmt: skip
+     )  # fmt: skip
 def test_a_figure_that_is_three_tenths_off_does_not_agree(
     rule, values, figures, factor
 ):
@@ -149,12 +143,10 @@ def test_a_figure_that_is_three_tenths_off_does_not_agree(
     assert answer(claim_of(rule, value=ours * 1.1, **values), found).word == AGREES
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rule", "values"),
-    [
-        ("near", {"measure": "mean_first_of_pc1", "step": "first", "value": 0.6}),
-        ("highest", {"measure": "mean_first_sum", "step": "last"}),
-    ],
+    ("near", {"measure": "mean_first_of_pc1", "step": "first", "value": 0.6}),
+    ("highest", {"measure": "mean_first_sum", "step": "last"}),
 )
 def test_first_order_claims_read_first_order_indices(rule, values):
     """Totals in their place have another figure and another order."""
@@ -187,10 +179,7 @@ def test_draws_that_disagree_leave_a_row_undecided():
     assert len(list(draws_of(found, "grid", "paper", "exact"))) == 5
 
 
-@pytest.mark.parametrize(
-    ("blind", "kind"),
-    [([[1.0, 0.9]] * 4, NO_POWER), ([[0.3, 0.4]] * 4, INFORMATIVE)],
-)
+@cases(("blind", "kind"), ([[1.0, 0.9]] * 4, NO_POWER), ([[0.3, 0.4]] * 4, INFORMATIVE))
 def test_what_random_inputs_reach_too_has_no_power(blind, kind):
     ours = {"coverage": [[1.0, 0.9]] * 4}
     measures = measures_of(ours, ours, control={"coverage": blind})
@@ -233,9 +222,7 @@ def test_what_is_not_there_cannot_be_compared(found):
     assert result.kind == ""
 
 
-@pytest.mark.parametrize(
-    ("rule", "values", "text", "word"),
-    [
+@cases(("rule", "values", "text", "word"),
         ("at_most", {"measure": "max_rho", "value": 0.1}, "0", "agrees"),
         ("at_least", {"measure": "mean_q2", "value": 0.5}, "0.1", "does not"),
         ("ends", {"measure": "coverage95_all", "low": 0.8, "high": 1.0, "within": 0.05},
@@ -268,8 +255,7 @@ def test_what_is_not_there_cannot_be_compared(found):
         ("theory", {"measure": "terms_and_one", "values": [5, 3, 57]}, "57", "agrees"),
         ("theory", {"measure": "terms", "values": [5, 3, 57]}, "56", "does not"),
         ("shown", {"ours": "a", "command": "b"}, "a (b)", "does not"),
-    ],
-)  # fmt: skip
+     )  # fmt: skip
 def test_rules(rule, values, text, word):
     found = {"grid-paper": system_of(measures_of({}, {}))}
     result = answer(claim_of(rule, **values), found)

@@ -1,0 +1,34 @@
+"""What many tests share: fits by name, tables of cases, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+
+RIDGE = {"solver": "ridge", "distribution": "normal"}
+OLS = {"solver": "ols", "distribution": "normal"}
+
+
+def ridge_pce(*given: Any, **settings: Any) -> PolynomialChaosRegressor:
+    """Return a chaos expansion by ridge, of normal inputs if none are stated."""
+    return PolynomialChaosRegressor(*given, **RIDGE | settings)
+
+
+def ridge_surrogate(*given: Any, **settings: Any) -> CompositionalPCESurrogate:
+    """Return a surrogate by ridge, of normal inputs if none are stated."""
+    return CompositionalPCESurrogate(*given, **RIDGE | settings)
+
+
+def cases(names: str | tuple[str, ...], *rows: Any, **options: Any) -> Any:
+    """Run a test on each row of a table, as ``pytest.mark.parametrize`` does."""
+    return pytest.mark.parametrize(names, rows, **options)
+
+
+def refuses(words: str, call: Callable[..., Any], *given: Any, **options: Any) -> None:
+    """Check that a call ends in a ``ValueError`` that says so."""
+    with pytest.raises(ValueError, match=words):
+        call(*given, **options)
