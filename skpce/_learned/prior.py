@@ -65,8 +65,9 @@ _ORDER_BOUNDS, _NOISE_BOUNDS = (-8.0, 3.0), (-18.0, 2.0)
 
 # Where the search begins: the logarithm of the noise, and that of the weight of an
 # order for each input beyond the first. Begun with small weights of high orders, it
-# ends before strong interactions of three inputs (``benchmarks.exact_truth``).
-_FIRST_NOISE, _FIRST_ORDER = -2.0, 1.0
+# ends before strong interactions of three inputs (``benchmarks.exact_truth``); begun
+# with little noise, it ends where what is noise is fitted.
+_FIRST_NOISE, _FIRST_ORDER = -0.5, 1.0
 
 # Where it ends with so much noise it begins once more, with decays of this logit: a
 # high frequency has no slope to be found by from low degrees.
