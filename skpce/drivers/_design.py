@@ -668,9 +668,14 @@ def standardized(values: FloatArray) -> FloatArray:
     return np.asarray(centred / np.where(size > 0, size, 1.0))
 
 
-def mean_of(values: FloatArray, labels: IndexArray) -> FloatArray:
-    """Return the mean of the rows of each label."""
+def sum_of(values: FloatArray, labels: IndexArray) -> FloatArray:
+    """Return the sum of the rows of each label."""
     sums = np.zeros((labels.max() + 1, *values.shape[1:]))
     np.add.at(sums, labels, values)
+    return sums
+
+
+def mean_of(values: FloatArray, labels: IndexArray) -> FloatArray:
+    """Return the mean of the rows of each label."""
     counts = np.bincount(labels).reshape(-1, *[1] * (values.ndim - 1))
-    return np.asarray(sums / counts)
+    return np.asarray(sum_of(values, labels) / counts)

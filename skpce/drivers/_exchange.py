@@ -55,6 +55,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from scipy import linalg, stats
@@ -80,6 +81,7 @@ from ._design import (
     mean_of,
     memory_of,
     standardized,
+    sum_of,
     waves_along,
 )
 
@@ -210,16 +212,19 @@ def joined(members: Sequence[Terms]) -> Terms:
         return members[0]
     values = [one.values for one in members]
     weights = [one.weights for one in members]
-    for i, one in enumerate(members):
-        for other in members[i + 1 :]:
-            product = one.leading[:, :, None] * other.leading[:, None, :]
-            product = product.reshape(len(product), -1)
-            values.append(product - product.mean(axis=0))
-            weights.append(np.full(product.shape[1], _DECAY))
+    for one, other in combinations(members, 2):
+        product = products_of(one.leading, other.leading)
+        values.append(product - product.mean(axis=0))
+        weights.append(np.full(product.shape[1], _DECAY))
     order = np.argsort(-np.concatenate(weights), kind="stable")
     table = np.hstack(values)[:, order]
     n_leading = sum(one.n_leading for one in members)
     return Terms(table, np.concatenate(weights)[order], min(n_leading, len(order)))
+
+
+def products_of(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the products of each column of a table with each of another one."""
+    return (left[:, :, np.newaxis] * right[:, np.newaxis, :]).reshape(len(left), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +251,8 @@ class Inputs:
         for i in np.flatnonzero(is_category):
             laws[i] = CategoricalLaw.learn(X[:, i], one)
         n_functions = functions_of(laws, None, X)
-        number = np.where(categorical_inputs(laws), n_functions, _FIT_DEGREES)
-        n_functions = np.minimum(n_functions, number)
+        few = np.minimum(n_functions, _FIT_DEGREES)
+        n_functions = np.where(categorical_inputs(laws), n_functions, few)
         tables = tables_of(laws, X, n_functions)
         own = (terms_of_input(x, c) for x, c in zip(X.T, is_category, strict=True))
         return cls(X, is_category, laws, tables, n_functions, tuple(own))
@@ -282,11 +287,7 @@ class Inputs:
             n_first = table.shape[1] if self.is_category[k] else 1
             first.append(table[:, :n_first])
             second.append(table[:, n_first:])
-        products = [
-            (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
-            for i, one in enumerate(first)
-            for other in first[i + 1 :]
-        ]
+        products = [products_of(*pair) for pair in combinations(first, 2)]
         columns = np.ones((len(own), 1))
         nothing = found = linalg.null_space(columns.T)
         arranged = False
@@ -332,8 +333,7 @@ class NullFit:
     """A fit of outputs to some inputs: residuals, rows left out one by one."""
 
     residuals: FloatArray  # shape: (n_rows, n_coordinates)
-    explains: bool  # whether anything was found
-    weights: FloatArray  # shape: (n_inputs,), learned; of the first prior
+    weights: FloatArray  # shape: (n_inputs,), learned; 0 where nothing was found
     # Covariances of residuals by the priors, and the prior of each coordinate.
     covariances: tuple[FloatArray, ...] = ()  # shapes: (n_rows, n_rows)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
@@ -355,10 +355,11 @@ def fit_others(
     With ``smooth`` as a model of an input: low degrees, no interactions, and residuals
     of the fit itself.
     """
-    degrees = _MODEL_DEGREES if smooth else _FIT_DEGREES
     contrasts = categorical_inputs(inputs.laws)[others]
-    limit = np.where(contrasts, inputs.n_functions[others], degrees)
-    n_functions = np.minimum(inputs.n_functions[others], limit)
+    n_functions = inputs.n_functions[others]
+    if smooth:
+        few = np.minimum(n_functions, _MODEL_DEGREES)
+        n_functions = np.where(contrasts, n_functions, few)
     most = int(n_functions.max(initial=0))
     tables = inputs.tables[others][:, :most]
     if smooth:
@@ -369,11 +370,10 @@ def fit_others(
         tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
     centred = targets - targets.mean(axis=0)
     n_rows = len(centred)
-    alone = centred * (n_rows / max(n_rows - 1, 1))
-    found, explains = alone.copy(), False
+    found = centred * (n_rows / max(n_rows - 1, 1))
     weights = np.zeros(len(others))
     if not len(others) or not most:
-        return NullFit(found, False, weights)
+        return NullFit(found, weights)
     labels = np.unique(groups)
     parts = [np.flatnonzero(groups == label) for label in labels]
     if len(labels) > _MOST_PRIORS:
@@ -397,7 +397,6 @@ def fit_others(
             prior = learn_prior(*asked).or_nothing()
             if not prior.weights.any():
                 continue
-            explains = True
             weights = prior.weights
             given = prior, tables, centred[:, part], smooth, setting
             found[:, part] = _residuals(*given)
@@ -405,7 +404,7 @@ def fit_others(
                 inverse = _inverse(prior, tables)
                 size = np.diag(inverse)
                 covariances[-1] = inverse / np.outer(size, size)
-    return NullFit(found, explains, weights, tuple(covariances), prior_of)
+    return NullFit(found, weights, tuple(covariances), prior_of)
 
 
 def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
@@ -442,8 +441,7 @@ def _residuals(
     smooth: bool,
     setting: IndexArray | None,
 ) -> FloatArray:
-    n_rows = len(centred)
-    if n_rows <= _KERNEL_ROWS:
+    if len(centred) <= _KERNEL_ROWS:
         inverse = _inverse(prior, tables)
         if smooth:
             return np.asarray(prior.noise * (inverse @ centred))
@@ -491,8 +489,7 @@ def bounded(
 ) -> FloatArray:
     """Shorten rows that are longer than so many deviations, in each group."""
     found = residuals - np.median(residuals, axis=0)
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    size = np.sqrt(np.add.reduceat(np.square(found), starts, axis=1))
+    size = _sizes(found, groups)
     unit = 1.4826 * np.median(size, axis=0)
     unit = np.where(unit > 0, unit, np.sqrt(np.square(size).mean(axis=0)))
     bound = np.where(unit > 0, most * unit, np.inf)
@@ -701,9 +698,8 @@ def sizes_of_signs(
     product = scaled[np.newaxis, :, :, np.newaxis] * residuals[:, :, np.newaxis, :]
     flat = product.reshape(*product.shape[:2], -1)
     if unit is not None:
-        sums = np.zeros((len(flat), int(unit.max()) + 1, flat.shape[2]))
-        np.add.at(np.moveaxis(sums, 1, 0), unit, np.moveaxis(flat, 1, 0))
-        flat = sums
+        sums = sum_of(np.moveaxis(flat, 1, 0), unit)
+        flat = np.ascontiguousarray(np.moveaxis(sums, 0, 1))
     turned = np.swapaxes(flat, 1, 2)
     small = flat.shape[2] <= flat.shape[1]
     whole = turned @ flat if small else flat @ turned
@@ -987,7 +983,7 @@ class _Setting:
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
         inputs, design = problem.inputs, problem.design
         others = inputs.without(members)
-        own = joined([inputs.terms[k] for k in members])
+        own = whole = joined([inputs.terms[k] for k in members])
         X = inputs.X[:, list(members)]
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
@@ -1015,7 +1011,7 @@ class _Setting:
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
             left = equal_within(values, exchange.strata)
-            fit = NullFit(left, True, np.zeros(len(others)))
+            fit = NullFit(left, np.zeros(len(others)))
         else:
             fit = fit_others(
                 *(inputs, others, values, groups, unit),
@@ -1028,19 +1024,18 @@ class _Setting:
             of_rows = fit.residuals if unit is None else inside + fit.residuals[unit]
             of_rows = bounded(of_rows, groups)
         tied: tuple[int, ...] = ()
-        is_left = False
         if exchange.strata is not None:
             own = own.centred(exchange.strata)
-            if is_correlated(inputs.dependence(own.values, others, unit)):
+            is_left = is_correlated(inputs.dependence(own.values, others, unit))
+            if is_left:
                 rows = exchange.strata if unit is None else exchange.strata[unit]
                 own, tied = _left_of(inputs.centred(rows), others, own, unit)
-                own, is_left = own.centred(exchange.strata), True
+                own = own.centred(exchange.strata)
         else:
-            whole = joined([inputs.terms[k] for k in members]).values
             same = unit if unit is not None else of_series
-            if is_correlated(inputs.dependence(whole, others, same)):
+            is_left = is_correlated(inputs.dependence(whole.values, others, same))
+            if is_left:
                 own, tied = _left_of(inputs, others, own, unit)
-                is_left = True
         roots: tuple[FloatArray, ...] = ()
         turns = False
         if fit.covariances:
@@ -1061,22 +1056,11 @@ class _Setting:
             if leading.size:  # else the input is constant
                 leading = leading if unit is None else mean_of(leading, unit)
                 partners.append((k, leading))
+        far = np.where(problem.of_two_values, 0, _in_deviations(fit.residuals, groups))
         return cls(
-            problem,
-            own,
-            _equally_large(residuals, groups),
-            groups,
-            tuple(partners),
-            exchange,
-            tied,
-            X,
-            np.where(problem.of_two_values, 0, _in_deviations(fit.residuals, groups)),
-            is_left,
-            roots,
-            fit.prior_of,
-            turns,
-            design.order,
-            of_rows,
+            *(problem, own, _equally_large(residuals, groups), groups, tuple(partners)),
+            *(exchange, tied, X, far, is_left, roots, fit.prior_of, turns),
+            *(design.order, of_rows),
         )
 
     @property
@@ -1102,9 +1086,7 @@ class _Setting:
         return self.residuals[:, :, None] * self._partner_columns()[:, None, :]
 
     def _partner_columns(self) -> FloatArray:  # shape: (n_units, n_products)
-        if self.too_many_products:
-            return np.zeros((self.n_units, 0))
-        columns = [table for _, table in self.partners]
+        columns = [] if self.too_many_products else [t for _, t in self.partners]
         return np.hstack([np.zeros((self.n_units, 0)), *columns])
 
     @property
@@ -1200,10 +1182,9 @@ class _Setting:
     ) -> tuple[FloatArray, FloatArray]:  # (n_terms, n, C), (n_leading, n, C, P)
         """Return scores of other residuals."""
         alone = np.tensordot(self.own.values.T, residuals, axes=(1, 1))
-        table = self._partner_columns()
-        whole = (self.lead[:, :, None] * table[:, None, :]).reshape(self.n_units, -1)
+        whole = products_of(self.lead, self._partner_columns())
         pairs = np.tensordot(whole.T, residuals, axes=(1, 1))
-        pairs = pairs.reshape(self.own.n_leading, table.shape[1], *alone.shape[1:])
+        pairs = pairs.reshape(self.own.n_leading, -1, *alone.shape[1:])
         return self._over_deviations(alone, np.moveaxis(pairs, 1, 3))
 
     def residuals_of_draws(self, number: int, start: int) -> FloatArray:
@@ -1251,12 +1232,8 @@ class _Setting:
         """Return scores where the contributions of units have other signs."""
 
         def scores(terms: FloatArray, table: FloatArray) -> FloatArray:
-            flat = terms[:, :, np.newaxis] * table[:, np.newaxis, :]
-            flat = flat.reshape(len(flat), -1)
-            if unit is not None:
-                sums = np.zeros((int(unit.max()) + 1, flat.shape[1]))
-                np.add.at(sums, unit, flat)
-                flat = sums
+            flat = products_of(terms, table)
+            flat = flat if unit is None else sum_of(flat, unit)
             found = (signs @ flat).reshape(len(signs), terms.shape[1], -1)
             return np.swapaxes(found, 0, 1)
 
@@ -1359,9 +1336,8 @@ class _Setting:
             detected, steady = _by_label(own, self.own.weights, columns, label)
             if partner >= 0:
                 table = self.partners[partner][1][unit]
-                product = (lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
                 weights = np.repeat(self.lead_weights, table.shape[1])
-                other = _by_label(product, weights, columns, label)
+                other = _by_label(products_of(lead, table), weights, columns, label)
                 detected = min(2.0 * min(detected, other[0]), 1.0)
                 pair = len(self.partners) * other[1] / (1.0 - ALONE)
                 steady = min(steady / ALONE, pair, 1.0)
@@ -1473,9 +1449,7 @@ class _Setting:
         for partner in np.unique(best).tolist():
             design = [self.own.values]
             if partner >= 0:
-                table = self.partners[partner][1]
-                product = self.lead[:, :, None] * table[:, None, :]
-                design.append(product.reshape(self.n_units, -1))
+                design.append(products_of(self.lead, self.partners[partner][1]))
             whole = np.hstack(design)
             if whole.shape[1] >= 0.5 * len(whole):
                 continue
@@ -1518,13 +1492,11 @@ class _Setting:
         alone = self._tail(self.own.values, self.own.weights, residuals, None, signs)
         if not self.partners or self.too_many_products:
             return alone
-        each = np.stack(
-            [
-                self._tail(self.lead, self.lead_weights, residuals, table, signs)
-                for _, table in self.partners
-            ]
-        )
-        best = np.minimum(len(each) * each.min(axis=0), 1.0)
+        each = [
+            self._tail(self.lead, self.lead_weights, residuals, table, signs)
+            for _, table in self.partners
+        ]
+        best = np.minimum(len(each) * np.min(each, axis=0), 1.0)
         both = np.minimum(alone / ALONE, best / (1.0 - ALONE))
         return np.minimum(both, 1.0)
 
@@ -1539,16 +1511,6 @@ class _Setting:
         """Return the tail of squared scores of terms, and of their products."""
         unit = self.exchange.unit if self.exchange.kind == "signs" else None
         strata = self.exchange.within
-
-        def tails(seen: FloatArray, given: FloatArray) -> FloatArray:
-            scores = np.square(np.einsum("ia,oic->oac", terms, seen))
-            value = np.einsum("oac,a->o", scores, weights)
-            if signs:
-                sizes = sizes_of_signs(terms, weights, given, unit)
-            else:
-                sizes = sizes_of_exchange(terms, weights, given, strata)
-            return tail_of_mixture(value, sizes)
-
         found = np.ones(self.n_outputs)
         for outputs, columns in _by_width(self.groups, self.n_units * terms.shape[1]):
             pair = []
@@ -1558,7 +1520,14 @@ class _Setting:
                     part = part[:, :, :, None] * table[:, None, :]
                     part = part.reshape(*part.shape[:2], -1)
                 pair.append(part)
-            found[outputs] = tails(*pair)
+            seen, given = pair
+            scores = np.square(np.einsum("ia,oic->oac", terms, seen))
+            value = np.einsum("oac,a->o", scores, weights)
+            if signs:
+                sizes = sizes_of_signs(terms, weights, given, unit)
+            else:
+                sizes = sizes_of_exchange(terms, weights, given, strata)
+            found[outputs] = tail_of_mixture(value, sizes)
         return found
 
     def spread_left(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
@@ -1629,7 +1598,7 @@ class _Setting:
             if any(k not in tables for k in inputs):
                 continue
             table = np.hstack([tables[k] for k in inputs])
-            product = (self.lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
+            product = products_of(self.lead, table)
             weights = np.repeat(self.lead_weights, table.shape[1])
             product = product - product.mean(axis=0)
             alone = np.hstack([own, table])
@@ -1734,8 +1703,7 @@ def _by_label(
     terms, residuals = without_means(terms, label), without_means(residuals, label)
     counts = np.bincount(label)
     n_rows, n_labels = len(label), len(counts)
-    slopes = np.zeros((n_labels, terms.shape[1], residuals.shape[1]))
-    np.add.at(slopes, label, terms[:, :, np.newaxis] * residuals[:, np.newaxis, :])
+    slopes = sum_of(terms[:, :, np.newaxis] * residuals[:, np.newaxis, :], label)
     slopes /= np.maximum(np.square(terms).mean(axis=0), 1e-6)[:, np.newaxis]
     slopes /= counts[:, np.newaxis, np.newaxis]
     mean = np.tensordot(counts / n_rows, slopes, axes=1)
@@ -1815,7 +1783,7 @@ def _left_of(
     targets = own.values
     one = np.zeros(targets.shape[1], dtype=np.int64)
     fit = fit_others(inputs, others, targets, one, unit, smooth=True)
-    if not fit.explains:
+    if not fit.weights.any():
         return own, ()
     left = fit.residuals - fit.residuals.mean(axis=0)
     size = np.square(targets - targets.mean(axis=0)).sum(axis=0)
@@ -1823,10 +1791,8 @@ def _left_of(
     known = 1.0 - shares[0] / max(size[0], 1e-300)
     tied: tuple[int, ...] = ()
     if known > _TIED:
-        weight = fit.weights / fit.weights.sum()
-        chosen = np.flatnonzero(weight > 0.1)
-        tied = tuple(int(others[k]) for k in chosen)
-    return Terms(left, own.weights, own.n_leading), tied
+        tied = tuple(others[fit.weights / fit.weights.sum() > 0.1].tolist())
+    return replace(own, values=left), tied
 
 
 def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
