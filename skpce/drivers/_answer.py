@@ -25,14 +25,7 @@ from .._compositions.outputs import Outputs, warn_of_zeros
 from .._input_laws.columns import warn_of_narrow
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
-from ._cautions import (
-    WORDS,
-    Caution,
-    cautions_in_words,
-    said,
-    tie_of,
-    without_doubles,
-)
+from ._cautions import WORDS, Caution, cautions_in_words, said, tie_of, without_doubles
 from ._cautions import listed as listed_in_words
 from ._design import Design
 from ._findings import (
@@ -694,8 +687,7 @@ n_inputs)
     inputs = all_in_scipy(inputs) if isinstance(inputs, Mapping) else inputs
     log = [log] if isinstance(log, str) else listed(log, "log")
     asked = Asked(
-        *(inputs, outputs, steps, tuple(log)),
-        *(replicate, blocks, groups, order),
+        *(inputs, outputs, steps, tuple(log)), *(replicate, blocks, groups, order)
     )
     runs = read_runs(data, y, asked)
     found = runs.data

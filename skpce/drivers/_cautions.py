@@ -356,8 +356,7 @@ def _lack_of_fit(seen: Seen) -> Iterator[Figures]:
 
 
 @caution(
-    "few runs",
-    "with {n} runs only inputs that explain most of the variance are found",
+    "few runs", "with {n} runs only inputs that explain most of the variance are found"
 )
 def _few_runs(seen: Seen) -> Iterator[Figures]:
     design = seen.design

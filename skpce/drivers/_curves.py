@@ -15,13 +15,7 @@ from .._result import Result
 from ._cautions import cautions_in_words, said
 from ._design import first_of
 from ._exchange import Inputs, Problem
-from ._findings import (
-    LEVEL,
-    State,
-    canonical_order,
-    order_of_inputs,
-    percent,
-)
+from ._findings import LEVEL, State, canonical_order, order_of_inputs, percent
 from ._runs import Data
 from ._shares import Shares, shares_along
 

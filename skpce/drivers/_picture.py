@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 MOST_BARS, MOST_PANELS, LETTERS = 12, 4, 18
 
 # In all, and alone; Okabe and Ito's palette, and greys that differ in print.
-_COLORS = {
-    State.DRIVES: ("#9CC9E6", "#0072B2"),
-    State.SPREAD: ("#F5D590", "#E69F00"),
-}
+_COLORS = {State.DRIVES: ("#9CC9E6", "#0072B2"), State.SPREAD: ("#F5D590", "#E69F00")}
 _OTHER = "#D9D9D9", "#8A8A8A"
 _REST = "#BFBFBF"
 _WIDTH = 5.4  # inches: ten points stay legible on a page of 400 pixels

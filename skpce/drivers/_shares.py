@@ -314,10 +314,7 @@ def noise_share(
 
 
 def _repeats(
-    problem: FittedProblem,
-    values: FloatArray,
-    groups: IndexArray,
-    setting: IndexArray,
+    problem: FittedProblem, values: FloatArray, groups: IndexArray, setting: IndexArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the share of the noise between repeats, and the p-value of lack of fit."""
     nothing = np.full(int(groups.max()) + 1, np.nan)

@@ -263,10 +263,7 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def from_cv_results(
-    cv_results: Any,
-    *,
-    splits: str = "mean",
-    log: Sequence[str] = (),
+    cv_results: Any, *, splits: str = "mean", log: Sequence[str] = ()
 ) -> Ensemble:
     """Read an ensemble from the results of a search of scikit-learn.
 

@@ -216,12 +216,7 @@ def from_frame(
     frame = at_hand(frame)
     given = opened(frame)
     *columns, read = _columns_of(given, inputs, outputs, replicate, log)
-    return build(
-        *columns,
-        **read,
-        replicated=replicate is not None,
-        like=frame,
-    )
+    return build(*columns, **read, replicated=replicate is not None, like=frame)
 
 
 class Columns(dict[Any, Any]):
