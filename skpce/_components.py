@@ -236,13 +236,10 @@ def _pivot(table: _Table, place: int) -> _Pivot | None:
         coarsest = [
             t for t in finer if not any(o is not t and t.determines(o) for o in finer)
         ]
-        found = []
-        for cells in coarsest:
-            part = table.means_of(cells)
-            names = [t.name for t in part.terms]
-            found.append(_pivot(part, names.index(term.name)))
-        known = [one for one in found if one is not None]
-        return max(known, key=lambda one: one.p_value) if known else None
+        parts = [table.means_of(cells) for cells in coarsest]
+        places = [[t.name for t in part.terms].index(term.name) for part in parts]
+        found = filter(None, map(_pivot, parts, places))
+        return max(found, key=lambda one: one.p_value, default=None)
     largest = max((t.n_levels for t in others), default=0)
     rest = sum(t.n_levels for t in others) - largest
     if term.n_levels <= _EXACT and rest <= _EXACT:
@@ -264,34 +261,22 @@ def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot 
     """Eliminate the other terms, the largest first, which is diagonal."""
     y, fixed = table.y, table.fixed
     order = sorted(others, key=lambda t: -t.n_levels)
-    first, rest = order[:1], order[1:]
-    # Blocks: what is eliminated last, and the term itself.
-    kept = [*rest, term]
-    sizes = [fixed.shape[1], *(t.n_levels for t in kept)]
-    starts = np.cumsum([0, *sizes])
-    gram = np.zeros((starts[-1], starts[-1]))
-    right = np.concatenate([fixed.T @ y, *(t.summed(y) for t in kept)])
-    gram[: sizes[0], : sizes[0]] = fixed.T @ fixed
-    for i, one in enumerate(kept):
-        at = slice(starts[i + 1], starts[i + 2])
-        gram[at, : sizes[0]] = one.summed(fixed)
-        gram[: sizes[0], at] = gram[at, : sizes[0]].T
-        for j, two in enumerate(kept):
-            own = slice(starts[j + 1], starts[j + 2])
-            gram[at, own] = one.together(two).toarray()
+    # What is eliminated last, and the term itself.
+    levels = _levels([*order[1:], term])
+    sums = levels.T @ fixed
+    counts = (levels.T @ levels).toarray()
+    gram = np.block([[fixed.T @ fixed, sums.T], [sums, counts]])
+    right = np.concatenate([fixed.T @ y, levels.T @ y])
     explained, rank = 0.0, 0
-    for big in first:
+    for big in order[:1]:
         scale = 1.0 / np.sqrt(big.counts)[:, np.newaxis]
-        across = np.hstack(
-            [big.summed(fixed), *(big.together(t).toarray() for t in kept)]
-        )
-        across = across * scale
+        counts = (_levels([big]).T @ levels).toarray()
+        across = np.hstack([big.summed(fixed), counts]) * scale
         sums = big.summed(y) * scale[:, 0]
         gram -= across.T @ across
         right = right - across.T @ sums
         explained, rank = float(sums @ sums), big.n_levels
-    of_term = slice(starts[-2], None)
-    before = slice(0, starts[-2])
+    before, of_term = slice(0, -term.n_levels), slice(-term.n_levels, None)
     inverse, known = _pseudo_inverse(gram[before, before], len(y))
     rank += known
     solved = inverse @ right[before]
@@ -308,6 +293,16 @@ def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot 
     if error is None:
         return None
     return _Pivot(parts, values[some], int(some.sum()), *error)
+
+
+def _levels(terms: Sequence[_Term]) -> Any:
+    """Return a column of zeros and ones for each level of terms; a sparse table."""
+    starts = np.cumsum([0, *(t.n_levels for t in terms)])
+    places = [t.code + start for t, start in zip(terms, starts, strict=False)]
+    n_rows = len(terms[0].code)
+    rows, ones = np.tile(np.arange(n_rows), len(terms)), np.ones(n_rows * len(terms))
+    shape = n_rows, int(starts[-1])
+    return sparse.csr_array((ones, (rows, np.concatenate(places))), shape)
 
 
 def _pseudo_inverse(gram: FloatArray, n_rows: int) -> tuple[FloatArray, int]:
@@ -343,13 +338,7 @@ def _least_squares(table: _Table, terms: Sequence[_Term]) -> tuple[float, FloatA
     outside = float(table.y @ table.y) - float(rest @ rest)
     if not terms:
         return outside, np.empty(0)
-    starts = np.cumsum([0, *(t.n_levels for t in terms)])
-    places = np.concatenate(
-        [t.code + start for t, start in zip(terms, starts[:-1], strict=True)]
-    )
-    rows = np.tile(np.arange(len(rest)), len(terms))
-    shape = len(rest), int(starts[-1])
-    design = sparse.csr_array((np.ones(len(rows)), (rows, places)), shape)
+    design = _levels(terms)
     gram = sparse.csr_array(design.T @ design)
     sums = design.T @ fixed  # (n_levels, n_fixed)
     right = design.T @ rest
@@ -358,7 +347,7 @@ def _least_squares(table: _Table, terms: Sequence[_Term]) -> tuple[float, FloatA
     def apply(effects: FloatArray) -> FloatArray:
         return np.asarray(gram @ effects - sums @ (sums.T @ effects))
 
-    size = (int(starts[-1]),) * 2
+    size = gram.shape
     operator = LinearOperator(size, matvec=cast(Any, apply), dtype=np.float64)
     by_counts = LinearOperator(
         size, matvec=cast(Any, lambda v: np.ravel(v) / counts), dtype=np.float64
@@ -606,14 +595,14 @@ def variance_components(
     check_real(
         "variance_components", "confidence_level", confidence_level, low=0.5, high=1
     )
-    read = _read(table, score, random, fixed)
-    variance = _moments(read.table)
-    terms = read.table.terms
-    pivots = [_pivot(read.table, place) for place in range(len(terms))]
-    intervals = _intervals(read.table, pivots, variance, confidence_level)
+    scores, mean, sizes, factors = _read(table, score, random, fixed)
+    variance = _moments(scores)
+    terms = scores.terms
+    pivots = [_pivot(scores, place) for place in range(len(terms))]
+    intervals = _intervals(scores, pivots, variance, confidence_level)
     p_values = [np.nan if pivot is None else pivot.p_value for pivot in pivots]
     adjusted = holm(np.nan_to_num(np.array(p_values), nan=1.0))
-    n_rows = len(read.table.y)
+    n_rows = len(scores.y)
     shares = [np.square(t.counts / n_rows).sum() for t in terms]
     of_mean = variance * np.array([*shares, 1.0 / n_rows])  # of its squared error
     squared = float(of_mean.sum())
@@ -629,11 +618,11 @@ def variance_components(
         "of_error": of_mean / squared,
     }
     figures = {
-        "mean": read.mean,
+        "mean": mean,
         "mean_standard_error": float(np.sqrt(squared)),
         "n_rows": n_rows,
-        "sizes": read.sizes,
-        "factors": read.factors,
+        "sizes": sizes,
+        "factors": factors,
     }
     components = (*(t.name for t in terms), RESIDUAL)
     return VarianceComponents(
@@ -643,7 +632,7 @@ def variance_components(
         reasons=(*map(_why_not, p_values, adjusted), ()),
         facts=tuple(map(_fact, *(columns[name] for name in _IN_WORDS))),
         title=f"Components of the variance of {score}, {n_rows} rows",
-        notes=(*_notes(components, of_mean, figures), *_unnamed(read.table)),
+        notes=(*_notes(components, of_mean, figures), *_unnamed(scores)),
         figures=figures,
     )
 
@@ -692,10 +681,9 @@ def _intervals(
         if np.delete(can_be_nothing, place).all():
             ends[3, place] = 1.0
     ends[2:, np.isnan(ends[0])] = np.nan
-    share = variance / variance.sum()
-    for low, high, middle in ((0, 1, variance), (2, 3, share)):
-        ends[low] = np.minimum(ends[low], middle)
-        ends[high] = np.maximum(ends[high], middle)
+    middle = np.stack([variance, variance / variance.sum()])
+    ends[::2] = np.minimum(ends[::2], middle)
+    ends[1::2] = np.maximum(ends[1::2], middle)
     return ends
 
 
@@ -781,17 +769,15 @@ def _unnamed(table: _Table) -> Iterator[str]:
 # Reading
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A table of scores, and how the levels of its factors multiply."""
+def _read(
+    data: Any, score: str, random: Sequence[str], fixed: Sequence[str]
+) -> tuple[_Table, float, dict[str, int], tuple[tuple[str, ...], ...]]:
+    """Return a table of scores with their mean, and how the levels multiply.
 
-    table: _Table  # without the fixed effects, which may be large beside the others
-    mean: float
-    sizes: dict[str, int]  # levels of each random column, in each level above it
-    factors: tuple[tuple[str, ...], ...]  # columns of which the levels of terms are
-
-
-def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) -> _Read:
+    The table is without the fixed effects, which may be large beside the others. Sizes
+    are the levels of each random column in each level above it, factors the columns of
+    which the levels of terms are.
+    """
     runs = table_of(at_hand(data))
     known = names_of(runs)
     random_names, fixed_names = (
@@ -864,7 +850,7 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
     order = {name: sizes[name] for name in drawn}
     mean = float(y.mean())
     table = _Table(y - mean, _orthonormal(levels), terms)
-    return _Read(replace(table, y=table.rest), mean, order, factors)
+    return replace(table, y=table.rest), mean, order, factors
 
 
 def _refuse_unknown(names: Sequence[Any], known: Sequence[Any], what: str) -> None:

@@ -1056,11 +1056,22 @@ class _Setting:
             if leading.size:  # else the input is constant
                 leading = leading if unit is None else mean_of(leading, unit)
                 partners.append((k, leading))
-        far = np.where(problem.of_two_values, 0, _in_deviations(fit.residuals, groups))
         return cls(
-            *(problem, own, _equally_large(residuals, groups), groups, tuple(partners)),
-            *(exchange, tied, X, far, is_left, roots, fit.prior_of, turns),
-            *(design.order, of_rows),
+            problem,
+            own,
+            _equally_large(residuals, groups),
+            groups,
+            tuple(partners),
+            exchange,
+            tied,
+            X,
+            np.where(problem.of_two_values, 0, _in_deviations(fit.residuals, groups)),
+            is_left,
+            roots,
+            fit.prior_of,
+            turns,
+            design.order,
+            of_rows,
         )
 
     @property
