@@ -726,7 +726,16 @@ def _rows(
     for name, given in (together or {}).items():
         members = [str(m) for m in ([given] if isinstance(given, str) else given)]
         for member in members:
-            _check_member(member, str(name), known, used)
+            if member not in known:
+                raise ValueError(
+                    f"together has {member!r} in {str(name)!r}, which is no input that "
+                    f"varies: expected some of {list(known)}."
+                )
+            if member in used:
+                raise ValueError(
+                    f"together has {member!r} in {used[member]!r} and in "
+                    f"{str(name)!r}; expected each input in one group."
+                )
             used[member] = str(name)
         if not members:
             raise ValueError(f"together has no input in {name!r}; expected some.")
@@ -742,21 +751,6 @@ def _rows(
     return list(rows.values()), list(rows)
 
 
-def _check_member(
-    member: str, group: str, known: Sequence[str], used: Mapping[str, str]
-) -> None:
-    if member not in known:
-        raise ValueError(
-            f"together has {member!r} in {group!r}, which is no input that varies: "
-            f"expected some of {list(known)}."
-        )
-    if member in used:
-        raise ValueError(
-            f"together has {member!r} in {used[member]!r} and in {group!r}; expected "
-            "each input in one group."
-        )
-
-
 # Words
 
 
@@ -770,30 +764,18 @@ def sentences_of(
     """
     every = range(len(outputs))
     words = [_Words(findings, names, o, negligible).sentence for o in every]
-    found = _with_subjects(words, outputs)
-    if len(found) <= _MOST_SENTENCES:
-        return found
+    subjects: dict[str, list[str]] = {}
+    for text, name in zip(words, outputs, strict=True):
+        subjects.setdefault(text, []).append(name)
+    if len(subjects) <= _MOST_SENTENCES:
+        return tuple(_with_subject(text, own) for text, own in subjects.items())
     sets = [tuple(map(str, findings.states[o])) for o in every]
     alike = [[o for o in every if sets[o] == own] for own in dict.fromkeys(sets)]
     return tuple(
-        text
+        _range_sentence(findings, names, outputs, own, negligible)
+        if len(own) > 1
+        else _with_subject(words[own[0]], [outputs[own[0]]])
         for own in alike
-        for text in (
-            _with_subjects([words[o] for o in own], [outputs[o] for o in own])
-            if len(own) == 1
-            else [_range_sentence(findings, names, outputs, own, negligible)]
-        )
-    )
-
-
-def _with_subjects(words: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
-    """Put the names of outputs into sentences; those of one wording share it."""
-    alike: dict[str, list[str]] = {}
-    for text, name in zip(words, outputs, strict=True):
-        alike.setdefault(text, []).append(name)
-    return tuple(
-        _with_capitals(text).replace("\0", listed_in_words(names))
-        for text, names in alike.items()
     )
 
 
@@ -804,9 +786,10 @@ _OWN_WORDS = re.compile(
 )
 
 
-def _with_capitals(text: str) -> str:
-    """Begin sentences with capitals, where they do not begin with a name."""
-    return _OWN_WORDS.sub(lambda found: found[2].capitalize(), text)
+def _with_subject(text: str, outputs: Sequence[str]) -> str:
+    """Put in the names of outputs; begin with capitals, where not with a name."""
+    text = _OWN_WORDS.sub(lambda found: found[2].capitalize(), text)
+    return text.replace("\0", listed_in_words(outputs))
 
 
 _UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -848,16 +831,12 @@ class _Words:
         parts += [self._nothing(), self._tied(), self._open(), self._rest()]
         return " ".join(filter(None, parts))
 
-    @property
-    def order(self) -> list[int]:
-        """Rows by their total share, the largest first."""
-        total = self.findings.shares.total[0, self.output]
-        return np.argsort(-np.nan_to_num(total), kind="stable").tolist()
-
     def rows(self, state: State) -> list[int]:
-        """Return the rows of a state, the largest total first."""
+        """Return the rows of a state, the largest total share first."""
+        total = self.findings.shares.total[0, self.output]
+        order = np.argsort(-np.nan_to_num(total), kind="stable").tolist()
         states = self.findings.states[self.output]
-        return [i for i in self.order if states[i] is state]
+        return [i for i in order if states[i] is state]
 
     def _drivers(self) -> str:
         drivers = self.rows(State.DRIVES)
@@ -927,8 +906,8 @@ class _Words:
 
     def _tied(self) -> str:
         """Name inputs that these data cannot tell apart, or that nothing tests."""
-        parts = [f"{listed_in_words(names)} {why}." for names, why in self._untold()]
-        return " ".join(parts)
+        told = self._untold()
+        return " ".join(f"{listed_in_words(names)} {why}." for names, why in told)
 
     def _untold(self) -> list[tuple[list[str], str]]:
         is_open = {self.names[i] for i in self.rows(State.OPEN)}
@@ -1009,15 +988,14 @@ def _range_sentence(
     findings: Findings,
     names: Sequence[str],
     outputs: Sequence[str],
-    alike: Sequence[int],
+    alike: list[int],
     negligible: float,
 ) -> str:
     """Say what several outputs with the same states have in common."""
     subject = listed_in_words([outputs[o] for o in alike])
-    rows = list(alike)
-    total = findings.shares.total[0][rows]
+    total = findings.shares.total[0][alike]
     order = np.argsort(-total.mean(axis=0), kind="stable").tolist()
-    states = findings.states[rows[0]]
+    states = findings.states[alike[0]]
     if np.isnan(total).all():
         return f"{subject} have no choice, or do not vary between the runs."
     drivers = [i for i in order if states[i] is State.DRIVES]
@@ -1028,19 +1006,16 @@ def _range_sentence(
         of_what = f"variance of {subject}{findings.design.within_blocks}"
         head = f"{names[drivers[0]]} drives {ranges[0]} of the {of_what}"
         text = f"{listed_in_words([head, *parts[1:]], len(parts))}."
+    below = f"not matter (below {percent(negligible)}"
     for state, one, several in (
         (State.SPREAD, "acts on their spread", "act on their spread"),
-        (
-            State.NOTHING,
-            f"does not matter (below {percent(negligible)})",
-            f"do not matter (below {percent(negligible)} each)",
-        ),
+        (State.NOTHING, f"does {below})", f"do {below} each)"),
         (State.OPEN, "is not settled", "are not settled"),
     ):
         some = [names[i] for i in order if states[i] is state]
         if some:
             text += f" {said(some, one, several)}."
-    left = [rest_of(findings, o)[0] for o in rows]
+    left = [rest_of(findings, o)[0] for o in alike]
     if drivers:
         text += f" {between(min(left), max(left))} is not predicted by this model."
     return text

@@ -125,16 +125,8 @@ def find_drivers(
     shares.unknown(of_blocks)
     for output, i, j in alike:
         untold[output, [i, j]] = True
-    states, more = _states(
-        drives,
-        on_spread & ~drives,
-        untold,
-        shares,
-        location,
-        design,
-        evidence.counts,
-        negligible,
-    )
+    kinds = drives, on_spread & ~drives, untold
+    states, more = evidence.states(*kinds, location, design, negligible)
     shares.not_shown(~drives)
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
@@ -301,6 +293,33 @@ class _Evidence:
                     found += [(output, i, j) for output in own[both].tolist()]
         return found
 
+    def states(
+        self,
+        drives: BoolArray,
+        on_spread: BoolArray,
+        tied: BoolArray,
+        p_values: FloatArray,
+        design: Design,
+        negligible: float,
+    ) -> tuple[list[list[State]], FloatArray]:
+        """Return states, and how many more runs would settle those that are open."""
+        shares, counts = self.shares, self.counts[:, np.newaxis]
+        high = shares.total[2]
+        left_open = 1.0 - shares.q2[0] - np.nan_to_num(shares.noise)
+        may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
+        nothing = may_be_nothing & (high < negligible) & (not design.series)
+        kinds = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
+        every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
+        states = [[every[kind] for kind in row] for row in kinds.tolist()]
+        needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
+        seen = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
+        times = np.square(needed / np.where(seen > 0.5, seen, 1e-9))
+        times = np.where(may_be_nothing, np.minimum(times, high / negligible), times)
+        known = (times <= _MANY_TIMES) & ~tied & (counts > 0)
+        tens = np.ceil((times - 1.0) * counts / 10.0)
+        more = np.where(known, 10.0 * tens, np.inf)
+        return states, np.where(kinds == 3, more, np.nan)
+
 
 def _has_all_settings(inputs: Inputs) -> bool:
     """Whether inputs are labels of which all combinations were tried: no more exist."""
@@ -390,34 +409,6 @@ def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
     along = along * np.where((sums @ along).round(9) < 0, -1.0, 1.0)
     keys = *along.T, distance, sizes, sums
     return np.lexsort([key.round(9) for key in keys])
-
-
-def _states(
-    drives: BoolArray,
-    on_spread: BoolArray,
-    tied: BoolArray,
-    shares: Shares,
-    p_values: FloatArray,
-    design: Design,
-    counts: IndexArray,
-    negligible: float,
-) -> tuple[list[list[State]], FloatArray]:
-    """Return states, and how many more runs would settle those that are open."""
-    high = shares.total[2]
-    left_open = 1.0 - shares.q2[0] - np.nan_to_num(shares.noise)
-    may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
-    nothing = may_be_nothing & (high < negligible) & (not design.series)
-    kinds = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
-    every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
-    states = [[every[kind] for kind in row] for row in kinds.tolist()]
-    needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
-    seen = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
-    times = np.square(needed / np.where(seen > 0.5, seen, 1e-9))
-    times = np.where(may_be_nothing, np.minimum(times, high / negligible), times)
-    known = (times <= _MANY_TIMES) & ~tied & (counts > 0)[:, np.newaxis]
-    tens = np.ceil((times - 1.0) * counts[:, np.newaxis] / 10.0)
-    more = np.where(known, 10.0 * tens, np.inf)
-    return states, np.where(kinds == 3, more, np.nan)
 
 
 # Figures in words
