@@ -485,14 +485,13 @@ def _products(
 def bounded(
     residuals: FloatArray,  # shape: (n_units, n_coordinates)
     groups: IndexArray,  # shape: (n_coordinates,)
-    most: float = 3.0,
 ) -> FloatArray:
-    """Shorten rows that are longer than so many deviations, in each group."""
+    """Shorten rows that are longer than three deviations, in each group."""
     found = residuals - np.median(residuals, axis=0)
     size = _sizes(found, groups)
     unit = 1.4826 * np.median(size, axis=0)
     unit = np.where(unit > 0, unit, np.sqrt(np.square(size).mean(axis=0)))
-    bound = np.where(unit > 0, most * unit, np.inf)
+    bound = np.where(unit > 0, 3.0 * unit, np.inf)
     factor = np.ones_like(size)
     np.divide(bound, size, out=factor, where=size > bound)
     found *= factor[:, np.cumsum(np.diff(groups, prepend=groups[0]) > 0)]

@@ -53,22 +53,20 @@ def _panels(n_panels: int, n_bars: int, ax: Any) -> list[Any]:
     return list(axes[:, 0])
 
 
-def short_name(name: str, letters: int, lines: int = 2) -> str:
-    """Return a name on short lines, which begin after ``_``, ``.`` and ``/``.
+def short_name(name: str, letters: int) -> str:
+    """Return a name on two short lines, which begin after ``_``, ``.`` and ``/``.
 
     Of one that is too long the beginning and the end: names of one file begin alike.
     """
     open_ = re.sub(r"(?<=[^\W_][_./])(?=[^\W_])", " \0", name)
-    text = label(open_, letters, lines).replace(" \0", "").replace("\0", "")
+    text = label(open_, letters, 2).replace(" \0", "").replace("\0", "")
     if not text.endswith(" …"):
         return text
-    most = (letters if lines > 1 else letters // 2) - 2
-    most = max(most * len(name) // width_in_letters(name), 1)
-    end = name[-most:]
+    end = name[-max((letters - 2) * len(name) // width_in_letters(name), 1) :]
     whole = re.search(r"[\W_](?=[^\W_])", end)  # of a word that is cut, nothing
     end = label(end[whole.end() :] if whole else end, 2 * letters, 1)
-    head = text.split("\n")[0] if lines > 1 else label(name[:most], 2 * letters, 1)
-    return f"{head}\n… {end}" if lines > 1 else f"{head} … {end}"
+    head = text.split("\n")[0]
+    return f"{head}\n… {end}"
 
 
 def _draw_panel(answer: Any, output: int, ax: Any) -> None:

@@ -331,22 +331,21 @@ class Data:
 
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
-        distribution = self.distribution
-        if distribution is None and self.is_category.any():
-            distribution = tuple(
-                "categorical" if c else "auto" for c in self.is_category
-            )
-        given: dict[str, Any] = {}
-        if distribution is not None:
-            given["distribution"] = distribution
+        law: Any = self.distribution
+        if law is None:
+            law = "auto"
+            if self.is_category.any():
+                law = tuple("categorical" if c else law for c in self.is_category)
         if self.read.are_compositions:
             assert self.read.geometry is not None
             layout = self.read.geometry.layout
             steps = dict(zip(layout.step_names, layout.widths, strict=True))
             mask = self.read.geometry.mask
-            model: Any = CompositionalPCESurrogate(steps=steps, mask=mask, **given)
+            model: Any = CompositionalPCESurrogate(
+                steps=steps, mask=mask, distribution=law
+            )
         else:
-            model = PolynomialChaosRegressor(**given)
+            model = PolynomialChaosRegressor(distribution=law)
         with warnings.catch_warnings():  # the answer says which outputs do not vary
             warnings.simplefilter("ignore", ConstantTargetWarning)
             return model.fit(self.table_of(self.X), self._targets())
@@ -775,23 +774,21 @@ def read_table_of(table: Any, asked: Asked) -> Table:
             )
     counted = replicate_columns(asked.replicate, known)
     of_steps = [] if steps is None else outputs
-    runs = read_table(
+    found, y, more_notes, used = read_table(
         *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
     )
-    found = runs.inputs
     laws = _unless_chosen(found.columns, found.laws, inputs)
-    read = read_outputs(runs.y, "explain", steps=steps, outputs=widths, may_fail=True)
+    read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
     logarithms = tuple(map(str, asked.log))
-    data = Data(found.table, laws, found.levels, logarithms, runs.y, read, like)
-    told = (*notes, *runs.notes)
+    data = Data(found.table, laws, found.levels, logarithms, y, read, like)
     labels = asked.labels(every)
     if counted:  # one label, such as a seed, of the columns that count repeats
         columns = zip(
             *(np.asarray(every[name]).tolist() for name in counted), strict=True
         )
         labels["replicate"] = np.array([repr(row) for row in columns])
-    return Table(data, labels, runs.used, asked.setting(known), told)
+    return Table(data, labels, used, asked.setting(known), (*notes, *more_notes))
 
 
 def _unless_chosen(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
-from ._table import Ensemble, build
+from ._table import Ensemble, build, refuse_no_input
 
 
 def from_study(
@@ -339,12 +339,7 @@ def from_cv_results(
                 "search. Rename the parameter."
             )
         columns["split"] = np.repeat(_objects(range(n_splits)), n_candidates)
-    log = listed(log, "log")
-    unknown = [name for name in log if not isinstance(name, str) or name not in columns]
-    if unknown:
-        raise ValueError(
-            f"log has {unknown[0]!r}, which is no input: expected {list(columns)}."
-        )
+    refuse_no_input(log, columns)
     return build(
         columns,
         {  # a search knows which of its parameters are numbers
@@ -394,13 +389,11 @@ def _candidates(name: str, values: Any) -> NDArray[Any]:
 
 def _scores(results: Mapping[str, Any], splits: str) -> dict[str, list[FloatArray]]:
     """Return the test scores of each scorer, an array of candidates for each split."""
-    middle = "mean" if splits == "mean" else "split"
+    middle, pattern = ("mean", "mean") if splits == "mean" else ("split", r"split\d+")
     found: dict[str, list[FloatArray]] = {}
     for name, values in results.items():
         start, separator, scorer = name.partition("_test_")
-        if separator and re.fullmatch(
-            "mean" if middle == "mean" else r"split\d+", start
-        ):
+        if separator and re.fullmatch(pattern, start):
             found.setdefault(scorer, []).append(np.asarray(values, dtype=np.float64))
     if not found:
         raise ValueError(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._checks import (
     FEWEST_MEMBERS,
+    BoolArray,
     FloatArray,
     IndexArray,
     OutputGroups,
@@ -236,7 +237,7 @@ def read_table(
     log: Sequence[str] = (),
     leave_out: Any,
     may_agree: Collection[Any] = (),  # outputs that may be the same in all runs
-) -> Runs:
+) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
     """Read the columns of a frame, or of a dict of columns, as arrays."""
     columns, laws, values, read = _columns_of(table, inputs, outputs, leave_out, log)
     return read_runs(columns, laws, values, may_agree=may_agree, **read)
@@ -362,21 +363,16 @@ def _refuse_columns(
                 f"The column {name!r} is given for two purposes; expected one of "
                 "inputs, outputs and replicate."
             )
+    refuse_no_input(log, laws)
+
+
+def refuse_no_input(log: Any, inputs: Collection[Any]) -> None:
+    """Raise ``ValueError`` for a name of which a logarithm is asked, and no input."""
     for name in listed(log, "log"):
-        if not isinstance(name, Hashable) or name not in laws:
+        if not isinstance(name, Hashable) or name not in inputs:
             raise ValueError(
-                f"log has {name!r}, which is no input: expected {list(laws)}."
+                f"log has {name!r}, which is no input: expected {list(inputs)}."
             )
-
-
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """What a table of runs holds, as arrays."""
-
-    inputs: ReadInputs
-    y: FloatArray  # shape: (n_runs, n_outputs), NaN where a run failed
-    notes: tuple[str, ...]
-    used: NDArray[np.bool_]  # shape: (n_rows,), rows of the table that are runs
 
 
 def build(
@@ -392,15 +388,15 @@ def build(
 ) -> Ensemble:
     """Make an ensemble of columns; see ``read_runs``."""
     kind = None if hasattr(like, "iloc") else like  # rows have other labels here
-    runs = read_runs(columns, laws, outputs, what=what, **read)
-    found, X = runs.inputs, runs.inputs.table
+    found, y, notes, _ = read_runs(columns, laws, outputs, what=what, **read)
+    X = found.table
     return Ensemble(
         make_frame(found.columns, X.T, like=kind),
-        make_frame(outputs, runs.y.T, like=kind),
+        make_frame(outputs, y.T, like=kind),
         tuple(found.laws),
         _settings(X, what) if replicated else None,
         found.levels,
-        runs.notes,
+        notes,
         order,
         tuple(name for name in found.columns if name in set(read.get("log", ()))),
     )
@@ -416,8 +412,12 @@ def read_runs(
     notes: Sequence[str] = (),
     what: str = "runs",
     may_agree: Collection[Any] = (),
-) -> Runs:
-    """Read columns as numbers."""
+) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
+    """Read columns as numbers.
+
+    Returns inputs, outputs (NaN where a run failed), notes, and which rows of the table
+    are runs.
+    """
     read = {name: numbers_of_text(values) for name, values in outputs.items()}
     of_text = {name: values for name, values in read.items() if values is not None}
     given = {**outputs, **of_text}
@@ -453,7 +453,7 @@ def read_runs(
         what=what,
         texts=map(_shown, of_text),
     )
-    return Runs(found, y, (*told, *found.notes), used)
+    return found, y, (*told, *found.notes), used
 
 
 def read_inputs(
