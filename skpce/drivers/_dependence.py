@@ -286,8 +286,6 @@ def labels_of_copies(
         # Two settings that have an output in common show that outputs repeat.
         if _distinct(outputs) == _distinct(joint):
             links.append(equal_rows(joint))
-    elif not few.any():
-        links += [equal_rows(inputs), too_near(inputs), too_near(joint)]
     else:
         links.append(equal_rows(inputs))
         if not few.all():

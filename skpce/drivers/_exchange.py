@@ -855,7 +855,8 @@ class Problem:
                 again = alone.p_values(self.n_draws)[0]
                 if again > location[output]:
                     location[output] = again
-                    resting[output] = _rows_of(setting, few)
+                    members_of = np.isin(setting.exchange.unit, few)
+                    resting[output] = np.flatnonzero(members_of)
             spread = setting.spread_p_values(self.n_draws)
             if spread.min() <= 0.05:  # which a change of the mean of few units is too
                 left = setting.spread_left(self.n_draws)
@@ -995,7 +996,9 @@ class _Setting:
         if exchange.kind == "none" or not own.values.size:
             return None
         values = _without_blocks(design, exchange, values)
-        unit = _unit_of(design, exchange)
+        # Units over which means are taken; None where each row is one.
+        is_each = exchange.kind == "signs" or exchange.n_units == design.n_rows
+        unit = None if is_each else exchange.unit
         inside = values if unit is None else values - mean_of(values, unit)[unit]
         if unit is not None:
             values, X = mean_of(values, unit), X[first_of(unit)]
@@ -1339,7 +1342,6 @@ class _Setting:
         label = self.problem.design.recurring
         assert label is not None
         unit = self.exchange.unit
-        unit = unit if self.n_units < len(unit) else np.arange(len(unit))
         own, lead = self.own.values[unit], self.lead[unit]
         for output, partner in enumerate(self._best_partners().tolist()):
             columns = self.rows[:, self.groups == output]
@@ -1499,26 +1501,20 @@ class _Setting:
 
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
         """Return p-values by the tails of the statistics, Bonferroni among them."""
-        alone = self._tail(self.own.values, self.own.weights, residuals, None, signs)
+        alone = self._tail(self.own, residuals, None, signs)
         if not self.partners or self.too_many_products:
             return alone
-        each = [
-            self._tail(self.lead, self.lead_weights, residuals, table, signs)
-            for _, table in self.partners
-        ]
+        lead = self.own.first(self.own.n_leading)
+        each = [self._tail(lead, residuals, t, signs) for _, t in self.partners]
         best = np.minimum(len(each) * np.min(each, axis=0), 1.0)
         both = np.minimum(alone / ALONE, best / (1.0 - ALONE))
         return np.minimum(both, 1.0)
 
     def _tail(
-        self,
-        terms: FloatArray,
-        weights: FloatArray,
-        residuals: FloatArray,
-        table: FloatArray | None,  # leading terms of a partner
-        signs: bool,
+        self, own: Terms, residuals: FloatArray, table: FloatArray | None, signs: bool
     ) -> FloatArray:  # shape: (n_outputs,)
-        """Return the tail of squared scores of terms, and of their products."""
+        """Return the tail of squared scores of terms, times those of a partner."""
+        terms, weights = own.values, own.weights
         unit = self.exchange.unit if self.exchange.kind == "signs" else None
         strata = self.exchange.within
         found = np.ones(self.n_outputs)
@@ -1665,21 +1661,6 @@ def _without_blocks(
     if design.blocks_cross(exchange.unit) or (np.bincount(first) > 1).any():
         return without_means(values, design.blocks)
     return values
-
-
-def _unit_of(design: Design, exchange: Exchange) -> IndexArray | None:
-    """Return units over which means are taken; None where each row is a unit."""
-    if exchange.kind == "rows" or exchange.strata is not None:
-        return exchange.unit if exchange.n_units < design.n_rows else None
-    return None
-
-
-def _rows_of(setting: _Setting, units: IndexArray) -> IndexArray:
-    """Return the members of units."""
-    unit = setting.exchange.unit
-    if setting.n_units == len(unit):
-        return units
-    return np.flatnonzero(np.isin(unit, units))
 
 
 def _sizes(
