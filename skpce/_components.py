@@ -106,8 +106,7 @@ class _Table:
 
 def _orthonormal(columns: FloatArray) -> FloatArray:
     """Return an orthonormal basis of the columns."""
-    gram = columns.T @ columns
-    values, vectors = np.linalg.eigh(gram)
+    values, vectors = np.linalg.eigh(columns.T @ columns)
     kept = values > 1e-10 * values.max()
     return np.asarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
 
@@ -250,8 +249,7 @@ def _pivot(table: _Table, place: int) -> _Pivot | None:
 def _error(table: _Table, explained: float, rank: int) -> tuple[float, int] | None:
     """Return the mean square of the error, and its degrees of freedom."""
     free = len(table.y) - rank
-    total = float(table.y @ table.y)
-    left = max(total - explained, 0.0)
+    left = max(float(table.y @ table.y) - explained, 0.0)
     if free < 1 or left <= 1e-12 * float(table.rest @ table.rest):
         return None
     return left / free, free

@@ -471,8 +471,7 @@ class ResultRow:
         return {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
-        label = self.result._labels[self.place]
-        return f"{label}: {self.result._words(self.place)}"
+        return f"{self.result._labels[self.place]}: {self.result._words(self.place)}"
 
     def __repr__(self) -> str:
         cells = ", ".join(f"{name}={v!r}" for name, v in self.to_dict().items())

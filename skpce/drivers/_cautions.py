@@ -192,8 +192,7 @@ def _are_equal(seen: Seen) -> bool:
     """Whether repeats have equal outputs, and say nothing of the noise."""
     first = first_of(seen.design.setting)[seen.design.setting]
     own = seen.coordinates
-    equal = np.array_equal(own, own[first], equal_nan=True)
-    return seen.design.has_repeats and equal
+    return seen.design.has_repeats and np.array_equal(own, own[first], equal_nan=True)
 
 
 @caution(

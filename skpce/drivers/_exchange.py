@@ -199,8 +199,7 @@ def terms_of_input(values: FloatArray, is_category: bool) -> Terms:
         return Terms(found, weights, n_levels - 1)
     ranks = (2.0 * stats.rankdata(values) - 1.0) / n_rows - 1.0
     degree = min(_DEGREES, n_levels - 1)
-    powers = np.polynomial.legendre.legvander(ranks, degree)
-    q, r = np.linalg.qr(powers)
+    q, r = np.linalg.qr(np.polynomial.legendre.legvander(ranks, degree))
     found = q[:, 1:] * np.sqrt(n_rows) * np.sign(np.diag(r))[1:]
     weights = np.power(_DECAY, np.arange(degree, dtype=np.float64))
     return Terms(found, weights, min(_LEADING, degree))
@@ -363,8 +362,7 @@ def fit_others(
     most = int(n_functions.max(initial=0))
     tables = inputs.tables[others][:, :most]
     if smooth:
-        keep = np.arange(most) < n_functions[:, np.newaxis]
-        tables = tables * keep[:, :, np.newaxis]
+        tables = tables * (np.arange(most) < n_functions[:, None])[:, :, None]
     if unit is not None and unit.max() + 1 < len(unit):
         moved = np.moveaxis(tables, 2, 0)
         tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
@@ -474,8 +472,7 @@ def _products(
     listed: IndexArray, tables: FloatArray
 ) -> FloatArray:  # shape: (n_rows, n_terms)
     """Evaluate products of the functions of a table."""
-    n_rows = tables.shape[2]
-    found = np.ones((n_rows, len(listed)))
+    found = np.ones((tables.shape[2], len(listed)))
     for i, exponents in enumerate(listed.T):
         some = np.flatnonzero(exponents)
         found[:, some] *= tables[i, exponents[some] - 1].T
@@ -821,8 +818,7 @@ class Problem:
     @cached_property
     def coordinates(self) -> tuple[FloatArray, IndexArray]:
         """Each output in its directions of most variance, and their outputs."""
-        centred = self.values - self.values.mean(axis=0)
-        return _few_coordinates(centred, self.groups)
+        return _few_coordinates(self.values - self.values.mean(axis=0), self.groups)
 
     @cached_property
     def of_two_values(self) -> BoolArray:  # shape: (n_outputs,)
@@ -1012,8 +1008,7 @@ class _Setting:
         )
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
-            left = equal_within(values, exchange.strata)
-            fit = NullFit(left, np.zeros(len(others)))
+            fit = NullFit(equal_within(values, exchange.strata), np.zeros(len(others)))
         else:
             fit = fit_others(
                 *(inputs, others, values, groups, unit),
@@ -1041,8 +1036,7 @@ class _Setting:
         roots: tuple[FloatArray, ...] = ()
         turns = False
         if fit.covariances:
-            first = own.values[:, 0]
-            free, turns = inputs.free_directions(first, others, unit)
+            free, turns = inputs.free_directions(own.values[:, 0], others, unit)
             residuals = free @ (free.T @ residuals)
             roots = tuple(free @ _root(free.T @ one @ free) for one in fit.covariances)
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
@@ -1386,8 +1380,8 @@ class _Setting:
         return np.maximum(found, self._in_waves(self.order)._of_exchange(n_draws, rank))
 
     def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        each = max(int(self.work), self.own.values.size)
-        block = max(_BLOCK * 8 // max(each, 1), 64)
+        each = max(int(self.work), self.own.values.size, 1)
+        block = max(_BLOCK * 8 // each, 64)
         drawn = map(self.statistics, self._scores_of_draws(n_draws, block))
         alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
         return rank(self.observed, (alone, pairs))
@@ -1778,8 +1772,7 @@ def _left_of(
         return own, ()
     left = fit.residuals - fit.residuals.mean(axis=0)
     size = np.square(targets - targets.mean(axis=0)).sum(axis=0)
-    shares = np.square(left).sum(axis=0)
-    known = 1.0 - shares[0] / max(size[0], 1e-300)
+    known = 1.0 - np.square(left).sum(axis=0)[0] / max(size[0], 1e-300)
     tied: tuple[int, ...] = ()
     if known > _TIED:
         tied = tuple(others[fit.weights / fit.weights.sum() > 0.1].tolist())
@@ -1789,8 +1782,7 @@ def _left_of(
 def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
     """Return blocks of a series; none where it remembers for long."""
     assert design.order is not None
-    both = standardized(values), own.values[:, :1]
-    memory = memory_of(*both, order=design.order)
+    memory = memory_of(standardized(values), own.values[:, :1], order=design.order)
     labels = design.series_blocks(3 * memory if memory > 1 else 1)
     kind = "signs" if labels.max() + 1 >= 10 else "none"
     return Exchange(kind, labels)

@@ -244,8 +244,7 @@ class _Evidence:
             at_tried = all(one.exchange.scope == "tried" for one in results)
             unit = np.arange(len(order)) if at_tried else own.units
             data = inputs.X, inputs.laws, values, groups
-            part = shares_of(*data, unit, own, members)
-            shares.put(own_outputs, part)
+            shares.put(own_outputs, shares_of(*data, unit, own, members))
         return cls(tested, shares, counts, parts, n_choices)
 
     def named_pairs(

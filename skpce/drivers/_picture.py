@@ -71,8 +71,7 @@ def short_name(name: str, letters: int) -> str:
 
 def _draw_panel(answer: Any, output: int, ax: Any) -> None:
     table = answer.drivers
-    total = np.nan_to_num(table.total[output])
-    order = np.argsort(-total, kind="stable")
+    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable")
     shown = order[:MOST_BARS].tolist()
     names = [short_name(answer.input_names[i], LETTERS) for i in shown]
     for at, i in enumerate(shown):

@@ -472,8 +472,7 @@ SAY_REPLICATE = (
 def share_inputs(X: FloatArray, groups: IndexArray) -> bool:
     """Return whether inputs are equal within groups of several runs."""
     first = np.unique(groups, return_index=True)[1]
-    is_same = bool((X[first[groups]] == X).all())
-    return is_same and len(first) < len(groups)
+    return bool((X[first[groups]] == X).all()) and len(first) < len(groups)
 
 
 def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:

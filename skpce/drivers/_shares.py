@@ -270,8 +270,7 @@ class _Fit:
         within = _added(np.square(inside), groups).sum(axis=0) / (n_rows - n_settings)
         design = self.problem.basis.evaluate(self.samples.inputs)
         misses = mean_of(values - design @ self.problem.coefficients.T, setting)
-        counts = np.bincount(setting)
-        between = counts @ _added(np.square(misses), groups) / n_settings
+        between = np.bincount(setting) @ _added(np.square(misses), groups) / n_settings
         widths = np.bincount(groups)
         ratio = between / np.maximum(within, 1e-300)
         degrees = n_settings * widths, (n_rows - n_settings) * widths
@@ -434,8 +433,7 @@ def _left_out(
     errors, deviations = (
         _added(np.square(table), groups) for table in (values - predicted, centred)
     )
-    q2 = q2_with_interval(errors, deviations, order, unit)
-    return np.asarray(np.nan_to_num(q2))
+    return np.asarray(np.nan_to_num(q2_with_interval(errors, deviations, order, unit)))
 
 
 def _missed_beyond(

@@ -215,8 +215,7 @@ def from_frame(
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
     frame = at_hand(frame)
-    given = opened(frame)
-    *columns, read = _columns_of(given, inputs, outputs, replicate, log)
+    *columns, read = _columns_of(opened(frame), inputs, outputs, replicate, log)
     return build(*columns, **read, replicated=replicate is not None, like=frame)
 
 
