@@ -652,19 +652,16 @@ def _fact(share: float, low: float, high: float, p_value: float) -> str:
 
 
 def _intervals(
-    table: _Table,
-    pivots: Sequence[_Pivot | None],
-    variance: FloatArray,
-    confidence: float,
+    table: _Table, pivots: Sequence[_Pivot | None], variance: FloatArray, level: float
 ) -> FloatArray:  # shape: (4, n_components): of components and of shares, low and high
     """Return ends that hold the estimates; NaN where nothing is left to compare to."""
-    half = (1.0 - confidence) / 2
+    half = (1.0 - level) / 2
     generator = np.random.default_rng(0)
     ends = np.full((4, len(variance)), np.nan)
     drawn = np.tile(variance, (_DRAWS, 1))
     for place, pivot in enumerate(pivots):
         if pivot is not None:
-            ends[:2, place] = pivot.interval(confidence)
+            ends[:2, place] = pivot.interval(level)
             drawn[:, place] = pivot.draws(generator)
             if not table.finer(place):  # its error is the residual
                 free = _free_of_residual(table, pivot.free)

@@ -763,18 +763,19 @@ def sentences_of(
     with ranges in place of intervals.
     """
     every = range(len(outputs))
-    words = [_Words(findings, names, o, negligible).sentence for o in every]
+    words = [_Words(findings, names, o, negligible) for o in every]
+    sentences = [one.sentence for one in words]
     subjects: dict[str, list[str]] = {}
-    for text, name in zip(words, outputs, strict=True):
+    for text, name in zip(sentences, outputs, strict=True):
         subjects.setdefault(text, []).append(name)
     if len(subjects) <= _MOST_SENTENCES:
         return tuple(_with_subject(text, own) for text, own in subjects.items())
     sets = [tuple(map(str, findings.states[o])) for o in every]
     alike = [[o for o in every if sets[o] == own] for own in dict.fromkeys(sets)]
     return tuple(
-        _range_sentence(findings, names, outputs, own, negligible)
+        _range_sentence([words[o] for o in own], [outputs[o] for o in own])
         if len(own) > 1
-        else _with_subject(words[own[0]], [outputs[own[0]]])
+        else _with_subject(sentences[own[0]], [outputs[own[0]]])
         for own in alike
     )
 
@@ -984,15 +985,10 @@ class _Words:
         )
 
 
-def _range_sentence(
-    findings: Findings,
-    names: Sequence[str],
-    outputs: Sequence[str],
-    alike: list[int],
-    negligible: float,
-) -> str:
+def _range_sentence(words: Sequence[_Words], outputs: Sequence[str]) -> str:
     """Say what several outputs with the same states have in common."""
-    subject = listed_in_words([outputs[o] for o in alike])
+    findings, names = words[0].findings, words[0].names
+    subject, alike = listed_in_words(outputs), [one.output for one in words]
     total = findings.shares.total[0][alike]
     order = np.argsort(-total.mean(axis=0), kind="stable").tolist()
     states = findings.states[alike[0]]
@@ -1006,7 +1002,7 @@ def _range_sentence(
         of_what = f"variance of {subject}{findings.design.within_blocks}"
         head = f"{names[drivers[0]]} drives {ranges[0]} of the {of_what}"
         text = f"{listed_in_words([head, *parts[1:]], len(parts))}."
-    below = f"not matter (below {percent(negligible)}"
+    below = f"not matter (below {percent(words[0].negligible)}"
     for state, one, several in (
         (State.SPREAD, "acts on their spread", "act on their spread"),
         (State.NOTHING, f"does {below})", f"do {below} each)"),

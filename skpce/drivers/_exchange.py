@@ -56,6 +56,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy import linalg, stats
@@ -372,17 +373,16 @@ def fit_others(
     weights = np.zeros(len(others))
     if not len(others) or not most:
         return NullFit(found, weights)
-    labels = np.unique(groups)
-    parts = [np.flatnonzero(groups == label) for label in labels]
-    if len(labels) > _MOST_PRIORS:
-        parts = [np.arange(len(groups))]
+    prior_of = np.unique(groups, return_inverse=True)[1]
+    if prior_of.max() >= _MOST_PRIORS:
+        prior_of[:] = 0
     order = 1 if smooth else _FIT_ORDER
     rows = np.arange(n_rows) if setting is None else first_of(setting)
     rows = rows[spread(len(rows), _SEARCH_ROWS)]
-    covariances, prior_of = [], np.zeros(len(groups), dtype=np.int64)
+    covariances = []
     with one_thread_if_small(n_rows**2):
-        for place, part in enumerate(parts):
-            prior_of[part] = place
+        for place in range(prior_of.max() + 1):
+            part = np.flatnonzero(prior_of == place)
             if with_covariances:
                 covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
@@ -533,7 +533,7 @@ def smaller_rank(
     for own, others in zip(observed, drawn, strict=True):
         values = _rounded(np.concatenate([own, others]))
         ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
-    smaller = np.minimum(ranks[0] / ALONE, ranks[1] / (1.0 - ALONE))
+    smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
     if number > 1000:
         for output in np.flatnonzero(found * number < _EXCEEDED).tolist():
@@ -541,9 +541,13 @@ def smaller_rank(
                 tail_of_draws(float(own[0, output]), others[:, output])
                 for own, others in zip(observed, drawn, strict=True)
             ]
-            both = min(tails[0] / ALONE, tails[1] / (1.0 - ALONE))
-            found[output] = min(found[output], both)
+            found[output] = min(found[output], _of_both(*tails))
     return np.asarray(found)
+
+
+def _of_both(alone: Any, pairs: Any) -> Any:
+    """Return the smaller of two p-values, or ranks, each with its part of the level."""
+    return np.minimum(alone / ALONE, pairs / (1.0 - ALONE))
 
 
 def step_down(
@@ -560,7 +564,7 @@ def step_down(
         values = _rounded(np.concatenate([own, others]))
         found = stats.rankdata(-values, method="max").reshape(values.shape)
         ranks.append(found / values.size)
-    smaller = np.minimum(ranks[0] / ALONE, ranks[1] / (1.0 - ALONE))
+    smaller = _of_both(*ranks)
     order = np.argsort(smaller[0], kind="stable")
     smaller = smaller[:, order]
     least = np.minimum.accumulate(smaller[:, ::-1], axis=1)[:, ::-1]
@@ -1501,8 +1505,7 @@ class _Setting:
         lead = self.own.first(self.own.n_leading)
         each = [self._tail(lead, residuals, t, signs) for _, t in self.partners]
         best = np.minimum(len(each) * np.min(each, axis=0), 1.0)
-        both = np.minimum(alone / ALONE, best / (1.0 - ALONE))
-        return np.minimum(both, 1.0)
+        return np.minimum(_of_both(alone, best), 1.0)
 
     def _tail(
         self, own: Terms, residuals: FloatArray, table: FloatArray | None, signs: bool

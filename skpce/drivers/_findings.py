@@ -110,7 +110,7 @@ def find_drivers(
     told_apart[:, _rows_of(tied, members)] = False
     location[~told_apart] = 1.0
     adjusted, drives, on_spread = _named(location, spread, told_apart, design)
-    pairs = evidence.named_pairs(drives, design)
+    pairs = evidence.named_pairs(drives)
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
@@ -126,7 +126,7 @@ def find_drivers(
     for output, i, j in alike:
         untold[output, [i, j]] = True
     kinds = drives, on_spread & ~drives, untold
-    states, more = evidence.states(*kinds, location, design, negligible)
+    states, more = evidence.states(kinds, location, negligible)
     shares.not_shown(~drives)
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
@@ -198,6 +198,7 @@ class _Evidence:
     shares: Shares
     counts: IndexArray  # shape: (n_outputs,), members of each output
     parts: Sequence[tuple[IndexArray, Problem]]  # outputs that the same members have
+    design: Design
     n_choices: int
 
     @classmethod
@@ -245,13 +246,11 @@ class _Evidence:
             unit = np.arange(len(order)) if at_tried else own.units
             data = inputs.X, inputs.laws, values, groups
             shares.put(own_outputs, shares_of(*data, unit, own, members))
-        return cls(tested, shares, counts, parts, n_choices)
+        return cls(tested, shares, counts, parts, design, n_choices)
 
-    def named_pairs(
-        self, drives: BoolArray, design: Design
-    ) -> dict[tuple[int, int, int], float]:
+    def named_pairs(self, drives: BoolArray) -> dict[tuple[int, int, int], float]:
         """Test the pairs of inputs that drive, each from both sides."""
-        if design.series:
+        if self.design.series:
             return {}
         asked: dict[tuple[int, int, int], float] = {}
         for own, problem in self.parts:
@@ -293,23 +292,21 @@ class _Evidence:
         return found
 
     def states(
-        self,
-        drives: BoolArray,
-        on_spread: BoolArray,
-        tied: BoolArray,
-        p_values: FloatArray,
-        design: Design,
-        negligible: float,
+        self, kinds: Sequence[BoolArray], p_values: FloatArray, negligible: float
     ) -> tuple[list[list[State]], FloatArray]:
-        """Return states, and how many more runs would settle those that are open."""
+        """Return states, and how many more runs would settle those that are open.
+
+        Of what drives, what acts on the spread, and what cannot be told apart.
+        """
+        drives, on_spread, tied = kinds
         shares, counts = self.shares, self.counts[:, np.newaxis]
         high = shares.total[2]
         left_open = 1.0 - shares.q2[0] - np.nan_to_num(shares.noise)
         may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
-        nothing = may_be_nothing & (high < negligible) & (not design.series)
-        kinds = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
+        nothing = may_be_nothing & (high < negligible) & (not self.design.series)
+        kind = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
         every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
-        states = [[every[kind] for kind in row] for row in kinds.tolist()]
+        states = [[every[k] for k in row] for row in kind.tolist()]
         needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
         seen = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
         times = np.square(needed / np.where(seen > 0.5, seen, 1e-9))
@@ -317,7 +314,7 @@ class _Evidence:
         known = (times <= _MANY_TIMES) & ~tied & (counts > 0)
         tens = np.ceil((times - 1.0) * counts / 10.0)
         more = np.where(known, 10.0 * tens, np.inf)
-        return states, np.where(kinds == 3, more, np.nan)
+        return states, np.where(kind == 3, more, np.nan)
 
 
 def _has_all_settings(inputs: Inputs) -> bool:

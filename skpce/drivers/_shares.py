@@ -103,7 +103,7 @@ def shares_of(
     """
     values = _within_blocks(values, design)
     fit = _Fit(_fitted(X, laws, values, groups), values, groups, members, design)
-    q2 = _left_out(X, laws, values, groups, unit)
+    q2 = fit.left_out(unit)
     noise, lack_of_fit = fit.repeats()
     first, total = fit.simultaneous()
     few = of_few_runs(values, groups)
@@ -259,6 +259,25 @@ class _Fit:
                 found[:, i, j] = found[:, j, i] = values
         return found
 
+    def left_out(self, unit: IndexArray) -> FloatArray:  # shape: (3, n_outputs)
+        """Return Q² of runs whose units are left out of fits, and its interval."""
+        X, laws = self.samples.inputs, self.problem.basis.laws
+        values, groups = self.values, self.groups
+        order = units_by_inputs(X, values, unit)
+        fold = deal_folds(order, unit)
+        predicted = np.empty_like(values)
+        for number in range(int(fold.max()) + 1):
+            out = fold == number
+            kept = _fitted(X[~out], laws, values[~out], groups)
+            predicted[out] = kept.basis.evaluate(X[out]) @ kept.coefficients.T
+        centred = values - values.mean(axis=0)
+        errors, deviations = (
+            _added(np.square(table), groups) for table in (values - predicted, centred)
+        )
+        return np.asarray(
+            np.nan_to_num(q2_with_interval(errors, deviations, order, unit))
+        )
+
     def repeats(self) -> tuple[FloatArray, FloatArray]:
         """Return the share of noise between repeats, and the p-value of lack of fit."""
         values, groups, setting = self.values, self.groups, self.design.setting
@@ -412,28 +431,6 @@ def _fitted(
         *(True, False, solver.priors),
     )
     return solve_samples(solver, basis, samples, groups)
-
-
-def _left_out(
-    X: FloatArray,
-    laws: Sequence[InputLaw],
-    values: FloatArray,
-    groups: IndexArray,
-    unit: IndexArray,
-) -> FloatArray:  # shape: (3, n_outputs)
-    """Return Q² of runs whose units are left out of fits, and its interval."""
-    order = units_by_inputs(X, values, unit)
-    fold = deal_folds(order, unit)
-    predicted = np.empty_like(values)
-    for number in range(int(fold.max()) + 1):
-        out = fold == number
-        kept = _fitted(X[~out], laws, values[~out], groups)
-        predicted[out] = kept.basis.evaluate(X[out]) @ kept.coefficients.T
-    centred = values - values.mean(axis=0)
-    errors, deviations = (
-        _added(np.square(table), groups) for table in (values - predicted, centred)
-    )
-    return np.asarray(np.nan_to_num(q2_with_interval(errors, deviations, order, unit)))
 
 
 def _missed_beyond(
